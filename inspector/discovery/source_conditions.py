@@ -34,9 +34,10 @@ from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.source_logs import COMPACT, SourceFolders
 from inspector.exceptions import InspectorError
 from inspector.light_dataclasses import dataclass
-from inspector.model import BatchId
+from inspector.model import LIMITS, BatchId
 
 _ENTRY_BYTES = 1 << 20  # of an entry of a source log whose files are compared
+_HEAD_BYTES = 1 << 16  # of an entry that shows the input folders
 _MOST_ENTRIES = 8  # entries that are compared: those that no finished batch has read
 _COMPARED_WITH = 4  # entries that a finished batch has read, and that show the input folder
 _SAME_STORAGE = {"s3a": "s3", "s3n": "s3", "wasbs": "wasb", "abfss": "abfs"}
@@ -163,14 +164,18 @@ def _foreign_entry(
     newer = sorted(item for item in entries if item[0] > read)[:_MOST_ENTRIES]
     if not newer:
         return
-    older = sorted((item for item in entries if item[0] <= read), reverse=True)[:_COMPARED_WITH]
+    older = sorted((item for item in entries if item[0] <= read), reverse=True)
+    compact = [item for item in older if item[1].endswith(COMPACT)][:1]
+    # A compact entry names older files, too: a source that reads several folders shows there.
     input_folders = {
-        _folder_of(file) for entry, name in older for file in _files(storage, folder, name, entry)
+        _folder_of(path)
+        for _, name in {*older[:_COMPARED_WITH], *compact}
+        for path, _ in _files(storage, f"{folder}/{name}", _HEAD_BYTES)
     }
     base = _common_folder(sorted(input_folders))
     for entry, name in newer if base else ():
-        for file in _files(storage, folder, name, entry):
-            if not _location(file).startswith(base):
+        for file, batch in _files(storage, f"{folder}/{name}", _ENTRY_BYTES):
+            if batch == entry and not _location(file).startswith(base):
                 reads = unfinished is not None and (unfinished.log_entry or 0) >= entry
                 yield ForeignEntry(
                     f"{folder}/{name}", _folder_of(file), base, f"{OFFSETS}/{planned}" * reads
@@ -178,16 +183,24 @@ def _foreign_entry(
                 return
 
 
-def _files(storage: Storage, folder: str, name: str, entry: int) -> list[str]:
-    """Return the paths that an entry of a source log names; none if it cannot be read whole."""
-    try:
-        _, lines = split_log(storage.read(f"{folder}/{name}", _ENTRY_BYTES), 1)
-        files = [json_object(line) for line in lines if line]
-    except (InspectorError, OSError):
-        return []
-    # A compact entry names the files of older entries, too.
-    paths = [file.get("path") for file in files if file.get("batchId") == entry]
-    return [path for path in paths if isinstance(path, str)]
+def _files(storage: Storage, path: str, most: int) -> Iterator[tuple[str, int]]:
+    """Yield path and batch of the files that an entry of a source log names.
+
+    At most ``most`` bytes are read. What is not as Spark writes it ends the list.
+    """
+    data = b""
+    with suppress(InspectorError, OSError, ValueError):
+        for chunk in storage.stream(path, min(most, LIMITS.chunk_bytes)):
+            data += chunk
+            if len(data) >= most:
+                data = data[: data.rfind(b"\n") + 1]  # without the line that was cut
+                break
+        _, lines = split_log(data, 1)
+        for line in filter(None, lines):
+            fields = json_object(line)
+            name, batch = fields.get("path"), fields.get("batchId")
+            if isinstance(name, str) and isinstance(batch, int):
+                yield name, batch
 
 
 def _location(url: str) -> str:

@@ -149,7 +149,8 @@ IN = ["file:///in/a"]
         ({1: ["file:///other/b"]}, False),  # a finished batch has read it
         ({2: []}, False),
         ({2: ["file:///other/b"], 3: ["x" * (2 << 20)]}, True),
-        ({2: ["x" * (2 << 20)]}, False),  # too large to compare
+        ({2: ["x" * (2 << 20)]}, False),  # one line is too long to compare
+        ({2: ["file:///other/b", *["file:///in/c"] * 40_000]}, True),  # the beginning shows it
     ],
 )
 def test_files_that_no_finished_batch_has_read_outside_the_folder(
@@ -162,6 +163,31 @@ def test_files_that_no_finished_batch_has_read_outside_the_folder(
     assert len([*judge_source_logs(found)]) == foreign
     if foreign:
         assert 'Spark fails with "Wrong basePath" unless' in found.sentence
+
+
+def test_folders_that_only_a_compact_entry_names_are_read_too(tmp_path: Path) -> None:
+    """A source of one folder a day: the last entries are of one day, and the next day begins."""
+    offsets = [[file_offset(n)] for n in range(16)]
+    write_checkpoint(tmp_path, offsets, {"0": []})
+    days = {n: [f"file:///in/2026-11-{11 + n // 8}/{n}"] for n in range(17)}
+    write_entries(tmp_path, {f"{n}.compact" if n == 9 else n: days[n] for n in days})
+    assert restart_of(open_checkpoint(str(tmp_path))).possible is None
+    lines = [f'{{"path":"{days[n][0]}","timestamp":1,"batchId":{n}}}' for n in range(10)]
+    (tmp_path / "sources/0/9.compact").write_text("\n".join(["v1", *lines]))
+    assert restart_of(open_checkpoint(str(tmp_path))).possible is True
+
+
+@given(data=st.binary(max_size=300))
+def test_any_entry_of_a_source_log_is_compared(
+    tmp_path_factory: pytest.TempPathFactory, data: bytes
+) -> None:
+    root = tmp_path_factory.mktemp("entry") / "checkpoint"
+    write_checkpoint(root, [[file_offset(n)] for n in range(2)], {"0": []})
+    write_entries(root, {0: IN, 1: IN})
+    (root / "sources/0/2").write_bytes(b"v1\n" + data)
+    assert restart_of(open_checkpoint(str(root))).possible in (True, None)
+    (root / "sources/0/1").write_bytes(data)
+    assert restart_of(open_checkpoint(str(root))).possible in (True, None)
 
 
 def test_the_unfinished_batch_that_reads_foreign_files_is_named(tmp_path: Path) -> None:
