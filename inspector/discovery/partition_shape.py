@@ -22,7 +22,7 @@ from inspector.checkpoint.layout import OperatorLayout
 from inspector.checkpoint.storage import Storage
 from inspector.exceptions import InspectorError
 from inspector.light_dataclasses import dataclass
-from inspector.model import KINDS_OF_VERSION, FileKind, StoreFile
+from inspector.model import DEFAULT_STORE, KINDS_OF_VERSION, FileKind, StoreFile
 from inspector.operators.join import COUNT_STORES, VALUE_STORES
 from inspector.providers.provider import Provider
 
@@ -66,7 +66,7 @@ def partition_shape(
     numbers = sorted(partition.partition_id for partition in layout.partitions)
     if not count or not numbers:
         return PartitionShape()
-    if numbers == [0] and count > 1 and len(layout.store_names) == 1:
+    if numbers == [0] and count > 1 and layout.store_names == (DEFAULT_STORE,):
         return PartitionShape(_single_partition(storage, provider, layout))
     is_run = numbers == [*range(numbers[0], numbers[0] + count)]
     is_join = not {*COUNT_STORES, *VALUE_STORES}.isdisjoint(layout.store_names)

@@ -286,7 +286,7 @@ def restart_of(checkpoint: Checkpoint, problems: Iterable[Problem] = ()) -> Rest
         block=damage.block and checkpoint.storage.relative(damage.block),
         doubts=(
             *(result for result in of_sources if isinstance(result, RestartDoubt)),
-            *_partition_doubts(checkpoint),
+            *_partition_doubts(checkpoint, batch),
         ),
         assumption=folders.assumption or _assumed_partitions(checkpoint),
         names=checkpoint.provider.names,
@@ -307,9 +307,9 @@ def _source_folders(checkpoint: Checkpoint, planned: int, damage: _Damage) -> So
         return SourceFolders({})
 
 
-def _partition_doubts(checkpoint: Checkpoint) -> Iterator[RestartDoubt]:
+def _partition_doubts(checkpoint: Checkpoint, batch: int) -> Iterator[RestartDoubt]:
     """Yield a doubt for each operator of which one partition is there, and no row of it."""
-    for operator in checkpoint.operators:
+    for operator in checkpoint.operators if batch else ():  # batch 0 loads no state
         if operator.shape.single is SinglePartition.UNKNOWN:
             yield RestartDoubt(
                 f"operator {operator.operator_id} has partition 0 alone and no row: without keys "

@@ -90,6 +90,14 @@ def test_an_operator_with_a_schema_or_all_partitions_is_not_opened(tmp_path: Pat
     assert operator.shape.single is UNKNOWN
 
 
+def test_batch_0_that_runs_again_loads_no_partition(tmp_path: Path) -> None:
+    root = write_operator(tmp_path / "checkpoint", [])
+    for path in [*(root / "offsets").glob("*"), *(root / "commits").glob("*")]:
+        if path.name != "0" or path.parent.name == "commits":
+            path.unlink()
+    assert restart_of(open_checkpoint(str(root))).possible is True
+
+
 def shifted_join(root: Path, numbers: Sequence[int]) -> Path:
     """A join of Spark 2.4.8 with other numbers for its partitions 0 and 1."""
     shutil.copytree(FIXTURES / "2.4.8/join_inner_v1/checkpoint", root)
