@@ -37,6 +37,8 @@ from inspector.sums import group_by
 SOURCES = "sources"
 COMPACT = ".compact"
 _V2 = 2  # format of the offset log whose lines name their sources
+_COMPACT_INTERVAL = 10  # default of spark.sql.streaming.fileSource.log.compactInterval
+_MOST_INTERVAL = 10_000  # entries between two compact ones that are believed
 _MOST_STATES = 4096  # partial assignments that are compared; beyond them nothing is concluded
 _MOST_POSITIONS = 1024  # uses of sources in offset log v2 that are walked through
 
@@ -120,7 +122,9 @@ class _Listing:
         lost = _missing_entry(names, newest)
         if lost is None:
             return None
-        path = f"{SOURCES}/{folder}/{lost}" if names else f"{SOURCES}/{folder}"
+        path = f"{SOURCES}/{folder}"
+        if names:
+            path += f"/{_entry_name(lost, names)}"
         if lost == newest and source.moved is False and _missing_entry(names, newest - 1) is None:
             self._doubtful.add(path)
         return path
@@ -150,6 +154,22 @@ def _plain(listing: _Listing, sources: Sequence[SourceOffset]) -> SourceFolders:
     """Every source has the folder of its own name or number."""
     gaps = [listing.gap(source.name, source) for source in sources]
     return listing.lost(gaps, {source.name: source.name for source in sources})
+
+
+def _entry_name(entry: int, names: Collection[str]) -> str:
+    """Return the name of an entry of a file source's log that is gone: ``9.compact`` or ``8``.
+
+    ``names`` are those of the files in the folder of the log.
+    """
+    stems = (name.lstrip(".").partition(COMPACT) for name in names)
+    compact = [n for stem, suffix, _ in stems if suffix and (n := number(stem)) is not None]
+    interval, newest = _COMPACT_INTERVAL, max(compact, default=0) + 1
+    if newest % interval and newest > 1:
+        # The conf was another one when that entry was written (deriveCompactInterval).
+        divisors = range(interval, min(newest // 2, _MOST_INTERVAL) + 1)
+        interval = next((divisor for divisor in divisors if not newest % divisor), newest)
+    is_compact = entry in compact or (entry + 1) % interval == 0
+    return f"{entry}{COMPACT}" if is_compact else f"{entry}"
 
 
 def _missing_entry(names: Collection[str], newest: int) -> int | None:

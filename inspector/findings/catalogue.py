@@ -121,6 +121,12 @@ REFUSED_RESTART = _kind("SS120", _ERROR, command="info")
 STRAY_VERSIONS = _kind(
     "SS121", _WARNING, "A state file is of a version that no batch has made.", command="files"
 )
+SNAPSHOT_CONTRADICTED = _of_files(
+    "SS126",
+    _ERROR,
+    "A snapshot of RocksDB and RocksDB's own files in it are not of one version.",
+    explains=("SS104", "SS105"),
+)
 FOREIGN_SOURCE = _of_inference(
     "SS127",
     _WARNING,

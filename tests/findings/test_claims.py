@@ -42,6 +42,7 @@ OLD_LOG = f"{SPARK}::test_a_query_older_than_spark_3_3_may_lie_by_fewer_columns"
 CLEANS = "test_slow_reader.py::test_no_report_takes_a_query_for_damage"
 FAILS = f"{SPARK}::test_maintenance_that_fails_is_in_the_log_and_the_query_goes_on"
 STRAY = f"{SPARK}::test_a_stray_version_is_not_read_and_ends_the_cleanup_of_its_partition"
+CONTRADICTED = f"{SPARK}::test_rocksdb_opens_no_snapshot_that_its_own_files_contradict"
 NO_DATA = "analyses/test_troubles.py::test_a_batch_without_new_data_runs_unless_it_is_off"
 ANOTHER_JOB = "spark/test_sources.py::test_restart_with_an_entry_of_another_job"
 NO_CLAIM = "-"
@@ -132,6 +133,7 @@ CLAIMS: dict[str, dict[str, str]] = {
         "A restart does not read it": STRAY,
         "maintenance takes it for the newest version": STRAY,
     },
+    "SS126": {"The finding is a warning if a restart does not load the snapshot": CONTRADICTED},
     "SS127": {
         "This happens if another job was started": ANOTHER_JOB,
         "Spark stops with `Wrong basePath`": ANOTHER_JOB,
