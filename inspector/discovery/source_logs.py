@@ -124,7 +124,7 @@ class _Listing:
             return None
         path = f"{SOURCES}/{folder}"
         if names:
-            path += f"/{_entry_name(lost, names)}"
+            path += f"/{entry_name(lost, names)}"
         if lost == newest and source.moved is False and _missing_entry(names, newest - 1) is None:
             self._doubtful.add(path)
         return path
@@ -156,7 +156,7 @@ def _plain(listing: _Listing, sources: Sequence[SourceOffset]) -> SourceFolders:
     return listing.lost(gaps, {source.name: source.name for source in sources})
 
 
-def _entry_name(entry: int, names: Collection[str]) -> str:
+def entry_name(entry: int, names: Collection[str]) -> str:
     """Return the name of an entry of a file source's log that is gone: ``9.compact`` or ``8``.
 
     ``names`` are those of the files in the folder of the log.
