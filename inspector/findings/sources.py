@@ -74,7 +74,7 @@ def judge_source_logs(restart: Restart, thresholds: Thresholds = DEFAULTS) -> It
             f"{entry.path} names files of {entry.other}; the files that the query has read are in "
             f"{entry.folder}",
             next_step=entry.to_do,
-            cause=f"{entry.path} names files outside {entry.folder}, the folder that the query "
-            "reads: another job was started with this checkpoint, or the query reads several "
+            cause=f"The entry {entry.path} names files outside {entry.folder}, the folder that the "
+            "query reads: another job was started with this checkpoint, or the query reads several "
             "folders.",
         )
