@@ -397,7 +397,11 @@ def lose_oldest_source_entry(root: Path) -> None:
 def name_another_folder(root: Path) -> None:
     """Add an entry to the log of the first source that names a file of another job."""
     newest = int(_source_entries(root)[0].name)
-    entry = {"path": "file:///elsewhere/of/another/job/1.json", "timestamp": 1, "batchId": newest + 1}
+    entry = {
+        "path": "file:///elsewhere/of/another/job/1.json",
+        "timestamp": 1,
+        "batchId": newest + 1,
+    }
     path = root / "sources/0" / str(newest + 1)
     path.write_text(f"v1\n{json.dumps(entry)}")
 
@@ -418,7 +422,13 @@ DAMAGES: Mapping[str, Callable[[Path], None]] = {
         *(sound, age, lose_checksum_files, add_strangers),
         *(lose_newest_change, lose_newest_snapshot, lose_newest_version, lose_oldest_change),
         *(lose_middle_change, cut_newest_change, empty_newest_change, cut_newest_snapshot),
-        *(lengthen_newest_change, exchange_newest_change, lose_partition, lose_operator, lose_state),
+        *(
+            lengthen_newest_change,
+            exchange_newest_change,
+            lose_partition,
+            lose_operator,
+            lose_state,
+        ),
         *(lose_schema, lose_operator_metadata, lose_table, cut_table, exchange_table),
         *(empty_manifest, cut_manifest, empty_current, empty_options, lose_manifest),
         *(take_older_manifest, lose_metadata, lose_newest_commit, interrupt_before_state),

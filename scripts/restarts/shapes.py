@@ -87,7 +87,9 @@ _AS_INPUT = ("concat('k', value % 9) as k", "timestamp as ts", "value as n")
 def _rate_micro_batch(spark: Any, _inputs: Path, _name: str) -> Frame:
     source = spark.readStream.format("rate-micro-batch").option("numPartitions", 1)
     source = source.option("rowsPerBatch", ROWS).option("startTimestamp", FIRST_MTIME_S * 1000)
-    return source.option("advanceMillisPerBatch", BATCH_SECONDS * 1000).load().selectExpr(*_AS_INPUT)
+    return (
+        source.option("advanceMillisPerBatch", BATCH_SECONDS * 1000).load().selectExpr(*_AS_INPUT)
+    )
 
 
 def _rate(spark: Any, _inputs: Path, _name: str) -> Frame:
@@ -149,7 +151,9 @@ def _join(how: str) -> Callable[[Frame, Callable[[], Frame]], Frame]:
     def build(frame: Frame, other: Callable[[], Frame]) -> Frame:
         from pyspark.sql import functions as sql
 
-        right = other().selectExpr("k as k2", "ts as ts2", "n as n2").withWatermark("ts2", "10 seconds")
+        right = (
+            other().selectExpr("k as k2", "ts as ts2", "n as n2").withWatermark("ts2", "10 seconds")
+        )
         condition = "k = k2 and ts2 between ts - interval 10 seconds and ts + interval 10 seconds"
         return _marked(frame).join(right, sql.expr(condition), how)
 
