@@ -221,9 +221,12 @@ def judge_restart(restart: Restart, thresholds: Thresholds = DEFAULTS) -> Iterat
         release = f" {obstacle.since} or later" if obstacle.since else ""
         yield catalogue.REFUSED_RESTART.of(
             restart.sentence,
-            next_step=catalogue.RESTORE_MISSING
-            if obstacle.verb == "needs"
-            else catalogue.REFUSED_RESTART.to_do,
+            next_step=obstacle.to_do
+            or (
+                catalogue.RESTORE_MISSING
+                if obstacle.verb == "needs"
+                else catalogue.REFUSED_RESTART.to_do
+            ),
             cause=f"Spark{release} does not start the query from this checkpoint: {obstacle}.",
             severity=Severity.INFO if obstacle in restart.later else Severity.ERROR,
         )

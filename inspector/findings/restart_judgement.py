@@ -11,7 +11,13 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from inspector.checkpoint.confs import PROVIDER_CLASS, SHUFFLE_PARTITIONS, default_of, full_key
+from inspector.checkpoint.confs import (
+    PROVIDER_CLASS,
+    SHUFFLE_PARTITIONS,
+    SOURCE_EVOLUTION,
+    default_of,
+    full_key,
+)
 from inspector.checkpoint.logs import COMMITS, OFFSETS
 from inspector.checkpoint.metadata import LOST_METADATA
 from inspector.checkpoint.roots import STATE
@@ -31,7 +37,7 @@ from inspector.sparktypes.ddl import to_ddl
 from inspector.sums import group_by
 
 STREAMING = "spark.sql.streaming."
-EVOLUTION = f"{STREAMING}queryEvolution.enableSourceEvolution"
+EVOLUTION = SOURCE_EVOLUTION
 OFFSET_FORMAT = f"{STREAMING}offsetLog.formatVersion"
 CHECKPOINT_FORMAT = f"{STREAMING}stateStore.checkpointFormatVersion"
 SCHEMA_CHECK = f"{STREAMING}stateStore.stateSchemaCheck"
@@ -257,13 +263,14 @@ class Preflight:
         checkpoint = self._old.checkpoint
         restart = restart_of(checkpoint, self._problems)
         # What only some releases mind has lines of its own.
-        stop = next((obstacle for obstacle in restart.obstacles if not obstacle.since), None)
+        obstacles = (*restart.obstacles, *restart.later)
+        stop = next((o for o in obstacles if not o.since or o.since not in RELEASES), None)
         item = "files that a restart reads"
         if stop is not None:
             detail = f"Batch {restart.batch} does not run: {stop}."
             yield self._line(item, "not-restorable", stop.name, detail=detail)
         else:
-            about = "restorable-unknown" if restart.unknown else "restorable"
+            about = "restorable-unknown" if restart.possible is None else "restorable"
             yield self._line(item, about, restart.sentence)
         refuses_v2 = RELEASES.index(self._release) >= RELEASES.index("4.1")
         if refuses_v2 and checkpoint.newest_snapshot_format > 1:
@@ -631,7 +638,9 @@ def _is_ambiguous(before: Sequence[QuerySource], after: Sequence[QuerySource]) -
     """Whether sources of one kind may have changed places, as nothing shows which is which."""
     kinds = Counter(source.kind for source in before)
     locations = [(source.kind, source.place) for source in before]
-    shown = all(location for _, location in locations) and len(set(locations)) == len(locations)
+    # Of two lines with one place and one offset, as of one source used twice, either may be first.
+    positions = {(source.kind, source.place, source.offset) for source in before}
+    shown = all(location for _, location in locations) and len(set(locations)) == len(positions)
     is_same = locations == [(source.kind, source.place) for source in after]
     return max(kinds.values(), default=0) > 1 and not (shown and is_same)
 
