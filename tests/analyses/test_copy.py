@@ -603,7 +603,7 @@ def test_a_kill_at_any_write_leaves_no_copy_and_the_source_as_it_was(
     command = [sys.executable, "-c", KILLS, str(root), str(dest), moment]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     whole = [name for name in tree(dest) if not name.endswith(".crc")]
-    assert int(done.stdout) >= len(whole) > 10
+    assert int(done.stdout) >= len(whole) >= 10
     assert tree(root) == before
     assert leftover_keys(dest) == set()
 
