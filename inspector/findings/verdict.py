@@ -178,6 +178,9 @@ def main_finding(
     """
     # Files that changelogs would save are no trouble of the state: they explain least of all.
     findings = [f for f in findings if f.kind is not catalogue.WHOLE_UPLOADS] or findings
+    # Nor does a path or a later release, where Spark would not start the query, change the state.
+    elsewhere = catalogue.REFUSED_RESTART, Severity.INFO
+    findings = [f for f in findings if (f.kind, f.severity) != elsewhere] or findings
     ranks = RANKS if growing else (*RANKS[:-2], RANKS[-1], RANKS[-2])
     heavy = [
         f

@@ -132,7 +132,7 @@ def _verdict(verdict: Verdict, report: ReportData) -> Iterator[Line]:
     line = Line("verdict", _first(verdict, report))
     if restart is None or restart.is_plain:
         yield line
-    elif restart.possible is False:
+    elif restart.possible is False and not restart.is_moved:
         yield Line("restart", restart.sentence)
         yield line
     else:

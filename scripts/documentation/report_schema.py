@@ -337,7 +337,10 @@ def _restart() -> Schema:
             "committed_batch": _or_null(_COUNT),
             "sentence": _TEXT,
             "obstacles": {"type": "array", "items": _TEXT},
-        }
+            "options": {"type": "array", "items": _TEXT}
+            | {"description": "What it needs to restart, as `name=value`; absent if nothing."},
+        },
+        optional=("options",),
     ) | {"description": "How the query restarts; null of a part or an older version."}
 
 

@@ -356,7 +356,7 @@ class _Copy:
             self._check_rows(place, done, self._version + appended)
             self._check_log()
             self._write_small(place, last)
-            restart = restart_of(open_checkpoint(place.url, self._options))
+            restart = restart_of(open_checkpoint(place.url, self._options), place=self._dest)
             if not restart.possible:
                 raise SourceNotWholeError(
                     f"no query would restart from a copy of it, so that it was given up. "
