@@ -37,6 +37,7 @@ ASYNC_PROGRESS = "asyncProgressTrackingEnabled"
 SKIP_NULLS = f"{_STREAMING}stateStore.skipNullsForStreamStreamJoins.enabled"
 SCHEMA_PATHS, SCHEMA_PATHS_ELSEWHERE = "schema-paths", "schema-paths-elsewhere"
 LOST_PARTITION_COUNT = "partition-count-lost"
+JOIN_NULLS = "join-nulls"  # of rows, which only a command that reads the state knows
 _WITH_SINKS = 3  # format of the commit log that names the sinks
 _V2 = 2  # format of the offset log that may lack the number of partitions
 

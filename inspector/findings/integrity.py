@@ -9,7 +9,7 @@ from inspector.checkpoint.log_checks import LOST_ENTRY
 from inspector.discovery.listing import STRAY
 from inspector.discovery.lost_files import EXCHANGED
 from inspector.discovery.restart import Restart
-from inspector.discovery.restart_conditions import SCHEMA_PATHS
+from inspector.discovery.restart_conditions import JOIN_NULLS, SCHEMA_PATHS
 from inspector.exceptions import NoSchemaError, TailError, TruncatedError
 from inspector.facts.join_rows import least_size
 from inspector.facts.misplaced import MisplacedKeys
@@ -63,6 +63,8 @@ _MOVE_BACK = (
     "start the query where the checkpoint was written, or make a checkpoint for this place with "
     "inspector copy, which rewrites the paths"
 )
+_REMEDIES = {SCHEMA_PATHS: _MOVE_BACK, JOIN_NULLS: catalogue.JOIN_COUNTERS.to_do}
+"""What to do about obstacles to a restart, by the rule about them."""
 _NOTHING_NEEDED = "nothing is needed to go on"
 _FOR_A_ROLLBACK = (
     ", and Spark's cleanup removes the file in time; to roll back to a version that is lost "
@@ -185,7 +187,7 @@ def judge_restart(restart: Restart, thresholds: Thresholds = DEFAULTS) -> Iterat
         release = f" {obstacle.since} or later" if obstacle.since else ""
         # The files of a checkpoint that was moved, or copied as a backup, are whole.
         is_moved = obstacle.about == SCHEMA_PATHS
-        to_do = _MOVE_BACK if is_moved else catalogue.REFUSED_RESTART.to_do
+        to_do = _REMEDIES.get(obstacle.about, catalogue.REFUSED_RESTART.to_do)
         where = "at this path" if is_moved else "from this checkpoint"
         yield catalogue.REFUSED_RESTART.of(
             restart.sentence,

@@ -10,6 +10,7 @@ from inspector.decode.row_hash import row_hash
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.query_sources import newest_first
 from inspector.discovery.restart import Restart
+from inspector.discovery.restart_conditions import JOIN_NULLS
 from inspector.discovery.what_if import delays_of
 from inspector.exceptions import MissingVersionError, RowError
 from inspector.facts.misplaced import MisplacedKeys
@@ -17,6 +18,7 @@ from inspector.findings import catalogue, integrity, rule_inputs
 from inspector.findings.cost_inputs import KeyWords, file_costs, store_costs
 from inspector.findings.efficiency import judge_costs, judge_files, judge_format, judge_heap
 from inspector.findings.finding import Finding, Severity
+from inspector.findings.join_restarts import reads_all_rows
 from inspector.findings.joins import judge_join
 from inspector.findings.lifetime import judge as judge_life
 from inspector.findings.thresholds import DEFAULTS, Thresholds
@@ -45,6 +47,9 @@ def judge(  # noqa: PLR0913 - what findings rest on
     ``heap_bytes`` estimates what the retained versions take, where there is a limit for it;
     ``restart`` is known if the version is the newest; ``growing`` lacks stores that cannot be told.
     """
+    if restart is not None:  # SS208 reports null rows of joins
+        files = (o for o in restart.obstacles if o.about != JOIN_NULLS)
+        restart = replace(restart, obstacles=tuple(files))
     broken = judge_integrity(checkpoint, version, facts, problems, thresholds, restart)
     findings: list[Finding] = []
     unfit = {p.store.name for p in problems if p.slug == RowError.slug and p.store is not None}
@@ -61,7 +66,9 @@ def judge(  # noqa: PLR0913 - what findings rest on
         for variable in rule_inputs.variable_lives(operator, version, facts):
             findings += judge_variable(variable, thresholds)
         if operator.name in JOIN:
-            findings += judge_join(rule_inputs.join_lifetime(*of_run), thresholds)
+            life_of_join = rule_inputs.join_lifetime(*of_run)
+            read = [s for s in life_of_join.checks if reads_all_rows(operator, life_of_join, s)]
+            findings += judge_join(replace(life_of_join, read_whole=read), thresholds)
     lengths = {}
     for costs in store_costs(checkpoint, version, facts, key_words):
         findings += judge_costs(costs, thresholds)
