@@ -250,6 +250,16 @@ def _delta_of_no_batch(root: Path) -> None:
     shutil.copy(root / "state/0/0/3.delta", root / "state/0/0/99.delta")
 
 
+def _planned(root: Path) -> None:
+    """One more entry of the offset log, a second after the last one."""
+    newest = max(int(path.name) for path in (root / "offsets").glob("[0-9]*"))
+    entry = (root / "offsets" / str(newest)).read_text("utf-8")
+    later = re.sub(
+        r'(batchTimestampMs":)(\d+)', lambda match: f"{match[1]}{int(match[2]) + 1_000}", entry
+    )
+    (root / "offsets" / str(newest + 1)).write_text(later, "utf-8")
+
+
 ILL: dict[str, Ill] = {
     "SS101": Ill("4.3.0/snapshot_in_middle", _delta_gone),
     "SS102": Ill("4.3.0/snapshot_in_middle", _delta_cut),
@@ -271,6 +281,7 @@ ILL: dict[str, Ill] = {
     "SS119": Ill("4.3.0/rocksdb_agg_update", repartitioning_begun),
     "SS120": Ill("troubles/trouble_agg_no_watermark", _source_log_gone),
     "SS121": Ill("4.3.0/agg_update", _delta_of_no_batch),
+    "SS124": Ill("4.3.0/agg_update", _planned),
     "SS201": Ill("4.3.0/trouble_dedup_without_time"),
     "SS202": Ill("4.3.0/trouble_complete_mode"),
     "SS203": Ill("4.3.0/trouble_kept_timeouts"),

@@ -25,16 +25,17 @@ from inspector.quantities import count_text
 NULL_VALUE = "STREAM_STREAM_JOIN_INCONSISTENT_STATE"
 
 
-def with_null_rows(
-    restart: Restart, checkpoint: Checkpoint, version: int, facts: Facts
-) -> Restart:
+def with_null_rows(restart: Restart, checkpoint: Checkpoint, version: int, facts: Facts) -> Restart:
     """Return the restart with what null rows of joins do to its first batch."""
     obstacles, doubts = [*restart.obstacles], [*restart.doubts]
     for operator in checkpoint.operators:
         if operator.name in NAMES:
             life = join_lifetime(checkpoint, operator, version, facts)
             for reason in _null_rows(operator, life):
-                (obstacles if isinstance(reason, Obstacle) else doubts).append(reason)
+                if isinstance(reason, Obstacle):
+                    obstacles.append(reason)
+                else:
+                    doubts.append(reason)
     return replace(restart, obstacles=tuple(obstacles), doubts=tuple(doubts))
 
 

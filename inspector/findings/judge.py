@@ -22,6 +22,7 @@ from inspector.findings.join_restarts import reads_all_rows
 from inspector.findings.joins import judge_join
 from inspector.findings.lifetime import judge as judge_life
 from inspector.findings.thresholds import DEFAULTS, Thresholds
+from inspector.findings.unwritten import judge_unwritten
 from inspector.findings.variables import judge_variable
 from inspector.findings.watermarks import judge_watermark
 from inspector.light_dataclasses import replace
@@ -135,6 +136,8 @@ def judge_integrity(
     reported += integrity.judge_problems(problems, thresholds, restart, relative)
     if restart is not None and all(f.severity is not Severity.ERROR for f in reported):
         reported += integrity.judge_restart(restart, thresholds)
+    if restart is not None and thresholds.reports(catalogue.UNWRITTEN_BATCH.id, None):
+        reported += judge_unwritten(checkpoint, restart, thresholds)
     return _gravest_first(reported)
 
 

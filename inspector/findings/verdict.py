@@ -191,7 +191,11 @@ def main_finding(
     meant = [
         f for f in findings if f.kind is catalogue.NEVER_EXPIRES and f.severity < Severity.WARNING
     ]
+    stuck = [f for f in findings if f.kind is catalogue.UNWRITTEN_BATCH]
+    stuck = [f for f in stuck if f.severity >= Severity.WARNING]
     for number, (groups, least) in enumerate(ranks):
+        if number and stuck:  # a query that stands still needs a person before its state does
+            return stuck[0]
         ranked = [f for f in findings if f.kind.group in groups and f.severity >= least]
         if heavy and number and (number >= _INFORMATION or (ranked and number == 1)):
             return max(heavy, key=lambda finding: sizes[finding])

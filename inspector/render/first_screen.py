@@ -147,6 +147,8 @@ def _leads_with_batch(verdict: Verdict) -> bool:
     restart = verdict.restart
     if restart is None or not restart.again or restart.possible is False:
         return False
+    if verdict.cause is not None and verdict.cause.finding.kind is catalogue.UNWRITTEN_BATCH:
+        return False
     return verdict.level is Level.OK or (verdict.level is Level.INFO and bool(restart.silent))
 
 
@@ -160,7 +162,8 @@ def _first(verdict: Verdict, report: ReportData) -> str:
     cause, growth, restart = verdict.cause, verdict.growth, verdict.restart
     again = restart is not None and restart.again
     word = _WORDS[verdict.level]
-    if restart is not None and again and not _leads_with_batch(verdict):
+    names_batch = cause is not None and cause.finding.kind is catalogue.UNWRITTEN_BATCH
+    if restart is not None and again and not names_batch and not _leads_with_batch(verdict):
         silent = f"{go_on_with(restart.silent)}; " if restart.silent else ""
         word += f", batch {restart.batch} not finished ({silent}a restart runs it again)"
     if verdict.level is Level.UNREADABLE:

@@ -38,6 +38,7 @@ READ = f"{SPARK}::test_the_newest_snapshot_and_every_delta_after_it_are_read"
 MAINTAINS = f"{SPARK}::test_maintenance_makes_snapshots_and_removes_what_is_not_retained"
 UPLOADS = f"{SPARK}::test_rocksdb_uploads_tables_or_changes_and_goes_on_from_zips"
 JOINS = f"{SPARK}::test_rows_of_a_join_behind_their_counter_are_neither_joined_nor_removed"
+AGAIN = f"{SPARK}::test_a_batch_without_a_commit_runs_again"
 JOIN_NULLS = f"{SPARK}::test_a_null_row_of_a_join_stops_the_batch_that_reads_it"
 OLD_LOG = f"{SPARK}::test_a_query_older_than_spark_3_3_may_lie_by_fewer_columns"
 CLEANS = "test_slow_reader.py::test_no_report_takes_a_query_for_damage"
@@ -131,6 +132,10 @@ CLAIMS: dict[str, dict[str, str]] = {
     "SS121": {
         "A restart does not read it": STRAY,
         "maintenance takes it for the newest version": STRAY,
+    },
+    "SS124": {
+        "a change that Spark refuses, or a source or a sink that does not answer": REFUSED,
+        "A restart runs the batch again": AGAIN,
     },
     "SS202": {"which keeps every group": EVICTS},
     "SS203": {

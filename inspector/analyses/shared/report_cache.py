@@ -100,6 +100,9 @@ class ReportCache:
         moved = any(problem.slug == MOVED_SLUG for problem in report.problems)
         if self._listing is None or self._looks != 1 or moved or not report.complete:
             return
+        restart = None if report.verdict is None else report.verdict.restart
+        if restart is not None and restart.again:  # how long the batch has been planned changes
+            return
         examples = [table.rows for table in report.tables if table.name == "leftovers"]
         named = {finding.kind for finding in report.findings} & {OVERSIZED_VALUE, HOT_KEY}
         if self._options.redact is Redact.NONE and (any(examples) or named):
