@@ -81,6 +81,8 @@ class Logs:
     # True if both logs have the same gaps and there is no state, as asynchronous progress tracking
     # leaves them
     is_sparse: bool = False
+    # log -> batch -> when its entry was written, epoch ms; lacks those whose storage has no times
+    written_ms: Mapping[str, Mapping[BatchId, int]] = field(default_factory=dict)
 
     @property
     def skipped_batches(self) -> frozenset[int]:
@@ -185,6 +187,11 @@ def read_logs(storage: Storage, most: int = MOST_ENTRIES, near: Near | None = No
         formats=reader.formats,
         repartitions=planned.repartitions,
         is_sparse=is_sparse,
+        written_ms={
+            log: {b: e.modified_ms for b, e in (of_log or {}).items() if e.modified_ms is not None}
+            for log, of_log in ((OFFSETS, offsets), (COMMITS, commits))
+            if of_log
+        },
     )
 
 

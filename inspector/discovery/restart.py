@@ -29,6 +29,7 @@ from inspector.checkpoint.log_checks import CONTRADICTION, LOST_ENTRY
 from inspector.checkpoint.logfile import UNSEEN, VANISHED_SLUG
 from inspector.checkpoint.logs import COMMITS, OFFSETS
 from inspector.checkpoint.metadata import LOST_METADATA, QUERY_METADATA
+from inspector.discovery.batch_times import is_real_time
 from inspector.discovery.checkpoint import CONF, Checkpoint, Operator
 from inspector.discovery.listing import MISSING_OPERATOR, UNFINISHED_ERROR, is_repartitioning
 from inspector.discovery.lost_files import LOST_SCHEMA
@@ -131,6 +132,8 @@ class Restart:
     block: str = ""  # the first table file that it loads with a damaged block
     conditions: tuple[Condition, ...] = ()  # options without which it does not restart
     doubts: tuple[Doubt, ...] = ()  # why the files do not tell whether it restarts
+    # whether the query runs in real-time mode, which does not run a batch again; None if unknown
+    real_time: bool | None = False
 
     @property
     def possible(self) -> bool | None:
@@ -162,7 +165,9 @@ class Restart:
     def sentence(self) -> str:
         """``Restarts from batch 12: yes, from 12.snapshot.``; and what stands in its way."""
         begin = f"Restarts from batch {self.batch}"
-        if self.again:
+        if self.again and self.real_time:
+            begin += ", which real-time mode plans anew because it has no commit"
+        elif self.again:
             begin += ", which is run again because "
             later = self.committed is not None and self.committed > self.batch
             begin += "no later one is in offsets" if later else "it has no commit"
@@ -323,6 +328,7 @@ def restart_of(
         back=back,
         ends=ends if copied and back is not None else None,
         conditions=tuple(conditions_of(checkpoint, planned)),
+        real_time=is_real_time(checkpoint) if again else False,
         doubts=tuple(refusal for refusal in refusals if isinstance(refusal, Doubt)),
     )
     return replace(restart, unfinished_text=_text(checkpoint, restart)) if again else restart
@@ -343,10 +349,15 @@ def _text(checkpoint: Checkpoint, restart: Restart) -> str:
     """``batch 4 was planned at ... and has no commit, ...``: of one that runs again."""
     batch, planned_ms, committed = restart.batch, restart.planned_ms, restart.committed
     planned = "" if planned_ms is None else f" at {time_ms_text(planned_ms)}"
+    again = "a restart runs it again"
+    if restart.real_time:
+        again = "in real-time mode a restart removes its entry and plans it anew"
+    elif restart.real_time is None:
+        again += ", or in real-time mode removes its entry and plans it anew"
     since = "nothing" if committed is None else f"nothing after batch {committed}"
     text = (
         f"batch {batch} was planned{planned} and has no commit, as it runs or failed: "
-        f"a restart runs it again; {since} has been committed."
+        f"{again}; {since} has been committed."
     )
     if _have_written(checkpoint, batch):
         text += " All partitions have written their state of it: "

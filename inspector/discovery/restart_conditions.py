@@ -2,7 +2,8 @@
 
 * Operator metadata of format 2 names the schemas of ``transformWithState`` by absolute paths
   (``OperatorStateMetadataV2``). Spark reads the schemas from these paths, wherever the checkpoint
-  is: a checkpoint that was moved does not start.
+  is: a checkpoint that was moved does not start. Joins have such metadata too (formats 3 and 4), and
+  start anywhere.
 * A commit log of format 3 stays in this format. With sink evolution off, its default, Spark 4.2
   and later run the batch and fail at its commit (``CommitLog``, "requirement failed: VERSION_3
   commit log requires a non-empty sinkMetadataMap").
@@ -124,7 +125,8 @@ def refusals_of(
     # Of files that Spark has staged too, the root is the URL that Spark reads.
     root = absolute(place or checkpoint.storage.root)
     for operator in checkpoint.query:
-        yield from _moved_schemas(checkpoint, operator, root)
+        if operator.processor is not None:
+            yield from _moved_schemas(checkpoint, operator, root)
     numbers = metadata_partition_counts(checkpoint)
     in_v2 = checkpoint.logs.formats.get(OFFSETS, 1) >= _V2
     if in_v2 and _lacks_partition_count(checkpoint, planned) and len(numbers) != 1:

@@ -183,6 +183,7 @@ GROWING_VALUES = _of_inference("SS308", _INFO, command="sizes", concerns=Concern
 FAN_OUT = _of_inference("SS309", _INFO, command="rows")
 WIDE_COLUMN = _of_inference("SS313", _INFO, command="sizes")
 BURST = _kind("SS314", _INFO, concerns=Concerns.RECORDS)
+SLOW_BATCHES = _of_proof_or_inference("SS315", _INFO, command="timeline")
 WHOLE_UPLOADS = _of_records("SS310", _INFO)
 LEFT_FILES = _of_records("SS311", _INFO)
 KEPT_VERSIONS = _of_records("SS312", _INFO)

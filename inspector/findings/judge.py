@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from types import MappingProxyType
 
 from inspector.decode.row_hash import row_hash
-from inspector.discovery.checkpoint import Checkpoint
+from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.discovery.query_sources import newest_first
 from inspector.discovery.restart import Restart
 from inspector.discovery.restart_conditions import JOIN_NULLS
@@ -19,8 +19,9 @@ from inspector.findings.cost_inputs import KeyWords, file_costs, store_costs
 from inspector.findings.efficiency import judge_costs, judge_files, judge_format, judge_heap
 from inspector.findings.finding import Finding, Severity
 from inspector.findings.join_restarts import reads_all_rows
-from inspector.findings.joins import judge_join
+from inspector.findings.joins import JoinLifetime, judge_join
 from inspector.findings.lifetime import judge as judge_life
+from inspector.findings.slow_batches import judge_durations
 from inspector.findings.thresholds import DEFAULTS, Thresholds
 from inspector.findings.unwritten import judge_unwritten
 from inspector.findings.variables import judge_variable
@@ -48,10 +49,8 @@ def judge(  # noqa: PLR0913 - what findings rest on
     ``heap_bytes`` estimates what the retained versions take, where there is a limit for it;
     ``restart`` is known if the version is the newest; ``growing`` lacks stores that cannot be told.
     """
-    if restart is not None:  # SS208 reports null rows of joins
-        files = (o for o in restart.obstacles if o.about != JOIN_NULLS)
-        restart = replace(restart, obstacles=tuple(files))
-    broken = judge_integrity(checkpoint, version, facts, problems, thresholds, restart)
+    of_files = restart and _without_null_rows(restart)
+    broken = judge_integrity(checkpoint, version, facts, problems, thresholds, of_files)
     findings: list[Finding] = []
     unfit = {p.store.name for p in problems if p.slug == RowError.slug and p.store is not None}
     for operator in checkpoint.operators:
@@ -67,9 +66,7 @@ def judge(  # noqa: PLR0913 - what findings rest on
         for variable in rule_inputs.variable_lives(operator, version, facts):
             findings += judge_variable(variable, thresholds)
         if operator.name in JOIN:
-            life_of_join = rule_inputs.join_lifetime(*of_run)
-            read = [s for s in life_of_join.checks if reads_all_rows(operator, life_of_join, s)]
-            findings += judge_join(replace(life_of_join, read_whole=read), thresholds)
+            findings += _judge_join(operator, rule_inputs.join_lifetime(*of_run), thresholds)
     lengths = {}
     for costs in store_costs(checkpoint, version, facts, key_words):
         findings += judge_costs(costs, thresholds)
@@ -92,8 +89,22 @@ def judge(  # noqa: PLR0913 - what findings rest on
         thresholds=thresholds,
     )
     findings += judge_heap(heap_bytes, thresholds)
+    if version >= checkpoint.newest_version:
+        findings += judge_durations(checkpoint.logs, thresholds)
     reported = (f for f in findings if thresholds.reports(f.kind.id, f.rows))
     return _gravest_first([*broken, *reported])
+
+
+def _without_null_rows(restart: Restart) -> Restart:
+    """Return the restart without null rows of joins, which SS208 reports."""
+    return replace(restart, obstacles=tuple(o for o in restart.obstacles if o.about != JOIN_NULLS))
+
+
+def _judge_join(
+    operator: Operator, life: JoinLifetime, thresholds: Thresholds
+) -> Iterator[Finding]:
+    read = [store for store in life.checks if reads_all_rows(operator, life, store)]
+    return judge_join(replace(life, read_whole=read), thresholds)
 
 
 def judge_integrity(

@@ -58,6 +58,8 @@ class Thresholds:
     rows_per_record: float = 10.0
     burst_ratio: float = 30.0
     burst_rows: int = 1_000
+    slow_ratio: float = 3.0
+    slow_seconds: float = 2.0
     zip_ratio: float = 2.0
     zip_bytes: int = 8_192
     same_value_share: float = 0.5

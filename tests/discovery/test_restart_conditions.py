@@ -290,6 +290,13 @@ def test_a_copy_restarts_while_the_schemas_are_at_the_old_place(tmp_path: Path) 
     assert restart(new).possible is False
 
 
+@pytest.mark.parametrize("case", ["4.3.0/rocksdb_join_left_outer_v3", AGGREGATION])
+def test_other_operators_restart_wherever_they_are(case: str) -> None:
+    root = FIXTURES / case / "checkpoint"
+    assert restart(root).is_plain
+    assert "SS489" not in rules(root)
+
+
 def test_another_storage_leaves_it_open(tmp_path: Path) -> None:
     root = moved_to(copy(tmp_path, TRANSFORM), "s3a://bucket/checkpoint")
     found = restart(root)

@@ -108,6 +108,7 @@ def test_ids_never_change_their_meaning() -> None:
             "SS312": "many old versions",
             "SS313": "one wide column",
             "SS314": "one batch far larger than others",
+            "SS315": "batches that take longer",
         }.items()
     )
 
