@@ -2,8 +2,8 @@
 
 * Operator metadata of format 2 names the schemas of ``transformWithState`` by absolute paths
   (``OperatorStateMetadataV2``). Spark reads the schemas from these paths, wherever the checkpoint
-  is: a checkpoint that was moved does not start. Joins have such metadata too (formats 3 and 4), and
-  start anywhere.
+  is: a checkpoint that was moved does not start. Joins of formats 3 and 4 have such
+  metadata too, and start anywhere.
 * A commit log of format 3 stays in this format. With sink evolution off, its default, Spark 4.2
   and later run the batch and fail at its commit (``CommitLog``, "requirement failed: VERSION_3
   commit log requires a non-empty sinkMetadataMap").
@@ -184,7 +184,9 @@ def _moved_schemas(
     folder = f"{path_of(root)}/{operator.layout.directory}"
     stores = operator.metadata.stores if operator.metadata else ()
     paths = [path for store in stores for path in store.schema_paths]
-    moved = [path for path in paths if not path_of(path).startswith(f"{folder}/")]
+    # hdfs:///a is on the cluster's own name node, which Spark names in the path.
+    has_host = is_local(root) or ":///" not in root
+    moved = [p for p in paths if not path_of(p, has_host=has_host).startswith(f"{folder}/")]
     if not moved:
         return
     newest, number = moved[-1], operator.operator_id
@@ -208,15 +210,29 @@ def _moved_schemas(
     yield Doubt(SCHEMA_PATHS_ELSEWHERE, reason, details, number)
 
 
-def path_of(url: str) -> str:
+def path_of(url: str, *, has_host: bool = True) -> str:
     """Return the path of a URL without scheme and trailing slashes, as fsspec's driver sees it.
 
-    Hadoop spells ``file:/a``, ``file:///a`` and ``/a`` alike.
+    Hadoop spells ``file:/a``, ``file:///a`` and ``/a`` alike. Without ``has_host`` the host of a
+    remote URL is left out.
     """
-    return "/" + re.sub("^[^:/]*:", "", translate(url).target).strip("/")
+    protocol, target = _translated(url)
+    path = re.sub("^[^:/]*:", "", target).strip("/")
+    if not has_host and protocol != "file":
+        path = path.partition("/")[2]
+    return f"/{path}"
 
 
 def _authority(url: str) -> tuple[str, str]:
     """Return the storage of a URL: its protocol, and the host or bucket if it is not local."""
-    protocol = translate(url).protocol
-    return protocol, "" if is_local(url) else path_of(url).split("/")[1]
+    protocol = _translated(url)[0]
+    return protocol, "" if protocol == "file" else path_of(url).split("/")[1]
+
+
+def _translated(url: str) -> tuple[str, str]:
+    """Return fsspec's protocol and target of a URL; no protocol for one that has no meaning."""
+    try:
+        address = translate(url)
+    except InspectorError:
+        return "", url
+    return address.protocol, address.target

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from inspector import api
 from inspector.checkpoint.log_checks import has_equal_gaps
@@ -312,3 +314,16 @@ def test_another_storage_leaves_it_open(tmp_path: Path) -> None:
 def test_a_path_is_the_same_in_every_spelling_of_its_url() -> None:
     assert {path_of(url) for url in ("file:/a/b", "file:///a/b/", "/a/b")} == {"/a/b"}
     assert path_of("s3a://bucket/x") == path_of("s3://bucket/x") == "/bucket/x"
+
+
+def test_a_url_without_the_name_node_is_the_place_that_spark_names(tmp_path: Path) -> None:
+    root = moved_to(copy(tmp_path, TRANSFORM), "hdfs://namenode:8020/data/ck")
+    assert restart(root, place="hdfs:///data/ck").possible is True
+    assert restart(root, place="hdfs://namenode:8020/data/ck").possible is True
+    assert restart(root, place="hdfs:///data/other").possible is None
+
+
+@given(st.sampled_from(("", "s3a://", "file:", "abfss://", "dbfs:/", "staged:/", "x:")), st.text())
+def test_any_path_in_metadata_has_a_path(scheme: str, text: str) -> None:
+    for has_host in (True, False):
+        assert path_of(scheme + text, has_host=has_host).startswith("/")
