@@ -14,7 +14,7 @@ from inspector.analyses.shared.data_tables import driver_table
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.judged import Judged, vouching_notes
 from inspector.analyses.shared.opening import Opened, Recalled, begin
-from inspector.analyses.shared.options import Option, Options, View
+from inspector.analyses.shared.options import Option, Options
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.state_growth import whole_stores
 from inspector.analyses.sizes import SizeRow, size_table
@@ -133,11 +133,12 @@ def audit(  # noqa: PLR0913 - each is an option of the command
     options: Options | None = None,
     *,
     maximum: Annotated[
-        Mapping[str, str | float], View(_HELP["maximum"], metavar="METRIC=VALUE", flag="--max")
+        Mapping[str, str | float], Option(_HELP["maximum"], metavar="METRIC=VALUE", flag="--max")
     ] = MappingProxyType({}),
     baseline: Annotated[str | None, Option(_HELP["baseline"], metavar="FILE")] = None,
     tolerance: Annotated[
-        str, View("Relative change from the baseline that counts as unchanged.", metavar="PERCENT")
+        str,
+        Option("Relative change from the baseline that counts as unchanged.", metavar="PERCENT"),
     ] = "10%",
     estimate: Annotated[bool, Option(_HELP["estimate"])] = False,
     price: Annotated[

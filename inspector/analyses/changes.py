@@ -11,7 +11,7 @@ import pyarrow as pa
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.judged import Subject
 from inspector.analyses.shared.opening import Opened
-from inspector.analyses.shared.options import KEYS, RAW, STATE, Options, View
+from inspector.analyses.shared.options import KEYS, RAW, STATE, Option, Options
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.stores import HashedKeys, change_batches, selected_tasks, store_table
 from inspector.analyses.shared.words import ChangeRow, change_rows
@@ -35,7 +35,7 @@ def changes(
     path: str | Opened,
     options: Options | None = None,
     *,
-    from_batch: Annotated[int, View("Skip changes before this batch.", minimum=0)] = 0,
+    from_batch: Annotated[int, Option("Skip changes before this batch.", minimum=0)] = 0,
     raw: Annotated[bool, RAW] = False,
 ) -> Report:
     """Every record of every delta that can be replayed, with what it did to its key."""

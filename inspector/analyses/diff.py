@@ -13,7 +13,7 @@ from inspector.analyses.shared import stores
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.judged import Subject, operator_names, store_ids
 from inspector.analyses.shared.opening import Listings, restores, version_problem
-from inspector.analyses.shared.options import Option, Options, View
+from inspector.analyses.shared.options import Option, Options
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.words import StoreWords, decoded_rows, row_chunks
 from inspector.discovery.checkpoint import Checkpoint
@@ -83,12 +83,14 @@ def diff(  # noqa: PLR0913 - each is an option of the command
     options: Options | None = None,
     *,
     from_batch: Annotated[
-        int | None, View("Compare the state as of this batch ...", minimum=0)
+        int | None, Option("Compare the state as of this batch ...", minimum=0)
     ] = None,
-    to_batch: Annotated[int | None, View("... with the state as of this batch.", minimum=0)] = None,
-    from_version: Annotated[int | None, View(_END, minimum=0)] = None,
-    to_version: Annotated[int | None, View(_END, minimum=0)] = None,
-    raw: Annotated[bool, View("Add the UnsafeRow bytes in hex.")] = False,
+    to_batch: Annotated[
+        int | None, Option("... with the state as of this batch.", minimum=0)
+    ] = None,
+    from_version: Annotated[int | None, Option(_END, minimum=0)] = None,
+    to_version: Annotated[int | None, Option(_END, minimum=0)] = None,
+    raw: Annotated[bool, Option("Add the UnsafeRow bytes in hex.")] = False,
     limit: Annotated[int, o.LIMIT] = 0,
 ) -> Report:
     """Rows added, removed and changed between two versions.

@@ -12,7 +12,7 @@ from inspector.analyses.shared import stores
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.judged import Subject
 from inspector.analyses.shared.opening import Listings, Opened
-from inspector.analyses.shared.options import Options, View
+from inspector.analyses.shared.options import Option, Options
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.words import EventRow, change_rows
 from inspector.discovery.checkpoint import Checkpoint
@@ -79,7 +79,9 @@ def history(
     path: str | Opened,
     options: Options | None = None,
     *,
-    uncommitted: Annotated[bool, View("Also read versions whose batch was not committed.")] = False,
+    uncommitted: Annotated[
+        bool, Option("Also read versions whose batch was not committed.")
+    ] = False,
     raw: Annotated[bool, o.RAW] = False,
     limit: Annotated[int, o.LIMIT] = 0,
 ) -> Report:

@@ -192,7 +192,7 @@ def leftovers(
     *,
     explain: Annotated[
         str | None,
-        o.View(
+        o.Option(
             "Explain a key (in any form of --key), or a class of leftovers, batch by batch.",
             metavar="KEY|CLASS",
         ),

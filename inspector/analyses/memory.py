@@ -12,7 +12,7 @@ import numpy as np
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.judged import Judged, file_bytes, store_ids
 from inspector.analyses.shared.opening import Opened
-from inspector.analyses.shared.options import REPLAY, RULES, Options, View
+from inspector.analyses.shared.options import REPLAY, RULES, Option, Options
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.store_heaps import JDK, NEWEST, object_layout, spark_of, store_heaps
 from inspector.arrays import median
@@ -491,21 +491,23 @@ def memory(  # noqa: PLR0913 - each is an option of the command
     path: str | Opened,
     options: Options | None = None,
     *,
-    retain: Annotated[int, View(_HELP["retain"], minimum=1)] = 2,
+    retain: Annotated[int, Option(_HELP["retain"], minimum=1)] = 2,
     executors: Annotated[
-        int | None, View("Number of executors that share the partitions.", minimum=1)
+        int | None, Option("Number of executors that share the partitions.", minimum=1)
     ] = None,
-    cores: Annotated[int, View("Number of tasks that an executor runs at a time.", minimum=1)] = 1,
+    cores: Annotated[
+        int, Option("Number of tasks that an executor runs at a time.", minimum=1)
+    ] = 1,
     heap: Annotated[
-        int | None, View("Heap of an executor (spark.executor.memory), such as 8GiB.", size=True)
+        int | None, Option("Heap of an executor (spark.executor.memory), such as 8GiB.", size=True)
     ] = None,
-    state_percent: Annotated[int | None, View(_HELP["state_percent"], minimum=1)] = None,
-    jdk: Annotated[int, View("Java version of the executors.", minimum=8)] = JDK,
+    state_percent: Annotated[int | None, Option(_HELP["state_percent"], minimum=1)] = None,
+    jdk: Annotated[int, Option("Java version of the executors.", minimum=8)] = JDK,
     spark: Annotated[
-        str | None, View("Spark version that runs the query.  [default: as the checkpoint shows]")
+        str | None, Option("Spark version that runs the query.  [default: as the checkpoint shows]")
     ] = None,
     rocksdb_confs: Annotated[
-        Mapping[str, str], View(_HELP["rocksdb_confs"], metavar="CONF=VALUE")
+        Mapping[str, str], Option(_HELP["rocksdb_confs"], metavar="CONF=VALUE")
     ] = MappingProxyType({}),
 ) -> Report:
     """State size from files to heap, how many executors hold it, and what would reduce it.

@@ -11,7 +11,7 @@ from inspector.analyses.rows import rows as live_rows
 from inspector.analyses.shared.conclusion import counted_verdict
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.opening import Opened
-from inspector.analyses.shared.options import STORAGE, Option, Options, View
+from inspector.analyses.shared.options import STORAGE, Option, Options
 from inspector.discovery.query_sources import query_sources
 from inspector.exceptions import CheckpointError
 from inspector.findings import restart_judgement as judgement
@@ -73,7 +73,7 @@ def preflight(
     ] = None,
     to_spark: Annotated[
         str | None,
-        View(
+        Option(
             f"Spark release that restarts the query, {RELEASES[0]} to {RELEASES[-1]}.  "
             f"[default: {RELEASES[-1]}]",
             metavar="RELEASE",

@@ -9,7 +9,7 @@ from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.fact_tables import FactTableTask, RowsOfFacts, fact_table
 from inspector.analyses.shared.judged import Judged, store_ids, values_of_fields
 from inspector.analyses.shared.opening import Opened
-from inspector.analyses.shared.options import REPLAY, Options, View
+from inspector.analyses.shared.options import REPLAY, Option, Options
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.state_growth import whole_stores
 from inspector.analyses.sizes import PLACES, SizeRow, facts_by_place, size_columns
@@ -190,7 +190,7 @@ def sharing(
     options: Options | None = None,
     *,
     by: Annotated[
-        str, View("What each row of the table stands for.", choices=tuple(PLACES))
+        str, Option("What each row of the table stands for.", choices=tuple(PLACES))
     ] = "store",
 ) -> Report:
     """Each version: new, changed, same-value and removed rows, and the rows that versions share."""

@@ -10,7 +10,7 @@ from inspector import sparktypes
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.judged import Judged, operator_names, store_ids, store_schemas
 from inspector.analyses.shared.opening import Opened
-from inspector.analyses.shared.options import REPLAY, Options, View
+from inspector.analyses.shared.options import REPLAY, Option, Options
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.stores import selected_tasks
 from inspector.analyses.shared.words import add_problems
@@ -235,7 +235,7 @@ def sizes(
     options: Options | None = None,
     *,
     by: Annotated[
-        str, View("What each row of the table stands for.", choices=(*PLACES, FIELD))
+        str, Option("What each row of the table stands for.", choices=(*PLACES, FIELD))
     ] = "store",
 ) -> Report:
     """Exact rows, key bytes and value bytes with their quantiles, or the bytes of each field."""

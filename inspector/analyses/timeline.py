@@ -18,7 +18,7 @@ from inspector.analyses.shared.judged import (
     values_of_fields,
 )
 from inspector.analyses.shared.opening import Opened
-from inspector.analyses.shared.options import REPLAY, RULES, Options, View
+from inspector.analyses.shared.options import REPLAY, RULES, Option, Options
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.store_heaps import HeapByVersion, heap_by_version
 from inspector.discovery.batch_times import batch_durations
@@ -327,11 +327,13 @@ def timeline(
     *,
     capacity: Annotated[
         int | None,
-        View("Estimate when the row bytes and the heap reach this size, such as 8GiB.", size=True),
+        Option(
+            "Estimate when the row bytes and the heap reach this size, such as 8GiB.", size=True
+        ),
     ] = None,
     last: Annotated[
         int | None,
-        View("Show only the last N batches. Growth is computed from all of them.", minimum=1),
+        Option("Show only the last N batches. Growth is computed from all of them.", minimum=1),
     ] = None,
 ) -> Report:
     """Each batch: clock, watermark, lag, rows, bytes, changes; growth; what expires and when."""

@@ -122,8 +122,10 @@ def top(
     path: str | Opened,
     options: o.Options | None = None,
     *,
-    limit: Annotated[int, o.View("Number of keys in each ranking.", minimum=1)] = KEYS_BY_RANK.top,
-    by: Annotated[TopBy | None, o.View("Show only this ranking.  [default: all]")] = None,
+    limit: Annotated[
+        int, o.Option("Number of keys in each ranking.", minimum=1)
+    ] = KEYS_BY_RANK.top,
+    by: Annotated[TopBy | None, o.Option("Show only this ranking.  [default: all]")] = None,
 ) -> Report:
     """Biggest keys by bytes, hottest by puts, oldest by last put; skew of partitions."""
     run = Run.start(path, options)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from inspector.analyses.shared.declare import analysis
-from inspector.analyses.shared.options import ENGINE, LIMIT, STORAGE, Option, Options, View
+from inspector.analyses.shared.options import ENGINE, LIMIT, STORAGE, Option, Options
 from inspector.engines.choose import LOCAL, EngineOptions
 from inspector.exceptions import CheckpointError
 from inspector.render import audit_history, page
@@ -79,10 +79,10 @@ def trend(
     options: Options | None = None,
     *,
     days: Annotated[
-        int, View("Compute the growth over this many days before the newest audit.", minimum=1)
+        int, Option("Compute the growth over this many days before the newest audit.", minimum=1)
     ] = DAYS,
     history_format: Annotated[
-        str, View("Format of the history, as it was written.", metavar="FORMAT")
+        str, Option("Format of the history, as it was written.", metavar="FORMAT")
     ] = audit_history.PARQUET,
     limit: Annotated[int, LIMIT] = 0,
 ) -> Report:

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from inspector.analyses.shared.declare import Analysis
-from inspector.analyses.shared.options import SHARED, Options, Parameter, View
+from inspector.analyses.shared.options import SHARED, Options, Parameter
 from inspector.cli.config_file import config_options
-from inspector.cli.terminal import AUTO, NEVER, ViewOption, display_options, echo_message, has_color
+from inspector.cli.terminal import AUTO, NEVER, display_options, echo_message, has_color
 from inspector.engines.choose import EngineOptions
 from inspector.engines.engine import BYTES, Measure, Watch
 from inspector.findings.finding import Severity
@@ -42,7 +42,7 @@ def parameters(analysis: Analysis) -> Iterator[click.Parameter]:
         yield _argument(argument, many=analysis.many and argument.name == "path")
     yield from map(_option, analysis.options)
     if analysis.fail_on is not None:
-        yield ViewOption(
+        yield click.Option(
             ["--fail-on"],
             type=click.Choice(FAIL_ON),
             default=analysis.fail_on,
@@ -56,7 +56,7 @@ def parameters(analysis: Analysis) -> Iterator[click.Parameter]:
 
 def report_options(formats: tuple[str, ...]) -> Iterator[click.Option]:
     """How and where a report is written, by the formats of all reports and these of files."""
-    yield ViewOption(
+    yield click.Option(
         ["-o", "--output"],
         type=click.Choice([*FORMATS, *formats]),
         help="Output format; ndjson and csv contain the main table only.  [default: by the "
@@ -77,18 +77,18 @@ def many_options() -> Iterator[click.Option]:
     at_once = "Number of checkpoints to read at the same time.  [default: 4, or 64 on Spark]"
     yield click.Option(["--at-once"], type=click.IntRange(1), metavar="N", help=at_once)
     details = "With several checkpoints, show the whole report of each."
-    yield ViewOption(["--details"], is_flag=True, help=details)
+    yield click.Option(["--details"], is_flag=True, help=details)
 
 
 def shown_options() -> Iterator[click.Option]:
     """Which of several checkpoints are reported, by their verdicts."""
-    yield ViewOption(
+    yield click.Option(
         ["--level"],
         type=click.Choice([level.value for level in Level]),
         help="With several checkpoints, report only those at this level or a more severe one. "
         "The exit code still covers all of them.",
     )
-    yield ViewOption(
+    yield click.Option(
         ["--finding"],
         multiple=True,
         metavar="ID",
@@ -120,9 +120,9 @@ def output_format(parsed: Mapping[str, Any], formats: tuple[str, ...]) -> str:
 
 def message_options() -> Iterator[click.Option]:
     """What is said on stderr."""
-    yield ViewOption(["-q", "--quiet"], is_flag=True, help="Print only errors on stderr.")
+    yield click.Option(["-q", "--quiet"], is_flag=True, help="Print only errors on stderr.")
     no_progress = "Do not show progress. It is shown only if stderr is a terminal."
-    yield ViewOption(["--no-progress"], is_flag=True, help=no_progress)
+    yield click.Option(["--no-progress"], is_flag=True, help=no_progress)
 
 
 def own_options(analysis: Analysis, parsed: Mapping[str, Any]) -> dict[str, Any]:
@@ -190,13 +190,12 @@ def _argument(declared: Parameter, *, many: bool) -> click.Argument:
 
 def _option(declared: Parameter) -> click.Option:
     option, default = declared.option, declared.default
-    kind = ViewOption if isinstance(option, View) else click.Option
     if declared.kind is bool:
-        return kind([declared.flag], is_flag=True, help=option.help)
+        return click.Option([declared.flag], is_flag=True, help=option.help)
     if declared.many or option.for_people is not None:
         default = None
     default = default.value if isinstance(default, enum.Enum) else default
-    return kind(
+    return click.Option(
         [declared.flag],
         type=_type(declared),
         default=default,

@@ -12,7 +12,7 @@ from inspector.analyses.shared.declare import Analysis
 from inspector.analyses.shared.fleet_run import means_many
 from inspector.analyses.shared.opening import Opened
 from inspector.cli import click_options, output_files
-from inspector.cli.config_file import say_files
+from inspector.cli.config_file import print_file_in_use
 from inspector.cli.terminal import NEVER
 from inspector.render.renderers import OF_VERDICTS
 
@@ -41,7 +41,8 @@ def command_of(analysis: Analysis) -> click.Command:
         params += click_options.shown_options() if analysis.has_verdict else ()
 
     def callback(**parsed: Any) -> None:
-        say_files(click.get_current_context(), verbose=parsed["verbose"], quiet=parsed["quiet"])
+        if parsed["verbose"]:
+            print_file_in_use(click.get_current_context())
         if "output" in parsed and "output_file" in parsed:
             parsed["output"] = click_options.output_format(parsed, formats)
         message = analysis.check(parsed)

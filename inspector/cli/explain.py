@@ -16,7 +16,7 @@ import click
 from inspector import analyses
 from inspector.checkpoint.confs import SHUFFLE_PARTITIONS
 from inspector.cli.output_files import destination, write
-from inspector.cli.terminal import ViewOption, display_of
+from inspector.cli.terminal import display_of
 from inspector.discovery import checkpoint as discovery
 from inspector.docs import contents, data, lookup, near
 from inspector.plain_text import escape
@@ -33,7 +33,6 @@ _PATH = re.compile(r"[.~]{0,2}/\S{1,4000}")
 @click.option(
     "--wide",
     is_flag=True,
-    cls=ViewOption,
     help="Do not wrap lines. Piped output is otherwise wrapped at the environment variable "
     "COLUMNS, or at 100; 0 means no wrapping.",
 )

@@ -17,22 +17,15 @@ PIPED_WIDTH = 100  # of what is piped or written to a file: CI logs and tickets 
 DUMB = ("dumb", "unknown")  # values of TERM that mean a terminal without colours
 
 
-class ViewOption(click.Option):
-    """An option that says how things are shown and judged: a file that was found may set it.
-
-    An option of any other class runs, writes, opens or connects to something.
-    """
-
-
 def display_options() -> Iterator[click.Option]:
     """How text for people is shown."""
-    yield ViewOption(
+    yield click.Option(
         ["--wide"],
         is_flag=True,
         help="Show all columns of tables, and do not wrap lines. Piped output is otherwise "
         "wrapped at the environment variable COLUMNS, or at 100; 0 means no wrapping.",
     )
-    yield ViewOption(
+    yield click.Option(
         ["--color"],
         type=click.Choice([AUTO, ALWAYS, NEVER]),
         default=AUTO,

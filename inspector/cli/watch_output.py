@@ -12,7 +12,7 @@ from inspector.analyses.shared.declare import Analysis
 from inspector.cli.click_options import api_options, message_options, own_options
 from inspector.cli.exits import Exit
 from inspector.cli.output_files import destination, outside, write
-from inspector.cli.terminal import ViewOption, display_of, display_options
+from inspector.cli.terminal import display_of, display_options
 from inspector.plain_text import escape
 from inspector.quantities import bytes_text, duration_text
 from inspector.render.display import Display
@@ -25,7 +25,7 @@ from inspector.time_text import time_ms_text
 
 def watch_options() -> Iterator[click.Option]:
     """How the batches are written."""
-    yield ViewOption(
+    yield click.Option(
         ["-o", "--output"],
         type=click.Choice(["table", "ndjson"]),
         default="table",

@@ -56,14 +56,22 @@ def test_a_signal_ends_the_process_and_leaves_no_partial_file(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_was_there_before_is_put_back() -> None:
-    before = [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)]
-    threads = threading.active_count()
+def test_signal_handlers_are_restored(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads: list[threading.Thread] = []
+    start = threading.Thread.start
+
+    def record_and_start(thread: threading.Thread) -> None:
+        threads.append(thread)
+        start(thread)
+
+    previous = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    monkeypatch.setattr(threading.Thread, "start", record_and_start)
     with end_on_signals():
-        assert signal.getsignal(signal.SIGINT) is not before[0]
-        assert threading.active_count() == threads + 1
-    assert [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)] == before
-    assert threading.active_count() == threads
+        assert signal.getsignal(signal.SIGINT) is not previous[0]
+        assert [thread.name for thread in threads] == ["signals"]
+        assert threads[0].is_alive()
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == previous
+    assert not threads[0].is_alive()
     assert signal.set_wakeup_fd(-1) == -1
 
 

@@ -32,6 +32,7 @@ from inspector.checkpoint.search import Found
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.discovery.plan import plan
 from inspector.discovery.tasks import ALL_LEFTOVERS, Request
+from inspector.engines import workers
 from inspector.engines.choose import EngineOptions
 from inspector.engines.engine import BatchFunction, Job, Measure, Work
 from inspector.engines.local import LocalEngine
@@ -235,22 +236,37 @@ def test_a_package_of_another_version_that_cannot_be_replaced_is_named(
 
 
 def state_of_worker(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """What a worker has frozen, its threads, and whether it has run a task of ours."""
+    """Yield what the tasks of this package left in the Python worker that runs this function.
+
+    ``tuned``: the worker was tuned. ``frozen``: the garbage collector no longer visits this
+    package's module. ``threads``: names of this package's threads. ``loaded``: the worker has run
+    a task of this package.
+    """
     for _ in batches:
+        package = sys.modules.get("inspector.engines.workers")
         yield pa.record_batch(
             {
-                "pid": [os.getpid()],
-                "frozen": [gc.get_freeze_count()],
-                "threads": [threading.active_count()],
+                "tuned": [package is not None and package._freeze.cache_info().currsize > 0],
+                "frozen": [
+                    package is not None
+                    and not any(found is vars(package) for found in gc.get_objects())
+                ],
+                "threads": [
+                    ",".join(
+                        thread.name
+                        for thread in threading.enumerate()
+                        if thread.name.startswith("inspector")
+                    )
+                ],
                 "loaded": ["inspector.passes.worker" in sys.modules],
             }
         )
 
 
 _columns: list[tuple[str, pa.DataType]] = [
-    ("pid", pa.int64()),
-    ("frozen", pa.int64()),
-    ("threads", pa.int64()),
+    ("tuned", pa.bool_()),
+    ("frozen", pa.bool_()),
+    ("threads", pa.string()),
     ("loaded", pa.bool_()),
 ]
 WORKER = pa.schema(_columns)
@@ -276,7 +292,7 @@ def test_a_user_s_workers_are_left_as_they_were(spark: Any, tune: bool | None) -
         assert assert_same_facts(engine, run_tasks, work)
         found = workers_of(spark)
         assert any(row.loaded for row in found), "none of them has run a task of ours"
-        assert [(row.frozen, row.threads) for row in found] == [(0, 1)] * 2
+        assert [(row.tuned, row.threads) for row in found] == [(False, "")] * 2
     finally:
         del spark.sparkContext.environment["UNTUNED"]
 
@@ -290,15 +306,15 @@ def test_workers_are_tuned_where_the_user_agrees_or_they_are_ours(
 
     monkeypatch.setattr(scope_of(spark), "owns_workers", tune is None)
     spark.sparkContext.environment["TUNED"] = str(tune)
-    before = gc.get_freeze_count()
+    frozen_in_driver: list[bool] = []
+    monkeypatch.setattr(gc, "freeze", lambda: frozen_in_driver.append(True))
     try:
         engine = SparkEngine.of(spark, None, {}, tune_workers=tune)
         frame = engine.frame(state_of_worker, WORKER, [Work("{}"), Work("{}")])
-        assert all(row.frozen > 10_000 for row in frame.collect())
+        assert [(row.tuned, row.frozen) for row in frame.collect()] == [(True, True)] * 2
     finally:
         del spark.sparkContext.environment["TUNED"]
-    # The driver froze nothing more; of what an earlier test froze in it some may have gone.
-    assert gc.get_freeze_count() <= before
+    assert frozen_in_driver == []
 
 
 def _socket_of(descriptor: int) -> socket.socket:
@@ -409,7 +425,7 @@ def process_settings() -> dict[str, Any]:
         "filters of warnings": list(warnings.filters),
         "filters of logging": list(logging.getLogger().filters),
         "level of logging": logging.getLogger().level,
-        "collector": (gc.get_freeze_count(), gc.get_threshold()),
+        "collector": (gc.freeze, gc.get_threshold(), workers._freeze.cache_info().currsize),
     }
 
 

@@ -1,110 +1,131 @@
-"""Blocks made by a second thread: the same, in their order, errors where they were."""
+"""Blocks made ahead by a second thread: order, errors, and the end of the thread."""
 
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
 
 import pytest
 
 from inspector.exceptions import DecodeError
 from inspector.passes.ahead import MOST_AHEAD, make_ahead, make_rounds_ahead
 
+T = TypeVar("T")
 
-def threads(patience_s: float = 10) -> int:
-    """Those that are there, for some seconds too: on a busy machine one takes its time to end."""
-    until = time.monotonic() + patience_s
-    while True:
-        count = sum(thread.name == "inspector-ahead" for thread in threading.enumerate())
-        if not count or time.monotonic() > until:
-            return count
-        time.sleep(0.01)
+PATIENCE_S = 300.0
+"""Seconds to wait for a thread: many times what it takes, so that only a hang fails."""
+
+
+class MakerThreads:
+    """Threads in which the recorded items of one test were made."""
+
+    def __init__(self) -> None:
+        self._threads: list[threading.Thread] = []
+
+    def record(self, items: Iterable[T]) -> Iterator[T]:
+        """Yield the items, and remember the thread that takes them from this iterator."""
+        self._threads.append(threading.current_thread())
+        yield from items
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the threads, one for each recorded iterator."""
+        return [thread.name for thread in self._threads]
+
+    def wait_for_end(self) -> bool:
+        """Wait for the threads to end, and return True if at least one ran and all have ended."""
+        for thread in self._threads:
+            thread.join(PATIENCE_S)
+        return bool(self._threads) and not any(thread.is_alive() for thread in self._threads)
+
+
+@pytest.fixture
+def makers() -> MakerThreads:
+    return MakerThreads()
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 100])
-def test_items_come_in_their_order(count: int) -> None:
-    assert list(make_ahead(range(count))) == list(range(count))
-    assert threads() == 0
+def test_items_keep_their_order(makers: MakerThreads, count: int) -> None:
+    assert list(make_ahead(makers.record(range(count)))) == list(range(count))
+    assert makers.wait_for_end()
 
 
-def test_an_error_comes_behind_the_items_before_it() -> None:
+def test_error_follows_the_items_before_it(makers: MakerThreads) -> None:
     def items() -> Iterator[int]:
         yield 1
         yield 2
         raise DecodeError("cut short", offset=7)
 
-    taken = make_ahead(items())
-    assert [next(taken), next(taken)] == [1, 2]
+    blocks = make_ahead(makers.record(items()))
+    assert [next(blocks), next(blocks)] == [1, 2]
     with pytest.raises(DecodeError, match="cut short"):
-        next(taken)
-    assert threads() == 0
+        next(blocks)
+    assert makers.wait_for_end()
 
 
-def test_only_a_few_are_made_before_their_turn() -> None:
+def test_few_items_are_made_ahead(makers: MakerThreads) -> None:
     made = []
+    maker_is_full = threading.Event()
 
     def items() -> Iterator[int]:
         for number in range(100):
             made.append(number)
+            if len(made) == 1 + MOST_AHEAD + 1:
+                maker_is_full.set()
             yield number
 
-    taken = make_ahead(items())
-    assert next(taken) == 0
-    time.sleep(0.05)
-    assert len(made) <= 1 + MOST_AHEAD + 1, "one taken, some in the queue, one waits for room"
-    taken.close()  # type: ignore[attr-defined]
-    assert threads() == 0
+    blocks = make_ahead(makers.record(items()))
+    assert next(blocks) == 0
+    assert maker_is_full.wait(PATIENCE_S)
+    # One item is taken, MOST_AHEAD are in the queue, and one waits for room.
+    assert len(made) == 1 + MOST_AHEAD + 1
+    blocks.close()  # type: ignore[attr-defined]
+    assert makers.wait_for_end()
     assert len(made) < 100
 
 
-def test_another_thread_makes_them() -> None:
-    def items() -> Iterator[str]:
-        yield threading.current_thread().name
-
-    assert list(make_ahead(items())) == ["inspector-ahead"]
+def test_another_thread_makes_the_items(makers: MakerThreads) -> None:
+    list(make_ahead(makers.record([1])))
+    assert makers.names == ["inspector-ahead"]
 
 
-def test_who_breaks_off_does_not_wait_for_a_storage_that_is_silent() -> None:
-    answered = threading.Event()
+def test_close_does_not_wait_for_a_silent_storage(makers: MakerThreads) -> None:
+    answer = threading.Event()
+    was_waiting: list[bool] = []
 
     def items() -> Iterator[int]:
         yield 1
-        answered.wait(20)
+        was_waiting.append(answer.wait(PATIENCE_S))
         yield 2
 
-    taken = make_ahead(items())
-    assert next(taken) == 1
-    taken.close()  # type: ignore[attr-defined]
-    assert threads(0) == 1, "it still waits"
-    answered.set()
-    for thread in threading.enumerate():
-        if thread.name == "inspector-ahead":
-            thread.join(20)
-    assert threads() == 0
+    blocks = make_ahead(makers.record(items()))
+    assert next(blocks) == 1
+    blocks.close()  # type: ignore[attr-defined]
+    # The storage has not answered yet, so this line is reached only if close() did not wait for it.
+    answer.set()
+    assert makers.wait_for_end()
+    assert was_waiting in ([True], [])  # empty if the thread saw the close before it read on
 
 
-def test_several_are_made_in_turns_by_one_other_thread() -> None:
-    def items(count: int) -> Iterator[tuple[int, str]]:
-        for number in range(count):
-            yield number, threading.current_thread().name
-
+def test_one_thread_makes_several_sources_in_turns(makers: MakerThreads) -> None:
     counts = [3, 0, 20]
-    taken: list[list[tuple[int, str]]] = [[] for _ in counts]
-    sources = make_rounds_ahead([items(count) for count in counts])
-    going = list(range(len(sources)))
-    while going:
-        for number in [*going]:
+    taken: list[list[int]] = [[] for _ in counts]
+    sources = make_rounds_ahead([makers.record(range(count)) for count in counts])
+    unfinished = list(range(len(sources)))
+    while unfinished:
+        for number in [*unfinished]:
             try:
                 taken[number].append(next(sources[number]))
             except StopIteration:  # noqa: PERF203 - each ends once
-                going.remove(number)
-    assert taken == [[(i, "inspector-ahead") for i in range(count)] for count in counts]
+                unfinished.remove(number)
+    assert taken == [list(range(count)) for count in counts]
+    assert makers.names == ["inspector-ahead"] * len(counts)
     del sources
-    assert threads() == 0
+    assert makers.wait_for_end()
 
 
-def test_an_error_ends_one_of_several() -> None:
+def test_error_ends_only_its_own_source() -> None:
     def items() -> Iterator[int]:
         yield 1
         raise ValueError("broken")
@@ -116,8 +137,8 @@ def test_an_error_ends_one_of_several() -> None:
     assert list(whole) == list(range(5))
 
 
-def test_who_breaks_off_several_ends_their_thread() -> None:
-    first, second = make_rounds_ahead([iter(range(100)), iter(range(100))])
+def test_dropping_several_sources_ends_their_thread(makers: MakerThreads) -> None:
+    first, second = make_rounds_ahead([makers.record(range(100)), makers.record(range(100))])
     assert (next(first), next(second)) == (0, 0)
     del first, second
-    assert threads() == 0
+    assert makers.wait_for_end()

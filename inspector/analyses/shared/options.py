@@ -30,14 +30,6 @@ class Option:
     for_people: int | None = None  # the default of formats that a person reads, if another
 
 
-class View(Option):
-    """An option that says how what is read is shown and judged, and nothing else.
-
-    A file of options that was merely found may set these, and none that runs, writes, opens or
-    connects to something.
-    """
-
-
 @dataclass(frozen=True)
 class Parameter:
     """An option, or an argument, with its name and type."""
@@ -104,8 +96,8 @@ def _one(kind: Any) -> tuple[Any, bool]:
 
 FOR_PEOPLE = 100  # rows in a table for people unless told otherwise; machine formats get all
 
-RAW = View("Add the columns key_hex and value_hex with the UnsafeRow bytes.")
-LIMIT = View(
+RAW = Option("Add the columns key_hex and value_hex with the UnsafeRow bytes.")
+LIMIT = Option(
     f"Maximum rows (0 = all).  [default: {FOR_PEOPLE} in table, markdown and html, else 0]",
     minimum=0,
     for_people=FOR_PEOPLE,
@@ -164,26 +156,26 @@ class Options:
     storage_options: Annotated[Mapping[str, str], Option(metavar="KEY=VALUE")] = field(
         default_factory=dict, repr=False
     )
-    batch: Annotated[int | None, View(minimum=0, source="batchId")] = None
-    state_version: Annotated[int | None, View(minimum=0)] = None
-    operator_id: Annotated[int | None, View(minimum=0, flag="--operator")] = None
-    store_name: Annotated[str | None, View(flag="--store")] = None
+    batch: Annotated[int | None, Option(minimum=0, source="batchId")] = None
+    state_version: Annotated[int | None, Option(minimum=0)] = None
+    operator_id: Annotated[int | None, Option(minimum=0, flag="--operator")] = None
+    store_name: Annotated[str | None, Option(flag="--store")] = None
     partition_id: Annotated[
-        int | None, View(minimum=0, flag="--partition", source="snapshotPartitionId")
+        int | None, Option(minimum=0, flag="--partition", source="snapshotPartitionId")
     ] = None
-    redact: Annotated[Redact | None, View()] = None
+    redact: Annotated[Redact | None, Option()] = None
     workers: Annotated[int | None, Option(minimum=1)] = None
     memory_limit: Annotated[int | None, Option(size=True)] = None
     engine: EngineOptions = field(default_factory=lambda: EngineOptions(LOCAL))
-    timeout_kind: Annotated[TimeoutKind | None, View()] = None
-    event_time_fields: Annotated[tuple[str, ...], View(metavar="[OP=]FIELD")] = ()
-    operator_rules: Annotated[tuple[str, ...], View(metavar="OP[:STORE]=RULE")] = ()
-    join_retention: Annotated[tuple[str, ...], View(metavar="[OP:]SIDE=DURATION")] = ()
-    key: Annotated[str | tuple[str, ...], View(metavar="VALUE|FIELD=VALUE|JSON|HEX|HASH")] = ()
-    where: Annotated[tuple[str, ...], View(metavar="'FIELD OP VALUE'")] = ()
+    timeout_kind: Annotated[TimeoutKind | None, Option()] = None
+    event_time_fields: Annotated[tuple[str, ...], Option(metavar="[OP=]FIELD")] = ()
+    operator_rules: Annotated[tuple[str, ...], Option(metavar="OP[:STORE]=RULE")] = ()
+    join_retention: Annotated[tuple[str, ...], Option(metavar="[OP:]SIDE=DURATION")] = ()
+    key: Annotated[str | tuple[str, ...], Option(metavar="VALUE|FIELD=VALUE|JSON|HEX|HASH")] = ()
+    where: Annotated[tuple[str, ...], Option(metavar="'FIELD OP VALUE'")] = ()
     key_schemas: Annotated[tuple[str, ...], Option(metavar="[OP[:STORE]=]SCHEMA", file=True)] = ()
     value_schemas: Annotated[tuple[str, ...], Option(metavar="[OP[:STORE]=]SCHEMA", file=True)] = ()
-    thresholds: Annotated[Mapping[str, str | float], View(metavar="NAME=VALUE")] = field(
+    thresholds: Annotated[Mapping[str, str | float], Option(metavar="NAME=VALUE")] = field(
         default_factory=dict
     )
     cache: Annotated[str | None, Option(metavar="DIR")] = None
