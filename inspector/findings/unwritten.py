@@ -47,14 +47,14 @@ def judge_unwritten(
     if age < thresholds.unwritten_noted * gap or _is_writing(checkpoint, restart.batch):
         return
     is_late = age >= max(thresholds.unwritten_gaps * gap, thresholds.unwritten_seconds * 1000)
-    nothing = "has no commit" if restart.wrote is None else "has written nothing"
+    fault = "has no commit" if restart.wrote is None else "has written nothing"
     planned = f"Batch {restart.batch:,} was planned at {time_ms_text(restart.planned_ms)}"
-    each = "No two batches show how long one takes"
+    comparison = "No two batches show how long one takes"
     if usual:
-        each = f"The batches before began {duration_text(round(usual))} apart"
+        comparison = f"The batches before began {duration_text(round(usual))} apart"
     yield catalogue.UNWRITTEN_BATCH.of(
-        f"{restart.unfinished_text} {each}",
-        cause=f"{planned} and {nothing} for {duration_text(age)}: it runs, or it failed.",
+        f"{restart.unfinished_text} {comparison}",
+        cause=f"{planned} and {fault} for {duration_text(age)}: it runs, or it failed.",
         severity=Severity.WARNING if is_late else Severity.INFO,
     )
 

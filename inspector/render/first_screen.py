@@ -165,8 +165,8 @@ def _first(verdict: Verdict, report: ReportData) -> str:
     names_batch = cause is not None and cause.finding.kind is catalogue.UNWRITTEN_BATCH
     if restart is not None and again and not names_batch and not _leads_with_batch(verdict):
         silent = f"{go_on_with(restart.silent)}; " if restart.silent else ""
-        what = "real-time mode plans it anew" if restart.real_time else "a restart runs it again"
-        word += f", batch {restart.batch} not finished ({silent}{what})"
+        plan = "real-time mode plans it anew" if restart.real_time else "a restart runs it again"
+        word += f", batch {restart.batch} not finished ({silent}{plan})"
     if verdict.level is Level.UNREADABLE:
         word += f", {short_count_text(verdict.problems, 'problem')}"
     if cause is not None and (again or not _is_beside(cause)):
