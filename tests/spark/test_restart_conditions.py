@@ -149,5 +149,6 @@ def test_asynchronous_progress_needs_its_option(spark: Any, tmp_path: Path) -> N
     assert [*map(str, found.conditions)] == [f"{ASYNC_PROGRESS}=true"]
     assert not api.audit(str(root)).problems
     off = copy(root, "off")
-    assert f"Previous batch {newest - 1} not found in offset log" in run(off, 10, is_on=False)
+    # "batch N does not exist", or "previous batch N not found" if the newest has no commit
+    assert f"atch {newest - 1} " in run(off, 10, is_on=False)
     assert run(root, 4, is_on=True) == ""
