@@ -116,6 +116,28 @@ class ChecksumError(DecodeError, slug="bad-checksum"):
     """A file is not the one that its checksum file was made of."""
 
 
+class NewerFormError(DecodeError, slug="newer-form"):
+    """A form of a MANIFEST of RocksDB that is not read here, and that RocksDB may well read."""
+
+
+class RefusedSnapshotError(DecodeError, slug="refused-snapshot"):
+    """A snapshot that RocksDB does not open, because its own files contradict each other.
+
+    The message ends with :data:`REFUSES` and the words of RocksDB.
+    """
+
+    @classmethod
+    def of(
+        cls, message: str, words: str, path: str | None = None, offset: int | None = None
+    ) -> RefusedSnapshotError:
+        """An error with what is wrong, and the words with which Spark fails."""
+        return cls(f"{message}{REFUSES}{words}", path, offset)
+
+
+REFUSES = ". RocksDB refuses the snapshot: "
+"""Text between what is wrong with a refused snapshot and the words with which Spark fails."""
+
+
 class SourceNotWholeError(InspectorError, slug="not-whole"):
     """A checkpoint lacks what a copy of it needs, or the copy is not what it should be."""
 

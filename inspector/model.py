@@ -253,6 +253,9 @@ COMPARED = "compared"
 
 LEFT = "operator-left"  # slug of what an operator left that the query no longer has
 
+UNLISTED = "unlisted-table"
+"""Slug of a snapshot with tables that RocksDB deletes, because the MANIFEST does not list them."""
+
 NO_FAULT = ("moved", COMPARED, LEFT)
 """Slugs of what is a note to whoever reads a report, and no problem of its checkpoint."""
 
@@ -261,6 +264,7 @@ READABLE = (
     *("foreign-folder", "extra-partition", "partition-counts"),
     *("absent-removals", "foreign-records", "unfinished-repartition"),
     "stray-version",
+    UNLISTED,
 )
 """Slugs of problems that are statements about files that could be read."""
 

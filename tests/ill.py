@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.rocks_damage import change_entry
 from tests.troubles import troubled
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
@@ -273,6 +274,11 @@ def _slow_batches(root: Path) -> None:
             os.utime(root / log / path.name, ns=(at, at))
 
 
+def _manifest_gone(root: Path) -> None:
+    """The newest snapshot of a partition lacks the MANIFEST that its CURRENT names."""
+    change_entry(root / "state/0/0", "MANIFEST", lambda _: None)
+
+
 ILL: dict[str, Ill] = {
     "SS101": Ill("4.3.0/snapshot_in_middle", _delta_gone),
     "SS102": Ill("4.3.0/snapshot_in_middle", _delta_cut),
@@ -295,6 +301,7 @@ ILL: dict[str, Ill] = {
     "SS120": Ill("troubles/trouble_agg_no_watermark", _source_log_gone),
     "SS121": Ill("4.3.0/agg_update", _delta_of_no_batch),
     "SS124": Ill("4.3.0/agg_update", _planned),
+    "SS126": Ill("4.3.0/rocksdb_agg_update_zips_one", _manifest_gone, beside=frozenset(("SS105",))),
     "SS201": Ill("4.3.0/trouble_dedup_without_time"),
     "SS202": Ill("4.3.0/trouble_complete_mode"),
     "SS203": Ill("4.3.0/trouble_kept_timeouts"),

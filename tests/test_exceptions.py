@@ -78,7 +78,7 @@ def test_where(path: str | None, offset: int | None, text: str) -> None:
 
 def test_each_class_has_a_slug_of_its_own() -> None:
     slugs = [kind.slug for kind in EVERY]
-    assert len(set(slugs)) == len(EVERY) == 19
+    assert len(set(slugs)) == len(EVERY) == 21
     assert all(slug == slug.lower() and " " not in slug for slug in slugs)
 
 

@@ -1,4 +1,4 @@
-"""``info``: identity, from listings and small files alone."""
+"""``info``: identity, from listings, small files, and RocksDB's own files in snapshots."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from inspector.decode.frames import codec_of
 from inspector.discovery.checkpoint import CONF, Checkpoint, Operator, state_file_bytes
 from inspector.discovery.copy_contents import read_record
 from inspector.discovery.formats import codec_in_use, needs_rocksdb
+from inspector.discovery.loaded_snapshots import loaded_snapshot_problems
 from inspector.discovery.lost_files import SINCE_4_0
 from inspector.discovery.placement import was_left
 from inspector.discovery.user_schemas import GIVEN
@@ -118,7 +119,9 @@ class ConfRow(t.Row, table="confs"):
 def info(path: str | Opened, options: Options | None = None) -> Report:
     """Overview: query, operators, stores, schemas, rules, batches, watermark, configuration."""
     run = Opened.start(path, options, whole_logs=False)
-    return info_report(run.subject())
+    is_newest = run.version == run.checkpoint.newest_version
+    problems = loaded_snapshot_problems(run.checkpoint) if is_newest else ()
+    return info_report(run.subject(problems))
 
 
 def info_report(subject: Subject) -> Report:
@@ -132,7 +135,9 @@ def info_report(subject: Subject) -> Report:
         "state_file_bytes": state_file_bytes(checkpoint),
     }
     if subject.restart is not None:
-        summary["restart"] = f"{subject.restart.sentence[:-1]}{BY_NAMES}."
+        refused = any(obstacle.words for obstacle in subject.restart.obstacles)
+        by_names = "" if refused else BY_NAMES
+        summary["restart"] = f"{subject.restart.sentence[:-1]}{by_names}."
     of_stores = [row for o in checkpoint.operators for row in _store_rows(checkpoint, o, version)]
     held = [row for operator in checkpoint.operators for row in _variable_rows(operator)]
     confs = []

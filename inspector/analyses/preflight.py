@@ -12,12 +12,14 @@ from inspector.analyses.shared.conclusion import counted_verdict
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.options import STORAGE, Option, Options
+from inspector.discovery.loaded_snapshots import loaded_snapshot_problems
 from inspector.discovery.query_sources import query_sources
 from inspector.exceptions import CheckpointError
 from inspector.findings import restart_judgement as judgement
 from inspector.findings.finding import Finding
 from inspector.findings.restart_rules import RELEASES, RULES, Restarts, release_of
 from inspector.findings.verdict import Cause, Level, level_of
+from inspector.model import UNLISTED
 from inspector.operators.transform_with_state import TTL_FIELD
 from inspector.quantities import capitalise
 from inspector.render import tabular as t
@@ -100,10 +102,15 @@ def preflight(
     states = None
     if before is not None and new_opened is not None:
         states = _same_rows(Opened.start(before, run.options), new_opened)
-    lines = judgement.Preflight(old, side, conf, release, run.listed, states).lines()
+    of_snapshots = loaded_snapshot_problems(run.checkpoint)
+    problems = (*run.listed, *of_snapshots)
+    lines = judgement.Preflight(old, side, conf, release, problems, states).lines()
     ordered = sorted(lines, key=lambda line: (-line.rule.verdict.rank, line.rule.informs))
     findings = [_finding(line) for line in ordered if line.rule.verdict is not Restarts.OK]
-    subject = run.subject(new_opened.listed if new_opened is not None else ())
+    new_problems = new_opened.listed if new_opened is not None else ()
+    # A line says what Spark refuses; of rows that it loses without an error only a problem does.
+    lost = [problem for problem in of_snapshots if problem.slug == UNLISTED]
+    subject = run.subject((*lost, *new_problems))
     counts = Counter(line.rule.verdict for line in lines)
     summary = {
         "new_checkpoint": None if new_opened is None else new_opened.checkpoint.root,

@@ -19,7 +19,7 @@ from itertools import chain
 
 from inspector.checkpoint.logfile import problem
 from inspector.checkpoint.metadata import OperatorMetadata, read_operator_metadata
-from inspector.checkpoint.names import Classify
+from inspector.checkpoint.names import Classify, is_marker
 from inspector.checkpoint.roots import STATE, Selection, is_numbered, is_root_with, not_a_checkpoint
 from inspector.checkpoint.storage import Storage
 from inspector.checkpoint.trees import Entry
@@ -244,7 +244,8 @@ class _Walk:
             for entry in others
             if self._has_the_name_of_state(entry)
         ]
-        foreign = [file for file in files if file.kind is FileKind.OTHER]
+        others_by_name = (file for file in files if file.kind is FileKind.OTHER)
+        foreign = [file for file in others_by_name if not is_marker(file.path.rpartition("/")[2])]
         if foreign:
             first = f", the first of {len(foreign):,}" if foreign[1:] else ""
             message = f"got a file whose name no state store gives{first}; it is not counted"
@@ -254,7 +255,7 @@ class _Walk:
     def _shared_files(self, folder: Entry) -> Iterator[StoreFile]:
         kind, _ = self._classify(folder.name, is_dir=True)
         for entry in self._inside_shared.get(folder.path, ()):
-            if not entry.is_dir:
+            if not entry.is_dir and not is_marker(entry.name):
                 path = self._storage.full_path(entry.path)
                 own_kind, _ = self._classify(entry.name)
                 of_kind = kind if own_kind is FileKind.OTHER else own_kind

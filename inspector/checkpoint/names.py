@@ -23,3 +23,15 @@ def number(text: str, maximum: int = MAX_LONG) -> int | None:
 
 Classify = Callable[..., tuple[FileKind, "Version | None"]]
 """Takes ``name``, ``is_dir``. A folder of any kind but OTHER belongs to its store and is none."""
+
+
+_MARKERS = frozenset((".DS_Store", ".keep", ".gitkeep", ".s3keep", "Thumbs.db"))
+
+
+def is_marker(name: str) -> bool:
+    """Return whether a file is what file systems and archives leave in folders, no file of Spark.
+
+    ``x_$folder$`` marks a folder on an object store (EMR, Hadoop), ``.keep`` keeps an empty one,
+    ``._x`` and ``.DS_Store`` are of macOS.
+    """
+    return name in _MARKERS or name.startswith("._") or name.endswith("_$folder$")

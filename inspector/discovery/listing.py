@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
 
@@ -28,7 +29,8 @@ from inspector.discovery.placement import (
     was_left,
 )
 from inspector.discovery.unknown_watermarks import batches_for_state_alone
-from inspector.model import COMPARED, LEFT, LIMITS, Problem
+from inspector.exceptions import DecodeError
+from inspector.model import COMPARED, LEFT, LIMITS, FileKind, Problem, StoreFile
 from inspector.operators.physical import Asks
 from inspector.providers.chain import compared_versions, restorable_versions
 
@@ -112,8 +114,57 @@ def _gaps(checkpoint: Checkpoint, layout: StoreLayout, version: int) -> Iterator
     noun = "snapshot" if snapshots_alone else files.names.delta_noun
     if holes:
         nouns = f"the {noun}{'' if _is_single(holes) else 's'} of version"
-        message = f"{_fault_text(nouns, holes, 'missing')}, expected one for every version"
+        copies = _whole_copies(checkpoint, layout, holes)
+        message = f"{_fault_text(nouns, holes, 'missing')}{copies}, expected one for every version"
         yield Problem("missing-delta", message, location, store=layout.store)
+
+
+_COPY = ", although the temporary file "
+_IS_WHOLE = " beside it is whole"
+_MOST_COPIES = 20  # temporary files of one store that are read
+
+
+def whole_copy(message: str) -> str:
+    """Return the whole temporary file that the message on a missing delta names, or no text."""
+    return message.partition(_COPY)[2].partition(_IS_WHOLE)[0]
+
+
+def _whole_copies(
+    checkpoint: Checkpoint, layout: StoreLayout, holes: Sequence[tuple[int, int]]
+) -> str:
+    """Return the words on a temporary file that holds a missing delta, or no text.
+
+    A task writes a delta under a temporary name, and renames it. Where the storage lost the new
+    name the file may still have the old one (SPARK-40826).
+    """
+    spelled = checkpoint.store_files[layout.directory].names.delta
+    candidates = [
+        (file, name)
+        for file in layout.files
+        if file.kind is FileKind.TEMPORARY
+        and any(first <= (file.version or 0) <= last for first, last in holes)
+        and (name := file.path.rpartition("/")[2]).startswith(f".{spelled.format(file.version)}.")
+    ]
+    for file, name in candidates[:_MOST_COPIES]:
+        if _is_whole(checkpoint, file):
+            return f"{_COPY}{name}{_IS_WHOLE}"
+    return ""
+
+
+def _is_whole(checkpoint: Checkpoint, file: StoreFile) -> bool:
+    """Return whether a file can be decoded as a delta up to its end mark."""
+    # Only where a delta is missing: what decodes takes time to import.
+    from inspector.decode.changelog import read_changelog  # noqa: PLC0415
+    from inspector.decode.frames import DEFAULT_CODEC, inflate, sniff  # noqa: PLC0415
+
+    storage = checkpoint.storage
+    try:
+        content = storage.read(storage.relative(file.path), size=file.size)
+        blocks = inflate([content], sniff(content) or DEFAULT_CODEC)
+        deque(read_changelog(blocks)[1], maxlen=0)
+    except (DecodeError, OSError):
+        return False
+    return True
 
 
 def _stray(checkpoint: Checkpoint, layout: StoreLayout) -> Iterator[Problem]:

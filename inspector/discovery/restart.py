@@ -11,6 +11,9 @@
   releases fail. RocksDB up to 3.4 loads the zip of the very version, as it writes no changelogs.
 * RocksDB opens the tables of a snapshot without reading their blocks of rows: one that is damaged
   is no reason to go back to an older snapshot, and stops the batch that reads it, if any does.
+* RocksDB opens a snapshot with its own files, ``CURRENT`` and ``MANIFEST``, which have to be whole
+  and of the tables that are there. One that it refuses is as one that cannot be read. Tables that
+  its MANIFEST does not list it deletes, and the query restarts without their rows.
 * With checkpoint format 2, Spark 4.0 gives a zip the number v2, which later releases refuse
   (``RocksDBCheckpointMetadata.readFromFile``).
 * Without ``metadata`` a query gets another id; from 4.2 on it does not start, if there are entries
@@ -29,6 +32,7 @@ from inspector.checkpoint.log_checks import CONTRADICTION, LOST_ENTRY
 from inspector.checkpoint.logfile import UNSEEN, VANISHED_SLUG
 from inspector.checkpoint.logs import COMMITS, OFFSETS
 from inspector.checkpoint.metadata import LOST_METADATA, QUERY_METADATA
+from inspector.checkpoint.names import number as as_number
 from inspector.discovery.batch_times import is_real_time
 from inspector.discovery.checkpoint import CONF, Checkpoint, Operator
 from inspector.discovery.listing import MISSING_OPERATOR, UNFINISHED_ERROR, is_repartitioning
@@ -44,9 +48,16 @@ from inspector.discovery.restart_conditions import (
     refusals_of,
     restart_partition_count,
 )
-from inspector.exceptions import FrameError, LimitError, NoSchemaError, RowError
+from inspector.exceptions import (
+    REFUSES,
+    FrameError,
+    LimitError,
+    NoSchemaError,
+    RefusedSnapshotError,
+    RowError,
+)
 from inspector.light_dataclasses import dataclass, replace
-from inspector.model import READABLE, BatchId, FileKind, Problem, StoreFile, StoreId
+from inspector.model import READABLE, UNLISTED, BatchId, FileKind, Problem, StoreFile, StoreId
 from inspector.providers.chain import FileNames, StoreFiles
 from inspector.quantities import short_count_text
 from inspector.time_text import time_ms_text
@@ -81,6 +92,7 @@ class Obstacle:
     about: str = ""  # the rule of ``preflight`` about it; no text for that on missing files
     details: tuple[str, str] = ("", "")  # what the checkpoint has, and what the restart needs
     operator_id: int | None = None  # the operator that it is about, if ``store`` is None
+    words: str = ""  # RocksDB's message, if RocksDB refuses the file
 
     @property
     def is_listed(self) -> bool:
@@ -91,8 +103,12 @@ class Obstacle:
     def __str__(self) -> str:
         """``partition 1 needs 1.delta (CANNOT_READ_DELTA_FILE_NOT_EXISTS)``."""
         subject = "it" if self.store is None else f"partition {self.store.partition_id}"
+        if self.words and not self.instead_of:
+            return f"{subject} {self.verb} {self.name}, which RocksDB refuses ({self.words})"
         state = "" if self.missing else ", which cannot be read"
         reason = f", as {self.instead_of} cannot be read" if self.instead_of else ""
+        if self.words:
+            reason = f", as RocksDB refuses {self.instead_of} ({self.words})"
         error = self.error.removesuffix(".UNCATEGORIZED").rpartition(".")[2]
         named = f" ({error})" if error else ""
         return f"{subject} {self.verb} {self.name}{reason}{state}{named}"
@@ -230,6 +246,8 @@ class Restart:
             return False
         if self.block and problem.slug == FrameError.slug:
             return False
+        if problem.slug == UNLISTED:
+            return not self._loads_snapshot(problem)
         if problem.store is None:
             folder = (problem.path or "").split("/")[-2:-1]
             of_logs = problem.slug == LOST_ENTRY or (
@@ -243,6 +261,15 @@ class Restart:
         blocked = {(store.operator_id, store.partition_id) for store in stores}
         loaded = {(load.store.operator_id, load.store.partition_id) for load in self.loads}
         return location in loaded and location not in blocked
+
+    def _loads_snapshot(self, problem: Problem) -> bool:
+        """Return whether a restart loads the snapshot of a problem's partition and version."""
+        place = problem.store and (problem.store.operator_id, problem.store.partition_id)
+        return any(
+            (load.store.operator_id, load.store.partition_id) == place
+            and load.base == problem.version
+            for load in self.loads
+        )
 
     def remedy(self, name: str) -> str:
         """What to do about the offset log or one of its entries, if not to restore it alone."""
@@ -480,6 +507,13 @@ class _Damage:
         }
         return cls(paths, shared)
 
+    def refusal(self, path: str) -> str:
+        """Return RocksDB's words on a snapshot or table that it refuses; no text on others."""
+        problem = self.paths.get(path)
+        if problem is None or problem.slug != RefusedSnapshotError.slug:
+            return ""
+        return problem.message.partition(REFUSES)[2]
+
     def spoils(self, file: StoreFile, store: StoreId, beside: Collection[str]) -> str:
         """Path of what is damaged, so that Spark cannot read a file; no text if it can."""
         # A snapshot cannot be read either where a file is damaged, or is not there, that it shares
@@ -572,8 +606,28 @@ def source_log_gaps(checkpoint: Checkpoint, batch: int) -> Iterator[str]:
             if f"{number}.compact" in names:
                 break
             if str(number) not in names:
-                yield f"{folder}/{number}" if names else folder
+                yield f"{folder}/{_source_entry(number, names)}" if names else folder
                 break
+
+
+_COMPACT_INTERVAL = 10  # default of spark.sql.streaming.fileSource.log.compactInterval
+_MOST_INTERVAL = 10_000  # entries between two compact ones that are believed
+
+
+def _source_entry(number: int, names: Collection[str]) -> str:
+    """Return the name of an entry of a file source's log that is gone: ``9.compact`` or ``8``.
+
+    ``names`` are those of the files in the folder of the log.
+    """
+    stems = (name.lstrip(".").partition(".compact") for name in names)
+    compact = [n for stem, suffix, _ in stems if suffix and (n := as_number(stem)) is not None]
+    interval, newest = _COMPACT_INTERVAL, max(compact, default=0) + 1
+    if newest % interval and newest > 1:
+        # The conf was another one when that entry was written (deriveCompactInterval).
+        divisors = range(interval, min(newest // 2, _MOST_INTERVAL) + 1)
+        interval = next((divisor for divisor in divisors if not newest % divisor), newest)
+    is_compact = number in compact or (number + 1) % interval == 0
+    return f"{number}.compact" if is_compact else f"{number}"
 
 
 def _in_metadata(checkpoint: Checkpoint, damage: _Damage) -> Iterator[Obstacle]:
@@ -649,7 +703,7 @@ def _store(
 ) -> Load | Obstacle:
     """What a version of a store is loaded from, or the first file that Spark does not get."""
     store, names = layout.store, files.names
-    skipped, culprit, missing = "", "", False
+    skipped, culprit, missing, words = "", "", False, ""
     beside = {file.path for file in (*files.deltas.values(), *files.snapshots.values())}
     for base in (*sorted((v for v in files.snapshots if v <= version), reverse=True), 0):
         snapshot = files.snapshots.get(base)
@@ -658,13 +712,14 @@ def _store(
             break
         if not skipped:
             skipped = culprit = names.snapshot.format(base)
+            words = damage.refusal(path)
             if path not in beside:
                 missing = all(file.path != path for file in layout.files)
                 culprit = f"{path.rpartition(f'{layout.directory}/')[2]} of {skipped}"
     # A store with snapshots alone had one of this version, and no delta.
     of_snapshots = files.compares and files.snapshots and not files.deltas
     if skipped and (version - base > MOST_REPLAYED or (of_snapshots and base < version)):
-        return Obstacle(culprit, _UNREADABLE, store, missing=missing)
+        return Obstacle(culprit, _UNREADABLE, store, missing=missing, words=words)
     chain = range(base + 1, version + 1)
     if of_snapshots and chain:
         return Obstacle(names.snapshot.format(version), names.absent, store)
@@ -679,4 +734,5 @@ def _store(
         *(names.absent if first in absent else _UNREADABLE, store, skipped),
         missing=first in absent,
         files=len(absent) + len(unread),
+        words=words,
     )

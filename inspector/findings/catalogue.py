@@ -122,6 +122,12 @@ STRAY_VERSIONS = _kind(
     "SS121", _WARNING, "A state file is of a version that no batch has made.", command="files"
 )
 UNWRITTEN_BATCH = _kind("SS124", _WARNING, command="info")
+SNAPSHOT_CONTRADICTED = _of_files(
+    "SS126",
+    _ERROR,
+    "A snapshot of RocksDB and RocksDB's own files in it are not of one version.",
+    explains=("SS104", "SS105"),
+)
 NEVER_EXPIRES = _of_proof_or_inference("SS201", _WARNING, explains=("SS204",), in_store=True)
 PAST_WATERMARK = _of_proof_or_inference("SS202", _WARNING, command="leftovers")
 TIMEOUT_KEPT = _of_proof_or_inference(

@@ -33,6 +33,7 @@ from inspector.operators.join import COUNT_STORES, VALUE_STORES
 from inspector.operators.rule import RowPart
 from inspector.operators.session_window import NAMES as SESSION
 from inspector.operators.transform_with_state import Family
+from inspector.providers.common_names import is_left_sum, main_path
 from inspector.sparktypes import StructField, StructType, is_window, unique_names, widen_timeout
 from inspector.sums import sum_or_none
 
@@ -151,7 +152,15 @@ def file_costs(checkpoint: Checkpoint, operator: Operator, facts: Facts) -> effi
     zips, uploaded = _uploads(checkpoint, operator)
     layouts = operator.layout.folders
     folders = [checkpoint.store_files[layout.directory] for layout in layouts]
-    left = [f for layout in layouts for f in layout.files if f.kind is FileKind.TEMPORARY]
+    files_there = [file for layout in layouts for file in layout.files]
+    temporary = {file.path for file in files_there if file.kind is FileKind.TEMPORARY}
+    # A checksum file is counted if its temporary file was renamed or removed without it.
+    left = [
+        file
+        for file in files_there
+        if file.kind is FileKind.TEMPORARY
+        or (is_left_sum(file) and main_path(file) not in temporary)
+    ]
     newest = max((files.newest for files in folders), default=0)
     stored = [f for of in folders for f in (*of.deltas.values(), *of.snapshots.values())]
     return efficiency.FileCosts(

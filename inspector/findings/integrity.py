@@ -6,17 +6,23 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from inspector.checkpoint import logfile
 from inspector.checkpoint.log_checks import LOST_ENTRY
-from inspector.discovery.listing import STRAY
+from inspector.discovery.listing import STRAY, whole_copy
 from inspector.discovery.lost_files import EXCHANGED
 from inspector.discovery.restart import Restart
 from inspector.discovery.restart_conditions import JOIN_NULLS, SCHEMA_PATHS
-from inspector.exceptions import NoSchemaError, TailError, TruncatedError
+from inspector.exceptions import (
+    REFUSES,
+    NoSchemaError,
+    RefusedSnapshotError,
+    TailError,
+    TruncatedError,
+)
 from inspector.facts.join_rows import least_size
 from inspector.facts.misplaced import MisplacedKeys
 from inspector.findings import catalogue
 from inspector.findings.finding import Finding, Kind, Severity
 from inspector.findings.thresholds import DEFAULTS, Thresholds
-from inspector.model import COMPARED, LEFT, Problem, StoreId, StoreName
+from inspector.model import COMPARED, LEFT, UNLISTED, Problem, StoreId, StoreName
 from inspector.quantities import capitalise, count_text, duration_text
 from inspector.sparktypes import StructType
 
@@ -45,9 +51,12 @@ KIND_OF_PROBLEM: dict[str, Kind] = {
     "unfinished-repartition": catalogue.UNFINISHED_REPARTITION,
     STRAY: catalogue.STRAY_VERSIONS,
     EXCHANGED: catalogue.WRONG_PARTITION,
+    RefusedSnapshotError.slug: catalogue.SNAPSHOT_CONTRADICTED,
+    UNLISTED: catalogue.SNAPSHOT_CONTRADICTED,
 }
 
 
+_FOREIGN_FILE = "got a file"  # first words of a problem that is a file, not a folder
 PLACES_NAMED = 5  # partitions that a finding names
 
 MOVED_CAUSE = (
@@ -70,9 +79,19 @@ _FOR_A_ROLLBACK = (
     ", and Spark's cleanup removes the file in time; to roll back to a version that is lost "
     "restore it from a backup"
 )
-_SPARED = (catalogue.MISSING_DELTA, catalogue.UNDECODABLE_FILE, catalogue.LOG_CONTRADICTION)
+_SPARED = (
+    catalogue.MISSING_DELTA,
+    catalogue.UNDECODABLE_FILE,
+    catalogue.LOG_CONTRADICTION,
+    catalogue.SNAPSHOT_CONTRADICTED,
+)
 """Findings of files that a restart may do without."""
-_STOPPING = (catalogue.MISSING_DELTA, catalogue.UNDECODABLE_FILE, catalogue.NOT_RESTORABLE)
+_STOPPING = (
+    catalogue.MISSING_DELTA,
+    catalogue.UNDECODABLE_FILE,
+    catalogue.NOT_RESTORABLE,
+    catalogue.SNAPSHOT_CONTRADICTED,
+)
 """Findings that a copy as of an earlier batch can be free of."""
 _SHORT = 80
 _BY_PLACE = (
@@ -82,6 +101,7 @@ _BY_PLACE = (
     catalogue.LOG_CONTRADICTION,
     catalogue.STRAY_VERSIONS,
     catalogue.WRONG_PARTITION,
+    catalogue.SNAPSHOT_CONTRADICTED,
 )
 """Findings whose cause names the first place."""
 
@@ -116,18 +136,25 @@ def judge_problems(
         yield kind.of(
             f"{path_text}{first.message}{more}",
             operator,
-            next_step=_NOTHING_NEEDED if is_tail else _to_do(kind, severity, path, restart),
+            next_step=_NOTHING_NEEDED
+            if is_tail
+            else _to_do(kind, severity, path, first.message, restart),
             cause=_cause(kind, severity, first, place, harm),
             severity=severity,
         )
 
 
-def _to_do(kind: Kind, severity: Severity, path: str, restart: Restart | None) -> str:
+def _to_do(kind: Kind, severity: Severity, path: str, message: str, restart: Restart | None) -> str:
     if severity is not kind.severity:
         of_versions = path.startswith("state/") and "/_metadata/" not in path
         harmless = _NOTHING_NEEDED + (_FOR_A_ROLLBACK if of_versions else "")
         return MOVED_TO_DO if severity is Severity.INFO else harmless
     remedy = "" if restart is None else restart.remedy(path)
+    if kind is catalogue.MISSING_DELTA and (copy := whole_copy(message)):
+        return (
+            f"rename {copy} to the name of the missing file while the query is stopped, and run "
+            f"verify; or {kind.to_do}"
+        )
     if remedy or restart is None or restart.back is None or kind not in _STOPPING:
         return remedy or kind.to_do
     back = f"go back to batch {restart.back:,} in a copy (inspector copy --batch {restart.back})"
@@ -160,15 +187,12 @@ def _cause(kind: Kind, severity: Severity, first: Problem, place: str, harm: str
     """What is the matter, with the place of the first that is: who reads it has to go there."""
     if severity is Severity.INFO and kind is catalogue.CHANGED_DURING_SCAN:
         return MOVED_CAUSE
+    if kind is catalogue.FOREIGN_FOLDER and first.message.startswith(_FOREIGN_FILE):
+        return "A file in the state has a name that no state store gives, and Spark ignores it."
     if first.path is None or kind not in _BY_PLACE:
         return kind.cause
 
-    # A comma begins what was expected instead, which the table of problems has.
-    message = first.message.rstrip(".")
-    if len(message) > _SHORT:
-        message = message.partition(", expected")[0]
-    if first.slug == TruncatedError.slug:
-        message = f"the data ends too early ({message})"
+    message = _short_message(first)
     if first.slug == TailError.slug:
         return f"{place}: {message}; Spark does not read so far, and no row is lost."
     if severity is Severity.WARNING and kind in _SPARED:
@@ -176,6 +200,19 @@ def _cause(kind: Kind, severity: Severity, first: Problem, place: str, harm: str
     if kind is catalogue.MISSING_DELTA:
         return f"{place}: {message}, so no version that needs it can be loaded."
     return f"{place}: {message}."
+
+
+def _short_message(first: Problem) -> str:
+    """Return what is wrong, without what was expected if both together are long."""
+    if first.slug == UNLISTED:
+        return first.message
+    # A comma begins what was expected instead, which the table of problems has.
+    message, _, words = first.message.rstrip(".").partition(REFUSES)
+    if len(message) > _SHORT:
+        message = message.partition(", expected")[0]
+    if first.slug == TruncatedError.slug:
+        message = f"the data ends too early ({message})"
+    return f"{message}; RocksDB refuses it ({words})" if words else message
 
 
 def judge_restart(restart: Restart, thresholds: Thresholds = DEFAULTS) -> Iterator[Finding]:

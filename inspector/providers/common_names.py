@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from inspector.checkpoint.names import MAX_BATCH, number
+from inspector.checkpoint.names import MAX_BATCH, is_marker, number
 from inspector.model import FileKind, StoreFile, Version
 
 _CHECKSUM = ".crc"
@@ -17,8 +17,17 @@ _TEMPORARY = re.compile(r"\.?temp--?[0-9]+|\..+\.tmp", re.DOTALL)
 _LEADING = re.compile(r"\.*([0-9]+)[._]")
 
 
+def is_left_sum(file: StoreFile) -> bool:
+    """Return whether a file is Hadoop's checksum of a temporary file, which nothing removes."""
+    if file.kind is not FileKind.HADOOP_CHECKSUM:
+        return False
+    return bool(_TEMPORARY.fullmatch(main_path(file).rpartition("/")[2]))
+
+
 def classify_side_file(name: str) -> tuple[FileKind, Version | None]:
     """The kind of such a file and the state version in its name; OTHER if it is none."""
+    if is_marker(name):
+        return FileKind.OTHER, None
     if name.endswith(_CHECKSUM):
         kind = FileKind.HADOOP_CHECKSUM if name.startswith(".") else FileKind.SPARK_CHECKSUM
         return kind, leading_version(name)

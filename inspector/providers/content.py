@@ -79,6 +79,14 @@ class StoreContent:
         """What the version is loaded from, with checksum files (InspectorError, OSError)."""
         return folder.with_side_files(folder.chain.files)
 
+    def check_snapshot(self, storage: Storage, file: StoreFile, files: Sequence[StoreFile]) -> str:
+        """Return what Spark loses of a snapshot without an error, as a sentence, or no text.
+
+        Reads no row, and nothing of a provider whose snapshots share no files. ``files`` are those
+        of the store. Raises DecodeError, with the path, if Spark does not load it, and OSError.
+        """
+        return ""
+
     def snapshot_format(self, storage: Storage, file: StoreFile) -> int:
         """The number in a snapshot's version line, else 1; InspectorError, OSError: unreadable."""
         return 1

@@ -146,7 +146,7 @@ class Runs:
                 kind = "json" if query.sink == "foreach" else query.sink
                 keep(session.read.schema(rows.schema).format(kind).load(new), 0)
         except Exception as error:  # noqa: BLE001 - whatever Spark refuses with is the result
-            return Outcome(None, _error(str(error)))
+            return Outcome(None, error_text(str(error)))
         return Outcome(given[-1] if given else ())
 
     def _session(self, query: Query, provider: str) -> SparkSession:
@@ -185,7 +185,7 @@ class Runs:
             kept.rename(old)
 
 
-def _error(message: str) -> str:
+def error_text(message: str) -> str:
     classes: list[str] = [found for found in _CLASS.findall(message) if found not in _OUTER]
     if classes:
         return classes[0]

@@ -84,6 +84,7 @@ def test_ids_never_change_their_meaning() -> None:
             "SS120": "restart that Spark refuses",
             "SS121": "state files of a batch that never ran",
             "SS124": "batch that was planned and has written nothing",
+            "SS126": "snapshot that RocksDB's own files contradict",
             "SS201": "rows can never expire",
             "SS202": "expired rows still present",
             "SS203": "timeout fired and key kept",

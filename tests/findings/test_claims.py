@@ -44,6 +44,7 @@ OLD_LOG = f"{SPARK}::test_a_query_older_than_spark_3_3_may_lie_by_fewer_columns"
 CLEANS = "test_slow_reader.py::test_no_report_takes_a_query_for_damage"
 FAILS = f"{SPARK}::test_maintenance_that_fails_is_in_the_log_and_the_query_goes_on"
 STRAY = f"{SPARK}::test_a_stray_version_is_not_read_and_ends_the_cleanup_of_its_partition"
+CONTRADICTED = f"{SPARK}::test_rocksdb_opens_no_snapshot_that_its_own_files_contradict"
 NO_DATA = "analyses/test_troubles.py::test_a_batch_without_new_data_runs_unless_it_is_off"
 NO_CLAIM = "-"
 """In place of a test: the sentence names Spark, and says nothing of what it does."""
@@ -137,6 +138,7 @@ CLAIMS: dict[str, dict[str, str]] = {
         "a change that Spark refuses, or a source or a sink that does not answer": REFUSED,
         "A restart runs the batch again": AGAIN,
     },
+    "SS126": {"The finding is a warning if a restart does not load the snapshot": CONTRADICTED},
     "SS202": {"which keeps every group": EVICTS},
     "SS203": {
         "it fires in every later batch": TIMED_OUT,

@@ -26,6 +26,7 @@ from inspector.sparktypes.schema_json import parse_schema_json
 from tests.damage import read_state
 from tests.encode import row, state_file
 from tests.rocks import as_spark_4_0
+from tests.rocks_damage import DAMAGES, change_entry
 from tests.spark.support import spark_release
 from tests.spark_support import WITH_SPARK, until
 
@@ -527,6 +528,37 @@ def test_snapshots_of_format_2_by_spark_4_0_are_read_by_spark_4_0_alone(
             with pytest.raises(Exception, match="CANNOT_LOAD_STATE_STORE"):
                 query.resume(other)
             assert query.resume(tmp_path / "ck")
+
+
+def _texts(error: BaseException | None) -> str:
+    """The messages and stack traces of an error of Spark and of its causes."""
+    found = ""
+    while error is not None:
+        found += f"{error}\n{getattr(error, '_stackTrace', '')}\n"
+        error = getattr(error, "_cause", None)
+    return found
+
+
+@since_4_0
+@pytest.mark.parametrize("name", DAMAGES)
+def test_rocksdb_opens_no_snapshot_that_its_own_files_contradict(
+    spark: Any, tmp_path: Path, name: str
+) -> None:
+    damage = DAMAGES[name]
+    with settings(spark, ON_ROCKSDB):
+        query = Summed(spark, tmp_path)
+        damaged = query.copy(tmp_path / "damaged")
+        change_entry(damaged / STATE / "0", damage.prefix, damage.change)
+        restarts = api.verify(str(damaged)).verdict.restart
+        if not damage.words:
+            assert (len(query.rows(damaged)) < len(USERS)) is damage.loses
+            query.resume(damaged)
+            assert restarts.possible
+            return
+        with pytest.raises(Exception, match="CANNOT_LOAD_STATE_STORE") as failed:
+            query.resume(damaged)
+        assert damage.words in _texts(failed.value)
+        assert damage.words in restarts.sentence
 
 
 @since_4_0

@@ -18,7 +18,7 @@ from inspector.model import FileKind, StoreFile
 from inspector.providers.content import FolderVersion, SharedFiles, StoreContent
 from inspector.providers.reader_options import ReadOptions
 from inspector.providers.rocksdb import SPELLED, parse_name
-from inspector.providers.rocksdb.snapshot import read_snapshot, shared_files
+from inspector.providers.rocksdb.snapshot import check_snapshot, read_snapshot, shared_files
 
 
 class RocksDbContent(StoreContent):
@@ -43,6 +43,10 @@ class RocksDbContent(StoreContent):
                         raise MissingVersionError(message, file.path)
                     tables[table.name] = entry[table.name]
         return (*copied, *folder.with_side_files(tables.values()))
+
+    def check_snapshot(self, storage: Storage, file: StoreFile, files: Sequence[StoreFile]) -> str:
+        """Compare RocksDB's own files in a snapshot with its tables."""
+        return check_snapshot(storage, file, files)
 
     def snapshot_format(self, storage: Storage, file: StoreFile) -> int:
         """As its entry ``metadata`` has it."""

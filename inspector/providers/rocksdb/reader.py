@@ -13,12 +13,19 @@ from inspector.decode.records import ROW_CHECKSUM_BYTES, RecordBlock, Scanned
 from inspector.decode.sst.live import DELIMITER, live_entries
 from inspector.decode.sst.table import Table
 from inspector.exceptions import DecodeError, NoSchemaError
-from inspector.model import FileKind, StoreFile
+from inspector.model import UNLISTED, FileKind, StoreFile
 from inspector.providers.file_reader import FileReader
 from inspector.providers.reader_options import AVRO, UNSAFE_ROW
 from inspector.providers.rocksdb import PIECE_BYTES
 from inspector.providers.rocksdb.avro_entries import AvroEntries
-from inspector.providers.rocksdb.snapshot import Snapshot, StorageSource, read_snapshot
+from inspector.providers.rocksdb.bookkeeping import unlisted_message
+from inspector.providers.rocksdb.snapshot import (
+    Snapshot,
+    StorageSource,
+    check_table_file,
+    check_unique_id,
+    read_snapshot,
+)
 from inspector.providers.rocksdb.store_records import Encoding, ListLengths, decode_block
 from inspector.providers.task_files import TaskFiles
 
@@ -97,12 +104,21 @@ class RocksDbReader(FileReader):
         """The entries of a snapshot: all, or those of a column family with others around them."""
         # Of a family only where the tables were read as a whole before.
         self._summed.add(file.path)  # every part of its archive has one, and every block of a table
-        tables = open_tables(self._storage, file, self._snapshot(file))
+        snapshot = self._snapshot(file)
+        tables = open_tables(self._storage, file, snapshot)
+        self._report_unlisted(file, snapshot)
         start, end = (b"", None) if family is None else range_of_family(family)
         delimiter = DELIMITER if self._options.merge_delimiter else b""
         for live_block in live_entries(tables, start=start, end=end, delimiter=delimiter):
             self.raw_bytes += int(live_block.spans[1::2].sum())
             yield Scanned(live_block.buffer, 0, 0, live_block.spans, None)
+
+    def _report_unlisted(self, file: StoreFile, snapshot: Snapshot) -> None:
+        """Report tables that RocksDB deletes, once for the stores that share the snapshot."""
+        reported = f"{file.path}#{UNLISTED}"
+        if snapshot.bookkeeping.unlisted and reported not in self._storage.known:
+            self._storage.known[reported] = True
+            self._report(UNLISTED, unlisted_message(snapshot.bookkeeping), file, None)
 
     def _snapshot(self, file: StoreFile) -> Snapshot:
         cache = self._storage.known
@@ -193,25 +209,31 @@ def _agree(families: Mapping[str, int], numbered: Mapping[str, int]) -> bool:
 
 
 def open_tables(storage: TaskFiles, file: StoreFile, snapshot: Snapshot) -> list[Table]:
-    """The table files of a snapshot, of which no row is read.
+    """The table files of a snapshot that RocksDB opens, of which no row is read.
 
     DecodeError, with the path and, within a table, the offset: one is missing, has another size
-    than the snapshot says, or breaks its format. OSError.
+    than the snapshot says, breaks its format, or is refused by RocksDB. OSError.
     """
     folder, _, name = file.path.rpartition("/")
-    tables = []
+    listed = []
     for table in snapshot.tables:
         path = f"{folder}/{table.name}"
         if path not in storage.known:
             storage.known[path] = storage.stat(storage.relative(path))
         entry = storage.known[path]
-        of_size = "" if table.size is None else f" of {table.size:,} bytes"
-        if entry is None or entry.is_dir or table.size not in (None, entry.size):
-            is_there = entry is not None and not entry.is_dir
-            got = f"a table file of {entry.size:,} bytes" if is_there else "no table file"
-            raise DecodeError(f"got {got}, expected one{of_size} by {name}").at(path)
-        listed = replace(file, path=path, kind=FileKind.TABLE, version=None, size=entry.size)
-        tables.append(Table(StorageSource(storage, listed), path))
+        size = None if entry is None or entry.is_dir else entry.size
+        check_table_file(table, size, path, name)
+        of_table = replace(file, path=path, kind=FileKind.TABLE, version=None, size=size or 0)
+        listed.append((table, of_table))
+    bookkeeping = snapshot.bookkeeping
+    if bookkeeping.refusal is not None:
+        raise bookkeeping.refusal.at(file.path)
+    tables: list[Table] = []
+    for table, of_table in {table.name: (table, of) for table, of in listed}.values():
+        if table.name not in bookkeeping.unlisted:
+            opened = Table(StorageSource(storage, of_table), of_table.path)
+            check_unique_id(opened.properties.stored, table, bookkeeping, of_table.path, name)
+            tables.append(opened)
     return tables
 
 

@@ -1,8 +1,9 @@
 """Snapshots: a zip that says which table files a version consists of.
 
 The entry ``metadata`` of the zip is a line ``v1`` or ``v2`` and a JSON object
-(``RocksDBCheckpointMetadata``); the rest is RocksDB's own bookkeeping, which is not needed to find
-the rows. A zip is read by its directory at the end, and of it this one entry.
+(``RocksDBCheckpointMetadata``), which says where the rows are. ``CURRENT`` and the ``MANIFEST``
+that it names say whether RocksDB opens the tables (``bookkeeping``). Spark unpacks all entries, so
+that all of them have to be sound.
 """
 
 from __future__ import annotations
@@ -12,19 +13,33 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import IO
 
 from inspector.checkpoint.logfile import json_object, long_field, object_field, split_log
 from inspector.checkpoint.storage import Storage
 from inspector.decode.sst.table import Table
-from inspector.exceptions import DecodeError, InspectorError, TruncatedError
-from inspector.light_dataclasses import dataclass, field
+from inspector.decode.sst.unique_id import unique_id
+from inspector.exceptions import (
+    DecodeError,
+    InspectorError,
+    LimitError,
+    RefusedSnapshotError,
+    TruncatedError,
+)
+from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import LIMITS, FileKind, StoreFile, above_limit
 from inspector.plain_text import escape
 from inspector.providers.content import Contents, SharedFiles, SnapshotFiles
 from inspector.providers.file_reader import check_identity
 from inspector.providers.rocksdb import LOGS, PIECE_BYTES, TABLES
+from inspector.providers.rocksdb.bookkeeping import (
+    CURRENT,
+    Bookkeeping,
+    compare_tables,
+    manifest_name,
+    unlisted_message,
+)
 
 # Spark 4.0 takes this number from spark.sql.streaming.stateStore.checkpointFormatVersion, once for
 # each JVM (RocksDBCheckpointMetadata.VERSION of 4.0.5); what follows is the same. 4.1 writes v1.
@@ -33,6 +48,11 @@ _METADATA = "metadata"
 _MAX_FAMILY = (1 << 15) - 1
 _LONGEST_NAME = 255  # bytes of a file's name, on every file system that Spark writes to
 _SHOWN_OF_NAME = 60
+_LOCAL_HEADER = struct.Struct("<I22xHH")  # before an entry: signature, bytes of name and extra
+_LOCAL_SIGNATURE, _ENCRYPTED = 0x04034B50, 1
+_MOST_CHECKED = 4 << 20  # raw bytes of the entries of a zip that are all read
+_MOST_TABLES = 1_000  # tables of a snapshot whose ends are read for the restart alone
+_TAIL_BYTES = 1 << 13  # bytes at the end of a table that hold its properties, as a rule
 _BAD_ZIP = (zipfile.BadZipFile, zlib.error, struct.error, NotImplementedError, RuntimeError)
 
 
@@ -55,12 +75,21 @@ class Snapshot:
     families: Mapping[str, int] = field(default_factory=dict)  # number of each column family
     internal: frozenset[str] = frozenset()  # names of those that are Spark's own
     format: int = 1  # the number of the version line
+    bookkeeping: Bookkeeping = Bookkeeping()  # what RocksDB's own files say
 
 
 def parse_snapshot(data: bytes) -> Snapshot:
     """The entry ``metadata`` of a snapshot; DecodeError: not Spark's, or of a later format."""
+    return _snapshot(*_fields(data))
+
+
+def _fields(data: bytes) -> tuple[int, dict[str, object]]:
+    """The number of the version line of ``metadata``, and its fields."""
     version, lines = split_log(data, _NEWEST_METADATA)
-    fields = json_object("\n".join(lines))
+    return version, json_object("\n".join(lines))
+
+
+def _snapshot(version: int, fields: dict[str, object]) -> Snapshot:
     keys = long_field(fields, "numKeys")
     families = object_field(fields, "columnFamilyMapping")
     internal = object_field(fields, "columnFamilyTypeMap")
@@ -76,12 +105,15 @@ def parse_snapshot(data: bytes) -> Snapshot:
 
 
 def read_snapshot(storage: Storage, file: StoreFile, content: bytes | None = None) -> Snapshot:
-    """What a snapshot says, by its content or some ranges; DecodeError with the path, OSError."""
+    """What a snapshot says, by its content or some ranges; DecodeError with the path, OSError.
+
+    A snapshot that RocksDB refuses is no error here: :attr:`Snapshot.bookkeeping` has the reason.
+    """
     try:
         if content is not None:
-            return parse_snapshot(_metadata(io.BytesIO(content), len(content)))
+            return _read(io.BytesIO(content), len(content))
         ranges = _Seekable(StorageSource(storage, file))
-        return parse_snapshot(_metadata(io.BufferedReader(ranges), file.size))
+        return _read(io.BufferedReader(ranges), file.size)
     except InspectorError as error:
         raise error.at(file.path) from None
     except _StorageError as error:
@@ -92,28 +124,107 @@ class _StorageError(Exception):
     """A failure of the storage, on its way through ``zipfile``, to which OSErrors are damage."""
 
 
-def _metadata(source: IO[bytes], size: int) -> bytes:
+def _read(source: IO[bytes], size: int) -> Snapshot:
     if not size:
         raise TruncatedError("the file is empty", offset=0)
+    reading = _METADATA
     try:
         with zipfile.ZipFile(source) as archive:
-            entry = archive.getinfo(_METADATA)
-            if entry.file_size > LIMITS.small_file_bytes:
-                text = f"{_METADATA} of {entry.file_size:,} bytes"
-                raise above_limit("small_file_bytes", text, offset=entry.header_offset)
-            with archive.open(entry) as stream:
-                data = stream.read(entry.file_size + 1)
-    except KeyError:
-        raise DecodeError(f"got no entry {_METADATA!r} in the zip, expected one") from None
-    except EOFError:
-        raise TruncatedError(f"the zip ends within {_METADATA!r}", offset=size) from None
+            entries = {entry.filename: entry for entry in archive.infolist()}
+            if _METADATA not in entries:
+                raise DecodeError(f"got no entry {_METADATA!r} in the zip, expected one")
+            zip_file = _Zip(archive, source, entries)
+            version, fields = _fields(zip_file.content(reading))
+            snapshot = _snapshot(version, fields)
+            reading = "RocksDB's own files"
+            zip_file.check_entries()
+            return replace(snapshot, bookkeeping=_bookkeeping(zip_file, snapshot, fields))
+    except EOFError as error:
+        if isinstance(error, InspectorError):
+            raise
+        raise TruncatedError(f"the zip ends within {reading!r}", offset=size) from None
     except InspectorError:
         raise
     except (*_BAD_ZIP, ValueError) as error:
         raise DecodeError(f"got no readable zip ({error}), expected a snapshot") from None
-    if len(data) != entry.file_size:
-        raise DecodeError(f"got {len(data)} bytes of {_METADATA!r}, expected {entry.file_size}")
-    return data
+
+
+class _Zip:
+    """The entries of an open zip. Each is read once, and its checksum is verified."""
+
+    def __init__(
+        self, archive: zipfile.ZipFile, source: IO[bytes], entries: Mapping[str, zipfile.ZipInfo]
+    ) -> None:
+        self._archive, self._source, self._entries = archive, source, entries
+        self._read: dict[str, bytes] = {}
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Names of all entries."""
+        return frozenset(self._entries)
+
+    def check_entries(self) -> None:
+        """Read every entry, as Spark does, which unpacks all of them; errors are those of a zip."""
+        if sum(entry.file_size for entry in self._entries.values()) <= _MOST_CHECKED:
+            for name in self._entries:
+                self.content(name)
+
+    def content(self, name: str) -> bytes:
+        """The content of an entry that is there (LimitError); errors are those of a zip."""
+        if name not in self._read:
+            entry = self._entries[name]
+            if entry.file_size > LIMITS.small_file_bytes:
+                text = f"{name} of {entry.file_size:,} bytes"
+                raise above_limit("small_file_bytes", text, offset=entry.header_offset)
+            data = self._inflated(entry)
+            if len(data) != entry.file_size:
+                raise DecodeError(f"got {len(data)} bytes of {name!r}, expected {entry.file_size}")
+            self._read[name] = data
+        return self._read[name]
+
+    def _inflated(self, entry: zipfile.ZipInfo) -> bytes:
+        # ``ZipFile.open`` takes several times as long, which counts for 100 snapshots of 10 KB.
+        self._source.seek(entry.header_offset)
+        header = self._source.read(_LOCAL_HEADER.size)
+        plain = entry.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+        if not plain or entry.flag_bits & _ENCRYPTED or len(header) < _LOCAL_HEADER.size:
+            return self._opened(entry)
+        signature, name_bytes, extra_bytes = _LOCAL_HEADER.unpack(header)
+        name = self._source.read(name_bytes)
+        if signature != _LOCAL_SIGNATURE or name != entry.orig_filename.encode("utf-8", "replace"):
+            return self._opened(entry)
+        self._source.seek(extra_bytes, io.SEEK_CUR)
+        data = self._source.read(entry.compress_size)
+        if len(data) < entry.compress_size:
+            raise EOFError
+        if entry.compress_type == zipfile.ZIP_DEFLATED:
+            data = zlib.decompressobj(-zlib.MAX_WBITS).decompress(data, entry.file_size + 1)
+        if zlib.crc32(data) != entry.CRC:
+            raise zipfile.BadZipFile(f"Bad CRC-32 for file {entry.filename!r}")
+        return data
+
+    def _opened(self, entry: zipfile.ZipInfo) -> bytes:
+        """The content of an entry of an unusual form."""
+        with self._archive.open(entry) as stream:
+            return stream.read(entry.file_size + 1)
+
+
+def _bookkeeping(zip_file: _Zip, snapshot: Snapshot, fields: Mapping[str, object]) -> Bookkeeping:
+    """What RocksDB's own files in a zip say of its tables."""
+    names = zip_file.names
+    if CURRENT not in names and not any(name.startswith("MANIFEST-") for name in names):
+        return Bookkeeping()  # no zip that Spark made: what reads it is not known
+    try:
+        name = manifest_name(zip_file.content(CURRENT) if CURRENT in names else None, names)
+        content = zip_file.content(name) if name else b""
+    except RefusedSnapshotError as refusal:
+        return Bookkeeping(refusal)
+    except LimitError:
+        return Bookkeeping()  # RocksDB may read it
+    files = fields.get("sstFiles")
+    listed = files if isinstance(files, list) else []
+    paths = (table.name for table in snapshot.tables)
+    return compare_tables(name, content, zip(paths, listed, strict=True))
 
 
 class _Seekable(io.RawIOBase):
@@ -173,6 +284,91 @@ def _family(number: object) -> int:
     if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number <= _MAX_FAMILY:
         raise DecodeError(f"got {str(number)[:40]!r} as a column family's number")
     return number
+
+
+def check_table_file(table: TableFile, size: int | None, path: str, snapshot_name: str) -> None:
+    """Raise DecodeError, with the path, if Spark does not fetch a table file of a snapshot.
+
+    ``size`` is that of the file on the storage, None if there is no such file.
+    """
+    if size is None or table.size not in (None, size):
+        got = "no table file" if size is None else f"a table file of {size:,} bytes"
+        of_size = "" if table.size is None else f" of {table.size:,} bytes"
+        raise DecodeError(f"got {got}, expected one{of_size} by {snapshot_name}").at(path)
+
+
+def check_unique_id(
+    stored: Mapping[str, bytes],
+    table: TableFile,
+    bookkeeping: Bookkeeping,
+    path: str,
+    snapshot_name: str,
+) -> None:
+    """Raise RefusedSnapshotError, with the path, if a table is another than the snapshot's.
+
+    ``stored`` are the properties of the table by their full names.
+    """
+    expected, actual = bookkeeping.unique_ids.get(table.name), unique_id(stored)
+    if expected is None or actual is None or expected == actual:
+        return
+    number = bookkeeping.numbers.get(table.name, 0)
+    ids = [f"{{{first},{second}}}" for first, second in (actual, expected)]
+    raise RefusedSnapshotError.of(
+        f"got another table than {snapshot_name} was made of, expected the one with the unique id "
+        f"{ids[1]} of {bookkeeping.manifest}, not {ids[0]}",
+        f"Mismatch in unique ID on table file {number}",
+        path,
+    )
+
+
+def check_snapshot(storage: Storage, file: StoreFile, files: Sequence[StoreFile]) -> str:
+    """Return the sentence on tables that RocksDB deletes, no text if there are none.
+
+    DecodeError, with the path: Spark does not load the snapshot. No row of it is read. ``files``
+    are those of the store, as they were listed. OSError.
+    """
+    snapshot = read_snapshot(storage, file)
+    folder, _, name = file.path.rpartition("/")
+    listed = {item.path: item for item in files if item.kind is FileKind.TABLE}
+    tables = []
+    for table in snapshot.tables:
+        path = f"{folder}/{table.name}"
+        if path not in listed:
+            entry = storage.stat(storage.relative(path))
+            size = None if entry is None or entry.is_dir else entry.size
+        else:
+            size = listed[path].size
+        check_table_file(table, size, path, name)
+        of_table = replace(file, path=path, kind=FileKind.TABLE, version=None, size=size or 0)
+        tables.append((table, of_table))
+    bookkeeping = snapshot.bookkeeping
+    if bookkeeping.refusal is not None:
+        raise bookkeeping.refusal.at(file.path)
+    for table, of_table in tables[:_MOST_TABLES]:
+        if table.name in bookkeeping.unique_ids:
+            try:
+                stored = Table(_Tail(storage, of_table), of_table.path).properties.stored
+            except DecodeError:
+                continue  # what reads the table says why
+            check_unique_id(stored, table, bookkeeping, of_table.path, name)
+    return unlisted_message(bookkeeping) if bookkeeping.unlisted else ""
+
+
+class _Tail:
+    """A table file of which the end is read in one request, and other ranges as they are needed."""
+
+    def __init__(self, storage: Storage, file: StoreFile) -> None:
+        self.size = file.size
+        self._start = max(0, file.size - _TAIL_BYTES)
+        self._read = partial(storage.read_range, storage.relative(file.path))
+        self._tail = self._read(self._start, file.size) if file.size else b""
+
+    def read(self, offset: int, length: int, /) -> bytes:
+        """The bytes at an offset; fewer where the file ends before (OSError)."""
+        end = min(offset + length, self.size)
+        if offset >= self._start:
+            return self._tail[offset - self._start : max(end - self._start, 0)]
+        return self._read(offset, end) if offset < end else b""
 
 
 _KEPT = 3

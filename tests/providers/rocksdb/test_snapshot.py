@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from inspector.checkpoint.storage import Storage
 from inspector.exceptions import DecodeError
 from inspector.model import FileKind, StoreFile, Version
+from inspector.providers.rocksdb.bookkeeping import Bookkeeping
 from inspector.providers.rocksdb.snapshot import (
     Snapshot,
     TableFile,
@@ -41,6 +42,7 @@ FOUND = Snapshot(
     internal_keys=6,
     families={"default": 1, "left-keyToNumValues": 2},
     internal=frozenset(["left-keyToNumValues"]),
+    bookkeeping=Bookkeeping(numbers={"SSTs/000008-9b51.sst": 8}, manifest="MANIFEST-000005"),
 )
 
 

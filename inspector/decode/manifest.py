@@ -1,0 +1,244 @@
+"""RocksDB's MANIFEST: the log of edits that says which table files a database consists of.
+
+The log has blocks of 32 KiB. A fragment lies within one block (``log::Reader``), integers little
+endian::
+
+    4   CRC32C of the type, of the log number if there is one, and of the data; masked
+    2   number of bytes of data
+    1   type: 1 a whole record, 2 its first part, 3 a middle part, 4 its last part;
+        5 to 8: the same of a log that is written again, with 4 bytes of log number behind the type
+
+Fewer bytes than a header at the end of a block are padding. A record is a ``VersionEdit``: varint
+tags, each with its fields. Tags from 8192 on have a length, and may be passed over.
+
+RocksDB reads a MANIFEST that ends within a fragment up to the last whole record. It refuses one
+whose checksum is wrong, or that lacks the numbers with which it goes on.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from inspector.exceptions import NewerFormError, RecordError
+from inspector.light_dataclasses import dataclass, field
+
+BLOCK = 1 << 15  # bytes of a block of the log
+_HEADER = struct.Struct("<IHB")
+_LOG_NUMBER = 4  # bytes of the log number in a fragment of types 5 to 8
+_FULL, _FIRST, _MIDDLE, _LAST = 1, 2, 3, 4
+_RECYCLED = 4  # difference between the types of fragments with and without a log number
+_MASK = 0xA282EAD8
+
+_COMPARATOR, _LOG, _NEXT_FILE, _LAST_SEQUENCE, _CURSOR, _DELETED = 1, 2, 3, 4, 5, 6
+_PREVIOUS_LOG, _LEAST_LOG = 9, 10
+_NEW_FILES = {7: 1, 100: 2, 102: 3, 103: 4}  # tag -> form of the entry
+_FAMILY, _FAMILY_ADD, _FAMILY_DROP, _MOST_FAMILY = 200, 201, 202, 203
+_WITH_LENGTH = 1 << 13
+# Tags above _WITH_LENGTH that RocksDB wrote without a length before it had that rule:
+# additions and garbage of blob files, additions and deletions of logs of writes.
+_WITHOUT_LENGTH = range(_WITH_LENGTH + 2, _WITH_LENGTH + 6)
+_LAST_FIELD, _UNIQUE_ID, _REFUSED_IF_UNKNOWN = 1, 12, 1 << 6
+_PATH = 65
+_ID = struct.Struct("<QQ")
+_NONE = (0, 0)
+
+
+class LiveTable(NamedTuple):
+    """A table file of the database."""
+
+    size: int  # bytes
+    unique_id: tuple[int, int] | None  # identity of the table; None if the MANIFEST has none
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The state of a database after all edits of its MANIFEST."""
+
+    tables: Mapping[int, LiveTable] = field(default_factory=dict)  # live tables by their number
+    # numbers that RocksDB needs to open the database and that no edit has, by RocksDB's names
+    lacks: tuple[str, ...] = ()
+
+
+def log_records(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield each record of a log with the offset of its first fragment, as RocksDB reads them.
+
+    Raises RecordError where RocksDB reports a corruption, and NewerFormError for an unknown type of
+    fragment.
+    """
+    parts: list[bytes] = []
+    start = 0
+    for position, kind, fragment in _fragments(data):
+        if kind in (_FULL, _FIRST):
+            if parts:
+                raise RecordError("partial record without end", offset=start)
+            start = position
+        elif not parts:
+            raise RecordError("missing start of fragmented record", offset=position)
+        parts.append(fragment)
+        if kind in (_FULL, _LAST):
+            yield start, b"".join(parts)
+            parts.clear()
+
+
+def _fragments(data: bytes) -> Iterator[tuple[int, int, bytes]]:
+    """Yield the offset, the type, 1 to 4, and the data of each fragment of a log."""
+    position, size = 0, len(data)
+    while position < size:
+        end = min(position - position % BLOCK + BLOCK, size)
+        if end - position < _HEADER.size:
+            position = end  # padding, or a log that ends within a header
+            continue
+        checksum, length, kind = _HEADER.unpack_from(data, position)
+        if not kind and not length:
+            position = end  # space that was allocated and never written
+            continue
+        header = _HEADER.size + (_LOG_NUMBER if kind > _LAST else 0)
+        if position + header + length > end:
+            if end == size:
+                return  # the log ends within a fragment
+            raise RecordError("bad record length", offset=position)
+        content = data[position + _HEADER.size - 1 : position + header + length]
+        _check_fragment(content, checksum, kind, position)
+        yield position, (kind - 1) % _RECYCLED + 1, content[1 + header - _HEADER.size :]
+        position += header + length
+
+
+def _check_fragment(content: bytes, checksum: int, kind: int, position: int) -> None:
+    import google_crc32c  # noqa: PLC0415 - only for state of RocksDB
+
+    actual = google_crc32c.value(content)
+    if ((actual >> 15 | actual << 17) + _MASK) & 0xFFFFFFFF != checksum:
+        raise RecordError("checksum mismatch", offset=position)
+    if not _FULL <= kind <= _LAST + _RECYCLED:
+        raise NewerFormError(f"a fragment of type {kind}, expected 1 to 8", offset=position)
+    if kind > _LAST and any(content[1 : 1 + _LOG_NUMBER]):
+        # Its log number is not that of this log: a remainder of the log that was there before.
+        raise NewerFormError("a fragment of another log", offset=position)
+
+
+def read_manifest(data: bytes) -> Manifest:
+    """Return the state of the database after all edits of a MANIFEST.
+
+    Raises RecordError, with the offset, where RocksDB does not open the database; NewerFormError,
+    which is a DecodeError, too, where it may.
+    """
+    families: dict[int, dict[int, LiveTable]] = {}
+    numbers: set[int] = set()
+    for offset, record in log_records(data):
+        edit = _Edit(record, offset)
+        numbers |= edit.numbers
+        tables = families.setdefault(edit.family, {})
+        for number in edit.deleted:
+            tables.pop(number, None)
+        tables.update(edit.added)
+        if edit.drops_family:
+            families.pop(edit.family)
+    lacks = tuple(noun for tag, noun in _REQUIRED.items() if tag not in numbers)
+    live = {number: table for of_one in families.values() for number, table in of_one.items()}
+    return Manifest(live, lacks)
+
+
+# Numbers without which RocksDB does not open a database (VersionEditHandler), in its order.
+_REQUIRED = {
+    _LOG: "log_file_number",
+    _NEXT_FILE: "next_file_number",
+    _LAST_SEQUENCE: "last_sequence",
+}
+
+
+def _has_length(tag: int) -> bool:
+    """Return whether RocksDB passes over an unknown tag by the length that follows it."""
+    return bool(tag & _WITH_LENGTH) and tag not in _WITHOUT_LENGTH
+
+
+class _Edit:
+    """One VersionEdit: what it adds, what it deletes, and the numbers that it sets."""
+
+    def __init__(self, data: bytes, offset: int) -> None:
+        self._data, self._offset, self._position = data, offset, 0
+        self.family = 0  # number of the column family of its tables
+        self.drops_family = False
+        self.numbers: set[int] = set()  # tags of the numbers that it sets
+        self.deleted: list[int] = []
+        self.added: dict[int, LiveTable] = {}
+        while self._position < len(data):
+            self._read(self._varint())
+
+    def _read(self, tag: int) -> None:
+        if tag in _NEW_FILES:
+            self._new_file(_NEW_FILES[tag])
+        elif tag == _DELETED:
+            self._varint()
+            self.deleted.append(self._varint())
+        elif tag in (_LOG, _NEXT_FILE, _LAST_SEQUENCE):
+            self._varint()
+            self.numbers.add(tag)
+        elif tag in (_PREVIOUS_LOG, _LEAST_LOG, _MOST_FAMILY):
+            self._varint()
+        elif tag == _FAMILY:
+            self.family = self._varint()
+        elif tag == _FAMILY_DROP:
+            self.drops_family = True
+        elif tag == _CURSOR:
+            self._varint()
+            self._bytes()
+        elif tag in (_COMPARATOR, _FAMILY_ADD) or (
+            tag & _WITH_LENGTH and tag not in _WITHOUT_LENGTH
+        ):
+            self._bytes()
+        else:
+            # Groups of edits and blob files, which Spark does not use, or a tag of a later release.
+            raise NewerFormError(f"an edit with tag {tag}", offset=self._offset)
+
+    def _new_file(self, form: int) -> None:
+        self._varint()
+        number = self._varint()
+        if form == _NEW_FILES[102]:
+            self._varint()
+        size = self._varint()
+        self._bytes()
+        self._bytes()
+        if form > _NEW_FILES[7]:
+            self._varint()
+            self._varint()
+        unique_id = None
+        while form == _NEW_FILES[103]:
+            tag = self._varint()
+            if tag == _LAST_FIELD:
+                break
+            value = self._bytes()
+            if tag == _UNIQUE_ID:
+                if len(value) < _ID.size:
+                    message = f"a unique id of {len(value)} bytes"
+                    raise NewerFormError(message, offset=self._offset)
+                first, second = _ID.unpack_from(value)
+                unique_id = None if (first, second) == _NONE else (first, second)
+            elif tag & _REFUSED_IF_UNKNOWN and tag != _PATH:
+                raise NewerFormError(f"a table with field {tag}", offset=self._offset)
+        self.added[number] = LiveTable(size, unique_id)
+
+    def _varint(self) -> int:
+        data, value, bits = self._data, 0, 0
+        first = data[self._position] if self._position < len(data) else 0x80
+        if first < 0x80:  # most numbers have one byte, whose highest bit is not set
+            self._position += 1
+            return first
+        for position in range(self._position, min(len(data), self._position + 10)):
+            byte = data[position]
+            value |= (byte & 0x7F) << bits
+            if byte < 0x80:
+                self._position = position + 1
+                return value
+            bits += 7
+        raise RecordError("an edit ends within a number", offset=self._offset)
+
+    def _bytes(self) -> bytes:
+        length = self._varint()
+        start = self._position
+        if length > len(self._data) - start:
+            message = f"{length} bytes where {len(self._data) - start} are left in an edit"
+            raise RecordError(message, offset=self._offset)
+        self._position = start + length
+        return self._data[start : self._position]

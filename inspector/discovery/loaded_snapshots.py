@@ -1,0 +1,66 @@
+"""Snapshots that a restart loads: whether Spark opens them, without reading a row.
+
+A command that reads no state file cannot say that a query restarts from a snapshot which RocksDB
+refuses. One request for each snapshot, and one for each of its tables, show it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from inspector.checkpoint.layout import StoreLayout
+from inspector.checkpoint.patience import in_parallel
+from inspector.discovery.checkpoint import Checkpoint
+from inspector.discovery.restart import restart_of
+from inspector.exceptions import InspectorError, LimitError
+from inspector.model import UNLISTED, Problem, StoreFile
+
+MOST_SNAPSHOTS = 1_000  # snapshots that are read, of the partitions with the lowest numbers
+
+
+def loaded_snapshot_problems(checkpoint: Checkpoint) -> list[Problem]:
+    """Return what keeps Spark from loading a snapshot that a restart loads, or makes it lose rows.
+
+    Reads the snapshot and the end of each of its tables, and older snapshots if Spark does not load
+    the newest. What cannot be read because the storage fails is left out.
+    """
+    if not checkpoint.provider.shares_files:
+        return []
+    layouts = {
+        store.store: store
+        for operator in checkpoint.operators
+        for partition in operator.layout.partitions
+        for store in partition.stores
+    }
+    loads = [load for load in restart_of(checkpoint).loads if load.base and load.store in layouts]
+    items = [(layouts[load.store], load.base) for load in loads[:MOST_SNAPSHOTS]]
+    answers = in_parallel(lambda item: list(_problems(checkpoint, *item)), items)
+    return [problem for found in answers if isinstance(found, list) for problem in found]
+
+
+def _problems(checkpoint: Checkpoint, layout: StoreLayout, newest: int) -> Iterator[Problem]:
+    """Yield the problems of snapshots of a store, from a version down to the first that loads."""
+    snapshots = checkpoint.store_files[layout.directory].snapshots
+    for version in sorted((v for v in snapshots if v <= newest), reverse=True):
+        problem = _problem(checkpoint, layout, snapshots[version])
+        if problem is None:
+            return
+        yield problem
+        if problem.slug == UNLISTED:
+            return
+
+
+def _problem(checkpoint: Checkpoint, layout: StoreLayout, file: StoreFile) -> Problem | None:
+    storage, content = checkpoint.storage, checkpoint.provider.content
+    of_file = layout.store, file.version
+    try:
+        lost = content.check_snapshot(storage, file, layout.files)
+        return Problem(UNLISTED, lost, file.path, None, *of_file) if lost else None
+    except LimitError:
+        return None
+    except InspectorError as error:
+        # It imports what decodes rows, which no sound snapshot needs here.
+        from inspector.providers.file_reader import check_identity  # noqa: PLC0415
+
+        check_identity(storage, file)
+        return Problem(error.slug, error.message, error.path or file.path, error.offset, *of_file)

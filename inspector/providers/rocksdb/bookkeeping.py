@@ -1,0 +1,163 @@
+"""RocksDB's own files in a snapshot: ``CURRENT``, and the ``MANIFEST`` that it names.
+
+Spark unpacks them, fetches the tables that the entry ``metadata`` lists, and has RocksDB open all
+that (``RocksDB.load``). RocksDB takes the tables that the MANIFEST lists, and no others:
+
+* It refuses the snapshot if CURRENT or MANIFEST is damaged, or if the MANIFEST lists a table that
+  is not there, has another size, or is another table.
+* It deletes, without a word, a table that the MANIFEST does not list.
+* It opens the database without ``OPTIONS``, whatever is in it.
+
+All of this is as Spark 4.3.0 does it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from inspector.decode.manifest import LiveTable, read_manifest
+from inspector.exceptions import DecodeError, NewerFormError, RefusedSnapshotError
+from inspector.light_dataclasses import dataclass, field
+
+CURRENT = "CURRENT"
+_MANIFEST = re.compile(r"MANIFEST-[0-9]+")
+_LOG = re.compile(r"[0-9]+\.log")
+_TABLE = re.compile(r"([0-9]{1,19})\.sst")
+_MOST_BYTES = 8 << 20  # of a MANIFEST that is read; Spark's have some kilobytes
+_SHOWN = 60  # characters of what CURRENT says
+
+
+@dataclass(frozen=True)
+class Bookkeeping:
+    """What RocksDB's own files say of a snapshot, as far as it could be judged."""
+
+    # why RocksDB does not open the snapshot; None if it does, or if that is not known
+    refusal: RefusedSnapshotError | None = None
+    # tables that ``metadata`` lists and that RocksDB deletes, as the MANIFEST does not list them
+    unlisted: frozenset[str] = frozenset()
+    # unique ids of tables as the MANIFEST has them, by the tables' names on the storage
+    unique_ids: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    # numbers of the tables that the MANIFEST lists, by the same names
+    numbers: Mapping[str, int] = field(default_factory=dict)
+    manifest: str = ""  # name of the MANIFEST; no text if none was read
+
+
+def manifest_name(current: bytes | None, names: Iterable[str]) -> str:
+    """Return the name of the MANIFEST that CURRENT names; RefusedSnapshotError: it names none.
+
+    ``current`` is the content of CURRENT, None if the zip has none, and ``names`` are all entries.
+    The result is no text where RocksDB begins an empty database, as there is no CURRENT.
+    """
+    if current is None:
+        log = next((name for name in names if _LOG.fullmatch(name)), None)
+        if log is None:
+            return ""
+        raise RefusedSnapshotError.of(
+            f"got no entry {CURRENT} in the zip, expected one",
+            f"While creating a new Db, wal_dir contains existing log file: {log}",
+        )
+    if not current.endswith(b"\n"):
+        got = f"{len(current):,} bytes without a newline" if current else "an empty entry"
+        raise RefusedSnapshotError.of(
+            f"got {got} as {CURRENT}, expected the name of a MANIFEST and a newline",
+            "CURRENT file does not end with newline",
+        )
+    name = current[:-1].decode("utf-8", "replace").lstrip("/")
+    if not _MANIFEST.fullmatch(name):
+        raise RefusedSnapshotError.of(
+            f"got {name[:_SHOWN]!r} in {CURRENT}, expected the name of a MANIFEST and a newline",
+            "CURRENT file corrupted",
+        )
+    if name not in names:
+        raise RefusedSnapshotError.of(
+            f"got {name} in {CURRENT}, which is not in the zip",
+            f"While opening a file for sequentially reading: {name}: No such file or directory",
+        )
+    return name
+
+
+def compare_tables(
+    name: str, content: bytes, listed: Iterable[tuple[str, Mapping[str, Any]]]
+) -> Bookkeeping:
+    """Compare the tables of a MANIFEST with those of ``metadata``.
+
+    ``name`` and ``content`` are those of the MANIFEST, no text and no bytes if there is none.
+    ``listed`` are pairs of a table's name on the storage and its entry in ``metadata``.
+    """
+    if len(content) > _MOST_BYTES:
+        return Bookkeeping(manifest=name)
+    by_number: dict[int, tuple[str, object]] = {}
+    for path, fields in listed:
+        match = _TABLE.fullmatch(str(fields.get("localFileName")).rpartition("/")[2])
+        if match is None:
+            return Bookkeeping(manifest=name)
+        by_number[int(match[1])] = path, fields.get("sizeBytes")
+    try:
+        live = _live_tables(name, content)
+        for number, table in sorted(live.items()):
+            _check_listed(name, number, table, by_number)
+    except NewerFormError:
+        return Bookkeeping(manifest=name)
+    except RefusedSnapshotError as refusal:
+        return Bookkeeping(refusal, manifest=name)
+    numbers = {by_number[number][0]: number for number in live}
+    ids = {path: live[number].unique_id for path, number in numbers.items()}
+    return Bookkeeping(
+        unlisted=frozenset(path for path, _ in by_number.values() if path not in numbers),
+        unique_ids={path: known for path, known in ids.items() if known is not None},
+        numbers=numbers,
+        manifest=name,
+    )
+
+
+def unlisted_message(bookkeeping: Bookkeeping) -> str:
+    """Return the sentence on the tables of a snapshot that RocksDB deletes."""
+    names = sorted(bookkeeping.unlisted)
+    more = f" and {len(names) - 1:,} more" if len(names) > 1 else ""
+    where = f"{bookkeeping.manifest} does not list" if bookkeeping.manifest else "no MANIFEST lists"
+    return (
+        f"got the table {names[0]}{more} in the entry metadata, which {where}, expected the same "
+        "tables in both. RocksDB deletes it when Spark loads the snapshot, and the rows that it "
+        "alone has are lost"
+    )
+
+
+def _live_tables(name: str, content: bytes) -> Mapping[int, LiveTable]:
+    if not name:
+        return {}
+    try:
+        manifest = read_manifest(content)
+    except NewerFormError:
+        raise
+    except DecodeError as error:
+        message = f"byte {error.offset} of {name}: {error.message}"
+        raise RefusedSnapshotError.of(message, error.message) from None
+    if manifest.lacks:
+        got = f"{len(content):,} bytes that end too early" if content else "an empty entry"
+        lacking = ", ".join(manifest.lacks)
+        raise RefusedSnapshotError.of(
+            f"got {got} as {name}, expected the edits that make a database",
+            f"no {lacking} entry in MANIFEST",
+        )
+    return manifest.tables
+
+
+def _check_listed(
+    name: str, number: int, table: LiveTable, by_number: Mapping[int, tuple[str, object]]
+) -> None:
+    local = f"{number:06}.sst"
+    if number not in by_number:
+        raise RefusedSnapshotError.of(
+            f"{name} lists table {local}, which the entry metadata does not list",
+            f"No such file or directory: While open a file for random read: {local}",
+        )
+    path, size = by_number[number]
+    if isinstance(size, int) and size != table.size:
+        words = f"Bad table magic number in {local}"
+        if size < table.size:
+            words = f"Input is too short to be an SST file in {local}"
+        raise RefusedSnapshotError.of(
+            f"{name} lists {table.size:,} bytes for {path}, the entry metadata {size:,}", words
+        )

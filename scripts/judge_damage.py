@@ -1,0 +1,370 @@
+"""Damage checkpoints, restart them on Spark, and compare with what ``inspector`` says of them.
+
+    python scripts/judge_damage.py run FOLDER [--only REGEX] [--each N]    with any PySpark from 3.5
+    python scripts/judge_damage.py judge FOLDER...                         any number of times
+
+``run`` starts every query of ``restarts/shapes.py`` over real sources and sinks, stops it, damages a
+copy of its checkpoint in the ways of ``restarts/damages.py``, and restarts it with new input. It
+keeps the damaged checkpoints and what Spark did. It needs PySpark alone, and continues where an
+earlier run of the same folder ended. ``judge`` asks ``info``, ``audit`` and ``preflight`` about each
+damaged checkpoint, compares the answers with what Spark did, and prints a table. It ends with 1 if
+an answer was wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import sys
+import time
+import uuid
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+from restarts.damages import DAMAGES, NotThere
+from restarts.runs import error_text
+from restarts.shapes import PROVIDERS, SHAPES, SINK_EVOLUTION, Shape, write_input
+
+BATCHES = 6  # input files before the query is stopped
+MORE = 2  # input files after the restart
+PARALLEL = 3  # queries that run at the same time: much of a small one is waiting
+PATIENCE_S = 300  # seconds to wait for a query that has all its input
+RECORD = "outcomes.json"
+MOVED = "moved"  # the undamaged checkpoint is restarted in another folder
+CONFS = {
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.session.timeZone": "UTC",
+}
+
+
+def session() -> Any:
+    """Start a small session that is quick for many small queries."""
+    from pyspark.sql import SparkSession
+
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.master("local[2]").appName("damage")
+    for key, value in {
+        "spark.ui.enabled": "false",
+        "spark.driver.memory": "2g",
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.sql.adaptive.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.streaming.numRecentProgressUpdates": "1",
+        "spark.sql.streaming.pollingDelay": "1ms",
+        # Snapshots are written by the maintenance, which small queries would not live to see.
+        "spark.sql.streaming.stateStore.maintenanceInterval": "250ms",
+        "spark.sql.streaming.statefulOperator.checkCorrectness.enabled": "false",
+        "spark.python.authenticate.socketTimeout": "120s",
+    }.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("OFF")
+    return spark
+
+
+class Runs:
+    """Runs and restarts of the queries in one folder."""
+
+    def __init__(self, spark: Any, folder: Path) -> None:
+        self._spark, self._folder = spark, folder
+        self.release: tuple[int, ...] = tuple(map(int, spark.version.split(".")[:2]))
+
+    def begin(self, shape: Shape) -> None:
+        """Run a query over its first input, and keep its folders as ``base``."""
+        home = self._folder / shape.name
+        if (home / "base").exists():
+            return
+        shutil.rmtree(home, ignore_errors=True)
+        several = shape.source.startswith("rate")  # each start of the query runs one batch
+        for number in range(BATCHES):
+            write_input(home / "inputs", number)
+            if several:
+                self._run(shape, home / "live", "checkpoint", shape.confs)
+                time.sleep(0.3 if shape.is_timed else 0)
+        if not several:
+            self._run(shape, home / "live", "checkpoint", shape.confs)
+        time.sleep(1)  # the last maintenance ends
+        for number in range(BATCHES, BATCHES + MORE):
+            write_input(home / "inputs", number)
+        (home / "live").rename(home / "kept")
+        (home / "kept").rename(home / "base")
+
+    def restart(self, shape: Shape, damage: str) -> dict[str, Any]:
+        """Restart a query from a damaged copy, and return what Spark did.
+
+        The keys are ``restarted``, ``error`` (innermost error class or first line; None without),
+        ``rows`` (of each batch, sorted; None if the sink does not keep them) and ``newest`` (number
+        of the newest committed batch, or None).
+        """
+        home = self._folder / shape.name
+        live = home / "live"
+        shutil.rmtree(live, ignore_errors=True)
+        shutil.copytree(home / "base", live)
+        name = "checkpoint"
+        if damage == MOVED:
+            (live / name).rename(live / MOVED)
+            name = MOVED
+        else:
+            DAMAGES[damage](live / name)
+        case = home / "cases" / damage
+        shutil.rmtree(case, ignore_errors=True)
+        shutil.copytree(live / name, case)
+        confs = shape.confs if shape.restart_confs is None else shape.restart_confs
+        error, rows = None, None
+        before = _newest_commit(live / name)
+        for _ in range(MORE if shape.source.startswith("rate") else 1):
+            try:
+                rows = self._run(shape, live, name, confs)
+            except Exception as failure:  # noqa: BLE001 - what Spark refuses with is the result
+                error = error_text(str(failure))
+                break
+        newest = _newest_commit(live / name)
+        shutil.rmtree(live, ignore_errors=True)
+        progress = newest is not None and (before is None or newest > before)
+        if error is None and not progress:
+            error = "no batch was committed"
+        return {"restarted": error is None, "error": error, "rows": rows, "newest": newest}
+
+    def _run(
+        self, shape: Shape, live: Path, name: str, confs: Mapping[str, str]
+    ) -> list[list[Any]] | None:
+        """Run a query until it has read its input; return the rows of ``foreachBatch``."""
+        session = self._spark.newSession()
+        for key, value in {**CONFS, **PROVIDERS[shape.provider], **confs}.items():
+            session.conf.set(key, value)
+        given: list[list[Any]] = []
+
+        def keep(rows: Any, batch: int) -> None:
+            texts = sorted(json.dumps(list(row), default=str) for row in rows.collect())
+            given.append([batch, texts])
+
+        writer = shape.frame(session, live.parent / "inputs").writeStream.outputMode(shape.mode)
+        if shape.sink == "foreachBatch":
+            writer = writer.foreachBatch(keep)
+        elif shape.sink == "file":
+            writer = writer.format("json").option("path", str(live / "out"))
+        else:
+            writer = writer.format(shape.sink).queryName(f"q{uuid.uuid4().hex}")
+        if SINK_EVOLUTION in shape.confs and hasattr(writer, "name"):
+            writer = writer.name("sink_0")
+        writer = writer.option("checkpointLocation", (live / name).as_uri())
+        query = writer.trigger(availableNow=True).start()
+        if not query.awaitTermination(PATIENCE_S):
+            query.stop()
+            raise RuntimeError("the query does not end")
+        return given if shape.sink == "foreachBatch" else None
+
+
+def _newest_commit(checkpoint: Path) -> int | None:
+    numbers = [int(path.name) for path in checkpoint.glob("commits/[0-9]*")]
+    return max(numbers, default=None)
+
+
+def chosen_damages(shape: Shape, each: int) -> list[str]:
+    """Return ``each`` of the changes for a shape, others for the next one, and always ``sound``."""
+    names = [*DAMAGES, MOVED]
+    start = crc32(shape.name.encode()) % len(names)
+    turned = names[start:] + names[:start]
+    return list(dict.fromkeys(["sound", *turned]))[:each] if each else names
+
+
+def run(folder: Path, only: str, each: int) -> None:
+    """Run all shapes, and write what Spark did to the record of the folder."""
+    spark = session()
+    runs = Runs(spark, folder)
+    record = folder / RECORD
+    outcomes: dict[str, Any] = {}
+    if record.exists():
+        outcomes = json.loads(record.read_text())["outcomes"]
+
+    def save() -> None:
+        text = json.dumps({"spark": spark.version, "outcomes": dict(outcomes)}, indent=1)
+        partial = record.with_suffix(f".{uuid.uuid4().hex}")
+        partial.write_text(text)
+        partial.rename(record)
+
+    def run_shape(shape: Shape) -> None:
+        try:
+            runs.begin(shape)
+        except Exception as error:  # noqa: BLE001 - a shape that this Spark does not run
+            print(f"{shape.name}: does not run: {error_text(str(error))}", flush=True)
+            return
+        for damage in chosen_damages(shape, each):
+            key = f"{shape.name} {damage}"
+            if key in outcomes:
+                continue
+            try:
+                outcomes[key] = runs.restart(shape, damage)
+            except (NotThere, FileNotFoundError) as lacking:
+                outcomes[key] = {"lacks": str(lacking)}
+            save()
+
+    able = [s for s in SHAPES if s.can_run(runs.release) and re.search(only, s.name)]
+    begin = time.monotonic()
+    with ThreadPoolExecutor(PARALLEL) as pool:
+        list(pool.map(run_shape, able))
+    done = [outcome for outcome in outcomes.values() if "lacks" not in outcome]
+    print(f"Spark {spark.version}: {len(done)} restarts in {time.monotonic() - begin:.0f} s")
+    spark.stop()
+
+
+# --- what is said --------------------------------------------------------------------------------
+
+
+def answers(checkpoint: Path, release: tuple[int, ...], confs: Mapping[str, str]) -> dict[str, Any]:
+    """Ask ``audit``, ``info`` and ``preflight`` whether a query restarts.
+
+    Args:
+        checkpoint: the damaged checkpoint, in the place where the query would restart.
+        release: of the Spark that restarts it.
+        confs: of the session that restarts it.
+
+    Returns:
+        ``audit`` and ``preflight``, each ``yes``, ``no`` or ``unknown``; ``sentence`` of ``audit``
+        and ``info``; ``file`` that is named as missing, or ""; ``findings`` that name damage.
+    """
+    from inspector import api
+    from inspector.model import Certainty
+
+    text = ".".join(map(str, release))
+    report = api.audit(str(checkpoint))
+    restart = report.verdict.restart if report.verdict else None
+    checked = api.preflight(str(checkpoint), str(checkpoint), conf=dict(confs), to_spark=text)
+    lines = [row for row in checked.primary.rows if row["rule"][:4] in ("SS48", "SS49", "SS42")]
+    refused = any(row["verdict"] == "refused" for row in lines)
+    doubted = any(row["verdict"] == "unknown" and row["rule"] in _OPEN for row in lines)
+    damage = [
+        finding.kind.id
+        for finding in report.findings
+        if finding.kind.id < "SS2" and finding.certainty is Certainty.PROVEN
+    ]
+    return {
+        "audit": _answer(restart, release, confs),
+        "preflight": "no" if refused else "unknown" if doubted else "yes",
+        "sentence": restart.sentence if restart else "",
+        "info": str(api.info(str(checkpoint)).summary.get("restart", "")),
+        "file": restart.obstacles[0].name if restart and restart.obstacles else "",
+        "findings": sorted(set(damage)),
+        "level": report.verdict.level.name if report.verdict else "",
+    }
+
+
+_OPEN = ("SS482",)
+"""Rules of ``preflight`` that leave open whether the checkpoint itself restarts."""
+
+
+def _answer(restart: Any, release: tuple[int, ...], confs: Mapping[str, str]) -> str:
+    """Reduce a verdict on a restart to yes, no or unknown for one release and its confs."""
+    if restart is None:
+        return "unknown"
+    if restart.possible is False:
+        return "no"
+    if restart.possible is None:
+        return "unknown"
+    conditions = getattr(restart, "conditions", ())
+    if any(confs.get(condition.option) != condition.value for condition in conditions):
+        return "no"
+    if restart.needs_repair and release < (4, 2):
+        return "no"
+    for obstacle in restart.later:
+        if release >= tuple(map(int, obstacle.since.split("."))):
+            return "no"
+    return "yes"
+
+
+def _score(answer: str, restarted: bool) -> str:
+    if answer == "unknown":
+        return "open"
+    return "right" if (answer == "yes") == restarted else "wrong"
+
+
+def _has_other_rows(
+    shape: Shape, outcome: Mapping[str, Any], sound: Mapping[str, Any] | None
+) -> bool:
+    """True if a restart gave other rows in its last batch than the undamaged query did."""
+    rows, expected = outcome["rows"], sound and sound["rows"]
+    return bool(rows and expected and not shape.is_timed and rows[-1] != expected[-1])
+
+
+def _cases(folder: Path) -> Iterator[tuple[Shape, str, dict[str, Any]]]:
+    outcomes = json.loads((folder / RECORD).read_text())["outcomes"]
+    for shape in SHAPES:
+        for damage in [*DAMAGES, MOVED]:
+            outcome = outcomes.get(f"{shape.name} {damage}")
+            if outcome is not None and "lacks" not in outcome:
+                yield shape, damage, outcome
+
+
+def judge(folders: Sequence[Path]) -> int:
+    """Compare all answers with what Spark did, and print the table; 1 if an answer was wrong."""
+    table: dict[str, Counter[str]] = {}
+    total: Counter[str] = Counter()
+    for folder in folders:
+        spark = json.loads((folder / RECORD).read_text())["spark"]
+        release = tuple(map(int, spark.split(".")[:2]))
+        sound = {shape: outcome for shape, damage, outcome in _cases(folder) if damage == "sound"}
+        for shape, damage, outcome in _cases(folder):
+            home = folder / shape.name
+            place = home / "live" / (MOVED if damage == MOVED else "checkpoint")
+            shutil.rmtree(home / "live", ignore_errors=True)
+            shutil.copytree(home / "cases" / damage, place)
+            confs = shape.confs if shape.restart_confs is None else shape.restart_confs
+            try:
+                said = answers(place, release, confs)
+            finally:
+                shutil.rmtree(home / "live", ignore_errors=True)
+            restarted = outcome["restarted"]
+            row = table.setdefault(damage, Counter())
+            row["restarts" if restarted else "refused"] += 1
+            scores = {
+                command: _score(said[command], restarted) for command in ("audit", "preflight")
+            }
+            if scores["audit"] == "right" and _has_other_rows(shape, outcome, sound.get(shape)):
+                scores["audit"] = "wrong"
+            for command, score in scores.items():
+                row[f"{command} {score}"] += 1
+                total[f"{command} {score}"] += 1
+            false_damage = damage in ("sound", "age", "lose-checksum-files", "add-strangers", MOVED)
+            false_damage = false_damage and restarted and bool(said["findings"])
+            total["false damage"] += false_damage
+            if "wrong" in scores.values() or false_damage:
+                print(f"WRONG {spark} {shape.name} {damage}: Spark {outcome['restarted']}")
+                print(f"   Spark: {outcome['error']}")
+                print(f"   said: {json.dumps(said)}")
+    columns = ["restarts", "refused"]
+    columns += [f"{c} {s}" for c in ("audit", "preflight") for s in ("right", "open", "wrong")]
+    print(f"\n| change | {' | '.join(columns)} |\n|---|{'---:|' * len(columns)}")
+    for damage, row in table.items():
+        print(f"| {damage} | {' | '.join(str(row[column]) for column in columns)} |")
+    print(json.dumps(total, sort_keys=True))
+    return int(any(total[f"{command} wrong"] for command in ("audit", "preflight")))
+
+
+def main() -> int:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("verb", choices=("run", "judge"))
+    parser.add_argument("folders", metavar="FOLDER", type=Path, nargs="+")
+    parser.add_argument("--only", default="", help="shapes whose name matches this pattern")
+    parser.add_argument("--each", type=int, default=0, help="number of changes for each shape")
+    given = parser.parse_args()
+    folders = [folder.resolve() for folder in given.folders]
+    if given.verb == "judge":
+        return judge(folders)
+    (folder,) = folders
+    folder.mkdir(parents=True, exist_ok=True)
+    run(folder, given.only, given.each)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

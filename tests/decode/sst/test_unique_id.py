@@ -1,0 +1,65 @@
+"""Unique ids of tables: those of the fixtures, as their MANIFEST has them, and odd properties."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inspector.decode.manifest import read_manifest
+from inspector.decode.sst.table import Table
+from inspector.decode.sst.unique_id import unique_id
+from tests.decode.sst.tables import BytesSource
+
+FIXTURES = Path(__file__).parents[3] / "fixtures"
+SESSION = b"ABCDEFGH0123456789AB"
+STORED = {
+    "rocksdb.creating.db.identity": b"5f941a2a-926f-4991-af6b-134a3b780da7",
+    "rocksdb.creating.session.identity": SESSION,
+    "rocksdb.original.file.number": b"\x2c",
+}
+
+
+def test_every_table_of_the_fixtures_has_the_id_of_its_manifest() -> None:
+    compared = 0
+    for path in sorted(FIXTURES.glob("*/rocksdb_*/checkpoint/state/*/*/*.zip")):
+        with zipfile.ZipFile(path) as archive:
+            name = archive.read("CURRENT").decode().strip()
+            live = read_manifest(archive.read(name)).tables
+            listed = json.loads(archive.read("metadata").partition(b"\n")[2]).get("sstFiles", [])
+        for fields in listed:
+            table = path.parent / "SSTs" / fields["dfsSstFileName"]
+            if table.exists():
+                number = int(fields["localFileName"].removesuffix(".sst"))
+                stored = Table(BytesSource(table.read_bytes())).properties.stored
+                assert unique_id(stored) == live[number].unique_id
+                compared += 1
+    assert compared > 100
+
+
+def test_the_id_of_another_number_database_or_session_is_another() -> None:
+    ids = {unique_id(STORED)}
+    for name, value in (
+        ("rocksdb.creating.db.identity", b"5f941a2a-926f-4991-af6b-134a3b780da8"),
+        ("rocksdb.creating.session.identity", SESSION[:-1] + b"C"),
+        ("rocksdb.creating.session.identity", b"Z" + SESSION[1:]),
+        ("rocksdb.original.file.number", b"\x2d"),
+    ):
+        ids.add(unique_id(STORED | {name: value}))
+    assert len(ids) == 5
+    assert None not in ids
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_without_one_of_the_properties_the_id_is_not_known(name: str) -> None:
+    assert unique_id({key: value for key, value in STORED.items() if key != name}) is None
+
+
+@given(st.fixed_dictionaries({}, optional={name: st.binary(max_size=30) for name in STORED}))
+def test_any_properties_make_an_id_or_none(stored: dict[str, bytes]) -> None:
+    made = unique_id(STORED | stored)
+    assert made is None or all(0 <= part < 1 << 64 for part in made)

@@ -1,0 +1,179 @@
+"""RocksDB's MANIFEST: those that Spark wrote, edits made by hand, and every kind of damage."""
+
+from __future__ import annotations
+
+import struct
+import zipfile
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from inspector.decode.manifest import (
+    BLOCK,
+    LiveTable,
+    Manifest,
+    log_records,
+    read_manifest,
+)
+from inspector.exceptions import DecodeError, NewerFormError, RecordError
+from tests.rocks import fragment, manifest, numbers_edit, table_edit, varint
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+ID = (0x1122334455667788, 0x99AABBCCDDEEFF00)
+
+
+def manifests() -> list[bytes]:
+    """Every MANIFEST of one partition in the fixtures that Spark wrote."""
+    found = []
+    for path in sorted(FIXTURES.glob("*/rocksdb_*/checkpoint/state/0/0/*.zip")):
+        with zipfile.ZipFile(path) as archive:
+            found += [archive.read(n) for n in archive.namelist() if n.startswith("MANIFEST")]
+    return found
+
+
+MANIFESTS = manifests()
+OF_SPARK = max(MANIFESTS, key=len)
+
+
+def test_every_manifest_of_the_fixtures_is_read() -> None:
+    assert MANIFESTS
+    for data in MANIFESTS:
+        read = read_manifest(data)
+        assert read.lacks == ()
+        assert all(table.unique_id is not None for table in read.tables.values())
+
+
+def test_tables_that_were_added_and_not_deleted_are_live() -> None:
+    deleted = varint(6) + varint(0) + varint(8)
+    edits = [numbers_edit(), table_edit(8, 1_000, ID), table_edit(300, 70_000), deleted]
+    assert read_manifest(manifest(edits)) == Manifest({300: LiveTable(70_000, None)})
+    assert read_manifest(manifest(edits[:2])) == Manifest({8: LiveTable(1_000, ID)})
+
+
+def test_an_edit_deletes_before_it_adds() -> None:
+    moved = varint(6) + varint(0) + varint(8) + table_edit(8, 1_000)
+    assert 8 in read_manifest(manifest([numbers_edit(), table_edit(8, 1_000), moved])).tables
+
+
+def test_a_unique_id_of_zeros_is_none() -> None:
+    read = read_manifest(manifest([numbers_edit(), table_edit(8, 1, (0, 0))]))
+    assert read.tables[8].unique_id is None
+
+
+def test_tables_of_a_dropped_column_family_are_not_live() -> None:
+    family = varint(200) + varint(1)
+    added = family + varint(201) + varint(1) + b"x"
+    edits = [numbers_edit(), added, family + table_edit(9, 5), table_edit(8, 5)]
+    assert {*read_manifest(manifest(edits)).tables} == {8, 9}
+    assert {*read_manifest(manifest([*edits, family + varint(202)])).tables} == {8}
+
+
+@pytest.mark.parametrize("form", [7, 100, 102])
+def test_older_forms_of_a_new_table(form: int) -> None:
+    key = varint(9) + b"k" + bytes(8)
+    path = varint(0) if form == 102 else b""
+    sequences = b"" if form == 7 else b"\1\2"
+    edit = varint(form) + varint(0) + varint(8) + path + varint(77) + key + key + sequences
+    assert read_manifest(manifest([numbers_edit(), edit])).tables == {8: LiveTable(77, None)}
+
+
+def test_records_across_blocks_are_joined() -> None:
+    edits = [numbers_edit(), *(table_edit(number, number) for number in range(1, 3_000))]
+    log = manifest(edits)
+    assert len(log) > 2 * BLOCK
+    assert [record for _, record in log_records(log)] == edits
+    large = varint(8193) + varint(3 * BLOCK) + bytes(3 * BLOCK)
+    assert [*read_manifest(manifest([large, *edits])).tables] == [*range(1, 3_000)]
+
+
+def test_recyclable_fragments_are_read_and_those_of_another_log_not() -> None:
+    edits = numbers_edit(), table_edit(8, 5)
+    log = b"".join(fragment(edit, 5, bytes(4)) for edit in edits)
+    assert [*read_manifest(log).tables] == [8]
+    with pytest.raises(NewerFormError):
+        read_manifest(log + fragment(edits[1], 5, b"\1\0\0\0"))
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        pytest.param(varint(300) + varint(1), id="group of edits"),
+        pytest.param(varint(400) + b"abc", id="blob file"),
+        pytest.param(varint(4095), id="later tag"),
+        pytest.param(varint(8195) + b"abc", id="tag without a length"),
+        pytest.param(table_edit(8, 5)[:-1] + varint(80) + varint(1) + b"x\1", id="later field"),
+        pytest.param(table_edit(8, 5)[:-1] + varint(12) + varint(8) + bytes(8) + b"\1", id="id"),
+    ],
+)
+def test_forms_of_other_releases_are_not_called_damaged(edit: bytes) -> None:
+    with pytest.raises(NewerFormError):
+        read_manifest(manifest([numbers_edit(), edit]))
+
+
+def test_tags_with_a_length_are_passed_over() -> None:
+    edits = [numbers_edit(), varint(16383) + varint(3) + b"abc", table_edit(8, 5)]
+    assert [*read_manifest(manifest(edits)).tables] == [8]
+
+
+# --- damage, as Spark 4.3.0 takes it
+
+
+def test_a_log_that_ends_early_is_read_up_to_its_last_whole_record() -> None:
+    edits = [numbers_edit(), table_edit(8, 5), table_edit(9, 5)]
+    log = manifest(edits)
+    for end in range(len(manifest(edits[:2])), len(log)):
+        assert [*read_manifest(log[:end]).tables] == [8]
+    for tail in (bytes(100), b"\1" * 40, fragment(b"abc", 2)):
+        assert [*read_manifest(log + tail).tables] == [8, 9]
+
+
+def test_a_database_needs_its_numbers() -> None:
+    names = "log_file_number", "next_file_number", "last_sequence"
+    assert read_manifest(b"").lacks == names
+    assert read_manifest(bytes(500)).lacks == names
+    assert read_manifest(manifest([table_edit(8, 5)])).lacks == names
+    assert read_manifest(manifest([b"\2\4", b"\3\7"])).lacks == ("last_sequence",)
+
+
+@pytest.mark.parametrize(
+    ("log", "message"),
+    [
+        (fragment(b"abc", 3), "byte 0: missing start"),
+        (fragment(b"abc", 2) + fragment(b"abc"), "byte 0: partial record without end"),
+        (manifest([b"\2"]), "byte 0: an edit ends within a number"),
+        (manifest([b"\1\5ab"]), "byte 0: 5 bytes where 2 are left"),
+        (struct.pack("<IHB", 1, BLOCK - 3, 1) + bytes(BLOCK), "byte 0: bad record length"),
+    ],
+)
+def test_corruptions_that_rocksdb_reports(log: bytes, message: str) -> None:
+    with pytest.raises(RecordError, match=message):
+        read_manifest(log)
+
+
+@given(position=st.integers(0, len(OF_SPARK) - 1), mask=st.integers(1, 255))
+def test_a_flipped_byte_is_noticed_or_shortens_the_log(position: int, mask: int) -> None:
+    damaged = bytearray(OF_SPARK)
+    damaged[position] ^= mask
+    whole = dict(log_records(OF_SPARK))
+    records = []
+    with suppress(DecodeError):
+        records = [*log_records(bytes(damaged))]
+    assert all(whole[offset] == record for offset, record in records)
+
+
+@given(st.binary(max_size=300) | st.lists(st.binary(max_size=40), max_size=6).map(manifest))
+@example(OF_SPARK[:-1])
+def test_any_bytes_are_a_manifest_or_a_typed_error(data: bytes) -> None:
+    with suppress(DecodeError):
+        read_manifest(data)
+
+
+@given(st.data())
+def test_any_cut_of_a_manifest_is_read(data: st.DataObject) -> None:
+    end = data.draw(st.integers(0, len(OF_SPARK)))
+    whole, part = read_manifest(OF_SPARK), read_manifest(OF_SPARK[:end])
+    assert isinstance(part, Manifest)
+    assert part == whole or end < len(OF_SPARK)

@@ -1,0 +1,192 @@
+"""RocksDB's own files in snapshots: what each command says of each damage, as Spark does."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inspector import api
+from inspector.checkpoint.storage import Storage
+from inspector.discovery.checkpoint import open_checkpoint
+from inspector.discovery.loaded_snapshots import loaded_snapshot_problems
+from inspector.discovery.restart import restart_of
+from inspector.exceptions import REFUSES, DecodeError, RefusedSnapshotError
+from inspector.model import UNLISTED, FileKind, StoreFile, Version
+from inspector.providers.rocksdb.bookkeeping import compare_tables, manifest_name
+from inspector.providers.rocksdb.snapshot import read_snapshot
+from tests.rocks import entries_of, manifest, numbers_edit, rewrite_zip, table_edit
+from tests.rocks_damage import DAMAGES, Damage, change_entry, newest_zip
+
+FIXTURES = Path(__file__).parents[3] / "fixtures"
+ZIPS = FIXTURES / "4.3.0/rocksdb_agg_update_zips_one/checkpoint"
+CHANGELOGS = FIXTURES / "4.3.0/rocksdb_agg_update_snapshots/checkpoint"
+STORE = Path("state/0/0")
+
+
+@pytest.fixture
+def zips(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(ZIPS, tmp_path / "ck"))
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_every_command_says_what_spark_does(zips: Path, damage: Damage) -> None:
+    change_entry(zips / STORE, damage.prefix, damage.change)
+    verified, checkpoint = api.verify(str(zips)), open_checkpoint(str(zips))
+    restart = verified.verdict.restart
+    assert restart.possible is (not damage.words)
+    assert damage.words in restart.sentence
+    of_listing = restart_of(checkpoint, loaded_snapshot_problems(checkpoint))
+    assert of_listing.possible is restart.possible
+    assert str(of_listing.obstacles[:1]) == str(restart.obstacles[:1])
+    assert damage.words in api.info(str(zips)).summary["restart"]
+    preflight = api.preflight(str(zips)).summary["verdict"]
+    assert (preflight == "refused") is bool(damage.words)
+    found = [f"{finding.kind.id} {finding.severity.word}" for finding in verified.findings]
+    assert ("SS126 error" in found) is (damage.loses or bool(damage.words))
+    assert damage.loses == any(problem.slug == UNLISTED for problem in verified.problems)
+
+
+def test_rows_of_a_table_that_rocksdb_deletes_are_not_counted(zips: Path) -> None:
+    before = api.verify(str(zips)).summary["rows"]
+    change_entry(zips / STORE, "MANIFEST", DAMAGES["MANIFEST lacks tables"].change)
+    assert api.verify(str(zips)).summary["rows"] < before
+
+
+def test_a_refused_snapshot_that_changelogs_replace_is_a_warning(tmp_path: Path) -> None:
+    root = Path(shutil.copytree(CHANGELOGS, tmp_path / "ck"))
+    change_entry(root / STORE, "CURRENT", lambda _: b"")
+    report = api.verify(str(root))
+    (finding,) = [finding for finding in report.findings if finding.kind.id == "SS126"]
+    assert finding.severity.word == "warning"
+    assert report.verdict.restart.possible
+    assert report.verdict.restart.loads[0].skipped == newest_zip(root / STORE).name
+    assert api.preflight(str(root)).summary["verdict"] != "refused"
+
+
+def test_a_table_of_another_session_is_named(zips: Path) -> None:
+    """The unique id of a table in the MANIFEST is not the one that its properties make."""
+    change_entry(zips / STORE, "MANIFEST", DAMAGES["MANIFEST has other unique ids"].change)
+    problem = next(p for p in api.verify(str(zips)).problems if p.slug == "refused-snapshot")
+    assert (problem.path or "").endswith(".sst")
+    number = int(Path(problem.path or "").name.partition("-")[0])
+    assert problem.message.endswith(f"{REFUSES}Mismatch in unique ID on table file {number}")
+
+
+def test_a_missing_table_is_named_from_the_listing(zips: Path) -> None:
+    metadata = json.loads(entries_of(newest_zip(zips / STORE))["metadata"].partition(b"\n")[2])
+    name = metadata["sstFiles"][0]["dfsSstFileName"]
+    (zips / STORE / "SSTs" / name).unlink()
+    sentence = api.info(str(zips)).summary["restart"]
+    assert f"no, partition 0 needs SSTs/{name} of" in sentence
+
+
+def test_an_entry_of_the_zip_that_is_damaged_stops_spark(zips: Path) -> None:
+    """Spark unpacks every entry, so that its checksum has to be right."""
+    path = newest_zip(zips / STORE)
+    entries = entries_of(path)
+    name = next(name for name in entries if name.startswith("OPTIONS"))
+    rewrite_zip(path, entries)
+    data = bytearray(path.read_bytes())
+    start = data.index(name.encode()) + len(name)
+    data[start + 50] ^= 4
+    path.write_bytes(data)
+    assert not api.verify(str(zips)).verdict.restart.possible
+
+
+@pytest.mark.parametrize(
+    ("current", "names", "expected"),
+    [
+        (b"MANIFEST-000005\n", {"MANIFEST-000005"}, "MANIFEST-000005"),
+        (b"/MANIFEST-000005\n", {"MANIFEST-000005"}, "MANIFEST-000005"),
+        (None, {"metadata"}, ""),
+        (None, {"metadata", "000004.log"}, "While creating a new Db"),
+        (b"", set(), "newline"),
+        (b"MANIFEST-000005\r\n", {"MANIFEST-000005"}, "corrupted"),
+        (b"MANIFEST-5\n", {"MANIFEST-000005"}, "MANIFEST-5: No such file"),
+    ],
+)
+def test_names_in_current(current: bytes | None, names: set[str], expected: str) -> None:
+    try:
+        found = manifest_name(current, names)
+    except RefusedSnapshotError as error:
+        found = error.message.partition(REFUSES)[2]
+    assert expected in found
+
+
+def listed(number: int, size: int) -> tuple[str, dict[str, object]]:
+    return f"SSTs/{number}-u.sst", {"localFileName": f"{number:06}.sst", "sizeBytes": size}
+
+
+def test_tables_of_metadata_and_manifest_are_compared() -> None:
+    log = manifest([numbers_edit(), table_edit(8, 50), table_edit(9, 60)])
+    sound = compare_tables("M", log, [listed(8, 50), listed(9, 60)])
+    assert (sound.refusal, sound.unlisted) == (None, frozenset())
+    assert compare_tables("M", log, [*map(listed, (8, 9, 10), (50, 60, 70))]).unlisted == {
+        "SSTs/10-u.sst"
+    }
+    for tables, words in (
+        ([listed(8, 50)], "No such file or directory: While open a file for random read: 000009"),
+        ([listed(8, 50), listed(9, 61)], "Bad table magic number"),
+        ([listed(8, 50), listed(9, 59)], "Input is too short to be an SST file"),
+    ):
+        refusal = compare_tables("M", log, tables).refusal
+        assert refusal is not None
+        assert words in refusal.message
+
+
+def test_a_zip_without_any_file_of_rocksdb_is_not_judged(zips: Path) -> None:
+    path = newest_zip(zips / STORE)
+    rewrite_zip(path, {"metadata": entries_of(path)["metadata"]})
+    report = api.verify(str(zips))
+    assert report.verdict.restart.possible
+    assert not any(finding.kind.id == "SS126" for finding in report.findings)
+
+
+def test_without_current_and_a_log_of_writes_all_rows_are_lost(zips: Path) -> None:
+    """RocksDB begins an empty database, as Spark 4.3.0 did."""
+    path = newest_zip(zips / STORE)
+    entries = entries_of(path)
+    own = {name: content for name, content in entries.items() if not name.endswith(".log")}
+    del own["CURRENT"]
+    rewrite_zip(path, own)
+    report = api.verify(str(zips))
+    assert report.verdict.restart.possible
+    assert any(problem.slug == UNLISTED for problem in report.problems)
+
+
+def test_what_cannot_be_compared_is_not_judged() -> None:
+    later = manifest([numbers_edit(), b"\xff\x1f"])
+    odd = [("SSTs/a.sst", {"localFileName": "a.sst"})]
+    for log, tables in ((later, [listed(8, 50)]), (manifest([numbers_edit()]), odd)):
+        found = compare_tables("M", log, tables)
+        assert (found.refusal, found.unlisted, found.unique_ids) == (None, frozenset(), {})
+
+
+@given(
+    current=st.none() | st.binary(max_size=20) | st.just(b"MANIFEST-000005\n"),
+    log=st.none() | st.binary(max_size=60) | st.lists(st.binary(max_size=20)).map(manifest),
+)
+def test_any_entries_are_read_or_a_typed_error(
+    tmp_path_factory: pytest.TempPathFactory, current: bytes | None, log: bytes | None
+) -> None:
+    path = tmp_path_factory.mktemp("zip") / "1.zip"
+    entries = {"metadata": b"v1\n{}", "CURRENT": current, "MANIFEST-000005": log}
+    rewrite_zip(path, {name: content for name, content in entries.items() if content is not None})
+    storage = Storage(str(path.parent))
+    file = StoreFile(
+        storage.full_path(path.name), FileKind.SNAPSHOT, Version(1), path.stat().st_size
+    )
+    with suppress(DecodeError):
+        read_snapshot(storage, file)
+
+
+def test_a_manifest_above_the_limit_is_not_judged() -> None:
+    large = b"\xff\x7f" + b"\x80\x80\x80\x05" + bytes(5 << 21)
+    found = compare_tables("M", manifest([large]), [listed(8, 50)])
+    assert (found.refusal, found.unlisted) == (None, frozenset())

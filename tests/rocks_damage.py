@@ -1,0 +1,91 @@
+"""Damage of RocksDB's own files in a snapshot, and what Spark 4.3.0 does with each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from inspector.decode.manifest import log_records
+from tests.rocks import entries_of, manifest, rewrite_zip
+
+Change = Callable[[bytes], "bytes | None"]
+
+
+def newest_zip(folder: Path) -> Path:
+    """The newest snapshot in the folder of a store."""
+    return max(folder.glob("*.zip"), key=lambda path: int(path.stem.partition("_")[0]))
+
+
+def change_entry(folder: Path, prefix: str, change: Change) -> None:
+    """Change an entry of the newest snapshot, or leave it out if the change gives None."""
+    path, entries = newest_zip(folder), {}
+    for name, content in entries_of(path).items():
+        changed = change(content) if name.startswith(prefix) else content
+        if changed is not None:
+            entries[name] = changed
+    rewrite_zip(path, entries)
+
+
+def flip(content: bytes) -> bytes:
+    """The content with one bit of the byte in its middle changed."""
+    middle = len(content) // 2
+    return content[:middle] + bytes((content[middle] ^ 1,)) + content[middle + 1 :]
+
+
+def other_unique_id(content: bytes) -> bytes:
+    """A MANIFEST with another unique id of each table, under true checksums."""
+    records = [record for _, record in log_records(content)]
+    changed = []
+    for record in records:
+        at = record.rfind(b"\x0c\x10")
+        changed.append(record if at < 0 else record[: at + 2] + flip(record[at + 2 :]))
+    assert changed != records
+    return manifest(changed)
+
+
+def without_tables(content: bytes) -> bytes:
+    """A MANIFEST without the edits that add tables to those of its beginning."""
+    records = [record for _, record in log_records(content)]
+    return manifest([record for record in records if b"\x0c\x10" not in record])
+
+
+class Damage(NamedTuple):
+    """One damage of an entry of a snapshot."""
+
+    prefix: str  # beginning of the entry's name
+    change: Change
+    # what RocksDB says of it; no text if it opens the snapshot
+    words: str = ""
+    loses: bool = False  # rows are gone without an error
+
+
+NO_NUMBERS = "no log_file_number, next_file_number, last_sequence entry in MANIFEST"
+DAMAGES = {
+    "nothing": Damage("CURRENT", bytes),
+    "CURRENT is empty": Damage("CURRENT", lambda _: b"", "CURRENT file does not end with newline"),
+    "CURRENT has no newline": Damage(
+        "CURRENT", bytes.rstrip, "CURRENT file does not end with newline"
+    ),
+    "CURRENT names an absent MANIFEST": Damage(
+        "CURRENT",
+        lambda _: b"MANIFEST-009999\n",
+        "While opening a file for sequentially reading",
+    ),
+    "CURRENT is other text": Damage("CURRENT", lambda _: b"hello\n", "CURRENT file corrupted"),
+    "CURRENT is gone": Damage("CURRENT", lambda _: None, "While creating a new Db"),
+    "MANIFEST is gone": Damage(
+        "MANIFEST", lambda _: None, "While opening a file for sequentially reading"
+    ),
+    "MANIFEST is empty": Damage("MANIFEST", lambda _: b"", NO_NUMBERS),
+    "MANIFEST is cut to a few bytes": Damage("MANIFEST", lambda data: data[:100], NO_NUMBERS),
+    "MANIFEST lacks its last bytes": Damage("MANIFEST", lambda data: data[:-3]),
+    "MANIFEST has zeros behind it": Damage("MANIFEST", lambda data: data + bytes(99)),
+    "MANIFEST has a flipped bit": Damage("MANIFEST", flip, "checksum mismatch"),
+    "MANIFEST has other unique ids": Damage(
+        "MANIFEST", other_unique_id, "Mismatch in unique ID on table file"
+    ),
+    "MANIFEST lacks tables": Damage("MANIFEST", without_tables, loses=True),
+    "OPTIONS is empty": Damage("OPTIONS", lambda _: b""),
+    "OPTIONS is gone": Damage("OPTIONS", lambda _: None),
+}
