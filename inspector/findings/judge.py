@@ -89,10 +89,19 @@ def judge(  # noqa: PLR0913 - what findings rest on
         thresholds=thresholds,
     )
     findings += judge_heap(heap_bytes, thresholds)
-    if version >= checkpoint.newest_version:
-        findings += judge_durations(checkpoint.logs, thresholds)
+    findings += _judge_batches(checkpoint, version, restart, thresholds)
     reported = (f for f in findings if thresholds.reports(f.kind.id, f.rows))
     return _gravest_first([*broken, *reported])
+
+
+def _judge_batches(
+    checkpoint: Checkpoint, version: int, restart: Restart | None, thresholds: Thresholds
+) -> Iterator[Finding]:
+    """How long the newest batches take, and whether one stands still."""
+    if version >= checkpoint.newest_version:
+        yield from judge_durations(checkpoint.logs, thresholds)
+    if restart is not None:
+        yield from judge_unwritten(checkpoint, restart, thresholds)
 
 
 def _without_null_rows(restart: Restart) -> Restart:
@@ -147,8 +156,6 @@ def judge_integrity(
     reported += integrity.judge_problems(problems, thresholds, restart, relative)
     if restart is not None and all(f.severity is not Severity.ERROR for f in reported):
         reported += integrity.judge_restart(restart, thresholds)
-    if restart is not None and thresholds.reports(catalogue.UNWRITTEN_BATCH.id, None):
-        reported += judge_unwritten(checkpoint, restart, thresholds)
     return _gravest_first(reported)
 
 

@@ -43,7 +43,7 @@ def planned(tmp_path: Path) -> tuple[Path, int, int]:
 
 def findings(root: Path, now: int, monkeypatch: pytest.MonkeyPatch) -> list[Finding]:
     monkeypatch.setattr(unwritten, "now_ms", lambda: now)
-    return [f for f in api.verify(str(root)).findings if f.kind.id == "SS124"]
+    return [f for f in api.audit(str(root)).findings if f.kind.id == "SS124"]
 
 
 def test_the_age_of_the_entry_decides_on_the_severity(
