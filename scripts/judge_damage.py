@@ -3,12 +3,12 @@
     python scripts/judge_damage.py run FOLDER [--only REGEX] [--each N]    with any PySpark from 3.5
     python scripts/judge_damage.py judge FOLDER...                         any number of times
 
-``run`` starts every query of ``restarts/shapes.py`` over real sources and sinks, stops it, damages a
-copy of its checkpoint in the ways of ``restarts/damages.py``, and restarts it with new input. It
+``run`` starts every query of ``restarts/shapes.py`` over real sources and sinks, stops it, damages
+a copy of its checkpoint in the ways of ``restarts/damages.py``, and restarts it with new input. It
 keeps the damaged checkpoints and what Spark did. It needs PySpark alone, and continues where an
-earlier run of the same folder ended. ``judge`` asks ``info``, ``audit`` and ``preflight`` about each
-damaged checkpoint, compares the answers with what Spark did, and prints a table. It ends with 1 if
-an answer was wrong.
+earlier run of the same folder ended. ``judge`` asks ``info``, ``audit`` and ``preflight`` about
+each damaged checkpoint, compares the answers with what Spark did, and prints a table. It ends with
+1 if an answer was wrong.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ MORE = 2  # input files after the restart
 PARALLEL = 3  # queries that run at the same time: much of a small one is waiting
 PATIENCE_S = 300  # seconds to wait for a query that has all its input
 RECORD = "outcomes.json"
+COMMANDS = ("audit", "preflight")  # commands whose answers are scored
 MOVED = "moved"  # the undamaged checkpoint is restarted in another folder
 CONFS = {
     "spark.sql.shuffle.partitions": "2",
@@ -119,13 +120,10 @@ class Runs:
         shutil.rmtree(case, ignore_errors=True)
         shutil.copytree(live / name, case)
         confs = shape.confs if shape.restart_confs is None else shape.restart_confs
-        error, rows = None, None
         before = _newest_commit(live / name)
         for _ in range(MORE if shape.source.startswith("rate") else 1):
-            try:
-                rows = self._run(shape, live, name, confs)
-            except Exception as failure:  # noqa: BLE001 - what Spark refuses with is the result
-                error = error_text(str(failure))
+            rows, error = self._try(shape, live, name, confs)
+            if error is not None:
                 break
         newest = _newest_commit(live / name)
         shutil.rmtree(live, ignore_errors=True)
@@ -133,6 +131,15 @@ class Runs:
         if error is None and not progress:
             error = "no batch was committed"
         return {"restarted": error is None, "error": error, "rows": rows, "newest": newest}
+
+    def _try(
+        self, shape: Shape, live: Path, name: str, confs: Mapping[str, str]
+    ) -> tuple[list[list[Any]] | None, str | None]:
+        """Run a query; return the rows of ``foreachBatch``, and the error that it ended with."""
+        try:
+            return self._run(shape, live, name, confs), None
+        except Exception as failure:  # noqa: BLE001 - what Spark refuses with is the result
+            return None, error_text(str(failure))
 
     def _run(
         self, shape: Shape, live: Path, name: str, confs: Mapping[str, str]
@@ -304,15 +311,19 @@ def _cases(folder: Path) -> Iterator[tuple[Shape, str, dict[str, Any]]]:
                 yield shape, damage, outcome
 
 
-def judge(folders: Sequence[Path]) -> int:
+def judge(folders: Sequence[Path], only: str) -> int:
     """Compare all answers with what Spark did, and print the table; 1 if an answer was wrong."""
     table: dict[str, Counter[str]] = {}
     total: Counter[str] = Counter()
     for folder in folders:
         spark = json.loads((folder / RECORD).read_text())["spark"]
         release = tuple(map(int, spark.split(".")[:2]))
-        sound = {shape: outcome for shape, damage, outcome in _cases(folder) if damage == "sound"}
+        sound = {
+            shape.name: outcome for shape, damage, outcome in _cases(folder) if damage == "sound"
+        }
         for shape, damage, outcome in _cases(folder):
+            if not re.search(only, shape.name):
+                continue
             home = folder / shape.name
             place = home / "live" / (MOVED if damage == MOVED else "checkpoint")
             shutil.rmtree(home / "live", ignore_errors=True)
@@ -325,10 +336,10 @@ def judge(folders: Sequence[Path]) -> int:
             restarted = outcome["restarted"]
             row = table.setdefault(damage, Counter())
             row["restarts" if restarted else "refused"] += 1
-            scores = {
-                command: _score(said[command], restarted) for command in ("audit", "preflight")
-            }
-            if scores["audit"] == "right" and _has_other_rows(shape, outcome, sound.get(shape)):
+            scores = {command: _score(said[command], restarted) for command in COMMANDS}
+            if scores["audit"] == "right" and _has_other_rows(
+                shape, outcome, sound.get(shape.name)
+            ):
                 scores["audit"] = "wrong"
             for command, score in scores.items():
                 row[f"{command} {score}"] += 1
@@ -341,12 +352,12 @@ def judge(folders: Sequence[Path]) -> int:
                 print(f"   Spark: {outcome['error']}")
                 print(f"   said: {json.dumps(said)}")
     columns = ["restarts", "refused"]
-    columns += [f"{c} {s}" for c in ("audit", "preflight") for s in ("right", "open", "wrong")]
+    columns += [f"{c} {s}" for c in COMMANDS for s in ("right", "open", "wrong")]
     print(f"\n| change | {' | '.join(columns)} |\n|---|{'---:|' * len(columns)}")
     for damage, row in table.items():
         print(f"| {damage} | {' | '.join(str(row[column]) for column in columns)} |")
     print(json.dumps(total, sort_keys=True))
-    return int(any(total[f"{command} wrong"] for command in ("audit", "preflight")))
+    return int(any(total[f"{command} wrong"] for command in COMMANDS))
 
 
 def main() -> int:
@@ -359,7 +370,7 @@ def main() -> int:
     given = parser.parse_args()
     folders = [folder.resolve() for folder in given.folders]
     if given.verb == "judge":
-        return judge(folders)
+        return judge(folders, given.only)
     (folder,) = folders
     folder.mkdir(parents=True, exist_ok=True)
     run(folder, given.only, given.each)

@@ -186,6 +186,7 @@ class Runs:
 
 
 def error_text(message: str) -> str:
+    """Return the innermost error class in Spark's message, or the first line of its cause."""
     classes: list[str] = [found for found in _CLASS.findall(message) if found not in _OUTER]
     if classes:
         return classes[0]
