@@ -7,7 +7,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 from inspector.decode.manifest import log_records
+from inspector.discovery.restart import Restart
+from inspector.render.report import Report
 from tests.rocks import entries_of, manifest, rewrite_zip
+
+
+def restart_in(report: Report) -> Restart:
+    """The restart that the verdict of a report is about."""
+    assert report.verdict is not None
+    assert report.verdict.restart is not None
+    return report.verdict.restart
+
 
 Change = Callable[[bytes], "bytes | None"]
 

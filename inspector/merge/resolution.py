@@ -114,12 +114,9 @@ class Resolution(Message):
         if by_neighbours and leftover.certainty is Certainty.PROVEN:
             certainty = INFERENCES["clock-of-neighbours"].certainty
             leftover = replace(leftover, certainty=certainty, reason=NEIGHBOURS)
-        elif not clock.shown and not self._is_between(name, leftover):
-            # That both clocks had passed its timer is sure of its last timeout alone. Its threshold
-            # is that of the clock before a restart that may have changed it: the reason says so.
-            leftover = leftover if leftover.is_ignored else leftover.with_last_timeout()
-            if leftover.certainty is Certainty.PROVEN and leftover.reason is None:
-                leftover = replace(leftover, reason=BY_BOTH)
+        elif not clock.shown and not leftover.is_ignored and not self._is_between(name, leftover):
+            # That both clocks had passed its timer is sure of its last timeout alone.
+            leftover = leftover.with_last_timeout()
         return self._with_habits(name, self._cut(name, leftover, clock.kind))
 
     def _is_between(self, name: StoreName, leftover: JudgedLeftover) -> bool:

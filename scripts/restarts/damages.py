@@ -301,17 +301,28 @@ def lose_newest_commit(root: Path) -> None:
 
 
 def interrupt_before_state(root: Path) -> None:
-    """Interrupt the newest batch before any store had written."""
-    version = int(_newest_entry(root, "offsets").name) + 1
-    lose_newest_commit(root)
-    _lose_version(root, version, "*")
+    """Interrupt the newest batch before any store had written, and before the sink had."""
+    _interrupt(root, "*")
 
 
 def interrupt_between_partitions(root: Path) -> None:
-    """Interrupt the newest batch after one partition had written."""
-    version = int(_newest_entry(root, "offsets").name) + 1
+    """Interrupt the newest batch after one partition had written, and before the sink had."""
+    _interrupt(root, "1")
+
+
+def _interrupt(root: Path, partition: str) -> None:
+    """Remove the commit of the newest batch, its state in some partitions, and its output.
+
+    Args:
+        root: the checkpoint.
+        partition: pattern of the partitions that had not written.
+    """
+    batch = int(_newest_entry(root, "offsets").name)
     lose_newest_commit(root)
-    _lose_version(root, version, "1")
+    written = root.parent / "out/_spark_metadata" / str(batch)
+    if written.exists():
+        _remove(written)
+    _lose_version(root, batch + 1, partition)
 
 
 def _lose_version(root: Path, version: int, partition: str) -> None:

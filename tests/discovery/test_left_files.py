@@ -11,6 +11,7 @@ from inspector import api
 from inspector.checkpoint.names import is_marker
 from inspector.discovery.listing import whole_copy
 from inspector.discovery.restart import _source_entry
+from tests.rocks_damage import restart_in
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 UUID = "0f9b1c1e-1a55-4e0c-9d8a-2f1b7f0e7a11"
@@ -46,9 +47,9 @@ def test_a_missing_delta_under_its_temporary_name_is_named(tmp_path: Path, case:
     assert whole_copy(problem.message) == name
     (finding,) = [finding for finding in report.findings if finding.kind.id == "SS101"]
     assert finding.next_step.startswith(f"rename {name} to the name of the missing file")
-    assert not report.verdict.restart.possible
+    assert not restart_in(report).possible
     (delta.parent / name).rename(delta)
-    assert api.verify(str(root)).verdict.restart.possible
+    assert restart_in(api.verify(str(root))).possible
 
 
 @pytest.mark.parametrize("kept", [0, 1, -1])

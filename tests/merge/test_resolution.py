@@ -144,9 +144,8 @@ def test_what_only_the_neighbours_show_is_inferred_if_that_is_mostly_right(
     near = resolution(v4=NOT_PROCESSING)
     assert near.resolve(NAME, 9, fact()) == replace(fact(), certainty=certainty, reason=NEIGHBOURS)
     assert near.resolve(NAME, 9, fact(PROCESSING)) is None
-    # By both clocks it is proven all the same; a restart may have changed the clock since batch 3.
-    by_both = fact(by_either_clock=True)
-    assert near.resolve(NAME, 9, by_both) == replace(by_both, reason=BY_BOTH)
+    # By both clocks it is proven all the same.
+    assert near.resolve(NAME, 9, fact(by_either_clock=True)) == fact(by_either_clock=True)
     undecided = fact(certainty=UNDECIDED, reason=AMONG_DATA)
     assert near.resolve(NAME, 9, undecided) == undecided
 
@@ -196,7 +195,7 @@ def test_what_holds_by_both_clocks_is_proven_once() -> None:
 def test_a_clock_that_a_later_batch_shows_says_nothing_of_earlier_timeouts() -> None:
     row = fact(by_either_clock=True, fired=3, first_expired_version=2)
     later = resolution(v7=NOT_PROCESSING)  # a restart may have changed it between 2 and 5
-    last_alone = replace(row, fired=1, first_expired_version=5, reason=BY_BOTH)
+    last_alone = replace(row, fired=1, first_expired_version=5)
     assert later.resolve(NAME, 9, row) == last_alone
     # So it may have between 1 and 2, if no batch from 5 on shows that it did not.
     assert resolution(v1=NOT_PROCESSING).resolve(NAME, 9, row) == last_alone
@@ -210,8 +209,7 @@ def test_of_a_timer_that_both_clocks_passed_the_fact_by_both_is_kept() -> None:
     assert resolution().resolve(NAME, 9, of_event) is None
     assert resolution(v5=NOT_PROCESSING).resolve(NAME, 9, both) is None
     assert resolution(v5=NOT_PROCESSING).resolve(NAME, 9, of_event) == of_event
-    since = replace(of_event, reason=BY_BOTH)  # a restart may have changed the clock since batch 3
-    assert resolution(v4=NOT_PROCESSING).resolve(NAME, 9, of_event) == since
+    assert resolution(v4=NOT_PROCESSING).resolve(NAME, 9, of_event) == of_event
 
 
 def test_what_would_be_ignored_by_the_clock_of_the_last_batch_is_told_as_that() -> None:

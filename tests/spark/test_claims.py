@@ -26,7 +26,7 @@ from inspector.sparktypes.schema_json import parse_schema_json
 from tests.damage import read_state
 from tests.encode import row, state_file
 from tests.rocks import as_spark_4_0
-from tests.rocks_damage import DAMAGES, change_entry
+from tests.rocks_damage import DAMAGES, change_entry, restart_in
 from tests.spark.support import spark_release
 from tests.spark_support import WITH_SPARK, until
 
@@ -549,7 +549,7 @@ def test_rocksdb_opens_no_snapshot_that_its_own_files_contradict(
         query = Summed(spark, tmp_path)
         damaged = query.copy(tmp_path / "damaged")
         change_entry(damaged / STATE / "0", damage.prefix, damage.change)
-        restarts = api.verify(str(damaged)).verdict.restart
+        restarts = restart_in(api.verify(str(damaged)))
         if not damage.words:
             assert (len(query.rows(damaged)) < len(USERS)) is damage.loses
             query.resume(damaged)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import Annotated, Any, TypeVar
 
 from inspector.analyses.shared.judged import Judged, operator_names, store_ids, store_schemas
@@ -16,12 +17,13 @@ from inspector.facts.ages import Ages
 from inspector.facts.fact import Observed
 from inspector.facts.join_rows import JoinCheck, MatchedRows, RowsTimedByKey
 from inspector.facts.leftover_facts import Leftover, LeftoverAge, LeftoverCount
-from inspector.facts.timed_out import AMONG_DATA, BEFORE, HELD_BACK, NO_LOG_ENTRY
+from inspector.facts.timed_out import AMONG_DATA, BEFORE, BY_BOTH, HELD_BACK, NO_LOG_ENTRY
 from inspector.findings.expired_rows import total_of
 from inspector.findings.rule_inputs import retention
+from inspector.light_dataclasses import replace
 from inspector.merge.collect import Facts
 from inspector.merge.resolution import NEIGHBOURS, UNKNOWN_CLOCK
-from inspector.model import Redact, StoreName
+from inspector.model import BatchClock, Redact, StoreName
 from inspector.operators.join import VALUE_STORES
 from inspector.render import tabular as t
 from inspector.render.plain import fields_of
@@ -216,7 +218,10 @@ L = TypeVar("L", bound=LeftoverRow)
 
 
 class LeftoverWords:
-    """Facts :class:`Leftover` as rows of a report; ``timestamps`` of batches by version, in ms."""
+    """Facts :class:`Leftover` as rows of a report.
+
+    ``timestamps`` are those of batches in ms, and ``clocks`` their clocks, both by version.
+    """
 
     def __init__(
         self,
@@ -224,8 +229,9 @@ class LeftoverWords:
         keys: Mapping[StoreName, StructType],
         timestamps: Mapping[int, int | None],
         redact: Redact,
+        clocks: Mapping[int, BatchClock] = MappingProxyType({}),
     ) -> None:
-        self._names, self._now = names, timestamps
+        self._names, self._now, self._clocks = names, timestamps, clocks
         self._unknown = RowWords(None, redact)
         self._keys = {group: RowWords(schema, redact) for group, schema in keys.items()}
         self._show_hex = redact is Redact.NONE
@@ -234,8 +240,9 @@ class LeftoverWords:
     def of(cls, checkpoint: Checkpoint, redact: Redact) -> LeftoverWords:
         """For all stores of a checkpoint."""
         keys = {name: schema.key for name, schema in store_schemas(checkpoint).items()}
-        times = {batch + 1: clock.timestamp_ms for batch, clock in checkpoint.logs.clocks.items()}
-        return cls(operator_names(checkpoint), keys, times, redact)
+        clocks = {batch + 1: clock for batch, clock in checkpoint.logs.clocks.items()}
+        times = {version: clock.timestamp_ms for version, clock in clocks.items()}
+        return cls(operator_names(checkpoint), keys, times, redact, clocks)
 
     @classmethod
     def of_task(
@@ -247,8 +254,9 @@ class LeftoverWords:
             for store in task.stores
             if decoded and store.key_schema is not None
         }
-        times = {clock.batch_id + 1: clock.timestamp_ms for clock in task.clocks}
-        return cls({task.operator_id: operator_name}, keys, times, redact)
+        clocks = {clock.batch_id + 1: clock for clock in task.clocks}
+        times = {version: clock.timestamp_ms for version, clock in clocks.items()}
+        return cls({task.operator_id: operator_name}, keys, times, redact, clocks)
 
     def rows(self, listed: Iterable[Observed[Leftover]], kind: type[L]) -> list[L]:
         """The rows of a kind, in the same order."""
@@ -259,8 +267,26 @@ class LeftoverWords:
             keys |= dict(zip(indexes, words, strict=True))
         return [self._row(fact, keys[i], kind) for i, fact in enumerate(facts)]
 
+    def _by_followed_clock(self, fact: Leftover) -> Leftover:
+        """Return a leftover by both clocks with the threshold of the one that its timer followed.
+
+        A timer fires in the first batch whose clock has passed it, and is set after the clock. One
+        that its clock had passed a batch before followed the other clock, as after a restart that
+        changed the kind of timeout. The reason then says that both clocks had passed it.
+        """
+        kind, timer, version = fact.timeout_kind, fact.clock_ms, fact.expired_version
+        previous, current = self._clocks.get(version - 1), self._clocks.get(version)
+        if kind is None or timer is None or previous is None or current is None:
+            return fact
+        if not fact.by_either_clock or fact.is_ignored or fact.before_window or fact.reason:
+            return fact
+        passed, other = previous.time_ms(kind), current.time_ms(kind.other)
+        if passed is None or timer >= passed or other is None or timer >= other:
+            return fact
+        return replace(fact, threshold_ms=other, reason=BY_BOTH)
+
     def _row(self, observed: Observed[Leftover], key: Any, kind: type[L]) -> L:
-        store, fact = observed.store, observed.fact
+        store, fact = observed.store, self._by_followed_clock(observed.fact)
         put, expired = fact.last_put_version, fact.expired_version
         put_ms = None if put is None else self._now.get(put)
         # What expired before the window did so by the batch before it, at the latest.

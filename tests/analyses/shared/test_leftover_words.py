@@ -12,7 +12,8 @@ from inspector.discovery.plan import plan
 from inspector.facts.expired import LeftoverClass, Needs
 from inspector.facts.fact import Observed
 from inspector.facts.leftover_facts import Leftover
-from inspector.model import Certainty, Redact, StoreId, StoreName
+from inspector.facts.timed_out import BY_BOTH, DISPUTED
+from inspector.model import BatchClock, BatchId, Certainty, Redact, StoreId, StoreName, TimeoutKind
 from inspector.render.tabular import values
 from tests import cases
 from tests.cases import USER, user
@@ -47,6 +48,38 @@ def words(redact: Redact = Redact.NONE) -> LeftoverWords:
 def row_of(redact: Redact = Redact.NONE, **more: Any) -> Row:
     (row,) = words(redact).rows([fact(**more)], LeftoverRow)
     return dict(values(row))
+
+
+EVENT, PROCESSING = TimeoutKind.EVENT_TIME, TimeoutKind.PROCESSING_TIME
+CLOCKS = {
+    6: BatchClock(BatchId(5), timestamp_ms=90, watermark_ms=9_000),
+    7: BatchClock(BatchId(6), timestamp_ms=130, watermark_ms=9_500),
+}
+
+
+@pytest.mark.parametrize(
+    ("more", "threshold", "reason"),
+    [
+        # The watermark had passed its timer a batch before, so that it followed the other clock.
+        ({}, 130, BY_BOTH),
+        ({"clock_ms": 9_100, "threshold_ms": 9_500}, 9_500, None),
+        ({"by_either_clock": False}, 9_500, None),
+        ({"timeout_kind": None}, 9_500, None),
+        ({"leftover_class": LeftoverClass.IGNORED_TIMEOUT}, 9_500, None),
+        ({"reason": DISPUTED}, 9_500, DISPUTED),
+        ({"expired_version": 8}, 9_500, None),
+        ({"timeout_kind": PROCESSING, "clock_ms": 80, "threshold_ms": 130}, 9_500, BY_BOTH),
+        ({"timeout_kind": PROCESSING, "clock_ms": 100, "threshold_ms": 130}, 130, None),
+    ],
+)
+def test_the_threshold_is_that_of_the_clock_that_the_timer_followed(
+    more: Row, threshold: int, reason: str | None
+) -> None:
+    after_switch = {"timeout_kind": EVENT, "by_either_clock": True, "threshold_ms": 9_500}
+    with_clocks = LeftoverWords({}, {}, NOW, Redact.NONE, CLOCKS)
+    (row,) = with_clocks.rows([fact(**{**after_switch, **more})], LeftoverRow)
+    assert (row.threshold_ms, row.reason) == (threshold, reason)
+    assert row.margin_ms == threshold - (row.clock_ms or 0)
 
 
 def test_a_row_has_all_columns_and_what_follows_from_the_fact() -> None:

@@ -21,7 +21,7 @@ from inspector.model import UNLISTED, FileKind, StoreFile, Version
 from inspector.providers.rocksdb.bookkeeping import compare_tables, manifest_name
 from inspector.providers.rocksdb.snapshot import read_snapshot
 from tests.rocks import entries_of, manifest, numbers_edit, rewrite_zip, table_edit
-from tests.rocks_damage import DAMAGES, Damage, change_entry, newest_zip
+from tests.rocks_damage import DAMAGES, Damage, change_entry, newest_zip, restart_in
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 ZIPS = FIXTURES / "4.3.0/rocksdb_agg_update_zips_one/checkpoint"
@@ -38,7 +38,7 @@ def zips(tmp_path: Path) -> Path:
 def test_every_command_says_what_spark_does(zips: Path, damage: Damage) -> None:
     change_entry(zips / STORE, damage.prefix, damage.change)
     verified, checkpoint = api.verify(str(zips)), open_checkpoint(str(zips))
-    restart = verified.verdict.restart
+    restart = restart_in(verified)
     assert restart.possible is (not damage.words)
     assert damage.words in restart.sentence
     of_listing = restart_of(checkpoint, loaded_snapshot_problems(checkpoint))
@@ -64,8 +64,8 @@ def test_a_refused_snapshot_that_changelogs_replace_is_a_warning(tmp_path: Path)
     report = api.verify(str(root))
     (finding,) = [finding for finding in report.findings if finding.kind.id == "SS126"]
     assert finding.severity.word == "warning"
-    assert report.verdict.restart.possible
-    assert report.verdict.restart.loads[0].skipped == newest_zip(root / STORE).name
+    assert restart_in(report).possible
+    assert restart_in(report).loads[0].skipped == newest_zip(root / STORE).name
     assert api.preflight(str(root)).summary["verdict"] != "refused"
 
 
@@ -96,7 +96,7 @@ def test_an_entry_of_the_zip_that_is_damaged_stops_spark(zips: Path) -> None:
     start = data.index(name.encode()) + len(name)
     data[start + 50] ^= 4
     path.write_bytes(data)
-    assert not api.verify(str(zips)).verdict.restart.possible
+    assert not restart_in(api.verify(str(zips))).possible
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_a_zip_without_any_file_of_rocksdb_is_not_judged(zips: Path) -> None:
     path = newest_zip(zips / STORE)
     rewrite_zip(path, {"metadata": entries_of(path)["metadata"]})
     report = api.verify(str(zips))
-    assert report.verdict.restart.possible
+    assert restart_in(report).possible
     assert not any(finding.kind.id == "SS126" for finding in report.findings)
 
 
@@ -156,7 +156,7 @@ def test_without_current_and_a_log_of_writes_all_rows_are_lost(zips: Path) -> No
     del own["CURRENT"]
     rewrite_zip(path, own)
     report = api.verify(str(zips))
-    assert report.verdict.restart.possible
+    assert restart_in(report).possible
     assert any(problem.slug == UNLISTED for problem in report.problems)
 
 
