@@ -247,6 +247,21 @@ def _source_log_gone(root: Path) -> None:
     shutil.rmtree(root / "sources")
 
 
+def _source_goes_back(root: Path) -> None:
+    """The entry before the newest two refers to a later entry of the source's log."""
+    path = sorted((root / "offsets").glob("[0-9]*"), key=lambda entry: int(entry.name))[-3]
+    path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+    path.write_text(re.sub(r'"logOffset":\d+', '"logOffset":999', path.read_text()))
+
+
+def _source_of_another_job(root: Path) -> None:
+    """Another job was started with the checkpoint, and wrote what it was to read."""
+    log = root / "sources/0"
+    newest = max(int(path.name) for path in log.glob("[0-9]*") if path.name.isdecimal())
+    line = json.dumps({"path": "file:///other/f.json", "timestamp": 1, "batchId": newest + 1})
+    (log / str(newest + 1)).write_text(f"v1\n{line}")
+
+
 def _delta_of_no_batch(root: Path) -> None:
     """A delta under the number of a version that is far off."""
     shutil.copy(root / "state/0/0/3.delta", root / "state/0/0/99.delta")
@@ -302,6 +317,8 @@ ILL: dict[str, Ill] = {
     "SS121": Ill("4.3.0/agg_update", _delta_of_no_batch),
     "SS124": Ill("4.3.0/agg_update", _planned),
     "SS126": Ill("4.3.0/rocksdb_agg_update_zips_one", _manifest_gone, beside=frozenset(("SS105",))),
+    "SS128": Ill("troubles/trouble_agg_no_watermark", _source_goes_back),
+    "SS127": Ill("troubles/trouble_agg_no_watermark", _source_of_another_job),
     "SS201": Ill("4.3.0/trouble_dedup_without_time"),
     "SS202": Ill("4.3.0/trouble_complete_mode"),
     "SS203": Ill("4.3.0/trouble_kept_timeouts"),

@@ -11,7 +11,7 @@ from inspector.analyses.rows import rows as live_rows
 from inspector.analyses.shared.conclusion import counted_verdict
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.opening import Opened
-from inspector.analyses.shared.options import STORAGE, Option, Options
+from inspector.analyses.shared.options import FORMAT, STORAGE, Option, Options
 from inspector.discovery.loaded_snapshots import loaded_snapshot_problems
 from inspector.discovery.query_sources import query_sources
 from inspector.exceptions import CheckpointError
@@ -53,7 +53,7 @@ class PreflightRow(t.Row, table="lines"):
     store_name: Annotated[t.StoreName | None, t.WIDE]
 
 
-@analysis(uses=(STORAGE,), tables=(PreflightRow,), fail_on="error", has_verdict=True)
+@analysis(uses=(STORAGE, FORMAT), tables=(PreflightRow,), fail_on="error", has_verdict=True)
 def preflight(
     path: str | Opened,
     new: Annotated[
@@ -227,7 +227,7 @@ def _side(run: Opened) -> judgement.Side:
         message = "no batch was planned, so there is nothing to compare"
         raise CheckpointError(message, checkpoint.root)
     is_read = batch in checkpoint.logs.confs  # else it is a problem already
-    return judgement.Side(checkpoint, query_sources(checkpoint.storage, batch) if is_read else ())
+    return judgement.Side(checkpoint, query_sources(checkpoint, batch) if is_read else ())
 
 
 def _finding(line: judgement.Line) -> Finding:

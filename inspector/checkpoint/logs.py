@@ -299,7 +299,7 @@ class _Planned:
             has_new_data=False if appended else new_data,
             appended=appended,
         )
-        self.sources[batch] = source_offsets(entry, before)
+        self.sources[batch] = source_offsets(entry, before, appended=appended)
         self._before = {batch: entry}
 
     def clocks(

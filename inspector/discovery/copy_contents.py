@@ -21,7 +21,7 @@ from inspector.checkpoint.urls import is_local, join_path, translate
 from inspector.codec import Message
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.placement import lacks_operator
-from inspector.discovery.restart import SOURCES, source_log_gaps
+from inspector.discovery.source_logs import SOURCES, source_log_gaps
 from inspector.exceptions import CheckpointError, InspectorError, SourceNotWholeError
 from inspector.light_dataclasses import dataclass, field
 from inspector.model import DEFAULT_STORE

@@ -216,7 +216,7 @@ def path_of(url: str, *, has_host: bool = True) -> str:
     Hadoop spells ``file:/a``, ``file:///a`` and ``/a`` alike. Without ``has_host`` the host of a
     remote URL is left out.
     """
-    protocol, target = _translated(url)
+    protocol, target = _translation(url)
     path = re.sub("^[^:/]*:", "", target).strip("/")
     if not has_host and protocol != "file":
         path = path.partition("/")[2]
@@ -225,11 +225,11 @@ def path_of(url: str, *, has_host: bool = True) -> str:
 
 def _authority(url: str) -> tuple[str, str]:
     """Return the storage of a URL: its protocol, and the host or bucket if it is not local."""
-    protocol = _translated(url)[0]
+    protocol = _translation(url)[0]
     return protocol, "" if protocol == "file" else path_of(url).split("/")[1]
 
 
-def _translated(url: str) -> tuple[str, str]:
+def _translation(url: str) -> tuple[str, str]:
     """Return fsspec's protocol and target of a URL; no protocol for one that has no meaning."""
     try:
         address = translate(url)

@@ -128,6 +128,13 @@ SNAPSHOT_CONTRADICTED = _of_files(
     "A snapshot of RocksDB and RocksDB's own files in it are not of one version.",
     explains=("SS104", "SS105"),
 )
+FOREIGN_SOURCE = _of_inference(
+    "SS127",
+    _WARNING,
+    "The log of a file source names files that its query does not read.",
+    command="info",
+)
+OFFSET_BACK = _kind("SS128", _WARNING)
 NEVER_EXPIRES = _of_proof_or_inference("SS201", _WARNING, explains=("SS204",), in_store=True)
 PAST_WATERMARK = _of_proof_or_inference("SS202", _WARNING, command="leftovers")
 TIMEOUT_KEPT = _of_proof_or_inference(

@@ -228,7 +228,8 @@ def judge_restart(restart: Restart, thresholds: Thresholds = DEFAULTS) -> Iterat
         where = "at this path" if is_moved else "from this checkpoint"
         yield catalogue.REFUSED_RESTART.of(
             restart.sentence,
-            next_step=catalogue.RESTORE_MISSING if obstacle.verb == "needs" else to_do,
+            next_step=obstacle.to_do
+            or (catalogue.RESTORE_MISSING if obstacle.verb == "needs" else to_do),
             cause=f"Spark{release} does not start the query {where}: {obstacle}.",
             severity=Severity.INFO if is_moved or obstacle in restart.later else Severity.ERROR,
         )

@@ -10,7 +10,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from inspector.checkpoint.confs import PROVIDER_CLASS, SHUFFLE_PARTITIONS, default_of, full_key
+from inspector.checkpoint.confs import (
+    PROVIDER_CLASS,
+    SHUFFLE_PARTITIONS,
+    SOURCE_EVOLUTION,
+    default_of,
+    full_key,
+)
 from inspector.checkpoint.logs import COMMITS, OFFSETS
 from inspector.checkpoint.metadata import LOST_METADATA
 from inspector.checkpoint.roots import STATE
@@ -25,6 +31,7 @@ from inspector.discovery.restart_conditions import (
     SCHEMA_PATHS_ELSEWHERE,
     Doubt,
 )
+from inspector.discovery.source_conditions import RestartDoubt
 from inspector.findings.restart_rules import RELEASES, RestartRule, Restarts, rule_of
 from inspector.light_dataclasses import dataclass, replace
 from inspector.model import Problem
@@ -36,7 +43,7 @@ from inspector.sparktypes.ddl import to_ddl
 from inspector.sums import group_by
 
 STREAMING = "spark.sql.streaming."
-EVOLUTION = f"{STREAMING}queryEvolution.enableSourceEvolution"
+EVOLUTION = SOURCE_EVOLUTION
 OFFSET_FORMAT = f"{STREAMING}offsetLog.formatVersion"
 CHECKPOINT_FORMAT = f"{STREAMING}stateStore.checkpointFormatVersion"
 SCHEMA_CHECK = f"{STREAMING}stateStore.stateSchemaCheck"
@@ -269,14 +276,16 @@ class Preflight:
         checkpoint = self._old.checkpoint
         restart = restart_of(checkpoint, self._problems)
         # What only some releases mind has lines of its own.
-        stop = next((o for o in restart.obstacles if not o.since and o.about == ""), None)
+        obstacles = [o for o in (*restart.obstacles, *restart.later) if not o.about]
+        stop = next((o for o in obstacles if not o.since or o.since not in RELEASES), None)
         item = "files that a restart reads"
         if stop is not None:
             detail = f"Batch {restart.batch} does not run: {stop}."
             yield self._line(item, "not-restorable", stop.name, detail=detail)
         else:
-            about = "restorable-unknown" if restart.unknown else "restorable"
-            yield self._line(item, about, _of_files(restart).sentence)
+            of_files = _of_files(restart)
+            about = "restorable-unknown" if of_files.possible is None else "restorable"
+            yield self._line(item, about, of_files.sentence)
         refuses_v2 = RELEASES.index(self._release) >= RELEASES.index("4.1")
         if refuses_v2 and checkpoint.newest_snapshot_format > 1:
             yield self._line("format of snapshots", "snapshot-format", "v2", "v1")
@@ -300,7 +309,8 @@ class Preflight:
 
     def _of_restart(self, restart: Restart) -> Iterator[Line]:
         """What the judge of restarts says besides the files: refusals, doubts and options."""
-        reasons: tuple[Obstacle | Doubt, ...] = (*restart.obstacles, *restart.doubts)
+        doubts = [doubt for doubt in restart.doubts if isinstance(doubt, Doubt)]
+        reasons: tuple[Obstacle | Doubt, ...] = (*restart.obstacles, *doubts)
         for reason in reasons:
             if reason.about in _ITEMS:
                 item, sides = _ITEMS[reason.about], (text or None for text in reason.details)
@@ -653,11 +663,14 @@ def _is_ambiguous(before: Sequence[QuerySource], after: Sequence[QuerySource]) -
     """Whether sources of one kind may have changed places, as nothing shows which is which."""
     kinds = Counter(source.kind for source in before)
     locations = [(source.kind, source.place) for source in before]
-    shown = all(location for _, location in locations) and len(set(locations)) == len(locations)
+    # Of two lines with one place and one offset, as of one source used twice, either may be first.
+    positions = {(source.kind, source.place, source.offset) for source in before}
+    shown = all(location for _, location in locations) and len(set(locations)) == len(positions)
     is_same = locations == [(source.kind, source.place) for source in after]
     return max(kinds.values(), default=0) > 1 and not (shown and is_same)
 
 
 def _of_files(restart: Restart) -> Restart:
     """Return the restart as the files alone would have it, without what has lines of its own."""
-    return replace(restart, obstacles=(), doubts=(), conditions=())
+    doubts = tuple(doubt for doubt in restart.doubts if isinstance(doubt, RestartDoubt))
+    return replace(restart, obstacles=(), doubts=doubts, conditions=())

@@ -91,6 +91,14 @@ class StoreContent:
         """The number in a snapshot's version line, else 1; InspectorError, OSError: unreadable."""
         return 1
 
+    def first_put(self, storage: Storage, file: StoreFile) -> tuple[bytes, int] | None:
+        """Return the key of the first put in a state file, and the bytes of its value.
+
+        None without a put, or if the provider's files do not begin with rows (InspectorError,
+        OSError: unreadable).
+        """
+        return None
+
     def lineage(self, storage: Storage, file: StoreFile) -> Mapping[int, str]:
         """The versions that a delta is based on, with the unique ids of their checkpoints."""
         return {}

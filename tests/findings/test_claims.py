@@ -46,6 +46,7 @@ FAILS = f"{SPARK}::test_maintenance_that_fails_is_in_the_log_and_the_query_goes_
 STRAY = f"{SPARK}::test_a_stray_version_is_not_read_and_ends_the_cleanup_of_its_partition"
 CONTRADICTED = f"{SPARK}::test_rocksdb_opens_no_snapshot_that_its_own_files_contradict"
 NO_DATA = "analyses/test_troubles.py::test_a_batch_without_new_data_runs_unless_it_is_off"
+ANOTHER_JOB = "spark/test_sources.py::test_restart_with_an_entry_of_another_job"
 NO_CLAIM = "-"
 """In place of a test: the sentence names Spark, and says nothing of what it does."""
 
@@ -139,6 +140,10 @@ CLAIMS: dict[str, dict[str, str]] = {
         "A restart runs the batch again": AGAIN,
     },
     "SS126": {"The finding is a warning if a restart does not load the snapshot": CONTRADICTED},
+    "SS127": {
+        "This happens if another job was started": ANOTHER_JOB,
+        "Spark stops with `Wrong basePath`": ANOTHER_JOB,
+    },
     "SS202": {"which keeps every group": EVICTS},
     "SS203": {
         "it fires in every later batch": TIMED_OUT,

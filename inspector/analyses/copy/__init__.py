@@ -27,7 +27,7 @@ from inspector.checkpoint.roots import Selection
 from inspector.checkpoint.storage import Storage
 from inspector.checkpoint.urls import is_local, spell_root
 from inspector.discovery import copy_contents
-from inspector.discovery.checkpoint import open_checkpoint
+from inspector.discovery.checkpoint import Checkpoint, open_checkpoint
 from inspector.discovery.restart import restart_of
 from inspector.discovery.store_schemas import UNKNOWN_OPERATOR
 from inspector.discovery.tasks import Request
@@ -153,7 +153,7 @@ _HELP = {  # of options, by their names
 
 
 @analysis(
-    uses=(o.KEYS, o.RULES, o.redacting(Redact.NONE), o.WORK, o.SCHEMAS, o.PART[:1], o.AT_VERSION),
+    uses=(o.KEYS, o.RULES, o.redacting(Redact.NONE), o.WORK, o.SCHEMAS, o.PART[:2], o.AT_VERSION),
     tables=(CopiedRow, EvictionRow, EvictedKeyRow),
     facts=FACTS,
 )
@@ -356,7 +356,7 @@ class _Copy:
             self._check_rows(place, done, self._version + appended)
             self._check_log()
             self._write_small(place, last)
-            restart = restart_of(open_checkpoint(place.url, self._options), place=self._dest)
+            restart = restart_of(self._open(place), place=self._dest)
             if not restart.possible:
                 raise SourceNotWholeError(
                     f"no query would restart from a copy of it, so that it was given up. "
@@ -393,13 +393,18 @@ class _Copy:
             ),
         )
 
+    def _open(self, place: Destination) -> Checkpoint:
+        """Open the copy, by the format that the user gave for the source."""
+        form = self._run.options.provider_format
+        return open_checkpoint(place.url, self._options, provider_format=form)
+
     def _check_rows(self, place: Destination, done: Facts, version: int) -> None:
         """Read the copy back: every partition has the rows that belong into it, by their prints.
 
         They are rows of the source, which was judged: what is left to be found is damage of files.
         """
         written = replace(self._run.options, batch=None, state_version=version, key=(), where=())
-        checkpoint = open_checkpoint(place.url, self._options)
+        checkpoint = self._open(place)
         run = Run.at(checkpoint, version, written, self._run.engine)
         read = evicting.copy_facts(run, evicting.copying(run, checked=True).tasks)
         expected, actual = ({p.store: p.fact for p in of.of(RowPrints)} for of in (done, read))
