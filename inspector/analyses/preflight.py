@@ -37,8 +37,9 @@ class PreflightRow(t.Row, table="lines"):
     item: Annotated[t.Text, "What was compared.", t.Rank(2)]
     verdict: Annotated[
         t.Text,
-        "`ok`, `ignored` (Spark keeps the old one), `refused` (it does not start), `silent` (it "
-        "starts, and its results are wrong) or `unknown` (no file decides it).",
+        "`ok`, `ignored` (Spark keeps the old one), `option` (it starts with an option alone), "
+        "`refused` (it does not start), `silent` (it starts, and its results are wrong) or "
+        "`unknown` (no file decides it).",
         t.Rank(1),
     ]
     old: Annotated[t.Text | None, "What the checkpoint in production has.", t.Rank(3)]
@@ -115,7 +116,11 @@ def preflight(
         "new_checkpoint": None if new_opened is None else new_opened.checkpoint.root,
         "spark": release,
         "verdict": ordered[0].rule.verdict.value,
-        **{f"lines_{verdict.value}": counts[verdict] for verdict in Restarts},
+        **{
+            f"lines_{verdict.value}": counts[verdict]
+            for verdict in Restarts
+            if verdict is not Restarts.OPTION or counts[verdict]
+        },
     }
     return subject.report(
         "preflight",

@@ -32,11 +32,22 @@ from inspector.checkpoint.log_checks import CONTRADICTION, LOST_ENTRY
 from inspector.checkpoint.logfile import UNSEEN, VANISHED_SLUG
 from inspector.checkpoint.logs import COMMITS, OFFSETS
 from inspector.checkpoint.metadata import LOST_METADATA, QUERY_METADATA
+from inspector.discovery.batch_times import is_real_time
 from inspector.discovery.checkpoint import CONF, Checkpoint, Operator
 from inspector.discovery.listing import MISSING_OPERATOR, UNFINISHED_ERROR, is_repartitioning
 from inspector.discovery.lost_files import LOST_SCHEMA
 from inspector.discovery.partition_shape import SHIFT_ENDS, SinglePartition
 from inspector.discovery.placement import partition_count, partition_counts, was_left
+from inspector.discovery.restart_conditions import (
+    SCHEMA_PATHS,
+    Condition,
+    Doubt,
+    Refusal,
+    conditions_of,
+    needs_async_progress,
+    refusals_of,
+    restart_partition_count,
+)
 from inspector.discovery.source_conditions import RestartDoubt, SourceRefusal, judge_sources
 from inspector.discovery.source_logs import SourceFolders, source_folders
 from inspector.exceptions import (
@@ -79,6 +90,9 @@ class Obstacle:
     verb: str = "needs"  # what Spark does with it
     since: str = ""  # the first release of which this holds; no text if it holds of all
     files: int = 1  # how many of its store are missing or unreadable, this one among them
+    about: str = ""  # the rule of ``preflight`` about it; no text for that on missing files
+    details: tuple[str, str] = ("", "")  # what the checkpoint has, and what the restart needs
+    operator_id: int | None = None  # the operator that it is about, if ``store`` is None
     to_do: str = ""  # what the user can do; "" for what its finding says
     words: str = ""  # RocksDB's message, if RocksDB refuses the file
 
@@ -134,20 +148,33 @@ class Restart:
     ends: tuple[int, int] | None = None  # least and greatest last version, if the logs are newer
     unfinished_text: str = ""  # ``batch 4 was planned ...``: of one that runs again, in words
     block: str = ""  # the first table file that it loads with a damaged block
-    doubts: tuple[RestartDoubt, ...] = ()  # why the files do not tell whether it restarts
+    conditions: tuple[Condition, ...] = ()  # options without which it does not restart
+    # why the files do not tell whether it restarts
+    doubts: tuple[Doubt | RestartDoubt, ...] = ()
+    # whether the query runs in real-time mode, which does not run a batch again; None if unknown
+    real_time: bool | None = False
     assumption: str = ""  # what the answer assumes, as a clause; "" for nothing
 
     @property
     def possible(self) -> bool | None:
-        """Whether Spark of the newest release restarts; None where a file could not be judged."""
+        """True if Spark of the newest release restarts, with the options of :attr:`conditions`.
+
+        None if a file could not be judged, or for the reasons of :attr:`doubts`.
+        """
         if self.obstacles:
             return False
         return None if self.unknown or self.doubts else True
 
     @property
     def is_plain(self) -> bool:
-        """Whether nothing stands in its way, and no batch runs again."""
-        return self.possible is True and not self.again and not self.by_release
+        """True if nothing stands in its way, it needs no option, and no batch runs again."""
+        is_free = not self.by_release and not self.conditions
+        return self.possible is True and not self.again and is_free
+
+    @property
+    def is_moved(self) -> bool:
+        """True if only the path keeps Spark from the restart, as after a move or in a backup."""
+        return bool(self.obstacles) and all(o.about == SCHEMA_PATHS for o in self.obstacles)
 
     @property
     def by_release(self) -> bool:
@@ -158,23 +185,16 @@ class Restart:
     def sentence(self) -> str:
         """``Restarts from batch 12: yes, from 12.snapshot.``; and what stands in its way."""
         begin = f"Restarts from batch {self.batch}"
-        if self.again:
+        if self.again and self.real_time:
+            begin += ", which real-time mode plans anew because it has no commit"
+        elif self.again:
             begin += ", which is run again because "
             later = self.committed is not None and self.committed > self.batch
             begin += "no later one is in offsets" if later else "it has no commit"
         if self.obstacles:
-            more = sum(obstacle.files for obstacle in self.obstacles) - 1
-            remainder = f", and {short_count_text(more, 'more file')}" if more else ""
-            if self.ends is not None:
-                least, most = self.ends
-                copied = f"every partition end at version {least:,}, as in a copy whose logs are"
-                remainder += f"; the files of {copied} newer than its state"
-                if least < most:
-                    copied = f"partitions end at versions {least:,} to {most:,}, as in a copy made"
-                    remainder = f"; the files of {copied} while the query ran"
-            return f"{begin}: no, {self.obstacles[0]}{remainder}."
-        if self.block or self.unknown or self.doubts:
-            return f"{begin}: unknown, because {self._doubt()}."
+            return self._refusal_text(begin)
+        if why := self._unknown_reason():
+            return f"{begin}: unknown, because {why}."
         if self.needs_repair:
             load = self.needs_repair[0]
             return (
@@ -188,10 +208,41 @@ class Restart:
                 f"{begin}: yes with Spark before {since}{self._files()}; no with Spark {since} or "
                 f"later: {self.later[0]}."
             )
+        if self.conditions:
+            options = " and ".join(map(str, self.conditions))
+            loaded = self._files() if self.has_state else ""
+            return (
+                f"{begin}: yes, with {options}{loaded}; without it, {self.conditions[0].without}."
+            )
         if not self.has_state:
             return f"{begin}: yes if the query keeps no state; else no, as it needs state."
         assumed = f" This assumes that {self.assumption}." if self.assumption else ""
         return f"{begin}: yes{self._files()}.{assumed}"
+
+    def _refusal_text(self, begin: str) -> str:
+        """The sentence where something stands in its way; ``begin`` names the batch."""
+        more = sum(obstacle.files for obstacle in self.obstacles) - 1
+        remainder = f", and {short_count_text(more, 'more file')}" if more else ""
+        if self.ends is not None:
+            least, most = self.ends
+            copied = f"every partition end at version {least:,}, as in a copy whose logs are"
+            remainder += f"; the files of {copied} newer than its state"
+            if least < most:
+                copied = f"partitions end at versions {least:,} to {most:,}, as in a copy made"
+                remainder = f"; the files of {copied} while the query ran"
+        return f"{begin}: no, {self.obstacles[0]}{remainder}."
+
+    def _unknown_reason(self) -> str:
+        """Why it is not known whether the query restarts, a clause; no text if it is known."""
+        if self.block:
+            return (
+                f"a block of {self.block} is damaged: RocksDB loads the table and fails when it "
+                "reads that block"
+            )
+        if self.unknown:
+            files = "1 file" if self.unknown == 1 else f"{self.unknown:,} files"
+            return f"{files} that it loads could not be read here"
+        return self.doubts[0].reason if self.doubts else ""
 
     def loads_without(self, problem: Problem) -> bool:
         """Whether every release loads the partition of a problem, or starts without an entry."""
@@ -241,18 +292,6 @@ class Restart:
             )
         return ""
 
-    def _doubt(self) -> str:
-        """Why it is not known whether the query restarts."""
-        if self.block:
-            return (
-                f"a block of {self.block} is damaged: RocksDB loads the table and fails when it "
-                "reads that block"
-            )
-        if self.unknown:
-            files = "1 file" if self.unknown == 1 else f"{self.unknown:,} files"
-            return f"{files} that it loads could not be read here"
-        return self.doubts[0].reason
-
     def _files(self) -> str:
         """The snapshot and the number of deltas that the stores are loaded from."""
         if not self.loads:
@@ -266,8 +305,14 @@ class Restart:
         return ", from " + " and ".join(filter(None, ("" if bases == {0} else snapshot, deltas)))
 
 
-def restart_of(checkpoint: Checkpoint, problems: Iterable[Problem] = ()) -> Restart:
-    """How the query restarts from the newest entries of the logs; of a part, as far as it goes."""
+def restart_of(
+    checkpoint: Checkpoint, problems: Iterable[Problem] = (), place: str | None = None
+) -> Restart:
+    """How the query restarts from the newest entries of the logs; of a part, as far as it goes.
+
+    ``place`` is the path from which Spark will read the checkpoint, if it is not the one that was
+    opened: a copy is moved to its name when it is whole.
+    """
     # Without the problems of the state the answer goes by the names of its files.
     problems = tuple({*checkpoint.problems, *problems})
     logs = checkpoint.logs
@@ -281,12 +326,14 @@ def restart_of(checkpoint: Checkpoint, problems: Iterable[Problem] = ()) -> Rest
         for operator in (checkpoint.operators if batch else ())
         for result in _stores(checkpoint, operator, batch, damage)
     ]
+    refusals = tuple(refusals_of(checkpoint, planned, place))
     folders = _source_folders(checkpoint, planned, damage)
     of_sources = [*judge_sources(checkpoint, planned, folders)]
     obstacles = [
         *_in_logs(checkpoint, planned, damage, folders),
         *(_refused(result) for result in of_sources if isinstance(result, SourceRefusal)),
         *_in_metadata(checkpoint, damage),
+        *(_obstacle_of(refusal) for refusal in refusals if isinstance(refusal, Refusal)),
         *(result for result in stores if isinstance(result, Obstacle)),
     ]
     files = checkpoint.store_files.values()
@@ -311,6 +358,7 @@ def restart_of(checkpoint: Checkpoint, problems: Iterable[Problem] = ()) -> Rest
         unknown=damage.doubted,
         block=damage.block and checkpoint.storage.relative(damage.block),
         doubts=(
+            *(refusal for refusal in refusals if isinstance(refusal, Doubt)),
             *(result for result in of_sources if isinstance(result, RestartDoubt)),
             *_partition_doubts(checkpoint, batch),
         ),
@@ -320,8 +368,21 @@ def restart_of(checkpoint: Checkpoint, problems: Iterable[Problem] = ()) -> Rest
         has_state=checkpoint.layout.has_state or not batch,
         back=back,
         ends=ends if copied and back is not None else None,
+        conditions=tuple(conditions_of(checkpoint, planned)),
+        real_time=is_real_time(checkpoint) if again else False,
     )
     return replace(restart, unfinished_text=_text(checkpoint, restart)) if again else restart
+
+
+def _obstacle_of(refusal: Refusal) -> Obstacle:
+    return Obstacle(
+        refusal.name,
+        refusal.error,
+        verb=refusal.verb,
+        about=refusal.about,
+        details=refusal.details,
+        operator_id=refusal.operator_id,
+    )
 
 
 def _source_folders(checkpoint: Checkpoint, planned: int, damage: _Damage) -> SourceFolders:
@@ -362,10 +423,15 @@ def _text(checkpoint: Checkpoint, restart: Restart) -> str:
     """``batch 4 was planned at ... and has no commit, ...``: of one that runs again."""
     batch, planned_ms, committed = restart.batch, restart.planned_ms, restart.committed
     planned = "" if planned_ms is None else f" at {time_ms_text(planned_ms)}"
+    again = "a restart runs it again"
+    if restart.real_time:
+        again = "in real-time mode a restart removes its entry and plans it anew"
+    elif restart.real_time is None:
+        again += ", or in real-time mode removes its entry and plans it anew"
     since = "nothing" if committed is None else f"nothing after batch {committed}"
     text = (
         f"batch {batch} was planned{planned} and has no commit, as it runs or failed: "
-        f"a restart runs it again; {since} has been committed."
+        f"{again}; {since} has been committed."
     )
     if _have_written(checkpoint, batch):
         text += " All partitions have written their state of it: "
@@ -528,7 +594,7 @@ def _in_logs(
 ) -> Iterator[Obstacle]:
     logs = checkpoint.logs
     needed = [f"{OFFSETS}/{planned}"] if planned >= 0 else []
-    if planned > 0:
+    if planned > 0 and not needs_async_progress(checkpoint, planned):
         needed.append(f"{OFFSETS}/{planned - 1}")
         unread = checkpoint.storage.full_path(needed[-1]) in damage.paths
         if planned - 1 not in logs.confs and not unread:
@@ -618,7 +684,7 @@ def _stores(
 ) -> Iterator[Load | Obstacle]:
     names = checkpoint.provider.names
     present = {partition.partition_id for partition in operator.layout.partitions}
-    count = 1 if operator.single_partition else partition_count(checkpoint, version)
+    count = 1 if operator.single_partition else restart_partition_count(checkpoint, version)
     selected = checkpoint.selection.partition_id is not None
     missing = [] if selected else sorted(set(range(count)) - present)
     if operator.shape.single is SinglePartition.UNKNOWN:

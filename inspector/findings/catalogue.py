@@ -121,6 +121,7 @@ REFUSED_RESTART = _kind("SS120", _ERROR, command="info")
 STRAY_VERSIONS = _kind(
     "SS121", _WARNING, "A state file is of a version that no batch has made.", command="files"
 )
+UNWRITTEN_BATCH = _kind("SS124", _WARNING, command="info")
 SNAPSHOT_CONTRADICTED = _of_files(
     "SS126",
     _ERROR,
@@ -195,6 +196,7 @@ GROWING_VALUES = _of_inference("SS308", _INFO, command="sizes", concerns=Concern
 FAN_OUT = _of_inference("SS309", _INFO, command="rows")
 WIDE_COLUMN = _of_inference("SS313", _INFO, command="sizes")
 BURST = _kind("SS314", _INFO, concerns=Concerns.RECORDS)
+SLOW_BATCHES = _of_proof_or_inference("SS315", _INFO, command="timeline")
 WHOLE_UPLOADS = _of_records("SS310", _INFO)
 LEFT_FILES = _of_records("SS311", _INFO)
 KEPT_VERSIONS = _of_records("SS312", _INFO)

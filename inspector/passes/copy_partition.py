@@ -126,7 +126,7 @@ class _Folder:
 
     def copy(self) -> Iterator[Observed[Any]]:
         request = self._request
-        changed = self._changed() if request.evicts or request.compact else None
+        changed = self._new_form() if request.evicts or request.compact else None
         whole = changed is not None and changed.has_all_rows
         form = None if changed is None else changed.form
         entries = (entry for store in self._stores for entry in self._records(*store, form, whole))
@@ -141,7 +141,7 @@ class _Folder:
             self._copy_files({file.path: name for file, name in changed.copied})
             records: Iterator[Record] = chain([] if first is None else [first], entries)
             self._write_with_sums(changed.form, chain(self._own_records(changed), records))
-        self._copy_planned()
+        self._copy_next_version()
         yield from self._found
         for _, reader in self._stores[:1]:
             written = WrittenFiles(self._files, self._bytes)
@@ -159,7 +159,7 @@ class _Folder:
         """Path of a file in its folder."""
         return self._source.relative(file.path).removeprefix(f"{self._folder.directory}/")
 
-    def _changed(self) -> ChangedVersion:
+    def _new_form(self) -> ChangedVersion:
         task, content = self._request.task, self._provider.content
         options = ReadOptions(task.codecs, task.row_checksum, task.merge_delimiter, task.encoding)
         return content.changed_version(self._of_version, options, self._folder.unique_id)
@@ -182,7 +182,7 @@ class _Folder:
                 chunks = self._source.stream(relative, size=sizes[path])
                 self._destination.write(f"{self._folder.directory}/{name}", chunks)
 
-    def _copy_planned(self) -> None:
+    def _copy_next_version(self) -> None:
         """Copy the files of the next version, whose batch was planned and not committed.
 
         A sink that has the batch skips it when it runs again, so that Spark does not write them

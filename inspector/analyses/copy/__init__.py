@@ -353,7 +353,7 @@ class _Copy:
             raise CheckpointError(message, root)
         if self._version > logs.last_committed + 1:
             raise CheckpointError(f"batch {self._version - 1} was not committed", root)
-        self._check_planned(logs)
+        self._check_next_batch(logs)
         newer = [v for v in checkpoint.uncommitted_versions if v > logs.last_committed + 1]
         if newer and not self._assumed.stopped:
             raise CheckpointError(
@@ -363,7 +363,7 @@ class _Copy:
             )
         copy_contents.check_file_logs(checkpoint, self._version - 1 + self._planned)
 
-    def _check_planned(self, logs: Logs) -> None:
+    def _check_next_batch(self, logs: Logs) -> None:
         """Refuse a copy whose next batch the sink may skip, or which may still run."""
         root, batch = self._checkpoint.root, self._version - 1
         last = logs.last_committed if logs.last_offset is None else logs.last_offset
@@ -470,7 +470,7 @@ class _Copy:
             self._check_rows(place, done, self._version)
             self._check_log()
             self._write_small(place, last)
-            restart = restart_of(self._open(place))
+            restart = restart_of(self._open(place), place=self._dest)
             if restart.possible is False or (self._planned and not restart.possible):
                 raise SourceNotWholeError(
                     f"no query would restart from a copy of it, so that it was given up. "

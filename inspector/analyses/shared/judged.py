@@ -158,6 +158,16 @@ class Judged(Subject):
 
     facts: Facts = field(repr=False)
 
+    @cached_property
+    def next_start(self) -> Restart | None:
+        """What the part restarts from, by its rows too; None where an older version is judged."""
+        restart = super().next_start
+        if restart is None or not self.checkpoint.operators:
+            return restart
+        from inspector.findings.join_restarts import with_null_rows  # noqa: PLC0415 - reads state
+
+        return with_null_rows(restart, self.checkpoint, self.version, self.facts)
+
     @property
     def thresholds(self) -> Thresholds:
         """From which numbers on something is a finding, by :func:`thresholds_of`."""
