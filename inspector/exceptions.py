@@ -77,7 +77,12 @@ class OutpacedError(InspectorError, slug="outpaced"):
 
 
 class UnsupportedProviderError(CheckpointError, slug="unsupported-provider"):
-    """The state was written by a provider whose files this package does not read."""
+    """The state was written by a provider whose class is not known, whatever its files are called.
+
+    `HDFSBackedStateStoreProvider` and `RocksDBStateStoreProvider` are known, in the packages of
+    Spark and Databricks. If another class writes the same files, `Options.provider_format` or
+    `--provider-format` says so.
+    """
 
 
 class DecodeError(InspectorError, ValueError, slug="undecodable"):

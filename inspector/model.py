@@ -193,6 +193,14 @@ class BatchClock:
     # a tool wrote it and no query ran it (premise ``appended-batch``): its records show nothing of
     # the operator, and it answered no timer and evicted nothing
     appended: bool = False
+    # a copy has other rows at the batch's version than the query had (premise ``edited-version``):
+    # the query ran the batch, but the version shows nothing of what it did
+    edited: bool = False
+
+    @property
+    def has_foreign_rows(self) -> bool:
+        """True if a tool wrote the batch's version or changed it: it shows nothing of the query."""
+        return self.appended or self.edited
 
     def time_ms(self, kind: TimeoutKind) -> int | None:
         """What the timers of a group state are held against; None if it was not recorded."""

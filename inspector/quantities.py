@@ -144,7 +144,11 @@ def go_on_with(text: str) -> str:
 
 
 def sentence(text: str) -> str:
-    """A note as a sentence of its own; a first word that is a path or the like stays as it is."""
+    """A note as a sentence of its own; a first word that is a path or the like stays as it is.
+
+    Nothing is put after an option of a command, so that the command can be copied.
+    """
     text = text.strip()
     text = capitalise(text) if text.partition(" ")[0].rstrip(",").isalpha() else text
-    return text if text.endswith((".", "!", "?")) else f"{text}."
+    is_command = text.rpartition(" ")[2].startswith("--")
+    return text if is_command or text.endswith((".", "!", "?")) else f"{text}."

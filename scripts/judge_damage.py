@@ -30,7 +30,7 @@ from zlib import crc32
 
 from restarts.damages import DAMAGES, NotThere
 from restarts.runs import error_text
-from restarts.shapes import PROVIDERS, SHAPES, SINK_EVOLUTION, Shape, write_input
+from restarts.shapes import OPERATORS, PROVIDERS, SHAPES, SINK_EVOLUTION, Shape, write_input
 
 BATCHES = 6  # input files before the query is stopped
 MORE = 2  # input files after the restart
@@ -227,13 +227,16 @@ def run(folder: Path, only: str, each: int) -> None:
 # --- what is said --------------------------------------------------------------------------------
 
 
-def answers(checkpoint: Path, release: tuple[int, ...], confs: Mapping[str, str]) -> dict[str, Any]:
+def answers(
+    checkpoint: Path, release: tuple[int, ...], confs: Mapping[str, str], *, has_state: bool
+) -> dict[str, Any]:
     """Ask ``audit``, ``info`` and ``preflight`` whether a query restarts.
 
     Args:
         checkpoint: the damaged checkpoint, in the place where the query would restart.
         release: of the Spark that restarts it.
         confs: of the session that restarts it.
+        has_state: True if the query keeps state, which decides a conditional answer.
 
     Returns:
         ``audit`` and ``preflight``, each ``yes``, ``no`` or ``unknown``; ``sentence`` of ``audit``
@@ -250,7 +253,7 @@ def answers(checkpoint: Path, release: tuple[int, ...], confs: Mapping[str, str]
         if finding.kind.id < "SS2" and finding.certainty is Certainty.PROVEN
     ]
     return {
-        "audit": _answer(restart, release, confs),
+        "audit": _answer(restart, release, confs, has_state=has_state),
         "preflight": _preflight_answer(checkpoint, release, confs),
         "sentence": restart.sentence if restart else "",
         "info": str(api.info(str(checkpoint)).summary.get("restart", "")),
@@ -283,7 +286,9 @@ _OPEN = ("SS482",)
 """Rules of ``preflight`` that leave open whether the checkpoint itself restarts."""
 
 
-def _answer(restart: Any, release: tuple[int, ...], confs: Mapping[str, str]) -> str:
+def _answer(
+    restart: Any, release: tuple[int, ...], confs: Mapping[str, str], *, has_state: bool
+) -> str:
     """Reduce a verdict on a restart to yes, no or unknown for one release and its confs."""
     if restart is None:
         return "unknown"
@@ -291,6 +296,8 @@ def _answer(restart: Any, release: tuple[int, ...], confs: Mapping[str, str]) ->
         return "no"
     if restart.possible is None:
         return "unknown"
+    if not restart.has_state and has_state:
+        return "no"  # "yes if the query keeps no state; else no"
     conditions = getattr(restart, "conditions", ())
     if any(confs.get(condition.option) != condition.value for condition in conditions):
         return "no"
@@ -344,17 +351,17 @@ def judge(folders: Sequence[Path], only: str) -> int:
             shutil.copytree(home / "cases" / damage, place)
             confs = shape.confs if shape.restart_confs is None else shape.restart_confs
             try:
-                said = answers(place, release, confs)
+                state = OPERATORS[shape.operator].has_state
+                said = answers(place, release, confs, has_state=state)
             finally:
                 shutil.rmtree(home / "live", ignore_errors=True)
             restarted = outcome["restarted"]
             row = table.setdefault(damage, Counter())
             row["restarts" if restarted else "refused"] += 1
             scores = {command: _score(said[command], restarted) for command in COMMANDS}
-            if scores["audit"] == "right" and _has_other_rows(
-                shape, outcome, sound.get(shape.name)
-            ):
-                scores["audit"] = "wrong"
+            other = _has_other_rows(shape, outcome, sound.get(shape.name))
+            if scores["audit"] == "right" and other and not said["findings"]:
+                scores["audit"] = "wrong"  # it restarts without some rows, and nothing says so
             for command, score in scores.items():
                 row[f"{command} {score}"] += 1
                 total[f"{command} {score}"] += 1

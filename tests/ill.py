@@ -7,6 +7,7 @@ made by the inspector's own writers, but for logs, which are text.
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import tarfile
@@ -246,9 +247,46 @@ def _source_log_gone(root: Path) -> None:
     shutil.rmtree(root / "sources")
 
 
+def _source_goes_back(root: Path) -> None:
+    """The entry before the newest two refers to a later entry of the source's log."""
+    path = sorted((root / "offsets").glob("[0-9]*"), key=lambda entry: int(entry.name))[-3]
+    path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+    path.write_text(re.sub(r'"logOffset":\d+', '"logOffset":999', path.read_text()))
+
+
+def _source_of_another_job(root: Path) -> None:
+    """Another job was started with the checkpoint, and wrote what it was to read."""
+    log = root / "sources/0"
+    newest = max(int(path.name) for path in log.glob("[0-9]*") if path.name.isdecimal())
+    line = json.dumps({"path": "file:///other/f.json", "timestamp": 1, "batchId": newest + 1})
+    (log / str(newest + 1)).write_text(f"v1\n{line}")
+
+
 def _delta_of_no_batch(root: Path) -> None:
     """A delta under the number of a version that is far off."""
     shutil.copy(root / "state/0/0/3.delta", root / "state/0/0/99.delta")
+
+
+def _planned(root: Path) -> None:
+    """One more entry of the offset log, a second after the last one."""
+    newest = max(int(path.name) for path in (root / "offsets").glob("[0-9]*"))
+    entry = (root / "offsets" / str(newest)).read_text("utf-8")
+    later = re.sub(
+        r'(batchTimestampMs":)(\d+)', lambda match: f"{match[1]}{int(match[2]) + 1_000}", entry
+    )
+    (root / "offsets" / str(newest + 1)).write_text(later, "utf-8")
+
+
+def _slow_batches(root: Path) -> None:
+    """The log files get the times of batches of which the newest three took long."""
+    entries = sorted((root / "offsets").glob("[0-9]*"), key=lambda path: int(path.name))
+    for position, path in enumerate(entries):
+        found = re.search(r'batchTimestampMs":(\d+)', path.read_text("utf-8"))
+        clock = int(found[1]) if found else 0
+        took = 8_000 if position >= len(entries) - 3 else 500
+        for log, later in (("offsets", 20), ("commits", 20 + took)):
+            at = (clock + later) * 1_000_000
+            os.utime(root / log / path.name, ns=(at, at))
 
 
 def _manifest_gone(root: Path) -> None:
@@ -277,7 +315,10 @@ ILL: dict[str, Ill] = {
     "SS119": Ill("4.3.0/rocksdb_agg_update", repartitioning_begun),
     "SS120": Ill("troubles/trouble_agg_no_watermark", _source_log_gone),
     "SS121": Ill("4.3.0/agg_update", _delta_of_no_batch),
+    "SS124": Ill("4.3.0/agg_update", _planned),
     "SS126": Ill("4.3.0/rocksdb_agg_update_zips_one", _manifest_gone, beside=frozenset(("SS105",))),
+    "SS128": Ill("troubles/trouble_agg_no_watermark", _source_goes_back),
+    "SS127": Ill("troubles/trouble_agg_no_watermark", _source_of_another_job),
     "SS201": Ill("4.3.0/trouble_dedup_without_time"),
     "SS202": Ill("4.3.0/trouble_complete_mode"),
     "SS203": Ill("4.3.0/trouble_kept_timeouts"),
@@ -334,5 +375,6 @@ ILL: dict[str, Ill] = {
     "SS312": Ill("4.3.0/agg_update", thresholds={"kept_versions": "5"}),
     "SS313": Ill("troubles/trouble_join_wide_payload"),
     "SS314": Ill("troubles/trouble_agg_backlog"),
+    "SS315": Ill("4.3.0/agg_update", _slow_batches),
 }
 """Id of each finding -> a checkpoint on which exactly it is found."""

@@ -16,6 +16,7 @@ pytestmark = pytest.mark.spark
 
 ROOT = Path(__file__).resolve().parents[1]
 SCRIPT = ROOT / "scripts" / "judge_copies.py"
+SINKS = ROOT / "scripts" / "judge_sinks.py"
 FAMILIES = "aggregation,stateful" if spark_release() >= (4, 0) else "stateful"
 """What the oldest Spark judges here is what timers and functions depend on."""
 
@@ -40,3 +41,24 @@ def test_spark_goes_on_from_a_copy_as_from_its_source(
     assert [line[-1] for line in lines if line[1] == provider] == ["equal"] * len(
         FAMILIES.split(",")
     )
+
+
+def test_a_file_sink_misses_no_batch_of_a_copy(tmp_path: Path) -> None:
+    """Spark reads the whole output folder after the restart, with the rows of the original query.
+
+    A batch that a sink has and the commit log lacks runs again, and is skipped.
+    """
+    command = [sys.executable, str(SINKS), "--queries", "deduplicate", "--sinks", "file"]
+    command += ["--stores", "hdfs,changelogs", "--ways", "evict,planned,batch,foreign"]
+    here = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
+    done = finish(command, here | {MARK: str(tmp_path)}, ROOT, LONG)
+    assert done.returncode == 0, done.stdout
+    lines = [line.split() for line in done.stdout.splitlines() if line.startswith("deduplicate")]
+    verdicts = [(line[3], line[4].rstrip(":")) for line in lines]
+    expected = [
+        ("evict", "equal"),
+        ("planned", "equal"),
+        ("batch", "refused"),
+        ("foreign", "equal"),
+    ]
+    assert verdicts == 2 * expected

@@ -13,7 +13,6 @@ from inspector.analyses.shared.options import STATE, Options
 from inspector.checkpoint.logs import COMMITS, OFFSETS
 from inspector.decode.frames import codec_of
 from inspector.discovery.checkpoint import CONF, Checkpoint, Operator, state_file_bytes
-from inspector.discovery.copy_contents import read_record
 from inspector.discovery.formats import codec_in_use, needs_rocksdb
 from inspector.discovery.loaded_snapshots import loaded_snapshot_problems
 from inspector.discovery.lost_files import SINCE_4_0
@@ -250,7 +249,7 @@ def _store_rows(checkpoint: Checkpoint, operator: Operator, version: int) -> Ite
 
 
 def _copy_notes(checkpoint: Checkpoint) -> Iterator[str]:
-    record = read_record(checkpoint)
+    record = checkpoint.copy_record
     if record is None:
         return
     made = datetime.fromtimestamp(record.made_ms / 1000, timezone.utc)

@@ -11,7 +11,7 @@ from inspector.analyses.rows import rows as live_rows
 from inspector.analyses.shared.conclusion import counted_verdict
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.opening import Opened
-from inspector.analyses.shared.options import STORAGE, Option, Options
+from inspector.analyses.shared.options import FORMAT, STORAGE, Option, Options
 from inspector.analyses.shared.rehearsals import (
     MOST_VERSIONS,
     TIMEOUT,
@@ -49,8 +49,9 @@ class PreflightRow(t.Row, table="lines"):
     item: Annotated[t.Text, "What was compared.", t.Rank(2)]
     verdict: Annotated[
         t.Text,
-        "`ok`, `ignored` (Spark keeps the old one), `refused` (it does not start), `silent` (it "
-        "starts, and its results are wrong) or `unknown` (no file decides it).",
+        "`ok`, `ignored` (Spark keeps the old one), `option` (it starts with an option alone), "
+        "`refused` (it does not start), `silent` (it starts, and its results are wrong) or "
+        "`unknown` (no file decides it).",
         t.Rank(1),
     ]
     old: Annotated[t.Text | None, "What the checkpoint in production has.", t.Rank(3)]
@@ -64,7 +65,7 @@ class PreflightRow(t.Row, table="lines"):
     store_name: Annotated[t.StoreName | None, t.WIDE]
 
 
-@analysis(uses=(STORAGE,), tables=(PreflightRow,), fail_on="error", has_verdict=True)
+@analysis(uses=(STORAGE, FORMAT), tables=(PreflightRow,), fail_on="error", has_verdict=True)
 def preflight(
     path: str | Opened,
     new: Annotated[
@@ -127,7 +128,11 @@ def preflight(
         "new_checkpoint": None if new_opened is None else new_opened.checkpoint.root,
         "spark": release,
         "verdict": ordered[0].rule.verdict.value,
-        **{f"lines_{verdict.value}": counts[verdict] for verdict in Restarts},
+        **{
+            f"lines_{verdict.value}": counts[verdict]
+            for verdict in Restarts
+            if verdict is not Restarts.OPTION or counts[verdict]
+        },
     }
     return subject.report(
         "preflight",
@@ -327,7 +332,7 @@ def _side(run: Opened) -> judgement.Side:
         message = "no batch was planned, so there is nothing to compare"
         raise CheckpointError(message, checkpoint.root)
     is_read = batch in checkpoint.logs.confs  # else it is a problem already
-    return judgement.Side(checkpoint, query_sources(checkpoint.storage, batch) if is_read else ())
+    return judgement.Side(checkpoint, query_sources(checkpoint, batch) if is_read else ())
 
 
 def _finding(line: judgement.Line) -> Finding:
@@ -352,6 +357,8 @@ def _cause(
         sentence = f"Spark will refuse to start: {_refusal(line)}.{error}"
     elif verdict is Restarts.SILENT:
         sentence = f"Spark will start, and its results will be wrong. {_doubt(first)}"
+    elif verdict is Restarts.OPTION:
+        sentence = f"Spark will start if the session or the query sets an option. {_doubt(first)}"
     elif verdict is Restarts.UNKNOWN:
         sentence = f"Whether the restart is right is not known. {_doubt(first)}"
     else:

@@ -21,6 +21,7 @@ from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.options import REPLAY, RULES, Option, Options
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.store_heaps import HeapByVersion, heap_by_version
+from inspector.discovery.batch_times import batch_durations
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.tasks import Request
 from inspector.discovery.unknown_watermarks import operator_holding_back
@@ -29,7 +30,7 @@ from inspector.facts.expiring import Expiring, Width
 from inspector.facts.join_rows import KeyTimeVotes
 from inspector.findings.verdict import short_history_text, too_short
 from inspector.merge.collect import Facts
-from inspector.model import StoreName, TimeoutKind
+from inspector.model import BatchId, StoreName, TimeoutKind
 from inspector.operators.rule import Clock, StoreRule
 from inspector.quantities import bytes_rate_text, bytes_text, capitalise, duration_text
 from inspector.render import tabular as t
@@ -228,7 +229,14 @@ class MeasuresRow(t.Row):
 
     batch_id: Annotated[t.BatchId, t.Rank(1)]
     version: Annotated[t.Version, t.WIDE]
-    batch_timestamp_ms: Annotated[t.BatchTimestampMs | None, t.Title("batch time"), t.Rank(27)]
+    batch_timestamp_ms: Annotated[t.BatchTimestampMs | None, t.Title("batch time"), t.Rank(2)]
+    duration_ms: Annotated[
+        t.DurationMs | None,
+        "How long the batch took, by the times of its files in `offsets` and `commits`, in ms; "
+        "null if they do not show it, as in a copy.",
+        t.Title("took"),
+        t.Rank(22),
+    ]
     watermark_ms: Annotated[t.WatermarkMs | None, t.Rank(26)]
     lag_ms: Annotated[t.LagMs | None, t.Rank(23)]
     new_data: Annotated[t.NewData | None, t.Rank(30)]
@@ -340,11 +348,12 @@ def timeline_report(judged: Judged, capacity: int | None = None, last: int | Non
     made = sorted({version for of_store in merged.values() for version in of_store})
     shown = set(made if last is None else made[-last:])
     rows = [row for row in _rows(judged, heaps) if row.version in shown]
-    batches = BatchRow.table("batches, by store", rows)
+    batches = BatchRow.table("batches, by store", rows).without_constants()
     # What a store does not know, no sum knows.
     of_version = sorted(group_by(rows, lambda row: row.version).items())
     sums = [_total(of_stores) for _, of_stores in of_version]
     totals = TotalRow.table("batches, all stores together", sums, shown=len(merged) > 1)
+    totals = totals.without_constants()
     together = state_growth.growth_together(judged, heaps)
     notes = [*appended_notes(checkpoint)]
     notes += _capacity_notes(together, capacity, with_heap=bool(heaps))
@@ -376,12 +385,14 @@ def _total(rows: Sequence[BatchRow]) -> TotalRow:
 
 def _rows(judged: Judged, heaps: HeapByVersion) -> Iterator[BatchRow]:
     checkpoint = judged.checkpoint
+    durations = batch_durations(checkpoint.logs)
     for store, versions in judged.facts.by_store().items():
         whole = state_growth.whole_stores(checkpoint, versions)
         for version, facts in versions.items():
             yield BatchRow(
                 **store_ids(checkpoint, store),
                 **batch_columns(checkpoint, version),
+                duration_ms=durations.get(BatchId(version - 1)),
                 partitions=facts.stores,
                 of_partitions=whole[version],
                 **fields_of(facts, "rows", "row_bytes", "delta_bytes", "snapshot_bytes"),

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 
 PROVIDER_CLASS = "spark.sql.streaming.stateStore.providerClass"
 SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
+JOIN_FORMAT = "spark.sql.streaming.join.stateFormatVersion"
+SOURCE_EVOLUTION = "spark.sql.streaming.queryEvolution.enableSourceEvolution"
 HDFS_PROVIDER = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
 
 ASSUMED: Mapping[str, str] = {

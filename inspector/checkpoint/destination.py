@@ -108,6 +108,11 @@ def check_new(url: str, options: Mapping[str, str], source: Storage) -> None:
     """Refuse a place where something is, or in the source (CheckpointError; OSError: no answer)."""
     if lies_in(url, source.url):
         raise CheckpointError(f"{url} lies in the checkpoint that is copied; name another place")
+    if is_local(url) and os.path.islink(translate(url).target.rstrip("/")):
+        raise CheckpointError(
+            f"{url} is a symbolic link, expected nothing or an empty folder: name the folder that "
+            "the link leads to"
+        )
     location = Storage.open(url, options)
     entry = location.stat()
     if entry is not None and not entry.is_dir:

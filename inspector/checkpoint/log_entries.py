@@ -139,11 +139,28 @@ NAME_CHARS = 80  # characters kept of a source's name
 
 _JSON = re.compile(r'\s*(?:-?\d+(?:\.\d+)?|\{.*\}|\[.*\]|".*"|true|false|null)\s*')
 # The first topic of ``{"orders":{"0":23,"1":42}}`` (``KafkaSourceOffset``).
-_KAFKA = re.compile(r'\{"([^"\\]{1,80})":\{"\d+":-?\d+[,}]')
+_KAFKA = re.compile(r'\{"([^"\\]{1,80})":\s?\{"\d+":\s?-?\d+[,}]')
 _LOG_OFFSET = re.compile(r'\{"logOffset":(\d{1,18})\}')  # ``FileStreamSourceOffset``
 # ``RatePerMicroBatchStreamOffset`` (3.3 to 4.3).
 _RATE = re.compile(r'\{"offset":(\d{1,18}),"timestamp":\d+\}')
+_SHOWN = 160  # characters of a position that a message shows
 MOST_SOURCES = 64  # sources kept of an entry; a query has a few
+
+
+_DELTA = re.compile(r'\{.*"reservoirVersion"')  # ``DeltaSourceOffset``
+_NUMBER = re.compile(r"\d{1,18}")  # ``LongOffset`` of the sources rate and socket
+
+FILES, KAFKA, RATE_MICRO_BATCH = "files", "kafka", "rate-micro-batch"
+DELTA_TABLE, DELTA_VERSION, NUMBER = "delta-table", "delta-version", "number"
+
+
+@dataclass(frozen=True)
+class Setback:
+    """How an offset of a source is behind that of the batch before."""
+
+    kind: str  # of offset, by its form: FILES, KAFKA, DELTA_TABLE and so on
+    before: str  # the position in the entry before, with the partition if there are several
+    after: str  # the position in this entry
 
 
 @dataclass(frozen=True)
@@ -154,6 +171,7 @@ class SourceOffset:
     offset: str | None  # the beginning of its offset as Spark wrote it; None as long as it has none
     moved: bool | None  # whether all of it differs from the last batch's; None if that is gone
     records: int | None = None  # read, where both offsets count them (Kafka, rate-micro-batch)
+    setback: Setback | None = None  # how it is behind the last batch's offset; None if it is not
 
     @property
     def called(self) -> str:
@@ -173,17 +191,62 @@ def like_json(offset: str) -> bool:
     return _JSON.fullmatch(offset) is not None
 
 
-def source_offsets(entry: OffsetEntry, before: OffsetEntry | None) -> tuple[SourceOffset, ...]:
-    """The sources of an entry, in its order; ``before`` is None if that is not in the log."""
+def source_offsets(
+    entry: OffsetEntry, before: OffsetEntry | None, *, appended: bool = False
+) -> tuple[SourceOffset, ...]:
+    """The sources of an entry, in its order; ``before`` is None if that is not in the log.
+
+    An appended batch may have the offsets of an older one, which is no setback.
+    """
     return tuple(
         SourceOffset(
             name[:NAME_CHARS],
             None if offset is None else offset[:OFFSET_CHARS],
             None if before is None else before.sources.get(name) != offset,
             None if before is None else _records(name, before, entry),
+            None if before is None or appended else _setback(name, before, entry),
         )
         for name, offset in islice(entry.sources.items(), MOST_SOURCES)
     )
+
+
+def _setback(source: str, before: OffsetEntry, after: OffsetEntry) -> Setback | None:
+    """Return how a source's offset is behind the one before; None if it is not, or not known."""
+    old, new = before.sources.get(source), after.sources[source]
+    if old is None or new is None or old == new:
+        return None
+    for kind, pattern in ((FILES, _LOG_OFFSET), (RATE_MICRO_BATCH, _RATE), (NUMBER, _NUMBER)):
+        pair = pattern.fullmatch(old.strip()), pattern.fullmatch(new.strip())
+        if pair[0] and pair[1]:
+            first, last = (int(match[match.lastindex or 0]) for match in pair if match)
+            return Setback(kind, f"{first}", f"{last}") if last < first else None
+    if _DELTA.match(old) and _DELTA.match(new):
+        return _delta_setback(old, new)
+    start, end = before.positions.get(source, {}), after.positions.get(source, {})
+    for topic, partition in sorted(start.keys() & end.keys()):
+        position = topic, partition
+        # Kafka's -1 and -2 mean the latest and the earliest offset.
+        if 0 <= end[position] < start[position]:
+            name = f"partition {printable(partition)} of topic {printable(topic)}"[:_SHOWN]
+            return Setback(KAFKA, f"{start[position]} ({name})", f"{end[position]}")
+    return None
+
+
+def _delta_setback(before: str, after: str) -> Setback | None:
+    """Return how an offset of Delta Lake is of another table, or of an older version."""
+    try:
+        old, new = json_object(before), json_object(after)
+        versions = [long_field(offset, "reservoirVersion") for offset in (old, new)]
+    except DecodeError:
+        return None
+    tables = [offset.get("reservoirId") for offset in (old, new)]
+    if tables[0] != tables[1] and all(isinstance(table, str) for table in tables):
+        names = [f"table {printable(str(table))[:_SHOWN]}" for table in tables]
+        return Setback(DELTA_TABLE, *names)
+    first, last = versions
+    if first is not None and last is not None and 0 <= last < first:
+        return Setback(DELTA_VERSION, f"version {first}", f"version {last}")
+    return None
 
 
 def _records(source: str, before: OffsetEntry, after: OffsetEntry) -> int | None:

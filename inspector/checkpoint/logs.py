@@ -15,6 +15,7 @@ from inspector.checkpoint.log_checks import (
     batches_before_newest,
     conf_checks,
     cross_checks,
+    has_equal_gaps,
     offset_checks,
     without_doubtful,
 )
@@ -29,6 +30,7 @@ from inspector.checkpoint.log_entries import (
 from inspector.checkpoint.logfile import VANISHED_SLUG, problem, split_log
 from inspector.checkpoint.metadata import LOST_METADATA, QUERY_METADATA, read_query_id
 from inspector.checkpoint.names import MAX_BATCH, number
+from inspector.checkpoint.roots import STATE
 from inspector.checkpoint.storage import Storage
 from inspector.checkpoint.trees import Entry
 from inspector.exceptions import DecodeError, InspectorError, LimitError
@@ -76,6 +78,11 @@ class Logs:
     # of each batch that gave the state another number of partitions, the one whose state it divided
     # anew: that before, unless batches that had failed were given up
     repartitions: Mapping[BatchId, BatchId] = field(default_factory=dict)
+    # True if both logs have the same gaps and there is no state, as asynchronous progress tracking
+    # leaves them
+    is_sparse: bool = False
+    # log -> batch -> when its entry was written, epoch ms; lacks those whose storage has no times
+    written_ms: Mapping[str, Mapping[BatchId, int]] = field(default_factory=dict)
 
     @property
     def skipped_batches(self) -> frozenset[int]:
@@ -153,11 +160,15 @@ def read_logs(storage: Storage, most: int = MOST_ENTRIES, near: Near | None = No
         problems = (Problem(LOST_METADATA, message, storage.full_path(QUERY_METADATA)),)
     clocks = planned.clocks(sorted({*committed, *(offsets or ())}), committed, watermarks)
     crossed: list[Problem] = []
+    is_sparse = False
     if commits is not None and offsets is not None:
+        # Spark refuses asynchronous progress tracking for queries with state.
+        is_sparse = has_equal_gaps(offsets, commits) and not storage.exists(STATE)
+        of_logs = {"committed": planned.knows_commits, "is_sparse": is_sparse}
         crossed = [
             replace(result, path=storage.full_path(result.path or ""))
             for result in (
-                *cross_checks(offsets, commits, clocks, committed=planned.knows_commits),
+                *cross_checks(offsets, commits, clocks, **of_logs),
                 *conf_checks(planned.confs, planned.names, clocks, planned.control_batches),
                 *offset_checks(planned.like_json),
             )
@@ -175,6 +186,12 @@ def read_logs(storage: Storage, most: int = MOST_ENTRIES, near: Near | None = No
         unique_ids={b: entry.unique_ids for b, entry in entries.items() if entry.unique_ids},
         formats=reader.formats,
         repartitions=planned.repartitions,
+        is_sparse=is_sparse,
+        written_ms={
+            log: {b: e.modified_ms for b, e in (of_log or {}).items() if e.modified_ms is not None}
+            for log, of_log in ((OFFSETS, offsets), (COMMITS, commits))
+            if of_log
+        },
     )
 
 
@@ -282,7 +299,7 @@ class _Planned:
             has_new_data=False if appended else new_data,
             appended=appended,
         )
-        self.sources[batch] = source_offsets(entry, before)
+        self.sources[batch] = source_offsets(entry, before, appended=appended)
         self._before = {batch: entry}
 
     def clocks(

@@ -26,6 +26,7 @@ WITH_KINDS = (2, 4)  # versions of changelogs of which each record begins with i
 WITH_LINEAGE = (3, 4)  # versions of changelogs that say what they are based on
 
 _LENGTH_BYTES = 2
+_KEY_LENGTH_BYTES = 4
 _VERSION = re.compile(rb"v([0-9]{1,5})")
 _LONGEST_VERSION = 6
 _VERSIONS = range(1 << 62)
@@ -60,6 +61,21 @@ def read_changelog(
     head = _head(stream)
     kinds = head.version in WITH_KINDS
     return head, scan_blocks(stream.rest(head.size), limits, raw_offset=head.size, kinds=kinds)
+
+
+def raw_records(blocks: Iterable[bytes], limits: Limits = LIMITS) -> Iterator[bytes]:
+    """Yield the records of a decompressed changelog as its bytes, without head and end mark.
+
+    The bytes are what another changelog of the same format version may hold. Raises as
+    :func:`read_changelog`.
+    """
+    head, found = read_changelog(blocks, limits)
+    before_key = _KEY_LENGTH_BYTES + (head.version in WITH_KINDS)
+    for scanned in found:
+        if scanned.spans.shape[1]:
+            first, last = scanned.spans[:, 0], scanned.spans[:, -1]
+            end = int(last[2] + max(last[3], 0))
+            yield bytes(scanned.buffer[int(first[0]) - before_key : end])
 
 
 class _Beginning:

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 
+from inspector.checkpoint.confs import SHUFFLE_PARTITIONS
+from inspector.checkpoint.copy_record import RECORD, CopyRecord, read_record
 from inspector.checkpoint.layout import Layout, OperatorLayout, StoreLayout, discover
 from inspector.checkpoint.logs import OFFSETS, Logs, Near, read_logs
 from inspector.checkpoint.metadata import OperatorMetadata
@@ -14,13 +16,15 @@ from inspector.checkpoint.roots import Selection, resolve_root
 from inspector.checkpoint.state_schema import StateSchema
 from inspector.checkpoint.storage import Storage
 from inspector.discovery.lost_files import SINCE_4_0, lost_files
+from inspector.discovery.partition_shape import PartitionShape, partition_shape
 from inspector.discovery.store_schemas import read_schemas, unknown_operators
-from inspector.discovery.user_schemas import UserSchemas, with_user_schemas
+from inspector.discovery.user_schemas import GIVEN, UserSchemas, with_user_schemas
 from inspector.discovery.verified_files import VerifiedFiles
 from inspector.exceptions import CheckpointError, InspectorError
 from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import (
     KINDS_OF_STATE,
+    LIMITS,
     BatchClock,
     BatchId,
     FileKind,
@@ -53,6 +57,7 @@ class Operator:
     schemas: Mapping[str, StateSchema]  # by store name, where there is a file
     rules: Mapping[str, StoreRule]
     upstream: tuple[PhysicalOperator, ...] = ()  # may feed it, those nearest to sources first
+    shape: PartitionShape = PartitionShape()  # its partitions, where no schema shows them
 
     @property
     def operator_id(self) -> int:
@@ -63,7 +68,7 @@ class Operator:
     def single_partition(self) -> bool:
         """Whether Spark runs it in partition 0 alone: a limit, or an aggregation without keys."""
         no_key = any(not schema.key.fields for schema in self.schemas.values())
-        return no_key or self.physical.single_partition
+        return no_key or self.physical.single_partition or self.shape.is_single
 
     @cached_property
     def physical(self) -> PhysicalOperator:
@@ -107,6 +112,7 @@ class Checkpoint:
     query: tuple[Operator, ...] = ()  # all operators, with the rules that files show
     small_files: int = 0  # logs, metadata and schemas that were read
     unsummed_small_files: int = 0  # those of them that no checksum vouches for
+    copy_record: CopyRecord | None = None  # how a copy was made; None if it is no copy
 
     @property
     def root(self) -> str:
@@ -185,6 +191,11 @@ class Checkpoint:
         versions = Counter(v for of_store in stores for v in of_store if v > self.newest_version)
         return dict(sorted(versions.items()))
 
+    def first_partition(self, operator_id: int) -> int:
+        """The number of an operator's first partition: 0, except for old joins behind a union."""
+        shapes = (o.shape for o in self.query if o.operator_id == operator_id)
+        return next((shape.first for shape in shapes), 0)
+
     def check_selection(self) -> None:
         """Refuse a selection that leaves nothing (CheckpointError: what there is)."""
         if self.selection == Selection() or any(o.layout.stores for o in self.operators):
@@ -232,6 +243,7 @@ def open_checkpoint(
     selection: Selection | None = None,
     user_schemas: UserSchemas | None = None,
     near: Near | None = None,
+    provider_format: str | None = None,
 ) -> Checkpoint:
     """Open a checkpoint by its root, or by any path below it, as :func:`checkpoint_at`.
 
@@ -239,16 +251,20 @@ def open_checkpoint(
     UnsupportedProviderError, EngineError without a driver, OSError.
     """
     root, meant = resolve_root(url, options, classify)
-    return checkpoint_at(Storage(root, options), meant, selection, user_schemas, near=near)
+    storage = Storage(root, options)
+    return checkpoint_at(
+        storage, meant, selection, user_schemas, near=near, provider_format=provider_format
+    )
 
 
-def checkpoint_at(
+def checkpoint_at(  # noqa: PLR0913 - what opening a checkpoint rests on
     storage: Storage,  # opened at the root
     meant: Selection,  # the part that the user's path names
     selection: Selection | None = None,  # narrows it
     user_schemas: UserSchemas | None = None,  # take the place of those in the checkpoint
     small_files: VerifiedFiles | None = None,  # reads logs, metadata and schemas
     near: Near | None = None,  # the entries of the logs that are read; None for all
+    provider_format: str | None = None,  # the provider whose format the files have, by its name
 ) -> Checkpoint:
     """A checkpoint whose root is open (CheckpointError: as :func:`open_checkpoint`)."""
     narrower = vars(selection or Selection()).items()
@@ -257,8 +273,10 @@ def checkpoint_at(
     # The logs first: then all that is committed by them is among the files.
     logs = read_logs(verified, near=near)
     whole = discover(verified, classify)
+    record = read_record(storage) if RECORD in whole.root_names else None
+    logs = logs if record is None else with_changed_versions(logs, record)
     files = tuple(file for store in whole.stores for file in store.files)
-    provider = provider_for(logs.provider_class, files, storage.root)
+    provider = provider_for(logs.provider_class, files, storage.root, provider_format)
     whole = resolve_attempts(verified, whole, provider, logs)
     whole, schemas, of_schemas = read_schemas(verified, whole)
     selected = whole.select(chosen)
@@ -272,7 +290,8 @@ def checkpoint_at(
     for name, pair in (user_schemas or UserSchemas()).of_stores(selected).items():
         schemas[name] = with_user_schemas(schemas.get(name), pair, name)
         of_schemas.pop(name, None)
-    query = _operators(whole, schemas)
+    shapes = _shapes(storage, provider, whole, logs, schemas)
+    query = _operators(whole, schemas, shapes)
     for name in sorted(of_schemas, key=lambda item: -item.operator_id):
         problems += of_schemas[name]
     of_query = {operator.operator_id: tuple(operator.schemas) for operator in query}
@@ -286,7 +305,18 @@ def checkpoint_at(
         *(storage, chosen, selected, logs, operators, provider, tuple(problems), query),
         small_files=len(verified.vouched),
         unsummed_small_files=list(verified.vouched.values()).count(False),
+        copy_record=record,
     )
+
+
+def with_changed_versions(logs: Logs, record: CopyRecord) -> Logs:
+    """Return logs whose clocks say which versions a copy has with other rows than its source."""
+    changed = {BatchId(version - 1) for version in record.changed_versions}
+    clocks = {
+        batch: replace(clock, edited=True) if batch in changed else clock
+        for batch, clock in logs.clocks.items()
+    }
+    return replace(logs, clocks=clocks)
 
 
 def state_file_bytes(checkpoint: Checkpoint) -> int:
@@ -295,7 +325,32 @@ def state_file_bytes(checkpoint: Checkpoint) -> int:
     return sum(file.size for of_store in files for file in of_store)
 
 
-def _operators(whole: Layout, of_stores: Mapping[StoreName, StateSchema]) -> tuple[Operator, ...]:
+def _shapes(
+    storage: Storage,
+    provider: Provider,
+    whole: Layout,
+    logs: Logs,
+    of_stores: Mapping[StoreName, StateSchema],
+) -> dict[int, PartitionShape]:
+    """Return the partitions of the operators of which neither metadata nor schemas are there."""
+    described = {n.operator_id for n, schema in of_stores.items() if schema.version != GIVEN}
+    newest = logs.last_offset if logs.last_committed is None else logs.last_committed
+    count = logs.conf_for(newest or 0, SHUFFLE_PARTITIONS).value or ""
+    conf = logs.confs.get(BatchId(newest or 0), {})
+    return {
+        layout.operator_id: partition_shape(
+            storage, provider, layout, number(count, LIMITS.partitions) or 0, conf
+        )
+        for layout in whole.operators
+        if layout.metadata is None and layout.operator_id not in described
+    }
+
+
+def _operators(
+    whole: Layout,
+    of_stores: Mapping[StoreName, StateSchema],
+    shapes: Mapping[int, PartitionShape],
+) -> tuple[Operator, ...]:
     operators: list[Operator] = []
     for layout in reversed(whole.operators):
         metadata = layout.metadata
@@ -308,7 +363,10 @@ def _operators(whole: Layout, of_stores: Mapping[StoreName, StateSchema]) -> tup
         shape = OperatorShape(name, pairs, properties)
         rules = {store: rule_for(shape, store) for store in layout.store_names}
         source = "metadata" if metadata else "schemas"
-        operators.append(Operator(layout, name, source, metadata, schemas, rules, upstream))
+        partitions = shapes.get(layout.operator_id, PartitionShape())
+        operators.append(
+            Operator(layout, name, source, metadata, schemas, rules, upstream, partitions)
+        )
     return tuple(reversed(operators))
 
 

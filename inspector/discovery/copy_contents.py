@@ -1,14 +1,14 @@
-"""What a restart from a batch needs of a checkpoint besides its state; and how a copy was made.
+"""What a restart from a batch needs of a checkpoint besides its state.
 
 A restart reads the newest entry of both logs and the one before it
 (``MicroBatchExecution.populateStartOffsets``), the logs of the sources, and what Spark wrote of the
-operators and their schemas. An appended batch is the last entries once more, with the next number.
+operators and their schemas.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from inspector.checkpoint.logfile import json_object, split_log
 from inspector.checkpoint.logs import COMMITS, MAX_FORMAT, OFFSETS
@@ -18,16 +18,13 @@ from inspector.checkpoint.state_schema import schema_path
 from inspector.checkpoint.storage import Storage
 from inspector.checkpoint.trees import Entry
 from inspector.checkpoint.urls import is_local, join_path, translate
-from inspector.codec import Message
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.placement import lacks_operator
-from inspector.discovery.restart import SOURCES, source_log_gaps
-from inspector.exceptions import CheckpointError, InspectorError, SourceNotWholeError
+from inspector.discovery.source_logs import SOURCES, source_log_gaps
+from inspector.exceptions import CheckpointError, SourceNotWholeError
 from inspector.light_dataclasses import dataclass, field
-from inspector.model import DEFAULT_STORE
-from inspector.providers.common_names import hadoop_sums_name
-
-RECORD = "_inspector.json"  # where a copy says how it was made; Spark reads no file of this name
+from inspector.model import DEFAULT_STORE, BatchId
+from inspector.providers.common_names import hadoop_sums_name, name_without_sums
 
 
 @dataclass(frozen=True)
@@ -46,26 +43,13 @@ class SmallFile:
 
 
 @dataclass(frozen=True)
-class CopyRecord(Message):
-    """How a copy was made."""
+class NewIds:
+    """Ids of state checkpoints that differ in a copy (checkpoint format 2)."""
 
-    source: str  # the checkpoint that it was made of, without secrets
-    query_id: str | None  # of its query
-    batch: int  # that was copied
-    appended_batch: int | None  # that was added to it; None if none was
-    made_ms: int  # when, epoch milliseconds
-    made_by: str  # the version of this package
-    evicted: tuple[str, ...] = ()  # rows of each operator, store, reason and way, in words
-
-
-def read_record(checkpoint: Checkpoint) -> CopyRecord | None:
-    """How a copy says that it was made; None of a checkpoint that does not say it."""
-    if RECORD not in checkpoint.layout.root_names:
-        return None
-    try:
-        return CopyRecord.from_json(checkpoint.storage.read(RECORD).decode("utf-8"))
-    except (OSError, InspectorError, ValueError, TypeError, KeyError, AttributeError):
-        return None
+    # ids of the copied version -> their new ids
+    newest: Mapping[str, str] = field(default_factory=dict)
+    # ids of the copied version that the version before has in the copy, in the same positions
+    previous: Collection[str] = ()
 
 
 def small_files(
@@ -73,36 +57,68 @@ def small_files(
     batch: int,
     new_root: str,
     *,
-    unique_ids: Mapping[str, str] | None = None,
+    ids: NewIds | None = None,
+    planned: bool = False,
 ) -> tuple[list[SmallFile], list[SmallFile]]:
-    """The logs, metadata and schemas that a restart after a batch of the whole checkpoint reads.
+    """Return the logs, metadata and schemas that a restart after a committed batch reads.
 
-    The second list is written last: until then nothing takes the copy for a whole one. If a batch
-    is appended, ``unique_ids`` are the ids of its state by those of the batch before it (checkpoint
-    format 2). CheckpointError: a lost entry, or one that cannot be copied.
+    The second list is written last: until then nothing takes the copy for a whole one. With
+    ``planned`` the entry of the next batch is copied too, so that the batch runs again.
+    CheckpointError: an entry is lost or cannot be copied.
     """
-    storage = checkpoint.storage
+    storage, ids = checkpoint.storage, ids or NewIds()
     root = _Folder.of(storage, "")
     offsets, commits = _Folder.of(storage, OFFSETS), _Folder.of(storage, COMMITS)
-    first = [*offsets.files(str(batch - 1)), *commits.files(str(batch - 1))]
-    first += [*offsets.files(str(batch), required=True)]
+    first = [*offsets.files(offsets.entry_before(batch)), *offsets.files(str(batch), required=True)]
+    plan = list(offsets.files(str(batch + 1), required=True)) if planned else []
     newest = [*commits.files(str(batch), required=True)]
-    if unique_ids is not None:
-        first += newest
-        entry, commit = offsets.entries[str(batch)], commits.entries[str(batch)]
-        first += offsets.rewrite(entry.name, storage.read(entry.path), str(batch + 1))
-        content = with_unique_ids(storage.read(commit.path), unique_ids)
-        newest = [*commits.rewrite(commit.name, content, str(batch + 1))]
-    first += _tree(storage, SOURCES)
+    previous = commits.entry_before(batch)
+    if ids.newest:
+        commit = storage.read(commits.entries[str(batch)].path)
+        newest = [*commits.rewrite(str(batch), with_unique_ids(commit, ids.newest))]
+        if ids.previous and previous == str(batch - 1):
+            old = storage.read(commits.entries[previous].path)
+            first += commits.rewrite(previous, with_ids_of(old, commit, ids.previous))
+        else:
+            first += commits.files(previous)
+    else:
+        first += commits.files(previous)
+    first += _source_files(checkpoint, batch + planned)
     for operator in checkpoint.layout.operators:
         if lacks_operator(checkpoint, operator.operator_id, batch + 1):
             continue
-        first += _of_operator(storage, operator.directory, batch, new_root)
+        first += _of_operator(storage, operator.directory, batch + planned, new_root)
         for store in {DEFAULT_STORE, *operator.expected_stores}:
             path = schema_path(operator.operator_id, store)
             folder = _Folder.of(storage, path.rpartition("/")[0])
             first += folder.files(path.rpartition("/")[2])
-    return first, [*root.files(QUERY_METADATA), *newest]
+    return first, [*plan, *root.files(QUERY_METADATA), *newest]
+
+
+def _source_files(checkpoint: Checkpoint, batch: int) -> Iterator[SmallFile]:
+    """Yield what the sources keep, up to a batch.
+
+    An entry of a file source's log after the offset of the batch names files that the copy has not
+    read. It may be of another query, whose folder Spark would not accept ("Wrong basePath").
+    """
+    sources = checkpoint.logs.sources.get(BatchId(batch), ())
+    newest = {source.name: source.log_entry for source in sources}
+    files = [(file, *_log_entry(file.path)) for file in _tree(checkpoint.storage, SOURCES)]
+    if {folder for _, folder, _ in files} != newest.keys():
+        # A source that a plan has twice has one log and several offsets, so that it is not known
+        # which log an offset is about.
+        highest = max((entry for entry in newest.values() if entry is not None), default=None)
+        newest = {folder: highest for _, folder, _ in files}
+    for file, folder, entry in files:
+        last = newest[folder]
+        if last is None or entry is None or entry <= last:
+            yield file
+
+
+def _log_entry(path: str) -> tuple[str, int | None]:
+    """Return the folder of a source that a file is in, and the number of its log's entry if any."""
+    folder, _, name = path.partition("/")[2].partition("/")
+    return folder, number(name_without_sums(name).removesuffix(".compact"))
 
 
 def check_file_logs(checkpoint: Checkpoint, batch: int) -> None:
@@ -127,6 +143,14 @@ class _Folder:
         listed = storage.list(path, missing_ok=True)
         return cls(storage.full_path(path), {entry.name: entry for entry in listed})
 
+    def entry_before(self, batch: int) -> str:
+        """Return the name of the newest entry of a log before a batch; empty if there is none.
+
+        With asynchronous progress tracking it is not the one of the batch before.
+        """
+        older = [n for name in self.entries if (n := number(name)) is not None and n < batch]
+        return str(max(older)) if older else ""
+
     def files(self, name: str, *, required: bool = False) -> Iterator[SmallFile]:
         """A file of the folder, with Hadoop's sums of it; nothing if it is not there."""
         if required and name not in self.entries:
@@ -135,17 +159,16 @@ class _Folder:
             if item in self.entries:
                 yield _plain(self.entries[item], self.path)
 
-    def rewrite(self, name: str, content: bytes, renamed: str = "") -> Iterator[SmallFile]:
-        """A file of the folder with another content, or as another name; with sums if it has."""
+    def rewrite(self, name: str, content: bytes) -> Iterator[SmallFile]:
+        """Yield a file of the folder with another content, with Hadoop's sums if it has them."""
         path = self.entries[name].path.rpartition("/")[0]
-        new = renamed or name
-        yield SmallFile(f"{path}/{new}", content=content)
+        yield SmallFile(f"{path}/{name}", content=content)
         if hadoop_sums_name(name) in self.entries:
             # Reports only read how a copy was made.
             from inspector.encode.side_sums import hadoop_sums_of  # noqa: PLC0415
 
             sums = hadoop_sums_of(content)
-            yield SmallFile(f"{path}/{hadoop_sums_name(new)}", content=sums)
+            yield SmallFile(f"{path}/{hadoop_sums_name(name)}", content=sums)
 
 
 def _plain(entry: Entry, folder: str) -> SmallFile:
@@ -175,9 +198,29 @@ def with_unique_ids(commit: bytes, unique_ids: Mapping[str, str]) -> bytes:
         fields["stateUniqueIds"] = {name: replace_ids(value) for name, value in ids.items()}
     if left:
         raise CheckpointError(
-            f"the commit log does not name {sorted(left)[0]}, the id of a state file of its batch: "
-            "copy an earlier batch (--batch)"
+            f"the commit log does not name {sorted(left)[0]}, the id of a state file of its batch, "
+            "so that Spark would not load the changed state: let the query run one more batch"
         )
+    head = commit.split(b"\n", 1)[0]
+    return head + b"\n" + json.dumps(fields, separators=(",", ":")).encode()
+
+
+def with_ids_of(commit: bytes, newer: bytes, chosen: Collection[str]) -> bytes:
+    """Return a commit log's entry with some ids of a newer entry, in the same positions."""
+
+    def replace_ids(ids: object, newer_ids: object) -> object:
+        if isinstance(ids, dict) and isinstance(newer_ids, dict):
+            return {name: replace_ids(item, newer_ids.get(name)) for name, item in ids.items()}
+        if isinstance(ids, list) and isinstance(newer_ids, list) and len(ids) == len(newer_ids):
+            return [replace_ids(*items) for items in zip(ids, newer_ids, strict=True)]
+        return newer_ids if isinstance(newer_ids, str) and newer_ids in chosen else ids
+
+    name = "stateUniqueIds"
+    entries = [json_object(split_log(entry, MAX_FORMAT)[1][0]) for entry in (commit, newer)]
+    fields, newer_fields = entries
+    if name not in fields:
+        return commit
+    fields[name] = replace_ids(fields[name], newer_fields.get(name))
     head = commit.split(b"\n", 1)[0]
     return head + b"\n" + json.dumps(fields, separators=(",", ":")).encode()
 

@@ -21,6 +21,7 @@ from inspector.checkpoint.logfile import UNSEEN
 from inspector.checkpoint.logs import OFFSETS
 from inspector.checkpoint.roots import STATE, Selection
 from inspector.discovery.checkpoint import Checkpoint, Operator
+from inspector.discovery.partition_shape import SinglePartition
 from inspector.discovery.placement import (
     has_partition,
     impossible_partitions,
@@ -101,7 +102,10 @@ def _gaps(checkpoint: Checkpoint, layout: StoreLayout, version: int) -> Iterator
         v
         for v in range(oldest, version)
         if v not in files.deltas
-        and (v - 1 in skipped or not has_partition(checkpoint, partition, v))
+        and (
+            v - 1 in skipped
+            or not has_partition(checkpoint, layout.store.operator_id, partition, v)
+        )
     }
     present = [v for v in sorted({*files.deltas, *alone, *unwritten}) if oldest <= v <= version]
     points = [*([] if restorable else [0]), *present, version + 1]
@@ -302,7 +306,7 @@ def _partitions(checkpoint: Checkpoint, operator: Operator, version: int) -> Ite
         count = by_log
     else:
         count, source = by_metadata, "numPartitions in the operator's metadata"
-    if not count:
+    if not count or operator.shape.single is SinglePartition.UNKNOWN:
         return
     have = {partition.partition_id for partition in operator.layout.partitions}
     have |= _hidden_numbers(checkpoint, operator.layout.directory)
@@ -311,6 +315,8 @@ def _partitions(checkpoint: Checkpoint, operator: Operator, version: int) -> Ite
         for partition in operator.layout.partitions
         if not operator.single_partition and was_left(checkpoint, partition, version)
     }
+    if operator.shape.first:  # all partitions of the join, under other numbers
+        return
     location = checkpoint.storage.full_path(operator.layout.directory)
     highest = f"0 to {count - 1}" if count > 1 else "0 alone"
     for slug, numbers, fault in (

@@ -55,12 +55,14 @@ def partition_counts(checkpoint: Checkpoint) -> set[int]:
     return {_number(conf.get(SHUFFLE_PARTITIONS)) for conf in confs}
 
 
-def has_partition(checkpoint: Checkpoint, partition_id: int, version: int) -> bool:
+def has_partition(
+    checkpoint: Checkpoint, operator_id: int, partition_id: int, version: int
+) -> bool:
     """Whether a version's state has a partition; where the log does not say it, True."""
     # A repartitioning leaves the folders of partitions that there are no more, with the files of
     # older versions (OfflineStateRepartitionRunner of 4.3 removes nothing).
     count = partition_count(checkpoint, version)
-    return not count or partition_id < count
+    return not count or partition_id < count + checkpoint.first_partition(operator_id)
 
 
 def lacks_operator(checkpoint: Checkpoint, operator_id: int, version: int) -> bool:
@@ -75,12 +77,14 @@ def was_left(checkpoint: Checkpoint, partition: PartitionLayout, version: int) -
     # of the version that this entry's batch had made. Of what is older nothing is known.
     if any(lacks_operator(checkpoint, s.store.operator_id, version) for s in partition.stores):
         return True
-    if has_partition(checkpoint, partition.partition_id, version):
+    operator_id = next((s.store.operator_id for s in partition.stores), -1)
+    if has_partition(checkpoint, operator_id, partition.partition_id, version):
         return False
     newest = max((f.version or 0 for store in partition.stores for f in store.files), default=0)
     batches = checkpoint.logs.confs
     unknown = bool(batches) and newest <= min(batches)
-    had = any(has_partition(checkpoint, partition.partition_id, v) for v in (newest, newest - 1))
+    number = partition.partition_id
+    had = any(has_partition(checkpoint, operator_id, number, v) for v in (newest, newest - 1))
     return bool(newest) and (unknown or had)
 
 

@@ -83,7 +83,7 @@ def plan(
             present=not lacks_operator(checkpoint, operator.operator_id, version)
             and (
                 operator.single_partition
-                or has_partition(checkpoint, partition.partition_id, version)
+                or has_partition(checkpoint, operator.operator_id, partition.partition_id, version)
             ),
         )
         for operator in checkpoint.operators

@@ -16,6 +16,8 @@ from inspector.checkpoint.logfile import json_object, long_field, split_log
 from inspector.checkpoint.logs import OFFSETS
 from inspector.checkpoint.names import number
 from inspector.checkpoint.storage import Storage
+from inspector.discovery.checkpoint import Checkpoint
+from inspector.discovery.source_logs import source_folders
 from inspector.exceptions import InspectorError
 from inspector.light_dataclasses import dataclass
 
@@ -53,14 +55,16 @@ class QuerySource:
         return f"{self.kind} of {self.place}" if self.place else self.kind
 
 
-def query_sources(storage: Storage, batch: int) -> tuple[QuerySource, ...]:
+def query_sources(checkpoint: Checkpoint, batch: int) -> tuple[QuerySource, ...]:
     """The sources of a batch, in order of its offsets; InspectorError, OSError if unreadable."""
+    storage = checkpoint.storage
     entry = parse_offsets(storage.read(f"{OFFSETS}/{batch}"))
+    folders = source_folders(checkpoint, batch).folders
     sources = []
     for name, offset in entry.sources.items():
         kind, location = _form(offset)
         if kind == FILES:
-            location = _newest_folder(storage, name)
+            location = _newest_folder(storage, folders.get(name, name))
         sources.append(QuerySource(name, entry.providers.get(name, kind), location, offset))
     return tuple(sources)
 

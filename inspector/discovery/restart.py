@@ -32,11 +32,24 @@ from inspector.checkpoint.log_checks import CONTRADICTION, LOST_ENTRY
 from inspector.checkpoint.logfile import UNSEEN, VANISHED_SLUG
 from inspector.checkpoint.logs import COMMITS, OFFSETS
 from inspector.checkpoint.metadata import LOST_METADATA, QUERY_METADATA
-from inspector.checkpoint.names import number as as_number
+from inspector.discovery.batch_times import is_real_time
 from inspector.discovery.checkpoint import CONF, Checkpoint, Operator
 from inspector.discovery.listing import MISSING_OPERATOR, UNFINISHED_ERROR, is_repartitioning
 from inspector.discovery.lost_files import LOST_SCHEMA
+from inspector.discovery.partition_shape import SHIFT_ENDS, SinglePartition
 from inspector.discovery.placement import partition_count, partition_counts, was_left
+from inspector.discovery.restart_conditions import (
+    SCHEMA_PATHS,
+    Condition,
+    Doubt,
+    Refusal,
+    conditions_of,
+    needs_async_progress,
+    refusals_of,
+    restart_partition_count,
+)
+from inspector.discovery.source_conditions import RestartDoubt, SourceRefusal, judge_sources
+from inspector.discovery.source_logs import SourceFolders, source_folders
 from inspector.exceptions import (
     REFUSES,
     FrameError,
@@ -55,7 +68,6 @@ REPAIRS = "4.2"  # first release that goes back to an older snapshot where the n
 _TRIED = 20  # versions, restorable by name, whose files are all compared with what is damaged
 MOST_REPLAYED = 500  # versions that it goes back (conf ``stateStore.maxChangeFileReplay``)
 RECORDED_SINCE_4_2 = f"{CONF}stateStore.rowChecksum.enabled"
-SOURCES = "sources"
 _LOG_ERROR = "IllegalStateException"
 _UNREADABLE = "CANNOT_LOAD_STATE_STORE.UNCATEGORIZED"
 _UNPARSED = ("truncated", "undecodable")
@@ -78,6 +90,10 @@ class Obstacle:
     verb: str = "needs"  # what Spark does with it
     since: str = ""  # the first release of which this holds; no text if it holds of all
     files: int = 1  # how many of its store are missing or unreadable, this one among them
+    about: str = ""  # the rule of ``preflight`` about it; no text for that on missing files
+    details: tuple[str, str] = ("", "")  # what the checkpoint has, and what the restart needs
+    operator_id: int | None = None  # the operator that it is about, if ``store`` is None
+    to_do: str = ""  # what the user can do; "" for what its finding says
     words: str = ""  # RocksDB's message, if RocksDB refuses the file
 
     @property
@@ -132,18 +148,33 @@ class Restart:
     ends: tuple[int, int] | None = None  # least and greatest last version, if the logs are newer
     unfinished_text: str = ""  # ``batch 4 was planned ...``: of one that runs again, in words
     block: str = ""  # the first table file that it loads with a damaged block
+    conditions: tuple[Condition, ...] = ()  # options without which it does not restart
+    # why the files do not tell whether it restarts
+    doubts: tuple[Doubt | RestartDoubt, ...] = ()
+    # whether the query runs in real-time mode, which does not run a batch again; None if unknown
+    real_time: bool | None = False
+    assumption: str = ""  # what the answer assumes, as a clause; "" for nothing
 
     @property
     def possible(self) -> bool | None:
-        """Whether Spark of the newest release restarts; None where a file could not be judged."""
+        """True if Spark of the newest release restarts, with the options of :attr:`conditions`.
+
+        None if a file could not be judged, or for the reasons of :attr:`doubts`.
+        """
         if self.obstacles:
             return False
-        return None if self.unknown else True
+        return None if self.unknown or self.doubts else True
 
     @property
     def is_plain(self) -> bool:
-        """Whether nothing stands in its way, and no batch runs again."""
-        return self.possible is True and not self.again and not self.by_release
+        """True if nothing stands in its way, it needs no option, and no batch runs again."""
+        is_free = not self.by_release and not self.conditions
+        return self.possible is True and not self.again and is_free
+
+    @property
+    def is_moved(self) -> bool:
+        """True if only the path keeps Spark from the restart, as after a move or in a backup."""
+        return bool(self.obstacles) and all(o.about == SCHEMA_PATHS for o in self.obstacles)
 
     @property
     def by_release(self) -> bool:
@@ -154,29 +185,16 @@ class Restart:
     def sentence(self) -> str:
         """``Restarts from batch 12: yes, from 12.snapshot.``; and what stands in its way."""
         begin = f"Restarts from batch {self.batch}"
-        if self.again:
+        if self.again and self.real_time:
+            begin += ", which real-time mode plans anew because it has no commit"
+        elif self.again:
             begin += ", which is run again because "
             later = self.committed is not None and self.committed > self.batch
             begin += "no later one is in offsets" if later else "it has no commit"
         if self.obstacles:
-            more = sum(obstacle.files for obstacle in self.obstacles) - 1
-            remainder = f", and {short_count_text(more, 'more file')}" if more else ""
-            if self.ends is not None:
-                least, most = self.ends
-                copied = f"every partition end at version {least:,}, as in a copy whose logs are"
-                remainder += f"; the files of {copied} newer than its state"
-                if least < most:
-                    copied = f"partitions end at versions {least:,} to {most:,}, as in a copy made"
-                    remainder = f"; the files of {copied} while the query ran"
-            return f"{begin}: no, {self.obstacles[0]}{remainder}."
-        if self.block:
-            return (
-                f"{begin}: unknown, because a block of {self.block} is damaged: RocksDB loads the "
-                "table and fails when it reads that block."
-            )
-        if self.unknown:
-            files = "1 file" if self.unknown == 1 else f"{self.unknown:,} files"
-            return f"{begin}: unknown, because {files} that it loads could not be read here."
+            return self._refusal_text(begin)
+        if why := self._unknown_reason():
+            return f"{begin}: unknown, because {why}."
         if self.needs_repair:
             load = self.needs_repair[0]
             return (
@@ -190,9 +208,41 @@ class Restart:
                 f"{begin}: yes with Spark before {since}{self._files()}; no with Spark {since} or "
                 f"later: {self.later[0]}."
             )
+        if self.conditions:
+            options = " and ".join(map(str, self.conditions))
+            loaded = self._files() if self.has_state else ""
+            return (
+                f"{begin}: yes, with {options}{loaded}; without it, {self.conditions[0].without}."
+            )
         if not self.has_state:
             return f"{begin}: yes if the query keeps no state; else no, as it needs state."
-        return f"{begin}: yes{self._files()}."
+        assumed = f" This assumes that {self.assumption}." if self.assumption else ""
+        return f"{begin}: yes{self._files()}.{assumed}"
+
+    def _refusal_text(self, begin: str) -> str:
+        """The sentence where something stands in its way; ``begin`` names the batch."""
+        more = sum(obstacle.files for obstacle in self.obstacles) - 1
+        remainder = f", and {short_count_text(more, 'more file')}" if more else ""
+        if self.ends is not None:
+            least, most = self.ends
+            copied = f"every partition end at version {least:,}, as in a copy whose logs are"
+            remainder += f"; the files of {copied} newer than its state"
+            if least < most:
+                copied = f"partitions end at versions {least:,} to {most:,}, as in a copy made"
+                remainder = f"; the files of {copied} while the query ran"
+        return f"{begin}: no, {self.obstacles[0]}{remainder}."
+
+    def _unknown_reason(self) -> str:
+        """Why it is not known whether the query restarts, a clause; no text if it is known."""
+        if self.block:
+            return (
+                f"a block of {self.block} is damaged: RocksDB loads the table and fails when it "
+                "reads that block"
+            )
+        if self.unknown:
+            files = "1 file" if self.unknown == 1 else f"{self.unknown:,} files"
+            return f"{files} that it loads could not be read here"
+        return self.doubts[0].reason if self.doubts else ""
 
     def loads_without(self, problem: Problem) -> bool:
         """Whether every release loads the partition of a problem, or starts without an entry."""
@@ -255,8 +305,14 @@ class Restart:
         return ", from " + " and ".join(filter(None, ("" if bases == {0} else snapshot, deltas)))
 
 
-def restart_of(checkpoint: Checkpoint, problems: Iterable[Problem] = ()) -> Restart:
-    """How the query restarts from the newest entries of the logs; of a part, as far as it goes."""
+def restart_of(
+    checkpoint: Checkpoint, problems: Iterable[Problem] = (), place: str | None = None
+) -> Restart:
+    """How the query restarts from the newest entries of the logs; of a part, as far as it goes.
+
+    ``place`` is the path from which Spark will read the checkpoint, if it is not the one that was
+    opened: a copy is moved to its name when it is whole.
+    """
     # Without the problems of the state the answer goes by the names of its files.
     problems = tuple({*checkpoint.problems, *problems})
     logs = checkpoint.logs
@@ -270,9 +326,14 @@ def restart_of(checkpoint: Checkpoint, problems: Iterable[Problem] = ()) -> Rest
         for operator in (checkpoint.operators if batch else ())
         for result in _stores(checkpoint, operator, batch, damage)
     ]
+    refusals = tuple(refusals_of(checkpoint, planned, place))
+    folders = _source_folders(checkpoint, planned, damage)
+    of_sources = [*judge_sources(checkpoint, planned, folders)]
     obstacles = [
-        *_in_logs(checkpoint, planned, damage),
+        *_in_logs(checkpoint, planned, damage, folders),
+        *(_refused(result) for result in of_sources if isinstance(result, SourceRefusal)),
         *_in_metadata(checkpoint, damage),
+        *(_obstacle_of(refusal) for refusal in refusals if isinstance(refusal, Refusal)),
         *(result for result in stores if isinstance(result, Obstacle)),
     ]
     files = checkpoint.store_files.values()
@@ -296,33 +357,87 @@ def restart_of(checkpoint: Checkpoint, problems: Iterable[Problem] = ()) -> Rest
         later=() if repairs else tuple(obstacle for obstacle in obstacles if obstacle.since),
         unknown=damage.doubted,
         block=damage.block and checkpoint.storage.relative(damage.block),
+        doubts=(
+            *(refusal for refusal in refusals if isinstance(refusal, Doubt)),
+            *(result for result in of_sources if isinstance(result, RestartDoubt)),
+            *_partition_doubts(checkpoint, batch),
+        ),
+        assumption=folders.assumption or _assumed_partitions(checkpoint),
         names=checkpoint.provider.names,
         needs_repair=() if repairs else tuple(load for load in loads if load.skipped),
         has_state=checkpoint.layout.has_state or not batch,
         back=back,
         ends=ends if copied and back is not None else None,
+        conditions=tuple(conditions_of(checkpoint, planned)),
+        real_time=is_real_time(checkpoint) if again else False,
     )
     return replace(restart, unfinished_text=_text(checkpoint, restart)) if again else restart
+
+
+def _obstacle_of(refusal: Refusal) -> Obstacle:
+    return Obstacle(
+        refusal.name,
+        refusal.error,
+        verb=refusal.verb,
+        about=refusal.about,
+        details=refusal.details,
+        operator_id=refusal.operator_id,
+    )
+
+
+def _source_folders(checkpoint: Checkpoint, planned: int, damage: _Damage) -> SourceFolders:
+    """Return the folders of the newest batch's sources; their logs count as doubted if unlisted."""
+    try:
+        return source_folders(checkpoint, planned)
+    except OSError:
+        damage.doubted += 1
+        return SourceFolders({})
+
+
+def _partition_doubts(checkpoint: Checkpoint, batch: int) -> Iterator[RestartDoubt]:
+    """Yield a doubt for each operator of which one partition is there, and no row of it."""
+    for operator in checkpoint.operators if batch else ():  # batch 0 loads no state
+        if operator.shape.single is SinglePartition.UNKNOWN:
+            yield RestartDoubt(
+                f"operator {operator.operator_id} has partition 0 alone and no row: without keys "
+                "or as a limit it needs no other one, else its partitions are lost"
+            )
+
+
+def _assumed_partitions(checkpoint: Checkpoint) -> str:
+    """Return what the answer assumes of the partitions of operators; "" for nothing."""
+    for operator in checkpoint.operators:
+        if operator.shape.single is SinglePartition.LIKELY:
+            return (
+                f"operator {operator.operator_id} is a limit, which has partition 0 alone: its "
+                "only key is null"
+            )
+    return ""
+
+
+def _refused(refusal: SourceRefusal) -> Obstacle:
+    return Obstacle(refusal.name, refusal.error, verb="refuses", to_do=refusal.to_do)
 
 
 def _text(checkpoint: Checkpoint, restart: Restart) -> str:
     """``batch 4 was planned at ... and has no commit, ...``: of one that runs again."""
     batch, planned_ms, committed = restart.batch, restart.planned_ms, restart.committed
     planned = "" if planned_ms is None else f" at {time_ms_text(planned_ms)}"
+    again = "a restart runs it again"
+    if restart.real_time:
+        again = "in real-time mode a restart removes its entry and plans it anew"
+    elif restart.real_time is None:
+        again += ", or in real-time mode removes its entry and plans it anew"
     since = "nothing" if committed is None else f"nothing after batch {committed}"
     text = (
         f"batch {batch} was planned{planned} and has no commit, as it runs or failed: "
-        f"a restart runs it again; {since} has been committed."
+        f"{again}; {since} has been committed."
     )
     if _have_written(checkpoint, batch):
         text += " All partitions have written their state of it: "
         text += "what failed, if it did, came after."
     # Not the files: their names may hold what is nobody's business.
-    entries = [
-        f"{SOURCES}/{source.name}/{source.log_entry}"
-        for source in checkpoint.logs.sources.get(BatchId(batch), ())
-        if source.moved and source.log_entry is not None
-    ]
+    entries = _planned_entries(checkpoint, batch)
     if entries:
         names = "names" if len(entries) == 1 else "name"
         text += f" It reads the files that {' and '.join(entries[:_NAMED])} {names}."
@@ -334,6 +449,18 @@ def _text(checkpoint: Checkpoint, restart: Restart) -> str:
             "too (inspector explain LOG PATH)."
         )
     return text
+
+
+def _planned_entries(checkpoint: Checkpoint, batch: int) -> list[str]:
+    """Return the entries of source logs that a batch reads up to; none if they cannot be listed."""
+    sources = checkpoint.logs.sources.get(BatchId(batch), ())
+    moved = [source for source in sources if source.moved and source.log_entry is not None]
+    try:
+        folders = source_folders(checkpoint, batch)
+    except OSError:
+        return []
+    # A source that is used twice has two lines and one log.
+    return list(dict.fromkeys(f"{folders.folder(each)}/{each.log_entry}" for each in moved))
 
 
 def _ends(checkpoint: Checkpoint, batch: int) -> tuple[int, int] | None:
@@ -462,10 +589,12 @@ class _Damage:
         return "" if problem is None else problem.path or file.path
 
 
-def _in_logs(checkpoint: Checkpoint, planned: int, damage: _Damage) -> Iterator[Obstacle]:
+def _in_logs(
+    checkpoint: Checkpoint, planned: int, damage: _Damage, sources: SourceFolders
+) -> Iterator[Obstacle]:
     logs = checkpoint.logs
     needed = [f"{OFFSETS}/{planned}"] if planned >= 0 else []
-    if planned > 0:
+    if planned > 0 and not needs_async_progress(checkpoint, planned):
         needed.append(f"{OFFSETS}/{planned - 1}")
         unread = checkpoint.storage.full_path(needed[-1]) in damage.paths
         if planned - 1 not in logs.confs and not unread:
@@ -481,7 +610,8 @@ def _in_logs(checkpoint: Checkpoint, planned: int, damage: _Damage) -> Iterator[
         else:
             yield Obstacle(name, _LOG_ERROR, missing=problem.slug in _ABSENT)
     yield from _lost_ids(checkpoint, planned, damage)
-    yield from _absent_logs(checkpoint, planned, damage)
+    yield from [Obstacle(name, "") for name in sources.lost]
+    yield from _absent_logs(checkpoint, planned)
     if is_repartitioning(checkpoint):
         yield Obstacle(f"{COMMITS}/{planned}", UNFINISHED_ERROR)
 
@@ -502,12 +632,8 @@ def _lost_ids(checkpoint: Checkpoint, planned: int, damage: _Damage) -> Iterator
             return
 
 
-def _absent_logs(checkpoint: Checkpoint, planned: int, damage: _Damage) -> Iterator[Obstacle]:
+def _absent_logs(checkpoint: Checkpoint, planned: int) -> Iterator[Obstacle]:
     committed = checkpoint.logs.last_committed
-    try:
-        yield from [Obstacle(name, "") for name in source_log_gaps(checkpoint, planned)]
-    except OSError:
-        damage.doubted += 1
     if planned < 0 and committed is not None:
         yield Obstacle("the entries of offsets", "")
     elif planned < 0 and any(store.newest for store in checkpoint.store_files.values()):
@@ -516,46 +642,6 @@ def _absent_logs(checkpoint: Checkpoint, planned: int, damage: _Damage) -> Itera
     if committed is not None and committed > planned >= 0:
         # Spark takes the batch, which runs again though its commit is there, for another query's.
         yield Obstacle(f"{OFFSETS}/{committed}", "CONCURRENT_STREAM_LOG_UPDATE")
-
-
-def source_log_gaps(checkpoint: Checkpoint, batch: int) -> Iterator[str]:
-    """What is gone of the logs of sources of files, up to a batch: they, or an entry each."""
-    # Offsets of such a source are numbers of entries of its log, which names what it has read. When
-    # it starts it reads them from the newest compact one on (CompactibleFileStreamLog.allFiles),
-    # and with a restart those of the last batch (FileStreamSource.getBatch).
-    for source in checkpoint.logs.sources.get(BatchId(batch), ()):
-        if source.log_entry is None:
-            continue
-        folder = f"{SOURCES}/{source.name}"
-        is_there = SOURCES in checkpoint.layout.root_names
-        listed = checkpoint.storage.list(folder, missing_ok=True) if is_there else ()
-        names = {entry.name for entry in listed}
-        for number in range(source.log_entry, -1, -1):
-            if f"{number}.compact" in names:
-                break
-            if str(number) not in names:
-                yield f"{folder}/{_source_entry(number, names)}" if names else folder
-                break
-
-
-_COMPACT_INTERVAL = 10  # default of spark.sql.streaming.fileSource.log.compactInterval
-_MOST_INTERVAL = 10_000  # entries between two compact ones that are believed
-
-
-def _source_entry(number: int, names: Collection[str]) -> str:
-    """Return the name of an entry of a file source's log that is gone: ``9.compact`` or ``8``.
-
-    ``names`` are those of the files in the folder of the log.
-    """
-    stems = (name.lstrip(".").partition(".compact") for name in names)
-    compact = [n for stem, suffix, _ in stems if suffix and (n := as_number(stem)) is not None]
-    interval, newest = _COMPACT_INTERVAL, max(compact, default=0) + 1
-    if newest % interval and newest > 1:
-        # The conf was another one when that entry was written (deriveCompactInterval).
-        divisors = range(interval, min(newest // 2, _MOST_INTERVAL) + 1)
-        interval = next((divisor for divisor in divisors if not newest % divisor), newest)
-    is_compact = number in compact or (number + 1) % interval == 0
-    return f"{number}.compact" if is_compact else f"{number}"
 
 
 def _in_metadata(checkpoint: Checkpoint, damage: _Damage) -> Iterator[Obstacle]:
@@ -598,16 +684,19 @@ def _stores(
 ) -> Iterator[Load | Obstacle]:
     names = checkpoint.provider.names
     present = {partition.partition_id for partition in operator.layout.partitions}
-    count = 1 if operator.single_partition else partition_count(checkpoint, version)
+    count = 1 if operator.single_partition else restart_partition_count(checkpoint, version)
     selected = checkpoint.selection.partition_id is not None
     missing = [] if selected else sorted(set(range(count)) - present)
+    if operator.shape.single is SinglePartition.UNKNOWN:
+        missing = []  # a doubt of its own
     older = min(partition_counts(checkpoint), default=0) if missing else 0
     for partition_id in missing:
         store, absent = StoreId(operator.operator_id, "", partition_id), names.delta.format(1)
         if partition_id >= older > 0:
             entry = f"offsets/{version - 1}"
             absent += f", as {entry} has {count} partitions where an older entry has {older}"
-        yield Obstacle(absent, names.absent, store)
+        since = SHIFT_ENDS if operator.shape.first else ""
+        yield Obstacle(absent, names.absent, store, since=since)
     for partition in operator.layout.partitions:
         if was_left(checkpoint, partition, version):
             continue

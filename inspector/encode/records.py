@@ -15,6 +15,8 @@ from inspector.light_dataclasses import dataclass
 
 END = b"\xff\xff\xff\xff"  # end mark of a delta, a snapshot, a changelog without kinds of records
 Record = tuple[bytes, bytes | None]  # a key and its value; None removes the key
+RawRecords = bytes
+"""Records of a changelog as another changelog of the same format has them, byte for byte."""
 
 _AT_ONCE = 4096
 
@@ -35,11 +37,16 @@ def row_checksum_of(key: bytes, value: bytes) -> bytes:
     return struct.pack("<I", google_crc32c.value(key + value))
 
 
-def frame_records(entries: Iterable[Record], *, row_checksum: bool = False) -> Iterator[bytes]:
+def frame_records(
+    entries: Iterable[Record | RawRecords], *, row_checksum: bool = False
+) -> Iterator[bytes]:
     """A delta or snapshot before compression, a few records at a time."""
     part: list[bytes] = []
-    for key, value in entries:
-        part.append(record(key, value, row_checksum=row_checksum))
+    for item in entries:
+        if isinstance(item, bytes):
+            part.append(item)
+        else:
+            part.append(record(*item, row_checksum=row_checksum))
         if len(part) == _AT_ONCE:
             yield b"".join(part)
             part.clear()
@@ -47,7 +54,7 @@ def frame_records(entries: Iterable[Record], *, row_checksum: bool = False) -> I
 
 
 def changelog(
-    entries: Iterable[Record], version: int, lineage: Sequence[LineageItem] = ()
+    entries: Iterable[Record | RawRecords], version: int, lineage: Sequence[LineageItem] = ()
 ) -> Iterator[bytes]:
     """A changelog of a version of its format before compression, from encoded keys and values."""
     # The entries have their checksums where there are any; versions 3 and 4 name the lineage.
@@ -59,8 +66,11 @@ def changelog(
     if version not in WITH_KINDS:
         yield from frame_records(entries)
         return
-    for key, value in entries:
-        yield bytes([KIND_REMOVAL if value is None else KIND_PUT]) + record(key, value)
+    for item in entries:
+        if isinstance(item, bytes):
+            yield item
+        else:
+            yield bytes([KIND_REMOVAL if item[1] is None else KIND_PUT]) + record(*item)
     yield bytes([KIND_END])
 
 
@@ -72,17 +82,17 @@ def utf(text: str) -> bytes:
 
 @dataclass(frozen=True)
 class DeltaForm:
-    """How the delta of a new version is written."""
+    """The form of a delta, snapshot or changelog that is written."""
 
-    name: str
-    codec: str
+    name: str  # name of the file in its folder
+    codec: str  # short name of the codec, as ``decode.frames`` has it
     row_checksum: bool = False  # the records of a delta carry checksums
     # version of a changelog's format; 0 for a delta or snapshot of the HDFS-backed provider
     changelog: int = 0
     # the versions that a changelog of checkpoint format 2 is based on
     lineage: tuple[LineageItem, ...] = ()
 
-    def chunks(self, entries: Iterable[Record]) -> Iterator[bytes]:
+    def chunks(self, entries: Iterable[Record | RawRecords]) -> Iterator[bytes]:
         """The file's bytes, of UnsafeRows; of a changelog, of entries as RocksDB holds them."""
         if self.changelog:
             return compress_blocks(changelog(entries, self.changelog, self.lineage), self.codec)

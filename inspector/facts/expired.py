@@ -26,7 +26,7 @@ class Clocks:
     # watermark_ms, timestamp_ms: of the batch; NO_CLOCK where its log entry is gone
     watermark_ms: Int64s
     timestamp_ms: Int64s
-    ran: Bools  # whether a query ran the batch; no tool appended it
+    ran: Bools  # whether the version is the work of a query; no tool wrote or changed it
 
     @classmethod
     def of(cls, versions: Sequence[int], batches: Mapping[int, BatchClock]) -> Clocks:
@@ -35,7 +35,7 @@ class Clocks:
         pairs = [(clock.watermark_ms, clock.timestamp_ms) for clock in clocks]
         times = [NO_CLOCK if time is None else time for pair in pairs for time in pair]
         watermark_ms, timestamp_ms = np.array(times, np.int64).reshape(-1, 2).T
-        ran = np.array([not clock.appended for clock in clocks], np.bool_)
+        ran = np.array([not clock.has_foreign_rows for clock in clocks], np.bool_)
         return cls(np.array(versions, np.int64), watermark_ms, timestamp_ms, ran)
 
     def threshold_ms(self, kind: TimeoutKind) -> Int64s:

@@ -161,7 +161,7 @@ def calls_of(
     bounds: CallBounds | None = None,  # of all records, if these are of a part of the keys
 ) -> Calls:
     """What the records of one version show."""
-    if records.change.rebased or (clock is not None and clock.appended):
+    if records.change.rebased or (clock is not None and clock.has_foreign_rows):
         return Calls()
     clock = clock or BatchClock(BatchId(records.change.version - 1))
     bounds = bounds or CallBounds.of(records, clock)

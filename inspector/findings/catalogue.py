@@ -121,12 +121,20 @@ REFUSED_RESTART = _kind("SS120", _ERROR, command="info")
 STRAY_VERSIONS = _kind(
     "SS121", _WARNING, "A state file is of a version that no batch has made.", command="files"
 )
+UNWRITTEN_BATCH = _kind("SS124", _WARNING, command="info")
 SNAPSHOT_CONTRADICTED = _of_files(
     "SS126",
     _ERROR,
     "A snapshot of RocksDB and RocksDB's own files in it are not of one version.",
     explains=("SS104", "SS105"),
 )
+FOREIGN_SOURCE = _of_inference(
+    "SS127",
+    _WARNING,
+    "The log of a file source names files that its query does not read.",
+    command="info",
+)
+OFFSET_BACK = _kind("SS128", _WARNING)
 NEVER_EXPIRES = _of_proof_or_inference("SS201", _WARNING, explains=("SS204",), in_store=True)
 PAST_WATERMARK = _of_proof_or_inference("SS202", _WARNING, command="leftovers")
 TIMEOUT_KEPT = _of_proof_or_inference(
@@ -188,6 +196,7 @@ GROWING_VALUES = _of_inference("SS308", _INFO, command="sizes", concerns=Concern
 FAN_OUT = _of_inference("SS309", _INFO, command="rows")
 WIDE_COLUMN = _of_inference("SS313", _INFO, command="sizes")
 BURST = _kind("SS314", _INFO, concerns=Concerns.RECORDS)
+SLOW_BATCHES = _of_proof_or_inference("SS315", _INFO, command="timeline")
 WHOLE_UPLOADS = _of_records("SS310", _INFO)
 LEFT_FILES = _of_records("SS311", _INFO)
 KEPT_VERSIONS = _of_records("SS312", _INFO)

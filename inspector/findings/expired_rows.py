@@ -22,6 +22,8 @@ _REARMED_ADVICE = (
     "where a key has had its last timeout, call state.remove() in place of setting another; if a "
     "timer that comes again and again is meant, nothing has to be done"
 )
+EVICTION = "inspector copy PATH NEW --evict leftovers{certainty} --plan"
+"""Command that shows what a copy without leftovers changes; ``PATH`` is the checkpoint."""
 _KINDS = {
     RowKind.ROW: catalogue.PAST_WATERMARK,
     RowKind.TTL_VALUE: catalogue.EXPIRED_TTL,
@@ -72,6 +74,8 @@ class Place:
     advice: str  # what helps against leftovers of its rule; empty if that is not known
     row_kind: RowKind = RowKind.ROW  # what its rows are
     removes: bool = False  # whether it removed rows in the history: in complete mode it would not
+    # what a copy can do for leftovers that are there, as a sentence; empty if they are not evicted
+    cure: str = ""
 
 
 def judge_leftovers(subject: Place, leftovers: Sequence[LeftoverCount]) -> Iterator[Finding]:
@@ -87,10 +91,15 @@ def judge_leftovers(subject: Place, leftovers: Sequence[LeftoverCount]) -> Itera
             next_step = _REARMED_ADVICE
             if subject.row_kind is RowKind.ROW:
                 cause = _rearmed_cause([of for of in rearmed if _severity(of) is severity])
+        next_step = next_step or "inspector leftovers lists the keys"
+        if subject.cure and severity is not Severity.INFO:
+            sure = total.certainty is Certainty.PROVEN
+            command = EVICTION.format(certainty="" if sure else " --certainty inferred")
+            next_step = f"{next_step}. {subject.cure}: {command}"
         yield kind.of_store(
             *(subject, _evidence(subject, total), total.rows, total.row_bytes, cause),
             certainty=total.certainty,
-            next_step=next_step or "inspector leftovers lists the keys",
+            next_step=next_step,
             severity=severity,
         )
 

@@ -9,6 +9,7 @@ from inspector.checkpoint.log_checks import LOST_ENTRY
 from inspector.discovery.listing import STRAY, whole_copy
 from inspector.discovery.lost_files import EXCHANGED
 from inspector.discovery.restart import Restart
+from inspector.discovery.restart_conditions import JOIN_NULLS, SCHEMA_PATHS
 from inspector.exceptions import (
     REFUSES,
     NoSchemaError,
@@ -67,10 +68,21 @@ NO_FINDING = ("codec-mismatch", "uncommitted", COMPARED, LEFT, NoSchemaError.slu
 """Slugs of what is only remarkable, or follows from another problem: a schema that is missing."""
 
 
+_MOVE_BACK = (
+    "start the query where the checkpoint was written, or make a checkpoint for this place with "
+    "inspector copy, which rewrites the paths"
+)
+_REMEDIES = {SCHEMA_PATHS: _MOVE_BACK, JOIN_NULLS: catalogue.JOIN_COUNTERS.to_do}
+"""What to do about obstacles to a restart, by the rule about them."""
 _NOTHING_NEEDED = "nothing is needed to go on"
 _FOR_A_ROLLBACK = (
     ", and Spark's cleanup removes the file in time; to roll back to a version that is lost "
     "restore it from a backup"
+)
+_GO_BACK = (
+    "go back to batch {shown} in a copy (inspector copy PATH NEW --batch {batch} "
+    "--sink-has-no-batch-ids), the newest as of which all is there. A sink that stores batch ids, "
+    "such as the file sink or Delta, skips the batches after it, and the copy then does not restart"
 )
 _SPARED = (
     catalogue.MISSING_DELTA,
@@ -150,9 +162,8 @@ def _to_do(kind: Kind, severity: Severity, path: str, message: str, restart: Res
         )
     if remedy or restart is None or restart.back is None or kind not in _STOPPING:
         return remedy or kind.to_do
-    back = f"go back to batch {restart.back:,} in a copy (inspector copy --batch {restart.back})"
     restore = "" if kind is catalogue.NOT_RESTORABLE else f"{catalogue.UNDECODABLE_FILE.to_do}, or "
-    return f"{restore}{back}, the newest as of which all is there"
+    return restore + _GO_BACK.format(shown=f"{restart.back:,}", batch=restart.back)
 
 
 def _harm(problems: Sequence[Problem], restart: Restart | None) -> str:
@@ -215,13 +226,16 @@ def judge_restart(restart: Restart, thresholds: Thresholds = DEFAULTS) -> Iterat
         return
     for obstacle in obstacles[:1]:
         release = f" {obstacle.since} or later" if obstacle.since else ""
+        # The files of a checkpoint that was moved, or copied as a backup, are whole.
+        is_moved = obstacle.about == SCHEMA_PATHS
+        to_do = _REMEDIES.get(obstacle.about, catalogue.REFUSED_RESTART.to_do)
+        where = "at this path" if is_moved else "from this checkpoint"
         yield catalogue.REFUSED_RESTART.of(
             restart.sentence,
-            next_step=catalogue.RESTORE_MISSING
-            if obstacle.verb == "needs"
-            else catalogue.REFUSED_RESTART.to_do,
-            cause=f"Spark{release} does not start the query from this checkpoint: {obstacle}.",
-            severity=Severity.INFO if obstacle in restart.later else Severity.ERROR,
+            next_step=obstacle.to_do
+            or (catalogue.RESTORE_MISSING if obstacle.verb == "needs" else to_do),
+            cause=f"Spark{release} does not start the query {where}: {obstacle}.",
+            severity=Severity.INFO if is_moved or obstacle in restart.later else Severity.ERROR,
         )
 
 

@@ -7,12 +7,12 @@ SS205 is for information. Who joins on a copy of the event time means equal time
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from inspector.facts.join_rows import JoinCheck, MatchedRows
 from inspector.facts.versions import VersionFacts
 from inspector.findings.catalogue import JOIN_COPY, JOIN_COUNTERS, JOIN_SIDE, NO_MATCH
-from inspector.findings.finding import Finding
+from inspector.findings.finding import Finding, Severity
 from inspector.findings.thresholds import DEFAULTS, Thresholds
 from inspector.light_dataclasses import dataclass, field
 from inspector.model import StoreName
@@ -87,6 +87,8 @@ class JoinLifetime:
     # rows of the files with a partner and without, by store of rows; those of a snapshot are
     # counted again
     partners: Mapping[str, MatchedRows] = field(default_factory=dict)
+    # stores of rows all of whose rows the next batch reads, so that it fails at a null row
+    read_whole: Collection[str] = ()
 
 
 def judge_join(life: JoinLifetime, thresholds: Thresholds = DEFAULTS) -> Iterator[Finding]:
@@ -180,5 +182,11 @@ def _counters(life: JoinLifetime, store: str, check: JoinCheck) -> Iterator[Find
     words = "; ".join(count_text(rows, *_WRONG[name]) for name, rows in counters.items() if rows)
     side = f"the {store.partition('-')[0]} side of the join"
     cause = f"Rows of {side} and the counters that count them disagree."
+    severity = JOIN_COUNTERS.severity
+    if check.missing_rows and store in life.read_whole:
+        severity = Severity.ERROR
+        rows = count_text(check.missing_rows, "null row", "null rows")
+        cause = f"The next batch fails, as it reads all rows of {side} and meets {rows}."
     if words:
-        yield JOIN_COUNTERS.of_store(StoreName(life.operator_id, store), words, cause=cause)
+        subject = StoreName(life.operator_id, store)
+        yield JOIN_COUNTERS.of_store(subject, words, cause=cause, severity=severity)

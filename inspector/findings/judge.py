@@ -2,29 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from types import MappingProxyType
 
 from inspector.decode.row_hash import row_hash
-from inspector.discovery.checkpoint import Checkpoint
+from inspector.discovery.checkpoint import Checkpoint, Operator
+from inspector.discovery.listing import ranges_text
 from inspector.discovery.query_sources import newest_first
 from inspector.discovery.restart import Restart
+from inspector.discovery.restart_conditions import JOIN_NULLS
 from inspector.discovery.what_if import delays_of
 from inspector.exceptions import MissingVersionError, RowError
 from inspector.facts.misplaced import MisplacedKeys
 from inspector.findings import catalogue, integrity, rule_inputs
 from inspector.findings.cost_inputs import KeyWords, file_costs, store_costs
 from inspector.findings.efficiency import judge_costs, judge_files, judge_format, judge_heap
-from inspector.findings.finding import Finding, Severity
-from inspector.findings.joins import judge_join
+from inspector.findings.finding import Finding, Group, Severity
+from inspector.findings.join_restarts import reads_all_rows
+from inspector.findings.joins import JoinLifetime, judge_join
 from inspector.findings.lifetime import judge as judge_life
+from inspector.findings.slow_batches import judge_durations
+from inspector.findings.sources import judge_setbacks, judge_source_logs
 from inspector.findings.thresholds import DEFAULTS, Thresholds
+from inspector.findings.unwritten import judge_unwritten
 from inspector.findings.variables import judge_variable
 from inspector.findings.watermarks import judge_watermark
 from inspector.light_dataclasses import replace
 from inspector.merge.collect import Facts
-from inspector.model import BatchId, Problem, StoreId, StoreName
+from inspector.model import (
+    KINDS_OF_VERSION,
+    BatchId,
+    Certainty,
+    FileKind,
+    Problem,
+    StoreId,
+    StoreName,
+)
 from inspector.operators.join import NAMES as JOIN
 from inspector.providers.chain import chain_for
 
@@ -45,7 +59,8 @@ def judge(  # noqa: PLR0913 - what findings rest on
     ``heap_bytes`` estimates what the retained versions take, where there is a limit for it;
     ``restart`` is known if the version is the newest; ``growing`` lacks stores that cannot be told.
     """
-    broken = judge_integrity(checkpoint, version, facts, problems, thresholds, restart)
+    of_files = restart and _without_null_rows(restart)
+    broken = judge_integrity(checkpoint, version, facts, problems, thresholds, of_files)
     findings: list[Finding] = []
     unfit = {p.store.name for p in problems if p.slug == RowError.slug and p.store is not None}
     for operator in checkpoint.operators:
@@ -61,7 +76,7 @@ def judge(  # noqa: PLR0913 - what findings rest on
         for variable in rule_inputs.variable_lives(operator, version, facts):
             findings += judge_variable(variable, thresholds)
         if operator.name in JOIN:
-            findings += judge_join(rule_inputs.join_lifetime(*of_run), thresholds)
+            findings += _judge_join(operator, rule_inputs.join_lifetime(*of_run), thresholds)
     lengths = {}
     for costs in store_costs(checkpoint, version, facts, key_words):
         findings += judge_costs(costs, thresholds)
@@ -84,8 +99,32 @@ def judge(  # noqa: PLR0913 - what findings rest on
         thresholds=thresholds,
     )
     findings += judge_heap(heap_bytes, thresholds)
+    findings += _judge_batches(checkpoint, version, restart, thresholds)
+    findings = _with_attempts(findings, _versions_of_two_attempts(checkpoint, version))
     reported = (f for f in findings if thresholds.reports(f.kind.id, f.rows))
     return _gravest_first([*broken, *reported])
+
+
+def _judge_batches(
+    checkpoint: Checkpoint, version: int, restart: Restart | None, thresholds: Thresholds
+) -> Iterator[Finding]:
+    """How long the newest batches take, and whether one stands still."""
+    if version >= checkpoint.newest_version:
+        yield from judge_durations(checkpoint.logs, thresholds)
+    if restart is not None:
+        yield from judge_unwritten(checkpoint, restart, thresholds)
+
+
+def _without_null_rows(restart: Restart) -> Restart:
+    """Return the restart without null rows of joins, which SS208 reports."""
+    return replace(restart, obstacles=tuple(o for o in restart.obstacles if o.about != JOIN_NULLS))
+
+
+def _judge_join(
+    operator: Operator, life: JoinLifetime, thresholds: Thresholds
+) -> Iterator[Finding]:
+    read = [store for store in life.checks if reads_all_rows(operator, life, store)]
+    return judge_join(replace(life, read_whole=read), thresholds)
 
 
 def judge_integrity(
@@ -126,9 +165,53 @@ def judge_integrity(
         # Cleanup has removed an old one, or else the file that is gone has a problem of its own.
         problems = [p for p in problems if p.slug != MissingVersionError.slug]
     reported += integrity.judge_problems(problems, thresholds, restart, relative)
+    positions = {batch: s for batch, s in checkpoint.logs.sources.items() if batch < version}
+    reported += judge_setbacks(
+        positions if restart is None else checkpoint.logs.sources, thresholds
+    )
+    if restart is not None:
+        reported += judge_source_logs(restart, thresholds)
     if restart is not None and all(f.severity is not Severity.ERROR for f in reported):
         reported += integrity.judge_restart(restart, thresholds)
     return _gravest_first(reported)
+
+
+def _versions_of_two_attempts(checkpoint: Checkpoint, version: int) -> dict[int, list[int]]:
+    """Return, by operator, the versions up to one that two attempts have written visibly.
+
+    The temporary file of one attempt is beside the file of the other one (premise
+    ``one-attempt``).
+    """
+    versions: dict[int, set[int]] = {}
+    for operator in checkpoint.operators:
+        for folder in operator.layout.folders:
+            names = {file.path: file for file in folder.of_kind(*KINDS_OF_VERSION)}
+            for temporary in folder.of_kind(FileKind.TEMPORARY):
+                parent, _, name = temporary.path.rpartition("/")
+                final = names.get(f"{parent}/{'.'.join(name.split('.')[1:3])}")
+                if final is not None and (final.version or 0) <= version:
+                    versions.setdefault(operator.operator_id, set()).add(final.version or 0)
+    return {operator: sorted(of_operator) for operator, of_operator in versions.items()}
+
+
+def _with_attempts(
+    findings: Iterable[Finding], versions: Mapping[int, Sequence[int]]
+) -> list[Finding]:
+    """Add to proven findings about rows that two attempts at a batch are visible."""
+    result = []
+    for finding in findings:
+        attempts = versions.get(-1 if finding.operator_id is None else finding.operator_id, ())
+        is_proof = finding.certainty is Certainty.PROVEN
+        if attempts and is_proof and finding.kind.group is Group.LIFETIME:
+            subject = "version" if len(attempts) == 1 else "versions"
+            finding = replace(
+                finding,
+                evidence=f"{finding.evidence}; two attempts wrote {subject} "
+                f"{ranges_text(attempts)}: this is proven of the files, and the running query may "
+                "have other rows (premise one-attempt)",
+            )
+        result.append(finding)
+    return result
 
 
 def _gravest_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:

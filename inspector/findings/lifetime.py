@@ -22,6 +22,7 @@ from inspector.model import Certainty, TimeoutKind
 from inspector.operators.aggregation import NAMES as AGGREGATIONS
 from inspector.operators.deduplicate import NAMES as DEDUPLICATE
 from inspector.operators.deduplicate_within_watermark import NAMES as WITHIN_WATERMARK
+from inspector.operators.eviction import way_of
 from inspector.operators.global_limit import NAMES as LIMIT
 from inspector.operators.group_state import NAMES as GROUP_STATE
 from inspector.operators.join import NAMES as JOIN
@@ -169,13 +170,24 @@ def judge(life: StoreLifetime, thresholds: Thresholds = DEFAULTS) -> Iterator[Fi
     advice = life.rule.advice if life.rule.expiry is not None else ""
     # In complete mode too, sessions that are merged are removed.
     removes = bool(life.removals) and life.operator_name not in SESSION
-    subject = Place(life.operator_id, life.store_name, advice, life.rule.row_kind, removes)
+    subject = Place(
+        life.operator_id, life.store_name, advice, life.rule.row_kind, removes, _cure(life)
+    )
     yield from judge_leftovers(subject, life.leftovers)
     undecided = judge_open(subject, life.leftovers, said=bool(never_armed), provable=life.provable)
     stays_anyway = _stay_either_way(life, thresholds)
     yield from (_warning(life, finding) if stays_anyway else finding for finding in undecided)
     yield from _grows(life, thresholds)
     yield from _no_watermark(life, thresholds)
+
+
+def _cure(life: StoreLifetime) -> str:
+    """Return what a copy can do for leftovers of a store; empty if it does not evict them."""
+    if way_of(life.operator_name, life.rule, None, None, expired=True).refused:
+        return ""
+    if life.operator_name in GROUP_STATE:
+        return "For the keys that are there a copy can have the function called once more"
+    return "A copy can leave out the rows that are there"
 
 
 def _no_watermark(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:

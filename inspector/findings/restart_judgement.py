@@ -7,11 +7,16 @@ makes of the same rows: of all that a restart takes over, state alone depends on
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from inspector.checkpoint.confs import PROVIDER_CLASS, SHUFFLE_PARTITIONS, default_of, full_key
+from inspector.checkpoint.confs import (
+    PROVIDER_CLASS,
+    SHUFFLE_PARTITIONS,
+    SOURCE_EVOLUTION,
+    default_of,
+    full_key,
+)
 from inspector.checkpoint.logs import COMMITS, OFFSETS
 from inspector.checkpoint.metadata import LOST_METADATA
 from inspector.checkpoint.roots import STATE
@@ -19,7 +24,14 @@ from inspector.checkpoint.state_schema import StateSchema
 from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.discovery.lost_files import LOST_SCHEMA
 from inspector.discovery.query_sources import FILES, KAFKA, NO_OFFSET, QuerySource
-from inspector.discovery.restart import restart_of
+from inspector.discovery.restart import Obstacle, Restart, restart_of
+from inspector.discovery.restart_conditions import (
+    LOST_PARTITION_COUNT,
+    SCHEMA_PATHS,
+    SCHEMA_PATHS_ELSEWHERE,
+    Doubt,
+)
+from inspector.discovery.source_conditions import RestartDoubt
 from inspector.findings.restart_rules import RELEASES, RestartRule, Restarts, rule_of
 from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import Problem
@@ -31,7 +43,7 @@ from inspector.sparktypes.ddl import to_ddl
 from inspector.sums import group_by
 
 STREAMING = "spark.sql.streaming."
-EVOLUTION = f"{STREAMING}queryEvolution.enableSourceEvolution"
+EVOLUTION = SOURCE_EVOLUTION
 OFFSET_FORMAT = f"{STREAMING}offsetLog.formatVersion"
 CHECKPOINT_FORMAT = f"{STREAMING}stateStore.checkpointFormatVersion"
 SCHEMA_CHECK = f"{STREAMING}stateStore.stateSchemaCheck"
@@ -69,6 +81,12 @@ _WRITERS = (
 """Confs that the offset log records, and the first release that records them."""
 _LOG_FORMATS: Mapping[str, Mapping[int, str]] = {OFFSETS: {2: "4.2"}, COMMITS: {2: "4.0", 3: "4.2"}}
 """Log -> version of its format -> the first release that reads it."""
+_ITEMS = {
+    SCHEMA_PATHS: "paths of state schemas",
+    SCHEMA_PATHS_ELSEWHERE: "paths of state schemas",
+    LOST_PARTITION_COUNT: "number of partitions",
+}
+"""Rules about what a restart looks for besides files of the checkpoint -> what is compared."""
 _AGGREGATIONS = ("stateStoreSave", "sessionWindowStateStoreSaveExec")
 """Operators whose values are buffers: their fields are named by the functions, not by users."""
 _DEDUPLICATIONS = ("dedupe", "dedupeWithinWatermark")
@@ -224,6 +242,7 @@ class Preflight:
         self._old, self._new, self._release = old, new, release
         self._conf = {full_key(key): value for key, value in conf.items()}
         self._problems, self._states = problems, states
+        self._asked = {**(new.confs if new else {}), **self._conf}
 
     def lines(self) -> list[Line]:
         """Every line; in the order in which Spark comes upon them."""
@@ -272,14 +291,16 @@ class Preflight:
         checkpoint = self._old.checkpoint
         restart = restart_of(checkpoint, self._problems)
         # What only some releases mind has lines of its own.
-        stop = next((obstacle for obstacle in restart.obstacles if not obstacle.since), None)
+        obstacles = [o for o in (*restart.obstacles, *restart.later) if not o.about]
+        stop = next((o for o in obstacles if not o.since or o.since not in RELEASES), None)
         item = "files that a restart reads"
         if stop is not None:
             detail = f"Batch {restart.batch} does not run: {stop}."
             yield self._line(item, "not-restorable", stop.name, detail=detail)
         else:
-            about = "restorable-unknown" if restart.unknown else "restorable"
-            yield self._line(item, about, restart.sentence)
+            of_files = _of_files(restart)
+            about = "restorable-unknown" if of_files.possible is None else "restorable"
+            yield self._line(item, about, of_files.sentence)
         refuses_v2 = RELEASES.index(self._release) >= RELEASES.index("4.1")
         if refuses_v2 and checkpoint.newest_snapshot_format > 1:
             yield self._line("format of snapshots", "snapshot-format", "v2", "v1")
@@ -299,28 +320,37 @@ class Preflight:
         for source in self._old.sources:
             if source.kind == FILES and source.place is None:
                 yield self._line(f"log of source {source.name}", "source-log-lost", "not there")
-        yield from self._schema_paths()
+        yield from self._of_restart(restart)
 
-    def _schema_paths(self) -> Iterator[Line]:
-        """Metadata of format 2 name schemas by absolute paths, which a copy does not change."""
-        storage = self._old.checkpoint.storage
-        for operator in self._old.checkpoint.query:
-            stores = operator.metadata.stores if operator.metadata else ()
-            folder = _path(storage.full_path(operator.layout.directory))
-            moved = [p for store in stores for p in store.schema_paths if folder not in _path(p)]
-            if moved:
-                item, subject = "paths of state schemas", (operator.operator_id, None)
-                yield self._line(item, "schema-paths", moved[-1], folder, store=subject)
+    def _of_restart(self, restart: Restart) -> Iterator[Line]:
+        """What the judge of restarts says besides the files: refusals, doubts and options."""
+        doubts = [doubt for doubt in restart.doubts if isinstance(doubt, Doubt)]
+        reasons: tuple[Obstacle | Doubt, ...] = (*restart.obstacles, *doubts)
+        for reason in reasons:
+            if reason.about in _ITEMS:
+                item, sides = _ITEMS[reason.about], (text or None for text in reason.details)
+                yield self._line(item, reason.about, *sides, store=(reason.operator_id, None))
+        for condition in restart.conditions:
+            value = self._asked.get(condition.option) if condition.is_conf else None
+            # A conf that the log records is compared with the other recorded confs.
+            if value is None or condition.option not in self._old.confs:
+                item, about = condition.option, condition.about
+                if value == condition.value:
+                    about = "free-conf"
+                elif value is not None:
+                    about = f"{about}-off"
+                yield self._line(item, about, condition.value, value)
 
     def _confs(self) -> Iterator[Line]:
         """The confs that differ, and how many do not."""
-        recorded = self._old.confs
-        asked = {**(self._new.confs if self._new else {}), **self._conf}
+        recorded, asked = self._old.confs, self._asked
+        conditions = restart_of(self._old.checkpoint, self._problems).conditions
+        judged = {condition.option for condition in conditions if condition.option not in recorded}
         matches = sum(recorded.get(key) == value for key, value in asked.items())
         if matches:
             yield self._line("recorded confs", "same-confs", f"{matches} of {len(asked)}")
         for key, value in sorted(asked.items()):
-            if recorded.get(key) != value:
+            if recorded.get(key) != value and key not in judged:
                 yield self._of_conf(key, recorded.get(key), value)
 
     def _of_conf(self, key: str, recorded: str | None, value: str) -> Line:
@@ -329,6 +359,8 @@ class Preflight:
             return self._line(key, about, recorded or "false", value)
         if key == SCHEMA_CHECK and value == "true":
             return self._line(key, "free-conf", None, value)
+        if key == SHUFFLE_PARTITIONS and recorded is None and self._old.confs[OFFSET_FORMAT] == "2":
+            return self._line(key, "partitions-of-metadata", "not recorded", value)
         if key in _OF_CONF and (recorded is not None or key == SCHEMA_CHECK):
             return self._line(key, _OF_CONF[key], recorded, value)
         if recorded is not None:
@@ -684,11 +716,14 @@ def _is_ambiguous(before: Sequence[QuerySource], after: Sequence[QuerySource]) -
     """Whether sources of one kind may have changed places, as nothing shows which is which."""
     kinds = Counter(source.kind for source in before)
     locations = [(source.kind, source.place) for source in before]
-    shown = all(location for _, location in locations) and len(set(locations)) == len(locations)
+    # Of two lines with one place and one offset, as of one source used twice, either may be first.
+    positions = {(source.kind, source.place, source.offset) for source in before}
+    shown = all(location for _, location in locations) and len(set(locations)) == len(positions)
     is_same = locations == [(source.kind, source.place) for source in after]
     return max(kinds.values(), default=0) > 1 and not (shown and is_same)
 
 
-def _path(url: str) -> str:
-    """A path without its scheme: Hadoop spells ``file:/a``, ``file:///a`` and ``/a`` alike."""
-    return "/" + re.sub("^[^:/]*:", "", url).strip("/")
+def _of_files(restart: Restart) -> Restart:
+    """Return the restart as the files alone would have it, without what has lines of its own."""
+    doubts = tuple(doubt for doubt in restart.doubts if isinstance(doubt, RestartDoubt))
+    return replace(restart, obstacles=(), doubts=doubts, conditions=())

@@ -24,6 +24,7 @@ class Restarts(enum.Enum):
 
     OK = "ok"  # it goes on as it would have without the change
     IGNORED = "ignored"  # Spark keeps what the checkpoint records, whatever the query asks for
+    OPTION = "option"  # it starts if the session or the query sets an option
     UNKNOWN = "unknown"  # no file decides it
     SILENT = "silent"  # it starts, and its results are wrong
     REFUSED = "refused"  # Spark does not start the query
@@ -37,6 +38,7 @@ class Restarts(enum.Enum):
 _SEVERITY = {
     Restarts.OK: Severity.INFO,
     Restarts.IGNORED: Severity.INFO,
+    Restarts.OPTION: Severity.WARNING,
     Restarts.UNKNOWN: Severity.WARNING,
     Restarts.SILENT: Severity.ERROR,
     Restarts.REFUSED: Severity.ERROR,
@@ -106,7 +108,7 @@ class RestartRule:
 
 
 _OK, _IGNORED, _UNKNOWN = Restarts.OK, Restarts.IGNORED, Restarts.UNKNOWN
-_SILENT, _REFUSED = Restarts.SILENT, Restarts.REFUSED
+_SILENT, _REFUSED, _OPTION = Restarts.SILENT, Restarts.REFUSED, Restarts.OPTION
 
 RULES: tuple[RestartRule, ...] = (
     # Confs
@@ -180,8 +182,8 @@ RULES: tuple[RestartRule, ...] = (
     RestartRule("SS496", "state-same", _OK),
     RestartRule("SS497", "state-other", _SILENT),
     RestartRule("SS498", "state-unclear", _UNKNOWN),
-    RestartRule("SS475", "rehearsal-unread", _UNKNOWN),
-    RestartRule("SS476", "rehearsal-unfired", _UNKNOWN),
+    RestartRule("SS457", "rehearsal-unread", _UNKNOWN),
+    RestartRule("SS458", "rehearsal-unfired", _UNKNOWN),
     # The checkpoint itself
     RestartRule("SS480", "restorable", _OK),
     RestartRule("SS481", "not-restorable", _REFUSED),
@@ -193,7 +195,17 @@ RULES: tuple[RestartRule, ...] = (
     RestartRule("SS487", "schema-lost", _UNKNOWN),
     RestartRule("SS488", "source-log-lost", _REFUSED),
     RestartRule("SS489", "schema-paths", _REFUSED, since="4.0"),
+    RestartRule("SS471", "schema-paths-elsewhere", _UNKNOWN, since="4.0"),
+    RestartRule("SS472", "async-progress", _OPTION),
+    RestartRule("SS473", "partition-count-lost", _REFUSED, since="4.2"),
+    RestartRule("SS474", "partitions-of-metadata", _IGNORED, since="4.3"),
+    RestartRule("SS475", "partitions-of-metadata", _UNKNOWN, since="4.2", until="4.2"),
+    RestartRule("SS476", "session-partitions", _OPTION),
+    RestartRule("SS477", "session-partitions-off", _REFUSED),
     # Releases
+    RestartRule("SS478", "sink-evolution", _OPTION, since="4.2"),
+    RestartRule("SS479", "sink-evolution-off", _REFUSED, since="4.2"),
+    RestartRule("SS453", "source-evolution", _OPTION, since="4.2"),
     RestartRule("SS490", "checkpoint-format", _UNKNOWN),
     RestartRule("SS499", "snapshot-format", _REFUSED, since="4.1"),
     RestartRule("SS491", "evolution-off", _REFUSED, since="4.3"),

@@ -39,6 +39,9 @@ class Thresholds:
     replay_noted: int = 50
     replay_slow: int = 20
     replay_minutes: float = 10.0
+    unwritten_noted: float = 3.0
+    unwritten_gaps: float = 10.0
+    unwritten_seconds: float = 60.0
     ahead_hours: float = 24.0
     behind_hours: float = 1.0
     ahead_noted: float = 0.5
@@ -55,6 +58,8 @@ class Thresholds:
     rows_per_record: float = 10.0
     burst_ratio: float = 30.0
     burst_rows: int = 1_000
+    slow_ratio: float = 3.0
+    slow_seconds: float = 2.0
     zip_ratio: float = 2.0
     zip_bytes: int = 8_192
     same_value_share: float = 0.5

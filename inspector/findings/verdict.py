@@ -178,6 +178,9 @@ def main_finding(
     """
     # Files that changelogs would save are no trouble of the state: they explain least of all.
     findings = [f for f in findings if f.kind is not catalogue.WHOLE_UPLOADS] or findings
+    # Nor does a path or a later release, where Spark would not start the query, change the state.
+    elsewhere = catalogue.REFUSED_RESTART, Severity.INFO
+    findings = [f for f in findings if (f.kind, f.severity) != elsewhere] or findings
     ranks = RANKS if growing else (*RANKS[:-2], RANKS[-1], RANKS[-2])
     heavy = [
         f
@@ -188,7 +191,11 @@ def main_finding(
     meant = [
         f for f in findings if f.kind is catalogue.NEVER_EXPIRES and f.severity < Severity.WARNING
     ]
+    stuck = [f for f in findings if f.kind is catalogue.UNWRITTEN_BATCH]
+    stuck = [f for f in stuck if f.severity >= Severity.WARNING]
     for number, (groups, least) in enumerate(ranks):
+        if number and stuck:  # a query that stands still needs a person before its state does
+            return stuck[0]
         ranked = [f for f in findings if f.kind.group in groups and f.severity >= least]
         if heavy and number and (number >= _INFORMATION or (ranked and number == 1)):
             return max(heavy, key=lambda finding: sizes[finding])

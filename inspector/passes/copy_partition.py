@@ -12,16 +12,19 @@ from inspector.arrays import Int64s
 from inspector.checkpoint.destination import Destination
 from inspector.checkpoint.storage import Storage
 from inspector.codec import Message
+from inspector.decode.changelog import raw_records
+from inspector.decode.frames import inflate
 from inspector.decode.records import RecordBlock
 from inspector.decode.sst.live import DELIMITER
 from inspector.discovery.tasks import StoreTask, Task
-from inspector.encode.records import DeltaForm, Record
+from inspector.encode.records import DeltaForm, RawRecords, Record
 from inspector.encode.side_sums import SideSums, hadoop_sums_of
 from inspector.encode.stored_rows import Entry, StoredRows
+from inspector.exceptions import MissingVersionError
 from inspector.facts.checks import ReadProblem
 from inspector.facts.copied import Evicted, EvictedKey, RowPrints, WrittenFiles
 from inspector.facts.fact import Observed
-from inspector.light_dataclasses import dataclass, field, replace
+from inspector.light_dataclasses import dataclass, field
 from inspector.model import FileKind, StoreFile
 from inspector.operators.transform_with_state import is_helper
 from inspector.passes.binary_columns import records_of
@@ -30,7 +33,7 @@ from inspector.passes.live_rows import live_blocks
 from inspector.passes.store_reader import StoreReader, open_stores
 from inspector.providers.chain import chain_for
 from inspector.providers.common_names import hadoop_sums_name, spark_sums_name
-from inspector.providers.content import FolderVersion
+from inspector.providers.content import ChangedVersion, FolderVersion
 from inspector.providers.reader_options import ReadOptions
 from inspector.providers.registry import provider_by_name
 from inspector.sparktypes.schema_json import parse_schema_json
@@ -56,11 +59,13 @@ class Choice:
 
 @dataclass(frozen=True)
 class FolderCopy:
-    """One folder of state files, up to a version, its stores, and the appended checkpoint's id."""
+    """One folder of state files, with its stores."""
 
-    directory: str
-    files: tuple[StoreFile, ...]
-    stores: tuple[str, ...]
+    directory: str  # of the folder, below the root
+    files: tuple[StoreFile, ...]  # up to the copied version, or up to that of a planned batch
+    stores: tuple[str, ...]  # names
+    # id of the version's checkpoint in the copy if its rows are changed (checkpoint format 2);
+    # None where names have no ids
     unique_id: str | None = None
 
 
@@ -74,15 +79,17 @@ class CopyTask(Message):
     # hold credentials: never shown.
     url: str = field(default="", repr=False)
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
-    appended: bool = False  # a version is appended
+    evicts: bool = False  # rows of the partition may be evicted
     compact: bool = False  # all rows go into one snapshot
+    # the files of the version after it are copied too: its batch was planned and not committed
+    planned: bool = False
     # of each evicted row: the ordinal of its timer, which is set to a time that is past; None where
     # rows are removed
     timer: int | None = None
 
 
 def copy_partition(request: CopyTask, choice: Choice) -> Iterator[Observed[Any]]:
-    """Copy the files of a partition, append what is evicted, and report what was read and written.
+    """Copy the files of a partition, without what is evicted, and report what was read and written.
 
     Yields:
         The rows of each store after the copy (:class:`RowPrints`), what was evicted, the files
@@ -110,8 +117,7 @@ class _Folder:
         self._destination = Destination(request.url, request.options) if request.url else None
         self._provider = provider_by_name(task.provider)
         self._version = task.version
-        made_of = chain_for(self._provider.files_of(folder.files), task.version)
-        self._of_version = FolderVersion(self._source, folder.files, made_of)
+        self._of_version = self._folder_at(task.version)
         self._kinds = {file.kind for file in folder.files}
         self._files = self._bytes = 0
         self._found: list[Observed[Any]] = []
@@ -119,38 +125,79 @@ class _Folder:
         self._expired = ExpiredValues(choice.keys, [store for store, _ in stores])
 
     def copy(self) -> Iterator[Observed[Any]]:
-        request, appended = self._request, self._request.appended
-        form = self._form() if appended or request.compact else None
-        if not request.compact:
-            self._copy_files()
-        if form is not None and request.compact:
-            name = self._provider.snapshot_name(self._version + appended) or ""
-            form = replace(form, name=name)
-        entries = (entry for store in self._stores for entry in self._records(*store, form))
-        if form is not None:
-            self._write_with_sums(form, entries)
-        elif next(entries, None) is not None:
-            raise AssertionError("rows are evicted and no version is appended")
+        request = self._request
+        changed = self._new_form() if request.evicts or request.compact else None
+        whole = changed is not None and changed.has_all_rows
+        form = None if changed is None else changed.form
+        entries = (entry for store in self._stores for entry in self._records(*store, form, whole))
+        # A folder of which nothing is evicted is copied as it is, unless it is one new snapshot.
+        first = next(entries, None)
+        if changed is None or (first is None and not whole):
+            if first is not None:
+                raise AssertionError("rows are evicted and their version is not written")
+            names = {file.path: self._name_of(file) for file in self._files_of(self._of_version)}
+            self._copy_files(names)
+        else:
+            self._copy_files({file.path: name for file, name in changed.copied})
+            records: Iterator[Record] = chain([] if first is None else [first], entries)
+            self._write_with_sums(changed.form, chain(self._own_records(changed), records))
+        self._copy_next_version()
         yield from self._found
         for _, reader in self._stores[:1]:
             written = WrittenFiles(self._files, self._bytes)
             yield Observed(reader.store, self._version, written)
 
-    def _form(self) -> DeltaForm:
-        task, new_delta = self._request.task, self._provider.content.new_delta
+    def _folder_at(self, version: int) -> FolderVersion:
+        files = tuple(f for f in self._folder.files if f.version is None or f.version <= version)
+        made_of = chain_for(self._provider.files_of(files), version)
+        return FolderVersion(self._source, files, made_of)
+
+    def _files_of(self, folder: FolderVersion) -> Sequence[StoreFile]:
+        return self._provider.content.files_to_copy(folder)
+
+    def _name_of(self, file: StoreFile) -> str:
+        """Path of a file in its folder."""
+        return self._source.relative(file.path).removeprefix(f"{self._folder.directory}/")
+
+    def _new_form(self) -> ChangedVersion:
+        task, content = self._request.task, self._provider.content
         options = ReadOptions(task.codecs, task.row_checksum, task.merge_delimiter, task.encoding)
-        return new_delta(self._of_version, options, self._folder.unique_id)
+        return content.changed_version(self._of_version, options, self._folder.unique_id)
 
-    def _copy_files(self) -> None:
-        for file in self._provider.content.files_to_copy(self._of_version):
-            relative = self._source.relative(file.path)
+    def _own_records(self, changed: ChangedVersion) -> Iterator[RawRecords]:
+        """The records that the batch of the version made."""
+        if changed.changelog is not None:
+            relative, codec = self._source.relative(changed.changelog.path), changed.form.codec
+            chunks = self._source.stream(relative, size=changed.changelog.size)
+            yield from raw_records(inflate(chunks, codec))
+
+    def _copy_files(self, names: Mapping[str, str]) -> None:
+        """Copy files of the folder, by their paths, each to its name in the folder."""
+        sizes = {file.path: file.size for file in self._folder.files}
+        for path, name in names.items():
+            relative = self._source.relative(path)
             self._files += 1
-            self._bytes += file.size
+            self._bytes += sizes[path]
             if self._destination is not None:
-                chunks = self._source.stream(relative, size=file.size)
-                self._destination.write(relative, chunks)
+                chunks = self._source.stream(relative, size=sizes[path])
+                self._destination.write(f"{self._folder.directory}/{name}", chunks)
 
-    def _write_with_sums(self, form: DeltaForm, entries: Iterable[Record]) -> None:
+    def _copy_next_version(self) -> None:
+        """Copy the files of the next version, whose batch was planned and not committed.
+
+        A sink that has the batch skips it when it runs again, so that Spark does not write them
+        again. The partitions that did not finish the batch have none.
+        """
+        if not self._request.planned:
+            return
+        try:
+            files = self._files_of(self._folder_at(self._version + 1))
+        except MissingVersionError:
+            return
+        copied = {file.path for file in self._files_of(self._of_version)}
+        self._copy_files({f.path: self._name_of(f) for f in files if f.path not in copied})
+
+    def _write_with_sums(self, form: DeltaForm, entries: Iterable[Record | RawRecords]) -> None:
         sums = SideSums()
 
         def passing() -> Iterator[bytes]:
@@ -177,10 +224,10 @@ class _Folder:
         self._files += 1
 
     def _records(
-        self, store: StoreTask, reader: StoreReader, form: DeltaForm | None
+        self, store: StoreTask, reader: StoreReader, form: DeltaForm | None, whole: bool
     ) -> Iterator[Record]:
-        """The records that go into the new file, as the provider has them."""
-        entries = self._entries(store, reader)
+        """Yield the records of the new file as the provider has them: of all rows if ``whole``."""
+        entries = self._entries(store, reader, whole=whole)
         if form is None or not form.changelog:
             yield from cast(Iterator[Record], entries)
             return
@@ -196,7 +243,7 @@ class _Folder:
             )
             yield from stored.records(chain([entry], entries))
 
-    def _entries(self, store: StoreTask, reader: StoreReader) -> Iterator[Entry]:
+    def _entries(self, store: StoreTask, reader: StoreReader, *, whole: bool) -> Iterator[Entry]:
         """What is written of the rows; what else they show is kept on the way."""
         request, expired, prints = self._request, self._expired, RowPrints()
         evicted: dict[str, Evicted] = {}
@@ -212,9 +259,9 @@ class _Folder:
             changed = np.union1d(expired.others(store, block, live), gone)
             kept = np.setdiff1d(live, changed)
             prints += RowPrints.of(block, kept)
-            if request.compact:
+            if whole:
                 yield from records_of(block, kept)
-            for entries, rows_made in self._changes(store, block, changed, gone):
+            for entries, rows_made in self._changes(store, block, changed, gone, whole):
                 prints += RowPrints.of_rows(rows_made)
                 yield from entries
         for entries, rows_made in expired.lists(store):
@@ -230,7 +277,7 @@ class _Folder:
         self._found += [ReadProblem.observe(problem, *at) for problem in reader.problems]
 
     def _changes(
-        self, store: StoreTask, block: RecordBlock, changed: Int64s, gone: Int64s
+        self, store: StoreTask, block: RecordBlock, changed: Int64s, gone: Int64s, whole: bool
     ) -> Iterable[Changes]:
         if store.store_name in self._choice.refused:
             return ()
@@ -238,7 +285,7 @@ class _Folder:
             return self._expired.changes(store, block, changed, gone)
         if self._request.timer is not None:
             return timeouts(block, gone, self._request.timer)
-        removed = records_of(block, gone[:0] if self._request.compact else gone)
+        removed = records_of(block, gone[:0] if whole else gone)
         return [([(key, None) for key, _ in removed], [])]
 
 

@@ -18,7 +18,7 @@ for each version.
     No timer before the watermark and the time of its batch (premise ``set-after-clock``).
 
 Batches whose clocks are not known, or contradict each other, are not checked, nor are those that a
-tool appended (premise ``appended-batch``).
+tool appended (premise ``appended-batch``) or whose version a copy changed (``edited-version``).
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class CrossChecks:
     def of(self, change: Change) -> list[tuple[str, str]]:
         """Slugs and messages of what is wrong with a change's delta; nothing of a snapshot's."""
         batch, before = (self._batches.get(change.version - ago) for ago in (1, 2))
-        if change.rebased or (batch is not None and batch.appended):
+        if change.rebased or (batch is not None and batch.has_foreign_rows):
             return []
         around = batch, before, self._per_ms
         messages = ((check.slug, check.message(change, around)) for check in self._checks)

@@ -52,7 +52,7 @@ class Lifetime:
         """Go on with a later task of the same store: its log has more batches."""
         self._task, self._store = task, store
         self._batches: Mapping[int, BatchClock] = {
-            c.batch_id: BatchClock(c.batch_id, appended=True) if c.appended else c
+            c.batch_id: BatchClock(c.batch_id, appended=True) if c.has_foreign_rows else c
             for c in task.clocks
         }
 

@@ -50,6 +50,12 @@ def main_path(side: StoreFile) -> str:
     return folder + slash + name[dot:].removesuffix(_CHECKSUM)
 
 
+def name_without_sums(name: str) -> str:
+    """Return the name of the file that a Hadoop checksum file is about; of others the name."""
+    is_sums = name.startswith(".") and name.endswith(_CHECKSUM)
+    return name[1:].removesuffix(_CHECKSUM) if is_sums else name
+
+
 def spark_sums_name(name: str) -> str:
     """The name of the file in which Spark 4.1 and later keep the checksum of another."""
     return f"{name}{_CHECKSUM}"

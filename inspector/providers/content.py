@@ -68,6 +68,21 @@ class SharedFiles:
     problems: tuple[tuple[StoreFile, Exception], ...] = ()  # what cannot be read
 
 
+@dataclass(frozen=True)
+class ChangedVersion:
+    """The files of a copied folder whose version has other rows than the source.
+
+    Spark loads the same version number from them, so that no batch is appended.
+    """
+
+    form: DeltaForm  # the file that is written
+    # files that are copied byte for byte, each with its name in the copy: a path in the folder
+    copied: tuple[tuple[StoreFile, str], ...] = ()
+    # the changelog of the version, whose records are written before the changes; None: it has none
+    changelog: StoreFile | None = None
+    has_all_rows: bool = False  # the file has all rows of the version, not only what is changed
+
+
 class StoreContent:
     """What a provider's files say; as it stands, of one whose files say nothing but rows."""
 
@@ -91,14 +106,24 @@ class StoreContent:
         """The number in a snapshot's version line, else 1; InspectorError, OSError: unreadable."""
         return 1
 
+    def first_put(self, storage: Storage, file: StoreFile) -> tuple[bytes, int] | None:
+        """Return the key of the first put in a state file, and the bytes of its value.
+
+        None without a put, or if the provider's files do not begin with rows (InspectorError,
+        OSError: unreadable).
+        """
+        return None
+
     def lineage(self, storage: Storage, file: StoreFile) -> Mapping[int, str]:
         """The versions that a delta is based on, with the unique ids of their checkpoints."""
         return {}
 
-    def new_delta(
+    def changed_version(
         self, folder: FolderVersion, options: ReadOptions, unique_id: str | None
-    ) -> DeltaForm:
-        """How the delta that follows is written, as those before it (InspectorError, OSError)."""
-        # unique_id: of the new version's checkpoint; None where names have none.
+    ) -> ChangedVersion:
+        """Return how the version is written if its rows are changed (InspectorError, OSError).
+
+        ``unique_id`` is the new id of the version's checkpoint; None where names have no id.
+        """
         message = "no state can be written for this state store provider, only copied as it is"
         raise UnsupportedProviderError(message, folder.storage.root)

@@ -20,6 +20,13 @@ if TYPE_CHECKING:  # it imports what decodes rows: `info` and `files` start with
     from inspector.providers.file_reader import FileReader
 
 
+OWN_PACKAGES = ("org.apache.spark.", "com.databricks.")
+"""Packages whose providers of these names write these files; Databricks took over both formats.
+
+Third parties have classes of the same names that write other files.
+"""
+
+
 class Provider(ABC):
     """Recognises the checkpoints of one state store provider, and reads their state.
 
@@ -79,9 +86,15 @@ class Provider(ABC):
     def detect(self, provider_class: str | None, files: Iterable[StoreFile]) -> bool:
         """Whether it wrote the checkpoint: by the class in the offset log, or else by its files."""
         if provider_class is not None:
-            return self.spark_class in provider_class
+            return self.has_class(provider_class)
         names = (file.path.rpartition("/")[2] for file in files)
         return any(self.classify(name)[0] in KINDS_OF_VERSION for name in names)
+
+    def has_class(self, provider_class: str) -> bool:
+        """True if a class, with or without its package, writes the files of this provider."""
+        package, _, name = provider_class.rpartition(".")
+        is_own = not package or provider_class.startswith(OWN_PACKAGES)
+        return is_own and name == self.spark_class
 
     def resolve_attempts(
         self,

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from inspector import providers
 from inspector.exceptions import UnsupportedProviderError
-from inspector.model import KINDS_OF_VERSION, FileKind, StoreFile, Version
+from inspector.model import FileKind, StoreFile, Version
 from inspector.providers.provider import Provider
 
 
@@ -36,19 +36,32 @@ def classify(name: str, *, is_dir: bool = False) -> tuple[FileKind, Version | No
     return FileKind.OTHER, None
 
 
-def provider_for(recorded: str | None, files: Collection[StoreFile], root: str) -> Provider:
-    """The provider that wrote a checkpoint; UnsupportedProviderError: not read here, or unknown."""
-    # recorded: the class in the offset log, None if it has none.
-    provider = next((item for item in all_providers() if item.detect(recorded, files)), None)
-    classes = [item.spark_class for item in all_providers()]
-    # A class that nobody here knows, and no file is named as any of them names it.
-    kinds = {file.kind for file in files}
-    unknown = recorded is not None and not any(name in recorded for name in classes)
-    unknown &= FileKind.OTHER in kinds and kinds.isdisjoint(KINDS_OF_VERSION)
-    if provider is None or unknown:
-        got = (recorded or "an unknown provider")[:200]
-        message = f"got state of {got}, expected one of {', '.join(classes)}"
+def provider_for(
+    recorded: str | None,  # the class in the offset log; None if it has none
+    files: Collection[StoreFile],  # of the stores
+    root: str,
+    provider_format: str | None = None,  # the name of a provider; the user knows its format
+) -> Provider:
+    """Return the provider that wrote a checkpoint.
+
+    UnsupportedProviderError: the class is none of those that are read here, there is state, and the
+    user names no format. A file named as one of theirs shows nothing: a provider of another class
+    may write anything under such a name.
+    """
+    if provider_format is not None:
+        return provider_by_name(provider_format)
+    known = all_providers()
+    if recorded is not None and files and not any(item.has_class(recorded) for item in known):
+        classes = ", ".join(item.spark_class for item in known)
+        formats = " or ".join(f"--provider-format {item.name}" for item in known)
+        message = (
+            f"got state of {recorded[:200]}, expected one of {classes}; if its files have the "
+            f"format of one of these, name it: {formats}"
+        )
         raise UnsupportedProviderError(message, root)
+    provider = next((item for item in known if item.detect(recorded, files)), None)
+    if provider is None:
+        raise UnsupportedProviderError("got state of an unknown provider", root)
     return provider
 
 

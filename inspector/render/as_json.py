@@ -74,6 +74,7 @@ def verdict_value(verdict: Verdict, report: ReportData) -> dict[str, Any]:
             "committed_batch": restart.committed,
             "sentence": restart.sentence,
             "obstacles": [str(obstacle) for obstacle in restart.obstacles],
+            **({"options": list(map(str, restart.conditions))} if restart.conditions else {}),
         },
         "size": size
         and {"rows": size.rows, "row_bytes": size.bytes, "heap_bytes": size.heap_bytes},

@@ -132,7 +132,7 @@ def _verdict(verdict: Verdict, report: ReportData) -> Iterator[Line]:
     line = Line("verdict", _first(verdict, report))
     if restart is None or restart.is_plain:
         yield line
-    elif restart.possible is False:
+    elif restart.possible is False and not restart.is_moved:
         yield Line("restart", restart.sentence)
         yield line
     else:
@@ -147,11 +147,18 @@ def _leads_with_batch(verdict: Verdict) -> bool:
     restart = verdict.restart
     if restart is None or not restart.again or restart.possible is False:
         return False
+    if verdict.cause is not None and verdict.cause.finding.kind is catalogue.UNWRITTEN_BATCH:
+        return False
     return verdict.level is Level.OK or (verdict.level is Level.INFO and bool(restart.silent))
 
 
 def _next(to_do: str, command: str, report: ReportData) -> Iterator[Line]:
-    yield Line("to_do", f"Recommended action: {to_do}")
+    action, mark, rest = to_do.partition(": inspector copy PATH ")
+    yield Line("to_do", f"Recommended action: {action}{':' * bool(mark)}")
+    if mark:
+        # A line of its own, which can be copied as it is.
+        copying = f"inspector copy {shlex.quote(report.checkpoint)} {rest}"
+        yield Line("more", copying)
     code = command_line(command, report)
     yield Line("more", f"For details: {code}", code)
 
@@ -160,9 +167,11 @@ def _first(verdict: Verdict, report: ReportData) -> str:
     cause, growth, restart = verdict.cause, verdict.growth, verdict.restart
     again = restart is not None and restart.again
     word = _WORDS[verdict.level]
-    if restart is not None and again and not _leads_with_batch(verdict):
+    names_batch = cause is not None and cause.finding.kind is catalogue.UNWRITTEN_BATCH
+    if restart is not None and again and not names_batch and not _leads_with_batch(verdict):
         silent = f"{go_on_with(restart.silent)}; " if restart.silent else ""
-        word += f", batch {restart.batch} not finished ({silent}a restart runs it again)"
+        plan = "real-time mode plans it anew" if restart.real_time else "a restart runs it again"
+        word += f", batch {restart.batch} not finished ({silent}{plan})"
     if verdict.level is Level.UNREADABLE:
         word += f", {short_count_text(verdict.problems, 'problem')}"
     if cause is not None and (again or not _is_beside(cause)):

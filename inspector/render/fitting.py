@@ -26,6 +26,7 @@ WORDS = 3  # a column of words gives way to others down to the terminal's width 
 FOLDED = (Unit.TEXT, Unit.VALUE)  # units whose cells may take several lines
 LONGEST_VALUE = 400  # characters of a key or value that are shown where not every column is
 
+_NAMES_ROW = 2  # the greatest rank of the columns that name a row
 _LEVELS = ("error", "warning", "info", "ok", "unreadable")
 
 
@@ -49,6 +50,8 @@ def drawn_table(table: Table, display: Display) -> Iterator[str]:
         yield from display.text(f"({table.empty})")
         return
     candidates = [c for c in table.columns if display.every_column or not c.wide]
+    if table.hides_constants and not display.every_column and len(rows) > 1:
+        candidates = [c for c in candidates if _tells_rows_apart(c, rows)]
     measured = [_measure(column, rows, display) for column in candidates]
     shown = measured if display.every_column else _fitting(measured, display.width or 0)
     yield from _draw(shown, display)
@@ -58,6 +61,13 @@ def drawn_table(table: Table, display: Display) -> Iterator[str]:
         more.append("whole values")
     if more:
         yield from display.text(f"({' and '.join(more)} with --wide)", "quiet")
+
+
+def _tells_rows_apart(column: Column, rows: Sequence[Mapping[str, object]]) -> bool:
+    """True if the values of a column differ, or if it is one of the two that name the row."""
+    first = rows[0].get(column.name)
+    is_name = column.rank is not None and column.rank <= _NAMES_ROW
+    return is_name or any(row.get(column.name) != first for row in rows)
 
 
 def _measure(column: Column, rows: Sequence[Mapping[str, object]], display: Display) -> Drawn:

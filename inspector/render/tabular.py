@@ -91,6 +91,12 @@ class Table:
     rows: Iterable[Mapping[str, Any]]
     empty: str = "none"  # what to say when there are no rows
     shown: bool = True  # to people; False for one that repeats another one of the report
+    # where not all columns have room, those with one value in all rows give way to the others
+    hides_constants: bool = False
+
+    def without_constants(self) -> Table:
+        """Return the same table, whose columns with one value in all rows give way to others."""
+        return replace(self, hides_constants=True)
 
     def with_wide(self, *names: str) -> Table:
         """The same with more columns that tables for people leave out."""

@@ -329,7 +329,7 @@ def _restart() -> Schema:
     return _object(
         {
             "possible": _or_null(_FLAG)
-            | {"description": "Null where a file that Spark reads could not be judged."},
+            | {"description": "True with the options too; null where the files do not decide it."},
             "batch": _COUNT | {"description": "The batch that runs first."},
             "again": _FLAG | {"description": "It was planned before, and has no commit."},
             "planned_ms": _or_null(_INTEGER),
@@ -337,7 +337,10 @@ def _restart() -> Schema:
             "committed_batch": _or_null(_COUNT),
             "sentence": _TEXT,
             "obstacles": {"type": "array", "items": _TEXT},
-        }
+            "options": {"type": "array", "items": _TEXT}
+            | {"description": "What it needs to restart, as `name=value`; absent if nothing."},
+        },
+        optional=("options",),
     ) | {"description": "How the query restarts; null of a part or an older version."}
 
 

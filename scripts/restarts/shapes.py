@@ -189,7 +189,8 @@ def _processor(frame: Frame, _other: Callable[[], Frame]) -> Frame:
     from pyspark import cloudpickle
     from restarts import processors
 
-    cloudpickle.register_pickle_by_value(processors)
+    by_value: Any = cloudpickle.register_pickle_by_value
+    by_value(processors)
     counter = processors.Counter("total:value:n bigint", None)
     return frame.groupBy("k").transformWithStateInPandas(
         counter, "k string, total bigint", "Update", "None"

@@ -106,7 +106,7 @@ def test_timers_by_processing_time_are_set_or_not(tmp_path: Path) -> None:
         deltas = {1: [put(A, NOW + delay)], 2: [put(A, NOW + 1000 + delay, visits=2)]}
         sides.append(rehearsal(tmp_path / name, deltas, watermarks=(0, 0, 0, 0)))
     found, lines = verdict(*sides)
-    assert (found, set(lines)) == ("unknown", {"SS476"})  # they are equal, and none has fired
+    assert (found, set(lines)) == ("unknown", {"SS458"})  # they are equal, and none has fired
     unset = {1: [put(A, -1)], 2: [put(A, -1, 2)]}
     without = rehearsal(tmp_path / "without", unset, watermarks=(0, 0, 0, 0))
     assert verdict(sides[0], without)[0] == "silent"
@@ -130,13 +130,13 @@ def test_state_that_no_batch_reads_back_is_unknown(tmp_path: Path) -> None:
     old, new = (rehearsal(tmp_path / name, {1: FIRST, 4: FIRED}) for name in ("old", "new"))
     report = api.preflight(old, new, before=old)
     (line,) = [row for row in report.primary.rows if row["verdict"] != "ok"]
-    assert (line["rule"], line["verdict"], line["operator_id"]) == ("SS475", "unknown", 0)
+    assert (line["rule"], line["verdict"], line["operator_id"]) == ("SS457", "unknown", 0)
     assert "at least two inputs that have the same keys" in str(line["what_to_do"])
 
 
 def test_timers_that_never_fire_are_unknown(tmp_path: Path) -> None:
     old, new = (rehearsal(tmp_path / n, {1: FIRST, 2: AGAIN}, watermarks=(0,) * 4) for n in "ab")
-    assert verdict(old, new) == ("unknown", {"SS476": "None"})
+    assert verdict(old, new) == ("unknown", {"SS458": "None"})
 
 
 def test_a_timer_that_fires_and_leaves_the_state_has_fired(tmp_path: Path) -> None:
@@ -172,7 +172,7 @@ def test_a_fixture_with_many_batches_shows_all(case: str, found: str) -> None:
 @pytest.mark.parametrize("case", ["rocksdb_tws_event", "rocksdb_tws_pandas_event"])
 def test_timers_of_a_processor_fire_and_its_state_is_read(case: str) -> None:
     old = str(checkpoint_of(case))
-    assert not {"SS475", "SS476"} & verdict(old, old)[1].keys()
+    assert not {"SS457", "SS458"} & verdict(old, old)[1].keys()
 
 
 def test_versions_are_paired_by_the_inputs_that_they_have_read(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from inspector import api
 from inspector.checkpoint.names import is_marker
 from inspector.discovery.listing import whole_copy
-from inspector.discovery.restart import _source_entry
+from inspector.discovery.source_logs import entry_name
 from tests.rocks_damage import restart_in
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -120,4 +120,4 @@ def test_a_file_with_a_foreign_name_is_not_called_a_folder(root: Path) -> None:
 def test_a_compact_entry_of_a_source_has_its_own_name(
     number: int, names: set[str], expected: str
 ) -> None:
-    assert _source_entry(number, names) == expected
+    assert entry_name(number, names) == expected

@@ -274,10 +274,12 @@ def test_the_newest_batch_that_a_copy_restarts_from_is_told(tmp_path: Path) -> N
     assert (found.back, found.ends) == (5, None)
     audited = api.audit(str(damaged))
     hints = {finding.kind.id: finding.next_step for finding in audited.findings}
-    assert "go back to batch 5 in a copy (inspector copy --batch 5)" in hints["SS101"]
+    command = "inspector copy PATH NEW --batch 5 --sink-has-no-batch-ids"
+    assert f"go back to batch 5 in a copy ({command})" in hints["SS101"]
+    assert "skips the batches after it" in hints["SS101"]
     assert hints["SS105"].startswith("go back to batch 5 in a copy")
     target = tmp_path / "copied"
-    api.copy(str(damaged), str(target), api.Options(batch=5))
+    api.copy(str(damaged), str(target), api.Options(batch=5), sink_has_no_batch_ids=True)
     assert restart(target).possible is True
     assert restart(copy(tmp_path / "b", PLAIN, "state/0/1/1.delta")).back is None
     lost = copy(tmp_path / "c", PLAIN, "metadata", cut=("state/0/1/10.delta",))

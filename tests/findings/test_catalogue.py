@@ -83,6 +83,7 @@ def test_ids_never_change_their_meaning() -> None:
             "SS114": "folder that is no state store",
             "SS120": "restart that Spark refuses",
             "SS121": "state files of a batch that never ran",
+            "SS124": "batch that was planned and has written nothing",
             "SS126": "snapshot that RocksDB's own files contradict",
             "SS201": "rows can never expire",
             "SS202": "expired rows still present",
@@ -108,6 +109,7 @@ def test_ids_never_change_their_meaning() -> None:
             "SS312": "many old versions",
             "SS313": "one wide column",
             "SS314": "one batch far larger than others",
+            "SS315": "batches that take longer",
         }.items()
     )
 

@@ -38,12 +38,15 @@ READ = f"{SPARK}::test_the_newest_snapshot_and_every_delta_after_it_are_read"
 MAINTAINS = f"{SPARK}::test_maintenance_makes_snapshots_and_removes_what_is_not_retained"
 UPLOADS = f"{SPARK}::test_rocksdb_uploads_tables_or_changes_and_goes_on_from_zips"
 JOINS = f"{SPARK}::test_rows_of_a_join_behind_their_counter_are_neither_joined_nor_removed"
+AGAIN = f"{SPARK}::test_a_batch_without_a_commit_runs_again"
+JOIN_NULLS = f"{SPARK}::test_a_null_row_of_a_join_stops_the_batch_that_reads_it"
 OLD_LOG = f"{SPARK}::test_a_query_older_than_spark_3_3_may_lie_by_fewer_columns"
 CLEANS = "test_slow_reader.py::test_no_report_takes_a_query_for_damage"
 FAILS = f"{SPARK}::test_maintenance_that_fails_is_in_the_log_and_the_query_goes_on"
 STRAY = f"{SPARK}::test_a_stray_version_is_not_read_and_ends_the_cleanup_of_its_partition"
 CONTRADICTED = f"{SPARK}::test_rocksdb_opens_no_snapshot_that_its_own_files_contradict"
 NO_DATA = "analyses/test_troubles.py::test_a_batch_without_new_data_runs_unless_it_is_off"
+ANOTHER_JOB = "spark/test_sources.py::test_restart_with_an_entry_of_another_job"
 NO_CLAIM = "-"
 """In place of a test: the sentence names Spark, and says nothing of what it does."""
 
@@ -132,7 +135,15 @@ CLAIMS: dict[str, dict[str, str]] = {
         "A restart does not read it": STRAY,
         "maintenance takes it for the newest version": STRAY,
     },
+    "SS124": {
+        "a change that Spark refuses, or a source or a sink that does not answer": REFUSED,
+        "A restart runs the batch again": AGAIN,
+    },
     "SS126": {"The finding is a warning if a restart does not load the snapshot": CONTRADICTED},
+    "SS127": {
+        "This happens if another job was started": ANOTHER_JOB,
+        "Spark stops with `Wrong basePath`": ANOTHER_JOB,
+    },
     "SS202": {"which keeps every group": EVICTS},
     "SS203": {
         "it fires in every later batch": TIMED_OUT,
@@ -143,7 +154,13 @@ CLAIMS: dict[str, dict[str, str]] = {
             f"{SPARK}::test_rows_of_a_join_are_removed_by_a_range_of_days_and_not_of_months"
         )
     },
-    "SS208": {"such rows are never joined and never removed": JOINS},
+    "SS208": {
+        "Spark fails when it reads a row that is not there": JOIN_NULLS,
+        "A join with a time range reads all rows in every batch": JOIN_NULLS,
+        "It is an error if the next batch fails": JOIN_NULLS,
+        "skipNullsForStreamStreamJoins.enabled to true": JOIN_NULLS,
+        "rows behind their counter are never joined and never removed": JOINS,
+    },
     "SS210": {"Spark removes those in the same batch": EVICTS},
     "SS211": {
         "The watermark never goes back": EVICTS,

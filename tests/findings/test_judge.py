@@ -1,7 +1,11 @@
 """Facts to findings: all rules, the gravest first."""
 
+import shutil
+from pathlib import Path
+
 import pytest
 
+from inspector import api
 from inspector.analyses.shared.run import Run
 from inspector.findings.finding import Finding, Severity
 from inspector.findings.judge import judge
@@ -44,3 +48,18 @@ def test_the_gravest_come_first(case: str) -> None:
     found = judged(run)
     assert found
     assert list(found) == sorted(found, key=lambda f: (-f.severity, f.kind.id))
+
+
+def test_proofs_name_two_visible_attempts_at_a_batch(tmp_path: Path) -> None:
+    """A temporary file beside the file of its version: the manager kept the first (one-attempt)."""
+    root = tmp_path / "checkpoint"
+    shutil.copytree(checkpoint_of("trouble_kept_timeouts"), root)
+    (before,) = [f for f in api.audit(str(root)).findings if f.kind.id == "SS203"]
+    folder = root / "state/0/0"
+    for name in ("3.delta", "4.delta", "99.delta"):
+        temporary = folder / f".{name}.0f6d2c1e-6b1f-4a5e-8a1d-000000000001.TID7.tmp"
+        shutil.copy(folder / "3.delta", temporary)
+    (after,) = [f for f in api.audit(str(root)).findings if f.kind.id == "SS203"]
+    words = "two attempts wrote versions 3-4: this is proven of the files, and the running query"
+    assert after.evidence.startswith(f"{before.evidence}; {words}")
+    assert (after.severity, after.certainty) == (before.severity, before.certainty)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector import providers
+from inspector import api, providers
 from inspector.checkpoint.names import MAX_BATCH
 from inspector.checkpoint.storage import Storage
 from inspector.cli.main import inspector
@@ -26,7 +29,9 @@ from inspector.providers.chain import replay_steps
 from inspector.providers.registry import all_providers, classify, provider_by_name, provider_for
 from inspector.state.replay import StateMap
 from tests.cases import facts_of_type, observed_in
+from tests.cli.support import run
 
+FIXTURES = Path(__file__).parents[2] / "fixtures"
 UUID = "e21dbfc8-9f6e-4d55-a8f6-4ab2f5fbbd35"
 
 
@@ -124,14 +129,36 @@ def test_rocksdb_is_recognised_by_its_class_or_else_its_files(found: Listing) ->
     assert provider_for(*found, "/c").name == "rocksdb"
 
 
-@pytest.mark.parametrize("names", [("1.lsm",), ("1.lsm", ".1.lsm.crc")])
-def test_files_of_a_provider_that_nobody_knows_are_refused(names: tuple[str, ...]) -> None:
-    found = listing(*names, provider_class="com.example.OurProvider")
-    with pytest.raises(
-        UnsupportedProviderError, match=r"got state of com\.example\.OurProvider"
-    ) as e:
+OTHER_CLASSES = (
+    "com.example.OurProvider",
+    "com.example.HDFSBackedStateStoreProvider",
+    "ru.chermenin.spark.sql.execution.streaming.state.RocksDbStateStoreProvider",
+    "org.apache.spark.sql.execution.streaming.state.MyRocksDBStateStoreProvider",
+)
+
+
+@pytest.mark.parametrize("names", [("1.lsm",), ("1.lsm", ".1.lsm.crc"), ("1.delta",), ("1.zip",)])
+@pytest.mark.parametrize("provider_class", OTHER_CLASSES)
+def test_unknown_provider_class_is_refused_whatever_its_files_are_called(
+    names: tuple[str, ...], provider_class: str
+) -> None:
+    found = listing(*names, provider_class=provider_class)
+    with pytest.raises(UnsupportedProviderError, match=re.escape(f"of {provider_class},")) as e:
         provider_for(*found, "/c")
     assert e.value.path == "/c"
+    assert "--provider-format rocksdb or --provider-format hdfs" in str(e.value)
+    for name in ("hdfs", "rocksdb"):
+        assert provider_for(*found, "/c", name).name == name
+
+
+@pytest.mark.parametrize("package", ["", "org.apache.spark.sql.x.", "com.databricks.sql.x."])
+def test_classes_of_spark_and_databricks_are_known(package: str) -> None:
+    for name, spark_class in (
+        ("hdfs", "HDFSBackedStateStoreProvider"),
+        ("rocksdb", "RocksDBStateStoreProvider"),
+    ):
+        found = listing("1.delta", "1.zip", provider_class=f"{package}{spark_class}")
+        assert provider_for(*found, "/c").name == name
 
 
 @pytest.mark.parametrize(
@@ -140,7 +167,6 @@ def test_files_of_a_provider_that_nobody_knows_are_refused(names: tuple[str, ...
         listing(),
         listing("1.delta", "logs", "1.zip.crc"),
         listing("1.delta", provider_class="org.apache.spark.x.HDFSBackedStateStoreProvider"),
-        listing("1.delta", provider_class="com.example.OurProvider"),
         listing(provider_class="com.example.OurProvider"),
         listing("1.zip", provider_class="org.apache.spark.x.HDFSBackedStateStoreProvider"),
     ],
@@ -263,3 +289,45 @@ def test_it_is_gone_with_its_folder() -> None:
     names = [each.name for each in all_providers()]
     assert "toy" not in names
     assert {"rocksdb", "hdfs"} <= set(names)
+
+
+def unknown_class(tmp_path: Path, case: str) -> Path:
+    """A checkpoint whose offset log records a class that is none of Spark's."""
+    root = tmp_path / "checkpoint"
+    shutil.copytree(FIXTURES / case / "checkpoint", root)
+    for path in (root / "offsets").glob("[0-9]*"):
+        path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+        text = path.read_text()
+        path.write_text(re.sub(r"org\.apache[\w.]*StateStoreProvider", "com.example.Ours", text))
+    return root
+
+
+COMMANDS = (
+    *("audit", "verify", "info", "files", "sizes", "sharing", "memory", "leftovers", "timeline"),
+    *("top", "rows", "diff", "preflight"),
+)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands_end_with_5_on_an_unknown_provider_class(tmp_path: Path, command: str) -> None:
+    root = unknown_class(tmp_path, "4.3.0/agg_update")
+    outcome = run(command, root)
+    assert outcome.code == 5
+    assert "got state of com.example.Ours, expected one of" in outcome.err
+    assert run(command, root, "--provider-format", "hdfs").code in (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("case", "name"), [("4.3.0/agg_update", "hdfs"), ("4.3.0/rocksdb_agg_update", "rocksdb")]
+)
+def test_the_format_that_the_user_names_is_read_and_copied(
+    tmp_path: Path, case: str, name: Literal["hdfs", "rocksdb"]
+) -> None:
+    root, options = unknown_class(tmp_path, case), api.Options(provider_format=name)
+    known = api.sizes(str(FIXTURES / case / "checkpoint"))
+    assert api.sizes(str(root), options).tables[0].rows == known.tables[0].rows
+    copied = api.copy(str(root), str(tmp_path / "copy"), options)
+    assert copied.summary["written"]
+    with pytest.raises(UnsupportedProviderError):
+        api.copy(str(root), str(tmp_path / "other"))
+    assert not (tmp_path / "other").exists()

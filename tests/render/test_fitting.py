@@ -1,16 +1,19 @@
 """Tables at the width of a terminal: the most important columns, and how many are left out."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from rich.cells import cell_len
 from rich.text import Text
 
+from inspector import api
 from inspector.render.display import Display
 from inspector.render.fitting import LONGEST_VALUE, drawn_table
 from inspector.render.tabular import Column, Table, Unit
 from tests.render.samples import table as hostile_table
 
+FIXTURES = Path(__file__).parents[2] / "fixtures"
 COLUMNS = (
     Column("operator_id", Unit.ID),
     Column("store_name"),
@@ -122,3 +125,37 @@ def test_a_long_value_is_cut_where_not_every_column_is_shown() -> None:
         whole = "".join(drawn_table(made, display))
         assert whole.count("x") == 2000
         assert "whole values" not in whole
+
+
+def lines_of(rows: list[dict[str, object]], width: int | None, *, wide: bool = False) -> str:
+    columns = (
+        Column("name", rank=1),
+        Column("constant", rank=3),
+        Column("varied", rank=4),
+        Column("nothing", rank=5),
+    )
+    made = Table("t", "title", columns, rows).without_constants()
+    return "\n".join(drawn_table(made, Display(width, wide=wide)))
+
+
+def test_columns_with_one_value_in_all_rows_give_way() -> None:
+    rows: list[dict[str, object]] = [
+        {"name": "same", "constant": "x", "varied": number, "nothing": None} for number in (1, 2)
+    ]
+    narrow = lines_of(rows, 80)
+    assert "NAME" in narrow  # what names a row stays
+    assert "VARIED" in narrow
+    assert "CONSTANT" not in narrow
+    assert "NOTHING" not in narrow
+    assert "(2 more columns with --wide)" in narrow
+    assert "CONSTANT" in lines_of(rows, 80, wide=True)
+    assert "CONSTANT" in lines_of(rows[:1], 80)
+
+
+@pytest.mark.parametrize("case", ["agg_update", "join_left_outer", "rocksdb_tws_event"])
+def test_timeline_always_shows_the_time_of_a_batch(case: str) -> None:
+    report = api.timeline(str(FIXTURES / "4.3.0" / case / "checkpoint"))
+    for table in report.tables[:2]:
+        text = "".join(drawn_table(table, Display(80)))
+        assert "TIME" in text
+        assert text.count("2024-01-01T00:0") > 3

@@ -17,11 +17,13 @@ from typing import Any
 
 import pytest
 from fixtures.sparks import file_manager
+from pyspark import sql
 
 from inspector import api
 from inspector.findings.catalogue import PARTITION_COUNT
 from inspector.operators import join
 from inspector.sparktypes.schema_json import parse_schema_json
+from tests.damage import read_state
 from tests.encode import row, state_file
 from tests.rocks import as_spark_4_0
 from tests.rocks_damage import DAMAGES, change_entry, restart_in
@@ -639,6 +641,47 @@ def test_rows_of_a_join_behind_their_counter_are_neither_joined_nor_removed(
     reader = spark.read.format("statestore").option("storeName", "left-keyWithIndexToValue")
     rows = [reader.load(str(checkpoint)).count() for checkpoint in (tmp_path / "ck", damaged)]
     assert rows == [1, 11]
+
+
+@since_4_3
+@pytest.mark.parametrize("has_range", [True, False])
+def test_a_null_row_of_a_join_stops_the_batch_that_reads_it(
+    spark: Any, tmp_path: Path, has_range: bool
+) -> None:
+    """Every batch does so with a time range, and else one with data for its key."""
+    sides = []
+    for side in ("left", "right"):
+        stream = source(spark, tmp_path / side, f"{side} INT, {side}At TIMESTAMP")
+        sides.append(stream.withWatermark(f"{side}At", "1 second"))
+        for batch in range(2):
+            times = [f"2024-01-01T00:00:0{batch}Z" for _ in range(2)]
+            write(tmp_path / side, batch, [{side: 1, f"{side}At": time} for time in times])
+    condition = "left = right"
+    if has_range:
+        condition += " AND leftAt BETWEEN rightAt - INTERVAL 1 DAY AND rightAt"
+    joined = sides[0].join(sides[1], sql.functions.expr(condition))
+    run(joined, tmp_path / "ck", "append")
+    for delta in (tmp_path / "ck" / STATE).glob("*/left-keyWithIndexToValue/1.delta"):
+        records, codec = read_state(delta)
+        # A row that met a partner is put twice.
+        kept = [record for record in records if record[0] != records[0][0]]
+        put_in_place(delta, state_file(kept, codec))
+
+    def error(key: int, skip: str) -> str:
+        for side in ("left", "right"):
+            write(tmp_path / side, 9, [{side: key, f"{side}At": "2024-01-01T00:00:02Z"}])
+        checkpoint = shutil.copytree(tmp_path / "ck", tmp_path / f"{key}-{skip}")
+        conf = f"{STREAMING}.stateStore.skipNullsForStreamStreamJoins.enabled"
+        with settings(spark, {conf: skip}):
+            try:
+                run(joined, checkpoint, "append")
+            except Exception as failure:  # noqa: BLE001 - Spark's and py4j's own
+                return str(failure)
+        return ""
+
+    assert "STREAM_STREAM_JOIN_INCONSISTENT_STATE.NULL_VALUE" in error(1, "false")
+    assert error(1, "true") == ""
+    assert ("NULL_VALUE" in error(7, "false")) is has_range
 
 
 def outcome(joined: Any, checkpoint: Path) -> tuple[int, int]:

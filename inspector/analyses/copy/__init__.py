@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from hashlib import blake2b
 from itertools import groupby, islice
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from inspector import __version__
 from inspector.analyses.copy import evicting
@@ -20,14 +20,16 @@ from inspector.analyses.shared.options import Option, Options
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.store_heaps import removal_saving
 from inspector.analyses.shared.words import StoreWords
+from inspector.checkpoint.copy_record import RECORD, CopyRecord, read_record
 from inspector.checkpoint.destination import Destination, check_new, new_folder
 from inspector.checkpoint.logfile import UNSEEN
+from inspector.checkpoint.logs import Logs
 from inspector.checkpoint.metadata import LOST_METADATA
 from inspector.checkpoint.roots import Selection
 from inspector.checkpoint.storage import Storage
 from inspector.checkpoint.urls import is_local, spell_root
 from inspector.discovery import copy_contents
-from inspector.discovery.checkpoint import open_checkpoint
+from inspector.discovery.checkpoint import Checkpoint, open_checkpoint
 from inspector.discovery.restart import restart_of
 from inspector.discovery.store_schemas import UNKNOWN_OPERATOR
 from inspector.discovery.tasks import Request
@@ -60,23 +62,51 @@ FACTS = Request(fit=True)
 
 STOPPED = (
     "Stop the query before its checkpointLocation becomes the copy, and never run both: they have "
-    "one query id, so that sinks take the batches of the one for those of the other."
+    "one query id, so that sinks take the batches of the one for those of the other. Between two "
+    "batches a checkpoint does not show whether its query runs; a batch that begins after the copy "
+    "is not in it."
 )
 EARLIER = (
-    "The copy goes on after batch {batch}, though the query has gone further: sinks have seen the "
-    "batch ids that come next. The file sink and Delta skip such a batch, so that its rows are "
-    "lost; a foreachBatch or Kafka sink writes its rows once more."
+    "The copy resumes after batch {batch}, and the query has gone further: a foreachBatch, Kafka, "
+    "console or memory sink gets the rows of the batches that come next once more."
+)
+PLANNED = (
+    "Batch {batch} was planned and not committed. The copy has its plan, and the state files that "
+    "it has written, so that the batch runs again first, as it would from the source."
+)
+SKIPPED = (
+    "batch {next} was planned before, so that the sink may have it. Sinks that store batch ids "
+    "(the file sink, Delta and others) skip a batch that they have: {effect}. {instead}Add "
+    "--sink-has-no-batch-ids if the sink stores none (foreachBatch without a check of its own, "
+    "Kafka, console, memory, noop), or no longer has the batches after {batch}"
+)
+LOSES_STATE = (
+    "Spark then runs no job and writes no state for it, and the batch after it fails "
+    "(CANNOT_LOAD_STATE_STORE.CANNOT_READ_DELTA_FILE_NOT_EXISTS)"
+)
+LOSES_ROWS = "its rows are then lost"
+NO_IDS = (
+    "batch {batch} was planned and not committed, and the sink may have it. The state has ids of "
+    "its checkpoints (format 2), and a query that has such state fails if the sink skips a batch "
+    "(CheckpointInfo length: 0), from the source as from a copy. Remove the batch from the sink, "
+    "such as its entry in _spark_metadata of a file sink. Add --sink-has-no-batch-ids if the sink "
+    "has no longer the batch, or stores no batch ids"
 )
 PLAN = "Nothing was written: this is a plan."
+STEPS = (
+    "Steps: 1. Stop the query. 2. Run this command without --plan. 3. Set checkpointLocation of "
+    "the fixed query to {dest}. 4. Start the query. 5. After some batches run inspector audit "
+    "{dest} to see whether keys leak again."
+)
 REFUSED = f"{PLAN} Without --plan the command would refuse to write the copy, for the reason above."
 ERASED = (
     "Erased ({rows}): no state file of the copy holds these bytes, as every partition is one "
     "snapshot that was written anew. {source}"
 )
 REMOVED = (
-    "Removed, not erased ({rows}): the tables and changelogs up to version {before} were copied as "
-    "they are and hold keys and values, the changelog of version {version} holds the keys. They "
-    "are gone when Spark has compacted the tables and cleaned up these versions. {source}"
+    "Removed, not erased ({rows}): tables and changelogs were copied with the keys and values that "
+    "they have, and the changelog of version {version} has the keys once more, as removals. They "
+    "are gone when Spark has compacted the tables and removed these files. {source}"
 )
 WAITING = (
     "Not erased ({rows} by timeout): keys and values are in the copy until the function has "
@@ -114,7 +144,8 @@ class EvictionRow(t.StoreRow, table="evictions"):
     class_: Annotated[t.Text, "The class of leftovers; `rows` where they were named.", t.Rank(3)]
     way: Annotated[
         t.Text,
-        "`removal`, `timeout` where their timer is set, or, in a plan, `refused`.",
+        "`removal`, `timeout` where their timer is set so that the next batch calls the function, "
+        "or, in a plan, `refused`.",
         t.Rank(4),
     ]
     rows: Annotated[t.Count, "How many rows.", t.Rank(5)]
@@ -146,14 +177,16 @@ _HELP = {  # of options, by their names
     "function for them.  [default: timeout for group state with timers, else removal]",
     "compact": "Write one snapshot in place of a snapshot and its deltas (HDFS-backed state).",
     "stopped": "Assume that the query is stopped, even if there are files newer than its last "
-    "commit.",
+    "commit, or a batch is planned that was not committed.",
+    "sink_has_no_batch_ids": "The sink of the query stores no ids of batches, or has none after "
+    "--batch: copy an earlier batch though later ones were planned.",
     "dest_storage_options": "Option for the fsspec driver of DEST; repeatable.  [default: those "
     "of --storage-option]",
 }
 
 
 @analysis(
-    uses=(o.KEYS, o.RULES, o.redacting(Redact.NONE), o.WORK, o.SCHEMAS, o.PART[:1], o.AT_VERSION),
+    uses=(o.KEYS, o.RULES, o.redacting(Redact.NONE), o.WORK, o.SCHEMAS, o.PART[:2], o.AT_VERSION),
     tables=(CopiedRow, EvictionRow, EvictedKeyRow),
     facts=FACTS,
 )
@@ -173,6 +206,7 @@ def copy(  # noqa: PLR0913 - the options of one command
         bool, Option("Write nothing. Report what would be evicted, and the effect.")
     ] = False,
     stopped: Annotated[bool, Option(_HELP["stopped"])] = False,
+    sink_has_no_batch_ids: Annotated[bool, Option(_HELP["sink_has_no_batch_ids"])] = False,
     dest_storage_options: Annotated[
         Mapping[str, str] | None, Option(_HELP["dest_storage_options"], metavar="KEY=VALUE")
     ] = None,
@@ -181,9 +215,11 @@ def copy(  # noqa: PLR0913 - the options of one command
 
     PATH is only read. DEST must not exist, or be empty. The copy holds what a restart needs of the
     newest committed batch, or of --batch, and is read back and compared before it gets its name.
-    With --evict one batch is appended to it that removes rows, or lets their timers run out.
+    With --evict its state is that of the same batch without these rows, or with timers that have
+    run out. No batch is added, so that every sink sees the batch ids that it would have seen.
 
-    Exit codes: 0 written and checked; 1 nothing to evict; 4 the checkpoint is not whole.
+    Exit codes: 0 written and checked; 1 nothing to evict, or a plan of what would be refused; 2
+    refused, with the reason; 4 the checkpoint is not whole.
 
     Raises:
         CheckpointError: it cannot be done, or not so; says why, and what to do.
@@ -195,7 +231,8 @@ def copy(  # noqa: PLR0913 - the options of one command
     if plan and eviction is None:
         raise CheckpointError("a plan says what is evicted: give --evict, --key or --where")
     given = dest_storage_options or run.options.storage_options
-    return _Copy(run, dest, given, eviction, compact=compact, stopped=stopped).report(plan=plan)
+    assumed = _Assumed(stopped, sink_has_no_batch_ids)
+    return _Copy(run, dest, given, eviction, compact=compact, assumed=assumed).report(plan=plan)
 
 
 def _eviction_of(
@@ -216,6 +253,13 @@ def _eviction_of(
     return evicting.Eviction(evict or evicting.ROWS, by, operator, certainties, keys)
 
 
+class _Assumed(NamedTuple):
+    """Facts that a checkpoint does not show, as the user states them."""
+
+    stopped: bool  # the query is stopped
+    sink_has_no_batch_ids: bool  # the sink skips no batch
+
+
 class _Copy:
     def __init__(
         self,
@@ -225,11 +269,19 @@ class _Copy:
         eviction: evicting.Eviction | None,
         *,
         compact: bool,
-        stopped: bool,
+        assumed: _Assumed,
     ) -> None:
         self._run, self._dest, self._options = run, dest, dict(dest_options)
-        self._eviction, self._stopped = eviction, stopped
+        self._eviction, self._assumed = eviction, assumed
         self._checkpoint, self._version = run.checkpoint, run.version
+        logs = run.checkpoint.logs
+        # The next batch was planned and not committed, and runs again from the copy.
+        self._planned = (
+            not run.is_of_chosen_version
+            and logs.last_committed is not None
+            and self._version == logs.last_committed + 1
+            and logs.last_offset == self._version
+        )
         can_compact = run.checkpoint.provider.snapshot_name(run.version) is not None
         if compact and not can_compact:
             raise CheckpointError(
@@ -257,7 +309,12 @@ class _Copy:
         facts = self._run.facts(replace(FACTS, leftover_limit=0) if every_key else FACTS)
         self._check_whole(facts)
         eviction = self._eviction
-        work = evicting.copying(self._run, appended=eviction is not None, compact=self._compact)
+        work = evicting.copying(
+            self._run,
+            changing=eviction is not None,
+            compact=self._compact,
+            planned=self._planned,
+        )
         tasks = list(work.tasks)
         if eviction is not None:
             tasks = evicting.with_eviction(self._run, tasks, eviction, facts)
@@ -271,8 +328,11 @@ class _Copy:
                 if plan or not any(rows.values()):
                     refused = any(n and self._ways[name].refused for name, n in rows.items())
                     note = REFUSED if refused else PLAN if any(rows.values()) else NOTHING
-                    erasure = () if refused else self._erasure(planned)
-                    return self._report(planned, facts, notes=[*erasure, note], wrote=False)
+                    notes = [] if refused else list(self._erasure(planned))
+                    if note is PLAN:
+                        notes += self._other_ways(rows)
+                        notes.append(STEPS.format(dest=spell_root(self._dest)))
+                    return self._report(planned, facts, notes=[*notes, note], wrote=False)
             if first or not eviction.keys:
                 self._check_effects(rows)
         try:
@@ -293,20 +353,69 @@ class _Copy:
             raise CheckpointError(message, root)
         if self._version > logs.last_committed + 1:
             raise CheckpointError(f"batch {self._version - 1} was not committed", root)
-        if not self._run.is_of_chosen_version and logs.last_offset != logs.last_committed:
-            raise CheckpointError(
-                f"batch {logs.last_offset} was planned and not committed: let the query run it, or "
-                f"leave it out with --batch {logs.last_committed} --stopped",
-                root,
-            )
+        self._check_next_batch(logs)
         newer = [v for v in checkpoint.uncommitted_versions if v > logs.last_committed + 1]
-        if newer and not self._stopped:
+        if newer and not self._assumed.stopped:
             raise CheckpointError(
                 f"there are state files of version {newer[0]}, which no batch has committed: a "
                 "query runs, or ended within a batch; stop it, and add --stopped",
                 root,
             )
-        copy_contents.check_file_logs(checkpoint, self._version - 1)
+        copy_contents.check_file_logs(checkpoint, self._version - 1 + self._planned)
+
+    def _check_next_batch(self, logs: Logs) -> None:
+        """Refuse a copy whose next batch the sink may skip, or which may still run."""
+        root, batch = self._checkpoint.root, self._version - 1
+        last = logs.last_committed if logs.last_offset is None else logs.last_offset
+        if last is None or last <= batch:
+            return
+        if self._planned:
+            if self._eviction is not None:
+                raise CheckpointError(
+                    f"batch {last} was planned and not committed, and runs again from a copy, with "
+                    "state that it has written before: let the query run it, stop the query, and "
+                    "evict then",
+                    root,
+                )
+            unwritten = self._is_next_unwritten()
+            if not self._assumed.stopped:
+                without = f". Or leave the batch out with --batch {batch}" if unwritten else ""
+                raise CheckpointError(
+                    f"batch {last} was planned and not committed: the query runs, or ended within "
+                    "the batch. Stop it and add --stopped: the copy has the planned batch, which "
+                    f"then runs again{without}",
+                    root,
+                )
+            has_ids = bool(self._checkpoint.logs.unique_ids and self._checkpoint.operators)
+            if has_ids and not (unwritten or self._assumed.sink_has_no_batch_ids):
+                raise CheckpointError(NO_IDS.format(batch=last), root)
+            return
+        is_unfinished = not self._run.is_of_chosen_version
+        if is_unfinished:
+            raise CheckpointError(
+                f"batches up to {last} were planned, and {batch} is the last that was committed: "
+                "let the query run them",
+                root,
+            )
+        if self._assumed.sink_has_no_batch_ids or self._is_next_unwritten():
+            return
+        keeps = last == batch + 1 == (logs.last_committed or 0) + 1 and self._eviction is None
+        instead = "A copy without --batch has the planned batch. " if keeps else ""
+        effect = LOSES_STATE if self._checkpoint.operators else LOSES_ROWS
+        text = SKIPPED.format(next=batch + 1, batch=batch, effect=effect, instead=instead)
+        raise CheckpointError(text, root)
+
+    def _is_next_unwritten(self) -> bool:
+        """True if no sink can have the next batch: it did not write the state of all partitions.
+
+        Spark hands a batch to the sink when all its tasks have ended, and each of them has written
+        its state before.
+        """
+        logs, version = self._checkpoint.logs, self._version
+        if logs.last_committed != version - 1 or logs.last_offset != version:
+            return False
+        stores = self._checkpoint.store_files.values()
+        return any(version + 1 not in {*of.deltas, *of.snapshots} for of in stores)
 
     def _check_whole(self, facts: Facts) -> None:
         """Refuse a state that Spark would not load, or not as written (SourceNotWholeError)."""
@@ -317,8 +426,8 @@ class _Copy:
         more = f" (and {short_count_text(len(further), 'more problem')})" if further else ""
         to_do = "; nothing was written"
         if first.slug not in (*UNSEEN, UNKNOWN_OPERATOR):
-            to_do += ". Copy a batch that can be restored (--batch); "
-            to_do += "the command verify lists all that is wrong"
+            to_do += ". The command verify lists all that is wrong, and names a batch that can be "
+            to_do += "copied with --batch if there is one"
         path = first.path or self._checkpoint.root
         raise SourceNotWholeError(f"{first.message}{more}{to_do}", path, first.offset)
 
@@ -339,7 +448,6 @@ class _Copy:
         SourceNotWholeError: it is not what it should be; _NothingError: none of the rows is there.
         """
         storage, batch = self._checkpoint.storage, self._version - 1
-        appended = work.unique_ids is not None
         with new_folder(self._dest, self._options, storage) as place:
             into = [task.into(place.url, place.options) for task in tasks]
             done = evicting.copy_facts(self._run, into)
@@ -349,15 +457,21 @@ class _Copy:
             if self._eviction is not None and not done.of(Evicted):
                 raise _NothingError(done)
             of_checkpoint = self._checkpoint, batch, self._dest
-            first, last = copy_contents.small_files(*of_checkpoint, unique_ids=work.unique_ids)
-            content = self._record(done, appended=appended).to_json().encode()
-            record = copy_contents.SmallFile(copy_contents.RECORD, content=content)
+            stores = {observed.store for observed in done.of(Evicted)}
+            changed = {(store.operator_id, store.partition_id) for store in stores}
+            ids = copy_contents.NewIds(
+                {old: new for at in changed for old, new in work.unique_ids.get(at, {}).items()},
+                {old for at in changed for old in work.renamed.get(at, ())},
+            )
+            first, last = copy_contents.small_files(*of_checkpoint, ids=ids, planned=self._planned)
+            content = self._record(done, renamed=bool(changed & work.renamed.keys()))
+            record = copy_contents.SmallFile(RECORD, content=content.to_json().encode())
             self._write_small(place, (*first, record))
-            self._check_rows(place, done, self._version + appended)
+            self._check_rows(place, done, self._version)
             self._check_log()
             self._write_small(place, last)
-            restart = restart_of(open_checkpoint(place.url, self._options))
-            if not restart.possible:
+            restart = restart_of(self._open(place), place=self._dest)
+            if restart.possible is False or (self._planned and not restart.possible):
                 raise SourceNotWholeError(
                     f"no query would restart from a copy of it, so that it was given up. "
                     f"{restart.sentence} Restore that from a backup of the checkpoint first.",
@@ -377,12 +491,17 @@ class _Copy:
                 message = f"{file.path}: the copy does not hold what was written, {_GIVEN_UP}"
                 raise SourceNotWholeError(message, spell_root(self._dest))
 
-    def _record(self, done: Facts, *, appended: bool) -> copy_contents.CopyRecord:
-        return copy_contents.CopyRecord(
+    def _record(self, done: Facts, *, renamed: bool) -> CopyRecord:
+        """Return the record of the copy; a ``renamed`` snapshot has an older version's name."""
+        version, before = self._version, read_record(self._checkpoint.storage)
+        changed = {version, *([version - 1] if renamed else [])} if done.of(Evicted) else set()
+        # A copy of a copy has the changed files of the first one.
+        changed.update(() if before is None else before.changed_versions)
+        return CopyRecord(
             source=spell_root(self._checkpoint.storage.url),
             query_id=self._checkpoint.logs.query_id,
-            batch=self._version - 1,
-            appended_batch=self._version if appended else None,
+            batch=version - 1,
+            changed_versions=tuple(sorted(changed)),
             made_ms=time.time_ns() // 1_000_000,
             made_by=__version__,
             evicted=tuple(
@@ -393,13 +512,18 @@ class _Copy:
             ),
         )
 
+    def _open(self, place: Destination) -> Checkpoint:
+        """Open the copy, by the format that the user gave for the source."""
+        form = self._run.options.provider_format
+        return open_checkpoint(place.url, self._options, provider_format=form)
+
     def _check_rows(self, place: Destination, done: Facts, version: int) -> None:
         """Read the copy back: every partition has the rows that belong into it, by their prints.
 
         They are rows of the source, which was judged: what is left to be found is damage of files.
         """
         written = replace(self._run.options, batch=None, state_version=version, key=(), where=())
-        checkpoint = open_checkpoint(place.url, self._options)
+        checkpoint = self._open(place)
         run = Run.at(checkpoint, version, written, self._run.engine)
         read = evicting.copy_facts(run, evicting.copying(run, checked=True).tasks)
         expected, actual = ({p.store: p.fact for p in of.of(RowPrints)} for of in (done, read))
@@ -424,11 +548,14 @@ class _Copy:
         by_store = _evicted_rows(done)
         refused = sum(rows for name, rows in by_store.items() if self._ways[name].refused)
         evicted = sum(by_store.values()) - refused
+        timed_out = sum(n for name, n in by_store.items() if self._is_timed_out(name))
         summary = {
             "destination": spell_root(self._dest),
             "written": wrote,
-            **({"appended_batch": self._version} if evicted else {}),
+            **({"changed_version": self._version} if evicted else {}),
+            **({"planned_batch": self._version} if self._planned else {}),
             **({} if self._eviction is None else {"evicted_rows": evicted}),
+            **({"timed_out_rows": timed_out} if timed_out else {}),
             **({"refused_rows": refused} if refused else {}),
             "rows": sum(prints.rows for prints in done.sums(RowPrints).values()),
             "source_state_bytes": sum(file_bytes(self._checkpoint).values()),
@@ -443,12 +570,18 @@ class _Copy:
         root, unneeded = self._checkpoint.root, [p for p in listed if p.slug not in READABLE]
         said = [f"{p.path or root}: {p.message}" for p in unneeded]
         effects = []
+        if self._eviction is not None and self._eviction.expired:
+            said += self._eviction.remaining(self._run, facts)
         for way, names in group_by(by_store, self._ways.__getitem__).items():
             operators = ", ".join(map(str, sorted({name.operator_id for name in names})))
             effects.append(f"By {way.way} (operator {operators}): {way.text}")
         report = subject.report("copy", tables, summary, notes=[*said, *effects, *notes])
         idle = self._eviction is not None and not evicted
         return replace(report, nothing_done=idle or bool(refused))
+
+    def _is_timed_out(self, name: StoreName) -> bool:
+        """True if rows of a store stay until the function is called for them."""
+        return self._ways[name].way == TIMEOUT and not self._ways[name].refused
 
     def _rows(self, done: Facts) -> Iterator[CopiedRow]:
         written, evicted = done.sums(WrittenFiles), _evicted_rows(done)
@@ -513,8 +646,21 @@ class _Copy:
         newest, batch = self._checkpoint.logs.last_committed, self._version - 1
         if newest is not None and batch < newest:
             notes.append(EARLIER.format(batch=batch))
+        if self._planned:
+            notes.append(PLANNED.format(batch=self._version))
         root = spell_root(self._dest)
         return [*notes, f"The copy is {root}: set checkpointLocation to it. {STOPPED}"]
+
+    def _other_ways(self, rows: Mapping[StoreName, int]) -> Iterator[str]:
+        """Yield what the other value of --by would do to rows that can be evicted in both ways."""
+        if self._eviction is None:
+            return
+        for name, count in sorted(rows.items()):
+            way = self._ways[name]
+            if count and way.timer is not None:
+                word = TIMEOUT if way.way == REMOVAL else REMOVAL
+                opposite = replace(self._eviction, way=word).ways(self._run)[name]
+                yield f"With --by {word} (operator {name.operator_id}): {opposite.text}"
 
     def _erasure(self, done: Facts) -> Iterator[str]:
         """Where the bytes of the rows that were named are gone, and where they are not."""
@@ -526,8 +672,7 @@ class _Copy:
             if rows:
                 yield words.format(
                     rows=short_count_text(rows, "row"),
-                    before=self._version,
-                    version=self._version + 1,
+                    version=self._version,
                     source=f"{self._checkpoint.root} has them as before, and so may its backups.",
                 )
 

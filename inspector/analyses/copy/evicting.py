@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -15,15 +15,14 @@ from inspector.arrays import Int64s
 from inspector.checkpoint.layout import PartitionLayout
 from inspector.codec import Message
 from inspector.decode.records import RecordBlock
-from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.tasks import ALL_LEFTOVERS, StoreTask
 from inspector.engines.engine import Work
 from inspector.facts.expired import LeftoverClass
-from inspector.facts.leftover_facts import Leftover
+from inspector.facts.leftover_facts import Leftover, LeftoverCount
 from inspector.facts.registry import fact_batches
 from inspector.light_dataclasses import dataclass, field, replace
 from inspector.merge.collect import Facts, collect
-from inspector.merge.resolution import Resolution
+from inspector.merge.resolution import Resolution, reasons_of
 from inspector.model import Certainty, FileKind, StoreId, StoreName
 from inspector.operators.eviction import TIMEOUT, Way, way_of
 from inspector.passes.binary_columns import records_of
@@ -32,6 +31,7 @@ from inspector.passes.key_filter import KeyFilter, check_filter, filter_of
 from inspector.passes.worker import run_tasks
 from inspector.providers.chain import chain_for
 from inspector.providers.reader_options import UNSAFE_ROW
+from inspector.quantities import short_count_text
 from inspector.schemas import specs_in, task_batch
 from inspector.sums import sum_by_key
 
@@ -78,6 +78,53 @@ class Eviction:
             in_operator = self.operator_id in (None, observed.store.operator_id)
             if chosen and in_operator and fact.certainty in self.certainties:
                 yield observed.store, fact.rows
+
+    def remaining(self, run: Run, facts: Facts) -> Iterator[str]:
+        """Yield a sentence on keys that may be leftovers, and stay: how many, why, what takes them.
+
+        Stores from which no rows may be evicted are passed over.
+        """
+        ways = {name: way for name, way in self.ways(run).items() if not way.refused}
+        likely: Counter[StoreName] = Counter()
+        for observed in facts.totals:
+            fact, name = observed.fact, observed.store.name
+            of_class = fact.leftover_class.value in self.classes
+            if of_class and name in ways and fact.certainty not in self.certainties:
+                likely[name] += fact.rows
+        for name, rows in sorted(likely.items()):
+            yield (
+                f"{short_count_text(rows, 'likely leftover')} of operator {name.operator_id} "
+                f"{'stays' if rows == 1 else 'stay'}; --certainty inferred takes likely ones too."
+            )
+        undecided: dict[tuple[StoreName, LeftoverClass], list[LeftoverCount]] = defaultdict(list)
+        for observed in facts.undecided_totals:
+            if observed.fact.leftover_class.value in self.classes and observed.store.name in ways:
+                kind = observed.store.name, observed.fact.leftover_class
+                undecided[kind].append(observed.fact)
+        for (name, of_kind), counts in sorted(undecided.items(), key=lambda item: item[0][0]):
+            rows = sum(count.rows for count in counts)
+            condition = ""
+            if of_kind is LeftoverClass.KEPT_WITHOUT_TIMEOUT:
+                condition = self._without_timer(run, name, ways[name])
+            advice = (
+                "inspector leftovers lists them in the table undecided_keys, and --key takes one"
+            )
+            if condition:
+                advice = f"--evict rows --where {condition} takes every key without a timer"
+            yield (
+                f"{short_count_text(rows, 'key')} of operator {name.operator_id} "
+                f"{'stays' if rows == 1 else 'stay'}, because the files do not show whether a "
+                f"timeout or the watermark left {'it' if rows == 1 else 'them'} behind "
+                f"({reasons_of(counts) or of_kind.value}): {advice}."
+            )
+
+    def _without_timer(self, run: Run, name: StoreName, way: Way) -> str:
+        """Return the condition that a key has no timer; empty if its state has none."""
+        operator = next(o for o in run.checkpoint.operators if o.operator_id == name.operator_id)
+        schema = operator.schemas.get(name.store_name)
+        if way.timer is None or schema is None:
+            return ""
+        return f"value.{schema.value.fields[way.timer].name}=-1"
 
     def ways(self, run: Run) -> dict[StoreName, Way]:
         """Of each store that it may be done in: how, and what that does."""
@@ -180,49 +227,68 @@ def _leftovers(request: EvictTask) -> Mapping[str, Mapping[bytes, str]]:
 
 
 class Copying(NamedTuple):
-    """The tasks of a copy, one for each partition; where a version is appended, its unique ids.
-
-    They stand by those of the version before; empty where names have none.
-    """
+    """The tasks of a copy, one for each partition, and the ids of versions whose rows change."""
 
     tasks: Sequence[EvictTask]
-    unique_ids: Mapping[str, str] | None = None
+    # checkpoint format 2: the new id of the version of each partition by its id in the source;
+    # empty where names have no ids
+    unique_ids: Mapping[PartitionKey, Mapping[str, str]]
+    # partitions whose version only a snapshot makes, with the ids of these snapshots: the snapshot
+    # gets the name of the version before if rows are evicted
+    renamed: Mapping[PartitionKey, Collection[str]]
+
+
+PartitionKey = tuple[int, int]
+"""An operator and a partition."""
 
 
 def copying(
-    run: Run, *, appended: bool = False, compact: bool = False, checked: bool = False
+    run: Run,
+    *,
+    changing: bool = False,
+    compact: bool = False,
+    checked: bool = False,
+    planned: bool = False,
 ) -> Copying:
-    """The tasks that copy a run's version, which every store can restore, and evict nothing yet.
+    """Return the tasks that copy a run's version, which every store can restore.
 
-    With ``checked`` every file is held against its checksums, as a copy that is read back.
+    They evict nothing yet. With ``changing`` they have new ids for versions whose rows change. With
+    ``checked`` every file is compared with its checksums, as a copy that is read back. With
+    ``planned`` the files of the next version are copied too.
     """
     checkpoint, version = run.checkpoint, run.version
     layouts = ((o.operator_id, p) for o in checkpoint.operators for p in o.layout.partitions)
     partitions = {(number, layout.partition_id): layout for number, layout in layouts}
-    ids: dict[str, str] = {}
+    ids: dict[PartitionKey, dict[str, str]] = {}
+    renamed: dict[PartitionKey, set[str]] = {}
     tasks = []
     for task in run.tasks(replace(ALL_LEFTOVERS, fit=checked)):
-        partition = partitions[task.operator_id, task.partition_id]
-        if task.present and version:
-            folders = tuple(_folders(checkpoint, partition, version, ids if appended else None))
-            tasks.append(EvictTask(CopyTask(task, folders, appended=appended, compact=compact)))
-    return Copying(tasks, ids if appended else None)
+        key = task.operator_id, task.partition_id
+        if not task.present or not version:
+            continue
+        folders = []
+        for folder in _folders(partitions[key], version + planned):
+            newest = chain_for(checkpoint.store_files[folder.directory], version).files[-1]
+            old = checkpoint.provider.unique_id(newest)
+            if changing and newest.kind is FileKind.SNAPSHOT:
+                renamed.setdefault(key, set()).update([] if old is None else [old])
+            if changing and old is not None:
+                new = ids.setdefault(key, {}).setdefault(old, str(uuid.uuid4()))
+                folder = replace(folder, unique_id=new)
+            folders.append(folder)
+        copy = CopyTask(task, tuple(folders), compact=compact, planned=planned)
+        tasks.append(EvictTask(copy))
+    return Copying(tasks, ids, renamed)
 
 
-def _folders(
-    checkpoint: Checkpoint, partition: PartitionLayout, version: int, ids: dict[str, str] | None
-) -> Iterator[FolderCopy]:
+def _folders(partition: PartitionLayout, newest: int) -> Iterator[FolderCopy]:
+    """Yield the folders of a partition with their files up to a version."""
     layouts = {layout.directory: layout for layout in partition.stores}
     for directory, layout in layouts.items():
         names = tuple(s.store.store_name for s in partition.stores if s.directory == directory)
         of_kinds = (file for file in layout.files if file.kind in _KINDS)
-        files = tuple(f for f in of_kinds if f.version is None or f.version <= version)
-        own = None
-        if ids is not None:
-            newest = chain_for(checkpoint.store_files[directory], version).files[-1]
-            before = checkpoint.provider.unique_id(newest)
-            own = None if before is None else ids.setdefault(before, str(uuid.uuid4()))
-        yield FolderCopy(directory, files, names, own)
+        files = tuple(f for f in of_kinds if f.version is None or f.version <= newest)
+        yield FolderCopy(directory, files, names)
 
 
 def with_eviction(
@@ -244,7 +310,12 @@ def with_eviction(
         named = replace(task, key=eviction.keys.key, where=eviction.keys.where)
         return replace(
             request,
-            copy=replace(request.copy, task=named, timer=timers[-1] if timers else None),
+            copy=replace(
+                request.copy,
+                task=named,
+                evicts=any(not ways[s.name].refused for s in stores),
+                timer=timers[-1] if timers else None,
+            ),
             stores=tuple(store.store_name for store in stores),
             refused=tuple(s.store_name for s in stores if ways[s.name].refused),
             classes=classes,

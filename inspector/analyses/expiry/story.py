@@ -210,8 +210,8 @@ def _story(
 
     for at in range(min(by_version, default=version), version + 1):
         clock = judged.checkpoint.clock(at)
-        appended = clock is not None and clock.appended
-        threshold = None if appended else narrator.threshold(at, clock)
+        is_foreign = clock is not None and clock.has_foreign_rows
+        threshold = None if is_foreign else narrator.threshold(at, clock)
         events = by_version.get(at, [])
         for event in events:
             text = narrator.event(event, clock, threshold)
@@ -282,6 +282,8 @@ class Narrator:
             return f"{word}; the batch's clock covered it" if self._covered else word
         if clock is not None and clock.appended and event["event"] != "in_snapshot":
             return f"a tool {self._outcome(event)}"
+        if clock is not None and clock.edited and event["event"] != "in_snapshot":
+            return f"the batch, or the tool that changed its version, {self._outcome(event)}"
         leftover = self.leftover
         last = leftover is not None and leftover.last_put_version == event["version"]
         proven = last and leftover is not None and leftover.certainty == "proven"

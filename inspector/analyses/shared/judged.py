@@ -158,6 +158,16 @@ class Judged(Subject):
 
     facts: Facts = field(repr=False)
 
+    @cached_property
+    def next_start(self) -> Restart | None:
+        """What the part restarts from, by its rows too; None where an older version is judged."""
+        restart = super().next_start
+        if restart is None or not self.checkpoint.operators:
+            return restart
+        from inspector.findings.join_restarts import with_null_rows  # noqa: PLC0415 - reads state
+
+        return with_null_rows(restart, self.checkpoint, self.version, self.facts)
+
     @property
     def thresholds(self) -> Thresholds:
         """From which numbers on something is a finding, by :func:`thresholds_of`."""
@@ -239,6 +249,11 @@ def appended_notes(checkpoint: Checkpoint) -> Iterator[str]:
             else:
                 text = "was appended by a tool"
             yield f"Batch {batch} {text}; no query ran it, and it shows nothing of the query."
+        elif clock.edited and clock.committed:
+            yield (
+                f"State version {batch + 1} was changed when this copy was made; its rows are not "
+                f"those that batch {batch} left, and they show nothing of the query."
+            )
 
 
 def expiry_text(rule: StoreRule) -> str:

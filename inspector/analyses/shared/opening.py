@@ -368,7 +368,8 @@ def opener_of(
                 "--storage-option is for fsspec; with --io hadoop the session's own settings count,"
                 " such as --conf spark.hadoop.fs.s3a.endpoint=..."
             )
-        return lambda: checkpoint_at(*reader.open(path), *narrowed)
+        form = options.provider_format
+        return lambda: checkpoint_at(*reader.open(path), *narrowed, provider_format=form)
     root, meant = place or resolve_root(path, options.storage_options, classify)
     if cache is not None:
         cache.is_root = root == path
@@ -377,6 +378,8 @@ def opener_of(
     def open_it() -> Checkpoint:
         storage = Storage(root, options.storage_options)
         small.look_again(None if cache is None else cache.look(storage))
-        return checkpoint_at(storage, meant, *narrowed, small, near=near)
+        return checkpoint_at(
+            storage, meant, *narrowed, small, near=near, provider_format=options.provider_format
+        )
 
     return open_it

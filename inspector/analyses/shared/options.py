@@ -109,6 +109,8 @@ _SCHEMA_HELP = (
 )
 _HELP = {  # of options, by their names
     "storage_options": "Option for the fsspec driver of the storage; repeatable.",
+    "provider_format": "Format of the state files, if their state store provider is none of "
+    "Spark's or Databricks': that of the HDFS-backed provider (hdfs) or of RocksDB (rocksdb).",
     "batch": "Inspect the state as of this batch.  [default: the last committed batch]",
     "store_name": "Only this store, such as left-keyToNumValues, or left or right for the rows of "
     "one side of a join.",
@@ -156,6 +158,7 @@ class Options:
     storage_options: Annotated[Mapping[str, str], Option(metavar="KEY=VALUE")] = field(
         default_factory=dict, repr=False
     )
+    provider_format: Annotated[Literal["hdfs", "rocksdb"] | None, Option()] = None
     batch: Annotated[int | None, Option(minimum=0, source="batchId")] = None
     state_version: Annotated[int | None, Option(minimum=0)] = None
     operator_id: Annotated[int | None, Option(minimum=0, flag="--operator")] = None
@@ -199,7 +202,8 @@ def _group(*names: str) -> Group:
 
 
 STORAGE = _group("storage_options")
-PART = _group("storage_options", "operator_id", "store_name", "partition_id")
+FORMAT = _group("provider_format")
+PART = _group("storage_options", "provider_format", "operator_id", "store_name", "partition_id")
 AT_VERSION = _group("batch", "state_version")
 SCHEMAS = _group("key_schemas", "value_schemas")
 KEYS = _group("key", "where")

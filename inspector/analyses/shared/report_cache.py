@@ -26,6 +26,8 @@ from inspector.checkpoint.storage import Storage
 from inspector.checkpoint.trees import Tree
 from inspector.checkpoint.urls import lies_in
 from inspector.discovery.restart import Load, Obstacle, Restart
+from inspector.discovery.restart_conditions import Condition, Doubt
+from inspector.discovery.source_conditions import ForeignEntry, RestartDoubt
 from inspector.engines.engine import HADOOP
 from inspector.exceptions import EngineError, InspectorError
 from inspector.findings.catalogue import CATALOGUE, HOT_KEY, OVERSIZED_VALUE
@@ -98,6 +100,9 @@ class ReportCache:
         """Keep a report of one listing, if all of it could be read, and if it shows no keys."""
         moved = any(problem.slug == MOVED_SLUG for problem in report.problems)
         if self._listing is None or self._looks != 1 or moved or not report.complete:
+            return
+        restart = None if report.verdict is None else report.verdict.restart
+        if restart is not None and restart.again:  # how long the batch has been planned changes
             return
         examples = [table.rows for table in report.tables if table.name == "leftovers"]
         named = {finding.kind for finding in report.findings} & {OVERSIZED_VALUE, HOT_KEY}
@@ -205,6 +210,7 @@ _CLASSES: Mapping[str, Callable[..., Any]] = {
         *(Report, Table, Column, Part, Problem, StoreId, Estimate, Rank, Title),
         *(LineChart, Series),
         *(Finding, Verdict, StateSize, StateGrowth, Cause, Restart, Load, Obstacle, FileNames),
+        *(Condition, Doubt, RestartDoubt, ForeignEntry),
     )
 }
 _ENUMS = {cls.__name__: cls for cls in (Unit, Certainty, Severity, Level)}

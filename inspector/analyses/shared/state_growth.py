@@ -67,7 +67,7 @@ def store_points(
         clock = checkpoint.clock(version)
         if version_facts.stores < whole[version] or clock is None or clock.timestamp_ms is None:
             continue
-        if clock.appended:
+        if clock.has_foreign_rows:
             if points and points[-1].rows != version_facts.rows:
                 points.clear()
             continue

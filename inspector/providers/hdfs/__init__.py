@@ -49,7 +49,7 @@ class HdfsProvider(Provider):
         return (FileKind.OTHER, None) if is_dir else _classify(name)
 
     def detect(self, provider_class: str | None, files: Iterable[StoreFile]) -> bool:
-        """Always: also of a query without state, and of a provider class that nobody knows."""
+        """Return True: it takes what no other provider claims, also a query without state."""
         return True
 
     def snapshot_name(self, version: int) -> str:

@@ -1,24 +1,45 @@
-"""How the delta that follows a version is written; files say nothing else but rows."""
+"""How a version whose rows are changed is written; files say nothing else but rows."""
 
 from __future__ import annotations
 
-from inspector.decode.frames import DEFAULT_CODEC, codec_of
+from itertools import chain
+
+from inspector.checkpoint.storage import Storage
+from inspector.decode.frames import DEFAULT_CODEC, codec_of, inflate, sniff
 from inspector.encode.records import DeltaForm
-from inspector.providers.content import FolderVersion, StoreContent
+from inspector.model import FileKind, StoreFile
+from inspector.providers.content import ChangedVersion, FolderVersion, StoreContent
 from inspector.providers.hdfs import SPELLED
 from inspector.providers.reader_options import ReadOptions
 
 
 class HdfsContent(StoreContent):
-    """A delta says all of itself."""
+    """A delta or a snapshot has rows and nothing else."""
 
-    def new_delta(
+    def first_put(self, storage: Storage, file: StoreFile) -> tuple[bytes, int] | None:
+        """Return the key of the first put in a file, and the bytes of its value."""
+        # What lists alone starts without numpy.
+        from inspector.decode.records import read_records  # noqa: PLC0415
+
+        path = storage.relative(file.path)
+        chunks = storage.stream(path, size=file.size)
+        head = next(chunks, b"")
+        blocks = inflate(chain([head], chunks), sniff(head) or DEFAULT_CODEC)
+        for block in read_records(blocks, snapshot=file.kind is FileKind.SNAPSHOT):
+            puts = (n for n, size in enumerate(block.value_length.tolist()) if size >= 0)
+            for index in puts:
+                start, size = int(block.key_offset[index]), int(block.key_length[index])
+                return block.buffer[start : start + size], int(block.value_length[index])
+        return None
+
+    def changed_version(
         self, folder: FolderVersion, options: ReadOptions, unique_id: str | None
-    ) -> DeltaForm:
-        """A delta with the codec of the version before."""
+    ) -> ChangedVersion:
+        """Return a snapshot of the version, alone, with the codec of the version."""
         version = folder.chain.version
         codec = codec_of(options.codecs.get(version, DEFAULT_CODEC))
-        return DeltaForm(SPELLED.delta.format(version + 1), codec, options.row_checksum)
+        form = DeltaForm(SPELLED.snapshot.format(version), codec, options.row_checksum)
+        return ChangedVersion(form, has_all_rows=True)
 
 
 CONTENT = HdfsContent()

@@ -13,7 +13,7 @@ versions: of the others the lineage in a changelog says it, by what that changel
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -74,12 +74,6 @@ class RocksDbProvider(Provider):
             return _FOLDERS.get(name, FileKind.OTHER), None
         result = parse_name(name)
         return (result.kind, result.version) if result else classify_side_file(name)
-
-    def detect(self, provider_class: str | None, files: Iterable[StoreFile]) -> bool:
-        """By any class of RocksDB, or else by its files."""
-        if provider_class is not None:
-            return "RocksDB" in provider_class
-        return super().detect(None, files)
 
     def resolve_attempts(
         self,

@@ -1,7 +1,7 @@
-"""What snapshots and changelogs say beside the rows, and the changelog that a copy appends.
+"""What snapshots and changelogs say beside the rows, and how a version with other rows is written.
 
 Spark loads the newest snapshot up to a version and the changelogs after it, whatever its conf
-(``RocksDB.load``, 3.5 to 4.3). So one changelog behind the newest snapshot makes a version.
+(``RocksDB.load``, 3.5 to 4.3). So a changelog of the version, behind an older snapshot, makes it.
 """
 
 from __future__ import annotations
@@ -13,11 +13,17 @@ from inspector.checkpoint.storage import Storage
 from inspector.decode.changelog import WITH_KINDS, ChangelogHead, LineageItem, read_changelog
 from inspector.decode.frames import DEFAULT_CODEC, codec_of, inflate, sniff
 from inspector.encode.records import DeltaForm
-from inspector.exceptions import MissingVersionError
+from inspector.exceptions import MissingVersionError, UnsupportedProviderError
+from inspector.light_dataclasses import replace
 from inspector.model import FileKind, StoreFile
-from inspector.providers.content import FolderVersion, SharedFiles, StoreContent
+from inspector.providers.content import (
+    ChangedVersion,
+    FolderVersion,
+    SharedFiles,
+    StoreContent,
+)
 from inspector.providers.reader_options import ReadOptions
-from inspector.providers.rocksdb import SPELLED, parse_name
+from inspector.providers.rocksdb import LOGS, SPELLED, TABLES, parse_name
 from inspector.providers.rocksdb.snapshot import check_snapshot, read_snapshot, shared_files
 
 
@@ -54,40 +60,69 @@ class RocksDbContent(StoreContent):
 
     def lineage(self, storage: Storage, file: StoreFile) -> Mapping[int, str]:
         """As the head of a changelog has it."""
-        return {item.version: item.unique_id for item in _head_of(storage, file).lineage}
+        return {item.version: item.unique_id for item in _head_of(storage, file)[0].lineage}
 
-    def new_delta(
+    def changed_version(
         self, folder: FolderVersion, options: ReadOptions, unique_id: str | None
-    ) -> DeltaForm:
-        """A changelog behind whatever makes the version."""
-        chain, newest = folder.chain, folder.chain.files[-1]
+    ) -> ChangedVersion:
+        """Return a changelog of the version, with what it is based on.
+
+        The changelog of the version is written again, with the changes after its own records. If
+        only a snapshot makes the version, the snapshot gets the name of the version before, and a
+        changelog has the changes. Version 1 has no version before: its changelog has all rows.
+        """
+        newest, version = folder.chain.files[-1], folder.chain.version
+        codec = codec_of(options.codecs.get(version, DEFAULT_CODEC))
+        name = SPELLED.delta.format(version if unique_id is None else f"{version}_{unique_id}")
+        if newest.kind is FileKind.DELTA:
+            head, own_codec = _head_of(folder.storage, newest)
+            form = DeltaForm(name, own_codec, options.row_checksum, head.version, head.lineage)
+            ends = folder.with_side_files([newest])
+            copied = [file for file in self.files_to_copy(folder) if file not in ends]
+            return ChangedVersion(form, tuple((file, _in_folder(file)) for file in copied), newest)
+        families = bool(read_snapshot(folder.storage, newest).families)
+        if version == 1 and families:
+            message = (
+                "version 1 is only in a snapshot, and its rows cannot be changed before the query "
+                "has run a second batch: let it run one"
+            )
+            raise UnsupportedProviderError(message, newest.path)
         changelogs = [file for file in folder.files if file.kind is FileKind.DELTA]
-        of_version = next((file for file in changelogs if file is newest), None)
-        example = of_version or max(changelogs, key=lambda file: file.version or 0, default=None)
-        head = ChangelogHead() if example is None else _head_of(folder.storage, example)
-        kinds = head.version in WITH_KINDS
-        if example is None and chain.base is not None:
-            kinds = bool(read_snapshot(folder.storage, chain.base).families)
-        lineage: tuple[LineageItem, ...] = ()
-        name = parse_name(newest.path.rpartition("/")[2])
-        if unique_id is not None and name is not None and name.unique_id is not None:
-            older = () if of_version is None else head.lineage
-            lineage = (*older, LineageItem(chain.version, name.unique_id))
-        version = chain.version + 1
-        return DeltaForm(
-            SPELLED.delta.format(version if unique_id is None else f"{version}_{unique_id}"),
-            codec_of(options.codecs.get(chain.version, DEFAULT_CODEC)),
-            options.row_checksum,
-            (2 if kinds else 1) + (2 if unique_id is not None else 0),
-            lineage,
-        )
+        example = max(changelogs, key=lambda file: file.version or 0, default=None)
+        kinds = families
+        if example is not None:
+            kinds = _head_of(folder.storage, example)[0].version in WITH_KINDS
+        number = (2 if kinds else 1) + (2 if unique_id is not None else 0)
+        form = DeltaForm(name, codec, options.row_checksum, number)
+        if version == 1:
+            return ChangedVersion(form, has_all_rows=True)
+        old_name = _in_folder(newest)
+        parsed = parse_name(old_name)
+        old_id = None if parsed is None else parsed.unique_id
+        before = version - 1
+        renamed = SPELLED.snapshot.format(before if old_id is None else f"{before}_{old_id}")
+        if unique_id is not None and old_id is not None:
+            form = replace(form, lineage=(LineageItem(before, old_id),))
+        ends = folder.with_side_files([newest])
+        names = {
+            file: _in_folder(file).replace(old_name, renamed, 1) if file in ends else ""
+            for file in self.files_to_copy(folder)
+        }
+        return ChangedVersion(form, tuple((f, name or _in_folder(f)) for f, name in names.items()))
 
 
-def _head_of(storage: Storage, file: StoreFile) -> ChangelogHead:
+def _in_folder(file: StoreFile) -> str:
+    """Path of a file in the folder of its store, such as ``7.zip`` or ``SSTs/000008-1.sst``."""
+    parts = 2 if file.path.rsplit("/", 2)[-2] in (TABLES, LOGS) else 1
+    return "/".join(file.path.rsplit("/", parts)[1:])
+
+
+def _head_of(storage: Storage, file: StoreFile) -> tuple[ChangelogHead, str]:
+    """Return the head of a changelog, and its codec."""
     chunks = storage.stream(storage.relative(file.path), size=file.size)
     first = next(chunks, b"")
-    blocks = inflate(joined([first], chunks), sniff(first) or DEFAULT_CODEC)
-    return read_changelog(blocks)[0]
+    codec = sniff(first) or DEFAULT_CODEC
+    return read_changelog(inflate(joined([first], chunks), codec))[0], codec
 
 
 CONTENT = RocksDbContent()

@@ -99,6 +99,7 @@ def test_a_function_is_its_declaration() -> None:
 
 UNLIKE_THE_DEFAULT: dict[str, Any] = {
     "storage_options": {"anon": "true"},
+    "provider_format": "rocksdb",
     "batch": 3,
     "state_version": 4,
     "operator_id": 0,

@@ -1,0 +1,85 @@
+"""How long batches took, and whether in real-time mode, by the times of log files.
+
+``offsets/N`` is written when batch N begins and ``commits/N`` when it has ended
+(``MicroBatchExecution.markMicroBatchStart``, ``markMicroBatchEnd``). Real-time mode (4.1 and later)
+writes both when the batch ends, and a restart removes entries of ``offsets`` without a commit. Both
+modes record the clock at the beginning of the batch.
+
+A copy has the times at which it was made, so that the times of the files are compared with the
+clocks in the entries first.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from inspector.checkpoint.logs import COMMITS, OFFSETS, Logs
+from inspector.discovery.checkpoint import CONF, Checkpoint
+from inspector.model import BatchId
+
+_LEAST_SPAN_MS = 5_000  # between the clocks of the first and the last batch that are compared
+_TOLERANCE_MS = 1_500  # storage may keep whole seconds
+_TOLERANCE = 0.1  # of the span
+_OF_END = 0.8  # share of a batch after which its entry is written, if in real-time mode
+_LONG_MS = 500  # a shorter batch shows nothing of the mode
+_SINCE_4_0 = f"{CONF}stateStore.encodingFormat"
+_HAS_STATE_SINCE = f"{CONF}stateStore.rowChecksum.enabled"
+
+
+def batch_durations(logs: Logs) -> dict[BatchId, int]:
+    """Return how long each committed batch took, in ms; empty if file times do not show it.
+
+    A batch that a tool appended is left out.
+    """
+    times = _log_times(logs)
+    is_real_time = _writes_at_end(logs, times)
+    durations = {}
+    for batch, (begun, ended) in times.items():
+        clock = logs.clocks[batch]
+        start = clock.timestamp_ms if is_real_time and clock.timestamp_ms else begun
+        if not clock.appended:
+            durations[batch] = max(0, ended - start)
+    return durations
+
+
+def is_real_time(checkpoint: Checkpoint) -> bool | None:
+    """Return whether the query runs in real-time mode; None if the files do not show it."""
+    logs = checkpoint.logs
+    newest = logs.last_offset
+    if newest is None or logs.conf_for(newest, _SINCE_4_0).origin != "recorded":
+        return False  # an older release
+    # State needs checkpoint format 2, on RocksDB, and a later release.
+    is_new = logs.conf_for(newest, _HAS_STATE_SINCE).origin == "recorded"
+    if checkpoint.layout.has_state and not (logs.unique_ids and is_new):
+        return False
+    times = _log_times(logs)
+    return _writes_at_end(logs, times) if times else None
+
+
+def _log_times(logs: Logs) -> dict[BatchId, tuple[int, int]]:
+    """When the entries of each committed batch were written, ms; empty if the times are no such."""
+    offsets, commits = (logs.written_ms.get(log, {}) for log in (OFFSETS, COMMITS))
+    batches = [b for b in sorted(offsets.keys() & commits.keys()) if b in logs.clocks]
+    times = {batch: (offsets[batch], commits[batch]) for batch in batches}
+    clocks = [logs.clocks[batch].timestamp_ms for batch in batches]
+    if len(batches) < 2 or None in clocks:
+        return {}
+    ordered = [time for pair in times.values() for time in pair]
+    if any(before > after for before, after in pairwise(ordered)):
+        return {}
+    span = (clocks[-1] or 0) - (clocks[0] or 0)
+    # In real-time mode the first entry comes a batch later than its clock, as the last one does.
+    shown = times[batches[-1]][0] - times[batches[0]][0]
+    if span < _LEAST_SPAN_MS or abs(shown - span) > max(_TOLERANCE_MS, _TOLERANCE * span):
+        return {}
+    return times
+
+
+def _writes_at_end(logs: Logs, times: dict[BatchId, tuple[int, int]]) -> bool:
+    """True if each entry of ``offsets`` was written near the end of its batch."""
+    shares = []
+    for batch, (begun, ended) in times.items():
+        start = logs.clocks[batch].timestamp_ms or 0
+        if ended - start >= _LONG_MS:
+            shares.append((begun - start) / (ended - start))
+    return bool(shares) and min(shares) >= _OF_END

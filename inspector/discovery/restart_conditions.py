@@ -1,0 +1,238 @@
+"""What a restart depends on besides the state files: options, paths and numbers of partitions.
+
+* Operator metadata of format 2 names the schemas of ``transformWithState`` by absolute paths
+  (``OperatorStateMetadataV2``). Spark reads the schemas from these paths, wherever the checkpoint
+  is: a checkpoint that was moved does not start. Joins of formats 3 and 4 have such
+  metadata too, and start anywhere.
+* A commit log of format 3 stays in this format. With sink evolution off, its default, Spark 4.2
+  and later run the batch and fail at its commit (``CommitLog``, "requirement failed: VERSION_3
+  commit log requires a non-empty sinkMetadataMap").
+* A query with source evolution does not start without it (``MicroBatchExecution.logicalPlan``).
+* Asynchronous progress tracking writes both logs once in a while. It restarts from the newest
+  entry alone, and every other query needs the entry before that
+  (``validateOffsetLogAndGetPrevOffset``).
+* An entry of offset log format 2 without ``spark.sql.shuffle.partitions``, as Spark 4.2.0 writes
+  it, gets the number from operator metadata (``recoverStatefulShufflePartitions``, 4.2.1 and 4.3).
+  In format 1 the value of the session holds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+
+from inspector.checkpoint.confs import SHUFFLE_PARTITIONS
+from inspector.checkpoint.logs import COMMITS, OFFSETS
+from inspector.checkpoint.urls import absolute, is_local, translate
+from inspector.discovery.checkpoint import Checkpoint, Operator
+from inspector.discovery.placement import partition_count
+from inspector.exceptions import InspectorError
+from inspector.light_dataclasses import dataclass
+from inspector.model import LIMITS, BatchId
+
+_STREAMING = "spark.sql.streaming."
+SINK_EVOLUTION = f"{_STREAMING}queryEvolution.enableSinkEvolution"
+SOURCE_EVOLUTION = f"{_STREAMING}queryEvolution.enableSourceEvolution"
+ASYNC_PROGRESS = "asyncProgressTrackingEnabled"
+SKIP_NULLS = f"{_STREAMING}stateStore.skipNullsForStreamStreamJoins.enabled"
+SCHEMA_PATHS, SCHEMA_PATHS_ELSEWHERE = "schema-paths", "schema-paths-elsewhere"
+LOST_PARTITION_COUNT = "partition-count-lost"
+JOIN_NULLS = "join-nulls"  # of rows, which only a command that reads the state knows
+_WITH_SINKS = 3  # format of the commit log that names the sinks
+_V2 = 2  # format of the offset log that may lack the number of partitions
+
+
+@dataclass(frozen=True)
+class Condition:
+    """An option without which the query does not restart as it ran."""
+
+    about: str  # the rule of ``preflight`` about it
+    option: str  # its name
+    value: str  # the value that the restart needs
+    without: str  # what happens without it, a clause: ``each attempt fails at its commit``
+    is_conf: bool = True  # a conf of the session; else an option of the query's writer
+
+    def __str__(self) -> str:
+        """``spark.sql.shuffle.partitions=3``."""
+        return f"{self.option}={self.value}"
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """What Spark looks for and does not find, or refuses, besides the state files."""
+
+    about: str  # the rule of ``preflight`` about it
+    name: str  # what it is
+    error: str  # Spark's error class, or the words of an error without one
+    verb: str = "needs"  # what Spark does with it
+    details: tuple[str, str] = ("", "")  # what the checkpoint has, and what the restart needs
+    operator_id: int | None = None  # None if it is the query's
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """Why the files do not tell whether the query restarts."""
+
+    about: str  # the rule of ``preflight`` about it
+    reason: str  # a clause behind "because"
+    details: tuple[str, str] = ("", "")  # what the checkpoint has, and what the restart needs
+    operator_id: int | None = None  # None if it is the query's
+
+
+def conditions_of(checkpoint: Checkpoint, planned: int) -> Iterator[Condition]:
+    """The options that a restart needs; ``planned`` is the newest planned batch, or -1."""
+    logs = checkpoint.logs
+    if logs.formats.get(COMMITS) == _WITH_SINKS:
+        yield Condition(
+            "sink-evolution",
+            SINK_EVOLUTION,
+            "true",
+            "each attempt runs the batch, writes its output and fails at its commit",
+        )
+    if logs.confs.get(BatchId(planned), {}).get(SOURCE_EVOLUTION) == "true":
+        yield Condition("source-evolution", SOURCE_EVOLUTION, "true", "Spark refuses the sources")
+    if needs_async_progress(checkpoint, planned):
+        yield Condition(
+            "async-progress",
+            ASYNC_PROGRESS,
+            "true",
+            f"Spark needs {OFFSETS}/{planned - 1}, which such a query does not write",
+            is_conf=False,
+        )
+    count = _partitions_in_folders(checkpoint) if _lacks_partition_count(checkpoint, planned) else 0
+    if count and logs.formats.get(OFFSETS, 1) < _V2:
+        yield Condition(
+            "session-partitions",
+            SHUFFLE_PARTITIONS,
+            str(count),
+            "Spark takes the number of partitions from the session, as the offset log lacks it",
+        )
+
+
+def needs_async_progress(checkpoint: Checkpoint, planned: int) -> bool:
+    """True if the entry before the newest was never written: progress tracking was asynchronous."""
+    return checkpoint.logs.is_sparse and planned > 0 and planned - 1 not in checkpoint.logs.confs
+
+
+def refusals_of(
+    checkpoint: Checkpoint, planned: int, place: str | None = None
+) -> Iterator[Refusal | Doubt]:
+    """What keeps Spark from a restart, or may, besides the state files.
+
+    ``place`` is the path from which Spark will read the checkpoint, by default the one opened.
+    """
+    # Of files that Spark has staged too, the root is the URL that Spark reads.
+    root = absolute(place or checkpoint.storage.root)
+    for operator in checkpoint.query:
+        if operator.processor is not None:
+            yield from _moved_schemas(checkpoint, operator, root)
+    numbers = metadata_partition_counts(checkpoint)
+    in_v2 = checkpoint.logs.formats.get(OFFSETS, 1) >= _V2
+    if in_v2 and _lacks_partition_count(checkpoint, planned) and len(numbers) != 1:
+        where = f"in {OFFSETS}/{planned} nor in operator metadata"
+        if numbers:
+            listed = ", ".join(map(str, sorted(numbers)))
+            where = f"in {OFFSETS}/{planned} nor one in operator metadata, which says {listed}"
+        yield Refusal(
+            LOST_PARTITION_COUNT,
+            f"the number of partitions, which is neither {where}",
+            "Failed to recover the state-store partition count",
+            details=("not recorded", "one number"),
+        )
+
+
+def restart_partition_count(checkpoint: Checkpoint, version: int) -> int:
+    """Return the number of partitions that a restart expects; 0 if it is not known."""
+    recorded = partition_count(checkpoint, version)
+    planned = checkpoint.logs.last_offset
+    if recorded or planned is None or checkpoint.logs.formats.get(OFFSETS, 1) < _V2:
+        return recorded
+    numbers = metadata_partition_counts(checkpoint)
+    count = numbers.pop() if len(numbers) == 1 else 0
+    return count if count <= LIMITS.partitions else 0
+
+
+def metadata_partition_counts(checkpoint: Checkpoint) -> set[int]:
+    """Return the numbers of partitions that the metadata of all operators names."""
+    stores = (store for o in checkpoint.query if o.metadata for store in o.metadata.stores)
+    return {store.num_partitions for store in stores if store.num_partitions}
+
+
+def _lacks_partition_count(checkpoint: Checkpoint, planned: int) -> bool:
+    """True if a query with partitioned state does not record how many partitions it has."""
+    confs = checkpoint.logs.confs.get(BatchId(planned))
+    is_partitioned = any(not operator.single_partition for operator in checkpoint.query)
+    return confs is not None and SHUFFLE_PARTITIONS not in confs and is_partitioned
+
+
+def _partitions_in_folders(checkpoint: Checkpoint) -> int:
+    """Return the number of partitions of the operators, by their folders; 0 if they differ."""
+    counts = {
+        len(operator.layout.partitions)
+        for operator in checkpoint.query
+        if not operator.single_partition
+    }
+    return counts.pop() if len(counts) == 1 else 0
+
+
+def _moved_schemas(
+    checkpoint: Checkpoint, operator: Operator, root: str
+) -> Iterator[Refusal | Doubt]:
+    """What the metadata of an operator says of schemas that are not in this checkpoint."""
+    storage = checkpoint.storage
+    folder = f"{path_of(root)}/{operator.layout.directory}"
+    stores = operator.metadata.stores if operator.metadata else ()
+    paths = [path for store in stores for path in store.schema_paths]
+    # hdfs:///a is on the cluster's own name node, which Spark names in the path.
+    has_host = is_local(root) or ":///" not in root
+    moved = [p for p in paths if not path_of(p, has_host=has_host).startswith(f"{folder}/")]
+    if not moved:
+        return
+    newest, number = moved[-1], operator.operator_id
+    before, details = newest.partition("/state/")[0], (newest, folder)
+    is_there = None
+    # Another host or bucket is not asked, whatever the metadata names.
+    if _authority(newest) == _authority(root):
+        with suppress(InspectorError, OSError, ValueError):
+            is_there = storage.at(newest).exists("")
+    if is_there:
+        return  # of a copy, or by another name of this folder: Spark reads the schemas there
+    if is_there is False:
+        name = f"the state schemas of operator {number} below {before}, where the query ran"
+        error = "FileNotFoundException"
+        yield Refusal(SCHEMA_PATHS, name, error, "looks for", details, number)
+        return
+    reason = (
+        f"the metadata of operator {number} names its schemas below {before}: Spark starts if it "
+        "sees the checkpoint there, and fails with FileNotFoundException if it was moved"
+    )
+    yield Doubt(SCHEMA_PATHS_ELSEWHERE, reason, details, number)
+
+
+def path_of(url: str, *, has_host: bool = True) -> str:
+    """Return the path of a URL without scheme and trailing slashes, as fsspec's driver sees it.
+
+    Hadoop spells ``file:/a``, ``file:///a`` and ``/a`` alike. Without ``has_host`` the host of a
+    remote URL is left out.
+    """
+    protocol, target = _translation(url)
+    path = re.sub("^[^:/]*:", "", target).strip("/")
+    if not has_host and protocol != "file":
+        path = path.partition("/")[2]
+    return f"/{path}"
+
+
+def _authority(url: str) -> tuple[str, str]:
+    """Return the storage of a URL: its protocol, and the host or bucket if it is not local."""
+    protocol = _translation(url)[0]
+    return protocol, "" if protocol == "file" else path_of(url).split("/")[1]
+
+
+def _translation(url: str) -> tuple[str, str]:
+    """Return fsspec's protocol and target of a URL; no protocol for one that has no meaning."""
+    try:
+        address = translate(url)
+    except InspectorError:
+        return "", url
+    return address.protocol, address.target

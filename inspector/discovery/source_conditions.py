@@ -1,0 +1,233 @@
+"""What the sources of a query let a restart do, by the offset log and the logs of file sources.
+
+* A restart compares the newest entry of the offset log with the one before it, and no others. It
+  calls ``getBatch(previous, newest)`` for sources of the first API (files, Delta Lake), whether the
+  newest batch is committed or not (``MicroBatchExecution.populateStartOffsets``). ``rate``,
+  ``rate-micro-batch`` and Kafka plan the range again only if that batch runs again.
+* A file source whose ``logOffset`` goes back there fails: ``AssertionError`` [Spark 4.3.0].
+* A file source reads the entries of its log from the last batch on, up to the newest one, though no
+  batch refers to that. It gives them its input path as ``basePath``, if that path is no glob. A
+  file whose path does not begin with it stops the query: "Wrong basePath" [Spark 4.3.0]. Which path
+  the query reads is in no file of the checkpoint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
+
+from inspector.checkpoint.log_entries import (
+    DELTA_TABLE,
+    DELTA_VERSION,
+    FILES,
+    KAFKA,
+    NUMBER,
+    RATE_MICRO_BATCH,
+    Setback,
+    SourceOffset,
+)
+from inspector.checkpoint.logfile import json_object, split_log
+from inspector.checkpoint.logs import OFFSETS
+from inspector.checkpoint.names import number
+from inspector.checkpoint.storage import Storage
+from inspector.discovery.checkpoint import Checkpoint
+from inspector.discovery.source_logs import COMPACT, SourceFolders
+from inspector.exceptions import InspectorError
+from inspector.light_dataclasses import dataclass
+from inspector.model import LIMITS, BatchId
+
+_ENTRY_BYTES = 1 << 20  # of an entry of a source log whose files are compared
+_HEAD_BYTES = 1 << 16  # of an entry that shows the input folders
+_MOST_ENTRIES = 8  # entries that are compared: those that no finished batch has read
+_COMPARED_WITH = 4  # entries that a finished batch has read, and that show the input folder
+_SAME_STORAGE = {"s3a": "s3", "s3n": "s3", "wasbs": "wasb", "abfss": "abfs"}
+
+
+@dataclass(frozen=True)
+class SourceRefusal:
+    """Why Spark refuses the offsets of a source."""
+
+    name: str  # what it refuses, by the entries that show it
+    error: str  # Spark's error class
+    to_do: str  # what the user can do
+
+
+@dataclass(frozen=True)
+class RestartDoubt:
+    """Why the files do not tell whether a source lets the query restart."""
+
+    reason: str  # a clause behind "because"
+    foreign: ForeignEntry | None = None  # the entry that the doubt is about, if it is one
+
+
+@dataclass(frozen=True)
+class ForeignEntry:
+    """An entry of a source log that names files outside the folder of the entries before it."""
+
+    path: str  # of the entry, below the root
+    other: str  # folder of the first such file
+    folder: str  # of the files that finished batches have read
+    planned: str  # the unfinished entry of the offset log that reads it; "" if none does
+
+    @property
+    def to_do(self) -> str:
+        """What the user can do."""
+        entries = f"{self.path}, all newer entries of this log"
+        if self.path.endswith(COMPACT):  # it repeats all older entries
+            entries = f"the lines of {self.other} in {self.path}, all newer entries of this log"
+        planned = f", {self.planned}" if self.planned else ""
+        return (
+            f"if another job wrote it, stop the query and delete {entries}{planned}, and the "
+            "checksum files of these entries; if the query reads both folders, nothing is needed"
+        )
+
+
+def judge_sources(
+    checkpoint: Checkpoint, planned: int, folders: SourceFolders
+) -> Iterator[SourceRefusal | RestartDoubt]:
+    """Yield what keeps the query from its restart, or may; ``planned`` is its newest batch."""
+    for path in folders.doubtful:
+        yield RestartDoubt(
+            f"{path} is missing: Spark writes it again if it finds the files again that the entry "
+            "named, and fails if it does not"
+        )
+    again = checkpoint.logs.last_committed != planned
+    for source in checkpoint.logs.sources.get(BatchId(planned), ()):
+        if source.setback is not None:
+            yield from _judge_setback(source.setback, source.called, planned, again=again)
+    for foreign in foreign_entries(checkpoint, planned, folders):
+        yield RestartDoubt(
+            f"{foreign.path} names files outside {foreign.folder}, the folder of the files that "
+            'the query has read: Spark fails with "Wrong basePath" unless the query reads both '
+            "folders",
+            foreign,
+        )
+
+
+def _judge_setback(
+    setback: Setback, source: str, planned: int, *, again: bool
+) -> Iterator[SourceRefusal | RestartDoubt]:
+    """Yield what a restart makes of an offset that goes back in the newest entry."""
+    entry = f"{OFFSETS}/{planned}"
+    moved = f"{source} goes back in {entry}, from {setback.before} to {setback.after}"
+    refused = f"{entry}, in which {source} goes back from {setback.before} to {setback.after}"
+    to_do = (
+        f"restore {entry} and {OFFSETS}/{planned - 1} from a backup; one of the two entries was "
+        "changed"
+    )
+    if setback.kind == FILES:
+        yield SourceRefusal(refused, "AssertionError", to_do)
+    elif setback.kind in (DELTA_TABLE, DELTA_VERSION):
+        yield RestartDoubt(f"{moved}: Delta Lake refuses an offset of another table or version")
+    elif again and setback.kind == RATE_MICRO_BATCH:
+        yield SourceRefusal(refused, "MALFORMED_STATE_IN_RATE_PER_MICRO_BATCH_SOURCE", to_do)
+    elif again and setback.kind == KAFKA:
+        yield RestartDoubt(f"{moved}: Spark fails unless failOnDataLoss is false")
+    elif again and setback.kind == NUMBER:
+        yield RestartDoubt(f"{moved}: the rate source fails at such a range")
+
+
+def foreign_entries(
+    checkpoint: Checkpoint, planned: int, folders: SourceFolders
+) -> Iterator[ForeignEntry]:
+    """Yield the first foreign entry of each source log that no finished batch has read."""
+    committed = checkpoint.logs.last_committed
+    if committed is None or committed > planned:
+        return
+    finished = {s.name: s for s in checkpoint.logs.sources.get(BatchId(committed), ())}
+    seen: set[str] = set()
+    for source in checkpoint.logs.sources.get(BatchId(planned), ()):
+        folder = folders.folder(source)
+        read = finished.get(source.name)
+        if folder in seen or read is None or read.log_entry is None:
+            continue
+        seen.add(folder)
+        names = folders.listed.get(folder, ())
+        with suppress(OSError):
+            pending = source if committed < planned else None
+            yield from _foreign_entry(
+                checkpoint.storage, folder, names, read.log_entry, pending, planned
+            )
+
+
+def _foreign_entry(
+    storage: Storage,
+    folder: str,
+    names: Collection[str],
+    read: int,
+    unfinished: SourceOffset | None,
+    planned: int,
+) -> Iterator[ForeignEntry]:
+    """Yield the first entry behind ``read`` with files outside the folder of those before."""
+    numbers = ((number(name.removesuffix(COMPACT)), name) for name in names)
+    entries = [(entry, name) for entry, name in numbers if entry is not None]
+    newer = sorted(item for item in entries if item[0] > read)[:_MOST_ENTRIES]
+    if not newer:
+        return
+    older = sorted((item for item in entries if item[0] <= read), reverse=True)
+    compact = [item for item in older if item[1].endswith(COMPACT)][:1]
+    # A compact entry names older files, too: a source that reads several folders shows there.
+    input_folders = {
+        _folder_of(path)
+        for _, name in {*older[:_COMPARED_WITH], *compact}
+        for path, _ in _files(storage, f"{folder}/{name}", _HEAD_BYTES)
+    }
+    base = _common_folder(sorted(input_folders))
+    for entry, name in newer if base else ():
+        for file, batch in _files(storage, f"{folder}/{name}", _ENTRY_BYTES):
+            if batch == entry and not _location(file).startswith(base):
+                reads = unfinished is not None and (unfinished.log_entry or 0) >= entry
+                yield ForeignEntry(
+                    f"{folder}/{name}", _folder_of(file), base, f"{OFFSETS}/{planned}" * reads
+                )
+                return
+
+
+def _files(storage: Storage, path: str, most: int) -> Iterator[tuple[str, int]]:
+    """Yield path and batch of the files that an entry of a source log names.
+
+    At most ``most`` bytes are read. What is not as Spark writes it ends the list.
+    """
+    data = b""
+    with suppress(InspectorError, OSError, ValueError):
+        for chunk in storage.stream(path, min(most, LIMITS.chunk_bytes)):
+            data += chunk
+            if len(data) >= most:
+                data = data[: data.rfind(b"\n") + 1]  # without the line that was cut
+                break
+        _, lines = split_log(data, 1)
+        for line in filter(None, lines):
+            fields = json_object(line)
+            name, batch = fields.get("path"), fields.get("batchId")
+            if isinstance(name, str) and isinstance(batch, int):
+                yield name, batch
+
+
+def _location(url: str) -> str:
+    """Return a URL without what Hadoop spells in several ways: its scheme and empty authority."""
+    scheme, colon, path = url.partition(":")
+    if not colon or "/" in scheme:
+        return url
+    path = "/" + path.lstrip("/")
+    scheme = _SAME_STORAGE.get(scheme.lower(), scheme.lower())
+    return path if scheme == "file" else f"{scheme}:/{path}"
+
+
+def _folder_of(url: str) -> str:
+    """Return the folder of a file, above the folders of its partition columns."""
+    parts = _location(url).split("/")[:-1]
+    while len(parts) > 1 and "=" in parts[-1]:
+        parts.pop()
+    return "/".join(parts)
+
+
+def _common_folder(folders: Sequence[str]) -> str:
+    """Return the folder that all these are in, or are; "" without any or if they share none."""
+    if len(set(folders)) < 2:
+        return folders[0] if folders else ""
+    shared = []
+    for parts in zip(*(folder.split("/") for folder in folders), strict=False):
+        if len(set(parts)) > 1:
+            break
+        shared.append(parts[0])
+    return "/".join(shared)

@@ -1,0 +1,122 @@
+"""How long batches took, and real-time mode, by the times of log files."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tarfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from inspector.discovery.batch_times import batch_durations, is_real_time
+from inspector.discovery.checkpoint import open_checkpoint
+from inspector.discovery.restart import restart_of
+from tests.cli.support import run
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+FIRST_MS = 1_700_000_000_000
+
+
+def write(root: Path, durations: Sequence[int], wait_ms: int = 1_000) -> Path:
+    """A query without state whose batches took so long, with the times that Spark leaves."""
+    clock = FIRST_MS
+    for log in ("offsets", "commits"):
+        (root / log).mkdir(parents=True)
+    conf = {"spark.sql.streaming.stateStore.encodingFormat": "unsaferow"}
+    for batch, duration in enumerate(durations):
+        header = {"batchWatermarkMs": 0, "batchTimestampMs": clock, "conf": conf}
+        for log, text, at in (
+            ("offsets", f"{json.dumps(header)}\n{batch}", clock + 20),
+            ("commits", '{"nextBatchWatermarkMs":0}', clock + 20 + duration),
+        ):
+            path = root / log / str(batch)
+            path.write_text(f"v1\n{text}", "utf-8")
+            os.utime(path, ns=(at * 1_000_000, at * 1_000_000))
+        clock += duration + wait_ms
+    (root / "metadata").write_text('{"id":"3213a404-e99a-4381-a6ba-59542cfc3041"}', "utf-8")
+    return root
+
+
+def durations(root: Path) -> list[int]:
+    return [*batch_durations(open_checkpoint(str(root)).logs).values()]
+
+
+def test_a_batch_takes_from_its_offsets_to_its_commit(tmp_path: Path) -> None:
+    took = [2_000, 2_100, 2_050, 21_000]
+    root = write(tmp_path / "checkpoint", took)
+    assert durations(root) == took
+    assert is_real_time(open_checkpoint(str(root))) is False
+
+
+def test_an_unfinished_batch_has_no_duration(tmp_path: Path) -> None:
+    root = write(tmp_path / "checkpoint", [2_000, 2_000, 2_000, 9_000])
+    (root / "commits/3").unlink()
+    assert len(durations(root)) == 3
+
+
+@pytest.mark.parametrize("step_ms", [0, 1, -1])
+def test_the_times_of_a_copy_show_nothing(tmp_path: Path, step_ms: int) -> None:
+    root = write(tmp_path / "checkpoint", [2_000] * 8)
+    paths = sorted(root.glob("*/[0-9]*"), key=lambda path: (int(path.name), path.parent.name))
+    for number, path in enumerate(paths):
+        at = (FIRST_MS + 3_600_000 + step_ms * number) * 1_000_000
+        os.utime(path, ns=(at, at))
+    assert durations(root) == []
+    assert is_real_time(open_checkpoint(str(root))) is None
+
+
+def test_the_unfinished_batch_of_a_copy_may_be_of_either_mode(tmp_path: Path) -> None:
+    root = write(tmp_path / "checkpoint", [2_000] * 4)
+    (root / "commits/3").unlink()
+    micro = restart_of(open_checkpoint(str(root)))
+    assert "a restart runs it again; nothing after batch 2" in micro.unfinished_text
+    for path in root.glob("*/*"):
+        os.utime(path, (1_800_000_000, 1_800_000_000))
+    either = restart_of(open_checkpoint(str(root)))
+    assert either.real_time is None
+    assert "runs it again, or in real-time mode removes its entry and plans it anew" in (
+        either.unfinished_text
+    )
+
+
+def real_time(tmp_path: Path) -> Path:
+    with tarfile.open(FIXTURES.parent / "tests/golden/real_time.tar.xz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    return tmp_path / "aggregation/checkpoint"
+
+
+def test_real_time_mode_writes_the_offsets_when_the_batch_ends(tmp_path: Path) -> None:
+    root = real_time(tmp_path)
+    assert is_real_time(open_checkpoint(str(root))) is True
+    assert all(3_000 <= took <= 5_000 for took in durations(root))
+    newest = max(int(path.name) for path in (root / "commits").glob("[0-9]*"))
+    (root / "commits" / str(newest)).unlink()
+    found = restart_of(open_checkpoint(str(root)))
+    assert found.sentence.startswith(
+        f"Restarts from batch {newest}, which real-time mode plans anew because it has no commit"
+    )
+    assert "in real-time mode a restart removes its entry and plans it anew" in (
+        found.unfinished_text
+    )
+
+
+def test_state_in_checkpoint_format_1_is_not_of_real_time_mode() -> None:
+    for case in ("4.3.0/agg_update", "4.3.0/rocksdb_agg_update", "3.5.9/uncommitted"):
+        assert is_real_time(open_checkpoint(str(FIXTURES / case / "checkpoint"))) is False
+
+
+def test_timeline_has_the_durations(tmp_path: Path) -> None:
+    root = tmp_path / "checkpoint"
+    shutil.copytree(FIXTURES / "4.3.0/agg_update/checkpoint", root)
+    rows = run("timeline", root, "-o", "json").json["rows"]
+    assert {row["duration_ms"] for row in rows} == {None}
+    clocks = open_checkpoint(str(root)).logs.clocks
+    for batch, clock in clocks.items():
+        for log, later in (("offsets", 10), ("commits", 210)):
+            at = ((clock.timestamp_ms or 0) + later) * 1_000_000
+            os.utime(root / log / str(batch), ns=(at, at))
+    rows = run("timeline", root, "-o", "json").json["rows"]
+    assert {row["duration_ms"] for row in rows} == {200}

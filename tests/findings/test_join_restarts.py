@@ -1,0 +1,84 @@
+"""Null rows of a join: whether the next batch reads them."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from inspector import api
+from inspector.findings.finding import Finding, Severity
+from inspector.render.report import Report
+from tests import encode
+from tests.damage import read_state
+
+FIXTURES = Path(__file__).parents[2] / "fixtures/4.3.0"
+SKIP = "spark.sql.streaming.stateStore.skipNullsForStreamStreamJoins.enabled"
+
+
+def with_null_row(tmp_path: Path, case: str, side: str) -> Path:
+    """A join in which a live row of one side was never put."""
+    root = tmp_path / "checkpoint"
+    shutil.copytree(FIXTURES / case / "checkpoint", root)
+    for folder in sorted(root.glob(f"state/0/*/{side}-keyWithIndexToValue")):
+        files = {path: read_state(path) for path in folder.glob("*.delta")}
+        counts = Counter(key for records, _ in files.values() for key, _ in records)
+        for path, (records, codec) in files.items():
+            kept = [record for record in records if counts[record[0]] > 1 or record[1] is None]
+            if len(kept) < len(records) and not list(folder.glob("*.snapshot")):
+                dropped = next(record for record in records if record not in kept)
+                records.remove(dropped)
+                path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+                path.write_bytes(encode.state_file(records, codec))
+                return root
+    raise AssertionError("no row was put once")
+
+
+def counters(report: Report) -> list[Finding]:
+    return [finding for finding in report.findings if finding.kind.id == "SS208"]
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_a_side_that_has_removed_rows_by_their_time_stops_in_the_next_batch(
+    tmp_path: Path, side: str
+) -> None:
+    root = with_null_row(tmp_path, "join_left_outer", side)
+    audit = api.audit(str(root))
+    assert audit.verdict is not None
+    assert audit.verdict.restart is not None
+    assert audit.verdict.restart.possible is False
+    assert f"null row of {side}-keyWithIndexToValue, unless {SKIP} is true" in (
+        audit.verdict.restart.sentence
+    )
+    (finding,) = counters(audit)
+    assert finding.severity is Severity.ERROR
+    assert f"reads all rows of the {side} side of the join" in finding.cause
+    assert SKIP in finding.next_step
+    assert "SS120" not in {finding.kind.id for finding in audit.findings}
+    verify = api.verify(str(root))
+    (refusal,) = [finding for finding in verify.findings if finding.kind.id == "SS120"]
+    assert refusal.severity is Severity.ERROR
+    assert SKIP in refusal.next_step
+
+
+@pytest.mark.parametrize("case", ["join_one_sided", "join_time_key", "join_no_watermark"])
+def test_a_side_that_may_not_evict_by_its_rows_leaves_it_open(tmp_path: Path, case: str) -> None:
+    audit = api.audit(str(with_null_row(tmp_path, case, "left")))
+    assert audit.verdict is not None
+    assert audit.verdict.restart is not None
+    assert audit.verdict.restart.possible is None
+    assert "with a time range in the join condition the first batch fails" in (
+        audit.verdict.restart.sentence
+    )
+    (finding,) = counters(audit)
+    assert finding.severity is Severity.WARNING
+
+
+@pytest.mark.parametrize("case", ["join_left_outer", "join_one_sided", "join_time_key"])
+def test_a_join_without_null_rows_restarts(case: str) -> None:
+    audit = api.audit(str(FIXTURES / case / "checkpoint"))
+    assert audit.verdict is not None
+    assert audit.verdict.restart is not None
+    assert audit.verdict.restart.is_plain

@@ -1,0 +1,333 @@
+"""Copies whose state was changed at the same version: their files, and what audits conclude."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inspector import api
+from inspector.api import Options
+from inspector.checkpoint.copy_record import RECORD, read_record
+from inspector.checkpoint.storage import Storage
+from inspector.decode.changelog import raw_records, read_changelog
+from inspector.decode.frames import inflate, sniff
+from inspector.discovery.copy_contents import with_ids_of
+from inspector.encode.records import changelog
+from inspector.model import Redact
+from tests import cases
+from tests.cli.support import run
+
+RELEASES = cases.FIXTURES.parent
+TIMERS = RELEASES / "4.3.0/rocksdb_fmgws_event_ignore/checkpoint"
+IGNORED = RELEASES / "4.3.0/trouble_ignored_timeouts/checkpoint"
+SHOWN = Options(redact=Redact.NONE)
+ENTRIES = st.lists(
+    st.tuples(st.binary(min_size=8, max_size=24), st.none() | st.binary(max_size=24)), max_size=9
+)
+
+
+def rows(root: Path) -> list[dict[str, Any]]:
+    return [dict(row) for row in api.rows(str(root), SHOWN, raw=True).primary.rows]
+
+
+def keys(root: Path) -> list[tuple[int, str, str]]:
+    return sorted((row["partition_id"], row["key_hex"], row["value_hex"]) for row in rows(root))
+
+
+def kinds(root: Path) -> set[str]:
+    return {finding.kind.id for finding in api.audit(str(root)).findings}
+
+
+def evict_one(root: Path, dest: Path, **words: Any) -> tuple[dict[str, Any], Any]:
+    """A copy without the first row; the row, and the summary."""
+    row = rows(root)[0]
+    # Rows of an aggregation that no watermark removes may be evicted.
+    never = ("0=never",) if "agg" in root.parts[-2] else ()
+    options = Options(key=f"hex:{row['key_hex']}", operator_rules=never)
+    report = api.copy(str(root), str(dest), options, **words)
+    assert report.summary["evicted_rows"] == 1
+    return row, report.summary
+
+
+def state_files(root: Path, partition: int, operator: int = 0) -> set[str]:
+    folder = root / f"state/{operator}/{partition}"
+    return {p.name for p in folder.iterdir() if p.is_file() and not p.name.endswith(".crc")}
+
+
+def newest(root: Path, log: str) -> int:
+    return max(int(path.name) for path in (root / log).glob("[0-9]*"))
+
+
+# --- files -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        *("4.3.0/dedup_no_watermark", "4.3.0/rocksdb_dedup_event_time"),
+        *("4.3.0/rocksdb_agg_update_zips_one", "4.3.0/rocksdb_agg_update_snapshots_rowsum"),
+        *("4.1.4/rocksdb_agg_update_snapshots_filesum", "3.5.9/rocksdb_agg_update_snapshots"),
+        "4.3.0/rocksdb_agg_update_snapshots_format2",
+    ],
+)
+def test_logs_stay_and_no_batch_is_appended(case: str, tmp_path: Path) -> None:
+    """Every sink sees the batch ids that it would have seen."""
+    root, dest = RELEASES / case / "checkpoint", tmp_path / "copy"
+    row, summary = evict_one(root, dest, by="removal")
+    for log in ("offsets", "commits"):
+        last = newest(dest, log)
+        assert last == newest(root, log)
+        same = (root / log / str(last)).read_bytes() == (dest / log / str(last)).read_bytes()
+        assert same or (log == "commits" and case.endswith("format2"))
+    assert summary["changed_version"] == newest(root, "commits") + 1
+    gone = row["partition_id"], row["key_hex"], row["value_hex"]
+    assert keys(dest) == [key for key in keys(root) if key != gone]
+    assert kinds(dest) <= kinds(root)
+
+
+def test_hdfs_state_becomes_one_snapshot_where_rows_are_removed(tmp_path: Path) -> None:
+    root = RELEASES / "4.3.0/dedup_no_watermark/checkpoint"
+    row, summary = evict_one(root, tmp_path / "copy")
+    assert state_files(tmp_path / "copy", row["partition_id"]) == {
+        f"{summary['changed_version']}.snapshot"
+    }
+
+
+def test_a_changelog_has_its_own_records_before_the_removals(tmp_path: Path) -> None:
+    root, dest = RELEASES / "4.3.0/rocksdb_dedup_event_time/checkpoint", tmp_path / "copy"
+    row, summary = evict_one(root, dest)
+    name = f"state/0/{row['partition_id']}/{summary['changed_version']}.changelog"
+    parts = [raw_of(folder / name) for folder in (root, dest)]
+    assert parts[1].startswith(parts[0])
+    assert bytes.fromhex(row["key_hex"]) in parts[1][len(parts[0]) :]
+
+
+def raw_of(path: Path) -> bytes:
+    """The records of a changelog as bytes."""
+    data = path.read_bytes()
+    return b"".join(raw_records(inflate([data], sniff(data) or "lz4")))
+
+
+@pytest.mark.parametrize(
+    "case", ["4.3.0/rocksdb_agg_update_zips_one", "3.5.9/rocksdb_agg_update_zips_cleaned_one"]
+)
+def test_a_snapshot_gets_the_name_of_the_version_before(case: str, tmp_path: Path) -> None:
+    root, dest = RELEASES / case / "checkpoint", tmp_path / "copy"
+    row, summary = evict_one(root, dest)
+    version, partition = summary["changed_version"], row["partition_id"]
+    assert state_files(dest, partition) == {f"{version - 1}.zip", f"{version}.changelog"}
+    copied = dest / f"state/0/{partition}/{version - 1}.zip"
+    assert copied.read_bytes() == (root / f"state/0/{partition}/{version}.zip").read_bytes()
+    record = read_record(Storage(str(dest)))
+    assert record is not None
+    assert record.changed_versions == (version - 1, version)
+
+
+def test_ids_of_changed_versions_are_new_in_the_commit_log(tmp_path: Path) -> None:
+    """Checkpoint format 2: of the partitions without removals they stay."""
+    root = RELEASES / "4.3.0/rocksdb_agg_update_snapshots_format2/checkpoint"
+    row, summary = evict_one(root, tmp_path / "copy")
+    last, partition = newest(root, "commits"), row["partition_id"]
+    old, new = (
+        json.loads((folder / "commits" / str(last)).read_text("utf-8").split("\n")[1])
+        for folder in (root, tmp_path / "copy")
+    )
+    ids = [entry["stateUniqueIds"]["0"] for entry in (old, new)]
+    for number, (before, after) in enumerate(zip(*ids, strict=True)):
+        assert (before == after) is (number != partition)
+    assert {k: v for k, v in old.items() if k != "stateUniqueIds"} == {
+        k: v for k, v in new.items() if k != "stateUniqueIds"
+    }
+    name = f"{summary['changed_version']}_{ids[1][partition][0]}.changelog"
+    assert name in state_files(tmp_path / "copy", partition)
+    data = (tmp_path / f"copy/state/0/{partition}/{name}").read_bytes()
+    head, _ = read_changelog(inflate([data], sniff(data) or "lz4"))
+    below = max(head.lineage, key=lambda item: item.version)
+    assert below.version == summary["changed_version"] - 1
+
+
+def test_ids_are_taken_over_by_their_positions() -> None:
+    older = b'v2\n{"stateUniqueIds":{"0":[["a"],["b"]],"1":[["c"]]}}'
+    newer = b'v2\n{"stateUniqueIds":{"0":[["d"],["e"]],"1":[["f"],["g"]]}}'
+    assert with_ids_of(older, newer, {"e", "f"}) == (
+        b'v2\n{"stateUniqueIds":{"0":[["a"],["e"]],"1":[["c"]]}}'
+    )
+    assert with_ids_of(b"v1\n{}", newer, {"e"}) == b"v1\n{}"
+
+
+@given(ENTRIES, st.integers(1, 4), st.integers(1, 40))
+def test_raw_records_are_what_a_changelog_was_made_of(
+    entries: list[tuple[bytes, bytes | None]], version: int, size: int
+) -> None:
+    data = b"".join(changelog(entries, version))
+    blocks = [data[at : at + size] for at in range(0, len(data), size)]
+    raw = b"".join(raw_records(blocks))
+    assert b"".join(changelog([raw] if raw else [], version)) == data
+
+
+# --- audits ------------------------------------------------------------------------------------
+
+
+def test_timers_that_a_copy_set_are_no_fault_of_the_query(tmp_path: Path) -> None:
+    api.copy(str(TIMERS), str(tmp_path / "copy"), evict="leftovers", by="timeout")
+    assert "SS118" not in kinds(tmp_path / "copy")
+    assert list(api.leftovers(str(tmp_path / "copy")).primary.rows) == []
+    assert any("State version" in note for note in api.info(str(tmp_path / "copy")).notes)
+    # Without the record nothing says that a tool has set them.
+    (tmp_path / "copy" / RECORD).unlink()
+    assert "SS118" in kinds(tmp_path / "copy")
+
+
+@pytest.mark.parametrize("by", ["timeout", "removal"])
+def test_no_leftover_is_concluded_from_a_snapshot_that_a_copy_wrote(
+    by: Literal["timeout", "removal"], tmp_path: Path
+) -> None:
+    report = api.copy(str(IGNORED), str(tmp_path / "copy"), evict="leftovers", by=by)
+    assert report.summary["evicted_rows"] > 0
+    assert not kinds(tmp_path / "copy") & {"SS203", "SS118", "SS104"}
+    assert list(api.leftovers(str(tmp_path / "copy")).primary.rows) == []
+
+
+def test_a_copy_of_a_copy_remembers_the_changed_version(tmp_path: Path) -> None:
+    api.copy(str(TIMERS), str(tmp_path / "first"), evict="leftovers", by="timeout")
+    api.copy(str(tmp_path / "first"), str(tmp_path / "second"))
+    records = [read_record(Storage(str(tmp_path / name))) for name in ("first", "second")]
+    assert None not in records
+    version = newest(TIMERS, "commits") + 1
+    assert {record and record.changed_versions for record in records} == {(version,)}
+    assert "SS118" not in kinds(tmp_path / "second")
+
+
+# --- the record --------------------------------------------------------------------------------
+
+
+@given(
+    st.binary(max_size=200)
+    | st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(
+                st.sampled_from(
+                    ["source", "query_id", "batch", "made_ms", "made_by", "changed_versions"]
+                ),
+                inner,
+                max_size=6,
+            )
+        ),
+        max_leaves=12,
+    ).map(lambda value: json.dumps(value).encode())
+)
+def test_any_bytes_are_a_record_or_none(tmp_path_factory: Any, content: bytes) -> None:
+    folder = tmp_path_factory.mktemp("record")
+    (folder / RECORD).write_bytes(content)
+    record = read_record(Storage(str(folder)))
+    assert record is None or all(type(number) is int for number in record.changed_versions)
+
+
+def test_a_record_of_an_older_release_is_read(tmp_path: Path) -> None:
+    older = {"source": "/a", "query_id": "b", "batch": 3, "appended_batch": 4}
+    more = {"made_ms": 1_700_000_000_000, "made_by": "0.1", "evicted": ["2 rows"]}
+    (tmp_path / RECORD).write_text(json.dumps({**older, **more}), "utf-8")
+    record = read_record(Storage(str(tmp_path)))
+    assert record is not None
+    assert (record.appended_batch, record.changed_versions) == (4, ())
+
+
+# --- sources -----------------------------------------------------------------------------------
+
+
+def with_source_log(root: Path, dest: Path, entries: int) -> Path:
+    """A copy of a checkpoint whose only source is one of files, with entries of its log."""
+    shutil.copytree(root, dest)
+    entry = dest / "offsets" / str(newest(dest, "offsets"))
+    lines = entry.read_text("utf-8").splitlines()
+    entry.write_text("\n".join([*lines[:2], '{"logOffset":5}']), "utf-8")
+    entry.with_name(f".{entry.name}.crc").unlink(missing_ok=True)
+    (dest / "sources/0").mkdir(parents=True, exist_ok=True)
+    for number in range(entries):
+        (dest / f"sources/0/{number}").write_text("v1\n", "utf-8")
+        (dest / f"sources/0/.{number}.crc").write_bytes(b"crc")
+    return dest
+
+
+def test_entries_of_source_logs_after_the_copied_batch_stay_behind(tmp_path: Path) -> None:
+    """One may be of another query, whose folder Spark does not accept."""
+    root = with_source_log(RELEASES / "4.3.0/agg_update/checkpoint", tmp_path / "source", 9)
+    api.copy(str(root), str(tmp_path / "copy"))
+    names = {path.name for path in (tmp_path / "copy/sources/0").iterdir()}
+    assert names == {*map(str, range(6)), *(f".{n}.crc" for n in range(6))}
+
+
+def test_every_log_is_copied_up_to_the_newest_offset_if_it_is_unclear_whose_it_is(
+    tmp_path: Path,
+) -> None:
+    root = with_source_log(RELEASES / "4.3.0/agg_update/checkpoint", tmp_path / "source", 5)
+    (root / "sources/1").mkdir()
+    for number in range(9):
+        (root / f"sources/1/{number}").write_text("v1\n", "utf-8")
+    (root / "sources/0/5").write_text("v1\n", "utf-8")
+    api.copy(str(root), str(tmp_path / "copy"))
+    names = {path.name for path in (tmp_path / "copy/sources/1").iterdir()}
+    assert names == set(map(str, range(6)))
+
+
+# --- what leads to a copy ----------------------------------------------------------------------
+
+
+def test_a_finding_whose_rows_can_be_evicted_ends_with_the_command(tmp_path: Path) -> None:
+    root = RELEASES / "4.3.0/trouble_kept_timeouts/checkpoint"
+    (found,) = (f for f in api.audit(str(root)).findings if f.kind.id == "SS203")
+    assert found.next_step.endswith("inspector copy PATH NEW --evict leftovers --plan")
+    words = found.next_step.rpartition("inspector ")[2].replace("PATH", str(root)).split()
+    outcome = run(*(str(tmp_path / word) if word == "NEW" else word for word in words))
+    assert outcome.code == 0
+    screen = run("audit", root).out.splitlines()
+    assert f"inspector copy {root} NEW --evict leftovers --plan" in screen
+
+
+def test_a_finding_whose_rows_are_refused_names_no_copy() -> None:
+    root = RELEASES / "4.3.0/agg_complete/checkpoint"
+    assert not any("inspector copy" in f.next_step for f in api.audit(str(root)).findings)
+
+
+def test_a_plan_says_both_ways_the_steps_and_what_stays(tmp_path: Path) -> None:
+    root, dest = RELEASES / "4.3.0/trouble_kept_timeouts/checkpoint", tmp_path / "copy"
+    plan = api.copy(str(root), str(dest), evict="leftovers", plan=True)
+    assert plan.summary["timed_out_rows"] == plan.summary["evicted_rows"] == 80
+    assert any(note.startswith("With --by removal (operator 0): If data") for note in plan.notes)
+    assert any(note.startswith("Steps: 1. Stop the query.") for note in plan.notes)
+    cut = RELEASES / "4.3.0/fmgws_snapshots_cleaned/checkpoint"
+    plan = api.copy(str(cut), str(dest), evict="leftovers", plan=True)
+    (note,) = (note for note in plan.notes if "stay" in note)
+    assert note.startswith("41 keys of operator 0 stay, because")
+    condition = "value.timeoutTimestamp=-1"
+    assert f"--evict rows --where {condition} takes every key" in note
+    taken = api.copy(str(cut), str(dest), Options(where=(condition,)), evict="rows", plan=True)
+    assert taken.summary["evicted_rows"] >= 41
+
+
+def test_rows_of_the_first_version_are_refused_for_their_own_reason(tmp_path: Path) -> None:
+    root = RELEASES / "4.3.0/rocksdb_tws_processing_snapshots/checkpoint"
+    row = next(iter(api.rows(str(root), Options(batch=0), raw=True).primary.rows))
+    options = Options(key=f"hex:{row['key_hex']}", batch=0)
+    with pytest.raises(api.CheckpointError, match="Only values of transformWithState"):
+        api.copy(str(root), str(tmp_path / "copy"), options, sink_has_no_batch_ids=True)
+
+
+def test_the_first_version_that_is_a_snapshot_becomes_a_changelog(tmp_path: Path) -> None:
+    root = RELEASES / "4.3.0/rocksdb_agg_update_zips_one/checkpoint"
+    rows_of_first = list(api.rows(str(root), Options(batch=0), raw=True).primary.rows)
+    options = Options(
+        key=f"hex:{rows_of_first[0]['key_hex']}", batch=0, operator_rules=("0=never",)
+    )
+    api.copy(str(root), str(tmp_path / "copy"), options, sink_has_no_batch_ids=True)
+    partition = rows_of_first[0]["partition_id"]
+    assert state_files(tmp_path / "copy", partition) == {"1.changelog"}
+    assert len(keys(tmp_path / "copy")) == len(rows_of_first) - 1
