@@ -166,7 +166,11 @@ def _same_rows(before: Opened, new: Opened) -> judgement.SameRows:
     newest = old_history[before.checkpoint.newest_version]
     unread = newest.unread or new_history[new.checkpoint.newest_version].unread
     kinds = _timer_kinds((before, old_history), (new, new_history))
-    stores = sides[1].keys() | {s for rows in old_history.values() for s in rows.counts}
+    with_rows = [
+        {store for rows in history.values() for store in rows.counts}
+        for history in (old_history, new_history)
+    ]
+    stores = sides[1].keys() | (with_rows[0] & with_rows[1])
     rows = {store: newest.counts.get(store, Counter()).total() for store in stores}
     if not any(rows.values()):  # a time jump at the end may have removed all rows
         for of_version in old_history.values():
@@ -401,11 +405,11 @@ _PARTS = {
 def _names_of(fields: str) -> str:
     """Return the names of the fields in a text such as ``date date, id struct<a: int>``."""
     names, depth, start = [], 0, 0
-    for place, letter in enumerate(f"{fields},"):
+    for position, letter in enumerate(f"{fields},"):
         depth += (letter in "<(") - (letter in ">)")
         if letter == "," and depth == 0:
-            names.append(fields[start:place].strip().partition(" ")[0])
-            start = place + 1
+            names.append(fields[start:position].strip().partition(" ")[0])
+            start = position + 1
     return ", ".join(names)
 
 

@@ -467,7 +467,7 @@ class Preflight:
             sides, detail = (f"{rows} rows", f"{differing} keys differ"), doubt if differing else ""
             yield self._line(item, about, *sides, detail=detail, store=(number, None))
             if about == "state-same":
-                yield from self._unseen(states, number, name)
+                yield from self._rehearsal_gaps(states, number, name)
 
     def _doubt(
         self,
@@ -491,7 +491,7 @@ class Preflight:
             return ""
         return next(filter(None, (_DOUBTS.get(line.rule.about) for line in of_operator)), "")
 
-    def _unseen(self, states: SameRows, number: int, name: str) -> Iterator[Line]:
+    def _rehearsal_gaps(self, states: SameRows, number: int, name: str) -> Iterator[Line]:
         """Yield a line for each part of an operator's logic that the rehearsals did not run."""
         of_operator, subject = f"operator {number} ({name})", (number, None)
         if number in states.unread_operators:

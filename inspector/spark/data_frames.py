@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any, Union
 from inspector import api
 from inspector.analyses.shared.data_tables import plan_table
 from inspector.analyses.shared.declare import DataTable, TableOptions
-from inspector.checkpoint.logs import COMMITS
+from inspector.checkpoint.log_entries import parse_offsets
+from inspector.checkpoint.logs import COMMITS, OFFSETS
 from inspector.checkpoint.storage import Storage
-from inspector.discovery.query_sources import STAND_IN, query_sources
+from inspector.discovery.query_sources import STAND_IN
 from inspector.engines.spark import SparkEngine
 from inspector.exceptions import InspectorError
 from inspector.model import ProblemMode
@@ -118,8 +119,9 @@ def rehearse(
             assert report.summary["verdict"] in ("ok", "ignored")
 
     Each DataFrame of a list is one batch. Give at least two over the same keys, so that the query
-    reads state back, and two last ones whose event times are later than every timer and window, so
-    that timers fire and rows are evicted. ``preflight`` says ``unknown`` of code that did not run.
+    reads state back. Add two of another key whose event times are later than every timer and
+    window, so that timers fire and rows are evicted. ``preflight`` says ``unknown`` of code that
+    did not run.
 
     The rows are written to files and read as a stream, in place of the query's own sources, so that
     preflight compares the number of sources and not their kinds. The folder of the files is named
@@ -221,7 +223,7 @@ def _batches_since(checkpoint: str, step: int) -> int:
 
 def _has_read(storage: Storage, batch: int, step: int) -> bool:
     """Return True if the offsets of a batch include the file of an input for every source."""
-    offsets = [source.offset for source in query_sources(storage, batch)]
+    offsets = parse_offsets(storage.read(f"{OFFSETS}/{batch}")).sources.values()
     found = [re.fullmatch(r'\{"logOffset":(\d+)\}', offset or "") for offset in offsets]
     return bool(found) and all(match and int(match[1]) >= step for match in found)
 

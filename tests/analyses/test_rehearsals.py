@@ -250,3 +250,11 @@ def test_a_refused_key_is_named_by_its_columns(tmp_path: Path) -> None:
 def test_names_of_columns() -> None:
     text = "window struct<start: timestamp, end: timestamp>, user string, n decimal(10,2)"
     assert _names_of(text) == "window, user, n"
+
+
+def test_a_store_that_only_the_old_query_has_is_no_other_state(tmp_path: Path) -> None:
+    old, new = (rehearsal(tmp_path / name, FULL) for name in ("old", "new"))
+    extra = Path(old) / "state" / "0" / "0" / "removed"
+    write_store(extra, {1: [put(A, -1)], 2: [], 3: [], 4: []})
+    write_schema(extra, USER, GROUP_STATE)
+    assert "SS497" not in verdict(old, new)[1]

@@ -128,11 +128,12 @@ def count_rows(events: Any, checkpoint: str, timeout: str, factor: int = 1, dela
 
 
 def inputs_of(spark: Any, *days: int) -> list[Any]:
-    """One DataFrame for each day of 2024, all with the same users."""
+    """One DataFrame for each day of 2024: users a and b, and another one after a time jump."""
     start = datetime(2024, 1, 1, tzinfo=timezone.utc)
     return [
         spark.createDataFrame(
-            [(user, start + timedelta(days=day)) for user in "ab"], "user string, at timestamp"
+            [(user, start + timedelta(days=day)) for user in ("ab" if day < 100 else "z")],
+            "user string, at timestamp",
         )
         for day in days
     ]
