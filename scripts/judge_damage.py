@@ -7,8 +7,9 @@
 a copy of its checkpoint in the ways of ``restarts/damages.py``, and restarts it with new input. It
 keeps the damaged checkpoints and what Spark did. It needs PySpark alone, and continues where an
 earlier run of the same folder ended. ``judge`` asks ``info``, ``audit`` and ``preflight`` about
-each damaged checkpoint, compares the answers with what Spark did, and prints a table. It ends with
-1 if an answer was wrong.
+each damaged checkpoint, compares the answers with what Spark did, prints those that were wrong, and
+writes the counts to ``restarts/records/damage/counts.json``, of which ``refresh_docs.py`` makes a
+table. It ends with 1 if an answer was wrong.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ PATIENCE_S = 300  # seconds to wait for a query that has all its input
 RECORD = "outcomes.json"
 COMMANDS = ("audit", "preflight")  # commands whose answers are scored
 MOVED = "moved"  # the undamaged checkpoint is restarted in another folder
+HARMLESS = ("sound", "age", "lose-checksum-files", "add-strangers", MOVED)  # nothing is damaged
 CONFS = {
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.session.timeZone": "UTC",
@@ -254,7 +256,7 @@ def answers(
     ]
     return {
         "audit": _answer(restart, release, confs, has_state=has_state),
-        "preflight": _preflight_answer(checkpoint, release, confs),
+        "preflight": _preflight_answer(checkpoint, release, confs, restart),
         "sentence": restart.sentence if restart else "",
         "info": str(api.info(str(checkpoint)).summary.get("restart", "")),
         "file": restart.obstacles[0].name if restart and restart.obstacles else "",
@@ -263,8 +265,14 @@ def answers(
     }
 
 
-def _preflight_answer(checkpoint: Path, release: tuple[int, ...], confs: Mapping[str, str]) -> str:
-    """Return what ``preflight`` says of a checkpoint and itself: yes, no or unknown."""
+def _preflight_answer(
+    checkpoint: Path, release: tuple[int, ...], confs: Mapping[str, str], restart: Any
+) -> str:
+    """Return what ``preflight`` says of a checkpoint and itself: yes, no or unknown.
+
+    It reads no rows, and says so. Its yes leaves open what only reading shows. For a checkpoint
+    without state its yes holds for a query without state.
+    """
     from inspector import api
 
     try:
@@ -277,9 +285,13 @@ def _preflight_answer(checkpoint: Path, release: tuple[int, ...], confs: Mapping
     except api.InspectorError:
         return "unknown"  # it says that there is nothing to compare
     rows = report.primary.rows
-    if any(row["verdict"] == "refused" for row in rows):
-        return "no"
-    return "unknown" if any(row["rule"] in _OPEN for row in rows) else "yes"
+    if any(row["verdict"] in ("refused", "option") for row in rows):
+        return "no"  # the confs of the restart were given, so that an option is one they lack
+    by_names = restart is not None and (
+        restart.possible is None or any(not obstacle.missing for obstacle in restart.obstacles)
+    )
+    is_open = by_names or (restart is not None and not restart.has_state)
+    return "unknown" if is_open or any(row["rule"] in _OPEN for row in rows) else "yes"
 
 
 _OPEN = ("SS482",)
@@ -332,53 +344,72 @@ def _cases(folder: Path) -> Iterator[tuple[Shape, str, dict[str, Any]]]:
                 yield shape, damage, outcome
 
 
+def judge_case(
+    folder: Path, shape: Shape, damage: str, outcome: Mapping[str, Any], release: tuple[int, ...]
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Put a damaged checkpoint in its place, ask about it, and score the answers.
+
+    Args:
+        folder: of the runs.
+        shape: the query.
+        damage: name of what was done to its checkpoint.
+        outcome: what Spark did.
+        release: of that Spark.
+
+    Returns:
+        The answers, and the score of each command: ``right``, ``open`` or ``wrong``.
+    """
+    home = folder / shape.name
+    place = home / "live" / (MOVED if damage == MOVED else "checkpoint")
+    shutil.rmtree(home / "live", ignore_errors=True)
+    shutil.copytree(home / "cases" / damage, place)
+    confs = shape.confs if shape.restart_confs is None else shape.restart_confs
+    try:
+        has_state = OPERATORS[shape.operator].has_state
+        said = answers(place, release, confs, has_state=has_state)
+    finally:
+        shutil.rmtree(home / "live", ignore_errors=True)
+    return said, {command: _score(said[command], outcome["restarted"]) for command in COMMANDS}
+
+
 def judge(folders: Sequence[Path], only: str) -> int:
-    """Compare all answers with what Spark did, and print the table; 1 if an answer was wrong."""
-    table: dict[str, Counter[str]] = {}
-    total: Counter[str] = Counter()
+    """Compare all answers with what Spark did, and write the record; 1 if an answer was wrong."""
+    from documentation.restarts import DAMAGE_RECORD
+
+    record: dict[str, Any] = {}
+    if DAMAGE_RECORD.exists():
+        record = json.loads(DAMAGE_RECORD.read_text())
+    wrong = 0
     for folder in folders:
         spark = json.loads((folder / RECORD).read_text())["spark"]
         release = tuple(map(int, spark.split(".")[:2]))
-        sound = {
-            shape.name: outcome for shape, damage, outcome in _cases(folder) if damage == "sound"
-        }
-        for shape, damage, outcome in _cases(folder):
-            if not re.search(only, shape.name):
-                continue
-            home = folder / shape.name
-            place = home / "live" / (MOVED if damage == MOVED else "checkpoint")
-            shutil.rmtree(home / "live", ignore_errors=True)
-            shutil.copytree(home / "cases" / damage, place)
-            confs = shape.confs if shape.restart_confs is None else shape.restart_confs
-            try:
-                state = OPERATORS[shape.operator].has_state
-                said = answers(place, release, confs, has_state=state)
-            finally:
-                shutil.rmtree(home / "live", ignore_errors=True)
-            restarted = outcome["restarted"]
-            row = table.setdefault(damage, Counter())
-            row["restarts" if restarted else "refused"] += 1
-            scores = {command: _score(said[command], restarted) for command in COMMANDS}
-            other = _has_other_rows(shape, outcome, sound.get(shape.name))
-            if scores["audit"] == "right" and other and not said["findings"]:
+        cases = [case for case in _cases(folder) if re.search(only, case[0].name)]
+        sound = {shape.name: outcome for shape, damage, outcome in cases if damage == "sound"}
+        table: dict[str, Counter[str]] = {}
+        for shape, damage, outcome in cases:
+            said, scores = judge_case(folder, shape, damage, outcome, release)
+            loses_rows = _has_other_rows(shape, outcome, sound.get(shape.name))
+            if loses_rows and scores["audit"] == "right" and not said["findings"]:
                 scores["audit"] = "wrong"  # it restarts without some rows, and nothing says so
-            for command, score in scores.items():
-                row[f"{command} {score}"] += 1
-                total[f"{command} {score}"] += 1
-            false_damage = damage in ("sound", "age", "lose-checksum-files", "add-strangers", MOVED)
-            false_damage = false_damage and restarted and bool(said["findings"])
-            total["false damage"] += false_damage
+            row = table.setdefault(damage, Counter())
+            row["restarted" if outcome["restarted"] else "refused"] += 1
+            row.update(f"{command} {score}" for command, score in scores.items())
+            false_damage = damage in HARMLESS and outcome["restarted"] and bool(said["findings"])
+            row["false damage"] += false_damage
             if "wrong" in scores.values() or false_damage:
-                print(f"WRONG {spark} {shape.name} {damage}: Spark {outcome['restarted']}")
+                print(f"{spark} {shape.name} {damage}: restarted {outcome['restarted']}")
                 print(f"   Spark: {outcome['error']}")
                 print(f"   said: {json.dumps(said)}")
-    columns = ["restarts", "refused"]
-    columns += [f"{c} {s}" for c in COMMANDS for s in ("right", "open", "wrong")]
-    print(f"\n| change | {' | '.join(columns)} |\n|---|{'---:|' * len(columns)}")
-    for damage, row in table.items():
-        print(f"| {damage} | {' | '.join(str(row[column]) for column in columns)} |")
-    print(json.dumps(total, sort_keys=True))
-    return int(any(total[f"{command} wrong"] for command in COMMANDS))
+        record[spark] = {
+            "shapes": len({shape.name for shape, _, _ in cases}),
+            "changes": {damage: dict(row) for damage, row in table.items()},
+        }
+        total = sum(table.values(), Counter())
+        wrong += total["false damage"] + sum(total[f"{command} wrong"] for command in COMMANDS)
+        print(f"Spark {spark}: {json.dumps(total, sort_keys=True)}")
+    if not only:
+        DAMAGE_RECORD.write_text(json.dumps(record, indent=1, sort_keys=True) + "\n")
+    return int(wrong > 0)
 
 
 def main() -> int:

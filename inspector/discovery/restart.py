@@ -361,6 +361,7 @@ def restart_of(
             *(refusal for refusal in refusals if isinstance(refusal, Doubt)),
             *(result for result in of_sources if isinstance(result, RestartDoubt)),
             *_partition_doubts(checkpoint, batch),
+            *(_sink_doubts(checkpoint, batch) if again else ()),
         ),
         assumption=folders.assumption or _assumed_partitions(checkpoint),
         names=checkpoint.provider.names,
@@ -402,6 +403,21 @@ def _partition_doubts(checkpoint: Checkpoint, batch: int) -> Iterator[RestartDou
                 f"operator {operator.operator_id} has partition 0 alone and no row: without keys "
                 "or as a limit it needs no other one, else its partitions are lost"
             )
+
+
+def _sink_doubts(checkpoint: Checkpoint, batch: int) -> Iterator[RestartDoubt]:
+    """Yield a doubt if a batch that runs again may be in its sink, and state has unique ids.
+
+    A sink that stores batch ids skips a batch that it has. No task runs then, and Spark finds no
+    ids of the state to commit: "CheckpointInfo length: 0, numPartitions: 2"
+    (``MicroBatchExecution.updateStateStoreCkptId``) [seen with Spark 4.3.0 and a file sink].
+    """
+    if checkpoint.logs.unique_ids and _have_written(checkpoint, batch):
+        yield RestartDoubt(
+            f"all partitions have written their state of batch {batch}: with checkpoint format 2 "
+            f"Spark fails (CheckpointInfo length: 0) if the sink has batch {batch} already, as a "
+            "file sink or Delta Lake may, and restarts if not"
+        )
 
 
 def _assumed_partitions(checkpoint: Checkpoint) -> str:

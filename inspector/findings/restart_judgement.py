@@ -24,7 +24,7 @@ from inspector.checkpoint.state_schema import StateSchema
 from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.discovery.lost_files import LOST_SCHEMA
 from inspector.discovery.query_sources import FILES, KAFKA, NO_OFFSET, QuerySource
-from inspector.discovery.restart import Obstacle, Restart, restart_of
+from inspector.discovery.restart import REPAIRS, Obstacle, Restart, restart_of
 from inspector.discovery.restart_conditions import (
     LOST_PARTITION_COUNT,
     SCHEMA_PATHS,
@@ -297,6 +297,10 @@ class Preflight:
         if stop is not None:
             detail = f"Batch {restart.batch} does not run: {stop}."
             yield self._line(item, "not-restorable", stop.name, detail=detail)
+        elif restart.needs_repair and RELEASES.index(self._release) < RELEASES.index(REPAIRS):
+            yield self._line(
+                item, "not-restorable", restart.needs_repair[0].skipped, detail=restart.sentence
+            )
         else:
             of_files = _of_files(restart)
             about = "restorable-unknown" if of_files.possible is None else "restorable"
@@ -318,7 +322,7 @@ class Preflight:
         for path in sorted(path for slug, path in slugs if slug == LOST_SCHEMA and path):
             yield self._line("state schema", "schema-lost", path)
         for source in self._old.sources:
-            if source.kind == FILES and source.place is None:
+            if source.kind == FILES and source.place is None and restart.possible is False:
                 yield self._line(f"log of source {source.name}", "source-log-lost", "not there")
         yield from self._of_restart(restart)
 

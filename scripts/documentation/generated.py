@@ -9,7 +9,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from documentation.commands import command_list, output_options
-from documentation.restarts import restart_tables
+from documentation.restarts import damage_table, restart_tables
 
 from inspector.cli.exits import exit_of
 from inspector.exceptions import InspectorError
@@ -126,6 +126,11 @@ def restarts() -> str:
     return "\n".join(restart_tables())
 
 
+def damage() -> str:
+    """Return the table of damaged checkpoints: what Spark did, and how the answers compare."""
+    return "\n".join(damage_table())
+
+
 def errors() -> str:
     """Every error class with its slug, its meaning and its exit code."""
     return "\n".join(_error(kind) for kind in _tree(InspectorError))
@@ -206,6 +211,7 @@ def metrics() -> str:
 
 GENERATED: Mapping[str, Callable[[], str]] = {
     "restarts": restarts,
+    "damage": damage,
     "errors": errors,
     "metrics": metrics,
     "commands": command_list,

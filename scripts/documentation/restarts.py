@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from textwrap import shorten
@@ -12,6 +13,35 @@ from restarts.changes import GUIDE
 
 RECORDS = Path(__file__).resolve().parents[1] / "restarts" / "records"
 """A file for each release: what ``scripts/judge_restarts.py judge`` wrote."""
+
+DAMAGE_RECORD = RECORDS / "damage" / "counts.json"
+"""Counts by release and by change: what ``scripts/judge_damage.py judge`` wrote."""
+
+
+def damage_table() -> Iterator[str]:
+    """Yield the lines of a table: a row for each change of a checkpoint, over all releases."""
+    record = json.loads(DAMAGE_RECORD.read_text("utf-8"))
+    yield "| Spark | queries | restarts | right | `unknown` | wrong | false damage |"
+    yield "|---|---:|---:|---:|---:|---:|---:|"
+    changes: dict[str, Counter[str]] = {}
+    for release in sorted(record, reverse=True):
+        total: Counter[str] = Counter()
+        for name, counts in record[release]["changes"].items():
+            changes.setdefault(name, Counter()).update(counts)
+            total.update(counts)
+        cells = [release, record[release]["shapes"], *_damage_cells(total)[2:]]
+        cells.insert(2, total["restarted"] + total["refused"])
+        yield f"| {' | '.join(map(str, cells))} |"
+    yield from ("", "| change | runs | refused | right | `unknown` | wrong | false damage |")
+    yield "|---|---:|---:|---:|---:|---:|---:|"
+    for name in sorted(changes):
+        yield f"| {' | '.join(map(str, [name, *_damage_cells(changes[name])]))} |"
+
+
+def _damage_cells(counts: Mapping[str, int]) -> list[int]:
+    """Return the counts of a row: what Spark did, and how ``audit`` compares."""
+    names = ("restarted", "refused", "audit right", "audit open", "audit wrong", "false damage")
+    return [counts.get(name, 0) for name in names]
 
 
 def shown_changes() -> set[str]:

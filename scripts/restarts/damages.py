@@ -418,10 +418,10 @@ def name_another_folder(root: Path) -> None:
 
 
 def set_offset_back(root: Path) -> None:
-    """Let the newest offset of a source of files be lower than the one before."""
+    """Let the newest offsets of the sources of files be lower than those before."""
     path = _newest_entry(root, "offsets")
     text = path.read_text()
-    lowered = re.sub(r'\{"logOffset":(\d+)\}', '{"logOffset":0}', text, count=1)
+    lowered = re.sub(r'\{"logOffset":(\d+)\}', '{"logOffset":0}', text)
     if lowered == text:
         raise NotThere("an offset of a source of files that can be lower")
     _write(path, lowered.encode())

@@ -21,9 +21,10 @@ from inspector.exceptions import CheckpointError
 from inspector.findings.restart_judgement import Line, SameRows, Side
 from inspector.findings.restart_rules import Restarts, rule_of
 from inspector.sparktypes import INTEGER, LONG, StructField, StructType
-from tests.cases import write_schema
+from tests.cases import FIXTURES, write_schema
 from tests.cli.support import checkpoint_of, run
 from tests.rocks import as_spark_4_0
+from tests.rocks_damage import change_entry
 
 AGGREGATION, JOIN, ONCE = "agg_update", "join_left_outer", "dedup_event_time"
 TRANSFORM = "rocksdb_tws_pandas_processing"
@@ -294,6 +295,17 @@ def test_snapshots_of_spark_4_0_are_refused_by_later_releases(tmp_path: Path) ->
 def test_modes_and_variables_are_compared() -> None:
     found = lines(checkpoint_of(TRANSFORM), checkpoint_of("rocksdb_tws_pandas_event"))
     assert found["SS460"]["spark"].startswith("STATE_STORE_INVALID_CONFIG_AFTER_RESTART")
+
+
+def test_release_without_older_snapshots_refuses_a_snapshot_without_manifest(
+    tmp_path: Path,
+) -> None:
+    root = tmp_path / "checkpoint"
+    shutil.copytree(FIXTURES.parent / "4.0.5/rocksdb_agg_update_snapshots/checkpoint", root)
+    change_entry(root / "state/0/0", "MANIFEST", lambda _: None)
+    assert "SS481" in lines(root, to_spark="4.1")
+    assert "SS481" not in lines(root, to_spark="4.2")
+
 
 
 def test_a_release_that_no_rule_knows_is_an_error() -> None:

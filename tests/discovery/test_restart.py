@@ -87,6 +87,16 @@ def test_partitions_that_wrote_nothing_of_a_batch_are_named_beside_those_that_di
     assert not committed.silent
 
 
+def test_planned_batch_of_format_2_may_be_in_its_sink(tmp_path: Path) -> None:
+    root = copy(tmp_path, "4.3.0/rocksdb_agg_update_snapshots_format2", "commits/7")
+    found = restart(root)
+    assert found.possible is None
+    assert "Spark fails (CheckpointInfo length: 0) if the sink has batch 7" in found.sentence
+    for file in (root / "state/0/1").glob("8_*"):
+        file.unlink()  # one partition has not written, so that no sink can have the batch
+    assert restart(root).possible is True
+
+
 def test_where_the_files_that_the_batch_reads_are_named_is_told(tmp_path: Path) -> None:
     root = copy(tmp_path, "3.5.9/uncommitted")
     for batch in (3, 4):
