@@ -307,7 +307,6 @@ def test_release_without_older_snapshots_refuses_a_snapshot_without_manifest(
     assert "SS481" not in lines(root, to_spark="4.2")
 
 
-
 def test_a_release_that_no_rule_knows_is_an_error() -> None:
     with pytest.raises(CheckpointError, match="expected one that the rules know"):
         api.preflight(str(checkpoint_of(AGGREGATION)), to_spark="4.9")
