@@ -7,6 +7,7 @@ a name by one request. It counts what is requested, takes its time, and fails as
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,8 @@ import fsspec
 from fsspec.asyn import AsyncFileSystem
 
 PROTOCOL = "objects"
+PATIENCE_S = 10.0
+"""Seconds that a request waits for others to be under way: many times what a busy machine takes."""
 
 
 class Requests:
@@ -26,6 +29,8 @@ class Requests:
         read: path below the store's folder -> GETs.
         under_way: requests now. most: at the same time, at any time.
         latency_s: of each.
+        together: a GET of a delta waits until that number of requests was under way at one time,
+            or for :data:`PATIENCE_S`; 0 for no such wait.
         fault: gets kind and path of each request; may raise, or give seconds to be silent for.
     """
 
@@ -34,6 +39,7 @@ class Requests:
         self.read: Counter[str] = Counter()
         self.under_way = self.most = 0
         self.latency_s = 0.0
+        self.together = 0
         self.fault: Callable[[str, str], float | None] = lambda _kind, _path: None
 
     async def made(self, kind: str, path: str) -> None:
@@ -45,8 +51,14 @@ class Requests:
         self.most = max(self.most, self.under_way)
         try:
             await asyncio.sleep((self.fault(kind, path) or 0) + self.latency_s)
+            end = time.monotonic() + PATIENCE_S
+            while self._waits_for_others(kind, path) and time.monotonic() < end:
+                await asyncio.sleep(0.001)
         finally:
             self.under_way -= 1
+
+    def _waits_for_others(self, kind: str, path: str) -> bool:
+        return kind == "GET" and path.endswith(".delta") and self.most < self.together
 
 
 class ObjectStore(AsyncFileSystem):  # type: ignore[misc]

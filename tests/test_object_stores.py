@@ -166,7 +166,7 @@ def test_each_look_at_a_query_that_runs_is_one_listing_and_what_is_new(tmp_path:
 def test_many_requests_are_under_way_at_a_time(tmp_path: Path) -> None:
     make(tmp_path / "ck", Size(2000, 3, 60))  # of each store but three files
     requests = serve(tmp_path)
-    requests.latency_s = 0.01
+    requests.together = 32
     api.audit("objects://ck", Options(workers=1))
     assert 32 <= requests.most <= 64
     assert once_but_the_root(requests.read)
@@ -178,7 +178,7 @@ def test_a_large_file_is_read_in_ranges_side_by_side(
     made = make(tmp_path / "ck", Size(30_000, 1, 1))
     (size,) = (path.stat().st_size for path in tmp_path.rglob("*.delta"))
     requests = serve(tmp_path)
-    requests.latency_s = 0.01
+    requests.together = storage.CHUNKS_AHEAD
     whole = storage.Storage.stream
     monkeypatch.setattr(
         storage.Storage,
