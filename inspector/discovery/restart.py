@@ -55,6 +55,7 @@ from inspector.exceptions import (
     FrameError,
     LimitError,
     NoSchemaError,
+    RecordError,
     RefusedSnapshotError,
     RowError,
 )
@@ -564,6 +565,7 @@ class _Damage:
     versions: Mapping[tuple[int, int, int], Problem]
     doubted: int = 0
     block: str = ""  # path of the first table file with a damaged block
+    without_schema: Collection[str] = ()  # paths of lost schemas of state
 
     @classmethod
     def of(cls, problems: Collection[Problem]) -> _Damage:
@@ -576,7 +578,18 @@ class _Damage:
             for p in read
             if p.store is not None and p.version is not None and p.slug != "missing-version"
         }
-        return cls(paths, shared)
+        lost = [p.path for p in problems if p.slug == LOST_SCHEMA and p.path is not None]
+        return cls(paths, shared, without_schema=lost)
+
+    def lacks_schema(self, file: StoreFile) -> bool:
+        """Return True if a schema is lost without which the rows of a file cannot be told apart.
+
+        RocksDB's rows are encoded as the schema says. Spark takes it from the query.
+        """
+        operators = [
+            path.partition("/_metadata/")[0].rpartition("/")[0] for path in self.without_schema
+        ]
+        return any(file.path.startswith(f"{operator}/") for operator in operators)
 
     def refusal(self, path: str) -> str:
         """Return RocksDB's words on a snapshot or table that it refuses; no text on others."""
@@ -596,6 +609,9 @@ class _Damage:
             shared = self.versions.get(location)
             problem = shared if shared and shared.path not in beside else None
         if problem is not None and problem.slug in _NO_VERDICT:
+            self.doubted += 1
+            return ""
+        if problem and problem.slug == RecordError.slug and self.lacks_schema(file):
             self.doubted += 1
             return ""
         if problem and problem.slug == FrameError.slug and problem.path not in beside:

@@ -97,6 +97,15 @@ def test_planned_batch_of_format_2_may_be_in_its_sink(tmp_path: Path) -> None:
     assert restart(root).possible is True
 
 
+def test_rows_of_rocksdb_without_schema_leave_the_restart_open(tmp_path: Path) -> None:
+    root = copy(tmp_path, "3.5.9/rocksdb_session_window")
+    for schema in (root / "state/0").glob("*/_metadata"):
+        shutil.rmtree(schema)
+    found = restart(root)
+    assert found.possible is None
+    assert "could not be read here" in found.sentence
+
+
 def test_where_the_files_that_the_batch_reads_are_named_is_told(tmp_path: Path) -> None:
     root = copy(tmp_path, "3.5.9/uncommitted")
     for batch in (3, 4):
