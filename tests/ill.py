@@ -316,7 +316,7 @@ ILL: dict[str, Ill] = {
     "SS120": Ill("troubles/trouble_agg_no_watermark", _source_log_gone),
     "SS121": Ill("4.3.0/agg_update", _delta_of_no_batch),
     "SS124": Ill("4.3.0/agg_update", _planned),
-    "SS126": Ill("4.3.0/rocksdb_agg_update_zips_one", _manifest_gone, beside=frozenset(("SS105",))),
+    "SS126": Ill("4.3.0/rocksdb_agg_update_zips_one", _manifest_gone),
     "SS128": Ill("troubles/trouble_agg_no_watermark", _source_goes_back),
     "SS127": Ill("troubles/trouble_agg_no_watermark", _source_of_another_job),
     "SS201": Ill("4.3.0/trouble_dedup_without_time"),

@@ -62,6 +62,13 @@ def told(report: Report, root: str) -> dict[str, Any]:
     return found
 
 
+def without_place(report: dict[str, Any]) -> dict[str, Any]:
+    """A report without what depends on where the checkpoint is: state schemas by absolute paths."""
+    verdict = report["verdict"] | {"infos": 0, "restart": None}
+    findings = [finding for finding in report["findings"] if finding["id"] != "SS120"]
+    return report | {"verdict": verdict, "findings": findings}
+
+
 def slugs(report: Report) -> Counter[str]:
     return Counter(problem.slug for problem in report.problems)
 
@@ -111,7 +118,9 @@ def test_stores_that_share_files_request_each_once(case: str) -> None:
     requests = serve(FIXTURES / case)
     local = api.audit(str(FIXTURES / case / "checkpoint"))
     remote = api.audit("objects://checkpoint")
-    assert told(remote, "objects://checkpoint") == told(local, str(FIXTURES / case / "checkpoint"))
+    assert without_place(told(remote, "objects://checkpoint")) == without_place(
+        told(local, str(FIXTURES / case / "checkpoint"))
+    )
     assert once_but_the_root(requests.read)
 
 

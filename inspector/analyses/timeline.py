@@ -235,21 +235,21 @@ class MeasuresRow(t.Row):
         "How long the batch took, by the times of its files in `offsets` and `commits`, in ms; "
         "null if they do not show it, as in a copy.",
         t.Title("took"),
-        t.Rank(22),
+        t.Rank(23),
     ]
-    watermark_ms: Annotated[t.WatermarkMs | None, t.Rank(26)]
-    lag_ms: Annotated[t.LagMs | None, t.Rank(23)]
+    watermark_ms: Annotated[t.WatermarkMs | None, t.Rank(27)]
+    lag_ms: Annotated[t.LagMs | None, t.Rank(24)]
     new_data: Annotated[t.NewData | None, t.Rank(30)]
     partitions: Annotated[t.Count, "Partitions that can restore the version.", t.WIDE]
     of_partitions: Annotated[t.Count, "Partitions of the store, in all.", t.WIDE]
     rows: Annotated[t.Rows, t.Rank(21)]
     row_bytes: Annotated[t.RowBytes, t.Rank(22)]
     heap_bytes: Annotated[t.HeapBytes | None, t.Title("heap"), t.Rank(28)]
-    puts: Annotated[t.Puts | None, t.Rank(24)]
+    puts: Annotated[t.Puts | None, t.Rank(25)]
     inserts: Annotated[t.Inserts | None, t.WIDE]
     updates: Annotated[t.Updates | None, t.WIDE]
     same_value_puts: Annotated[t.SameValuePuts | None, t.Rank(29)]
-    removals: Annotated[t.Removals | None, t.Rank(25)]
+    removals: Annotated[t.Removals | None, t.Rank(26)]
     delta_bytes: Annotated[t.DeltaBytes, t.Rank(31)]
     snapshot_bytes: Annotated[t.SnapshotBytes, t.WIDE]
     replay_deltas: Annotated[t.ReplayDeltas | None, t.Rank(32)]

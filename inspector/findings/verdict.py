@@ -10,7 +10,7 @@ from inspector.estimates import FEWEST, SHORTEST_MS
 from inspector.findings import catalogue
 from inspector.findings.finding import Concerns, Finding, Group, Kind, Severity
 from inspector.light_dataclasses import dataclass
-from inspector.model import READABLE, Problem
+from inspector.model import READABLE, Certainty, Problem
 from inspector.quantities import go_on_with, short_count_text
 
 SHORT_S = 600  # seconds of history below which a rate per hour says what it was made of
@@ -193,8 +193,15 @@ def main_finding(
     ]
     stuck = [f for f in findings if f.kind is catalogue.UNWRITTEN_BATCH]
     stuck = [f for f in stuck if f.severity >= Severity.WARNING]
+    leaks = any(
+        f.kind.group is Group.LIFETIME
+        and f.severity >= Severity.WARNING
+        and f.certainty is Certainty.PROVEN
+        for f in findings
+    )
     for number, (groups, least) in enumerate(ranks):
-        if number and stuck:  # a query that stands still needs a person before its state does
+        # A query that stands still needs a person before its state does, unless that leaks.
+        if number and stuck and not leaks:
             return stuck[0]
         ranked = [f for f in findings if f.kind.group in groups and f.severity >= least]
         if heavy and number and (number >= _INFORMATION or (ranked and number == 1)):
