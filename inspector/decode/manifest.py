@@ -184,9 +184,7 @@ class _Edit:
         elif tag == _CURSOR:
             self._varint()
             self._bytes()
-        elif tag in (_COMPARATOR, _FAMILY_ADD) or (
-            tag & _WITH_LENGTH and tag not in _WITHOUT_LENGTH
-        ):
+        elif tag in (_COMPARATOR, _FAMILY_ADD) or _has_length(tag):
             self._bytes()
         else:
             # Groups of edits and blob files, which Spark does not use, or a tag of a later release.
