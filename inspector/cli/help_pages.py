@@ -1,7 +1,7 @@
 """Help of the commands: a short form that fits one screen, and the full form.
 
 ``--help`` describes the options of the command itself and the most used shared options, in one
-clause each, and lists the names of all others. ``--help-all`` describes every option. Both have
+clause option, and lists the names of all others. ``--help-all`` describes every option. Both have
 the sections that the documentation has (:class:`Section`).
 """
 
@@ -72,9 +72,9 @@ class HelpfulCommand(click.Command):
         """Write the options by section: all of them, or only what the short help has."""
         full = bool(ctx.meta.get(_ALL_OPTIONS))
         for section, options in options_by_section(self.get_params(ctx)).items():
-            described = [each for each in options if full or _is_described(each, section)]
-            records = [_record(each, ctx, full=full) for each in described]
-            names = [long_flag(each) for each in options if each not in described]
+            described = [option for option in options if full or _is_described(option, section)]
+            records = [_record(option, ctx, full=full) for option in described]
+            names = [long_flag(option) for option in options if option not in described]
             with formatter.section(section.value):
                 if records:
                     formatter.write_dl(records)
@@ -90,7 +90,7 @@ def options_by_section(parameters: Iterable[click.Parameter]) -> dict[Section, l
 
     Sections without an option are left out.
     """
-    options = [each for each in parameters if isinstance(each, click.Option)]
+    options = [option for option in parameters if isinstance(option, click.Option)]
     found = {section: [o for o in options if section_of(o) is section] for section in Section}
     return {section: members for section, members in found.items() if members}
 

@@ -239,10 +239,10 @@ def _table(table: type[Row], same: list[str], shared: Set[Meaning]) -> Iterator[
         return
     columns = table.columns()
     elsewhere = [each for each in columns if meaning(each) in shared]
-    own = [each for each in columns if meaning(each) not in shared]
-    own += _marked(table.columns(raw=True)[len(columns) :])
-    if own:
-        yield from (*COLUMN_HEAD, *map(column_row, own), "")
+    described = [each for each in columns if meaning(each) not in shared]
+    described += _marked(table.columns(raw=True)[len(columns) :])
+    if described:
+        yield from (*COLUMN_HEAD, *map(column_row, described), "")
     if elsewhere:
         names = ", ".join(map(_column_name, elsewhere))
         yield from (f"[Shared columns](../columns.md): {names}.", "")
