@@ -58,7 +58,7 @@ def report_options(formats: tuple[str, ...]) -> Iterator[click.Option]:
     """How and where a report is written, by the formats of all reports and these of files."""
     yield click.Option(
         ["-o", "--output"],
-        type=click.Choice([*FORMATS, *formats]),
+        type=_ReportFormat([*FORMATS, *formats]),
         help="Output format; ndjson and csv contain the main table only.  [default: by the "
         "suffix of the output file, else table]",
     )
@@ -252,6 +252,20 @@ def _text(value: str) -> str:
         return scope + Path(name).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         raise click.BadParameter(f"{name} cannot be read: {error}") from None
+
+
+class _ReportFormat(click.Choice[str]):
+    """Format of a report; the error about a format of data names ``export``."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the format; click.BadParameter if reports do not have it."""
+        if value in _DATA_FORMATS and value not in self.choices:
+            message = f"{value} is a format of rows: inspector export rows PATH -O rows.{value}"
+            self.fail(message, param, ctx)
+        return super().convert(value, param, ctx)
+
+
+_DATA_FORMATS = ("parquet", "arrow")  # formats of ``export`` that no report has
 
 
 class ByteSize(click.ParamType[int]):
