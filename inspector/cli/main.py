@@ -84,7 +84,7 @@ class _Commands(click.Group):
 
 def _hint(unknown: str) -> str:
     """Return what the user may have meant by an unknown command."""
-    if "/" in unknown or os.path.exists(unknown):  # noqa: PTH110 - any text may be given
+    if "/" in unknown or os.path.exists(unknown):
         return f"Did you mean `inspector audit {shlex.quote(unknown)}`?"
     similar = " or ".join(difflib.get_close_matches(unknown, commands()))
     return f"Did you mean {similar}?" if similar else "inspector -h lists all commands"
