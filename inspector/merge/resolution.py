@@ -131,7 +131,9 @@ class Resolution(Message):
     def _of_unknown_clock(self, leftover: LeftoverT) -> LeftoverT | None:
         """Return a leftover of a batch whose clock is unknown.
 
-        It is unchanged if it is a leftover by both clocks, and undecided otherwise. Returns None for a leftover that is reported under the other clock."""
+        It is unchanged if it is a leftover by both clocks, and undecided otherwise. Returns None
+        for a leftover that is reported under the other clock.
+        """
         if leftover.by_either_clock:
             proven = leftover.certainty is Certainty.PROVEN
             if leftover.timeout_kind is not _EVENT or (leftover.is_ignored and proven):

@@ -90,7 +90,7 @@ class _Walk:
             self._note_failure(error, file)
 
     def _compare(self, file: StoreFile) -> Iterator[pa.RecordBatch]:
-        """Yield the changes of a version: the difference of its snapshot to the previous version."""
+        """Yield the changes of a version: how its snapshot differs from the previous version."""
         self._presence.begin_comparison()
         try:
             for block, ordinals in self._blocks(file):

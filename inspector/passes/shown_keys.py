@@ -49,7 +49,7 @@ def shows_few(task: Task, store: StoreTask) -> bool:
 
 
 def _has_compared(task: Task, store: StoreTask) -> bool:
-    """Return whether a version's changes are found by comparing its snapshot with the previous one."""
+    """Return whether changes are found by comparing a snapshot with the previous one."""
     provider = provider_by_name(task.provider)
     if not provider.writes_snapshots_alone and not any(file.continues for file in store.files):
         return False

@@ -110,8 +110,8 @@ def emit_fields(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[O
 def emit_partners(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[Observed[Any]]:
     """Yield how many rows of a join's side have found a partner.
 
-    Nothing is yielded if the rows have no such flag, which state format 2 added. Problems stay with ``reader``; the pass over
-    the same files has reported them.
+    Nothing is yielded if the rows have no such flag, which state format 2 added. Problems stay
+    with ``reader``; the pass over the same files has reported them.
     """
     _, value = schemas(store) if store.store_name in VALUE_STORES else (None, None)
     ordinal = None if value is None else matched_field(value)
