@@ -50,7 +50,8 @@ class Condition:
     def holds(self, rows: Any) -> Bools:
         """Return a mask of the rows of an Arrow array of structs that meet this condition.
 
-        A null row meets none."""
+        A null row meets none.
+        """
         pc = compute()
         # A field within a null struct is null: struct_field lets the struct's null through.
         field = reduce(lambda array, at: pc.struct_field(array, [at]), self.path, rows)
@@ -106,7 +107,8 @@ class Term:
     def conditions(self, data_type: DataType, path: tuple[int, ...]) -> Iterator[Condition]:
         """Yield the conditions on the field at ``path``.
 
-        CheckpointError: the value is not one of the field's type, has no order, or is no text."""
+        CheckpointError: the value is not one of the field's type, has no order, or is no text.
+        """
         if self.compare in _TEXTS:
             yield self._of_text(data_type, path)
             return
@@ -158,7 +160,8 @@ def conditions_of_object(
 ) -> Iterator[Condition]:
     """Yield the conditions of a JSON object on a row, one for each field.
 
-    CheckpointError: the schema has no such field, or the field no such value."""
+    CheckpointError: the schema has no such field, or the field no such value.
+    """
     names = unique_names(schema.fields)
     for name, value in requested.items():
         if name not in names:

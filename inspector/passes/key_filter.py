@@ -123,7 +123,8 @@ class _Fields:
     def matching(self, buffer: bytes, offsets: Int64s, lengths: Int64s, among: Int64s) -> Int64s:
         """Return the rows of ``among`` that meet all conditions.
 
-        A row that does not fit its schema meets none."""
+        A row that does not fit its schema meets none.
+        """
         decoded = self.decoder.decode(buffer, offsets[among], lengths[among]).array
         met: Bools = decoded.is_valid().to_numpy(zero_copy_only=False)
         for condition in self.conditions:
