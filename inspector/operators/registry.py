@@ -1,4 +1,4 @@
-"""Which module speaks for an operator; and, without operator metadata, which operator it is.
+"""Module that describes an operator; and recognition of operators without metadata.
 
 Spark 4.0 and later write the name (``OperatorStateMetadata``). Before, it is recognised by the
 shape of the stores and their schemas.
