@@ -47,7 +47,7 @@ class Positions:
         return bool(high > low)
 
     def find(self, file_number: int, ordinals: Int64s) -> tuple[Int64s, Int64s]:
-        """Return indexes into ``ordinals`` and ``sorted`` of the file's records at these positions."""
+        """Return the indexes of matches in ``ordinals`` and in ``sorted``."""
         if not len(self.sorted):
             return np.empty(0, np.int64), np.empty(0, np.int64)
         sought = positions_of(file_number, ordinals)
