@@ -33,6 +33,10 @@ class Subject(Protocol):
     def store_name(self) -> str | None:
         """The store; None for an operator or the whole checkpoint."""
 
+    @property
+    def numbers(self) -> Mapping[str, Any]:
+        """Values that templates may name without the evidence of a rule."""
+
 
 @dataclass(frozen=True)
 class Case:
@@ -118,7 +122,8 @@ class Rule(Generic[ViewT]):
     def findings(self, view: ViewT) -> Iterator[Finding]:
         """Yield the findings about a view, in words."""
         for evidence in self.find(view):
-            case, values = evidence.case, {**evidence.numbers, "rows": evidence.rows}
+            values = {**view.numbers, **evidence.numbers, "rows": evidence.rows}
+            case = evidence.case
             yield Finding(
                 self.kind,
                 evidence.certainty or self.certainties[0],

@@ -65,7 +65,6 @@ class OversizedValue(Rule[StoreView]):
         yield case(
             sum(large.values()),
             sum(size * count for size, count in large.items()),
-            all=total.rows,
             share=share,
             largest=largest,
             median=median,

@@ -68,10 +68,6 @@ class UniqueKeys(Rule[StoreView]):
         if case is not None:
             yield case(
                 *store.newest.rows_and_bytes,
-                puts=history.puts,
-                inserts=history.inserts,
-                versions=history.window,
-                removals=history.removals,
                 never=store.rule.never or self.reason_without_rule(store),
                 columns=" or ".join(columns) or "the key",
                 end="timeout fired" if calls else "window ended",
@@ -115,7 +111,7 @@ class UniqueKeys(Rule[StoreView]):
         return versions * store.keys.window_ms / moved_ms >= self.window_versions
 
     _EVIDENCE = (
-        "{inserts:number} of {puts:put} in {versions:version} were of keys that were not there, "
+        "{inserts:number} of {puts:put} in {window:version} were of keys that were not there, "
         "and {removals:key} {removals:/was} removed"
     )
     endless = Case(

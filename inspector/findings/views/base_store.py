@@ -11,7 +11,8 @@ from inspector.facts.versions import VersionFacts
 from inspector.findings.views.judged_version import JudgedVersion
 from inspector.findings.views.query_clock import QueryClock
 from inspector.model import StoreName
-from inspector.operators.rule import StoreRule
+from inspector.operators.rule import Clock, RowKind, StoreRule
+from inspector.operators.session_window import NAMES as SESSION
 from inspector.sparktypes import StructField
 
 
@@ -64,6 +65,15 @@ class StoreFacts:
     def rows(self) -> int:
         """Live rows of the judged version."""
         return self.newest.rows
+
+    @property
+    def noun(self) -> str:
+        """What a row is to the user: a value with a TTL, timer, timeout, session or row."""
+        if self.rule.row_kind is not RowKind.ROW:
+            return "value" if self.rule.row_kind is RowKind.TTL_VALUE else "timer"
+        is_timeout = self.rule.expiry is not None and self.rule.expiry.clock is Clock.TIMEOUT
+        usual = "session" if self.operator_name in SESSION else "row"
+        return "timeout" if is_timeout else usual
 
     @property
     def key_fields(self) -> Sequence[StructField]:

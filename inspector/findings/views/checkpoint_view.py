@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
+from types import MappingProxyType
+from typing import Any
 
 from inspector.discovery.checkpoint import Operator
 from inspector.findings.views.judged_version import JudgedVersion
@@ -14,6 +17,7 @@ class CheckpointView(JudgedVersion):
 
     operator_id: int | None = None
     store_name: str | None = None
+    numbers: Mapping[str, Any] = MappingProxyType({})
 
     @cached_property
     def operators(self) -> tuple[OperatorView, ...]:
@@ -30,6 +34,7 @@ class OperatorView:
     """One operator of the judged version."""
 
     store_name: str | None = None
+    numbers: Mapping[str, Any] = MappingProxyType({})
 
     def __init__(self, whole: CheckpointView, operator: Operator) -> None:
         self.whole = whole

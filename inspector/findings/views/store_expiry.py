@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from inspector.facts.ages import Ages
 from inspector.facts.expiring import Expiring
@@ -20,6 +20,15 @@ from inspector.operators.session_window import NAMES as SESSION
 from inspector.sums import sum_known
 
 CHANGES = ("untouched", "changed", "empty")  # what became of the state of leftover keys
+
+
+class ExpiringRows(NamedTuple):
+    """Rows that expire within a time."""
+
+    rows: int
+    bytes: int  # of keys and values
+    first_ms: int  # epoch ms at which the first of them expires, or somewhat earlier
+    last_ms: int  # epoch ms at which the last of them has expired
 
 
 class StoreExpiry:
@@ -67,6 +76,17 @@ class StoreExpiry:
         clocks = [batch.time_ms(kind) for kind in kinds] or [expiry.clock.time_ms(batch)]
         # A watermark of 0 is none, which no timer waits for; an unknown one may be any.
         return None if None in clocks else max(map(int, filter(None, clocks)), default=None)
+
+    def rows_from(self, limit_ms: float) -> ExpiringRows:
+        """Return the live rows that expire at a time or later."""
+        expiring = self.expiring or Expiring()
+        late = [bucket for bucket in expiring.rows if bucket * expiring.width >= limit_ms]
+        return ExpiringRows(
+            sum(expiring.rows[bucket] for bucket in late),
+            sum(expiring.bytes[bucket] for bucket in late),
+            min(late, default=0) * expiring.width,
+            (max(late, default=-1) + 1) * expiring.width,
+        )
 
     @cached_property
     def leftovers(self) -> Sequence[LeftoverCount]:

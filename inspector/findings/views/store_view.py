@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
+from typing import Any
 
 from inspector.findings.views.base_store import StoreFacts
 from inspector.findings.views.store_expiry import StoreExpiry
@@ -33,3 +35,16 @@ class StoreView(StoreFacts):
     def sizes(self) -> StoreSizes:
         """Rows and bytes of the judged version, by partition."""
         return StoreSizes(self)
+
+    @property
+    def numbers(self) -> Mapping[str, Any]:
+        """Values that the templates of every rule about a store may name."""
+        return {
+            "all": self.rows,
+            "noun": self.noun,
+            "store": self.store_name,
+            "window": self.history.window,
+            "puts": self.history.puts,
+            "inserts": self.history.inserts,
+            "removals": self.history.removals,
+        }

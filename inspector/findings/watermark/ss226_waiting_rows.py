@@ -56,7 +56,7 @@ class WaitingRows(Rule[StoreView]):
         rows = sum(n for bucket, n in buckets if (bucket + 1) * expiring.width <= next_ms)
         is_short = next_ms - now_ms < self.far_hours * HOUR_MS
         if not is_short and rows >= self.waiting_share * store.rows and not store.expiry.leftovers:
-            yield self.waiting(waiting=rows, all=store.rows, next_ms=next_ms)
+            yield self.waiting(waiting=rows, next_ms=next_ms)
 
     def next_watermark_ms(self, store: StoreView) -> int | None:
         """Return the watermark that the judged batch made, if each batch had new data."""

@@ -71,7 +71,7 @@ def test_a_timeout_in_a_wrong_unit() -> None:
     (finding,) = timeouts({500 * 24: 12})
     assert finding.cause.startswith("12 timeouts cannot expire for 500 d (until 2025-03-29): a wro")
     (finding,) = findings(VALUES, expiring({500 * 24: 12}))
-    assert "12 values of 'default' (TTLConfig(Duration), or ttlDurationMs" in finding.cause
+    assert "the TTL of 'default' (TTLConfig(Duration), or ttlDurationMs" in finding.cause
 
 
 def test_an_event_time_timeout_from_the_wall_clock() -> None:
@@ -119,13 +119,12 @@ def test_the_setting_that_rows_wait_for_is_named(delay_ms: int, setting: str) ->
     assert finding.next_step.startswith(f"shorten {setting.partition(' is ')[0]} if")
 
 
-@pytest.mark.parametrize(("within", "words"), [(False, ""), (True, "counts twice")])
-def test_a_deduplication_within_the_watermark_counts_the_delay_twice(
-    within: bool, words: str
-) -> None:
-    name = "dedupeWithinWatermark" if within else "dedupe"
-    (finding,) = findings(ROWS, expiring({48: 12}), operator_name=name)
-    assert words in finding.cause
+def test_a_deduplication_within_the_watermark_keeps_keys_for_its_delay() -> None:
+    known = CLOCKS | {6: replace(CLOCKS[6], next_watermark_ms=NOW)}
+    newest = Ages(newest=(NOW + 2 * DAY, 7))  # the delay is in the watermark and in the expiry
+    more: dict[str, Any] = {"operator_name": "dedupeWithinWatermark", "clocks": known}
+    (finding,) = findings(ROWS, expiring({48: 12}), newest, **more)
+    assert "because the delay of withWatermark is 1 d" in finding.cause
 
 
 @pytest.mark.parametrize("days", [1, 20])
