@@ -74,8 +74,12 @@ def many_options() -> Iterator[click.Option]:
     yield click.Option(
         ["-r", "--recursive"], is_flag=True, help="Read every checkpoint in or below PATH."
     )
-    at_once = "Number of checkpoints to read at the same time.  [default: 4, or 64 on Spark]"
-    yield click.Option(["--at-once"], type=click.IntRange(1), metavar="N", help=at_once)
+    yield click.Option(
+        ["--at-once"],
+        type=click.IntRange(1),
+        metavar="N",
+        help="Number of checkpoints to read at the same time. By default 4, or 64 on Spark.",
+    )
     details = "With several checkpoints, show the whole report of each."
     yield click.Option(["--details"], is_flag=True, help=details)
 
@@ -201,10 +205,16 @@ def _option(declared: Parameter) -> click.Option:
         default=default,
         show_default=bool(default),
         multiple=declared.many,
-        metavar=option.metavar,
+        metavar=_value_name(declared),
         callback=_pairs if declared.kind is dict else _texts if option.file else None,
         help=option.help,
     )
+
+
+def _value_name(declared: Parameter) -> str | None:
+    """What the help shows for the value of an option; None: click's own words."""
+    is_number = declared.kind is int and not declared.option.size and not declared.choices
+    return declared.option.metavar or ("N" if is_number else None)
 
 
 def _type(declared: Parameter) -> click.ParamType[Any] | None:

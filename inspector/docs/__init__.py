@@ -30,7 +30,7 @@ def _commands() -> list[str]:
 PAGES = (  # every page by its path without ``.md``, in the order in which they are read
     *("index", "tutorial", "how-to/install", "how-to/cluster", "how-to/object-stores"),
     *("how-to/page", "how-to/ci-gate", "how-to/deployment", "how-to/fleet", "how-to/notebook"),
-    *("how-to/keys", "how-to/leaked-keys", _COMMANDS, *_commands()),
+    *("how-to/keys", "how-to/leaked-keys", _COMMANDS, *_commands(), "reference/columns"),
     *("reference/leftover-classes", "reference/findings", "reference/errors"),
     *("reference/restart-rules", "reference/restarts", "reference/spark-errors"),
     *("reference/symptoms", "reference/exit-codes", "reference/configuration"),

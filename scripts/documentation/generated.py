@@ -9,7 +9,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from documentation.commands import command_list, output_options
+from documentation.commands import column_list, command_list, shared_options
 from documentation.restarts import damage_table, restart_tables
 
 from inspector.cli.exits import exit_of
@@ -256,7 +256,8 @@ GENERATED: Mapping[str, Callable[[], str]] = {
     "errors": errors,
     "metrics": metrics,
     "commands": command_list,
-    "output-options": output_options,
+    "shared-options": shared_options,
+    "columns": column_list,
     "layers": layers,
 }
 """Name of a block -> what makes it."""
