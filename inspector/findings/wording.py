@@ -38,6 +38,11 @@ def _words(parts: list[str]) -> str:
     return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
 
 
+def _watermark(millis: int | None) -> str:
+    """Return a watermark in epoch ms; 0 is none yet."""
+    return f"the watermark {time_ms_text(millis)}" if millis else "no watermark"
+
+
 def _day(millis: int) -> str:
     """Return the day of an epoch time in ms."""
     return time_ms_text(millis).partition("T")[0]
@@ -51,6 +56,7 @@ UNITS: Mapping[str, Callable[[Any], str]] = {
     "bytes": bytes_text,
     "moment": time_ms_text,
     "day": _day,
+    "watermark": _watermark,
     "quoted": repr,
     "brackets": _brackets,
     "words": _words,

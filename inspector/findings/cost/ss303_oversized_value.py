@@ -71,11 +71,7 @@ class OversizedValue(Rule[StoreView]):
             times=times,
             key=store.sizes.largest_key,
             buffers=store.sizes.buffers,
-            partition=next(
-                number
-                for number, facts in store.sizes.partitions.items()
-                if facts.value_sizes.max == largest
-            ),
+            partition=store.sizes.partition_of_value(largest),
         )
 
     _EVIDENCE = (

@@ -50,28 +50,30 @@ class UniqueKeys(Rule[StoreView]):
 
     def find(self, store: StoreView) -> Iterator[Evidence]:
         """Yield the store if nearly all puts made a new key."""
-        history, columns = store.history, store.keys.unique_columns
+        history = store.history
         is_grouping = store.operator_name in (*AGGREGATIONS, *GROUP_STATE)
         if not is_grouping or history.window < self.window_versions:
             return
         if history.puts < self.unique_puts or history.inserts < self.unique_share * history.puts:
             return
-        calls = store.expiry.calls
-        is_timed = store.rule.expiry is not None and (calls is None or bool(calls.armed_keys))
-        if not is_timed and not history.removals:
-            # Windows are new in each batch: without a unique column the lack of a watermark is the
-            # reason (SS201), and not the key.
-            is_by_window = store.keys.has_window and not columns
-            case = None if is_by_window and store.rule.never else self.endless
-        else:
-            case = self.expiring if self.meets_no_key_again(store, is_timed=is_timed) else None
-        if case is not None:
+        if case := self.case_of(store):
             yield case(
                 *store.newest.rows_and_bytes,
                 never=store.rule.never or self.reason_without_rule(store),
-                columns=" or ".join(columns) or "the key",
-                end="timeout fired" if calls else "window ended",
+                columns=" or ".join(store.keys.unique_columns) or "the key",
+                end="timeout fired" if store.expiry.calls else "window ended",
             )
+
+    def case_of(self, store: StoreView) -> Case | None:
+        """Return the case of a store with new keys only; None if its keys are as they should be."""
+        calls = store.expiry.calls
+        is_timed = store.rule.expiry is not None and (calls is None or bool(calls.armed_keys))
+        if is_timed or store.history.removals:
+            return self.expiring if self.meets_no_key_again(store, is_timed=is_timed) else None
+        # Windows are new in each batch: without a unique column the lack of a watermark is the
+        # reason (SS201), and not the key.
+        is_by_window = store.keys.has_window and not store.keys.unique_columns
+        return None if is_by_window and store.rule.never else self.endless
 
     def reason_without_rule(self, store: StoreView) -> str:
         """Return why no group goes where the schema does not show it."""

@@ -35,6 +35,11 @@ class StoreSizes:
         """Facts of the judged version, all partitions together."""
         return sum(self.partitions.values(), VersionFacts())
 
+    def partition_of_value(self, size: int) -> int | None:
+        """Return the first partition whose largest value has a size; None if there is none."""
+        partitions = self.partitions.items()
+        return next((n for n, facts in partitions if facts.value_sizes.max == size), None)
+
     @cached_property
     def largest_key(self) -> str:
         """Words for the key with the largest value; empty if it is unknown."""

@@ -70,7 +70,13 @@ class FlatWatermark(Rule[CheckpointView]):
             return
         if flat.with_data < self.data_batches:
             yield from self.find_late_watermark(view, flat, newest)
-            return
+        else:
+            yield from self.find_flat_watermark(view, flat, max(newest))
+
+    def find_flat_watermark(
+        self, view: CheckpointView, flat: FlatBatches, latest: NewestTime
+    ) -> Iterator[Evidence]:
+        """Yield a watermark that did not move through the newest batches."""
         idle, has_moving_source = idle_sources(flat, view.sources)
         is_held = bool(idle) and has_moving_source and not view.clock.is_by_fastest
         watermark_ms = flat.last.watermark_ms
@@ -82,7 +88,6 @@ class FlatWatermark(Rule[CheckpointView]):
             offsets = view.sources.get(BatchId(view.version - 1), ())
             names = [*newest_first(view.checkpoint.storage, offsets)][:SOURCES_NAMED]
             case = self.newest_files_first if names else case
-        latest = max(newest)
         yield case(
             severity=Severity.INFO if flat.is_usual(view.clock.batches) else None,
             first=flat.first.batch_id,
@@ -123,7 +128,7 @@ class FlatWatermark(Rule[CheckpointView]):
         )
 
     _EVIDENCE = (
-        "batches {first} to {last} had the watermark {watermark_ms:moment}, though "
+        "batches {first} to {last} had {watermark_ms:watermark}, though "
         "{batches:number} of them brought new data; the newest {what} in the state is "
         "{newest_ms:moment}"
     )

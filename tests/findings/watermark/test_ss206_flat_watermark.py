@@ -121,6 +121,7 @@ def test_a_source_that_never_brought_data_leaves_the_query_without_a_watermark()
     sources = offsets(*([str(n), None] for n in range(5)))
     (finding,) = findings([0] * 5, sources=sources)
     assert "source 1 has brought no data since batch 0" in finding.cause
+    assert "batches 0 to 4 had no watermark, though" in finding.evidence
     assert findings([0] * 5, sources=sources, policy="max") == []
 
 
