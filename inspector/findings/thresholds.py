@@ -107,8 +107,12 @@ class Thresholds:
         """
         result: dict[str, Any] = {}
         ids: dict[str, int] = {}
-        own = {f.name: f.default for f in fields(cls) if f.name not in ("at_least", "given")}
-        defaults = own | {name: threshold.default for name, threshold in declared.items()}
+        field_defaults = {
+            f.name: f.default for f in fields(cls) if f.name not in ("at_least", "given")
+        }
+        defaults = field_defaults | {
+            name: threshold.default for name, threshold in declared.items()
+        }
         for name, value in given.items():
             amount = number_of(value) if isinstance(value, str) else value
             if _ID.fullmatch(name):

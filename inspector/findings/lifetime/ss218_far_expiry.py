@@ -68,14 +68,14 @@ class FarExpiry(Rule[StoreView]):
 
     def find(self, store: StoreView) -> Iterator[Evidence]:
         """Yield rows whose time is far ahead, or all rows, or those that end later than others."""
-        now_ms, found = store.expiry.now_ms, list[Evidence]()
+        now_ms, evidence = store.expiry.now_ms, list[Evidence]()
         if store.rule.event_time is not None:
-            found = [*self.find_held_join_side(store)]
+            evidence = [*self.find_held_join_side(store)]
         elif now_ms is not None and store.expiry.expiring is not None:
-            found = [*self.find_wrong_times(store, now_ms)]
-            found = found or [*self.find_long_wait(store, now_ms)]
-            found = found or [*self.find_later_rows(store, now_ms)]
-        yield from found
+            evidence = [*self.find_wrong_times(store, now_ms)]
+            evidence = evidence or [*self.find_long_wait(store, now_ms)]
+            evidence = evidence or [*self.find_later_rows(store, now_ms)]
+        yield from evidence
 
     def find_wrong_times(self, store: StoreView, now_ms: int) -> Iterator[Evidence]:
         """Yield the rows that expire half a year ahead or more."""

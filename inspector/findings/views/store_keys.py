@@ -70,12 +70,14 @@ class StoreKeys:
         windows = [*columns_of(keys, store.key_fields)][at[0]]
         # Behind the null bits; the totals of cube and rollup have no window.
         bounds = [unpack_from("<qq", window, 8) for window in windows if len(window) >= 8 + 16]
-        known = [(start // 1000, end // 1000) for start, end in bounds]
-        start, end = min(known, default=(0, 0))
+        windows_ms = [(start // 1000, end // 1000) for start, end in bounds]
+        start, end = min(windows_ms, default=(0, 0))
         if end <= start:
             return None
         expiring = store.facts.merged(Expiring).get(store.name, {}).get("", Expiring())
-        ends = {bucket * expiring.width for bucket in expiring.rows} or {end for _, end in known}
+        ends = {bucket * expiring.width for bucket in expiring.rows} or {
+            end for _, end in windows_ms
+        }
         return Windows(end - start, frozenset(ends))
 
     @property
