@@ -130,7 +130,7 @@ class Thresholds:
                 result[name] = float(amount)
             else:
                 result[name] = int(_whole(name, value, amount))
-        fixed = {name: number for name, number in result.items() if name in own}
+        fixed = {name: number for name, number in result.items() if name in field_defaults}
         return cls(result, **fixed, at_least=ids)
 
     def reports(self, id_: str, count: int | None) -> bool:
