@@ -68,14 +68,15 @@ class FarExpiry(Rule[StoreView]):
 
     def find(self, store: StoreView) -> Iterator[Evidence]:
         """Yield rows whose time is far ahead, or all rows, or those that end later than others."""
-        now_ms, found = store.expiry.now_ms, list[Evidence]()
+        now_ms = store.expiry.now_ms
         if store.rule.event_time is not None:
-            found = [*self.find_held_join_side(store)]
+            yield from self.find_held_join_side(store)
         elif now_ms is not None and store.expiry.expiring is not None:
-            found = [*self.find_wrong_times(store, now_ms)]
-            found = found or [*self.find_long_wait(store, now_ms)]
-            found = found or [*self.find_later_rows(store, now_ms)]
-        yield from found
+            yield from (
+                [*self.find_wrong_times(store, now_ms)]
+                or [*self.find_long_wait(store, now_ms)]
+                or [*self.find_later_rows(store, now_ms)]
+            )
 
     def find_wrong_times(self, store: StoreView, now_ms: int) -> Iterator[Evidence]:
         """Yield the rows that expire half a year ahead or more."""
