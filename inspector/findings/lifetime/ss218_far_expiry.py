@@ -72,11 +72,9 @@ class FarExpiry(Rule[StoreView]):
         if store.rule.event_time is not None:
             yield from self.find_held_join_side(store)
         elif now_ms is not None and store.expiry.expiring is not None:
-            yield from (
-                [*self.find_wrong_times(store, now_ms)]
-                or [*self.find_long_wait(store, now_ms)]
-                or [*self.find_later_rows(store, now_ms)]
-            )
+            wrong = [*self.find_wrong_times(store, now_ms)]
+            waiting = wrong or [*self.find_long_wait(store, now_ms)]
+            yield from waiting or self.find_later_rows(store, now_ms)
 
     def find_wrong_times(self, store: StoreView, now_ms: int) -> Iterator[Evidence]:
         """Yield the rows that expire half a year ahead or more."""
@@ -86,8 +84,8 @@ class FarExpiry(Rule[StoreView]):
         ahead_ms, batch_ms = late.first_ms - now_ms, store.clock.batch_ms
         # An expiry that the wall clock set is near it, however old the event times are.
         is_wall_clock = batch_ms is not None and 10 * abs(late.first_ms - batch_ms) < ahead_ms
-        is_timer = store.noun in ("timeout", "timer")
-        case = self.wall_clock if is_timer and is_wall_clock else self.wrong_time
+        is_wall_clock &= store.noun in ("timeout", "timer")
+        case = self.wall_clock if is_wall_clock else self.wrong_time
         yield case(
             *late[:2],
             severity=Severity.INFO if ahead_ms < self.far_warned * DAY_MS else None,
