@@ -68,14 +68,13 @@ class FarExpiry(Rule[StoreView]):
 
     def find(self, store: StoreView) -> Iterator[Evidence]:
         """Yield rows whose time is far ahead, or all rows, or those that end later than others."""
-        now_ms, evidence = store.expiry.now_ms, list[Evidence]()
+        now_ms = store.expiry.now_ms
         if store.rule.event_time is not None:
-            evidence = [*self.find_held_join_side(store)]
+            yield from self.find_held_join_side(store)
         elif now_ms is not None and store.expiry.expiring is not None:
-            evidence = [*self.find_wrong_times(store, now_ms)]
-            evidence = evidence or [*self.find_long_wait(store, now_ms)]
-            evidence = evidence or [*self.find_later_rows(store, now_ms)]
-        yield from evidence
+            wrong = [*self.find_wrong_times(store, now_ms)]
+            waiting = wrong or [*self.find_long_wait(store, now_ms)]
+            yield from waiting or self.find_later_rows(store, now_ms)
 
     def find_wrong_times(self, store: StoreView, now_ms: int) -> Iterator[Evidence]:
         """Yield the rows that expire half a year ahead or more."""
@@ -85,8 +84,8 @@ class FarExpiry(Rule[StoreView]):
         ahead_ms, batch_ms = late.first_ms - now_ms, store.clock.batch_ms
         # An expiry that the wall clock set is near it, however old the event times are.
         is_wall_clock = batch_ms is not None and 10 * abs(late.first_ms - batch_ms) < ahead_ms
-        is_timer = store.noun in ("timeout", "timer")
-        case = self.wall_clock if is_timer and is_wall_clock else self.wrong_time
+        is_wall_clock &= store.noun in ("timeout", "timer")
+        case = self.wall_clock if is_wall_clock else self.wrong_time
         yield case(
             *late[:2],
             severity=Severity.INFO if ahead_ms < self.far_warned * DAY_MS else None,
