@@ -53,7 +53,6 @@ def store_costs(view: CheckpointView) -> Iterator[efficiency.StoreCosts]:
             store.keys.windows,
             *store.keys.rows_and_records,
             _wide_column(store),
-            len(operator.layout.stores) > len(operator.layout.folders),
         )
 
 

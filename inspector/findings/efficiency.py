@@ -39,7 +39,6 @@ class StoreCosts:
     written: int = 0  # rows that it wrote, or gained, in batches whose sources count records
     records: int = 0  # of those sources
     column: WideColumn | None = None  # the column with most of the bytes of large keys or values
-    shares_files: bool = False  # its changes lie in files of other stores of the partition, too
 
     @property
     def total(self) -> VersionFacts:
@@ -75,7 +74,6 @@ def judge_costs(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
     hot = list(_hot(costs, thresholds))
     yield from hot or _judge_skew(costs, thresholds)  # a hot key is why a partition has its rows
     yield from _rewrites(costs, thresholds)
-    yield from _empty(costs, thresholds)
     yield from _growing_values(costs, thresholds)
     yield from _wide_column(costs, thresholds)
     yield from _fan_out(costs, thresholds)
@@ -362,29 +360,6 @@ def _rewrites(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
         "of the updates of this store do not change the value.",
         next_step=rewrite_advice(costs.operator_name),
     )
-
-
-def _empty(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
-    """Deltas that hold nothing: a file, or two, for each partition of each batch."""
-    # Not of a column family: the one changelog of its partition (RocksDBStateStoreProvider) may
-    # hold what others changed.
-    if costs.shares_files:
-        return
-    is_known = sum(v.stores - v.rebased for v in costs.versions.values())
-    empty = sum(v.empty_deltas for v in costs.versions.values())
-    if empty < max(1, thresholds.empty_deltas, thresholds.empty_share * is_known):
-        return
-    whole = sum(v.empty_deltas == v.stores for v in costs.versions.values())
-    versions, partitions = len(costs.versions), count_text(len(costs.partitions), "partition")
-    words = f"{empty:,} of {count_text(is_known, 'delta')} change nothing, in "
-    words += _span(costs.versions)
-    if whole:
-        words += f"; in {whole:,} of {count_text(versions, 'version')} no partition changed"
-    few = "Most batches change nothing in the state"
-    if whole < versions / 2:
-        few = f"Most of the {partitions} have nothing to write in most batches"
-    cause = f"{few}, and each of them still writes an empty file."
-    yield catalogue.EMPTY_DELTAS.of_store(costs, words, cause=cause)
 
 
 def _span(versions: Collection[int]) -> str:

@@ -88,8 +88,6 @@ class Thresholds:
     zip_ratio: float = 2.0
     zip_bytes: int = 8_192
     same_value_share: float = 0.5
-    empty_share: float = 0.5
-    empty_deltas: int = 100
     left_files: int = 10
     kept_versions: int = 200
     kept_batches: int = 120

@@ -290,47 +290,6 @@ def test_a_store_without_updates_rewrites_nothing() -> None:
     assert judged() == []
 
 
-# --- empty deltas ----------------------------------------------------------------------------
-
-
-def deltas(*empty: int, stores: int = 40) -> dict[int, VersionFacts]:
-    return {
-        v: VersionFacts(stores=stores, empty_deltas=one) for v, one in enumerate(empty, start=1)
-    }
-
-
-def test_a_column_family_that_nothing_changes_writes_no_file() -> None:
-    idle = replace(COSTS, versions=deltas(40, 40, 40))
-    assert list(judge_costs(idle, DEFAULTS))
-    assert list(judge_costs(replace(idle, shares_files=True), DEFAULTS)) == []
-
-
-def test_empty_deltas_are_reported_from_a_share_and_a_number_on() -> None:
-    (found,) = judged(versions=deltas(30, 40, 30))
-    assert found.kind.id == "SS305"
-    assert found.evidence == (
-        "100 of 120 deltas change nothing, in versions 1 to 3; in 1 of 3 versions no partition "
-        "changed"
-    )
-    assert judged(versions=deltas(30, 39, 30)) == []
-    assert judged(versions=deltas(30, 40, 30, stores=70)) == []
-    assert judged(versions=deltas(30, 40, 30), thresholds=Thresholds(empty_share=0.9)) == []
-    assert judged(versions=deltas(1), thresholds=Thresholds(empty_deltas=1, empty_share=0.01))
-    assert judged(versions=deltas(0), thresholds=Thresholds(empty_deltas=0)) == []
-
-
-def test_batches_that_change_nothing_are_distinguished_from_partitions_that_do_not() -> None:
-    (batches,) = judged(versions=deltas(40, 40, 40))
-    assert batches.cause.startswith("Most batches change nothing")
-    (partitions,) = judged(versions=deltas(39, 39, 39))
-    assert "partitions have nothing to write" in partitions.cause
-
-
-def test_a_version_from_a_snapshot_has_no_known_delta() -> None:
-    versions = {1: VersionFacts(stores=200, rebased=200), **deltas(0, 100, stores=100)}
-    assert [one.kind.id for one in judged(versions=versions)] == ["SS305"]
-
-
 # --- heap ------------------------------------------------------------------------------------
 
 

@@ -12,10 +12,10 @@ from inspector.findings.thresholds import DEFAULTS
 
 def test_what_is_given_counts_and_the_rest_stays() -> None:
     found = parse_thresholds(
-        {"skew_ratio": "5", "heap_bytes": "8GiB", "empty_share": "75%", "data_batches": 4}
+        {"skew_ratio": "5", "heap_bytes": "8GiB", "hot_share": "75%", "data_batches": 4}
     )
     assert (found.skew_ratio, found.heap_bytes) == (5.0, 8 << 30)
-    assert (found.empty_share, found.data_batches) == (0.75, 4)
+    assert (found.hot_share, found.data_batches) == (0.75, 4)
     assert found.skew_rows == DEFAULTS.skew_rows
     assert found.given["data_batches"] == 4
     assert parse_thresholds({}) == DEFAULTS
