@@ -179,8 +179,8 @@ UNDECIDED = _kind("SS210", _INFO, certainties=(Certainty.UNDECIDED,), command="l
 FORMAT_V1 = _kind(
     "SS301", _INFO, "The state format of this aggregation stores every key twice.", command="sizes"
 )
-SKEWED = _kind("SS302", _INFO, command="top")
-HOT_KEY = _kind("SS307", _INFO, command="top", explains=("SS222",))
+# A hot key is why a partition has its rows.
+HOT_KEY = _kind("SS307", _INFO, command="top", explains=("SS222",), hides=("SS302",))
 GROWING_VALUES = _of_inference(
     "SS308", _INFO, command="sizes", concerns=Concerns.REWRITTEN_ROWS, hides=("SS313",)
 )

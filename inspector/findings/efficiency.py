@@ -30,7 +30,6 @@ class StoreCosts:
     store_name: str
     partitions: Mapping[int, VersionFacts]  # facts of the judged version by partition
     versions: Mapping[int, VersionFacts]  # facts of every version, all partitions together
-    single: bool = False  # Spark runs its operator in one partition
     largest: str = ""  # words for the key with the largest value; empty if it is not known
     kept: str = ""  # names of aggregates whose values have no bound; empty if none are shown
     # the key with most rows of a join's side, or entries of a list or map
@@ -71,8 +70,7 @@ class WideColumn:
 
 def judge_costs(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
     """The findings of one store."""
-    hot = list(_hot(costs, thresholds))
-    yield from hot or _judge_skew(costs, thresholds)  # a hot key is why a partition has its rows
+    yield from _hot(costs, thresholds)
     yield from _rewrites(costs, thresholds)
     yield from _growing_values(costs, thresholds)
     yield from _wide_column(costs, thresholds)
@@ -156,28 +154,6 @@ def judge_files(costs: FileCosts, thresholds: Thresholds) -> Iterator[Finding]:
         evidence = f"{kept:,} versions in a store; {old_size} of {size} {old} old"
         cause = f"The files of {kept:,} versions are kept: {share} of the {size} {old} batches old."
         yield catalogue.KEPT_VERSIONS.of(evidence, costs.operator_id, cause=cause)
-
-
-def _judge_skew(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
-    rows = {number: facts.rows for number, facts in sorted(costs.partitions.items())}
-    if costs.single or len(rows) < 2:
-        return
-    # The lower median: of two partitions the median itself is never far below the larger.
-    half = sorted(rows.values())[(len(rows) - 1) // 2]
-    largest = max(rows, key=rows.__getitem__)
-    if rows[largest] < max(thresholds.skew_rows, thresholds.skew_ratio * half):
-        return
-    facts = costs.partitions[largest]
-    share = facts.rows / sum(rows.values())
-    yield catalogue.SKEWED.of_store(
-        costs,
-        f"partition {largest} has {count_text(facts.rows, 'row')} ({share_text(share)} of all); "
-        f"half of the {len(rows)} partitions have "
-        + (f"at most {count_text(half, 'row')} each" if half else "none"),
-        *facts.rows_and_bytes,
-        f"The state is skewed: partition {largest} of {len(rows)} holds "
-        f"{share_text(share)} of its rows.",
-    )
 
 
 def _in_brackets(key: str) -> str:

@@ -71,8 +71,6 @@ class Thresholds:
     ahead_hours: float = 24.0
     behind_hours: float = 1.0
     ahead_noted: float = 0.5
-    skew_ratio: float = 3.0
-    skew_rows: int = 100
     value_bytes: int = 4096
     hot_share: float = 0.5
     hot_rows: int = 100

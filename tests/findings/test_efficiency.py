@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
 
-from inspector.facts.size_distributions import SizeCounts
 from inspector.facts.versions import VersionFacts
 from inspector.findings.efficiency import (
     FileCosts,
@@ -45,54 +43,7 @@ def test_only_the_first_format_of_an_aggregation_repeats_its_keys() -> None:
     assert list(judge_format(2, None)) == []
 
 
-# --- skew ------------------------------------------------------------------------------------
-
-
-def rows(*counts: int) -> dict[int, VersionFacts]:
-    return {place: VersionFacts(rows=n, key_bytes=8 * n) for place, n in enumerate(counts)}
-
-
-@pytest.mark.parametrize(
-    ("counts", "found"),
-    [
-        ((10, 10, 4000, 12), True),
-        ((0, 0, 4000, 0), True),
-        ((1000, 1000, 2999, 1000), False),
-        ((10, 10, 99, 12), False),
-        ((10, 100), True),
-        ((34, 100), False),
-        ((4000,), False),
-        ((), False),
-    ],
-)
-def test_one_partition_that_has_far_more_rows_is_skewed(
-    counts: tuple[int, ...], found: bool
-) -> None:
-    result = judged(rows(*counts))
-    assert [one.kind.id for one in result] == ["SS302"] * found
-    assert list(judge_costs(replace(COSTS, partitions=rows(*counts), single=True), DEFAULTS)) == []
-
-
-def test_the_skewed_partition_is_named_with_its_share() -> None:
-    (found,) = judged(rows(100, 9800, 100, 0))
-    assert (found.rows, found.bytes) == (9800, 8 * 9800)
-    assert found.evidence == (
-        "partition 1 has 9,800 rows (98 % of all); half of the 4 partitions have at most 100 rows "
-        "each"
-    )
-    assert found.cause == "The state is skewed: partition 1 of 4 holds 98 % of its rows."
-    assert judged(rows(100, 9800, 100, 0), thresholds=Thresholds(skew_ratio=100.0)) == []
-    assert judged(rows(100, 9800, 100, 0), thresholds=Thresholds(skew_rows=9801)) == []
-
-
 # --- values ----------------------------------------------------------------------------------
-
-
-def values(*sizes: Mapping[int, int]) -> dict[int, VersionFacts]:
-    return {
-        place: VersionFacts(rows=sum(one.values()), value_sizes=SizeCounts(Counter(one)))
-        for place, one in enumerate(sizes)
-    }
 
 
 @pytest.mark.parametrize(("rows", "found"), [(60, True), (49, False)])
