@@ -192,7 +192,6 @@ SLOW_BATCHES = _of_proof_or_inference("SS315", _INFO, command="timeline")
 WHOLE_UPLOADS = _of_records("SS310", _INFO)
 LEFT_FILES = _of_records("SS311", _INFO)
 KEPT_VERSIONS = _of_records("SS312", _INFO)
-SAME_VALUE = _kind("SS304", _INFO, command="sharing", concerns=Concerns.RECORDS)
 HEAP_OVER_LIMIT = _of_inference("SS306", _WARNING, command="memory")
 
 _DECLARED = tuple(kind for kind in list(vars().values()) if isinstance(kind, Kind))

@@ -13,7 +13,6 @@ from inspector.findings.views.store_keys import Windows
 from inspector.light_dataclasses import dataclass
 from inspector.model import DEFAULT_STORE
 from inspector.operators.join import COUNT_STORES
-from inspector.operators.registry import rewrite_advice
 from inspector.operators.transform_with_state import is_helper
 from inspector.quantities import bytes_text, capitalise, count_text, long_duration_text, share_text
 
@@ -71,7 +70,6 @@ class WideColumn:
 def judge_costs(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
     """The findings of one store."""
     yield from _hot(costs, thresholds)
-    yield from _rewrites(costs, thresholds)
     yield from _growing_values(costs, thresholds)
     yield from _wide_column(costs, thresholds)
     yield from _fan_out(costs, thresholds)
@@ -316,26 +314,6 @@ def _put_bytes(version: VersionFacts) -> float:
     # Such a row has the key object of the version before, which is not among those that are new.
     new = version.row_bytes - version.shared_key_bytes - version.shared_value_bytes
     return new + version.updates * version.key_bytes / max(1, version.rows)
-
-
-def _rewrites(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
-    """Puts that wrote what was there already, but for those of Spark's own indexes."""
-    if is_helper(costs.store_name):
-        return
-    total = sum(costs.versions.values(), VersionFacts())
-    share = thresholds.same_value_share * total.updates
-    if not total.same_value_puts or total.same_value_puts < share:
-        return
-    updates = f"{total.same_value_puts:,} of {count_text(total.updates, 'update')}"
-    yield catalogue.SAME_VALUE.of_store(
-        costs,
-        f"{updates} wrote the value that was there already, in {_span(costs.versions)}",
-        total.same_value_puts,
-        total.same_value_put_bytes,
-        f"Updates write what is there already: {share_text(total.same_value_puts / total.updates)} "
-        "of the updates of this store do not change the value.",
-        next_step=rewrite_advice(costs.operator_name),
-    )
 
 
 def _span(versions: Collection[int]) -> str:

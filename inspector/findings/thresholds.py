@@ -85,7 +85,6 @@ class Thresholds:
     slow_seconds: float = 2.0
     zip_ratio: float = 2.0
     zip_bytes: int = 8_192
-    same_value_share: float = 0.5
     left_files: int = 10
     kept_versions: int = 200
     kept_batches: int = 120

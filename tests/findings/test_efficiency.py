@@ -202,45 +202,6 @@ def test_a_version_of_a_snapshot_is_no_burst() -> None:
     assert judged(versions=versions) == []
 
 
-# --- rewrites --------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("same", "found"), [(0, False), (4, False), (5, True), (10, True)])
-def test_rewrites_are_reported_from_half_of_the_updates_on(same: int, found: bool) -> None:
-    versions = {
-        3: VersionFacts(updates=4, puts=9),
-        4: VersionFacts(updates=6, puts=9, same_value_puts=same, same_value_put_bytes=16 * same),
-    }
-    result = judged(versions=versions)
-    assert [one.kind.id for one in result] == ["SS304"] * found
-    if found:
-        assert (result[0].rows, result[0].bytes) == (same, 16 * same)
-        assert f"{same} of 10 updates" in result[0].evidence
-        assert "in versions 3 to 4" in result[0].evidence
-
-
-def test_only_the_user_of_a_group_state_is_advised_to_change_a_function() -> None:
-    versions = {3: VersionFacts(updates=4, same_value_puts=4)}
-    (group,) = judged(versions=versions, name="flatMapGroupsWithState")
-    assert "update()" in group.next_step
-    for name in ("stateStoreSave", "dedupe", "symmetricHashJoin", "globalLimit", "unknown"):
-        (found,) = judged(versions=versions, name=name)
-        assert "update()" not in found.next_step
-        assert found.next_step
-
-
-def test_of_an_index_that_spark_keeps_no_rewrites_are_reported() -> None:
-    rewritten = StoreCosts(0, "x", "pages", {}, {3: VersionFacts(updates=4, same_value_puts=4)})
-    assert [one.kind.id for one in judge_costs(rewritten, Thresholds())] == ["SS304"]
-    index = replace(rewritten, store_name="$rowCounter_pages")
-    assert list(judge_costs(index, Thresholds())) == []
-
-
-def test_a_store_without_updates_rewrites_nothing() -> None:
-    assert judged(versions={1: VersionFacts(puts=5, inserts=5)}) == []
-    assert judged() == []
-
-
 # --- heap ------------------------------------------------------------------------------------
 
 
