@@ -187,7 +187,6 @@ GROWING_VALUES = _of_inference(
 # In windows that overlap much, each event makes many keys by design.
 FAN_OUT = _of_inference("SS309", _INFO, command="rows", hides=("SS217",))
 WIDE_COLUMN = _of_inference("SS313", _INFO, command="sizes")
-BURST = _kind("SS314", _INFO, concerns=Concerns.RECORDS)
 SLOW_BATCHES = _of_proof_or_inference("SS315", _INFO, command="timeline")
 WHOLE_UPLOADS = _of_records("SS310", _INFO)
 LEFT_FILES = _of_records("SS311", _INFO)

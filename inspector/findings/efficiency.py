@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from statistics import median
 
 from inspector.facts.versions import VersionFacts
 from inspector.findings import catalogue
@@ -12,8 +11,6 @@ from inspector.findings.thresholds import Thresholds
 from inspector.findings.views.store_keys import Windows
 from inspector.light_dataclasses import dataclass
 from inspector.model import DEFAULT_STORE
-from inspector.operators.join import COUNT_STORES
-from inspector.operators.transform_with_state import is_helper
 from inspector.quantities import bytes_text, capitalise, count_text, long_duration_text, share_text
 
 USUAL_VERSIONS = 100  # ``spark.sql.streaming.minBatchesToRetain``, where nobody sets it
@@ -73,25 +70,6 @@ def judge_costs(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
     yield from _growing_values(costs, thresholds)
     yield from _wide_column(costs, thresholds)
     yield from _fan_out(costs, thresholds)
-    yield from _burst(costs, thresholds)
-
-
-def _burst(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
-    """One batch that wrote far more than others do, as of a backlog that is read at once."""
-    written = {v: of.puts for v, of in costs.versions.items() if of.puts and not of.rebased}
-    counts = costs.store_name in COUNT_STORES or is_helper(costs.store_name)
-    if counts or len(written) <= thresholds.window_versions:
-        return
-    largest = max(written, key=lambda version: written[version])
-    most, usual = written.pop(largest), median(written.values())
-    if most < max(thresholds.burst_rows, thresholds.burst_ratio * usual):
-        return
-    times = f"{most / usual:,.0f} times as many as a batch usually does"
-    words = f"batch {largest - 1} wrote {count_text(most, 'row')}, {times}"
-    evidence = f"{words}: half of {len(written):,} others wrote {usual:,.0f} or fewer"
-    cause = f"{capitalise(words)}: most likely a backlog was read at once, as at a first start or "
-    cause += "after a stop, without a limit such as maxOffsetsPerTrigger."
-    yield catalogue.BURST.of_store(costs, evidence, cause=cause)
 
 
 def judge_format(operator_id: int, version: str | None) -> Iterator[Finding]:

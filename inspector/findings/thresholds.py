@@ -79,8 +79,6 @@ class Thresholds:
     mean_value_bytes: int = 1024
     windows_per_event: int = 24
     rows_per_record: float = 10.0
-    burst_ratio: float = 30.0
-    burst_rows: int = 1_000
     slow_ratio: float = 3.0
     slow_seconds: float = 2.0
     zip_ratio: float = 2.0

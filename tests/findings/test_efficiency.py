@@ -167,41 +167,6 @@ def test_old_versions_are_many_where_the_log_is_as_long(logged: int, *, found: b
     assert [one.kind.id for one in judge_files(costs, Thresholds())] == ["SS312"] * found
 
 
-# --- bursts --------------------------------------------------------------------------------
-
-
-def puts(*counts: int) -> dict[int, VersionFacts]:
-    return {version: VersionFacts(puts=n) for version, n in enumerate(counts, 1)}
-
-
-@pytest.mark.parametrize(
-    ("counts", "found"),
-    [
-        ((3000, 20, 20, 20, 20, 20), True),
-        ((20, 10, 20, 3000, 20, 0, 30), True),
-        ((3000, 20, 20, 20, 20), False),
-        ((3000, 0, 20, 20, 20, 20), False),
-        ((999, 20, 20, 20, 20, 20), False),
-        ((3000, 101, 101, 101, 101, 101), False),
-    ],
-)
-def test_a_batch_that_is_far_larger_than_others(counts: tuple[int, ...], *, found: bool) -> None:
-    costs = replace(COSTS, versions=puts(*counts))
-    result = list(judge_costs(costs, Thresholds()))
-    assert [finding.kind.id for finding in result] == ["SS314"] * found
-    batch = counts.index(3000) if found else 0
-    words = f"Batch {batch} wrote 3,000 rows, 150 times as many as a batch usually does: "
-    assert all(finding.cause.startswith(words) for finding in result)
-    counters = replace(costs, store_name="left-keyToNumValues")
-    assert not list(judge_costs(counters, Thresholds()))
-
-
-def test_a_version_of_a_snapshot_is_no_burst() -> None:
-    versions = puts(3000, 20, 20, 20, 20, 20)
-    versions[1] = replace(versions[1], rebased=1)
-    assert judged(versions=versions) == []
-
-
 # --- heap ------------------------------------------------------------------------------------
 
 

@@ -16,7 +16,7 @@ def test_what_is_given_counts_and_the_rest_stays() -> None:
     )
     assert (found.hot_rows, found.heap_bytes) == (5, 8 << 30)
     assert (found.hot_share, found.data_batches) == (0.75, 4)
-    assert found.burst_ratio == DEFAULTS.burst_ratio
+    assert found.slow_ratio == DEFAULTS.slow_ratio
     assert found.given["data_batches"] == 4
     assert parse_thresholds({}) == DEFAULTS
 
