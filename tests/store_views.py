@@ -48,6 +48,7 @@ def checkpoint_view(  # noqa: PLR0913 - the parts of a view
     sources: Mapping[int, Sequence[SourceOffset]] | None = None,
     schemas: Mapping[str, StateSchema] | None = None,
     policy: str = "min",
+    state_format: str = "2",
     **context: Any,
 ) -> CheckpointView:
     """Return a view of one operator with stores, at the version of the newest batch.
@@ -59,7 +60,10 @@ def checkpoint_view(  # noqa: PLR0913 - the parts of a view
     operator = Operator(
         OperatorLayout(0, "0"), operator_name, "schemas", None, schemas or {}, stores
     )
-    confs = {"spark.sql.streaming.multipleWatermarkPolicy": policy}
+    confs = {
+        "spark.sql.streaming.multipleWatermarkPolicy": policy,
+        "spark.sql.streaming.aggregation.stateFormatVersion": state_format,
+    }
     batches: Any = {
         "clocks": clocks,
         "confs": dict.fromkeys(clocks, confs),

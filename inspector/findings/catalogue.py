@@ -176,9 +176,6 @@ NEARLY_EQUAL = _of_inference(
 OPEN_SESSIONS = _of_inference("SS224", _INFO)
 WATERMARK_OF_CLOCK = _of_inference("SS225", _INFO, explains=("SS217", "SS218"))
 UNDECIDED = _kind("SS210", _INFO, certainties=(Certainty.UNDECIDED,), command="leftovers")
-FORMAT_V1 = _kind(
-    "SS301", _INFO, "The state format of this aggregation stores every key twice.", command="sizes"
-)
 # A hot key is why a partition has its rows.
 HOT_KEY = _kind("SS307", _INFO, command="top", explains=("SS222",), hides=("SS302",))
 GROWING_VALUES = _of_inference(

@@ -72,16 +72,6 @@ def judge_costs(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
     yield from _fan_out(costs, thresholds)
 
 
-def judge_format(operator_id: int, version: str | None) -> Iterator[Finding]:
-    """State format 1 of an aggregation: the value repeats the key's columns."""
-    if version == "1":
-        yield catalogue.FORMAT_V1.of(
-            "by the offset log the aggregation has state format 1 (as where none is recorded): "
-            "each value repeats its key",
-            operator_id,
-        )
-
-
 def judge_heap(heap_bytes: int | None, thresholds: Thresholds) -> Iterator[Finding]:
     """The estimated heap of the state of all stores against the limit of its user, if any."""
     limit = thresholds.heap_bytes

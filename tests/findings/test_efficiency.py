@@ -15,7 +15,6 @@ from inspector.findings.efficiency import (
     WideColumn,
     judge_costs,
     judge_files,
-    judge_format,
     judge_heap,
 )
 from inspector.findings.finding import Finding
@@ -34,13 +33,6 @@ def judged(
 ) -> list[Finding]:
     costs = replace(COSTS, operator_name=name, partitions=partitions or {}, versions=versions or {})
     return list(judge_costs(costs, thresholds))
-
-
-def test_only_the_first_format_of_an_aggregation_repeats_its_keys() -> None:
-    (found,) = judge_format(2, "1")
-    assert (found.kind.id, found.operator_id) == ("SS301", 2)
-    assert list(judge_format(2, "2")) == []
-    assert list(judge_format(2, None)) == []
 
 
 # --- values ----------------------------------------------------------------------------------

@@ -132,7 +132,9 @@ def report(**more: Any) -> Report:
         "findings": (
             finding(),
             finding(kind=NEVER_EXPIRES, operator_id=None, store_name=None, bytes=None),
-            finding(kind=SameValues.kind, certainty=Certainty.INFERRED, store_name="default", bytes=1),
+            finding(
+                kind=SameValues.kind, certainty=Certainty.INFERRED, store_name="default", bytes=1
+            ),
         ),
         "problems": [PROBLEM, Problem("storage", "Permission denied")],
         "notes": ("A note.",),
