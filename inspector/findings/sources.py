@@ -15,7 +15,6 @@ from inspector.checkpoint.log_entries import (
 )
 from inspector.checkpoint.logs import OFFSETS
 from inspector.discovery.restart import Restart
-from inspector.discovery.source_conditions import RestartDoubt
 from inspector.findings import catalogue
 from inspector.findings.finding import Finding
 from inspector.findings.thresholds import DEFAULTS, Thresholds
@@ -67,8 +66,7 @@ def judge_setbacks(
 
 def judge_source_logs(restart: Restart, thresholds: Thresholds = DEFAULTS) -> Iterator[Finding]:
     """Yield a finding for each source log whose newest entries name files of another folder."""
-    of_sources = [doubt for doubt in restart.doubts if isinstance(doubt, RestartDoubt)]
-    foreign = [doubt.foreign for doubt in of_sources if doubt.foreign is not None]
+    foreign = [doubt.foreign for doubt in restart.doubts if doubt.foreign is not None]
     if not thresholds.reports(catalogue.FOREIGN_SOURCE.id, len(foreign)):
         return
     for entry in foreign:
