@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
 import shutil
 import sys
@@ -31,6 +30,7 @@ from zlib import crc32
 
 from restarts.damages import DAMAGES, NotThere
 from restarts.runs import error_text
+from restarts.sessions import start_session
 from restarts.shapes import OPERATORS, PROVIDERS, SHAPES, SINK_EVOLUTION, Shape, write_input
 
 BATCHES = 6  # input files before the query is stopped
@@ -47,31 +47,13 @@ CONFS = {
 }
 
 
-def session() -> Any:
-    """Start a small session that is quick for many small queries."""
-    from pyspark.sql import SparkSession
-
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.master("local[2]").appName("damage")
-    for key, value in {
-        "spark.ui.enabled": "false",
-        "spark.driver.memory": "2g",
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-        "spark.sql.adaptive.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.sql.streaming.numRecentProgressUpdates": "1",
-        "spark.sql.streaming.pollingDelay": "1ms",
-        # Snapshots are written by the maintenance, which small queries would not live to see.
-        "spark.sql.streaming.stateStore.maintenanceInterval": "250ms",
-        "spark.sql.streaming.statefulOperator.checkCorrectness.enabled": "false",
-        "spark.python.authenticate.socketTimeout": "120s",
-    }.items():
-        builder = builder.config(key, value)
-    spark = builder.getOrCreate()
-    spark.sparkContext.setLogLevel("OFF")
-    return spark
+SESSION = {
+    "spark.driver.memory": "2g",
+    "spark.sql.streaming.numRecentProgressUpdates": "1",
+    # Snapshots are written by the maintenance, which small queries would not live to see.
+    "spark.sql.streaming.stateStore.maintenanceInterval": "250ms",
+    "spark.sql.streaming.statefulOperator.checkCorrectness.enabled": "false",
+}
 
 
 class Runs:
@@ -188,7 +170,7 @@ def chosen_damages(shape: Shape, each: int) -> list[str]:
 
 def run(folder: Path, only: str, each: int) -> None:
     """Run all shapes, and write what Spark did to the record of the folder."""
-    spark = session()
+    spark = start_session("damage", SESSION)
     runs = Runs(spark, folder)
     record = folder / RECORD
     outcomes: dict[str, Any] = {}
