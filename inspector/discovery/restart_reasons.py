@@ -65,3 +65,4 @@ class Doubt:
     details: tuple[str, str] = ("", "")  # what the checkpoint has, and what the restart needs
     operator_id: int | None = None  # None if it is the query's
     foreign: ForeignEntry | None = None  # the entry that the doubt is about, if it is one
+    lost_entry: str = ""  # path of the newest entry of a source log, if the doubt is about its loss

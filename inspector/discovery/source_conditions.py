@@ -4,7 +4,8 @@
   calls ``getBatch(previous, newest)`` for sources of the first API (files, Delta Lake), whether the
   newest batch is committed or not (``MicroBatchExecution.populateStartOffsets``). ``rate``,
   ``rate-micro-batch`` and Kafka plan the range again only if that batch runs again.
-* A file source whose ``logOffset`` goes back there fails: ``AssertionError`` [Spark 4.3.0].
+* A file source whose ``logOffset`` goes back there fails: ``AssertionError`` [Spark 4.3.0]. Of a
+  source with several lines the last line counts (``OffsetSeq.toStreamProgress``) [Spark 4.3.0].
 * A file source reads the entries of its log from the last batch on, up to the newest one, though no
   batch refers to that. It gives them its input path as ``basePath``, if that path is no glob. A
   file whose path does not begin with it stops the query: "Wrong basePath" [Spark 4.3.0]. Which path
@@ -50,11 +51,14 @@ def judge_sources(
     for path in folders.doubtful:
         yield Doubt(
             f"{path} is missing: Spark writes it again if it finds the files again that the entry "
-            "named, and fails if it does not"
+            "named, and fails if it does not",
+            lost_entry=path,
         )
     again = checkpoint.logs.last_committed != planned
-    for source in checkpoint.logs.sources.get(BatchId(planned), ()):
-        if source.setback is not None:
+    sources = checkpoint.logs.sources.get(BatchId(planned), ())
+    last_lines = {folders.folder(source): source.name for source in sources}
+    for source in sources:
+        if source.setback is not None and last_lines[folders.folder(source)] == source.name:
             yield from _judge_setback(source.setback, source.called, planned, again=again)
     for foreign in foreign_entries(checkpoint, planned, folders):
         yield Doubt(
