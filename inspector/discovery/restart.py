@@ -213,9 +213,10 @@ class Restart:
             return (
                 f"{begin}: yes, with {options}{loaded}; without it, {self.conditions[0].without}."
             )
-        if not self.has_state:
-            return f"{begin}: yes if the query keeps no state; else no, as it needs state."
         assumed = f" This assumes that {self.assumption}." if self.assumption else ""
+        if not self.has_state:
+            yes = "yes if the query keeps no state; else no, as it needs state."
+            return f"{begin}: {yes}{assumed}"
         return f"{begin}: yes{self._files()}.{assumed}"
 
     def _refusal_text(self, begin: str) -> str:
