@@ -8,7 +8,7 @@ that is installed (it needs nothing else), and writes ``done.json`` beside the c
 ``judge`` inspects the checkpoints, compares, and writes what was said and done to
 ``restarts/records/RELEASE.json``, where changes that were not run stay as they were. It asks twice:
 about both checkpoints alone, and with what the old query made of the same rows (``--before``).
-``refresh_docs.py`` makes the page ``reference/restarts`` of it. ``judge`` ends with 1 where
+``refresh_docs.py`` makes ``restarts/changes.md`` of it. ``judge`` ends with 1 where
 something was said that Spark did not do.
 """
 

@@ -4,13 +4,12 @@
     python scripts/judge_workloads.py DIR [DIR ...] [--only REGEX] [--examples N]
 
 Judges every workload at every batch that can be restored and prints, by family, how many leftovers
-it has and how many were proven, inferred, left open or missed. The first table counts each key once,
-by the best that is said of it at any batch, and is that of inspector/docs/explanation/accuracy.md;
-the second one counts each key at every batch. Then each kind of inference follows with how often it
-was right. A workload whose
-calls do not account for Spark's rows is left out. Exit code 1 if a proven leftover is wrong, an
-inferred one is wrong more than once in twenty, a healthy workload is warned of, or any is called
-damaged.
+it has and how many were proven, inferred, left open or missed. The first table counts each key
+once, by the best that is said of it at any batch; the second one counts each key at every batch.
+Then each kind of inference follows with how often it was right. The totals are those of
+inspector/docs/explanation/accuracy.md. A workload whose calls do not account for Spark's rows is
+left out. Exit code 1 if a proven leftover is wrong, an inferred one is wrong more than once in
+twenty, a healthy workload is warned of, or any is called damaged.
 """
 
 from __future__ import annotations
