@@ -29,7 +29,7 @@ from inspector.checkpoint.metadata import OperatorMetadata
 from inspector.checkpoint.state_schema import ColumnFamily
 from inspector.light_dataclasses import dataclass
 from inspector.operators.rule import Clock, ExpiryField, OperatorShape, RowKind, RowPart, StoreRule
-from inspector.sparktypes import LONG, StructType
+from inspector.sparktypes import LONG, DataType, StructType
 from inspector.sparktypes.key_encoders import KeyEncoding
 
 NAMES = (
@@ -49,6 +49,7 @@ TTL_FIELD = "ttlExpirationMs"
 TIMER_FIELD = "expiryTimestampMs"
 OWN_STORES = "$"  # begins the names of stores that are not the user's: timers and helpers
 GROUPING_KEY = "key"  # field of a map's and a timer's key that is the grouping key
+_MAP_KEY = [GROUPING_KEY, "userKey"]  # fields of a map's key
 
 _PROC_TIMERS, _EVENT_TIMERS = "$procTimers", "$eventTimers"
 _BY_KEY, _BY_TIME = "_keyToTimestamp", "_timestampToKey"
@@ -167,7 +168,53 @@ def family_of(
     if {f"{index}{store}" for index in ENTRY_COUNTS} & set(stores):
         return Family.LIST, store
     names = [] if key is None else [field.name for field in key.fields]
-    return (Family.MAP if names == [GROUPING_KEY, "userKey"] else Family.VALUE), store
+    return (Family.MAP if names == _MAP_KEY else Family.VALUE), store
+
+
+@dataclass(frozen=True)
+class GroupingKey:
+    """Position of the grouping key in the keys of a store."""
+
+    path: tuple[int, ...] = ()  # ordinals from the key inwards; empty if its fields are the key's
+    fields: int = 0  # how many leading fields at that position belong to it
+
+    def schema(self, key: StructType) -> StructType:
+        """Return the schema of the grouping key, from that of the store's keys."""
+        found = key
+        for ordinal in self.path:
+            inner = found.fields[ordinal].data_type
+            assert isinstance(inner, StructType)
+            found = inner
+        return StructType(found.fields[: self.fields])
+
+
+def grouping_key_of(family: Family, variable: Family | None, key: StructType) -> GroupingKey | None:
+    """Return where a store's keys have the grouping key; None if they have none.
+
+    ``variable`` is the kind of the variable that the store belongs to; None if that is not known.
+    """
+    path: tuple[int, ...] = ()
+    if family in (Family.MAP, Family.TIMERS):
+        path = (0,)
+    elif family is Family.TIMERS_BY_TIME:
+        path = (1,)
+    elif family is Family.TTL_INDEX:
+        # The element of a map is its grouping key with the user's key.
+        element = key.fields[1].data_type if len(key.fields) > 1 else None
+        names = [field.name for field in element.fields] if isinstance(element, StructType) else []
+        is_entry = names == _MAP_KEY and variable in (Family.MAP, None)
+        path = (1, 0) if is_entry else (1,)
+    elif family is Family.UNUSED:
+        return None
+    inner: DataType = key
+    for ordinal in path:
+        if not isinstance(inner, StructType) or ordinal >= len(inner.fields):
+            return None
+        inner = inner.fields[ordinal].data_type
+    if not isinstance(inner, StructType):
+        return None
+    # The last field of a list's key is the place of the entry.
+    return GroupingKey(path, len(inner.fields) - (family is Family.LIST))
 
 
 def grouping_fields(family: Family, key: StructType) -> int:
