@@ -275,13 +275,10 @@ class _Copy:
         self._eviction, self._assumed = eviction, assumed
         self._checkpoint, self._version = run.checkpoint, run.version
         logs = run.checkpoint.logs
-        # The next batch was planned and not committed, and runs again from the copy.
-        self._planned = (
-            not run.is_of_chosen_version
-            and logs.last_committed is not None
-            and self._version == logs.last_committed + 1
-            and logs.last_offset == self._version
-        )
+        # batch that was planned and not committed, and runs again first; None if there is none
+        is_newest = not run.is_of_chosen_version
+        self._planned_batch = _planned_batch(logs, run.version) if is_newest else None
+        self._planned = self._planned_batch is not None
         can_compact = run.checkpoint.provider.snapshot_name(run.version) is not None
         if compact and not can_compact:
             raise CheckpointError(
@@ -361,7 +358,8 @@ class _Copy:
                 "query runs, or ended within a batch; stop it, and add --stopped",
                 root,
             )
-        copy_contents.check_file_logs(checkpoint, self._version - 1 + self._planned)
+        newest = self._version - 1 if self._planned_batch is None else self._planned_batch
+        copy_contents.check_file_logs(checkpoint, newest)
 
     def _check_next_batch(self, logs: Logs) -> None:
         """Refuse a copy whose next batch the sink may skip, or which may still run."""
@@ -463,7 +461,8 @@ class _Copy:
                 {old: new for at in changed for old, new in work.unique_ids.get(at, {}).items()},
                 {old for at in changed for old in work.renamed.get(at, ())},
             )
-            first, last = copy_contents.small_files(*of_checkpoint, ids=ids, planned=self._planned)
+            planned = self._planned_batch
+            first, last = copy_contents.small_files(*of_checkpoint, ids=ids, planned=planned)
             content = self._record(done, renamed=bool(changed & work.renamed.keys()))
             record = copy_contents.SmallFile(RECORD, content=content.to_json().encode())
             self._write_small(place, (*first, record))
@@ -553,7 +552,7 @@ class _Copy:
             "destination": spell_root(self._dest),
             "written": wrote,
             **({"changed_version": self._version} if evicted else {}),
-            **({"planned_batch": self._version} if self._planned else {}),
+            **({"planned_batch": self._planned_batch} if self._planned else {}),
             **({} if self._eviction is None else {"evicted_rows": evicted}),
             **({"timed_out_rows": timed_out} if timed_out else {}),
             **({"refused_rows": refused} if refused else {}),
@@ -647,7 +646,7 @@ class _Copy:
         if newest is not None and batch < newest:
             notes.append(EARLIER.format(batch=batch))
         if self._planned:
-            notes.append(PLANNED.format(batch=self._version))
+            notes.append(PLANNED.format(batch=self._planned_batch))
         root = spell_root(self._dest)
         return [*notes, f"The copy is {root}: set checkpointLocation to it. {STOPPED}"]
 
@@ -675,6 +674,17 @@ class _Copy:
                     version=self._version,
                     source=f"{self._checkpoint.root} has them as before, and so may its backups.",
                 )
+
+
+def _planned_batch(logs: Logs, version: int) -> int | None:
+    """Return the batch that a restart runs again after a version; None if it plans a new one.
+
+    With asynchronous progress tracking the numbers of planned batches have gaps.
+    """
+    planned, committed = logs.last_offset, logs.last_committed
+    if planned is None or committed is None or version != committed + 1 or planned < version:
+        return None
+    return planned if planned == version or logs.is_sparse else None
 
 
 class _NothingError(Exception):
