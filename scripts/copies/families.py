@@ -14,6 +14,9 @@ OTHER = "user2 string, ts2 timestamp, w long"
 VICTIMS = "user-010"
 """Users below this one are evicted."""
 
+GHOSTS = 900
+"""Added to the number of an evicted user for another name."""
+
 ROWS = 30
 USERS = 40
 NEW, LATE = 5, 7
@@ -45,7 +48,7 @@ def write_input(folder: Path, batch: int, *, victims: bool, ghosts: bool = False
             second = i // 4 if is_late else batch * 15 + i // 4
             time = f"2024-01-01T00:{second // 60:02d}:{second % 60:02d}.{i:03d}Z"
             is_victim = user < int(VICTIMS[-3:])
-            name = f"{'ghost' if ghosts and is_victim else 'user'}-{user:03d}"
+            name = f"user-{user + (GHOSTS if ghosts and is_victim else 0):03d}"
             rows.append({"user": name, "ts": time, "v": batch * 100 + i})
             others.append({"user2": name, "ts2": time, "w": i})
     for side, lines in (("left", rows), ("right", others[: len(others) // 2])):

@@ -127,6 +127,9 @@ def _sections(report: ReportData) -> Iterator[View]:
         yield _section(section.name, section.title, section.blocks)
     if notes:
         yield _section("notes", "Notes", [Text(notes)])
+    if report.steps:
+        steps = [f"{number}. {s.text} {s.command}" for number, s in enumerate(report.steps, 1)]
+        yield _section("steps", "Next steps", [Text(steps)])
 
 
 def _own_sections(report: ReportData) -> Iterator[View]:
