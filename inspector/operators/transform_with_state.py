@@ -43,6 +43,10 @@ SOURCE = "TransformWithStateExec, TTLState, TimerStateImpl"
 REWRITES = "call update, put or updateValue only when the value has changed"
 """``ValueStateImpl.update`` puts whatever it is given; with TTL the new expiry is a change."""
 
+_NAMED = (
+    "For the keys that are there a copy can leave out all state of those that you name "
+    "(inspector explain leaked-keys)"
+)
 TTL_OPTION = "TTLConfig(Duration), or ttlDurationMs in Python"
 """Where a processor says how long a variable keeps its values."""
 TTL_FIELD = "ttlExpirationMs"
@@ -274,13 +278,13 @@ def rule(shape: OperatorShape, store: str) -> StoreRule:
             never=f"the variable {variable!r} has no TTL and the query no timers (TimeMode.None): "
             "only new data of a key can have it removed",
             advice=f"use TimeMode.ProcessingTime and declare {variable!r} with a TTL "
-            f"({TTL_OPTION}), or set a timer whose call clears it",
+            f"({TTL_OPTION}), or set a timer whose call clears it. {_NAMED}",
             source="StatefulProcessorHandleImpl.getValueState",
         )
     return StoreRule(
         unknown="the variable has no TTL, so that it goes when the processor clears it",
         advice=f"declare {variable!r} with a TTL ({TTL_OPTION}; with TimeMode.ProcessingTime), or "
-        "clear it in handleExpiredTimer",
+        f"clear it in handleExpiredTimer. {_NAMED}",
     )
 
 

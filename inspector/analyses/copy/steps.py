@@ -39,7 +39,10 @@ class Commands:
     @property
     def audit(self) -> str:
         """The command that saves an audit of the checkpoint."""
-        return self._line(["audit", self.source, "-o", "json", "-O", self._report], _OF_STATE)
+        return self._line(
+            ["audit", self.source, "--fail-on", "never", "-o", "json", "-O", self._report],
+            _OF_STATE,
+        )
 
     @property
     def comparison(self) -> str:
