@@ -119,7 +119,7 @@ def test_an_earlier_batch_is_copied_without_what_follows_it(tmp_path: Path) -> N
     there = sorted((r["partition_id"], r["key_hex"], r["value_hex"]) for r in earlier.primary.rows)
     assert [(p, k, v) for _, _, p, k, v in rows(tmp_path / "copy")] == there
     assert max(int(p.name) for p in (tmp_path / "copy/offsets").glob("[0-9]*")) == 4
-    assert any("The copy resumes after batch 4" in note for note in report.notes)
+    assert any("The query resumes after batch 4" in note for note in report.notes)
 
 
 def test_paths_of_schemas_lead_to_the_copy(tmp_path: Path) -> None:
@@ -335,7 +335,7 @@ def test_a_copy_says_which_files_still_hold_a_key_that_is_removed(tmp_path: Path
     report = api.copy(str(root), str(tmp_path / "copy"), options)
     (note,) = (note for note in report.notes if note.startswith("Removed, not erased (1 row)"))
     *before, changed = sorted(changelogs_with(tmp_path / "copy", bytes.fromhex(victim)))
-    assert f"the changelog of version {changed} has the keys once more, as removals" in note
+    assert f"the changelog of version {changed} names the keys once more, as removals" in note
     assert before
     assert changed == report.summary["changed_version"]
 
