@@ -141,8 +141,8 @@ class Eviction:
                 way = way_of(operator.name, rule, value, self.way, expired=self.expired)
                 if way.way == TIMEOUT and way.timer is None:
                     words = (
-                        f"The state of operator {operator.operator_id} has no timers, so nothing "
-                        "can be evicted by timeout; use --by removal."
+                        f"Operator {operator.operator_id} keeps no group state with timers, so "
+                        "nothing can be evicted by timeout; use --by removal."
                     )
                     way = replace(way, words=words, refused=True)
                 elif encoding.lower() != UNSAFE_ROW and not way.refused:
