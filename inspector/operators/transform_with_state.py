@@ -184,12 +184,12 @@ class GroupingKey:
 
     def schema(self, key: StructType) -> StructType:
         """Return the schema of the grouping key, from that of the store's keys."""
-        found = key
+        schema = key
         for ordinal in self.path:
-            inner = found.fields[ordinal].data_type
+            inner = schema.fields[ordinal].data_type
             assert isinstance(inner, StructType)
-            found = inner
-        return StructType(found.fields[: self.fields])
+            schema = inner
+        return StructType(schema.fields[: self.fields])
 
 
 def grouping_key_of(family: Family, variable: Family | None, key: StructType) -> GroupingKey | None:

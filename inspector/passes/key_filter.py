@@ -64,7 +64,7 @@ _DIGITS = re.compile(r"[0-9a-f]{1,64}")
 
 @dataclass(frozen=True)
 class KeyFilter:
-    """What is looked for, as it was typed."""
+    """Filter of rows by key and value, as the user typed it."""
 
     key: tuple[str, ...] = ()  # names of a key, each in one of the forms above
     # ``NAME=VALUE``, or another comparison, each: of a field of the key or of the value
@@ -105,8 +105,8 @@ class KeyFilter:
                 result[KEY] += conditions or ()
                 rows.update([_hex(text)] if conditions is None else [])
         for text in self.where:
-            side, found = names.conditions_of_term(Term.parse(text), names.sides)
-            result[side] += found
+            side, conditions_of_side = names.conditions_of_term(Term.parse(text), names.sides)
+            result[side] += conditions_of_side
         fields = _Fields.of(key, result[KEY]), _Fields.of(value, result[VALUE])
         groups = _Groups.of(key, grouping, alone=whole_groups)
         return BoundFilter(tuple(sorted(rows)), tuple(sorted(hashes)), *fields, groups)
@@ -185,7 +185,10 @@ class _Fields:
         return cls(tuple(conditions), RowDecoder(schema))
 
     def matching(self, buffer: bytes, offsets: Int64s, lengths: Int64s, among: Int64s) -> Int64s:
-        """Those among some rows that meet all conditions; a row that does not fit meets none."""
+        """Return the rows of ``among`` that meet all conditions.
+
+        A row that does not fit its schema meets none.
+        """
         decoded = self.decoder.decode(buffer, offsets[among], lengths[among]).array
         met: Bools = decoded.is_valid().to_numpy(zero_copy_only=False)
         for condition in self.conditions:
@@ -216,12 +219,12 @@ class _Groups:
 
         A key that does not fit its schema has none.
         """
-        every = np.arange(len(offsets), dtype=np.int64)
+        positions = np.arange(len(offsets), dtype=np.int64)
         try:
-            return grouping_keys(buffer, offsets, lengths, self.schema, self.grouping), every
+            return grouping_keys(buffer, offsets, lengths, self.schema, self.grouping), positions
         except DecodeError:
-            each = ((offsets[at : at + 1], lengths[at : at + 1]) for at in every)
-            fitting = every[[self._fits(buffer, *span) for span in each]]
+            key_spans = ((offsets[at : at + 1], lengths[at : at + 1]) for at in positions)
+            fitting = positions[[self._fits(buffer, *span) for span in key_spans]]
             spans = offsets[fitting], lengths[fitting]
             return grouping_keys(buffer, *spans, self.schema, self.grouping), fitting
 
@@ -245,7 +248,7 @@ class BoundFilter:
     groups: _Groups | None = None  # None if the grouping key is the whole key, or there is none
 
     def mask(self, block: RecordBlock, among: Bools | None = None) -> Bools:
-        """Which records of a block, or of some of them, have a key that is looked for."""
+        """Return a mask of the records of a block, or of those in ``among``, whose key matches."""
         rows = np.arange(block.count) if among is None else np.flatnonzero(among)
         spans = block.buffer, block.key_offset, block.key_length
         return _mask(block, self.matching_keys(*spans, rows))
@@ -253,12 +256,13 @@ class BoundFilter:
     def matching_keys(
         self, buffer: bytes, offsets: Int64s, lengths: Int64s, rows: Int64s
     ) -> Int64s:
-        """Those among some keys in a buffer that are looked for."""
+        """Return the rows of ``rows`` whose key, a span of the buffer, matches."""
         if (self.rows or self.hashes) and len(rows):
             of_groups = rows[:0]
             if self.groups is not None:
-                groups, of = self.groups.rows(buffer, offsets[rows], lengths[rows])
-                of_groups = rows[of[self._of_bytes(*groups, np.arange(len(of), dtype=np.int64))]]
+                groups, positions = self.groups.rows(buffer, offsets[rows], lengths[rows])
+                group_rows = np.arange(len(positions), dtype=np.int64)
+                of_groups = rows[positions[self._of_bytes(*groups, group_rows)]]
             alone = self.groups is not None and self.groups.alone
             of_keys = rows[:0] if alone else self._of_bytes(buffer, offsets, lengths, rows)
             rows = np.union1d(of_keys, of_groups)
@@ -267,7 +271,7 @@ class BoundFilter:
         return rows
 
     def _of_bytes(self, buffer: bytes, offsets: Int64s, lengths: Int64s, rows: Int64s) -> Int64s:
-        """Those among some rows in a buffer that have all the given bytes and hashes."""
+        """Return the rows of ``rows`` that have all given bytes and hashes."""
         for row in self.rows:
             rows = _same_bytes(buffer, offsets, lengths, rows, row)
         view = memoryview(buffer)
@@ -278,7 +282,7 @@ class BoundFilter:
         return rows
 
     def mask_values(self, block: RecordBlock, among: Bools | None = None) -> Bools:
-        """Which records put a value that is looked for; a removal has none."""
+        """Return a mask of the records that put a matching value; a removal has no value."""
         puts = block.value_length >= 0
         rows = np.flatnonzero(puts if among is None else puts & among)
         if self.values is None:
@@ -288,7 +292,7 @@ class BoundFilter:
         return _mask(block, rows)
 
     def live(self, block: RecordBlock, rows: Int64s) -> Int64s:
-        """Those among the live records of a block that are looked for, by key and by value."""
+        """Return the live records of a block, among ``rows``, whose key and value match."""
         return np.flatnonzero(self.mask_values(block, self.mask(block, _mask(block, rows))))
 
 
@@ -296,9 +300,10 @@ _NO_KEY = BoundFilter(rows=(b"", b"\0"))  # what no key is
 
 
 def filter_of(task: Task, store: StoreTask, *, whole_groups: bool = False) -> BoundFilter | None:
-    """What a task looks for in one of its stores, of which those without the field have no row.
+    """Return the filter of a task, bound to the schemas of one of its stores.
 
-    None for every row. With ``whole_groups`` it finds all rows of a grouping key or none.
+    Returns None if every row matches. A store without the field has no matching row. With
+    ``whole_groups`` the filter matches all rows of a grouping key or none.
     """
     requested = KeyFilter(task.key, task.where)
     try:

@@ -68,20 +68,20 @@ def test_a_name_finds_the_same_groups_in_every_kind_of_store(
     grouping = grouping_key_of(family, None, schema)
     assert grouping is not None
     rows = [encode.row(schema, key_of(family, group)) for group in members]
-    own = encode.row(GROUP, named)
+    group_row = encode.row(GROUP, named)
     data, offsets, lengths = grouping_keys(*spans(rows), schema, grouping)
-    found = [
+    cut = [
         data[start : start + size]
         for start, size in zip(offsets.tolist(), lengths.tolist(), strict=True)
     ]
-    assert found == [encode.row(GROUP, group) for group in members]
+    assert cut == [encode.row(GROUP, group) for group in members]
     user, day = named
     expected = [group == named for group in members]
     for names in (
         (f"user={user}", f"day={day}"),
         (f'{{"user": "{user}", "day": {day}}}',),
-        (f"hex:{own.hex()}",),
-        (row_hash(own),),
+        (f"hex:{group_row.hex()}",),
+        (row_hash(group_row),),
     ):
         for whole_groups in (False, True):
             bound = KeyFilter(names).bind(schema, None, grouping, whole_groups=whole_groups)
@@ -143,11 +143,11 @@ def test_any_bytes_are_groups_or_a_decode_error(family: Family, rows: list[bytes
     grouping = grouping_key_of(family, None, schema)
     assert grouping is not None
     try:
-        found = grouping_keys(*spans(rows), schema, grouping)
+        keys = grouping_keys(*spans(rows), schema, grouping)
     except DecodeError:
         pass
     else:
-        assert len(found.offsets) == len(rows)
+        assert len(keys.offsets) == len(rows)
     good = encode.row(schema, key_of(family, ("a", 1)))
     names = KeyFilter((f"hex:{encode.row(GROUP, ('a', 1)).hex()}",))
     records = block([(row, b"") for row in [*rows, good]])

@@ -84,8 +84,8 @@ def _words(item: Parameter, options: Options) -> Iterator[str]:
         value = options.keys
     if value == item.default or value is None:
         return
-    for one in value if isinstance(value, tuple) else (value,):
-        yield from (item.flag, str(one.value if isinstance(one, enum.Enum) else one))
+    for element in value if isinstance(value, tuple) else (value,):
+        yield from (item.flag, str(element.value if isinstance(element, enum.Enum) else element))
 
 
 def steps_of(commands: Commands, *, is_plan: bool) -> Iterator[Step]:
