@@ -96,9 +96,9 @@ def render_markdown(report: ReportData, display: Display = _NO_LIMITS) -> Iterat
         yield f"\n{markdown_text(note)}\n"
     if report.steps:
         yield "\n## Next steps\n\n"
-    for place, step in enumerate(report.steps, 1):
+    for position, step in enumerate(report.steps, 1):
         code = f" {_code(step.command)}" if step.command else ""
-        yield f"{place}. {markdown_text(step.text)}{code}\n"
+        yield f"{position}. {markdown_text(step.text)}{code}\n"
 
 
 def _part(problems: Sequence[Problem]) -> tuple[list[Problem], list[str]]:

@@ -102,8 +102,8 @@ def steps_of(commands: Commands, *, is_plan: bool) -> Iterator[Step]:
         yield Step("Stop the query.")
         yield Step(f"Make the copy{hidden}:", commands.copy)
     fixed = "the fixed query" if has_leaks else "the query"
-    place = spell_root(absolute(commands.dest))
-    yield Step(f"Set checkpointLocation of {fixed} to {place}, and start it.")
+    new_root = spell_root(absolute(commands.dest))
+    yield Step(f"Set checkpointLocation of {fixed} to {new_root}, and start it.")
     if has_leaks:
         yield Step(f"After some batches, see whether keys leak again{hidden}:", commands.comparison)
     elif eviction is not None:
