@@ -17,7 +17,7 @@ import pytest
 from documentation.blocks import BLOCK, refreshed
 from documentation.commands import command_pages
 from documentation.report_schema import PAGE, report_schema
-from refresh_docs import printed
+from refresh_docs import LOG_OF_RESTARTS, printed
 
 from inspector import docs
 from inspector.cli.exits import Exit
@@ -37,7 +37,7 @@ ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "inspector" / "docs"
 FILES = [ROOT / "README.md", *sorted(FOLDER.rglob("*.md"))]
 MOST_LINES = 300
-LISTS = {"spark-errors", "findings", "symptoms", "tables", "restart-rules", "restarts"}
+LISTS = {"spark-errors", "findings", "symptoms", "tables", "restart-rules"}
 """Pages that list all there is of a kind, in which one looks up an entry."""
 
 COMMANDS = inspector.list_commands(click.Context(inspector))
@@ -67,6 +67,11 @@ def test_the_made_parts_of_a_page_are_as_they_would_be_made(
 ) -> None:
     monkeypatch.chdir(ROOT)
     text = file.read_text("utf-8")
+    assert refreshed(text, printed) == text, "python scripts/refresh_docs.py"
+
+
+def test_the_log_of_restarts_is_as_it_would_be_made() -> None:
+    text = LOG_OF_RESTARTS.read_text("utf-8")
     assert refreshed(text, printed) == text, "python scripts/refresh_docs.py"
 
 

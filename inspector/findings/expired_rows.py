@@ -21,6 +21,11 @@ _REARMED_ADVICE = (
 )
 EVICTION = "inspector copy PATH NEW --evict leftovers{certainty} --plan"
 """Command that shows what a copy without leftovers changes; ``PATH`` is the checkpoint."""
+_CALLED = (LeftoverClass.IGNORED_TIMEOUT, LeftoverClass.REARMED)
+_CALLED_ADVICE = (
+    "The keys that are there need no copy: their timers are set, so Spark calls the fixed function "
+    "for them"
+)
 _KINDS = {
     RowKind.ROW: catalogue.PAST_WATERMARK,
     RowKind.TTL_VALUE: catalogue.EXPIRED_TTL,
@@ -72,7 +77,9 @@ def judge_leftovers(subject: Place, leftovers: Sequence[LeftoverCount]) -> Itera
             if subject.row_kind is RowKind.ROW:
                 cause = _rearmed_cause([of for of in rearmed if _severity(of) is severity])
         next_step = next_step or "inspector leftovers lists the keys"
-        if subject.cure and severity is not Severity.INFO:
+        if total.leftover_class in _CALLED and severity is not Severity.INFO:
+            next_step = f"{next_step}. {_CALLED_ADVICE}"
+        elif subject.cure and severity is not Severity.INFO:
             sure = total.certainty is Certainty.PROVEN
             command = EVICTION.format(certainty="" if sure else " --certainty inferred")
             next_step = f"{next_step}. {subject.cure}: {command}"

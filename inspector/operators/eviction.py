@@ -72,10 +72,20 @@ _HIDDEN = (
     "Nothing changes: Spark hides a value whose TTL has passed from the processor. Its row in the "
     "index of the TTL goes with it, and the counter of a list is set anew."
 )
+_WHOLE_GROUP = (
+    "All state of each key is removed: its values, lists, maps and timers, and what Spark keeps "
+    "with them. None of its timers fires. If data for the key comes, the processor begins without "
+    "state, as for a new key."
+)
 _OF_PROCESSOR = (
-    "Only values of transformWithState whose TTL has passed are evicted: what the processor does "
-    "without the others, or without a timer, is not known. Call clear() or deleteTimer() in it, or "
-    "handle.deleteIfExists() for a variable that it no longer declares."
+    "Of transformWithState only values whose TTL has passed are evicted, or all state of a key "
+    "that --key names. What the processor does without a timer, or without some of its values, is "
+    "not known. Call deleteTimer() or clear() in it, or handle.deleteIfExists() for a variable "
+    "that it no longer declares."
+)
+PART_OF_GROUP = (
+    "Of transformWithState all state of a key is evicted or none, so --key and --where can name "
+    "fields of the grouping key alone: {error}."
 )
 _UNKNOWN = (
     f"What the query does with this state is not known, so nothing is evicted from it. {_OTHERS}"
@@ -105,6 +115,8 @@ def way_of(
         return Way(way, gone if expired else _REPEATED)
     if name in aggregation.NAMES and not expired and rule.expiry is None:
         return Way(way, _BEGUN_ANEW)
+    if name in transform_with_state.NAMES and not expired and way == REMOVAL:
+        return Way(way, _WHOLE_GROUP)
     is_hidden = expired and way == REMOVAL and rule.row_kind is RowKind.TTL_VALUE
     if name in transform_with_state.NAMES and is_hidden:
         return Way(way, _HIDDEN)

@@ -81,6 +81,10 @@ class Display:
             yield from self.drawn(head.append_text(line))
             before = " " * len(before)
 
+    def command(self, text: str, before: str = "") -> Iterator[str]:
+        """A command line that can be copied as it is: it is never broken."""
+        yield f"{before}{escape(text)}\n"
+
     def drawn(self, *renderables: RenderableType) -> Iterator[str]:
         """Yield the lines that rich renders."""
         with self.console.capture() as capture:

@@ -55,7 +55,8 @@ _TOP = _OF_LARGE_VALUES, "top --by value"
 class Line(NamedTuple):
     """A line of the first screen."""
 
-    # ``part``, ``verdict``, ``gates``, ``restart``, ``growth``, ``share``, ``to_do`` or ``more``
+    # ``part``, ``verdict``, ``gates``, ``restart``, ``growth``, ``share``, ``to_do``, ``copy`` or
+    # ``more``; that of ``copy`` is a command line
     kind: str
     text: str  # one or two whole sentences; that of ``more`` ends with a command line
     code: str = ""
@@ -153,14 +154,32 @@ def _leads_with_batch(verdict: Verdict) -> bool:
 
 
 def _next(to_do: str, command: str, report: ReportData) -> Iterator[Line]:
-    action, mark, rest = to_do.partition(": inspector copy PATH ")
-    yield Line("to_do", f"Recommended action: {action}{':' * bool(mark)}")
-    if mark:
+    action, copying = copy_command(to_do, report.checkpoint)
+    yield Line("to_do", f"Recommended action: {action}")
+    if copying:
         # A line of its own, which can be copied as it is.
-        copying = f"inspector copy {shlex.quote(report.checkpoint)} {rest}"
-        yield Line("more", copying)
+        yield Line("copy", copying)
     code = command_line(command, report)
     yield Line("more", f"For details: {code}", code)
+
+
+_COPY = "inspector copy PATH NEW"
+
+
+def copy_command(text: str, checkpoint: str) -> tuple[str, str]:
+    """Return a text on what to do, and the command for a copy that it ends with, if any.
+
+    In both the placeholders of the checkpoint and of its copy are replaced by paths.
+    """
+    paths = f"{shlex.quote(checkpoint)} {shlex.quote(place_of_copy(checkpoint))}"
+    action, mark, rest = text.partition(f": {_COPY}")
+    named = action.replace(_COPY, f"inspector copy {paths}")
+    return (f"{named}:", f"inspector copy {paths}{rest}") if mark else (named, "")
+
+
+def place_of_copy(checkpoint: str) -> str:
+    """Return the path that commands suggest for a copy of a checkpoint."""
+    return f"{checkpoint.rstrip('/')}-copy"
 
 
 def _first(verdict: Verdict, report: ReportData) -> str:

@@ -45,6 +45,14 @@ class Part:
 
 
 @dataclass(frozen=True)
+class Step:
+    """One thing that the user does next."""
+
+    text: str  # a sentence; it ends with a colon if there is a command
+    command: str = ""  # a command line that does it, which works as it is
+
+
+@dataclass(frozen=True)
 class ReportData:
     """Content of a command's report on one checkpoint."""
 
@@ -56,6 +64,7 @@ class ReportData:
     # what could not be read, or is wrong; may grow while ``rows`` of a table are read
     problems: Sequence[Problem] = field(default_factory=list)
     notes: Sequence[str] = ()  # what a reader must know or do, in any format
+    steps: Sequence[Step] = ()  # what the user does next, in order
     footnotes: Sequence[str] = ()  # what the columns mean; for people
     judged: bool = False  # the command judges; no findings then means that all is well
     verdict: Verdict | None = None  # what one has to know first

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from documentation.commands import column_list, command_list, shared_options
-from documentation.restarts import damage_table, restart_tables
+from documentation.restarts import damage_table, restart_counts, restart_tables
 
 from inspector.cli.exits import exit_of
 from inspector.exceptions import InspectorError
@@ -163,7 +163,12 @@ def _entry(name: str, block: str) -> list[str]:
 
 
 def restarts() -> str:
-    """What was said and what Spark did, release by release."""
+    """Return the table of changed queries: how often each release did what was said."""
+    return "\n".join(restart_counts())
+
+
+def changed_queries() -> str:
+    """Return a table for each group of changes: what was said and what Spark did."""
     return "\n".join(restart_tables())
 
 
@@ -252,6 +257,7 @@ def metrics() -> str:
 
 GENERATED: Mapping[str, Callable[[], str]] = {
     "restarts": restarts,
+    "changed-queries": changed_queries,
     "damage": damage,
     "errors": errors,
     "metrics": metrics,

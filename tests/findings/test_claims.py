@@ -47,6 +47,9 @@ STRAY = f"{SPARK}::test_a_stray_version_is_not_read_and_ends_the_cleanup_of_its_
 CONTRADICTED = f"{SPARK}::test_rocksdb_opens_no_snapshot_that_its_own_files_contradict"
 NO_DATA = "analyses/test_troubles.py::test_a_batch_without_new_data_runs_unless_it_is_off"
 ANOTHER_JOB = "spark/test_sources.py::test_restart_with_an_entry_of_another_job"
+WRITTEN_AGAIN = (
+    "spark/test_sources.py::test_new_files_in_a_source_entry_that_is_written_again_are_never_read"
+)
 NO_CLAIM = "-"
 """In place of a test: the sentence names Spark, and says nothing of what it does."""
 
@@ -127,6 +130,7 @@ CLAIMS: dict[str, dict[str, str]] = {
     },
     "SS120": {
         "Spark refuses the checkpoint": REFUSED,
+        "which Spark may write again": WRITTEN_AGAIN,
         "Spark 4.0 wrote are read by Spark 4.0 alone": (
             f"{SPARK}::test_snapshots_of_format_2_by_spark_4_0_are_read_by_spark_4_0_alone"
         ),

@@ -26,8 +26,7 @@ from inspector.checkpoint.storage import Storage
 from inspector.checkpoint.trees import Tree
 from inspector.checkpoint.urls import lies_in
 from inspector.discovery.restart import Load, Obstacle, Restart
-from inspector.discovery.restart_conditions import Condition, Doubt
-from inspector.discovery.source_conditions import ForeignEntry, RestartDoubt
+from inspector.discovery.restart_reasons import Condition, Doubt, ForeignEntry
 from inspector.engines.engine import HADOOP
 from inspector.exceptions import EngineError, InspectorError
 from inspector.findings.catalogue import all_kinds
@@ -220,7 +219,7 @@ _CLASSES: Mapping[str, Callable[..., Any]] = {
         *(Report, Table, Column, Part, Problem, StoreId, Estimate, Rank, Title),
         *(LineChart, Series),
         *(Finding, Verdict, StateSize, StateGrowth, Cause, Restart, Load, Obstacle, FileNames),
-        *(Condition, Doubt, RestartDoubt, ForeignEntry),
+        *(Condition, Doubt, ForeignEntry),
     )
 }
 _ENUMS = {cls.__name__: cls for cls in (Unit, Certainty, Severity, Level)}
