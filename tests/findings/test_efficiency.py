@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
@@ -17,22 +16,11 @@ from inspector.findings.efficiency import (
     judge_files,
     judge_heap,
 )
-from inspector.findings.finding import Finding
 from inspector.findings.thresholds import DEFAULTS, Thresholds
 from inspector.findings.views.store_keys import Windows
 
 FILES = FileCosts(0, 1, 0, 0, 0, 0, 0)
 COSTS = StoreCosts(3, "symmetricHashJoin", "left-keyWithIndexToValue", {}, {})
-
-
-def judged(
-    partitions: Mapping[int, VersionFacts] | None = None,
-    versions: Mapping[int, VersionFacts] | None = None,
-    thresholds: Thresholds = DEFAULTS,
-    name: str = COSTS.operator_name,
-) -> list[Finding]:
-    costs = replace(COSTS, operator_name=name, partitions=partitions or {}, versions=versions or {})
-    return list(judge_costs(costs, thresholds))
 
 
 # --- values ----------------------------------------------------------------------------------

@@ -60,8 +60,9 @@ class LargeBatch(Rule[StoreView]):
         if most < max(self.burst_rows, self.burst_ratio * usual):
             return
         # Batch N makes version N + 1.
-        numbers = {"most": most, "usual": usual, "times": most / usual, "others": len(puts)}
-        yield self.backlog(batch=largest - 1, **numbers)
+        yield self.backlog(
+            batch=largest - 1, most=most, usual=usual, times=most / usual, others=len(puts)
+        )
 
     backlog = Case(
         cause="Batch {batch} wrote {most:row}, {times:number} times as many as a batch usually "
