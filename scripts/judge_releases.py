@@ -1,0 +1,173 @@
+"""Restart checkpoints of one Spark in another one, and compare with ``preflight --to-spark``.
+
+    python scripts/judge_releases.py begin FOLDER     with the PySpark that makes the checkpoints
+    python scripts/judge_releases.py restart FOLDER   with the PySpark that restarts them
+    python scripts/judge_releases.py modes FOLDER     with PySpark 4.3: asynchronous and real-time
+    python scripts/judge_releases.py judge FOLDER     what is said of what was run
+
+``begin`` makes a folder for its release and notes which rows are right: those that the same query
+gives of the third input without a change. ``restart`` lets its release take over each checkpoint of
+each other release, which stays as it was. ``judge`` writes ``restarts/records/releases/counts.json``
+and ends with 1 where something was said that Spark did not do. ``refresh_docs.py`` puts the counts
+on the page ``reference/restarts``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from textwrap import shorten
+from typing import Any
+
+from judge_restarts import AT_ONCE, RIGHT, session
+from restarts.changes import Change
+from restarts.queries import PREFIX, PROVIDERS, QUERIES, ROCKSDB
+from restarts.real_time import run_modes
+from restarts.runs import EQUAL, PATH, Outcome, Runs, compare, write_input
+
+DONE = "done.json"
+NAMES = (
+    *("min-max", "min-max-by-kg", "list", "median", "distinct", "decimal-10", "windows-end"),
+    *("sessions-end", "once-k-ts", "once-within", "once-six", "once-mixed", "join-30"),
+    *("join-left", "chain", "limit-5", "timers-15", "state", "state-list", "state-ttl", "no-state"),
+    *("json-sink", "rate", "one-two", "cast", "checkpoint-v2", "offsets-v2", "row-checksums"),
+    "avro-state",
+)
+"""The queries whose checkpoints change the release."""
+CONFS: Mapping[str, Mapping[str, str]] = {
+    "ansi": {"spark.sql.ansi.enabled": "false"},
+    "format": {PREFIX + "stateStore.checkpointFormatVersion": "2"},
+    "partitions": {"spark.sql.shuffle.partitions": "5"},
+}
+"""Confs of a restart; all but the first are set for the queries of :data:`WITH_CONF` alone."""
+WITH_CONF = {"format": ("checkpoint-v2",), "partitions": ("min-max", "offsets-v2")}
+
+
+def confs_of(name: str) -> Iterator[tuple[str, Mapping[str, str]]]:
+    """Yield what the confs of a restart are called, and the confs."""
+    yield "", {}
+    for called, conf in CONFS.items():
+        if called not in WITH_CONF or name in WITH_CONF[called]:
+            yield called, conf
+
+
+def begin(folder: Path) -> int:
+    """Make the checkpoints of the installed release, and note the rows that are right."""
+    spark = session()
+    runs = Runs(spark, folder / spark.version)
+    places = [(p, n) for p in PROVIDERS for n in NAMES if runs.can_run(QUERIES[n], p)]
+    done: dict[str, Any] = {}
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        for number in ("1", "2"):
+            write_input(runs.inputs, number)
+        errors = dict(zip(places, pool.map(lambda place: runs.begin(*place), places), strict=True))
+        write_input(runs.inputs, "3")
+        right = pool.map(lambda place: runs.go_on(*place), places)
+        for place, rows in zip(places, right, strict=True):
+            error = errors[place] or rows.error
+            done[" ".join(place)] = {"error": error, "right": rows.rows}
+    (runs.folder / DONE).write_text(json.dumps(done, indent=1))
+    print(f"{len(done)} checkpoints of Spark {spark.version}")
+    return 0
+
+
+def restart(folder: Path) -> int:
+    """Let the installed release take over the checkpoints of every other one."""
+    spark = session()
+    for of_release in sorted(path.parent for path in folder.glob(f"*/{DONE}")):
+        begun = json.loads((of_release / DONE).read_text())
+        file = of_release / f"in-{spark.version}.json"
+        if of_release.name == spark.version or file.exists():
+            continue
+        runs, done = Runs(spark, of_release), dict[str, Any]()
+
+        def restart_one(place: str, runs: Runs = runs, begun: Any = begun, done: Any = done) -> None:
+            provider, name = place.split(" ")
+            if begun[place]["error"] or not runs.can_run(QUERIES[name], provider):
+                return
+            right = Outcome(tuple(begun[place]["right"]))
+            for called, conf in confs_of(name):
+                change = Change(name, name, "", "", conf=conf)
+                outcome = runs.restart(change, provider)
+                error = outcome.error and shorten(PATH.sub("PATH", outcome.error), 140, placeholder="")
+                did = compare(right, outcome)
+                done[f"{place} {called}".strip()] = {"did": did, "error": error}
+
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            list(pool.map(restart_one, begun))
+        file.write_text(json.dumps(done, indent=1))
+        print(f"{len(done)} restarts from {of_release.name} on Spark {spark.version}", flush=True)
+    return 0
+
+
+def judge(folder: Path) -> int:
+    """Compare what preflight says with what Spark did, and write the counts."""
+    from documentation.restarts import RELEASES_RECORD
+
+    record: dict[str, Any] = {}
+    for file in sorted(folder.glob("*/in-*.json")):
+        old, new = file.parent.name, file.stem.removeprefix("in-")
+        counts: Counter[str] = Counter()
+        cases = {}
+        for name, told in sorted(json.loads(file.read_text()).items()):
+            provider, query, *called = name.split(" ")
+            path = file.parent / provider / told.get("checkpoint", query)
+            conf = {k: v for k, v in QUERIES[query].conf.items() if "." in k} if query in QUERIES else {}
+            for each in called:
+                conf |= CONFS.get(each, {})
+            said, rules = said_of(path, new, conf, told.get("mode"))
+            score = score_of(said, told["did"])
+            counts.update((told["did"], score))
+            cases[name] = {**told, "said": said, "rules": rules}
+            if score in ("wrong", "alarm"):
+                print(f"{score}: {old} to {new}: {name}: {said} {rules}: {told}")
+        record[f"{old} to {new}"] = {"counts": dict(counts), "cases": cases}
+    RELEASES_RECORD.parent.mkdir(parents=True, exist_ok=True)
+    RELEASES_RECORD.write_text(json.dumps(record, indent=1) + "\n")
+    total: Counter[str] = Counter()
+    for each in record.values():
+        total.update(each["counts"])
+    print(dict(total))
+    return int(total["wrong"] > 0)
+
+
+def said_of(
+    path: Path, release: str, conf: Mapping[str, str], mode: str | None
+) -> tuple[str, list[str]]:
+    """Return the verdict of preflight on a checkpoint alone, and the rules that gave it."""
+    from inspector import api
+
+    report = api.preflight(str(path), conf=conf, to_spark=release, mode=mode)
+    said = report.summary["verdict"]
+    rules = {row["rule"] for row in report.primary.rows if row["verdict"] == said != "ok"}
+    return said, sorted(rules)
+
+
+def score_of(said: str, did: str) -> str:
+    """Compare a verdict with what Spark did: right, open, alarm or wrong."""
+    if said == "unknown":
+        return "open"
+    if said in RIGHT[did] or (said == "option" and did != EQUAL):
+        return "right"
+    return "alarm" if did == EQUAL else "wrong"
+
+
+def main() -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    verbs = {"begin": begin, "restart": restart, "modes": run_modes, "judge": judge}
+    parser.add_argument("verb", choices=verbs)
+    parser.add_argument("folder", type=Path)
+    given = parser.parse_args()
+    return verbs[given.verb](given.folder.resolve())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
