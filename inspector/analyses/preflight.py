@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from inspector.analyses.rows import rows as live_rows
 from inspector.analyses.shared.conclusion import counted_verdict
@@ -61,6 +61,7 @@ class PreflightRow(t.Row, table="lines"):
     ]
     what_to_do: Annotated[t.Text, "What you can do.", t.Rank(5)]
     rule: Annotated[t.Text, "The rule that says so: `inspector explain SS431`.", t.Rank(6)]
+    issue: Annotated[t.Text | None, "The issue of Spark that made it so, if one is known.", t.Rank(7)]
     operator_id: Annotated[t.OperatorId | None, t.WIDE]
     store_name: Annotated[t.StoreName | None, t.WIDE]
 
@@ -93,11 +94,19 @@ def preflight(
             metavar="RELEASE",
         ),
     ] = None,
+    mode: Annotated[
+        Literal["micro-batch", "real-time", "async"] | None,
+        Option(
+            "Mode after the restart: async is asynchronous progress tracking.  "
+            "[default: the mode that the query had]"
+        ),
+    ] = None,
 ) -> Report:
     """Check whether a changed query restarts from a checkpoint with correct results.
 
     PATH is the checkpoint in production. NEW is a small one that the changed query wrote in a
-    test; one committed batch is enough. Without NEW, only ``--conf`` and ``--to-spark`` are judged.
+    test; one committed batch is enough. Without NEW the query stays as it is: the lines say what
+    another release (``--to-spark``), mode (``--mode``) or conf (``--conf``) does to this checkpoint.
     Each line is one thing that a restart depends on, and the verdict is that of the worst line.
     Changes that leave no trace in a checkpoint, such as another filter, are found only with
     ``--before``: without it the verdict on a stateful query is ``unknown`` at best.
@@ -116,7 +125,7 @@ def preflight(
         states = _same_rows(Opened.start(before, run.options), new_opened)
     of_snapshots = loaded_snapshot_problems(run.checkpoint)
     problems = (*run.listed, *of_snapshots)
-    lines = judgement.Preflight(old, side, conf, release, problems, states).lines()
+    lines = judgement.Preflight(old, side, conf, release, problems, states, mode).lines()
     ordered = sorted(lines, key=lambda line: (-line.rule.verdict.rank, line.rule.informs))
     findings = [_finding(line) for line in ordered if line.rule.verdict is not Restarts.OK]
     new_problems = new_opened.listed if new_opened is not None else ()
@@ -419,5 +428,6 @@ def _row(line: judgement.Line) -> PreflightRow:
         spark=" ".join(filter(None, (line.rule.spark, line.detail))),
         what_to_do=line.rule.to_do,
         rule=line.rule.id,
+        issue=line.rule.issues or None,
         **fields_of(line, "item", "old", "new", "operator_id", "store_name"),
     )

@@ -26,13 +26,16 @@ from inspector.discovery.lost_files import LOST_SCHEMA
 from inspector.discovery.query_sources import FILES, KAFKA, NO_OFFSET, QuerySource
 from inspector.discovery.restart import REPAIRS, Obstacle, Restart, restart_of
 from inspector.discovery.restart_conditions import (
+    ASYNC_PROGRESS,
     LOST_PARTITION_COUNT,
     SCHEMA_PATHS,
     SCHEMA_PATHS_ELSEWHERE,
     Doubt,
 )
 from inspector.discovery.source_conditions import RestartDoubt
-from inspector.findings.restart_rules import RELEASES, RestartRule, Restarts, rule_of
+from inspector.findings.restart_line import Line as Line
+from inspector.findings.restart_rules import RELEASES, Restarts, rule_of
+from inspector.findings.upgrade_judgement import ANSI, SCALA_2_13, Upgrade
 from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import Problem
 from inspector.operators.aggregation import UNNAMED
@@ -121,21 +124,6 @@ _PROMOTIONS: Mapping[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True)
-class Line:
-    """One thing that a restart depends on."""
-
-    item: str  # what was compared
-    rule: RestartRule  # what Spark does about it
-    # old, new: of both sides, as text; None if a side has none
-    old: str | None = None
-    new: str | None = None
-    detail: str = ""  # what the rule does not say, a sentence; "" for nothing
-    # operator_id, store_name: whose it is; None if it is the query's
-    operator_id: int | None = None
-    store_name: str | None = None
-
-
-@dataclass(frozen=True)
 class Side:
     """One of the two checkpoints, with the sources of its newest batch and that batch's confs."""
 
@@ -143,7 +131,7 @@ class Side:
     sources: tuple[QuerySource, ...]
 
     @property
-    def confs(self) -> Mapping[str, str]:
+    def confs(self) -> dict[str, str]:
         """The confs of the newest entry of the offset log, and the formats that the files have."""
         logs = self.checkpoint.logs
         return {
@@ -238,15 +226,25 @@ class Preflight:
         problems: Sequence[Problem] = (),  # what is wrong with ``old``
         # what the old query made of the rows of ``new``; None if that is not known
         states: SameRows | None = None,
+        mode: str | None = None,  # the mode after the restart; None for the one that it had
     ) -> None:
-        self._old, self._new, self._release = old, new, release
+        self._old, self._new, self._release, self._mode = old, new, release, mode
         self._conf = {full_key(key): value for key, value in conf.items()}
         self._problems, self._states = problems, states
         self._asked = {**(new.confs if new else {}), **self._conf}
+        recorded = old.confs
+        recorded.pop(OFFSET_FORMAT), recorded.pop(CHECKPOINT_FORMAT)
+        self._upgrade = Upgrade(
+            old.checkpoint, old.sources, recorded, self._asked, release, self._line
+        )
 
     def lines(self) -> list[Line]:
         """Every line; in the order in which Spark comes upon them."""
         lines = [*self._release_lines(), *self._own(), *self._confs()]
+        if self._new is None:
+            lines += self._upgrade.release_lines()
+        if self._mode is not None:
+            lines += self._upgrade.mode_lines(self._mode)
         if self._new is not None:
             lines += [*self._sources(self._new), *self._operators(self._new)]
             same, states = rule_of("state-same", self._release), self._states
@@ -335,6 +333,8 @@ class Preflight:
                 item, sides = _ITEMS[reason.about], (text or None for text in reason.details)
                 yield self._line(item, reason.about, *sides, store=(reason.operator_id, None))
         for condition in restart.conditions:
+            if condition.option == ASYNC_PROGRESS and self._mode is not None:
+                continue  # the lines of the mode have it
             value = self._asked.get(condition.option) if condition.is_conf else None
             # A conf that the log records is compared with the other recorded confs.
             if value is None or condition.option not in self._old.confs:
@@ -369,6 +369,8 @@ class Preflight:
             return self._line(key, _OF_CONF[key], recorded, value)
         if recorded is not None:
             return self._line(key, "recorded-conf", recorded, value)
+        if key == ANSI and value == "false" and self._upgrade.crosses(SCALA_2_13):
+            return self._line(key, "free-conf", None, value)
         taken = default_of(key)
         if taken is not None and taken != value:
             return self._line(key, "assumed-conf", taken, value)

@@ -102,15 +102,12 @@ def restart_rules(before: str) -> str:
     Args:
         before: the block as it is; what is written in it stays.
     """
-    lines = ["| id | verdict | what | releases |", "|---|---|---|---|"]
     entries = []
     for rule in sorted(RULES, key=lambda rule: rule.id):
-        title, *paragraphs = _entry(rule.id, before)
-        lines.append(f"| {rule.id} | {rule.verdict.value} | {title} | {rule.releases} |")
-        verdict = f"Verdict `{rule.verdict.value}`; Spark {rule.releases}."
-        written = [text for text in paragraphs if not text.startswith("Verdict ")]
-        entries.append("\n\n".join([f"\n### {rule.id} · {title}", verdict, *written]))
-    return "\n".join([*lines, "\n## Rule by rule", *entries])
+        title, first, *others = _entry(rule.id, before)
+        verdict = f"`{rule.verdict.value}` ({rule.releases}): {first.partition('): ')[2]}"
+        entries.append("\n\n".join([f"\n### {rule.id} · {title}", verdict, *others]))
+    return "\n".join(entries)
 
 
 def _entry(name: str, block: str) -> list[str]:
