@@ -7,17 +7,15 @@
 
 ``begin`` makes a folder for its release and notes which rows are right: those that the same query
 gives of the third input without a change. ``restart`` lets its release take over each checkpoint of
-each other release, which stays as it was. ``judge`` writes ``restarts/records/releases/counts.json``
-and ends with 1 where something was said that Spark did not do. ``refresh_docs.py`` puts the counts
-on the page ``reference/restarts``.
+each other release, which stays as it was. ``judge`` writes the record
+``restarts/records/releases/counts.json`` and ends with 1 where something was said that Spark did
+not do. ``refresh_docs.py`` puts the counts on the page ``reference/restarts``.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
-import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -28,7 +26,7 @@ from typing import Any
 
 from judge_restarts import AT_ONCE, RIGHT, session
 from restarts.changes import Change
-from restarts.queries import PREFIX, PROVIDERS, QUERIES, ROCKSDB
+from restarts.queries import PREFIX, PROVIDERS, QUERIES
 from restarts.real_time import run_modes
 from restarts.runs import EQUAL, PATH, Outcome, Runs, compare, write_input
 
@@ -88,7 +86,9 @@ def restart(folder: Path) -> int:
             continue
         runs, done = Runs(spark, of_release), dict[str, Any]()
 
-        def restart_one(place: str, runs: Runs = runs, begun: Any = begun, done: Any = done) -> None:
+        def restart_one(
+            place: str, runs: Runs = runs, begun: Any = begun, done: Any = done
+        ) -> None:
             provider, name = place.split(" ")
             if begun[place]["error"] or not runs.can_run(QUERIES[name], provider):
                 return
@@ -96,7 +96,9 @@ def restart(folder: Path) -> int:
             for called, conf in confs_of(name):
                 change = Change(name, name, "", "", conf=conf)
                 outcome = runs.restart(change, provider)
-                error = outcome.error and shorten(PATH.sub("PATH", outcome.error), 140, placeholder="")
+                error = outcome.error and shorten(
+                    PATH.sub("PATH", outcome.error), 140, placeholder=""
+                )
                 did = compare(right, outcome)
                 done[f"{place} {called}".strip()] = {"did": did, "error": error}
 
@@ -119,7 +121,11 @@ def judge(folder: Path) -> int:
         for name, told in sorted(json.loads(file.read_text()).items()):
             provider, query, *called = name.split(" ")
             path = file.parent / provider / told.get("checkpoint", query)
-            conf = {k: v for k, v in QUERIES[query].conf.items() if "." in k} if query in QUERIES else {}
+            conf = (
+                {k: v for k, v in QUERIES[query].conf.items() if "." in k}
+                if query in QUERIES
+                else {}
+            )
             for each in called:
                 conf |= CONFS.get(each, {})
             said, rules = said_of(path, new, conf, told.get("mode"))

@@ -92,7 +92,8 @@ def run(
         save: gets what was done so far after each change.
         restarts: False to make the first runs and the rehearsals alone.
     """
-    runs = Runs(spark, folder)
+    work = _Work(Runs(spark, folder), save)
+    runs = work.runs
     pairs = [
         (provider, change)
         for provider in PROVIDERS
@@ -101,55 +102,64 @@ def run(
     ]
     pairs.sort(key=lambda pair: (pair[1].later, pair[0], pair[1].old))
     names = list(dict.fromkeys((p, n) for p, change in pairs for n in (change.old, change.new)))
-    done: dict[str, Any] = {}
-    right: dict[tuple[str, bool], Outcome] = {}  # by query, and whether later rows follow
+    for number in ("3", *LATER):
+        for file in runs.inputs.glob(f"*/{number}.json"):
+            file.unlink()  # of an earlier call: no first run may read it
+    for number in ("1", "2"):
+        write_input(runs.inputs, number)
+    for number in REHEARSED:
+        write_input(runs.rehearsal, number)
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        work.began = dict(zip(names, pool.map(lambda of: runs.begin(*of), names), strict=True))
+        list(pool.map(lambda of: runs.rehearse(*of), names))
+        if restarts:
+            write_input(runs.inputs, "3")
+            work.restart(pool, [pair for pair in pairs if not pair[1].later])
+            for number in LATER:
+                write_input(runs.inputs, number)
+            work.restart(pool, [pair for pair in pairs if pair[1].later])
+    return work.done
 
-    def restart(group: Sequence[tuple[str, Change]]) -> None:
+
+class _Work:
+    """The restarts of one session, and what Spark did so far."""
+
+    def __init__(self, runs: Runs, save: Callable[[Mapping[str, Any]], None]) -> None:
+        self.runs, self._save = runs, save
+        self.done: dict[str, Any] = {}  # by provider and change
+        self.began: dict[tuple[str, str], str | None] = {}  # errors, by provider and query
+        self._right: dict[tuple[str, bool], Outcome] = {}  # by query, and whether rows follow
+
+    def restart(self, pool: ThreadPoolExecutor, pairs: Sequence[tuple[str, Change]]) -> None:
+        """Run the new queries from the beginning, then let them take over."""
+        # Rows do not depend on the provider.
+        best: dict[tuple[str, bool], str] = {}
+        for provider, change in pairs:
+            best.setdefault((change.new, change.later), provider)
+        outcomes = pool.map(lambda of: self.runs.go_on(best[of], of[0], whole=of[1]), best)
+        self._right.update(zip(best, outcomes, strict=True))
+        able = []
+        for provider, change in pairs:
+            errors = (self.began[provider, name] for name in (change.old, change.new))
+            error = next(filter(None, errors), self._right[change.new, change.later].error)
+            if error is None:
+                able.append((provider, change))
+            else:
+                self.done[f"{provider} {change.name}"] = {"did": NOT_RUN, "error": error}
+        # A checkpoint stays where it is, so that those of one are changed one after the other.
+        groups = [list(group) for _, group in groupby(able, lambda pair: (pair[0], pair[1].old))]
+        list(pool.map(self._restart_group, groups))
+
+    def _restart_group(self, group: Sequence[tuple[str, Change]]) -> None:
         for provider, change in group:
-            outcome = runs.restart(change, provider)
-            rows = right[change.new, change.later]
+            outcome = self.runs.restart(change, provider)
+            rows = self._right[change.new, change.later]
             lacks = (outcome.error or "").startswith(NOT_THERE)
-            done[f"{provider} {change.name}"] = {
+            self.done[f"{provider} {change.name}"] = {
                 "did": NOT_RUN if lacks else compare(rows, outcome), "error": outcome.error,
                 "right": rows.rows, "rows": outcome.rows,
             }  # fmt: skip
-            save(dict(done))
-
-    def restart_all(pool: ThreadPoolExecutor, some: Sequence[tuple[str, Change]]) -> None:
-        # Rows do not depend on the provider.
-        best: dict[tuple[str, bool], str] = {}
-        for provider, change in some:
-            best.setdefault((change.new, change.later), provider)
-        outcomes = pool.map(lambda of: runs.go_on(best[of], of[0], whole=of[1]), best)
-        right.update(zip(best, outcomes, strict=True))
-        for provider, change in some:
-            errors = (began[provider, name] for name in (change.old, change.new))
-            error = next(filter(None, errors), right[change.new, change.later].error)
-            if error is not None:
-                done[f"{provider} {change.name}"] = {"did": NOT_RUN, "error": error}
-        able = [pair for pair in some if f"{pair[0]} {pair[1].name}" not in done]
-        # A checkpoint stays where it is, so that those of one are changed one after the other.
-        groups = [list(group) for _, group in groupby(able, lambda pair: (pair[0], pair[1].old))]
-        list(pool.map(restart, groups))
-
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        for number in ("3", *LATER):
-            for file in runs.inputs.glob(f"*/{number}.json"):
-                file.unlink()  # of an earlier call: no first run may read it
-        for number in ("1", "2"):
-            write_input(runs.inputs, number)
-        for number in REHEARSED:
-            write_input(runs.rehearsal, number)
-        began = dict(zip(names, pool.map(lambda place: runs.begin(*place), names), strict=True))
-        list(pool.map(lambda place: runs.rehearse(*place), names))
-        if not restarts:
-            return {}
-        write_input(runs.inputs, "3")
-        restart_all(pool, [pair for pair in pairs if not pair[1].later])
-        for number in LATER:
-            write_input(runs.inputs, number)
-        restart_all(pool, [pair for pair in pairs if pair[1].later])
-    return done
+            self._save(dict(self.done))
 
 
 def judge(folders: Sequence[Path]) -> int:

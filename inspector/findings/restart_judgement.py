@@ -107,6 +107,10 @@ _UNKNOWN_CLOCK = (
     "The timers differ, and the files do not show whether they follow event time or processing "
     "time. Rehearse with event times that are years before today."
 )
+_OTHER_DURATION = (
+    "Timers by processing time lie at another distance from the clock of their batch: the timeout "
+    "is another one, or the function reads a clock itself."
+)
 _BY_CLOCK = (
     "The timers follow processing time: for the rehearsal, give both queries a timeout that is "
     "shorter than the time between two inputs."
@@ -131,7 +135,7 @@ class Side:
     sources: tuple[QuerySource, ...]
 
     @property
-    def confs(self) -> dict[str, str]:
+    def confs(self) -> Mapping[str, str]:
         """The confs of the newest entry of the offset log, and the formats that the files have."""
         logs = self.checkpoint.logs
         return {
@@ -173,6 +177,10 @@ class SameRows:
     # ids of operators with timers or a watermark where nothing fired and nothing was evicted;
     # True if the timers follow processing time
     unfired_operators: Mapping[int, bool] = field(default_factory=dict)
+    # ids of joins whose time range the rows do not show -> a sentence on the rows that do
+    open_ranges: Mapping[int, str] = field(default_factory=dict)
+    # ids of operators whose timers by processing time lie at another distance from the batch clock
+    clock_timer_operators: Collection[int] = ()
 
     def obstacle(self, production: Side, new: Side) -> str:
         """Why the states say nothing about a change, a sentence; "" if they do."""
@@ -213,6 +221,16 @@ def _is_same_query(*sides: Checkpoint) -> bool:
     )
 
 
+@dataclass(frozen=True)
+class Target:
+    """What restarts the query: a release of Spark, the confs of its session, and a mode."""
+
+    release: str  # one of :data:`inspector.findings.restart_rules.RELEASES`
+    # confs of the session; they go before those of the new checkpoint
+    conf: Mapping[str, str] = field(default_factory=dict)
+    mode: str | None = None  # one of the words of ``--mode``; None for the mode that it had
+
+
 class Preflight:
     """Compares, by the rules of one release."""
 
@@ -220,22 +238,20 @@ class Preflight:
         self,
         old: Side,  # what is in production
         new: Side | None,  # what the changed query made; None to judge confs and release alone
-        # confs of the session, by full key; they go before those of ``new``
-        conf: Mapping[str, str],
-        release: str,  # one of :data:`inspector.findings.restart_rules.RELEASES`
+        target: Target,  # what restarts the query
         problems: Sequence[Problem] = (),  # what is wrong with ``old``
         # what the old query made of the rows of ``new``; None if that is not known
         states: SameRows | None = None,
-        mode: str | None = None,  # the mode after the restart; None for the one that it had
     ) -> None:
-        self._old, self._new, self._release, self._mode = old, new, release, mode
-        self._conf = {full_key(key): value for key, value in conf.items()}
+        self._old, self._new = old, new
+        self._release, self._mode = target.release, target.mode
+        self._conf = {full_key(key): value for key, value in target.conf.items()}
         self._problems, self._states = problems, states
         self._asked = {**(new.confs if new else {}), **self._conf}
-        recorded = old.confs
-        recorded.pop(OFFSET_FORMAT), recorded.pop(CHECKPOINT_FORMAT)
+        formats = (OFFSET_FORMAT, CHECKPOINT_FORMAT)
+        recorded = {key: value for key, value in old.confs.items() if key not in formats}
         self._upgrade = Upgrade(
-            old.checkpoint, old.sources, recorded, self._asked, release, self._line
+            old.checkpoint, old.sources, recorded, self._asked, target.release, self._line
         )
 
     def lines(self) -> list[Line]:
@@ -466,7 +482,9 @@ class Preflight:
             moved = sum(states.timers.get(store, 0) for store in stores)
             is_late = number in delays or is_later
             doubt = self._doubt(new, name, of_operator, abouts, is_late=is_late, has_keys=keys > 0)
-            if moved and not keys + values:
+            if not moved and not keys + values and number in states.clock_timer_operators:
+                moved, doubt = 1, _OTHER_DURATION
+            elif moved and not keys + values:
                 doubt = _UNKNOWN_CLOCK
             item, differing = f"state of operator {number} ({name})", keys + values or moved
             about = ("state-unclear" if doubt else "state-other") if differing else "state-same"
@@ -507,6 +525,10 @@ class Preflight:
                 detail="No batch after the first changed a key that was there.",
                 store=subject,
             )
+        if number in states.open_ranges:
+            detail = states.open_ranges[number]
+            item = f"time range of {of_operator}"
+            yield self._line(item, "rehearsal-range", detail=detail, store=subject)
         if number in states.unfired_operators:
             is_by_clock = states.unfired_operators[number]
             yield self._line(

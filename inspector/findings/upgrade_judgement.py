@@ -21,7 +21,7 @@ from inspector.findings.key_order import set_order
 from inspector.findings.restart_line import Line
 from inspector.findings.restart_rules import RELEASES
 from inspector.operators import aggregation, deduplicate, deduplicate_within_watermark, join
-from inspector.sparktypes import StructType
+from inspector.sparktypes import AtomicType, DataType, StructType, storage_type
 
 STREAMING = "spark.sql.streaming."
 ANSI = "spark.sql.ansi.enabled"
@@ -203,11 +203,7 @@ class Upgrade:
     def _serialized_state(self, operator: Operator) -> Iterator[Line]:
         """Yield a line on state that the user's encoder made into bytes under Scala 2.12."""
         if self.crosses(SCALA_2_13) and operator.name == "flatMapGroupsWithState":
-            binary = [
-                store
-                for store, schema in operator.schemas.items()
-                if "binary" in str(schema.value).lower() or _has_binary(schema.value)
-            ]
+            binary = [n for n, schema in operator.schemas.items() if _has_binary(schema.value)]
             for store in binary:
                 item = f"serialized state of operator {operator.operator_id} ({operator.name})"
                 yield self._line(item, "scala-state", store=(operator.operator_id, store))
@@ -281,5 +277,9 @@ class Upgrade:
                 yield self._line(key, "real-time-conf", None, asked)
 
 
-def _has_binary(schema: StructType) -> bool:
-    return any(getattr(field.data_type, "kind", "") == "binary" for field in schema.fields)
+def _has_binary(data_type: DataType) -> bool:
+    """Return True if a field of a type, at any depth of structs, is binary."""
+    inner = storage_type(data_type)
+    if isinstance(inner, StructType):
+        return any(_has_binary(field.data_type) for field in inner.fields)
+    return isinstance(inner, AtomicType) and inner.kind == "binary"

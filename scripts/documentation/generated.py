@@ -9,7 +9,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from documentation.commands import command_list, output_options
-from documentation.restarts import damage_table, restart_tables
+from documentation.restarts import damage_table, release_table, restart_tables
 
 from inspector.cli.exits import exit_of
 from inspector.exceptions import InspectorError
@@ -128,6 +128,11 @@ def damage() -> str:
     return "\n".join(damage_table())
 
 
+def releases() -> str:
+    """Return the table of restarts in another release or mode."""
+    return "\n".join(release_table())
+
+
 def errors() -> str:
     """Every error class with its slug, its meaning and its exit code."""
     return "\n".join(_error(kind) for kind in _tree(InspectorError))
@@ -209,6 +214,7 @@ def metrics() -> str:
 GENERATED: Mapping[str, Callable[[], str]] = {
     "restarts": restarts,
     "damage": damage,
+    "releases": releases,
     "errors": errors,
     "metrics": metrics,
     "commands": command_list,

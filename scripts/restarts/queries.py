@@ -94,7 +94,7 @@ def _distinct(
     return build
 
 
-def _join(
+def _join(  # noqa: PLR0913 - what a change changes
     on: str = "k = k2",
     how: str = "inner",
     right: str = "n as n2",

@@ -129,10 +129,10 @@ class _Source:
     def __init__(self, spark: SparkSession, inputs: Path, change: ModeChange) -> None:
         self.spark, self._inputs, self._kind, self._number = spark, inputs, change.source, 0
         if change.source == "memory":
-            jvm: Any = spark._jvm  # noqa: SLF001 - no public way from Python
+            jvm: Any = spark._jvm
             stream = jvm.org.apache.spark.sql.execution.streaming.sources.LowLatencyMemoryStream
             encoder = jvm.org.apache.spark.sql.Encoders.STRING()
-            self._stream = stream.apply(2, encoder, spark._jsparkSession)  # noqa: SLF001
+            self._stream = stream.apply(2, encoder, spark._jsparkSession)
         shutil.rmtree(inputs, ignore_errors=True)
 
     def frame(self, session: SparkSession) -> DataFrame:
@@ -153,8 +153,10 @@ class _Source:
             one = self._inputs / "one"
             (one / f"{1 + self._number % 3}.json").rename(one / f"{self._number}-more.json")
         elif self._kind == "memory":
-            jvm: Any = self.spark._jvm  # noqa: SLF001
-            self._stream.addData(jvm.scala.jdk.javaapi.CollectionConverters.asScala(["a", "b"]).toSeq())
+            jvm: Any = self.spark._jvm
+            self._stream.addData(
+                jvm.scala.jdk.javaapi.CollectionConverters.asScala(["a", "b"]).toSeq()
+            )
 
 
 def _run(

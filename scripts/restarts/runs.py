@@ -220,9 +220,7 @@ class Runs:
             if change.damage is not None or change.moved:
                 shutil.rmtree(damaged, ignore_errors=True)
                 shutil.copytree(target, damaged)
-            return self.run(
-                change.new, provider, target, whole=change.later, conf=change.conf
-            )
+            return self.run(change.new, provider, target, whole=change.later, conf=change.conf)
         finally:
             shutil.rmtree(old, ignore_errors=True)
             shutil.rmtree(old.with_name(f"{old.name}.moved"), ignore_errors=True)
