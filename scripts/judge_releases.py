@@ -39,36 +39,60 @@ NAMES = (
     "avro-state",
 )
 """The queries whose checkpoints change the release."""
+ON_BOTH = ("min-max", "once-six", "join-30", "sessions-end", "windows-end")
+"""Queries that run on both providers; the others alternate."""
+PAIRS = (
+    *(("3.5.9", "4.0.5"), ("3.5.9", "4.3.0"), ("4.0.5", "4.3.0"), ("4.2.1", "4.3.0")),
+    *(("4.0.5", "3.5.9"), ("4.2.1", "4.0.5"), ("4.3.0", "4.2.1"), ("3.5.9", "4.2.1")),
+)
+"""The releases before and after a restart."""
 CONFS: Mapping[str, Mapping[str, str]] = {
     "ansi": {"spark.sql.ansi.enabled": "false"},
-    "format": {PREFIX + "stateStore.checkpointFormatVersion": "2"},
+    "format-1": {PREFIX + "stateStore.checkpointFormatVersion": "1"},
+    "format-2": {PREFIX + "stateStore.checkpointFormatVersion": "2"},
     "partitions": {"spark.sql.shuffle.partitions": "5"},
 }
-"""Confs of a restart; all but the first are set for the queries of :data:`WITH_CONF` alone."""
-WITH_CONF = {"format": ("checkpoint-v2",), "partitions": ("min-max", "offsets-v2")}
+"""Confs of a restart, by what they are called."""
+WITH_CONF = {
+    "ansi": ("min-max", "cast", "once-six"),
+    "format-1": ("checkpoint-v2",),
+    "format-2": ("min-max", "state"),
+    "partitions": ("min-max", "offsets-v2"),
+}
+"""Confs of a restart -> the queries that are restarted with them, in addition to without."""
 
 
 def confs_of(name: str) -> Iterator[tuple[str, Mapping[str, str]]]:
     """Yield what the confs of a restart are called, and the confs."""
     yield "", {}
     for called, conf in CONFS.items():
-        if called not in WITH_CONF or name in WITH_CONF[called]:
+        if name in WITH_CONF[called]:
             yield called, conf
+
+
+def places(runs: Runs) -> list[tuple[str, str]]:
+    """Return the providers and queries that a release runs."""
+    found = []
+    for number, name in enumerate(NAMES):
+        able = [provider for provider in PROVIDERS if runs.can_run(QUERIES[name], provider)]
+        found += [(p, name) for p in (able if name in ON_BOTH else able[number % 2 :][:1] or able)]
+    return found
 
 
 def begin(folder: Path) -> int:
     """Make the checkpoints of the installed release, and note the rows that are right."""
     spark = session()
     runs = Runs(spark, folder / spark.version)
-    places = [(p, n) for p in PROVIDERS for n in NAMES if runs.can_run(QUERIES[n], p)]
+    all_places = places(runs)
     done: dict[str, Any] = {}
     with ThreadPoolExecutor(AT_ONCE) as pool:
         for number in ("1", "2"):
             write_input(runs.inputs, number)
-        errors = dict(zip(places, pool.map(lambda place: runs.begin(*place), places), strict=True))
+        begun = pool.map(lambda place: runs.begin(*place), all_places)
+        errors = dict(zip(all_places, begun, strict=True))
         write_input(runs.inputs, "3")
-        right = pool.map(lambda place: runs.go_on(*place), places)
-        for place, rows in zip(places, right, strict=True):
+        right = pool.map(lambda place: runs.go_on(*place), all_places)
+        for place, rows in zip(all_places, right, strict=True):
             error = errors[place] or rows.error
             done[" ".join(place)] = {"error": error, "right": rows.rows}
     (runs.folder / DONE).write_text(json.dumps(done, indent=1))
@@ -82,7 +106,7 @@ def restart(folder: Path) -> int:
     for of_release in sorted(path.parent for path in folder.glob(f"*/{DONE}")):
         begun = json.loads((of_release / DONE).read_text())
         file = of_release / f"in-{spark.version}.json"
-        if of_release.name == spark.version or file.exists():
+        if (of_release.name, spark.version) not in PAIRS or file.exists():
             continue
         runs, done = Runs(spark, of_release), dict[str, Any]()
 

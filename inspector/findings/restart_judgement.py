@@ -76,12 +76,6 @@ _FREE = (
 """Beginnings of confs below ``spark.sql.streaming`` that state does not depend on."""
 _PLACED = {FILES: "files-folder", KAFKA: "topics"}
 """Kinds of sources that say what they read -> the rule about another one."""
-_WRITERS = (
-    ("spark.sql.dropDuplicates.deterministicKeyOrder.enabled", "4.3"),
-    (f"{STREAMING}stateStore.rowChecksum.enabled", "4.2"),
-    (ENCODING, "4.0"),
-)
-"""Confs that the offset log records, and the first release that records them."""
 _LOG_FORMATS: Mapping[str, Mapping[int, str]] = {OFFSETS: {2: "4.2"}, COMMITS: {2: "4.0", 3: "4.2"}}
 """Log -> version of its format -> the first release that reads it."""
 _ITEMS = {
@@ -292,9 +286,9 @@ class Preflight:
     def _release_lines(self) -> Iterator[Line]:
         """What an older release than wrote the checkpoint makes of it."""
         newest = RELEASES.index(self._release)
-        wrote = [release for key, release in _WRITERS if key in self._old.confs]
-        if wrote and RELEASES.index(wrote[0]) > newest:
-            yield self._line("release", "older-spark", f"{wrote[0]} or later", self._release)
+        wrote = self._upgrade.writer
+        if RELEASES.index(wrote) > newest:
+            yield self._line("release", "older-spark", f"{wrote} or later", self._release)
         for log, formats in _LOG_FORMATS.items():
             version = self._old.checkpoint.logs.formats.get(log, 1)
             if RELEASES.index(formats.get(version, RELEASES[0])) > newest:

@@ -17,6 +17,7 @@ from inspector.findings.finding import Kind, Severity
 from inspector.light_dataclasses import dataclass
 from inspector.model import Certainty
 
+_VERDICT = re.compile(r"^`\w+`(?: \([^)]*\))?: ")  # before the text of a rule
 RELEASES = ("3.5", "4.0", "4.1", "4.2", "4.3")  # the releases that the rules know, oldest first
 
 
@@ -70,6 +71,12 @@ class RestartRule:
         return self.since if self.since == self.until else f"{self.since} to {self.until}"
 
     @property
+    def heading(self) -> str:
+        """The verdict, and the releases unless the rule holds for all: ``"`refused` (4.2): "``."""
+        is_whole = (self.since, self.until) == (RELEASES[0], RELEASES[-1])
+        return f"`{self.verdict.value}`{'' if is_whole else f' ({self.releases})'}: "
+
+    @property
     def error(self) -> str:
         """Spark's error class, or the words of an error that has none; "" if there is none."""
         texts = self._entry.paragraphs
@@ -78,7 +85,7 @@ class RestartRule:
     @property
     def does(self) -> str:
         """What Spark does, and what becomes of old and new state: whole sentences."""
-        return self._entry.paragraphs[""].partition("): ")[2]
+        return _VERDICT.sub("", self._entry.paragraphs[""])
 
     @property
     def to_do(self) -> str:

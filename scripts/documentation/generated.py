@@ -104,9 +104,9 @@ def restart_rules(before: str) -> str:
     """
     entries = []
     for rule in sorted(RULES, key=lambda rule: rule.id):
-        title, first, *others = _entry(rule.id, before)
-        verdict = f"`{rule.verdict.value}` ({rule.releases}): {first.partition('): ')[2]}"
-        entries.append("\n\n".join([f"\n### {rule.id} · {title}", verdict, *others]))
+        title, _, *others = _entry(rule.id, before)
+        text = f"{rule.heading}{rule.does}"
+        entries.append("\n\n".join([f"\n### {rule.id} · {title}", text, *others]))
     return "\n".join(entries)
 
 
