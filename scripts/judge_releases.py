@@ -43,7 +43,7 @@ ON_BOTH = ("min-max", "once-six", "join-30", "sessions-end", "windows-end")
 """Queries that run on both providers; the others alternate."""
 PAIRS = (
     *(("3.5.9", "4.0.5"), ("3.5.9", "4.3.0"), ("4.0.5", "4.3.0"), ("4.2.1", "4.3.0")),
-    *(("4.0.5", "3.5.9"), ("4.2.1", "4.0.5"), ("4.3.0", "4.2.1"), ("3.5.9", "4.2.1")),
+    *(("4.0.5", "3.5.9"), ("4.2.1", "4.0.5"), ("4.3.0", "4.2.1")),
 )
 """The releases before and after a restart."""
 CONFS: Mapping[str, Mapping[str, str]] = {
@@ -193,10 +193,10 @@ def main() -> int:
     """The command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     verbs = {"begin": begin, "restart": restart, "modes": run_modes, "judge": judge}
-    parser.add_argument("verb", choices=verbs)
+    parser.add_argument("verbs", metavar="VERB", nargs="+", choices=verbs)
     parser.add_argument("folder", type=Path)
     given = parser.parse_args()
-    return verbs[given.verb](given.folder.resolve())
+    return max(verbs[verb](given.folder.resolve()) for verb in given.verbs)
 
 
 if __name__ == "__main__":

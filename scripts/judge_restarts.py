@@ -82,6 +82,7 @@ def run(
     save: Callable[[Mapping[str, Any]], None] = lambda _: None,
     *,
     restarts: bool = True,
+    alone: bool = False,
 ) -> dict[str, Any]:
     """Run all queries of some changes, then change them; what Spark did, by provider and change.
 
@@ -91,6 +92,7 @@ def run(
         changes: what is changed.
         save: gets what was done so far after each change.
         restarts: False to make the first runs and the rehearsals alone.
+        alone: each change on one provider alone.
     """
     work = _Work(Runs(spark, folder), save)
     runs = work.runs
@@ -100,6 +102,8 @@ def run(
         for change in changes
         if all(runs.can_run(QUERIES[name], provider) for name in (change.old, change.new))
     ]
+    if alone:
+        pairs = list({change.name: (provider, change) for provider, change in pairs[::-1]}.values())
     pairs.sort(key=lambda pair: (pair[1].later, pair[0], pair[1].old))
     names = list(dict.fromkeys((p, n) for p, change in pairs for n in (change.old, change.new)))
     for number in ("3", *LATER):
@@ -267,6 +271,7 @@ def main() -> int:
         action="store_true",
         help="make the checkpoints alone, to judge restarts that the record has",
     )
+    parser.add_argument("--alone", action="store_true", help="each change on one provider alone")
     given = parser.parse_args()
     chosen = [change for change in CHANGES if re.search(given.only, change.name)]
     start = time.monotonic()
@@ -281,7 +286,9 @@ def main() -> int:
             (folder / DONE).write_text(json.dumps(told, indent=1))
 
         folder.mkdir(parents=True, exist_ok=True)
-        done = run(spark, folder, chosen, save, restarts=not given.no_restarts)
+        done = run(
+            *(spark, folder, chosen, save), restarts=not given.no_restarts, alone=given.alone
+        )
         save(done)
         print(f"{len(done)} restarts on Spark {spark.version} in {time.monotonic() - start:.0f} s")
     return 0

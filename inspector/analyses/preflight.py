@@ -127,7 +127,7 @@ def preflight(  # noqa: PLR0913 - what restarts the query, and what it is compar
         states = _same_rows(Opened.start(before, run.options), new_opened)
     of_snapshots = loaded_snapshot_problems(run.checkpoint)
     problems = (*run.listed, *of_snapshots)
-    target = judgement.Target(release, conf, mode)
+    target = judgement.Target(release, conf, mode, to_spark or "")
     lines = judgement.Preflight(old, side, target, problems, states).lines()
     ordered = sorted(lines, key=lambda line: (-line.rule.verdict.rank, line.rule.informs))
     findings = [_finding(line) for line in ordered if line.rule.verdict is not Restarts.OK]

@@ -7,6 +7,7 @@ makes of the same rows: of all that a restart takes over, state alone depends on
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
@@ -223,6 +224,12 @@ class Target:
     # confs of the session; they go before those of the new checkpoint
     conf: Mapping[str, str] = field(default_factory=dict)
     mode: str | None = None  # one of the words of ``--mode``; None for the mode that it had
+    version: str = ""  # the release with its patch number, as ``4.2.1``; "" if it is not known
+
+    @property
+    def has_partition_fix(self) -> bool:
+        """True if it is 4.2.1 or a later patch of 4.2, which has SPARK-59919."""
+        return bool(re.fullmatch(r"4\.2\.[1-9]\d{0,3}", self.version))
 
 
 class Preflight:
@@ -239,6 +246,7 @@ class Preflight:
     ) -> None:
         self._old, self._new = old, new
         self._release, self._mode = target.release, target.mode
+        self._has_partition_fix = target.has_partition_fix
         self._conf = {full_key(key): value for key, value in target.conf.items()}
         self._problems, self._states = problems, states
         self._asked = {**(new.confs if new else {}), **self._conf}
@@ -253,6 +261,8 @@ class Preflight:
         lines = [*self._release_lines(), *self._own(), *self._confs()]
         if self._new is None:
             lines += self._upgrade.release_lines()
+            if self._lacks_partitions and self._release == "4.2" and not self._has_partition_fix:
+                lines.append(self._of_metadata(None))
         if self._mode is not None:
             lines += self._upgrade.mode_lines(self._mode)
         if self._new is not None:
@@ -266,6 +276,13 @@ class Preflight:
             checked = ("key-schema", "value-schema")
             lines = [replace(f, rule=unchecked) if f.rule.about in checked else f for f in lines]
         return lines
+
+    @property
+    def _lacks_partitions(self) -> bool:
+        """True if offset log format 2 does not record the number of partitions of the state."""
+        confs = self._old.confs
+        is_lost = confs[OFFSET_FORMAT] == "2" and SHUFFLE_PARTITIONS not in {**confs, **self._asked}
+        return is_lost and any(not o.single_partition for o in self._old.checkpoint.query)
 
     def _line(
         self,
@@ -367,6 +384,15 @@ class Preflight:
             if recorded.get(key) != value and key not in judged:
                 yield self._of_conf(key, recorded.get(key), value)
 
+    def _of_metadata(self, value: str | None) -> Line:
+        """Return the line on a number of partitions that offset log format 2 does not record."""
+        about = "partitions-of-metadata"
+        release = RELEASES[-1] if self._has_partition_fix else self._release
+        return replace(
+            self._line(SHUFFLE_PARTITIONS, about, "not recorded", value),
+            rule=rule_of(about, release),
+        )
+
     def _of_conf(self, key: str, recorded: str | None, value: str) -> Line:
         if key == EVOLUTION and (recorded or "false") != value:
             about = "evolution-on" if value == "true" else "evolution-off"
@@ -374,7 +400,7 @@ class Preflight:
         if key == SCHEMA_CHECK and value == "true":
             return self._line(key, "free-conf", None, value)
         if key == SHUFFLE_PARTITIONS and recorded is None and self._old.confs[OFFSET_FORMAT] == "2":
-            return self._line(key, "partitions-of-metadata", "not recorded", value)
+            return self._of_metadata(value)
         if key in _OF_CONF and (recorded is not None or key == SCHEMA_CHECK):
             return self._line(key, _OF_CONF[key], recorded, value)
         if recorded is not None:
