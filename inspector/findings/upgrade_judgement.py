@@ -155,7 +155,8 @@ class Upgrade:
         if key == KEY_ORDER:
             return name in _DEDUPLICATIONS
         if key == _MERGE_OPERATOR:
-            return operator.processor is not None
+            is_listed = self._recorded.get(JOIN_FORMAT) in ("3", "4")
+            return operator.processor is not None or (name in join.NAMES and is_listed)
         if key.endswith("aggregation.stateFormatVersion"):
             return name in aggregation.NAMES
         if key.endswith("flatMapGroupsWithState.stateFormatVersion"):
