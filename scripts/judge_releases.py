@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -70,20 +71,20 @@ def confs_of(name: str) -> Iterator[tuple[str, Mapping[str, str]]]:
             yield called, conf
 
 
-def places(runs: Runs) -> list[tuple[str, str]]:
-    """Return the providers and queries that a release runs."""
+def places(runs: Runs, only: str) -> list[tuple[str, str]]:
+    """Return the providers and queries that a release runs, of those whose name has a pattern."""
     found = []
-    for number, name in enumerate(NAMES):
+    for number, name in enumerate(name for name in NAMES if re.search(only, name)):
         able = [provider for provider in PROVIDERS if runs.can_run(QUERIES[name], provider)]
         found += [(p, name) for p in (able if name in ON_BOTH else able[number % 2 :][:1] or able)]
     return found
 
 
-def begin(folder: Path) -> int:
+def begin(folder: Path, only: str) -> int:
     """Make the checkpoints of the installed release, and note the rows that are right."""
     spark = session()
     runs = Runs(spark, folder / spark.version)
-    all_places = places(runs)
+    all_places = places(runs, only)
     done: dict[str, Any] = {}
     with ThreadPoolExecutor(AT_ONCE) as pool:
         for number in ("1", "2"):
@@ -100,7 +101,7 @@ def begin(folder: Path) -> int:
     return 0
 
 
-def restart(folder: Path) -> int:
+def restart(folder: Path, only: str) -> int:
     """Let the installed release take over the checkpoints of every other one."""
     spark = session()
     for of_release in sorted(path.parent for path in folder.glob(f"*/{DONE}")):
@@ -114,7 +115,11 @@ def restart(folder: Path) -> int:
             place: str, runs: Runs = runs, begun: Any = begun, done: Any = done
         ) -> None:
             provider, name = place.split(" ")
-            if begun[place]["error"] or not runs.can_run(QUERIES[name], provider):
+            if (
+                not re.search(only, name)
+                or begun[place]["error"]
+                or not runs.can_run(QUERIES[name], provider)
+            ):
                 return
             right = Outcome(tuple(begun[place]["right"]))
             for called, conf in confs_of(name):
@@ -133,7 +138,7 @@ def restart(folder: Path) -> int:
     return 0
 
 
-def judge(folder: Path) -> int:
+def judge(folder: Path, _only: str) -> int:
     """Compare what preflight says with what Spark did, and write the counts."""
     from documentation.restarts import RELEASES_RECORD
 
@@ -168,9 +173,7 @@ def judge(folder: Path) -> int:
     return int(total["wrong"] > 0)
 
 
-def said_of(
-    path: Path, release: str, conf: Mapping[str, str], mode: str | None
-) -> tuple[str, list[str]]:
+def said_of(path: Path, release: str, conf: Mapping[str, str], mode: Any) -> tuple[str, list[str]]:
     """Return the verdict of preflight on a checkpoint alone, and the rules that gave it."""
     from inspector import api
 
@@ -195,8 +198,9 @@ def main() -> int:
     verbs = {"begin": begin, "restart": restart, "modes": run_modes, "judge": judge}
     parser.add_argument("verbs", metavar="VERB", nargs="+", choices=verbs)
     parser.add_argument("folder", type=Path)
+    parser.add_argument("--only", default="", help="queries whose name has this pattern")
     given = parser.parse_args()
-    return max(verbs[verb](given.folder.resolve()) for verb in given.verbs)
+    return max(verbs[verb](given.folder.resolve(), given.only) for verb in given.verbs)
 
 
 if __name__ == "__main__":

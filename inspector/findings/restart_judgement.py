@@ -405,7 +405,7 @@ class Preflight:
             return self._line(key, _OF_CONF[key], recorded, value)
         if recorded is not None:
             return self._line(key, "recorded-conf", recorded, value)
-        if key == ANSI and value == "false" and self._upgrade.crosses(SCALA_2_13):
+        if key == ANSI and value == "false" and self._upgrade.ran_before(SCALA_2_13):
             return self._line(key, "free-conf", None, value)
         taken = default_of(key)
         if taken is not None and taken != value:

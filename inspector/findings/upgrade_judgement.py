@@ -127,10 +127,13 @@ class Upgrade:
     def _is_from(self, release: str) -> bool:
         return RELEASES.index(self._release) >= RELEASES.index(release)
 
+    def ran_before(self, release: str) -> bool:
+        """True if the query ran with an older release than the given one."""
+        return RELEASES.index(self.writer) < RELEASES.index(release)
+
     def crosses(self, release: str) -> bool:
         """True if the query ran before a release, and will run with it or a later one."""
-        is_older = RELEASES.index(self.writer) < RELEASES.index(release)
-        return is_older and self._is_from(release)
+        return self.ran_before(release) and self._is_from(release)
 
     def _release_line(self) -> Iterator[Line]:
         writer, release = self.writer, self._release

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -15,6 +16,7 @@ from inspector.analyses.preflight import _names_of
 from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.rehearsals import (
     YEAR_MS,
+    Snapshot,
     compared_versions,
     coverage_of,
     has_user_code,
@@ -311,16 +313,22 @@ def test_ttl_is_compared_by_its_distance_from_the_batch() -> None:
     start = 1_704_067_200_000
 
     def ttls(hours: int) -> Mapping[tuple[int, str], frozenset[int]]:
-        rows = {
+        rows: dict[str, tuple[Any, Any]] = {
             name: (
                 {"key": name},
                 {"value": 1, "ttlExpirationMs": start + 10_000 * batch + hours * 3_600_000},
             )
             for batch, name in enumerate("ab")
         }
-        list_row = ({"key": "a"}, [{"value": 1, "ttlExpirationMs": start + hours * 3_600_000}])
+        list_row: tuple[Any, Any] = (
+            {"key": "a"},
+            [{"value": 1, "ttlExpirationMs": start + hours * 3_600_000}],
+        )
         lists = {(0, "recent"): {"a": list_row}}
-        snapshots = {1: {(0, "seen"): {"a": rows["a"]}, **lists}, 2: {(0, "seen"): rows, **lists}}
+        snapshots: dict[int, Snapshot] = {
+            1: {(0, "seen"): {"a": rows["a"]}, **lists},
+            2: {(0, "seen"): rows, **lists},
+        }
         return coverage_of(checkpoint, snapshots, {}).ttls
 
     assert ttls(1) == {
