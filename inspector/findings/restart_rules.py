@@ -242,6 +242,7 @@ RULES: tuple[RestartRule, ...] = (
     RestartRule("SS506", "scala-state", _UNKNOWN, since="4.0"),
     RestartRule("SS507", "join-format-1", _UNKNOWN),
     RestartRule("SS508", "provider-foreign", _UNKNOWN),
+    RestartRule("SS523", "strict-join", _UNKNOWN, since="4.0"),
     RestartRule("SS509", "key-order-silent", _SILENT),
     RestartRule("SS510", "key-order-refused", _REFUSED),
     RestartRule("SS511", "key-order-unknown", _UNKNOWN),

@@ -110,6 +110,7 @@ class Upgrade:
         for operator in self._checkpoint.query:
             yield from self._key_order(operator)
             yield from self._serialized_state(operator)
+            yield from self._strict_join(operator)
             is_join = operator.name in join.NAMES
             if is_join and self._recorded.get(JOIN_FORMAT, ASSUMED[JOIN_FORMAT]) == "1":
                 item = f"state format of operator {operator.operator_id} ({operator.name})"
@@ -203,6 +204,21 @@ class Upgrade:
         if self._recorded.get(KEY_ORDER) == "true":
             return not self._is_from(_SINCE[KEY_ORDER])
         return scalas[0] != scalas[1]
+
+    def _strict_join(self, operator: Operator) -> Iterator[Line]:
+        """Yield a line for each store of a join with fields that the optimizer made not null."""
+        if operator.name not in join.NAMES or not self.crosses(SCALA_2_13):
+            return
+        for store in join.VALUE_STORES:
+            schema = operator.schemas.get(store)
+            fields = schema.value.fields if schema is not None else ()
+            strict = [field.name for field in fields if not field.nullable]
+            if strict:
+                item = f"nullable fields of operator {operator.operator_id} ({operator.name})"
+                subject = operator.operator_id, store
+                yield self._line(
+                    item, "strict-join", f"not null: {', '.join(strict)}", store=subject
+                )
 
     def _serialized_state(self, operator: Operator) -> Iterator[Line]:
         """Yield a line on state that the user's encoder made into bytes under Scala 2.12."""

@@ -207,6 +207,11 @@ class Runs:
         old = self.path_of(provider, change.old)
         kept = old.with_name(f"{old.name}.kept")
         damaged = self.path_of(provider, f"{change.name}.damaged")
+        # A file sink skips the batches that an earlier restart has written.
+        output = old.with_name(f"{old.name}.{QUERIES[change.new].output}")
+        kept_output = output.with_name(f"{output.name}.kept")
+        if output.exists():
+            shutil.copytree(output, kept_output)
         old.rename(kept)
         try:
             target = old.with_name(f"{old.name}.moved") if change.moved else old
@@ -225,6 +230,9 @@ class Runs:
             shutil.rmtree(old, ignore_errors=True)
             shutil.rmtree(old.with_name(f"{old.name}.moved"), ignore_errors=True)
             kept.rename(old)
+            shutil.rmtree(output, ignore_errors=True)
+            if kept_output.exists():
+                kept_output.rename(output)
 
 
 def error_text(message: str) -> str:

@@ -18,7 +18,7 @@ from tests.cases import FIXTURES
 from tests.cli.support import checkpoint_of, run
 
 OLD = FIXTURES.parent / "3.5.9"
-SIX = ["k", "g", "n", "m", "i", "d"]
+NAMES = ["user", "id", "name", "day", "item"]
 NO_ANSI = {"spark.sql.ansi.enabled": "false"}
 
 
@@ -76,15 +76,15 @@ def long_of(_name: str) -> DataType:
 
 
 def mixed(name: str) -> DataType:
-    return LONG if name in "kg" else INTEGER
+    return LONG if name in ("user", "id") else INTEGER
 
 
 @pytest.mark.parametrize(
     ("names", "types", "rule", "verdict_of_rule"),
     [
-        (set_order(SIX, scala_2_13=False), long_of, "SS509", "silent"),
-        (set_order(SIX, scala_2_13=False), mixed, "SS510", "refused"),
-        (SIX, long_of, "SS511", "unknown"),
+        (set_order(NAMES, scala_2_13=False), long_of, "SS509", "silent"),
+        (set_order(NAMES, scala_2_13=False), mixed, "SS510", "refused"),
+        (NAMES, long_of, "SS511", "unknown"),
     ],
 )
 def test_key_order_of_many_columns(
@@ -119,6 +119,15 @@ def test_join_of_an_outer_format_1_may_be_refused(tmp_path: Path) -> None:
     edit_offsets(root, with_conf(spark__sql__streaming__join__stateFormatVersion="1"))
     assert lines(root)["SS507"]["issue"] == "SPARK-26154"
     assert "SS507" not in lines(of_release("join_left_outer"))
+
+
+def test_join_with_fields_that_were_not_null_may_be_refused() -> None:
+    path = of_release("join_left_outer")
+    found = lines(path, to_spark="4.0", conf=NO_ANSI)["SS523"]
+    assert (found["verdict"], found["store_name"]) == ("unknown", "right-keyWithIndexToValue")
+    assert found["old"].startswith("not null: ")
+    assert "SS523" not in lines(path, to_spark="3.5")
+    assert "SS523" not in lines(of_release("join_left_outer", "4.0.5"), to_spark="4.3")
 
 
 def test_provider_of_another_package_needs_its_library(tmp_path: Path) -> None:

@@ -10,8 +10,9 @@ from inspector.findings.key_order import set_order
 
 # (call, key schema of Spark 3.5.9 with Scala 2.12, key schema of Spark 4.0.5 with Scala 2.13)
 SEEN = [
-    ("k g n m i d", "n m i g k d", "d g i k m n"),
-    ("k n i d m g", "n m i g k d", "d g i k m n"),
+    ("k g n m i d", "n m i g k d", "n m i g k d"),
+    ("user id name day item", "name id day user item", "name id item day user"),
+    ("source value day user level", "source value day user level", "source level value day user"),
 ]
 
 
