@@ -59,7 +59,7 @@ def pages() -> Iterator[Path]:
 
 def write_command_pages() -> None:
     """A page for each analysis, and none for one that is no more."""
-    made = {DOCS / f"{name}.md": text for name, text in command_pages().items()}
+    made = {DOCS / f"{name}.md": text for name, text in command_pages(printed).items()}
     (DOCS / FOLDER).mkdir(exist_ok=True)
     for page in (DOCS / FOLDER).glob("*.md"):
         if page not in made:

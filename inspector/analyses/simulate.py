@@ -257,6 +257,9 @@ def _answer(rows: Sequence[SimulatedRow], sentence: str) -> str:
         for name in ("rows", "rows_then", "row_bytes", "row_bytes_then")
     )
     scope = "the state" if answered == rows else "the stores of which it is known"
+    if (later, size_then) == (now, size):
+        held = f"{short_count_text(now, 'row')} ({bytes_text(size)})"
+        return f"No difference: with {sentence} {scope} would hold {held}, as it does now."
     return (
         f"With {sentence} {scope} would hold {bound_of_sum(certainties)}"
         f"{short_count_text(later, 'row')} ({bytes_text(size_then)}) in place of "

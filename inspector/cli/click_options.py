@@ -58,7 +58,7 @@ def report_options(formats: tuple[str, ...]) -> Iterator[click.Option]:
     """How and where a report is written, by the formats of all reports and these of files."""
     yield click.Option(
         ["-o", "--output"],
-        type=click.Choice([*FORMATS, *formats]),
+        type=_ReportFormat([*FORMATS, *formats]),
         help="Output format; ndjson and csv contain the main table only.  [default: by the "
         "suffix of the output file, else table]",
     )
@@ -74,8 +74,12 @@ def many_options() -> Iterator[click.Option]:
     yield click.Option(
         ["-r", "--recursive"], is_flag=True, help="Read every checkpoint in or below PATH."
     )
-    at_once = "Number of checkpoints to read at the same time.  [default: 4, or 64 on Spark]"
-    yield click.Option(["--at-once"], type=click.IntRange(1), metavar="N", help=at_once)
+    yield click.Option(
+        ["--at-once"],
+        type=click.IntRange(1),
+        metavar="N",
+        help="Number of checkpoints to read at the same time. By default 4, or 64 on Spark.",
+    )
     details = "With several checkpoints, show the whole report of each."
     yield click.Option(["--details"], is_flag=True, help=details)
 
@@ -201,10 +205,16 @@ def _option(declared: Parameter) -> click.Option:
         default=default,
         show_default=bool(default),
         multiple=declared.many,
-        metavar=option.metavar,
+        metavar=_value_name(declared),
         callback=_pairs if declared.kind is dict else _texts if option.file else None,
         help=option.help,
     )
+
+
+def _value_name(declared: Parameter) -> str | None:
+    """What the help shows for the value of an option; None: click's own words."""
+    is_number = declared.kind is int and not declared.option.size and not declared.choices
+    return declared.option.metavar or ("N" if is_number else None)
 
 
 def _type(declared: Parameter) -> click.ParamType[Any] | None:
@@ -242,6 +252,20 @@ def _text(value: str) -> str:
         return scope + Path(name).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         raise click.BadParameter(f"{name} cannot be read: {error}") from None
+
+
+class _ReportFormat(click.Choice[str]):
+    """Format of a report; the error about a format of data names ``export``."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the format; click.BadParameter if reports do not have it."""
+        if value in _DATA_FORMATS and value not in self.choices:
+            message = f"{value} is a format of rows: inspector export rows PATH -O rows.{value}"
+            self.fail(message, param, ctx)
+        return super().convert(value, param, ctx)
+
+
+_DATA_FORMATS = ("parquet", "arrow")  # formats of ``export`` that no report has
 
 
 class ByteSize(click.ParamType[int]):

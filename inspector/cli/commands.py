@@ -13,6 +13,7 @@ from inspector.analyses.shared.fleet_run import means_many
 from inspector.analyses.shared.opening import Opened
 from inspector.cli import click_options, output_files
 from inspector.cli.config_file import print_file_in_use
+from inspector.cli.help_pages import HelpfulCommand
 from inspector.cli.terminal import NEVER
 from inspector.render.renderers import OF_VERDICTS
 
@@ -51,7 +52,7 @@ def command_of(analysis: Analysis) -> click.Command:
         run(analysis, parsed)
 
     text = analysis.text.replace("``", "")  # marks of its documentation
-    return click.Command(analysis.name, params=params, callback=callback, help=text)
+    return HelpfulCommand(analysis.name, params=params, callback=callback, help=text)
 
 
 def _report(analysis: Analysis, parsed: dict[str, Any]) -> None:

@@ -7,6 +7,7 @@ import difflib
 import gc
 import io
 import os
+import shlex
 import signal
 import sys
 import traceback
@@ -77,10 +78,16 @@ class _Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
         if self.get_command(ctx, name) is None and not name.startswith("-"):
-            near = " or ".join(difflib.get_close_matches(name, commands()))
-            hint = f"Did you mean {near}?" if near else "inspector -h lists all commands"
-            ctx.fail(f"Unknown command {name!r}. {hint}")
+            ctx.fail(f"Unknown command {name!r}. {_hint(name)}")
         return super().resolve_command(ctx, args)
+
+
+def _hint(unknown: str) -> str:
+    """Return what the user may have meant by an unknown command."""
+    if "/" in unknown or os.path.exists(unknown):
+        return f"Did you mean `inspector audit {shlex.quote(unknown)}`?"
+    similar = " or ".join(difflib.get_close_matches(unknown, commands()))
+    return f"Did you mean {similar}?" if similar else "inspector -h lists all commands"
 
 
 @click.group(

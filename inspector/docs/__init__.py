@@ -30,7 +30,7 @@ def _commands() -> list[str]:
 PAGES = (  # every page by its path without ``.md``, in the order in which they are read
     *("index", "tutorial", "how-to/install", "how-to/cluster", "how-to/object-stores"),
     *("how-to/page", "how-to/ci-gate", "how-to/deployment", "how-to/fleet", "how-to/notebook"),
-    *("how-to/keys", "how-to/leaked-keys", _COMMANDS, *_commands()),
+    *("how-to/keys", "how-to/leaked-keys", _COMMANDS, *_commands(), "reference/columns"),
     *("reference/leftover-classes", "reference/findings", "reference/errors"),
     *("reference/restart-rules", "reference/restarts", "reference/spark-errors"),
     *("reference/symptoms", "reference/exit-codes", "reference/configuration"),
@@ -43,6 +43,24 @@ PAGES = (  # every page by its path without ``.md``, in the order in which they 
 )
 
 DATA = ("reference/report.schema.json", "how-to/grafana.json", "how-to/Dockerfile")  # no pages
+
+PAGES_BY_WORD = {
+    "emr": "how-to/cluster",
+    "yarn": "how-to/cluster",
+    "kubernetes": "how-to/cluster",
+    "spark connect": "how-to/cluster",
+    "s3": "how-to/object-stores",
+    "pandas": "how-to/notebook",
+    "jupyter": "how-to/notebook",
+    "dataframe": "how-to/notebook",
+    "gate": "how-to/ci-gate",
+    "junit": "how-to/ci-gate",
+    "prometheus": "how-to/fleet",
+    "grafana": "how-to/fleet",
+    "heap number": "explanation/heap",
+    "how many executors": "reference/commands/memory",
+}
+"""Words that people look for, in lower case -> the page that answers them."""
 
 _FENCE = re.compile(r"^\s*```")
 _HEADING = re.compile(r"^(#{1,6}) (.+)$")
@@ -124,6 +142,8 @@ def lookup(topic: str) -> str | None:
     for name in PAGES:
         if requested in (name, _stem(name)):
             return _plain(read_page(name))
+    if requested in PAGES_BY_WORD:
+        return _plain(read_page(PAGES_BY_WORD[requested]))
     entries = _entries_of_name(requested) or ([] if _is_foreign(topic) else _in_message(topic))
     if not entries and (beginning := requested.rstrip("_.*…")) != requested:
         entries = [*_family(beginning), *_entries_of_name(beginning)]

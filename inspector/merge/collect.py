@@ -50,7 +50,7 @@ class Facts:
         return self._observed.get(kind, [])
 
     def of_store(self, kind: type[FactT], name: StoreName) -> list[FactT]:
-        """Those of all partitions of one store."""
+        """Return the facts of one kind about one store, from all partitions."""
         return [item.fact for item in self.of(kind) if item.store.name == name]
 
     def merged(self, kind: type[FactT]) -> dict[StoreName, dict[Any, FactT]]:
@@ -78,7 +78,7 @@ class Facts:
 
     @cached_property
     def prefixes(self) -> dict[tuple[StoreId, int], PrefixFacts]:
-        """Of each session window's store at each version."""
+        """Facts about session windows, by store and version."""
         return self._by_place(PrefixFacts)
 
     def _by_place(self, kind: type[VersionSumT]) -> dict[tuple[StoreId, int], VersionSumT]:
@@ -97,7 +97,10 @@ class Facts:
         return {name: {version: of[version]} for name, of in merged.items() if version in of}
 
     def of_version(self, name: StoreName, version: int) -> VersionFacts:
-        """Of a store at one version, summed over partitions; all 0 where that could not be made."""
+        """Return the facts of a store at one version, summed over partitions.
+
+        All numbers are 0 if no partition could restore the version.
+        """
         return self._merged_versions.get(name, {}).get(version, VersionFacts())
 
     def total(self, version: int) -> VersionFacts:
@@ -112,7 +115,7 @@ class Facts:
 
     @cached_property
     def fields(self) -> dict[tuple[StoreName, RowPart], RowBytes]:
-        """What the keys and the values of each store take, where that was requested."""
+        """Bytes of the columns of keys and of values, by store; empty if not requested."""
         return {
             (name, sizes.side): sizes.rows
             for name, by_side in self.merged(FieldSizes).items()
@@ -122,13 +125,13 @@ class Facts:
 
     @cached_property
     def problems(self) -> list[Problem]:
-        """What could not be read, in order of its place."""
+        """Problems of reading, ordered by store, partition and file."""
         problems = (seen.fact.problem(seen.store) for seen in self.of(ReadProblem))
         return sorted(problems, key=_problem_order)
 
     @cached_property
     def checks(self) -> ChecksPassed:
-        """What was checked of all files, and passed."""
+        """Sum of the checks that passed, over all files."""
         return sum((observation.fact for observation in self.of(ChecksPassed)), ChecksPassed())
 
     @cached_property
@@ -141,12 +144,12 @@ class Facts:
 
     @cached_property
     def key_times(self) -> dict[int, Path]:
-        """Of each join whose rows show it, which field of its key carries the watermark."""
+        """Key field that carries the watermark, by join operator; only joins whose rows show it."""
         return times_with_watermark(self.merged(KeyTimeVotes), self.sums(RemovedRows))
 
     @cached_property
     def calls(self) -> dict[tuple[StoreName, TimeoutKind], TimerCalls]:
-        """What is known of the calls of each group state's function, by the clock of its timers."""
+        """Calls of each group state's function, by store and clock of its timers."""
         return {
             (name, by_clock.timeout_kind): by_clock.calls
             for name, by_kind in self.merged(CallsByClock).items()
@@ -156,7 +159,7 @@ class Facts:
 
     @cached_property
     def resolution(self) -> Resolution:
-        """Which clock the timers of each group state followed, by all partitions together."""
+        """Clock that the timers of each group state followed, by all partitions together."""
         against = {
             name: {version: evidence.against for version, evidence in by_version.items()}
             for name, by_version in self.merged(ClockEvidence).items()
@@ -181,23 +184,23 @@ class Facts:
 
     @cached_property
     def undecided(self) -> list[Observed[Leftover]]:
-        """The same of keys that may be leftovers or not: the bytes allow both."""
+        """Keys that may be leftovers: the bytes allow both answers. Sorted like leftovers."""
         return sorted(self._about_keys(Leftover, undecided=True), key=leftover_order)
 
     @cached_property
     def totals(self) -> list[Observed[LeftoverCount]]:
-        """How many leftovers of each judgement there are, listed or not, store by store."""
+        """Number of leftovers, by store and judgement, including those that are not listed."""
         return self._about_keys(LeftoverCount)
 
     @cached_property
     def undecided_totals(self) -> list[Observed[LeftoverCount]]:
-        """The same of keys that may be leftovers or not."""
+        """Number of keys that may be leftovers, by store and judgement."""
         return self._about_keys(LeftoverCount, undecided=True)
 
     def provable(self, name: StoreName) -> dict[TimeoutKind, int]:
-        """How many more keys of a store are proven to be left if the user names its timers' clock.
+        """Return how many more leftovers of a store are proven if the user names its timers' clock.
 
-        A clock that a batch contradicts is not named. By any other whatever is proven stays so.
+        By clock; clocks that a batch contradicts, or that add none, are left out.
         """
         if all(total.store.name != name for total in self.undecided_totals):
             return {}
@@ -210,14 +213,14 @@ class Facts:
 
     @cached_property
     def leftover_ages(self) -> list[Observed[LeftoverAge]]:
-        """How many leftovers of each judgement expired at each version."""
+        """Number of leftovers, by judgement and by the version at which they expired."""
         return self._about_keys(LeftoverAge)
 
 
 def times_with_watermark(
     votes: Mapping[StoreName, Mapping[Path, KeyTimeVotes]], removed: Mapping[StoreName, RemovedRows]
 ) -> dict[int, Path]:
-    """Of each join the time in its key that carries the watermark, where all partitions agree.
+    """Return, by join operator, the key field that carries the watermark, if all partitions agree.
 
     An explanation of why nothing is left, never the proof of a leftover
     (:mod:`inspector.facts.join_rows`).

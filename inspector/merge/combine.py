@@ -38,7 +38,7 @@ def combine(version: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Reco
 def combine_here(
     version: int, facts: Iterable[Observed[Any] | FactColumns]
 ) -> Iterator[Observed[Any]]:
-    """The same of facts that stay in this process."""
+    """Yield facts of one engine in this process, with those of equal merge keys added up."""
     held: dict[Hashable, list[Observed[Any]]] = {}
     sums: dict[StoreName, VersionSums] = defaultdict(VersionSums)
     first_apart = version - 1

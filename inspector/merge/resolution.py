@@ -1,4 +1,4 @@
-"""What all partitions together say of leftovers of which one alone cannot be sure.
+"""Judgement of leftovers that needs the evidence of all partitions.
 
 Which clock the timers of a group state follow is not in the checkpoint, and a restart may change
 it. A partition reports its leftovers under both; each batch in which any partition has proof
@@ -41,7 +41,7 @@ class ClockOf(NamedTuple):
 
 @dataclass(frozen=True)
 class Resolution(Message):
-    """What decides the leftovers of group states."""
+    """Evidence of all partitions about the clocks of group states' timers."""
 
     # of each group state, by version, the clocks that its timers cannot have followed
     against: Mapping[StoreName, Mapping[int, frozenset[TimeoutKind]]] = field(default_factory=dict)
@@ -64,7 +64,10 @@ class Resolution(Message):
         return ClockOf(around.pop() if len(around) == 1 else None, shown=False)
 
     def may_have_changed(self, name: StoreName, version: int) -> bool:
-        """Whether a restart may have changed a store's clock: no batch from this on shows it."""
+        """Return whether a restart may have changed a store's clock.
+
+        It may, if no batch from ``version`` on shows the clock.
+        """
         later = any(at >= version for at in self.against.get(name, {}))
         return self.user_clock is None and not later
 
@@ -76,7 +79,7 @@ class Resolution(Message):
         return kinds.pop() if len(kinds) == 1 else None
 
     def may_name(self, name: StoreName, kind: TimeoutKind) -> bool:
-        """Whether the user has named no clock, and no batch shows that a store's is not this."""
+        """Return whether the user may name ``kind``: none is named, and no batch contradicts it."""
         against = self.against.get(name, {}).values()
         return self.user_clock is None and not any(kind in of_batch for of_batch in against)
 
@@ -120,14 +123,18 @@ class Resolution(Message):
         return self._with_habits(name, self._cut(name, leftover, clock.kind))
 
     def _is_between(self, name: StoreName, leftover: JudgedLeftover) -> bool:
-        """Whether batches up to that of a leftover, and from it on, show the clock of a store."""
+        """Return whether batches before and after a leftover's batch show the clock of a store."""
         # Where none does after it, a restart before the run of timeouts may have changed it.
         version = leftover.clock_version or 0
         before = any(at <= version for at in self.against.get(name, {}))
         return before and not self.may_have_changed(name, version)
 
     def _of_unknown_clock(self, leftover: LeftoverT) -> LeftoverT | None:
-        """Of a batch whose clock is not known, what holds by either clock; else undecided."""
+        """Return a leftover of a batch whose clock is unknown.
+
+        It is unchanged if it is a leftover by both clocks, and undecided otherwise. Returns None
+        for a leftover that is reported under the other clock.
+        """
         if leftover.by_either_clock:
             proven = leftover.certainty is Certainty.PROVEN
             if leftover.timeout_kind is not _EVENT or (leftover.is_ignored and proven):
@@ -171,7 +178,7 @@ class Resolution(Message):
 
 
 def reasons_of(leftovers: Iterable[JudgedLeftover]) -> str | None:
-    """What some facts about leftovers rest on, in any order; None if they are plain proofs."""
+    """Return the distinct reasons of leftovers, joined by "; "; None if all are plain proofs."""
     return "; ".join(sorted({leftover.reason for leftover in leftovers if leftover.reason})) or None
 
 

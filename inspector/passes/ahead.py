@@ -19,7 +19,7 @@ _PATIENCE_S = 0.1  # after so long a thread that waits looks whether anybody sti
 
 
 def is_large(file: StoreFile) -> bool:
-    """Whether decoding a file takes much longer than to start a thread."""
+    """Return whether decoding a file takes much longer than starting a thread."""
     return file.size >= LARGE
 
 
@@ -27,19 +27,19 @@ _LONGEST_BLOCK_S = 1.0  # a block takes milliseconds; a thread that takes longer
 
 
 class _End:
-    """Behind the last item: nothing, or the error that ended them."""
+    """End of the items in the queue, with the error that ended them, if any."""
 
     def __init__(self, error: BaseException | None = None) -> None:
         self.error = error
 
 
 def make_ahead(items: Iterable[T], most: int = MOST_AHEAD) -> Iterator[T]:
-    """The same items in their order, made by another thread.
+    """Yield ``items`` in their order while another thread produces them.
 
-    Decoding gives up the GIL, and so does replaying: the two take two cores. An error comes where
-    the iterable raised it. The thread has ended when this has, or is closed, but for one that waits
-    for a storage: it ends when it has its answer, or with the process. At most ``most`` are made
-    before their turn. That thread alone may use ``items``.
+    Decoding and replaying both release the GIL, so that they use two cores. An error of ``items``
+    is raised at its position. The thread ends when this iterator ends or is closed; a thread that
+    waits for a storage ends when it has its answer, or with the process. At most ``most`` items
+    are produced before they are requested. Only that thread may use ``items``.
     """
     made: Queue[T | _End] = Queue(most)
     unwanted = Event()

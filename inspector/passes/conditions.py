@@ -48,7 +48,10 @@ class Condition:
     compare: str = "="
 
     def holds(self, rows: Any) -> Bools:
-        """Which rows of an Arrow array of structs meet it; a null row meets none."""
+        """Return a mask of the rows of an Arrow array of structs that meet this condition.
+
+        A null row meets none.
+        """
         pc = compute()
         # A field within a null struct is null: struct_field lets the struct's null through.
         field = reduce(lambda array, at: pc.struct_field(array, [at]), self.path, rows)
@@ -102,7 +105,10 @@ class Term:
         return cls(name, _SAME.get(sign, sign), value.strip() if space else value)
 
     def conditions(self, data_type: DataType, path: tuple[int, ...]) -> Iterator[Condition]:
-        """What it says of the field at ``path``; CheckpointError: no such value, order, or text."""
+        """Yield the conditions on the field at ``path``.
+
+        CheckpointError: the value is not one of the field's type, has no order, or is no text.
+        """
         if self.compare in _TEXTS:
             yield self._of_text(data_type, path)
             return
@@ -152,7 +158,10 @@ def condition_of(
 def conditions_of_object(
     schema: StructType, requested: Mapping[str, Any], prefix: str = "", path: tuple[int, ...] = ()
 ) -> Iterator[Condition]:
-    """What a JSON object says of a row, by field; CheckpointError: no such field, value of it."""
+    """Yield the conditions of a JSON object on a row, one for each field.
+
+    CheckpointError: the schema has no such field, or the field no such value.
+    """
     names = unique_names(schema.fields)
     for name, value in requested.items():
         if name not in names:

@@ -47,7 +47,7 @@ TWINS = (
 
 @dataclass(frozen=True)
 class Choice:
-    """Which rows are evicted."""
+    """Rows of a partition to evict."""
 
     # of the live records of a block those to evict, by why; each at most once
     of_block: Callable[[StoreTask, RecordBlock, Int64s], Mapping[str, Int64s]]

@@ -116,14 +116,17 @@ class ExpiredValues:
         yield [(key, value)], [(key, value)]
 
     def lists(self, store: StoreTask) -> Iterator[Changes]:
-        """What is written for the lists of a store, all of whose rows were seen."""
+        """Yield the changes to the lists of a store, after all of its rows were seen."""
         if store.family is Family.LIST:
             for key, entries in self._lists.get(store.store_name, {}).items():
                 keys = [row_key for _, (row_key, _) in sorted(entries.rows.items())]
                 yield [(key, entries.rest or None)], list(zip(keys, entries.rest, strict=False))
 
     def missing(self, store: StoreTask) -> int:
-        """How many rows a store lacks, all seen, of those of the evicted; below 0 it has more."""
+        """Return how many rows a store lacks of those that belong to evicted values.
+
+        Below 0: it has more. All rows of the store must have been seen.
+        """
         if store.family not in _TWINS:
             return 0
         variable = variable_of(store.store_name)

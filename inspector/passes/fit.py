@@ -61,7 +61,7 @@ class Fit:
             self._reader.report("bad-row", text, file)
 
     def fits(self, small: SmallDeltas) -> bool:
-        """Whether all rows of some small deltas fit, and none of them would be measured."""
+        """Return whether all rows of some small deltas fit, and none of them would be measured."""
         block, records = small.block, lengths_of(small.ends)
         if self._samples < MOST_SAMPLES:
             fewest = np.minimum(SAMPLE_ROWS, records) if block.puts_only else records > 0

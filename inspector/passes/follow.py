@@ -49,7 +49,7 @@ class _Kept:
     keys: int = 0  # distinct keys when it was opened
 
     def continues(self, store: StoreTask, files: StoreFiles, version: int) -> bool:
-        """Whether the version can be reached from here, and by the same rules."""
+        """Return whether ``version`` can be reached from here, by the same schemas and rules."""
         if self.store != _shape(store) or self.reached > version:
             return False
         if any(problem.slug in UNSEEN for problem in self.problems):
@@ -120,5 +120,8 @@ class Followed:
 
 
 def _shape(store: StoreTask) -> StoreTask:
-    """What makes a map of another kind: schemas and rules, but not what comes with each batch."""
+    """Return the store with its schemas and rules only, without what changes with each batch.
+
+    Two stores of equal shape can continue one map.
+    """
     return replace(store, files=(), side_files=(), processing_versions=(), reason="")

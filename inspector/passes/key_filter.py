@@ -60,7 +60,7 @@ _DIGITS = re.compile(r"[0-9a-f]{1,64}")
 
 @dataclass(frozen=True)
 class KeyFilter:
-    """What is looked for, as it was typed."""
+    """Filter of rows by key and value, as the user typed it."""
 
     key: tuple[str, ...] = ()  # names of a key, each in one of the forms above
     # ``NAME=VALUE``, or another comparison, each: of a field of the key or of the value
@@ -121,7 +121,10 @@ class _Fields:
         return cls(tuple(conditions), RowDecoder(schema))
 
     def matching(self, buffer: bytes, offsets: Int64s, lengths: Int64s, among: Int64s) -> Int64s:
-        """Those among some rows that meet all conditions; a row that does not fit meets none."""
+        """Return the rows of ``among`` that meet all conditions.
+
+        A row that does not fit its schema meets none.
+        """
         decoded = self.decoder.decode(buffer, offsets[among], lengths[among]).array
         met: Bools = decoded.is_valid().to_numpy(zero_copy_only=False)
         for condition in self.conditions:
@@ -140,7 +143,7 @@ class BoundFilter:
     values: _Fields | None = None
 
     def mask(self, block: RecordBlock, among: Bools | None = None) -> Bools:
-        """Which records of a block, or of some of them, have a key that is looked for."""
+        """Return a mask of the records of a block, or of those in ``among``, whose key matches."""
         rows = np.arange(block.count) if among is None else np.flatnonzero(among)
         spans = block.buffer, block.key_offset, block.key_length
         return _mask(block, self.matching_keys(*spans, rows))
@@ -148,7 +151,7 @@ class BoundFilter:
     def matching_keys(
         self, buffer: bytes, offsets: Int64s, lengths: Int64s, rows: Int64s
     ) -> Int64s:
-        """Those among some keys in a buffer that are looked for."""
+        """Return the rows of ``rows`` whose key, a span of the buffer, matches."""
         for row in self.rows:
             rows = _same_bytes(buffer, offsets, lengths, rows, row)
         view = memoryview(buffer)
@@ -161,7 +164,7 @@ class BoundFilter:
         return rows
 
     def mask_values(self, block: RecordBlock, among: Bools | None = None) -> Bools:
-        """Which records put a value that is looked for; a removal has none."""
+        """Return a mask of the records that put a matching value; a removal has no value."""
         puts = block.value_length >= 0
         rows = np.flatnonzero(puts if among is None else puts & among)
         if self.values is None:
@@ -171,7 +174,7 @@ class BoundFilter:
         return _mask(block, rows)
 
     def live(self, block: RecordBlock, rows: Int64s) -> Int64s:
-        """Those among the live records of a block that are looked for, by key and by value."""
+        """Return the live records of a block, among ``rows``, whose key and value match."""
         return np.flatnonzero(self.mask_values(block, self.mask(block, _mask(block, rows))))
 
 
@@ -179,9 +182,9 @@ _NO_KEY = BoundFilter(rows=(b"", b"\0"))  # what no key is
 
 
 def filter_of(task: Task, store: StoreTask) -> BoundFilter | None:
-    """What a task looks for in one of its stores, of which those without the field have no row.
+    """Return the filter of a task, bound to the schemas of one of its stores.
 
-    None for every row.
+    Returns None if every row matches. A store without the field has no matching row.
     """
     requested = KeyFilter(task.key, task.where)
     try:

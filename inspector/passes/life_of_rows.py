@@ -1,4 +1,4 @@
-"""What a replayed store shows of the life of its rows: ages, timers, leftovers."""
+"""Ages, timers and leftovers of the rows of a replayed store."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Lifetime:
 
     @property
     def looks_at_versions(self) -> bool:
-        """Whether there are facts of each version: on its timers, or on the times of its rows."""
+        """Return whether each version has facts: about timers, or about the times of rows."""
         of_times = self._store.event_time is not None or self._store.family is Family.TIMERS
         return self._has_timers or of_times or bool(self._store.raised)
 
@@ -100,7 +100,7 @@ class Lifetime:
             yield self._observe(removed, change.version)
 
     def bounds(self, change: Change) -> Observed[timers.CallBounds]:
-        """What the records of one version show about who made them."""
+        """Return how many records of one version were made by data and by timers, as bounds."""
         batch = self._batches.get(change.version - 1)
         bounds = timers.CallBounds.of(timers.TimerRecords.of(change, self._state), batch)
         return self._observe(bounds, change.version)
@@ -135,9 +135,10 @@ class Lifetime:
             yield from map(self._observe, observe_leftovers(self._state, leftovers, limit))
 
     def _expiring(self) -> Iterator[Observed[Any]]:
-        """When the rows expire; those of a join by their event time, if that may be in the key.
+        """Yield the times at which the rows expire.
 
-        Whether it is one of the times that the rows go by, only all partitions together show.
+        Rows of a join expire by their event time, if the key may contain it. Whether the join
+        follows that time is decided by all partitions together.
         """
         by_key_time = self._store.event_time if self._store.by_key_time else None
         expiry = self._store.expiry or by_key_time
@@ -149,7 +150,7 @@ class Lifetime:
             yield self._observe(Expiring.observe(self._state, expiry, batch, kind))
 
     def evidence(self) -> Iterator[Observed[Any]]:
-        """What a partition that the judged version does not have shows of its operator."""
+        """Yield the facts about timers of a partition that the judged version does not have."""
         if self._has_timers:
             yield from self._timers(self.calls())
 
@@ -163,7 +164,10 @@ class Lifetime:
                 self._calls[version] = timers.Calls(against=own_calls.against | calls.against)
 
     def calls(self) -> dict[int, timers.Calls]:
-        """Who made the records of each version, with what the timers say that outlived it."""
+        """Return the calls that made the records of each version.
+
+        Timers that outlived a version are evidence, too.
+        """
         if self._has_timers and not self.disputed:
             self.runs.mark_standing_at_end(self._state)
         result = {}

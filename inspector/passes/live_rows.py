@@ -39,9 +39,10 @@ def live_rows(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[pa.
 def live_blocks(
     task: Task, store: StoreTask, reader: StoreReader, key_filter: BoundFilter | None = None
 ) -> Iterator[tuple[RecordBlock, Int64s]]:
-    """The same as blocks of records, each with which of them live; whatever their values.
+    """Yield blocks of records, each with the positions of its live records.
 
-    Where the task's keys are read in passes, only 8 bytes of each are held behind its own.
+    Values are not filtered. If the task reads its keys in several passes, only 8 bytes are kept
+    for each key after its pass.
     """
     passes = [range_filter(task, store)] if task.passes < 2 else passes_of(task.passes)
     # To hash each key of a file would take longer than to learn where it lies.
@@ -68,7 +69,9 @@ def _locate(
     passes: Sequence[RangeFilter | None],
     key_filter: BoundFilter | None,
 ) -> tuple[Sequence[StoreFile], Positions]:
-    """Which files make a version, and where in them its rows lie; none where it cannot be made.
+    """Return the files that make a version, and the positions of its rows in them.
+
+    Both are empty if the version cannot be made.
 
     A snapshot that cannot be read is passed over for an older chain of the same version, as Spark
     4.2 and later do (``autoSnapshotRepair``).
@@ -95,7 +98,7 @@ def _learn(
     key_filter: BoundFilter | None,
     chain: Chain,
 ) -> tuple[Positions, StoreFile | None]:
-    """Where the live rows of a version lie, and the file that could not be read, if any."""
+    """Return the positions of the live rows of a version, and the unreadable file, if any."""
     parts = list[Positions]()
     reader.storage.keep(chain.files)  # for the rows themselves
     for keys in passes:

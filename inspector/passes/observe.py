@@ -341,7 +341,7 @@ class StorePass:
             self._reader.note_failure(error, file)
 
     def _agrees(self, file: StoreFile) -> bool:
-        """Whether the map is what a snapshot of its version holds, or that cannot be read."""
+        """Return whether the map equals a snapshot of its version. An unreadable one equals."""
         try:
             difference = compare_snapshot(self.state, self._check_blocks(file))
         except READ_ERRORS as error:
@@ -447,7 +447,7 @@ class StorePass:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the map is that of the task's version."""
+        """True if the map is that of the task's version."""
         return self.whole and self.state.versions[-1:] == [self._task.version]
 
     def emit_last(self) -> Generator[Observed[Any], None, StateMap | None]:
@@ -471,7 +471,7 @@ class StorePass:
         return self.state
 
     def _emit_keys(self) -> Iterator[Observed[Any]]:
-        """What the task requests of its version: rewrites, places, and the top keys."""
+        """Yield the requested facts about keys: rewrites, partitions and the top keys."""
         store, version = self._reader.store, self._task.version
         if self._rewrites is not None:
             yield Observed(store, version, self._rewrites.observe(self.state))
@@ -494,7 +494,7 @@ class StorePass:
         yield from self._emit_samples()
 
     def _emit_samples(self) -> Iterator[Observed[Any]]:
-        """What some rows show: the sizes of columns, partners in a join, and keys to compare."""
+        """Yield facts of sampled rows: sizes of columns, partners in a join, keys to compare."""
         store, version = self._reader.store, self._task.version
         if self._fit is not None:
             for side, measured in self._fit.sampled.items():
@@ -514,7 +514,7 @@ _OF_AUDIT = (TopBy.VALUE_BYTES, TopBy.NUMBER)
 def _origins_of(
     task: Task, store: StoreTask, reader: StoreReader
 ) -> Iterator[tuple[Task, StoreTask, StoreReader]]:
-    """The same store in the partitions that its rows came from, each with a reader."""
+    """Yield the same store in the partitions that its rows came from, each with a reader."""
     for origin in map(Task.from_json, task.origins):
         clocks = tuple(clock for clock in task.clocks if clock.batch_id < origin.version)
         whole = replace(origin, clocks=clocks, codecs=task.codecs)

@@ -90,7 +90,7 @@ class _Walk:
             self._note_failure(error, file)
 
     def _compare(self, file: StoreFile) -> Iterator[pa.RecordBatch]:
-        """What a version changed, by how its snapshot differs from the version before."""
+        """Yield the changes of a version: how its snapshot differs from the previous version."""
         self._presence.begin_comparison()
         try:
             for block, ordinals in self._blocks(file):
@@ -127,7 +127,10 @@ class _Walk:
     def _matching_rows(
         self, file: StoreFile, block: RecordBlock, ordinals: Int64s | None, events: BlockEvents
     ) -> Iterator[pa.RecordBatch]:
-        """Those whose value is looked for too; what they did is known by all of the key."""
+        """Yield the records whose value also matches.
+
+        Their effects were computed with all records of the key.
+        """
         if self._filter is not None and self._filter.values is not None:
             rows = np.flatnonzero(self._filter.mask_values(block))
             if not len(rows):

@@ -75,7 +75,7 @@ class _Unit:
         self._range: RangeFilter | None = None
 
     def problems(self) -> list[Problem]:
-        """What could not be read; each file is read more than once and reported once."""
+        """Problems of reading. Each file is read more than once and reported once."""
         result = [p for parts in self._sides for part in parts for p in part.reader.problems]
         return list({(p.slug, p.path, p.message): p for p in result}.values())
 
@@ -154,7 +154,7 @@ class _Unit:
         return None
 
     def _meeting(self, differ: Differences) -> Differences:
-        """Those of which the value that a filter looks for is the old one or the new one."""
+        """Return the differences whose old or new value matches the filter."""
         if not any(part.filter and part.filter.values for part in self._sides[Compared.NEW]):
             return differ
         kept = [

@@ -32,13 +32,12 @@ FAR_BYTES = 64 << 20  # remote files with more bytes are read again for the keys
 
 
 def shows_few(task: Task, store: StoreTask) -> bool:
-    """Whether the facts of a store need no more of its keys than that some can be shown.
+    """Return whether prints of the keys are enough, because only a few keys are shown.
 
-    All keys are needed where the facts are about their fields: of a join's stores, of session
-    windows and of a transformWithState; and where all leftovers are listed. So they are where a
-    record has no place in its file: a row of a list, and what a snapshot shows to be gone. Of few
-    files on another machine the keys are kept too: there a request takes longer than memory is
-    worth.
+    Keys are kept with their bytes if facts are about their fields (joins, session windows,
+    transformWithState), if all leftovers are listed, and if a record has no position in its file
+    (a row of a list, or a row that a snapshot shows to be removed). They are also kept for few
+    files on another machine, where a second request takes too long.
     """
     if store.family is not None or store.several_values or _has_compared(task, store):
         return False
@@ -50,7 +49,7 @@ def shows_few(task: Task, store: StoreTask) -> bool:
 
 
 def _has_compared(task: Task, store: StoreTask) -> bool:
-    """Whether what a version changed is told by its snapshot and the one before."""
+    """Return whether changes are found by comparing a snapshot with the previous one."""
     provider = provider_by_name(task.provider)
     if not provider.writes_snapshots_alone and not any(file.continues for file in store.files):
         return False

@@ -52,7 +52,7 @@ _PLACES = {
 
 
 def meets_others(store: StoreTask) -> bool:
-    """Whether a store has to be held until all of the partition's have been read."""
+    """Return whether a store must be kept until all stores of the partition have been read."""
     return store.family in _PLACES or store.store_name in (*COUNT_STORES, *VALUE_STORES)
 
 
@@ -92,10 +92,10 @@ _NO_IDS: Int64s = np.empty(0, np.int64)
 
 
 def emit_fields(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[Observed[Any]]:
-    """Where the bytes of the keys and of the values are.
+    """Yield the bytes of each column of keys and of values.
 
-    Of a store without a schema there is no fact; its files are read all the same, and problems stay
-    with ``reader``.
+    A store without a schema has no such fact; its files are read nevertheless. Problems stay with
+    ``reader``.
     """
     sides = zip((RowPart.KEY, RowPart.VALUE), schemas(store), strict=True)
     by_side = {side: schema for side, schema in sides if schema is not None}
@@ -108,10 +108,10 @@ def emit_fields(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[O
 
 
 def emit_partners(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[Observed[Any]]:
-    """How many rows of a join's side have found a partner.
+    """Yield how many rows of a join's side have found a partner.
 
-    Only where the rows have the flag (state format 2). Problems stay with ``reader``; the pass over
-    the same files has reported them.
+    Nothing is yielded if the rows have no such flag, which state format 2 added. Problems stay
+    with ``reader``; the pass over the same files has reported them.
     """
     _, value = schemas(store) if store.store_name in VALUE_STORES else (None, None)
     ordinal = None if value is None else matched_field(value)

@@ -56,7 +56,7 @@ class StoreReader:
 
     @property
     def problems(self) -> list[Problem]:
-        """What was met, each once; the caller reports them."""
+        """Problems so far, each once; the caller reports them."""
         return list(self._problems)
 
     def leave_out(self, reported: Collection[tuple[str, str | None, int | None]]) -> None:
@@ -66,7 +66,7 @@ class StoreReader:
 
     @property
     def checks(self) -> ChecksPassed:
-        """What was right so far, each file once."""
+        """Checks that passed so far; each file counts once."""
         unsummed = self.files.paths_without_sums
         confirmed = len(unsummed & self._confirmed)
         checks = vars(self.files.checks)
@@ -87,7 +87,7 @@ class StoreReader:
         return make_ahead(blocks) if ahead else blocks
 
     def blocks_here(self, file: StoreFile, check: Check = iter) -> Iterator[RecordBlock]:
-        """The same, made by the thread that takes them."""
+        """Return the blocks of a file, decoded by the thread that consumes them."""
         self._begun.add(file.path)
         return iter(check(self.files.blocks(file)))
 

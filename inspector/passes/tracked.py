@@ -1,6 +1,4 @@
-"""What a pass reads from every record of a store, by the schemas and rules of its task.
-
-Which records are of the range of keys that a task is about.
+"""Fields that a pass reads from every record of a store, and the key range of a task.
 
 The stores of a join are split by the join key, so that a counter is in the range of its rows, and
 those of session windows by the grouping columns, which have a second map in Spark.
@@ -31,7 +29,7 @@ from inspector.state.replay import NO_CLOCK, Tracking
 
 
 def task_tracking(task: Task, store: StoreTask, *, hashed: bool) -> Tracking:
-    """What a task reads from every record of a store: also which keys, and how they are kept."""
+    """Return what a task tracks of every record of a store: clock, key range, and kept keys."""
     return replace(
         tracking(store),
         keys=range_filter(task, store),
@@ -42,7 +40,7 @@ def task_tracking(task: Task, store: StoreTask, *, hashed: bool) -> Tracking:
 
 
 def _marks(task: Task, store: StoreTask) -> Callable[[RecordBlock, Int64s], UInt8s] | None:
-    """What says where the keys of a store belong; None where that cannot be said."""
+    """Return a function that marks keys of another partition; None if the hash is not known."""
     key, _ = schemas(store)
     if key is None or not task.partitions:
         return None
@@ -61,7 +59,7 @@ def schemas(store: StoreTask) -> tuple[StructType | None, StructType | None]:
 
 
 def tracking(store: StoreTask) -> Tracking:
-    """What has to be read from every record to judge it by the store's rule."""
+    """Return what has to be read from every record to judge it by the store's expiry rule."""
     expiry = store.expiry or store.event_time or store.number or store.unmarked
     key, value = schemas(store)
     schema = None if expiry is None else (key if expiry.part is RowPart.KEY else value)
@@ -100,7 +98,7 @@ _ROWS_OF = dict(zip(COUNT_STORES, VALUE_STORES, strict=True))
 
 
 def range_filter(task: Task, store: StoreTask) -> RangeFilter | None:
-    """What finds the records of a task's range in a store; None for a task about all keys."""
+    """Return a filter for the records of a task's key range; None for a task about all keys."""
     if task.key_range is None:
         return None
     of_rows = _ROWS_OF.get(store.store_name, store.store_name)

@@ -40,7 +40,7 @@ def run_tasks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def observe_tasks(batches: Iterable[pa.RecordBatch]) -> Iterator[Observed[Any] | FactColumns]:
-    """The same for an engine of this process, where facts need not travel."""
+    """Yield the facts of encoded tasks, for an engine in this process."""
     for task in tasks_in(batches):
         yield from _look_at(task, _each_file if task.request.subset else _each_store)
 
@@ -104,7 +104,7 @@ class _DoubtError(Exception):
 def _look_at(
     task: Task, observe: Callable[[Task], Iterator[Observed[Any] | FactColumns]]
 ) -> Iterable[Observed[Any] | FactColumns]:
-    """What is observed of a task; of one that is to be looked at again, all or the doubts."""
+    """Return the facts of a task. If doubts require a second read, return the doubts instead."""
     if not task.look_again:
         return observe(task)
     try:
@@ -133,7 +133,7 @@ def _each_store(task: Task) -> Iterator[Observed[Any] | FactColumns]:
 
 
 def _each_file(task: Task) -> Iterator[Observed[Any]]:
-    """What the files of a part show, each for itself: stores that share files have the same."""
+    """Yield facts about each file of a partition; stores that share files are read once."""
     shared: _Causes = set()
     for store, reader in open_stores(task):
         if store.counts_files:
@@ -152,7 +152,7 @@ def _of_subset(task: Task, store: StoreTask) -> list[StoreFile]:
 
 
 def _files_read(opened: tuple[StoreTask, StoreReader]) -> object:
-    """What is equal for stores that read the same files: column families of one."""
+    """Return a value that is equal for stores that read the same files (column families)."""
     store, _ = opened
     return store.store_name if store.column_family is None else store.files
 
@@ -164,7 +164,7 @@ _Causes = set[tuple[str, str | None, int | None]]
 def _of_files(
     task: Task, store: StoreTask, reader: StoreReader, shared: _Causes
 ) -> Iterator[Observed[Any]]:
-    """What the files themselves show, those included that no version needed."""
+    """Yield facts about the files of a store, including files that no version needs."""
     if task.request.fit and task.speaks_for_files:
         files = _of_subset(task, store)
         reader.decode_rest(f for f in files if (f.version or 0) <= task.version)

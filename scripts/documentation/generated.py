@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
 
-from documentation.commands import command_list, output_options
+from documentation.commands import column_list, command_list, shared_options
 from documentation.restarts import damage_table, release_table, restart_tables
 
 from inspector.cli.exits import exit_of
@@ -218,7 +218,8 @@ GENERATED: Mapping[str, Callable[[], str]] = {
     "errors": errors,
     "metrics": metrics,
     "commands": command_list,
-    "output-options": output_options,
+    "shared-options": shared_options,
+    "columns": column_list,
     "layers": layers,
 }
 """Name of a block -> what makes it."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any
 
@@ -45,10 +45,10 @@ _DEFAULT = re.compile(r"\s*\[default: (.*)\]")
 
 @dataclass(frozen=True)
 class CommandOption:
-    """An option that the command alone has, and no call.
+    """An option that a command has and a call of ``inspector.api`` has not.
 
     Attributes:
-        spelling: with its value, as in the help.
+        spelling: the option with its value, as in the help.
         meaning: its help.
     """
 
@@ -56,60 +56,105 @@ class CommandOption:
     meaning: str
 
 
-def reference(analysis: Analysis, command_options: Iterable[CommandOption] = ()) -> str:
-    """All that is to be known of an analysis: usage, options, the API's call, tables.
+Meaning = tuple[str, Unit, bool, str]  # name, unit, exactness and description of a column
+
+
+@dataclass(frozen=True)
+class SharedText:
+    """What stands once for all commands, on pages of their own.
+
+    Attributes:
+        columns: columns that tables of several analyses have.
+        flags: options that several commands have, by the title of their section. The value of an
+            option is its default, if that differs from command to command, else "".
+    """
+
+    columns: Set[Meaning] = frozenset()
+    flags: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+
+def reference(
+    analysis: Analysis,
+    command_options: Iterable[CommandOption] = (),
+    example: Sequence[str] = (),
+    shared: SharedText | None = None,
+) -> str:
+    """Return the page of an analysis: example, options, the call of the API, tables.
 
     Args:
-        analysis: what is described.
-        command_options: of its command, besides those that the analysis declares.
+        analysis: the analysis to describe.
+        command_options: options of its command that the analysis does not declare.
+        example: lines of an example, as Markdown.
+        shared: what other pages describe. By default nothing: the page describes all itself.
     """
-    return "\n".join(_lines(analysis, command_options)) + "\n"
+    lines = _lines(analysis, command_options, example, shared or SharedText())
+    return "\n".join(lines) + "\n"
 
 
-def _lines(analysis: Analysis, command_options: Iterable[CommandOption]) -> Iterator[str]:
-    yield from (f"# {analysis.name}", "", *_paragraphs(analysis.text))
+def _lines(
+    analysis: Analysis,
+    command_options: Iterable[CommandOption],
+    example: Sequence[str],
+    shared: SharedText,
+) -> Iterator[str]:
+    first, *paragraphs = _paragraphs(analysis.text)
+    yield from (f"# {analysis.name}", "", first, "", *example)
+    for paragraph in paragraphs:
+        yield from (paragraph, "")
     if analysis.facts is not None:
         extras = [text for name, text in _FACTS.items() if getattr(analysis.facts, name)]
         more = f", and {' and '.join(extras)}" if extras else ""
         yield from (f"It replays every version that the state files can restore{more}.", "")
-    if analysis.command:
-        yield from ("```text", _usage(analysis), "```", "")
-    yield from ("## Options", "", *_options(analysis, command_options), "", *_call(analysis))
+    yield from ("## Options", "", *_options(analysis, command_options, shared), *_call(analysis))
     for i, table in enumerate(analysis.tables):
         same = [one.table_name for one in analysis.tables[:i] if one.columns() == table.columns()]
-        yield from _table(table, same[:1])
+        yield from _table(table, same[:1], shared.columns)
     for data in analysis.data_tables:
         yield from _data_table(data)
 
 
-def _paragraphs(text: str) -> Iterator[str]:
-    for part in text.replace("``", "`").split("\n\n"):
-        yield from (" ".join(part.split()), "")
+def _paragraphs(text: str) -> list[str]:
+    return [" ".join(part.split()) for part in text.replace("``", "`").split("\n\n")]
 
 
 # --- options ---------------------------------------------------------------------------------
 
 
+def _options(
+    analysis: Analysis, command_options: Iterable[CommandOption], shared: SharedText
+) -> Iterator[str]:
+    described = {flag for flags in shared.flags.values() for flag in flags}
+    rows = [option_row(each, each.name) for each in analysis.options]
+    rows += map(_command_option, command_options)
+    rows += [
+        option_row(each, f"Options.{each.name}")
+        for each in analysis.shared
+        if each.flag not in described
+    ]
+    rows = [*OPTION_HEAD, *rows] if rows else []
+    if not analysis.command:  # its options have no spelling on the command line
+        rows = [f"| {row.split('| ', 2)[2]}" for row in rows]
+    if analysis.command:
+        yield from ("```text", _usage(analysis), "```", "")
+    yield from (*rows, *([""] if rows else []))
+    for title, flags in shared.flags.items():
+        anchor = title.lower().replace(" ", "-")
+        names = ", ".join(map(_flag_text, flags, flags.values()))
+        yield f"- [{title}](../commands.md#{anchor}): {names}"
+    yield from [""] if shared.flags else []
+
+
+def _flag_text(flag: str, default: str) -> str:
+    return f"`{flag}` (default `{default}`)" if default else f"`{flag}`"
+
+
+OPTION_HEAD = ("| option | in a call | default | meaning |", "| --- | --- | --- | --- |")
+"""The head of a table of options."""
+
+
 def _usage(analysis: Analysis) -> str:
     words = [_argument(each, many=analysis.many) for each in analysis.arguments]
     return " ".join(["inspector", analysis.name, "[OPTIONS]", *words])
-
-
-def _options(analysis: Analysis, command_options: Iterable[CommandOption]) -> Iterator[str]:
-    rows = [
-        "| option | in a call | default | meaning |",
-        "| --- | --- | --- | --- |",
-        *(_option(each, each.name) for each in analysis.options),
-        *map(_command_option, command_options),
-        *(_option(each, f"Options.{each.name}") for each in analysis.shared),
-    ]
-    if not analysis.command:  # its options have no spelling on the command line
-        rows = [f"| {row.split('| ', 2)[2]}" for row in rows]
-    yield from rows
-    yield ""
-    if analysis.command and not (analysis.files or analysis.follows):
-        yield "Also the [options of output](../commands.md#output) that all commands have."
-    yield "`Options` is `api.Options`, and its `engine` an `api.EngineOptions`."
 
 
 def _argument(each: Parameter, *, many: bool) -> str:
@@ -121,10 +166,18 @@ def _argument(each: Parameter, *, many: bool) -> str:
     return name if each.required else f"[{name}]"
 
 
-def _option(each: Parameter, place: str) -> str:
+def option_row(each: Parameter, name_in_call: str, default: str | None = None) -> str:
+    """Return the row of a declared option in a table of options.
+
+    Args:
+        each: the option.
+        name_in_call: its parameter, or field of ``Options``, in ``inspector.api``.
+        default: text that replaces the default.
+    """
     values = f" One of `{'`, `'.join(each.choices)}`." if each.choices else ""
     text = f"{_DEFAULT.sub('', ' '.join(each.option.help.split()))}{values}"
-    return f"| `{_cell(_spelling(each))}` | `{place}` | {_default(each)} | {_cell(text)} |"
+    shown = _default(each) if default is None else default
+    return f"| `{_cell(_spelling(each))}` | `{name_in_call}` | {shown} | {_cell(text)} |"
 
 
 def _spelling(each: Parameter) -> str:
@@ -179,18 +232,29 @@ def _call(analysis: Analysis) -> Iterator[str]:
 # --- tables ----------------------------------------------------------------------------------
 
 
-def _table(table: type[Row], same: list[str]) -> Iterator[str]:
+def _table(table: type[Row], same: list[str], shared: Set[Meaning]) -> Iterator[str]:
     yield from (f"## Table `{table.table_name}`", "", f"A row: {table.row_meaning()}.", "")
     if same:
         yield from (f"It has the columns of `{same[0]}`.", "")
-    else:
-        yield from ("| column | unit | meaning |", "|---|---|---|")
-        columns = table.columns()
-        yield from map(_column, (*columns, *_marked(table.columns(raw=True)[len(columns) :])))
-        yield ""
-    hidden = [f"`{each.name}`" for each in table.columns() if each.wide]
-    if hidden:
-        yield from (f"A terminal shows {', '.join(hidden)} with `--wide`.", "")
+        return
+    columns = table.columns()
+    elsewhere = [each for each in columns if meaning(each) in shared]
+    described = [each for each in columns if meaning(each) not in shared]
+    described += _marked(table.columns(raw=True)[len(columns) :])
+    if described:
+        yield from (*COLUMN_HEAD, *map(column_row, described), "")
+    if elsewhere:
+        names = ", ".join(map(_column_name, elsewhere))
+        yield from (f"[Shared columns](../columns.md): {names}.", "")
+
+
+COLUMN_HEAD = ("| column | unit | meaning |", "|---|---|---|")
+"""The head of a table of columns."""
+
+
+def meaning(column: Column) -> Meaning:
+    """Return what has to be equal in two columns for one description of both."""
+    return (column.name, column.unit, column.exact, column.doc)
 
 
 def _marked(columns: Iterable[Column]) -> Iterator[Column]:
@@ -202,13 +266,20 @@ def _lower(text: str) -> str:
     return text[0].lower() + text[1:]
 
 
-def _column(column: Column) -> str:
+def column_row(column: Column) -> str:
+    """Return the row of a column in a table of columns."""
     unit = UNITS[column.unit] + ("" if column.exact else ", estimate")
-    return f"| `{column.name}` | {unit} | {_cell(column.doc)} |"
+    return f"| {_column_name(column)} | {unit} | {_cell(column.doc)} |"
+
+
+def _column_name(column: Column) -> str:
+    return f"`{column.name}`" + ("\\*" if column.wide else "")
 
 
 def _data_table(data: DataTable) -> Iterator[str]:
-    yield from (f"## As a DataFrame: `{data.name}`", "", *_paragraphs(data.doc))
+    yield from (f"## As a DataFrame: `{data.name}`", "")
+    for paragraph in _paragraphs(data.doc):
+        yield from (paragraph, "")
     own = [name for name in TableOptions.parameters() if name in data.options]
     more = "".join(f", {name}=..." for name in own)
     where = "[in a notebook](../../how-to/notebook.md)"

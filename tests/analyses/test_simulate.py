@@ -277,6 +277,13 @@ def test_what_has_no_rule_is_unchanged_and_says_why() -> None:
     assert "nothing would change" in report.primary.title
 
 
+def test_equal_delay_is_no_difference() -> None:
+    report = simulated("agg_append", watermark_delay="10s")
+    expected = "would hold 100 rows (8.6 KiB), as it does now."
+    assert report.primary.title.startswith("No difference: with a watermark delay of 10 s")
+    assert expected in report.primary.title
+
+
 @pytest.mark.parametrize("options", [(), ("--ttl", "1h", "--timeout", "1h")])
 def test_one_change_is_expected(options: tuple[str, ...]) -> None:
     outcome = run("simulate", checkpoint_of("agg_append"), *options)

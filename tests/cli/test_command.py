@@ -227,3 +227,9 @@ def test_keys_are_shown_hashed_or_not_at_all(command: str) -> None:
         assert b"once-0".hex() not in shown[kind].out
     assert "sha256:" in shown[Redact.HASH].out
     assert '"key": "***"' in shown[Redact.ALL].out
+
+
+def test_format_of_rows_names_export() -> None:
+    outcome = run("rows", checkpoint_of("agg_update"), "-o", "parquet")
+    assert outcome.code == 2
+    assert "inspector export rows PATH -O rows.parquet" in outcome.err

@@ -42,6 +42,22 @@ def test_what_is_piped_is_wrapped(
     assert " ".join("\n".join(lines).split()) == " ".join(text.split())
 
 
+@pytest.mark.parametrize(
+    ("topic", "title"),
+    [
+        ("EMR", "# Run on a Spark cluster"),
+        ("pandas", "# In a notebook or a program"),
+        ("gate", "# A gate in CI"),
+        ("heap number", "# The heap model"),
+        ("how many executors", "# memory"),
+    ],
+)
+def test_topic_finds_the_page_of_a_word(topic: str, title: str) -> None:
+    outcome = run("explain", topic)
+    assert outcome.code == 0
+    assert outcome.out.startswith(f"{title}\n")
+
+
 def test_an_unknown_topic_is_a_usage_error_with_its_neighbours() -> None:
     outcome = run("explain", "TruncatdError")
     assert (outcome.code, outcome.out) == (2, "")

@@ -44,7 +44,14 @@ def test_a_command_is_found_by_its_name_and_described(name: str) -> None:
     assert all(p.help for p in command.params if isinstance(p, click.Option))
 
 
-def test_an_unknown_command_is_told() -> None:
+def test_path_instead_of_command_names_audit() -> None:
+    path = str(checkpoint_of("agg_update"))
+    outcome = run(path)
+    assert outcome.code == 2
+    assert f"Did you mean `inspector audit {path}`?" in outcome.err
+
+
+def test_unknown_command_names_the_command() -> None:
     outcome = run("explode", checkpoint_of("agg_update"))
     assert outcome.code == 2
     assert "Unknown command 'explode'" in outcome.err

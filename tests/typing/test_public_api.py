@@ -87,7 +87,7 @@ def on_spark(spark: SparkSession, path: str) -> DataFrame:
 
 
 def test_what_is_public_is_listed() -> None:
-    assert set(inspector.__all__) <= set(dir(inspector))
+    assert set(inspector.__all__) == set(dir(inspector))
     assert {"Report", "Options", "Redact", "Finding", "Unit"} <= set(dir(api))
     assert callable(on_spark)
     assert callable(misspelt)

@@ -173,11 +173,11 @@ class EvictedKeyRow(t.StoreRow, table="keys"):
 _HELP = {  # of options, by their names
     "evict": "Leave out all leftovers, leftovers of one class, or rows (those that match --key "
     "and --where, which imply it).",
-    "by": "Remove the rows, or set their timers to a time in the past, so that Spark calls the "
-    "function for them.  [default: timeout for group state with timers, else removal]",
+    "by": "Remove the rows, or set their timers to the past. Spark then calls the function "
+    "for them.  [default: timeout for group state with timers, else removal]",
     "compact": "Write one snapshot in place of a snapshot and its deltas (HDFS-backed state).",
-    "stopped": "Assume that the query is stopped, even if there are files newer than its last "
-    "commit, or a batch is planned that was not committed.",
+    "stopped": "Assume that the query is stopped: also if files are newer than its last commit, or "
+    "a batch is planned that was not committed.",
     "sink_has_no_batch_ids": "The sink of the query stores no ids of batches, or has none after "
     "--batch: copy an earlier batch though later ones were planned.",
     "dest_storage_options": "Option for the fsspec driver of DEST; repeatable.  [default: those "

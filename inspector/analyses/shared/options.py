@@ -134,9 +134,10 @@ _HELP = {  # of options, by their names
     "key": "Only this key: its value (a) where it has one column, a field and its value (user=a "
     'or window.end=2024-01-01T00:00:10Z; repeatable), a JSON object (\'{"user": "a"}\'), its bytes '
     "(hex:...), or the hash of a redacted key (sha256:...).",
-    "where": "Only rows matching FIELD OP VALUE, where OP is one of = != < <= > >= ~= (regular "
-    "expression) contains: a field of the key (user=a) or of the value ('value.count>10', quoted "
-    "for the shell). Use a dot for a field of a struct, and null for null; repeatable.",
+    "where": "Only rows whose field has such a value: user=a for a field of the key, "
+    "'value.count>10' for a field of the value. OP is one of = != < <= > >= ~= (regular "
+    "expression) contains. Quote it for the shell, use a dot for a field of a struct, and null for "
+    "null; repeatable.",
     "key_schemas": _SCHEMA_HELP.format("key"),
     "value_schemas": _SCHEMA_HELP.format("value"),
     "thresholds": "Threshold of a finding, such as skew_ratio=5, heap_bytes=8GiB, or SS202=100 "
@@ -215,8 +216,8 @@ _ENGINE = {
         "Where to read: in this process, or on Spark's executors.", choices=NAMES, flag="--engine"
     ),
     "master": Option(
-        "Spark master, such as spark://host:7077, yarn, k8s://..., local[4], or "
-        "sc://host for Spark Connect.",
+        "Read on the Spark with this master, such as spark://host:7077, yarn, k8s://..., local[4], "
+        "or sc://host for Spark Connect.",
         metavar="URL",
     ),
     "conf": Option("Configuration of the Spark session to start; repeatable.", metavar="KEY=VALUE"),

@@ -1,0 +1,63 @@
+"""Help of the commands: one screen, or every option."""
+
+from __future__ import annotations
+
+import click
+import pytest
+
+from inspector.cli.help_pages import MOST_USED, SECTIONS, Section
+from inspector.cli.main import EXPLAIN, inspector
+from tests.cli.support import run
+
+SCREEN_LINES = 50
+COMMANDS = sorted(set(inspector.list_commands(click.Context(inspector))) - {EXPLAIN})
+
+
+def help_of(command: str, option: str) -> str:
+    outcome = run(command, option)
+    assert outcome.code == 0
+    return outcome.out
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_short_help_fits_one_screen(command: str) -> None:
+    assert len(help_of(command, "--help").splitlines()) <= SCREEN_LINES
+
+
+def test_short_help_of_audit_names_every_option() -> None:
+    command = inspector.get_command(click.Context(inspector), "audit")
+    assert command is not None
+    text = help_of("audit", "--help")
+    flags = [each.opts[-1] for each in command.params if isinstance(each, click.Option)]
+    assert [flag for flag in flags if flag not in text] == []
+
+
+def test_short_help_has_main_clauses_without_details() -> None:
+    text = help_of("audit", "--help")
+    assert "  --threshold NAME=VALUE          Threshold of a finding.\n" in text
+    assert "Also --timeout-kind, --event-time-field, --operator-rule, --join-retention" in text
+    assert text.endswith("inspector audit --help-all describes every option.\n")
+
+
+def test_full_help_has_details_and_defaults() -> None:
+    text = help_of("audit", "--help-all")
+    assert "skew_ratio=5" in text
+    assert "--timeout-kind [event|processing]" in text
+    assert "[default: warning]" in text
+    assert "Also --" not in text
+
+
+@pytest.mark.parametrize("option", ["--help", "--help-all"])
+def test_options_are_in_sections(option: str) -> None:
+    lines = help_of("audit", option).splitlines()
+    titles = [line for line in lines if line.endswith(":") and not line.startswith(" ")]
+    assert titles == ["Options:", "What to read:", "How to judge:", "Output:", "Where to run:"]
+
+
+def test_sections_have_no_flag_that_does_not_exist() -> None:
+    context = click.Context(inspector)
+    commands = [inspector.get_command(context, name) for name in COMMANDS]
+    flags = {flag for each in commands if each for param in each.params for flag in param.opts}
+    assert set(SECTIONS) - flags == set()
+    assert MOST_USED - flags == set()
+    assert Section.OWN not in SECTIONS.values()
