@@ -23,10 +23,10 @@ def set_order(names: Sequence[str], *, scala_2_13: bool) -> list[str]:
     distinct = list(dict.fromkeys(names))
     if len(distinct) < _LEAST:
         return distinct
-    mixed = {name: _mixed(_string_hash(name)) for name in distinct}
+    hashes = {name: _improve(_string_hash(name)) for name in distinct}
     if scala_2_13:
-        return list(_champ_order(distinct, mixed, 0))
-    return sorted(distinct, key=lambda name: list(_levels(mixed[name])))
+        return list(_champ_order(distinct, hashes, 0))
+    return sorted(distinct, key=lambda name: list(_levels(hashes[name])))
 
 
 def _string_hash(text: str) -> int:
@@ -37,7 +37,7 @@ def _string_hash(text: str) -> int:
     return value
 
 
-def _mixed(value: int) -> int:
+def _improve(value: int) -> int:
     """Return ``Hashing.improve`` of Scala, which 2.12 and 2.13 share."""
     value = (value + (~(value << 9) & _MASK)) & _MASK
     value ^= value >> 14

@@ -122,9 +122,9 @@ def coverage_of(
     for operator in checkpoint.query:
         number = operator.operator_id
         for store in operator.schemas if operator.name == "symmetricHashJoin" else ():
-            found = _time_range(checkpoint, operator, store, snapshots)
-            if found is not None and not _is_narrow(*found):
-                open_ranges[number] = found
+            bounds = _time_range(checkpoint, operator, store, snapshots)
+            if bounds is not None and not _is_narrow(*bounds):
+                open_ranges[number] = bounds
         if _follows_watermark(operator):
             timed.add(number)
         for version, snapshot in snapshots.items():
@@ -198,7 +198,7 @@ def _durations(
 ) -> dict[Store, frozenset[int]]:
     """Return the distances of the times of rows from the clock of the batch that wrote them."""
     operators = {operator.operator_id: operator for operator in checkpoint.query}
-    found: dict[Store, set[int]] = {}
+    distances: dict[Store, set[int]] = {}
     for version, snapshot in snapshots.items():
         clock = checkpoint.clock(version)
         previous = {} if version == 1 else snapshots.get(version - 1)
@@ -211,8 +211,10 @@ def _durations(
                     written = set(times(operators[store[0]], store[1], *row))
                     if text in before:
                         written -= set(times(operators[store[0]], store[1], *before[text]))
-                    found.setdefault(store, set()).update(t - clock.timestamp_ms for t in written)
-    return {store: frozenset(of_store) for store, of_store in found.items() if of_store}
+                    distances.setdefault(store, set()).update(
+                        t - clock.timestamp_ms for t in written
+                    )
+    return {store: frozenset(of_store) for store, of_store in distances.items() if of_store}
 
 
 def _ttls(operator: Operator, store: str, _key: Any, value: Any) -> Iterator[int]:
