@@ -133,7 +133,7 @@ class _Source:
             jvm: Any = spark._jvm
             stream = jvm.org.apache.spark.sql.execution.streaming.sources.LowLatencyMemoryStream
             encoder = jvm.org.apache.spark.sql.Encoders.STRING()
-            self._stream = stream.apply(2, encoder, spark._jsparkSession)
+            self._stream = stream.apply(spark._jsparkSession, 2, encoder)
         shutil.rmtree(inputs, ignore_errors=True)
 
     def frame(self, session: SparkSession) -> DataFrame:
@@ -192,8 +192,8 @@ def _run(
     finally:
         if query is not None:
             query.stop()
-        for key, value in before.items():
-            session.conf.unset(key) if value is None else session.conf.set(key, value)
+        for key, old in before.items():
+            session.conf.unset(key) if old is None else session.conf.set(key, old)
 
 
 def _nowhere(_row: Any) -> None:

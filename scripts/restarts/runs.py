@@ -9,6 +9,7 @@ they can be inspected afterwards: ``PROVIDER/QUERY``.
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import uuid
@@ -37,6 +38,7 @@ _BASE = {
 }
 _START = datetime(2024, 1, 1, tzinfo=timezone.utc)
 _DAY = 24 * 3600
+_FIRST_TIME_S = 1_700_000_000  # when the first input was written, by its file
 _JUMP = 200 * _DAY  # seconds from the first rows to those that are later than every timer and range
 
 ROWS: Mapping[str, tuple[tuple[Any, ...], ...]] = {
@@ -54,7 +56,9 @@ ROWS: Mapping[str, tuple[tuple[Any, ...], ...]] = {
 }  # fmt: skip
 REHEARSED = ("1", "2", "6", "7", "5", "8")
 """The inputs of a rehearsal: the same keys twice, a range of an hour, a jump, and one row after."""
-LATER = ("4", "5")
+NUMBERS = ("1", "2", "3", "4", "5")
+"""The inputs of a query, in their order."""
+LATER = NUMBERS[3:]
 """The inputs that only changes with :attr:`Change.later` get after the third one."""
 _NAMES = ("k", "g", "n", "m", "i", "d", "ts")
 _TABLES = {"one": 0, "two": 100, "three": 200}
@@ -84,7 +88,11 @@ def write_input(inputs: Path, number: str) -> None:
             time = (_START + timedelta(seconds=second)).strftime("%Y-%m-%dT%H:%M:%SZ")
             values = (k, g, n + more, m + more, i, d, time)
             lines.append(json.dumps(dict(zip(_NAMES, values, strict=True))))
-        (folder / f"{number}.json").write_text("\n".join(lines) + "\n")
+        file = folder / f"{number}.json"
+        file.write_text("\n".join(lines) + "\n")
+        # Spark reads older files first.
+        time = _FIRST_TIME_S + (REHEARSED if "rehearsed" in folder.name else NUMBERS).index(number)
+        os.utime(file, (time, time))
 
 
 class Runs:

@@ -149,7 +149,8 @@ def test_checkpoint_format_follows_the_log_from_4_3_on() -> None:
     assert "SS502" not in lines(path, to_spark="4.3")
     assert lines(path, to_spark="4.3", conf={FORMAT: "1"})["SS501"]["verdict"] == "ignored"
     plain = of_release("agg_update", "4.0.5")
-    assert lines(plain, to_spark="4.2", conf={FORMAT: "2"})["SS490"]["verdict"] == "refused"
+    assert lines(plain, to_spark="4.0", conf={FORMAT: "2"})["SS490"]["verdict"] == "refused"
+    assert lines(plain, to_spark="4.2", conf={FORMAT: "2"})["SS524"]["verdict"] == "refused"
 
 
 def test_state_made_by_kryo_under_scala_2_12_is_unknown() -> None:
