@@ -157,6 +157,7 @@ def judge(folder: Path, _only: str) -> int:
             )
             for each in called:
                 conf |= CONFS.get(each, {})
+            conf |= told.get("conf", {})
             said, rules = said_of(path, new, conf, told.get("mode"))
             score = score_of(said, told["did"])
             counts.update((told["did"], score))

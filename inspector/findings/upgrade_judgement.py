@@ -55,6 +55,7 @@ _DEFAULTS: Mapping[str, str] = {
 """Conf -> the default of a new query, where that of an older checkpoint is another one."""
 _OWN_PACKAGE = "org.apache.spark.sql.execution.streaming.state."
 SCALA_2_13 = "4.0"  # the first release without Scala 2.12
+_FORMAT_2 = 2  # of commits, and of the checkpoint's state
 _MOST_IN_ORDER = 4  # elements of which a Set of Scala keeps the order
 _DEDUPLICATIONS = (*deduplicate.NAMES, *deduplicate_within_watermark.NAMES)
 _IN_REAL_TIME = (*aggregation.NAMES, *deduplicate.NAMES, "transformWithStateExec")
@@ -273,22 +274,27 @@ class Upgrade:
             elif source.kind == FILES or "rate" in kind:
                 about = "real-time-source"
             yield self._line(f"source {source.name}", about, str(source), REAL_TIME)
-        yield from self._real_time_state()
+        yield from self._real_time_operators()
+        if self._is_from("4.3") and self._asked.get(_ALLOW_FORMAT_1) != "true":
+            yield from self._real_time_format()
         yield self._line("sink and output mode", "real-time-unknown", None, REAL_TIME)
 
-    def _real_time_state(self) -> Iterator[Line]:
-        operators, has_state = self._checkpoint.query, self._is_from("4.3")
-        for operator in operators:
+    def _real_time_operators(self) -> Iterator[Line]:
+        for operator in self._checkpoint.query:
             about = "mode-kept"
-            if not has_state or operator.name not in _IN_REAL_TIME:
+            if not self._is_from("4.3") or operator.name not in _IN_REAL_TIME:
                 is_checked = self._asked.get(_ALLOWLIST) != "false"
                 about = "real-time-operator" if is_checked else "real-time-unknown"
             item = f"operator {operator.operator_id} ({operator.name})"
             subject = operator.operator_id, None
             yield self._line(item, about, operator.name, REAL_TIME, store=subject)
-        if not operators or not has_state or self._asked.get(_ALLOW_FORMAT_1) == "true":
-            return
-        if not self._checkpoint.logs.unique_ids:
+
+    def _real_time_format(self) -> Iterator[Line]:
+        """Yield a line if the checkpoint, or the session, has checkpoint format 1."""
+        # A query without state has commits of format 1 or 2, too (CheckpointVersionManager).
+        logs = self._checkpoint.logs
+        is_format_2 = bool(logs.unique_ids) or logs.formats.get(COMMITS) == _FORMAT_2
+        if logs.last_committed is not None and not is_format_2:
             yield self._line("state store checkpoint format", "real-time-format", "1", "2")
         wanted = {CHECKPOINT_FORMAT: "2", PROVIDER_CLASS: f"{_OWN_PACKAGE}RocksDB"}
         for key, value in wanted.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from inspector.analyses.shared.rehearsals import (
     timeout_ms,
     timer_clock,
 )
+from inspector.findings.restart_judgement import Preflight, SameRows, Side, Target
 from inspector.model import TimeoutKind
 from tests.cases import (
     GROUP_STATE,
@@ -336,3 +338,22 @@ def test_ttl_is_compared_by_its_distance_from_the_batch() -> None:
         (0, "recent"): frozenset({3_600_000}),
     }
     assert ttls(2) != ttls(1)
+
+
+def test_open_time_range_is_unknown_with_the_inputs_that_decide_it() -> None:
+    run_of = Opened.start(str(checkpoint_of("join_left_outer")), None)
+    side = Side(run_of.checkpoint, ())
+    stores = {(0, "left-keyWithIndexToValue"): 3}
+    states = SameRows(side, stores, stores, stores, (), open_ranges={0: "Every row was evicted."})
+    of_join = Preflight(side, side, Target("4.3"), (), states)
+    assert "rehearsal-range" not in {line.rule.about for line in of_join.lines()}  # they differ
+    none = dict.fromkeys(stores, 0)
+    equal = replace(states, keys=none, values=none)
+    (line,) = [
+        line
+        for line in Preflight(side, side, Target("4.3"), (), equal).lines()
+        if line.rule.about == "rehearsal-range"
+    ]
+    assert (line.rule.id, line.operator_id) == ("SS459", 0)
+    assert line.detail == "Every row was evicted."
+    assert "just below and just above" in line.rule.to_do

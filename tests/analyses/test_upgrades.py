@@ -202,6 +202,12 @@ def test_modes_of_a_query_without_state(tmp_path: Path) -> None:
     found = lines(root, mode="real-time")
     assert "SS518" not in found
     assert found["SS512"]["old"] == "Kafka topics of orders"
+    assert found["SS520"]["verdict"] == "refused"  # without state too
+    for entry in (root / "commits").glob("[0-9]*"):
+        entry.write_text(entry.read_text().replace("v1", "v2", 1))
+    for entry in (root / "commits").glob(".*.crc"):
+        entry.unlink()
+    assert "SS520" not in lines(root, mode="real-time")
 
 
 def test_mode_is_one_of_three() -> None:
