@@ -115,13 +115,15 @@ def run(
         write_input(runs.rehearsal, number)
     with ThreadPoolExecutor(AT_ONCE) as pool:
         work.began = dict(zip(names, pool.map(lambda of: runs.begin(*of), names), strict=True))
-        list(pool.map(lambda of: runs.rehearse(*of), names))
+        later = [pair for pair in pairs if pair[1].later]
+        rehearsed = {(p, n): None for p, change in later for n in (change.old, change.new)}
+        list(pool.map(lambda of: runs.rehearse(*of), rehearsed))
         if restarts:
             write_input(runs.inputs, "3")
             work.restart(pool, [pair for pair in pairs if not pair[1].later])
             for number in LATER:
                 write_input(runs.inputs, number)
-            work.restart(pool, [pair for pair in pairs if pair[1].later])
+            work.restart(pool, later)
     return work.done
 
 
@@ -237,11 +239,11 @@ def preflight(folder: Path, change: Change, release: str, *, before: bool) -> An
     damaged = change.damage is not None or change.moved
     old = folder / (f"{change.name}.damaged" if damaged else change.old)
     conf = {key: value for key, value in QUERIES[change.new].conf.items() if "." in key}
-    new, rehearsed = folder / change.new, None
-    if before:
-        new, rehearsed = (folder / f"{name}.rehearsed" for name in (change.new, change.old))
-        if not (new.exists() and rehearsed.exists()):  # the query does not end on those rows
-            new, rehearsed = folder / change.new, folder / change.old
+    new, rehearsed = folder / change.new, folder / change.old if before else None
+    if before and change.later:
+        pair = [folder / f"{name}.rehearsed" for name in (change.new, change.old)]
+        if all(path.exists() for path in pair):  # else a query does not end on those rows
+            new, rehearsed = pair
     before_path = None if rehearsed is None else str(rehearsed)
     return api.preflight(str(old), str(new), conf=conf, to_spark=release, before=before_path)
 

@@ -348,7 +348,6 @@ CHANGES: tuple[Change, ...] = (
             (OPERATORS, "chain", "chain-fewer", "a deduplication loses a column", False),
             (OPERATORS, "limit-5", "limit-5-filter", "a filter before a limit", True),
             (OPERATORS, "limit-5", "no-state", "a limit is removed", False),
-            (SOURCES, "one-two", "one-one", "the second folder becomes the first", False),
             (SOURCES, "rate", "rate-8", "`rowsPerBatch` 4 becomes 8", False),
             (CONFS, "join-delays", "join-delays-max", "`multipleWatermarkPolicy` of a join", False),
             (CONFS, "windows-end", "windows-end-no-idle", "no batches without data", False),

@@ -393,7 +393,6 @@ QUERIES: Mapping[str, Query] = {
     "one-two-three": Query(_union_sum("one two three")),
     "rate": Query(_rate(), once=True),
     "rate-8": Query(_rate(8), once=True),
-    "one-one": Query(_union_sum("one one")),
     "named": Query(_named("one", "two"), conf=_EVOLUTION, since=(4, 2)),
     "named-swapped": Query(_named("two", "one"), conf=_EVOLUTION, since=(4, 2)),
     "named-more": Query(_named("one", "two", "three"), conf=_EVOLUTION, since=(4, 2)),
