@@ -27,6 +27,9 @@ from inspector.sparktypes.ddl import to_ddl
 KEY, VALUE = "key", "value"
 SHOWN = 60  # characters of what a user typed that an error repeats
 
+Part = tuple[StructType, tuple[int, ...]]
+"""Schema and position of a struct in a key."""
+
 _LISTED = 24
 _DEEPEST = 4
 _TERM = re.compile(r"(?s)([^=<>!]+?)(\s*)(~=|==|=|!=|<>|<=|>=|<|>)(.*)")
@@ -137,18 +140,26 @@ class Term:
 
 
 def condition_of(
-    term: Term, sides: Mapping[str, StructType | None]
+    term: Term,
+    sides: Mapping[str, StructType | None],
+    part: Part | None = None,
 ) -> tuple[str, tuple[Condition, ...]]:
     """The side of a row that a term is about, and what it says of it.
 
-    ``sides`` are those that may be named, with their schemas as far as they are known. Raises
-    CheckpointError for a field that is not there, or no value of its type.
+    ``sides`` are those that may be named, with their schemas as far as they are known. ``part`` is
+    a part of the key whose fields are looked for before those of the key. Raises CheckpointError
+    for a field that is not there, or no value of its type.
     """
     first, _, remainder = term.name.partition(".")
     named = [(first, remainder)] if remainder else []
     for side, name in (*named, (KEY, term.name), (VALUE, term.name)):
-        schema = sides.get(side)
-        result = None if schema is None else _find(schema, name.split("."))
+        schema, parts = sides.get(side), name.split(".")
+        result = None
+        if part is not None and side == KEY:
+            inner = _find(part[0], parts)
+            result = None if inner is None else ((*part[1], *inner[0]), inner[1])
+        if result is None and schema is not None:
+            result = _find(schema, parts)
         if result is not None:
             path, data_type = result
             return side, tuple(term.conditions(data_type, path))

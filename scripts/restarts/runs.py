@@ -91,8 +91,9 @@ def write_input(inputs: Path, number: str) -> None:
         file = folder / f"{number}.json"
         file.write_text("\n".join(lines) + "\n")
         # Spark reads older files first.
-        time = _FIRST_TIME_S + (REHEARSED if "rehearsed" in folder.name else NUMBERS).index(number)
-        os.utime(file, (time, time))
+        order = REHEARSED if "rehearsed" in folder.name else NUMBERS
+        written_s = _FIRST_TIME_S + order.index(number)
+        os.utime(file, (written_s, written_s))
 
 
 class Runs:
