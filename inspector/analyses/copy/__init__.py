@@ -712,7 +712,8 @@ class _Copy:
                 yield words.format(
                     rows=short_count_text(rows, "row"),
                     version=self._version,
-                    source=f"{self._checkpoint.root} has them as before, and so may its backups.",
+                    source=f"The original checkpoint ({self._checkpoint.root}) has them as before, "
+                    "and so may its backups.",
                 )
 
 
