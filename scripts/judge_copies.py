@@ -20,11 +20,8 @@ PySpark that is to judge; ``--inspector`` is the Python that has the inspector.
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -40,6 +37,7 @@ from copies.families import (
     FAMILIES,
     PROVIDERS,
     SCHEMA,
+    SESSION,
     STORES,
     VARIABLES,
     VICTIMS,
@@ -47,12 +45,11 @@ from copies.families import (
     write_input,
 )
 from copies.families import OTHER as OTHER_SCHEMA
+from restarts.sessions import OtherPython, start_session
 
 BEFORE, AFTER, RETURN = 4, 3, 2
 """Batches before the copies, after them, and with the evicted users again."""
 LAST = BEFORE + AFTER + RETURN
-QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""Of a JVM that runs small queries by the hundred."""
 
 COPIER = """
 import json, sys
@@ -99,37 +96,9 @@ class Judge:
     """
 
     def __init__(self, folder: Path, inspector: str) -> None:
-        # Python workers import the queries, and PySpark where it is not installed.
-        path = [str(Path(__file__).resolve().parent), os.environ.get("PYTHONPATH", "")]
-        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, path))
-        from pyspark.sql import SparkSession
-
         self.folder = folder
-        self._copier = subprocess.Popen(
-            [inspector, "-c", COPIER],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            cwd=Path(__file__).resolve().parents[1],
-        )
-        self.spark = (
-            SparkSession.builder.master("local[2]")
-            .config("spark.ui.enabled", "false")
-            .config("spark.sql.shuffle.partitions", "2")
-            .config("spark.sql.session.timeZone", "UTC")
-            .config("spark.driver.memory", "1g")
-            .config("spark.driver.extraJavaOptions", QUICK)
-            .config("spark.sql.codegen.wholeStage", "false")
-            .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
-            .config("spark.sql.adaptive.enabled", "false")
-            .config("spark.sql.streaming.pollingDelay", "1ms")
-            .config("spark.python.authenticate.socketTimeout", "120s")
-            .config("spark.ui.showConsoleProgress", "false")
-            .config("spark.sql.streaming.statefulOperator.checkCorrectness.enabled", "false")
-            .config("spark.sql.streaming.noDataMicroBatches.enabled", "true")
-            .getOrCreate()
-        )
-        self.spark.sparkContext.setLogLevel("OFF")
+        self._copier = OtherPython(inspector, COPIER)
+        self.spark = start_session("copies", SESSION)
         self.release = tuple(map(int, self.spark.version.split(".")[:2]))
 
     def run(self, family: Family, inputs: Path, checkpoint: Path) -> dict[int, Rows]:
@@ -156,12 +125,7 @@ class Judge:
 
     def copy(self, source: Path, dest: Path, *where: str, **words: Any) -> dict[str, Any]:
         """Summary of ``inspector copy``, or why it is refused; its options are in words."""
-        assert self._copier.stdin is not None
-        assert self._copier.stdout is not None
-        self._copier.stdin.write(json.dumps([str(source), str(dest), where, words]) + "\n")
-        self._copier.stdin.flush()
-        found: dict[str, Any] = json.loads(self._copier.stdout.readline())
-        return found
+        return self._copier.ask([str(source), str(dest), where, words])
 
     def counts(self, checkpoint: Path, variables: Sequence[str] = ()) -> int | None:
         """Rows of all stores, or variables, by Spark's own source; None where it has none.
@@ -179,7 +143,7 @@ class Judge:
         if variables:
             names = [("stateVarName", name) for name in variables]
             stores *= len(names)
-        return sum(
+        count: int = sum(
             self.spark.read.format("statestore")
             .option("operatorId", row[0])
             .option(*name)
@@ -187,6 +151,7 @@ class Judge:
             .count()
             for row, name in zip(stores, names, strict=True)
         )
+        return count
 
     def judge(self, name: str, provider: str) -> Verdict:
         """One query with one provider."""

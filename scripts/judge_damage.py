@@ -1,25 +1,29 @@
 """Damage checkpoints, restart them on Spark, and compare with what ``inspector`` says of them.
 
-    python scripts/judge_damage.py run FOLDER [--only REGEX] [--each N]    with any PySpark from 3.5
-    python scripts/judge_damage.py judge FOLDER...                         any number of times
+    python scripts/judge_damage.py run FOLDER [--only REGEX] [--each N] [--changes REGEX]
+    python scripts/judge_damage.py judge FOLDER...
 
 ``run`` starts every query of ``restarts/shapes.py`` over real sources and sinks, stops it, damages
 a copy of its checkpoint in the ways of ``restarts/damages.py``, and restarts it with new input. It
-keeps the damaged checkpoints and what Spark did. It needs PySpark alone, and continues where an
-earlier run of the same folder ended. ``judge`` asks ``info``, ``audit`` and ``preflight`` about
-each damaged checkpoint, compares the answers with what Spark did, prints those that were wrong, and
-writes the counts to ``restarts/records/damage/counts.json``, of which ``refresh_docs.py`` makes a
-table. It ends with 1 if an answer was wrong.
+keeps the damaged checkpoints and what Spark did. It needs PySpark (3.5 or later) alone, and
+continues where an earlier run of the same folder ended.
+
+``judge`` asks ``info``, ``audit`` and ``preflight`` about each damaged checkpoint, compares the
+answers with what Spark did, prints those that were wrong, and writes the counts to
+``restarts/records/damage/counts.json``, of which ``refresh_docs.py`` makes a table. If Spark's
+message names files, the file that ``audit`` names must be one of them. ``judge`` also asks about
+the lines of Kafka and Delta Lake of ``restarts/hand_made.py``, which no Spark has restarted. It
+ends with 1 if an answer was wrong.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
 import shutil
 import sys
+import tempfile
 import time
 import uuid
 from collections import Counter
@@ -30,7 +34,10 @@ from typing import Any
 from zlib import crc32
 
 from restarts.damages import DAMAGES, NotThere
+from restarts.hand_made import SOURCE_EDITS, hand_made_cases
+from restarts.named_files import message_of, named_files
 from restarts.runs import error_text
+from restarts.sessions import start_session
 from restarts.shapes import OPERATORS, PROVIDERS, SHAPES, SINK_EVOLUTION, Shape, write_input
 
 BATCHES = 6  # input files before the query is stopped
@@ -47,31 +54,13 @@ CONFS = {
 }
 
 
-def session() -> Any:
-    """Start a small session that is quick for many small queries."""
-    from pyspark.sql import SparkSession
-
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.master("local[2]").appName("damage")
-    for key, value in {
-        "spark.ui.enabled": "false",
-        "spark.driver.memory": "2g",
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-        "spark.sql.adaptive.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.sql.streaming.numRecentProgressUpdates": "1",
-        "spark.sql.streaming.pollingDelay": "1ms",
-        # Snapshots are written by the maintenance, which small queries would not live to see.
-        "spark.sql.streaming.stateStore.maintenanceInterval": "250ms",
-        "spark.sql.streaming.statefulOperator.checkCorrectness.enabled": "false",
-        "spark.python.authenticate.socketTimeout": "120s",
-    }.items():
-        builder = builder.config(key, value)
-    spark = builder.getOrCreate()
-    spark.sparkContext.setLogLevel("OFF")
-    return spark
+SESSION = {
+    "spark.driver.memory": "2g",
+    "spark.sql.streaming.numRecentProgressUpdates": "1",
+    # Snapshots are written by the maintenance, which small queries would not live to see.
+    "spark.sql.streaming.stateStore.maintenanceInterval": "250ms",
+    "spark.sql.streaming.statefulOperator.checkCorrectness.enabled": "false",
+}
 
 
 class Runs:
@@ -105,8 +94,8 @@ class Runs:
         """Restart a query from a damaged copy, and return what Spark did.
 
         The keys are ``restarted``, ``error`` (innermost error class or first line; None without),
-        ``rows`` (of each batch, sorted; None if the sink does not keep them) and ``newest`` (number
-        of the newest committed batch, or None).
+        ``files`` (that Spark's message names), ``rows`` (of each batch, sorted; None if the sink
+        does not keep them) and ``newest`` (number of the newest committed batch, or None).
         """
         home = self._folder / shape.name
         live = home / "live"
@@ -124,7 +113,7 @@ class Runs:
         confs = shape.confs if shape.restart_confs is None else shape.restart_confs
         before = _newest_commit(live / name)
         for _ in range(MORE if shape.source.startswith("rate") else 1):
-            rows, error = self._try(shape, live, name, confs)
+            rows, error, files = self._try(shape, live, name, confs)
             if error is not None:
                 break
         newest = _newest_commit(live / name)
@@ -132,16 +121,23 @@ class Runs:
         progress = newest is not None and (before is None or newest > before)
         if error is None and not progress:
             error = "no batch was committed"
-        return {"restarted": error is None, "error": error, "rows": rows, "newest": newest}
+        return {
+            "restarted": error is None,
+            "error": error,
+            "files": files,
+            "rows": rows,
+            "newest": newest,
+        }
 
     def _try(
         self, shape: Shape, live: Path, name: str, confs: Mapping[str, str]
-    ) -> tuple[list[list[Any]] | None, str | None]:
-        """Run a query; return the rows of ``foreachBatch``, and the error that it ended with."""
+    ) -> tuple[list[list[Any]] | None, str | None, list[str]]:
+        """Run a query; return the rows of ``foreachBatch``, the error, and the files in it."""
         try:
-            return self._run(shape, live, name, confs), None
+            return self._run(shape, live, name, confs), None, []
         except Exception as failure:  # noqa: BLE001 - what Spark refuses with is the result
-            return None, error_text(str(failure))
+            files = sorted(named_files(message_of(failure)))
+            return None, error_text(str(failure)), files
 
     def _run(
         self, shape: Shape, live: Path, name: str, confs: Mapping[str, str]
@@ -186,9 +182,9 @@ def chosen_damages(shape: Shape, each: int) -> list[str]:
     return list(dict.fromkeys(["sound", *turned]))[:each] if each else names
 
 
-def run(folder: Path, only: str, each: int) -> None:
+def run(folder: Path, only: str, each: int, changes: str = "") -> None:
     """Run all shapes, and write what Spark did to the record of the folder."""
-    spark = session()
+    spark = start_session("damage", SESSION)
     runs = Runs(spark, folder)
     record = folder / RECORD
     outcomes: dict[str, Any] = {}
@@ -208,6 +204,8 @@ def run(folder: Path, only: str, each: int) -> None:
             print(f"{shape.name}: does not run: {error_text(str(error))}", flush=True)
             return
         for damage in chosen_damages(shape, each):
+            if not re.search(changes, damage):
+                continue
             key = f"{shape.name} {damage}"
             if key in outcomes:
                 continue
@@ -260,6 +258,7 @@ def answers(
         "sentence": restart.sentence if restart else "",
         "info": str(api.info(str(checkpoint)).summary.get("restart", "")),
         "file": restart.obstacles[0].name if restart and restart.obstacles else "",
+        "sources": sorted({f.kind.id for f in report.findings if f.kind.id in ("SS127", "SS128")}),
         "findings": sorted(set(damage)),
         "level": report.verdict.level.name if report.verdict else "",
     }
@@ -325,6 +324,15 @@ def _score(answer: str, restarted: bool) -> str:
     if answer == "unknown":
         return "open"
     return "right" if (answer == "yes") == restarted else "wrong"
+
+
+def _score_file(said: Mapping[str, Any], outcome: Mapping[str, Any]) -> str:
+    """Score the file that stands in the way, by those that Spark's message names; "" for none."""
+    named = set(outcome.get("files") or ())
+    own = named_files(said["file"])
+    if outcome["restarted"] or said["audit"] != "no" or not named or not own:
+        return ""
+    return "right" if own & named else "other"
 
 
 def _has_other_rows(
@@ -394,6 +402,12 @@ def judge(folders: Sequence[Path], only: str) -> int:
             row = table.setdefault(damage, Counter())
             row["restarted" if outcome["restarted"] else "refused"] += 1
             row.update(f"{command} {score}" for command, score in scores.items())
+            file = _score_file(said, outcome)
+            if file:
+                row[f"file {file}"] += 1
+            if file == "other":
+                print(f"{spark} {shape.name} {damage}: Spark names {outcome['files']}")
+                print(f"   said: {said['sentence']}")
             false_damage = damage in HARMLESS and outcome["restarted"] and bool(said["findings"])
             row["false damage"] += false_damage
             if "wrong" in scores.values() or false_damage:
@@ -407,9 +421,28 @@ def judge(folders: Sequence[Path], only: str) -> int:
         total = sum(table.values(), Counter())
         wrong += total["false damage"] + sum(total[f"{command} wrong"] for command in COMMANDS)
         print(f"Spark {spark}: {json.dumps(total, sort_keys=True)}")
+    bases = [path for folder in folders for path in sorted(folder.glob("*/base/checkpoint"))]
+    by_hand = judge_hand_made(bases)
+    if by_hand:
+        record["by hand"] = by_hand
+        wrong += sum(counts.get("wrong", 0) for counts in by_hand.values())
     if not only:
         DAMAGE_RECORD.write_text(json.dumps(record, indent=1, sort_keys=True) + "\n")
     return int(wrong > 0)
+
+
+def judge_hand_made(bases: Sequence[Path]) -> dict[str, dict[str, int]]:
+    """Ask about checkpoints with lines of Kafka and Delta Lake, and count the answers by edit."""
+    table: dict[str, Counter[str]] = {name: Counter() for name in SOURCE_EDITS}
+    with tempfile.TemporaryDirectory() as folder:
+        for name, checkpoint in hand_made_cases(bases, Path(folder)):
+            edit = SOURCE_EDITS[name]
+            said = answers(checkpoint, (4, 3), {}, has_state=True)
+            is_right = said["audit"] == edit.answer and said["sources"] == list(edit.findings)
+            table[name]["right" if is_right else "wrong"] += 1
+            if not is_right:
+                print(f"by hand {name}: {json.dumps(said)}")
+    return {name: dict(counts) for name, counts in table.items() if counts}
 
 
 def main() -> int:
@@ -419,13 +452,14 @@ def main() -> int:
     parser.add_argument("folders", metavar="FOLDER", type=Path, nargs="+")
     parser.add_argument("--only", default="", help="shapes whose name matches this pattern")
     parser.add_argument("--each", type=int, default=0, help="number of changes for each shape")
+    parser.add_argument("--changes", default="", help="changes whose name matches this pattern")
     given = parser.parse_args()
     folders = [folder.resolve() for folder in given.folders]
     if given.verb == "judge":
         return judge(folders, given.only)
     (folder,) = folders
     folder.mkdir(parents=True, exist_ok=True)
-    run(folder, given.only, given.each)
+    run(folder, given.only, given.each, given.changes)
     return 0
 
 

@@ -8,7 +8,7 @@ that is installed (it needs nothing else), and writes ``done.json`` beside the c
 ``judge`` inspects the checkpoints, compares, and writes what was said and done to
 ``restarts/records/RELEASE.json``, where changes that were not run stay as they were. It asks twice:
 about both checkpoints alone, and with what the old query made of the same rows (``--before``).
-``refresh_docs.py`` makes the page ``reference/restarts`` of it. ``judge`` ends with 1 where
+``refresh_docs.py`` makes ``restarts/changes.md`` of it. ``judge`` ends with 1 where
 something was said that Spark did not do.
 """
 
@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
 import sys
 import time
@@ -31,6 +30,7 @@ from pyspark.sql import SparkSession
 from restarts.changes import CHANGES, Change
 from restarts.queries import PROVIDERS, QUERIES
 from restarts.runs import EQUAL, NOT_THERE, OTHER, PATH, REFUSED, Runs, compare, write_input
+from restarts.sessions import start_session
 
 DONE = "done.json"
 NOT_RUN = "not run"
@@ -41,25 +41,8 @@ AT_ONCE = 3
 
 def session() -> SparkSession:
     """A small session, quick for many small queries."""
-    # A processor of transformWithState runs in a Python of the driver, too.
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.master("local[2]").appName("restarts")
-    for key, value in {
-        "spark.ui.enabled": "false",
-        # Many small queries: what Spark spends is the time to compile.
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-        "spark.sql.adaptive.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.sql.streaming.numRecentProgressUpdates": "1",
-        "spark.sql.streaming.pollingDelay": "1ms",
-        "spark.python.worker.reuse": "true",
-        "spark.python.authenticate.socketTimeout": "120s",
-    }.items():
-        builder = builder.config(key, value)
-    spark = builder.getOrCreate()
-    spark.sparkContext.setLogLevel("OFF")
+    confs = {"spark.sql.streaming.numRecentProgressUpdates": "1"}
+    spark: SparkSession = start_session("restarts", confs)
     return spark
 
 

@@ -26,10 +26,8 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections import Counter
@@ -40,12 +38,12 @@ from pathlib import Path
 from typing import Any
 
 from copies.families import FAMILIES as ALL_FAMILIES
-from copies.families import OTHER, SCHEMA, STORES, VICTIMS, write_input
+from copies.families import OTHER, SCHEMA, SESSION, STORES, VICTIMS, write_input
+from restarts.sessions import OtherPython, start_session
 
 BEFORE, AFTER = 4, 3
 ROWS_OF_RATE = 40
 USERS_OF_RATE = 60
-QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 COPIER = """
 import json, sys
@@ -172,38 +170,11 @@ class Runner:
     """One session of Spark, and one process of the inspector."""
 
     def __init__(self, folder: Path, inspector: str) -> None:
-        path = [str(Path(__file__).resolve().parent), os.environ.get("PYTHONPATH", "")]
-        clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-        self._inspector = subprocess.Popen(
-            [inspector, "-c", COPIER],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            cwd=Path(__file__).resolve().parents[1],
-            env=clean,
-        )
-        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, path))
-        from pyspark.sql import SparkSession
-
+        self._inspector = OtherPython(inspector, COPIER)
         self.folder, self.inputs = folder, folder
-        self.spark = (
-            SparkSession.builder.master("local[2]")
-            .config("spark.ui.enabled", "false")
-            .config("spark.sql.shuffle.partitions", "2")
-            .config("spark.sql.session.timeZone", "UTC")
-            .config("spark.driver.memory", "1g")
-            .config("spark.driver.extraJavaOptions", QUICK)
-            .config("spark.sql.codegen.wholeStage", "false")
-            .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
-            .config("spark.sql.adaptive.enabled", "false")
-            .config("spark.sql.streaming.pollingDelay", "1ms")
-            .config("spark.python.authenticate.socketTimeout", "120s")
-            .config("spark.ui.showConsoleProgress", "false")
-            .config("spark.sql.streaming.statefulOperator.checkCorrectness.enabled", "false")
-            .config("spark.sql.warehouse.dir", str(folder / "warehouse"))
-            .getOrCreate()
+        self.spark = start_session(
+            "sinks", SESSION | {"spark.sql.warehouse.dir": str(folder / "warehouse")}
         )
-        self.spark.sparkContext.setLogLevel("OFF")
         self.release = tuple(map(int, self.spark.version.split(".")[:2]))
 
     def files(self, side: str) -> Any:
@@ -214,12 +185,7 @@ class Runner:
 
     def ask(self, *question: Any) -> dict[str, Any]:
         """What the inspector answers."""
-        assert self._inspector.stdin is not None
-        assert self._inspector.stdout is not None
-        self._inspector.stdin.write(json.dumps(question) + "\n")
-        self._inspector.stdin.flush()
-        found: dict[str, Any] = json.loads(self._inspector.stdout.readline())
-        return found
+        return self._inspector.ask(question)
 
     def run(self, query: Query, sink: str, home: Path) -> tuple[Rows, list[int]]:
         """Run a query until it has read its input: its rows, and the ids of its batches."""

@@ -4,11 +4,12 @@
     python scripts/judge_workloads.py DIR [DIR ...] [--only REGEX] [--examples N]
 
 Judges every workload at every batch that can be restored and prints, by family, how many leftovers
-it has and how many were proven, inferred, left open or missed; then each kind of inference with how
-often it was right. The table is that of inspector/docs/explanation/accuracy.md. A workload whose
-calls do not account for Spark's rows is left out. Exit code 1 if a proven leftover is wrong, an
-inferred one is wrong more than once in twenty, a healthy workload is warned of, or any is called
-damaged.
+it has and how many were proven, inferred, left open or missed. The first table counts each key
+once, by the best that is said of it at any batch; the second one counts each key at every batch.
+Then each kind of inference follows with how often it was right. The totals are those of
+inspector/docs/explanation/accuracy.md. A workload whose calls do not account for Spark's rows is
+left out. Exit code 1 if a proven leftover is wrong, an inferred one is wrong more than once in
+twenty, a healthy workload is warned of, or any is called damaged.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from pathlib import Path
 
 from workloads.account import check, read
 from workloads.families import TITLES
-from workloads.judge import AccountError, Score, inferences, judge, table
+from workloads.judge import AccountError, Score, inferences, judge, keys_table, table
 
 from inspector.model import Certainty
 
@@ -49,7 +50,7 @@ def main() -> int:
         for finding in found.damage:
             damaged[finding].append(name)
     total = sum(scores.values(), Score())
-    print(f"{made} workloads\n\n{table(scores)}\n")
+    print(f"{made} workloads\n\n{keys_table(scores)}\n\n{table(scores)}\n")
     print("\n".join(inferences(total)) or "nothing was inferred")
     for (certainty, severity, right), count in sorted(total.never.items()):
         print(f"SS201, {certainty}, {severity}: {count} {'right' if right else 'wrong'}")

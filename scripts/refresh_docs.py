@@ -51,9 +51,13 @@ def printed(arguments: list[str]) -> str:
 DOCS = ROOT / "inspector" / "docs"
 
 
+LOG_OF_RESTARTS = ROOT / "scripts" / "restarts" / "changes.md"
+
+
 def pages() -> Iterator[Path]:
-    """README.md and every page."""
+    """README.md, the log of restarts and every page."""
     yield ROOT / "README.md"
+    yield LOG_OF_RESTARTS
     yield from sorted(DOCS.rglob("*.md"))
 
 

@@ -179,6 +179,16 @@ def table_edit(number: int, size: int, unique_id: tuple[int, int] | None = None)
     return result + varint(1)
 
 
+def deletion_edit(level: int, number: int) -> bytes:
+    """An edit that deletes a table from a level."""
+    return varint(6) + varint(level) + varint(number)
+
+
+def comparator_edit(name: bytes) -> bytes:
+    """An edit that names the order of keys."""
+    return varint(1) + varint(len(name)) + name
+
+
 def map_tables(sizes: Mapping[int, int]) -> list[bytes]:
     """An edit for each table, by its number and size."""
     return [table_edit(number, size) for number, size in sizes.items()]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from inspector.decode.manifest import log_records
 from inspector.discovery.restart import Restart
 from inspector.render.report import Report
-from tests.rocks import entries_of, manifest, rewrite_zip
+from tests.rocks import comparator_edit, deletion_edit, entries_of, manifest, rewrite_zip
 
 
 def restart_in(report: Report) -> Restart:
@@ -60,6 +60,18 @@ def without_tables(content: bytes) -> bytes:
     return manifest([record for record in records if b"\x0c\x10" not in record])
 
 
+def with_edit(edit: bytes) -> Change:
+    """A change that appends an edit to a MANIFEST, under true checksums."""
+    return lambda content: manifest([*(record for _, record in log_records(content)), edit])
+
+
+def with_last_table_twice(content: bytes) -> bytes:
+    """A MANIFEST that adds its last table twice, under true checksums."""
+    records = [record for _, record in log_records(content)]
+    tables = [record for record in records if b"\x0c\x10" in record]
+    return manifest([*records, tables[-1]])
+
+
 class Damage(NamedTuple):
     """One damage of an entry of a snapshot."""
 
@@ -96,6 +108,17 @@ DAMAGES = {
         "MANIFEST", other_unique_id, "Mismatch in unique ID on table file"
     ),
     "MANIFEST lacks tables": Damage("MANIFEST", without_tables, loses=True),
+    "MANIFEST deletes an absent table": Damage(
+        "MANIFEST",
+        with_edit(deletion_edit(0, 999)),
+        "Cannot delete table file #999 from level 0 since it is not in the LSM tree",
+    ),
+    "MANIFEST adds a table twice": Damage(
+        "MANIFEST", with_last_table_twice, "since it is already in the LSM tree on level 0"
+    ),
+    "MANIFEST names another comparator": Damage(
+        "MANIFEST", with_edit(comparator_edit(b"other")), "does not match existing comparator other"
+    ),
     "OPTIONS is empty": Damage("OPTIONS", lambda _: b""),
     "OPTIONS is gone": Damage("OPTIONS", lambda _: None),
 }

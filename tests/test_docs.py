@@ -17,13 +17,13 @@ import pytest
 from documentation.blocks import BLOCK, refreshed
 from documentation.commands import command_pages
 from documentation.report_schema import PAGE, report_schema
-from refresh_docs import printed
+from refresh_docs import LOG_OF_RESTARTS, printed
 
 from inspector import docs
 from inspector.cli.exits import Exit
 from inspector.cli.main import EXPLAIN, inspector
 from inspector.facts.expired import LeftoverClass
-from inspector.findings.catalogue import CATALOGUE
+from inspector.findings.catalogue import all_kinds
 from inspector.operators.inferences import INFERENCES
 from tests.cli.support import run
 from tests.operators.test_premises import PREMISES
@@ -37,7 +37,7 @@ ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "inspector" / "docs"
 FILES = [ROOT / "README.md", *sorted(FOLDER.rglob("*.md"))]
 MOST_LINES = 300
-LISTS = {"spark-errors", "findings", "symptoms", "tables", "restart-rules", "restarts"}
+LISTS = {"spark-errors", "findings", "symptoms", "tables", "restart-rules"}
 """Pages that list all there is of a kind, in which one looks up an entry."""
 
 COMMANDS = inspector.list_commands(click.Context(inspector))
@@ -67,6 +67,11 @@ def test_the_made_parts_of_a_page_are_as_they_would_be_made(
 ) -> None:
     monkeypatch.chdir(ROOT)
     text = file.read_text("utf-8")
+    assert refreshed(text, printed) == text, "python scripts/refresh_docs.py"
+
+
+def test_the_log_of_restarts_is_as_it_would_be_made() -> None:
+    text = LOG_OF_RESTARTS.read_text("utf-8")
     assert refreshed(text, printed) == text, "python scripts/refresh_docs.py"
 
 
@@ -202,7 +207,7 @@ def test_a_page_is_found_by_its_name_and_by_its_path(name: str) -> None:
 @pytest.mark.parametrize(
     "entry",
     [
-        *(kind.id for kind in CATALOGUE),
+        *(kind.id for kind in all_kinds()),
         *(kind.value for kind in LeftoverClass),
         *PREMISES,
         *INFERENCES,
@@ -228,7 +233,7 @@ def test_a_word_of_spark_leads_to_all_that_name_it() -> None:
     text = docs.lookup("CANNOT_LOAD_STATE_STORE")
     assert text is not None
     assert re.findall(r"^### (SS\d+)", text, re.M) == ["SS104", "SS105", "SS126"]
-    for kind in CATALOGUE:
+    for kind in all_kinds():
         assert f"### {kind.id} " in (docs.lookup(kind.spark) or "")
 
 
@@ -348,5 +353,5 @@ def test_the_contents_have_every_topic() -> None:
     text = docs.contents()
     for name in docs.PAGES:
         assert f"- `{name.rpartition('/')[2]}`: " in text
-    for kind in CATALOGUE:
+    for kind in all_kinds():
         assert f"`{kind.id}`" in text

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from workloads import account, families, judge
 
-from inspector.findings.catalogue import CATALOGUE
+from inspector.findings.catalogue import all_kinds
 from inspector.findings.finding import Finding
 from inspector.model import Certainty
 from tests.spark_support import LONG, MARK, finish
@@ -113,6 +113,16 @@ def test_the_table_adds_families_up() -> None:
     assert judge.inferences(right + wrong) == ["kept-by-habit: 0 of 1 right"]
 
 
+def test_a_leftover_counts_once_by_the_best_that_is_said_of_it() -> None:
+    first, second, third = (("one", 0, "", key) for key in "abc")
+    early = judge.Keys(frozenset({first, second}), undecided=frozenset({first, second}))
+    late = judge.Keys(frozenset({first, third}), frozenset({first}), silent=frozenset({third}))
+    score = judge.Score(workloads=1, keys=early) + judge.Score(keys=late)
+    assert score.keys.counts == (3, 1, 0, 1, 1, 0, 0)
+    table = judge.keys_table({"G": score}).splitlines()
+    assert table[-1] == "| all | 1 | 0 | 3 | 1 | 0 | 1 | 1 | 0 | 0 | 0 |"
+
+
 def test_a_workload_is_the_same_whenever_it_is_asked_for() -> None:
     once = families.lines(3, 40, "4.3.0")
     assert once == families.lines(3, 40, "4.3.0")
@@ -212,6 +222,6 @@ def test_of_a_task_that_ran_twice_the_last_attempt_counts() -> None:
     ("certainty", "said"), [(Certainty.PROVEN, True), (Certainty.UNDECIDED, False)]
 )
 def test_damage_of_what_spark_wrote_is_false(certainty: Certainty, said: bool) -> None:
-    kinds = {kind.id: kind for kind in CATALOGUE}
+    kinds = {kind.id: kind for kind in all_kinds()}
     assert judge.is_damage(Finding(kinds["SS118"], certainty, "", "")) is said
     assert not judge.is_damage(Finding(kinds["SS202"], certainty, "", ""))

@@ -22,7 +22,7 @@ from inspector.cli.terminal import AUTO, NEVER, display_options, echo_message, h
 from inspector.engines.choose import EngineOptions
 from inspector.engines.engine import BYTES, Measure, Watch
 from inspector.findings.finding import Severity
-from inspector.findings.thresholds import Thresholds
+from inspector.findings.rule import parse_thresholds
 from inspector.findings.verdict import Level
 from inspector.quantities import bytes_of, bytes_text, duration_text
 from inspector.render.renderers import FORMATS, SUFFIXES
@@ -156,7 +156,7 @@ def api_options(parsed: Mapping[str, Any], shared: Iterable[Parameter] = SHARED)
             target = engine if item.name.startswith("engine.") else values
             target[item.name.removeprefix("engine.")] = item.kind(value) if is_word else value
     try:  # once, and not for each of many checkpoints
-        Thresholds.parse(values.get("thresholds", {}))
+        parse_thresholds(values.get("thresholds", {}))
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     if engine:

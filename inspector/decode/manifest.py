@@ -12,17 +12,21 @@ Fewer bytes than a header at the end of a block are padding. A record is a ``Ver
 tags, each with its fields. Tags from 8192 on have a length, and may be passed over.
 
 RocksDB reads a MANIFEST that ends within a fragment up to the last whole record. It refuses one
-whose checksum is wrong, or that lacks the numbers with which it goes on.
+whose checksum is wrong, that lacks the numbers with which it goes on, or whose edits contradict
+each other: a table is added twice or deleted from a level that it is not on (``VersionBuilder``), a
+column family is unknown or added twice, or keys have another order (``VersionEditHandler``). Seen
+with RocksDB 8.3.2 and 9.8.4, those of Spark 3.5 and 4.3.
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from inspector.exceptions import NewerFormError, RecordError
 from inspector.light_dataclasses import dataclass, field
+from inspector.plain_text import escape
 
 BLOCK = 1 << 15  # bytes of a block of the log
 _HEADER = struct.Struct("<IHB")
@@ -35,12 +39,16 @@ _COMPARATOR, _LOG, _NEXT_FILE, _LAST_SEQUENCE, _CURSOR, _DELETED = 1, 2, 3, 4, 5
 _PREVIOUS_LOG, _LEAST_LOG = 9, 10
 _NEW_FILES = {7: 1, 100: 2, 102: 3, 103: 4}  # tag -> form of the entry
 _FAMILY, _FAMILY_ADD, _FAMILY_DROP, _MOST_FAMILY = 200, 201, 202, 203
+_NUMBERS = (_LOG, _NEXT_FILE, _LAST_SEQUENCE, _PREVIOUS_LOG, _LEAST_LOG, _MOST_FAMILY)
 _WITH_LENGTH = 1 << 13
 # Tags above _WITH_LENGTH that RocksDB wrote without a length before it had that rule:
 # additions and garbage of blob files, additions and deletions of logs of writes.
 _WITHOUT_LENGTH = range(_WITH_LENGTH + 2, _WITH_LENGTH + 6)
 _LAST_FIELD, _UNIQUE_ID, _REFUSED_IF_UNKNOWN = 1, 12, 1 << 6
 _PATH = 65
+_COMPARATOR_OF_SPARK = "leveldb.BytewiseComparator"  # the order of bytes, RocksDB's default
+_LEVELS = 7  # default of RocksDB's option ``num_levels``
+_SHOWN = 80  # characters of a name that a message shows
 _ID = struct.Struct("<QQ")
 _NONE = (0, 0)
 
@@ -124,20 +132,64 @@ def read_manifest(data: bytes) -> Manifest:
     Raises RecordError, with the offset, where RocksDB does not open the database; NewerFormError,
     which is a DecodeError, too, where it may.
     """
-    families: dict[int, dict[int, LiveTable]] = {}
-    numbers: set[int] = set()
+    tree, numbers = _Tree(), set[int]()
     for offset, record in log_records(data):
         edit = _Edit(record, offset)
         numbers |= edit.numbers
-        tables = families.setdefault(edit.family, {})
-        for number in edit.deleted:
-            tables.pop(number, None)
-        tables.update(edit.added)
-        if edit.drops_family:
-            families.pop(edit.family)
+        tree.apply(edit)
     lacks = tuple(noun for tag, noun in _REQUIRED.items() if tag not in numbers)
-    live = {number: table for of_one in families.values() for number, table in of_one.items()}
-    return Manifest(live, lacks)
+    return Manifest({} if lacks else tree.tables(), lacks)
+
+
+class _Tree:
+    """The tables of each column family by their levels, as ``VersionBuilder`` keeps them."""
+
+    def __init__(self) -> None:
+        self._names = {0: "default"}  # name of each column family by its number
+        # number of a table -> its level, and the table; by column family
+        self._levels: dict[int, dict[int, tuple[int, LiveTable]]] = {0: {}}
+
+    def apply(self, edit: _Edit) -> None:
+        """Apply an edit; RecordError where RocksDB refuses it."""
+        family = edit.family
+        if edit.family_name is not None:
+            name = escape(edit.family_name)[:_SHOWN]
+            if family in self._names:
+                edit.refuse(f"MANIFEST adding the same column family twice: {name}")
+            self._names[family], self._levels[family] = name, {}
+        elif family not in self._names:
+            edit.refuse("MANIFEST record referencing unknown column family")
+        comparator = edit.comparator
+        if comparator not in ("", _COMPARATOR_OF_SPARK):
+            name = escape(comparator)[:_SHOWN]
+            edit.refuse(f"{_COMPARATOR_OF_SPARK}: does not match existing comparator {name}")
+        tables = self._levels[family]
+        for level, number in edit.deleted:
+            actual = tables.pop(number, (-1, None))[0]
+            if actual != level:
+                where = "not in the LSM tree" if actual < 0 else f"on level {actual}"
+                edit.refuse(
+                    f"Cannot delete table file #{number} from level {level} since it is {where}"
+                )
+        for level, number, table in edit.added:
+            if number in tables:
+                edit.refuse(
+                    f"Cannot add table file #{number} to level {level} since it is already in the "
+                    f"LSM tree on level {tables[number][0]}"
+                )
+            tables[number] = level, table
+        if edit.drops_family:
+            del self._names[family], self._levels[family]
+
+    def tables(self) -> dict[int, LiveTable]:
+        """Return the live tables by their numbers; RecordError where RocksDB refuses the result."""
+        unopened = [name for number, name in self._names.items() if number]
+        if unopened:
+            raise RecordError(f"Column families not opened: {', '.join(unopened)[:_SHOWN]}")
+        levels = self._levels.get(0, {})
+        if any(level >= _LEVELS for level, _ in levels.values()):
+            raise RecordError("db has more levels than options.num_levels")
+        return {number: table for number, (_, table) in levels.items()}
 
 
 # Numbers without which RocksDB does not open a database (VersionEditHandler), in its order.
@@ -161,8 +213,10 @@ class _Edit:
         self.family = 0  # number of the column family of its tables
         self.drops_family = False
         self.numbers: set[int] = set()  # tags of the numbers that it sets
-        self.deleted: list[int] = []
-        self.added: dict[int, LiveTable] = {}
+        self.family_name: str | None = None  # name of the column family that it adds
+        self.comparator = ""  # name of the order of keys; no text if it does not say one
+        self.deleted: dict[tuple[int, int], None] = {}  # levels and numbers of tables
+        self.added: list[tuple[int, int, LiveTable]] = []  # levels, numbers and tables
         while self._position < len(data):
             self._read(self._varint())
 
@@ -170,13 +224,10 @@ class _Edit:
         if tag in _NEW_FILES:
             self._new_file(_NEW_FILES[tag])
         elif tag == _DELETED:
-            self._varint()
-            self.deleted.append(self._varint())
-        elif tag in (_LOG, _NEXT_FILE, _LAST_SEQUENCE):
+            self.deleted[self._varint(), self._varint()] = None
+        elif tag in _NUMBERS:
             self._varint()
             self.numbers.add(tag)
-        elif tag in (_PREVIOUS_LOG, _LEAST_LOG, _MOST_FAMILY):
-            self._varint()
         elif tag == _FAMILY:
             self.family = self._varint()
         elif tag == _FAMILY_DROP:
@@ -184,15 +235,22 @@ class _Edit:
         elif tag == _CURSOR:
             self._varint()
             self._bytes()
-        elif tag in (_COMPARATOR, _FAMILY_ADD) or _has_length(tag):
+        elif tag == _COMPARATOR:
+            self.comparator = self._bytes().decode("utf-8", "replace")
+        elif tag == _FAMILY_ADD:
+            self.family_name = self._bytes().decode("utf-8", "replace")
+        elif _has_length(tag):
             self._bytes()
         else:
             # Groups of edits and blob files, which Spark does not use, or a tag of a later release.
             raise NewerFormError(f"an edit with tag {tag}", offset=self._offset)
 
+    def refuse(self, message: str) -> NoReturn:
+        """Raise RecordError with RocksDB's message about the edit."""
+        raise RecordError(message, offset=self._offset)
+
     def _new_file(self, form: int) -> None:
-        self._varint()
-        number = self._varint()
+        level, number = self._varint(), self._varint()
         if form == _NEW_FILES[102]:
             self._varint()
         size = self._varint()
@@ -215,7 +273,7 @@ class _Edit:
                 unique_id = None if (first, second) == _NONE else (first, second)
             elif tag & _REFUSED_IF_UNKNOWN and tag != _PATH:
                 raise NewerFormError(f"a table with field {tag}", offset=self._offset)
-        self.added[number] = LiveTable(size, unique_id)
+        self.added.append((level, number, LiveTable(size, unique_id)))
 
     def _varint(self) -> int:
         data, value, bits = self._data, 0, 0

@@ -14,6 +14,7 @@ from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.restart import restart_of
 from inspector.exceptions import InspectorError, LimitError
 from inspector.model import UNLISTED, Problem, StoreFile
+from inspector.providers.task_files import check_identity
 
 MOST_SNAPSHOTS = 1_000  # snapshots that are read, of the partitions with the lowest numbers
 
@@ -59,8 +60,5 @@ def _problem(checkpoint: Checkpoint, layout: StoreLayout, file: StoreFile) -> Pr
     except LimitError:
         return None
     except InspectorError as error:
-        # It imports what decodes rows, which no sound snapshot needs here.
-        from inspector.providers.file_reader import check_identity  # noqa: PLC0415
-
         check_identity(storage, file)
         return Problem(error.slug, error.message, error.path or file.path, error.offset, *of_file)

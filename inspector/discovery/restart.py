@@ -40,15 +40,13 @@ from inspector.discovery.partition_shape import SHIFT_ENDS, SinglePartition
 from inspector.discovery.placement import partition_count, partition_counts, was_left
 from inspector.discovery.restart_conditions import (
     SCHEMA_PATHS,
-    Condition,
-    Doubt,
-    Refusal,
     conditions_of,
     needs_async_progress,
     refusals_of,
     restart_partition_count,
 )
-from inspector.discovery.source_conditions import RestartDoubt, SourceRefusal, judge_sources
+from inspector.discovery.restart_reasons import Condition, Doubt, Refusal
+from inspector.discovery.source_conditions import judge_sources
 from inspector.discovery.source_logs import SourceFolders, source_folders
 from inspector.exceptions import (
     REFUSES,
@@ -151,7 +149,7 @@ class Restart:
     block: str = ""  # the first table file that it loads with a damaged block
     conditions: tuple[Condition, ...] = ()  # options without which it does not restart
     # why the files do not tell whether it restarts
-    doubts: tuple[Doubt | RestartDoubt, ...] = ()
+    doubts: tuple[Doubt, ...] = ()
     # whether the query runs in real-time mode, which does not run a batch again; None if unknown
     real_time: bool | None = False
     assumption: str = ""  # what the answer assumes, as a clause; "" for nothing
@@ -215,9 +213,10 @@ class Restart:
             return (
                 f"{begin}: yes, with {options}{loaded}; without it, {self.conditions[0].without}."
             )
-        if not self.has_state:
-            return f"{begin}: yes if the query keeps no state; else no, as it needs state."
         assumed = f" This assumes that {self.assumption}." if self.assumption else ""
+        if not self.has_state:
+            yes = "yes if the query keeps no state; else no, as it needs state."
+            return f"{begin}: {yes}{assumed}"
         return f"{begin}: yes{self._files()}.{assumed}"
 
     def _refusal_text(self, begin: str) -> str:
@@ -332,7 +331,7 @@ def restart_of(
     of_sources = [*judge_sources(checkpoint, planned, folders)]
     obstacles = [
         *_in_logs(checkpoint, planned, damage, folders),
-        *(_refused(result) for result in of_sources if isinstance(result, SourceRefusal)),
+        *(_obstacle_of(result) for result in of_sources if isinstance(result, Refusal)),
         *_in_metadata(checkpoint, damage),
         *(_obstacle_of(refusal) for refusal in refusals if isinstance(refusal, Refusal)),
         *(result for result in stores if isinstance(result, Obstacle)),
@@ -360,7 +359,7 @@ def restart_of(
         block=damage.block and checkpoint.storage.relative(damage.block),
         doubts=(
             *(refusal for refusal in refusals if isinstance(refusal, Doubt)),
-            *(result for result in of_sources if isinstance(result, RestartDoubt)),
+            *(result for result in of_sources if isinstance(result, Doubt)),
             *_partition_doubts(checkpoint, batch),
             *(_sink_doubts(checkpoint, batch) if again else ()),
         ),
@@ -384,6 +383,7 @@ def _obstacle_of(refusal: Refusal) -> Obstacle:
         about=refusal.about,
         details=refusal.details,
         operator_id=refusal.operator_id,
+        to_do=refusal.to_do,
     )
 
 
@@ -396,17 +396,17 @@ def _source_folders(checkpoint: Checkpoint, planned: int, damage: _Damage) -> So
         return SourceFolders({})
 
 
-def _partition_doubts(checkpoint: Checkpoint, batch: int) -> Iterator[RestartDoubt]:
+def _partition_doubts(checkpoint: Checkpoint, batch: int) -> Iterator[Doubt]:
     """Yield a doubt for each operator of which one partition is there, and no row of it."""
     for operator in checkpoint.operators if batch else ():  # batch 0 loads no state
         if operator.shape.single is SinglePartition.UNKNOWN:
-            yield RestartDoubt(
+            yield Doubt(
                 f"operator {operator.operator_id} has partition 0 alone and no row: without keys "
                 "or as a limit it needs no other one, else its partitions are lost"
             )
 
 
-def _sink_doubts(checkpoint: Checkpoint, batch: int) -> Iterator[RestartDoubt]:
+def _sink_doubts(checkpoint: Checkpoint, batch: int) -> Iterator[Doubt]:
     """Yield a doubt if a batch that runs again may be in its sink, and state has unique ids.
 
     A sink that stores batch ids skips a batch that it has. No task runs then, and Spark finds no
@@ -414,7 +414,7 @@ def _sink_doubts(checkpoint: Checkpoint, batch: int) -> Iterator[RestartDoubt]:
     (``MicroBatchExecution.updateStateStoreCkptId``) [seen with Spark 4.3.0 and a file sink].
     """
     if checkpoint.logs.unique_ids and _have_written(checkpoint, batch):
-        yield RestartDoubt(
+        yield Doubt(
             f"all partitions have written their state of batch {batch}: with checkpoint format 2 "
             f"Spark fails (CheckpointInfo length: 0) if the sink has batch {batch} already, as a "
             "file sink or Delta Lake may, and restarts if not"
@@ -430,10 +430,6 @@ def _assumed_partitions(checkpoint: Checkpoint) -> str:
                 "only key is null"
             )
     return ""
-
-
-def _refused(refusal: SourceRefusal) -> Obstacle:
-    return Obstacle(refusal.name, refusal.error, verb="refuses", to_do=refusal.to_do)
 
 
 def _text(checkpoint: Checkpoint, restart: Restart) -> str:

@@ -22,18 +22,17 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 
-from inspector.checkpoint.confs import SHUFFLE_PARTITIONS
+from inspector.checkpoint.confs import SHUFFLE_PARTITIONS, SOURCE_EVOLUTION
 from inspector.checkpoint.logs import COMMITS, OFFSETS
 from inspector.checkpoint.urls import absolute, is_local, translate
 from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.discovery.placement import partition_count
+from inspector.discovery.restart_reasons import Condition, Doubt, Refusal
 from inspector.exceptions import InspectorError
-from inspector.light_dataclasses import dataclass
 from inspector.model import LIMITS, BatchId
 
 _STREAMING = "spark.sql.streaming."
 SINK_EVOLUTION = f"{_STREAMING}queryEvolution.enableSinkEvolution"
-SOURCE_EVOLUTION = f"{_STREAMING}queryEvolution.enableSourceEvolution"
 ASYNC_PROGRESS = "asyncProgressTrackingEnabled"
 SKIP_NULLS = f"{_STREAMING}stateStore.skipNullsForStreamStreamJoins.enabled"
 SCHEMA_PATHS, SCHEMA_PATHS_ELSEWHERE = "schema-paths", "schema-paths-elsewhere"
@@ -41,43 +40,6 @@ LOST_PARTITION_COUNT = "partition-count-lost"
 JOIN_NULLS = "join-nulls"  # of rows, which only a command that reads the state knows
 _WITH_SINKS = 3  # format of the commit log that names the sinks
 _V2 = 2  # format of the offset log that may lack the number of partitions
-
-
-@dataclass(frozen=True)
-class Condition:
-    """An option without which the query does not restart as it ran."""
-
-    about: str  # the rule of ``preflight`` about it
-    option: str  # its name
-    value: str  # the value that the restart needs
-    without: str  # what happens without it, a clause: ``each attempt fails at its commit``
-    is_conf: bool = True  # a conf of the session; else an option of the query's writer
-
-    def __str__(self) -> str:
-        """``spark.sql.shuffle.partitions=3``."""
-        return f"{self.option}={self.value}"
-
-
-@dataclass(frozen=True)
-class Refusal:
-    """What Spark looks for and does not find, or refuses, besides the state files."""
-
-    about: str  # the rule of ``preflight`` about it
-    name: str  # what it is
-    error: str  # Spark's error class, or the words of an error without one
-    verb: str = "needs"  # what Spark does with it
-    details: tuple[str, str] = ("", "")  # what the checkpoint has, and what the restart needs
-    operator_id: int | None = None  # None if it is the query's
-
-
-@dataclass(frozen=True)
-class Doubt:
-    """Why the files do not tell whether the query restarts."""
-
-    about: str  # the rule of ``preflight`` about it
-    reason: str  # a clause behind "because"
-    details: tuple[str, str] = ("", "")  # what the checkpoint has, and what the restart needs
-    operator_id: int | None = None  # None if it is the query's
 
 
 def conditions_of(checkpoint: Checkpoint, planned: int) -> Iterator[Condition]:
@@ -135,9 +97,10 @@ def refusals_of(
             listed = ", ".join(map(str, sorted(numbers)))
             where = f"in {OFFSETS}/{planned} nor one in operator metadata, which says {listed}"
         yield Refusal(
-            LOST_PARTITION_COUNT,
             f"the number of partitions, which is neither {where}",
             "Failed to recover the state-store partition count",
+            LOST_PARTITION_COUNT,
+            verb="needs",
             details=("not recorded", "one number"),
         )
 
@@ -201,13 +164,13 @@ def _moved_schemas(
     if is_there is False:
         name = f"the state schemas of operator {number} below {before}, where the query ran"
         error = "FileNotFoundException"
-        yield Refusal(SCHEMA_PATHS, name, error, "looks for", details, number)
+        yield Refusal(name, error, SCHEMA_PATHS, "looks for", details, number)
         return
     reason = (
         f"the metadata of operator {number} names its schemas below {before}: Spark starts if it "
         "sees the checkpoint there, and fails with FileNotFoundException if it was moved"
     )
-    yield Doubt(SCHEMA_PATHS_ELSEWHERE, reason, details, number)
+    yield Doubt(reason, SCHEMA_PATHS_ELSEWHERE, details, number)
 
 
 def path_of(url: str, *, has_host: bool = True) -> str:

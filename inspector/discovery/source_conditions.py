@@ -4,7 +4,8 @@
   calls ``getBatch(previous, newest)`` for sources of the first API (files, Delta Lake), whether the
   newest batch is committed or not (``MicroBatchExecution.populateStartOffsets``). ``rate``,
   ``rate-micro-batch`` and Kafka plan the range again only if that batch runs again.
-* A file source whose ``logOffset`` goes back there fails: ``AssertionError`` [Spark 4.3.0].
+* A file source whose ``logOffset`` goes back there fails: ``AssertionError`` [Spark 4.3.0]. Of a
+  source with several lines the last line counts (``OffsetSeq.toStreamProgress``) [Spark 4.3.0].
 * A file source reads the entries of its log from the last batch on, up to the newest one, though no
   batch refers to that. It gives them its input path as ``basePath``, if that path is no glob. A
   file whose path does not begin with it stops the query: "Wrong basePath" [Spark 4.3.0]. Which path
@@ -31,9 +32,9 @@ from inspector.checkpoint.logs import OFFSETS
 from inspector.checkpoint.names import number
 from inspector.checkpoint.storage import Storage
 from inspector.discovery.checkpoint import Checkpoint
+from inspector.discovery.restart_reasons import Doubt, ForeignEntry, Refusal
 from inspector.discovery.source_logs import COMPACT, SourceFolders
 from inspector.exceptions import InspectorError
-from inspector.light_dataclasses import dataclass
 from inspector.model import LIMITS, BatchId
 
 _ENTRY_BYTES = 1 << 20  # of an entry of a source log whose files are compared
@@ -43,70 +44,34 @@ _COMPARED_WITH = 4  # entries that a finished batch has read, and that show the 
 _SAME_STORAGE = {"s3a": "s3", "s3n": "s3", "wasbs": "wasb", "abfss": "abfs"}
 
 
-@dataclass(frozen=True)
-class SourceRefusal:
-    """Why Spark refuses the offsets of a source."""
-
-    name: str  # what it refuses, by the entries that show it
-    error: str  # Spark's error class
-    to_do: str  # what the user can do
-
-
-@dataclass(frozen=True)
-class RestartDoubt:
-    """Why the files do not tell whether a source lets the query restart."""
-
-    reason: str  # a clause behind "because"
-    foreign: ForeignEntry | None = None  # the entry that the doubt is about, if it is one
-
-
-@dataclass(frozen=True)
-class ForeignEntry:
-    """An entry of a source log that names files outside the folder of the entries before it."""
-
-    path: str  # of the entry, below the root
-    other: str  # folder of the first such file
-    folder: str  # of the files that finished batches have read
-    planned: str  # the unfinished entry of the offset log that reads it; "" if none does
-
-    @property
-    def to_do(self) -> str:
-        """What the user can do."""
-        entries = f"{self.path}, all newer entries of this log"
-        if self.path.endswith(COMPACT):  # it repeats all older entries
-            entries = f"the lines of {self.other} in {self.path}, all newer entries of this log"
-        planned = f", {self.planned}" if self.planned else ""
-        return (
-            f"if another job wrote it, stop the query and delete {entries}{planned}, and the "
-            "checksum files of these entries; if the query reads both folders, nothing is needed"
-        )
-
-
 def judge_sources(
     checkpoint: Checkpoint, planned: int, folders: SourceFolders
-) -> Iterator[SourceRefusal | RestartDoubt]:
+) -> Iterator[Refusal | Doubt]:
     """Yield what keeps the query from its restart, or may; ``planned`` is its newest batch."""
     for path in folders.doubtful:
-        yield RestartDoubt(
+        yield Doubt(
             f"{path} is missing: Spark writes it again if it finds the files again that the entry "
-            "named, and fails if it does not"
+            "named, and fails if it does not",
+            lost_entry=path,
         )
     again = checkpoint.logs.last_committed != planned
-    for source in checkpoint.logs.sources.get(BatchId(planned), ()):
-        if source.setback is not None:
+    sources = checkpoint.logs.sources.get(BatchId(planned), ())
+    last_lines = {folders.folder(source): source.name for source in sources}
+    for source in sources:
+        if source.setback is not None and last_lines[folders.folder(source)] == source.name:
             yield from _judge_setback(source.setback, source.called, planned, again=again)
     for foreign in foreign_entries(checkpoint, planned, folders):
-        yield RestartDoubt(
+        yield Doubt(
             f"{foreign.path} names files outside {foreign.folder}, the folder of the files that "
             'the query has read: Spark fails with "Wrong basePath" unless the query reads both '
             "folders",
-            foreign,
+            foreign=foreign,
         )
 
 
 def _judge_setback(
     setback: Setback, source: str, planned: int, *, again: bool
-) -> Iterator[SourceRefusal | RestartDoubt]:
+) -> Iterator[Refusal | Doubt]:
     """Yield what a restart makes of an offset that goes back in the newest entry."""
     entry = f"{OFFSETS}/{planned}"
     moved = f"{source} goes back in {entry}, from {setback.before} to {setback.after}"
@@ -116,15 +81,16 @@ def _judge_setback(
         "changed"
     )
     if setback.kind == FILES:
-        yield SourceRefusal(refused, "AssertionError", to_do)
+        yield Refusal(refused, "AssertionError", to_do=to_do)
     elif setback.kind in (DELTA_TABLE, DELTA_VERSION):
-        yield RestartDoubt(f"{moved}: Delta Lake refuses an offset of another table or version")
+        yield Doubt(f"{moved}: Delta Lake refuses an offset of another table or version")
     elif again and setback.kind == RATE_MICRO_BATCH:
-        yield SourceRefusal(refused, "MALFORMED_STATE_IN_RATE_PER_MICRO_BATCH_SOURCE", to_do)
+        error = "MALFORMED_STATE_IN_RATE_PER_MICRO_BATCH_SOURCE"
+        yield Refusal(refused, error, to_do=to_do)
     elif again and setback.kind == KAFKA:
-        yield RestartDoubt(f"{moved}: Spark fails unless failOnDataLoss is false")
+        yield Doubt(f"{moved}: Spark fails unless failOnDataLoss is false")
     elif again and setback.kind == NUMBER:
-        yield RestartDoubt(f"{moved}: the rate source fails at such a range")
+        yield Doubt(f"{moved}: the rate source fails at such a range")
 
 
 def foreign_entries(

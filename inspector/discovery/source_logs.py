@@ -73,7 +73,7 @@ def _assigned(
 ) -> SourceFolders:
     """Assign sources to folders by the format of the offset log."""
     if checkpoint.logs.formats.get(OFFSETS, 1) < _V2:
-        return _by_uses(listing, sources, _histories(checkpoint, sources))
+        return _by_uses(listing, sources, _first_uses_of_v1(checkpoint, sources))
     has_names = any(number(source.name) is None for source in sources)
     if has_names or checkpoint.logs.conf_for(batch, SOURCE_EVOLUTION).value == "true":
         return _plain(listing, sources)
@@ -182,26 +182,39 @@ def _missing_entry(names: Collection[str], newest: int) -> int | None:
     return None
 
 
-def _histories(
-    checkpoint: Checkpoint, sources: Sequence[SourceOffset]
-) -> list[tuple[str | None, ...]]:
-    """The offsets of each source in every entry with the same number of sources."""
+def _first_uses_of_v1(checkpoint: Checkpoint, sources: Sequence[SourceOffset]) -> list[int]:
+    """Return for each line of an entry the first line that can be a use of the same source.
+
+    Their offsets are equal in every entry with the same number of lines. An entry in which one of
+    the two goes back is left out: Spark does not write such a line, so that it was changed.
+    """
     entries = [e for e in checkpoint.logs.sources.values() if len(e) == len(sources)]
-    return [tuple(entry[position].offset for entry in entries) for position in range(len(sources))]
+    return [
+        next(
+            first for first in range(line + 1) if first == line or _are_alike(entries, first, line)
+        )
+        for line in range(len(sources))
+    ]
+
+
+def _are_alike(entries: Sequence[Sequence[SourceOffset]], first: int, second: int) -> bool:
+    """True if two lines can be uses of one source."""
+    pairs = [(entry[first], entry[second]) for entry in entries]
+    unchanged = [(a, b) for a, b in pairs if a.setback is None and b.setback is None]
+    return bool(unchanged) and all(a.offset == b.offset for a, b in unchanged)
 
 
 def _by_uses(
-    listing: _Listing, sources: Sequence[SourceOffset], histories: Sequence[tuple[str | None, ...]]
+    listing: _Listing, sources: Sequence[SourceOffset], first_uses: Sequence[int]
 ) -> SourceFolders:
     """Folders of offset log v1, where a source has as many lines as uses."""
-    first_uses = {history: position for position, history in reversed([*enumerate(histories)])}
-    if len(first_uses) == len(sources):
+    if len(set(first_uses)) == len(sources):
         return _plain(listing, sources)
     # The number of folders so far -> the folder of each line. More folders replace fewer, because
     # a folder that is there belongs to a source.
     assignments: dict[int, tuple[int, ...]] = {0: ()}
     for position, source in enumerate(sources):
-        first_use = first_uses[histories[position]]
+        first_use = first_uses[position]
         extended: dict[int, tuple[int, ...]] = {}
         for count, folders in assignments.items():
             if first_use < position:
@@ -229,9 +242,11 @@ def _assumption(sources: Sequence[SourceOffset], folders: Sequence[int]) -> str:
             names = ", ".join(source.name for _, source in pairs[:-1])
             last = pairs[-1][1].name
             times = "twice" if len(pairs) == 2 else f"{len(pairs)} times"
+            is_changed = len({source.offset for _, source in pairs}) > 1
+            same = "the same in all entries but the newest one" if is_changed else "the same"
             return (
                 f"sources {names} and {last} are one source that the query uses {times}, as their "
-                f"offsets are the same and only {SOURCES}/{folder} is there"
+                f"offsets are {same} and only {SOURCES}/{folder} is there"
             )
     return ""
 

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
 
 from inspector.facts.expired import LeftoverClass
 from inspector.facts.leftover_facts import LeftoverCount
 from inspector.findings import catalogue
 from inspector.findings.finding import Finding, Severity
-from inspector.light_dataclasses import dataclass, replace
-from inspector.merge.resolution import reasons_of
+from inspector.light_dataclasses import dataclass
 from inspector.model import Certainty, TimeoutKind
 from inspector.operators.rule import RowKind
 from inspector.quantities import count_text
-from inspector.sums import sum_known
 
 PAST = (LeftoverClass.PAST_WATERMARK, LeftoverClass.PAST_PROCESSING_TIME)
 _REARMED_ADVICE = (
@@ -51,23 +48,6 @@ _CHANGES = {
     "changed": "with their state changed",
     "empty": "with no state left but the empty row",
 }
-
-
-def total_of(counts: Sequence[LeftoverCount]) -> LeftoverCount:
-    """What the partitions count of one judgement, together."""
-    firsts = [f for c in counts if (f := c.first_expired_version) is not None]
-    changes: Any = {name: sum_known(getattr(c, name) for c in counts) for name in _CHANGES}
-    return replace(
-        counts[0],
-        rows=sum(count.rows for count in counts),
-        key_bytes=sum(count.key_bytes for count in counts),
-        value_bytes=sum(count.value_bytes for count in counts),
-        expired_version=min(count.expired_version for count in counts),
-        fired=max(count.fired for count in counts),
-        first_expired_version=min(firsts) if len(firsts) == len(counts) else None,
-        reason=reasons_of(counts),
-        **changes,
-    )
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ from collections.abc import Iterator
 
 from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.discovery.restart import Obstacle, Restart
-from inspector.discovery.restart_conditions import JOIN_NULLS, SKIP_NULLS, Doubt
+from inspector.discovery.restart_conditions import JOIN_NULLS, SKIP_NULLS
+from inspector.discovery.restart_reasons import Doubt
 from inspector.findings.joins import JoinLifetime
 from inspector.findings.rule_inputs import join_lifetime
 from inspector.light_dataclasses import replace
@@ -58,7 +59,7 @@ def _null_rows(operator: Operator, life: JoinLifetime) -> Iterator[Obstacle | Do
                 f"join condition the first batch fails ({NULL_VALUE}), without one the first that "
                 f"has data for the key, or expires it, unless {SKIP_NULLS} is true"
             )
-            yield Doubt(JOIN_NULLS, reason, operator_id=operator.operator_id)
+            yield Doubt(reason, JOIN_NULLS, operator_id=operator.operator_id)
 
 
 def reads_all_rows(operator: Operator, life: JoinLifetime, store: str) -> bool:

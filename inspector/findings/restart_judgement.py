@@ -29,9 +29,8 @@ from inspector.discovery.restart_conditions import (
     LOST_PARTITION_COUNT,
     SCHEMA_PATHS,
     SCHEMA_PATHS_ELSEWHERE,
-    Doubt,
 )
-from inspector.discovery.source_conditions import RestartDoubt
+from inspector.discovery.restart_reasons import Doubt
 from inspector.findings.restart_rules import RELEASES, RestartRule, Restarts, rule_of
 from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import Problem
@@ -43,7 +42,6 @@ from inspector.sparktypes.ddl import to_ddl
 from inspector.sums import group_by
 
 STREAMING = "spark.sql.streaming."
-EVOLUTION = SOURCE_EVOLUTION
 OFFSET_FORMAT = f"{STREAMING}offsetLog.formatVersion"
 CHECKPOINT_FORMAT = f"{STREAMING}stateStore.checkpointFormatVersion"
 SCHEMA_CHECK = f"{STREAMING}stateStore.stateSchemaCheck"
@@ -242,6 +240,7 @@ class Preflight:
         self._old, self._new, self._release = old, new, release
         self._conf = {full_key(key): value for key, value in conf.items()}
         self._problems, self._states = problems, states
+        self._restart = restart_of(old.checkpoint, problems)
         self._asked = {**(new.confs if new else {}), **self._conf}
 
     def lines(self) -> list[Line]:
@@ -288,8 +287,7 @@ class Preflight:
 
     def _own(self) -> Iterator[Line]:
         """What is wrong with the checkpoint that the query goes on from."""
-        checkpoint = self._old.checkpoint
-        restart = restart_of(checkpoint, self._problems)
+        checkpoint, restart = self._old.checkpoint, self._restart
         # What only some releases mind has lines of its own.
         obstacles = [o for o in (*restart.obstacles, *restart.later) if not o.about]
         stop = next((o for o in obstacles if not o.since or o.since not in RELEASES), None)
@@ -328,8 +326,7 @@ class Preflight:
 
     def _of_restart(self, restart: Restart) -> Iterator[Line]:
         """What the judge of restarts says besides the files: refusals, doubts and options."""
-        doubts = [doubt for doubt in restart.doubts if isinstance(doubt, Doubt)]
-        reasons: tuple[Obstacle | Doubt, ...] = (*restart.obstacles, *doubts)
+        reasons: tuple[Obstacle | Doubt, ...] = (*restart.obstacles, *restart.doubts)
         for reason in reasons:
             if reason.about in _ITEMS:
                 item, sides = _ITEMS[reason.about], (text or None for text in reason.details)
@@ -348,8 +345,8 @@ class Preflight:
     def _confs(self) -> Iterator[Line]:
         """The confs that differ, and how many do not."""
         recorded, asked = self._old.confs, self._asked
-        conditions = restart_of(self._old.checkpoint, self._problems).conditions
-        judged = {condition.option for condition in conditions if condition.option not in recorded}
+        options = [condition.option for condition in self._restart.conditions]
+        judged = {option for option in options if option not in recorded}
         matches = sum(recorded.get(key) == value for key, value in asked.items())
         if matches:
             yield self._line("recorded confs", "same-confs", f"{matches} of {len(asked)}")
@@ -358,7 +355,7 @@ class Preflight:
                 yield self._of_conf(key, recorded.get(key), value)
 
     def _of_conf(self, key: str, recorded: str | None, value: str) -> Line:
-        if key == EVOLUTION and (recorded or "false") != value:
+        if key == SOURCE_EVOLUTION and (recorded or "false") != value:
             about = "evolution-on" if value == "true" else "evolution-off"
             return self._line(key, about, recorded or "false", value)
         if key == SCHEMA_CHECK and value == "true":
@@ -729,5 +726,5 @@ def _is_ambiguous(before: Sequence[QuerySource], after: Sequence[QuerySource]) -
 
 def _of_files(restart: Restart) -> Restart:
     """Return the restart as the files alone would have it, without what has lines of its own."""
-    doubts = tuple(doubt for doubt in restart.doubts if isinstance(doubt, RestartDoubt))
+    doubts = tuple(doubt for doubt in restart.doubts if not doubt.about)
     return replace(restart, obstacles=(), doubts=doubts, conditions=())

@@ -15,9 +15,8 @@ from inspector.checkpoint.log_entries import (
 )
 from inspector.checkpoint.logs import OFFSETS
 from inspector.discovery.restart import Restart
-from inspector.discovery.source_conditions import RestartDoubt
 from inspector.findings import catalogue
-from inspector.findings.finding import Finding
+from inspector.findings.finding import Finding, Severity
 from inspector.findings.thresholds import DEFAULTS, Thresholds
 from inspector.model import BatchId
 from inspector.quantities import capitalise, count_text
@@ -66,12 +65,22 @@ def judge_setbacks(
 
 
 def judge_source_logs(restart: Restart, thresholds: Thresholds = DEFAULTS) -> Iterator[Finding]:
-    """Yield a finding for each source log whose newest entries name files of another folder."""
-    of_sources = [doubt for doubt in restart.doubts if isinstance(doubt, RestartDoubt)]
-    foreign = [doubt.foreign for doubt in of_sources if doubt.foreign is not None]
-    if not thresholds.reports(catalogue.FOREIGN_SOURCE.id, len(foreign)):
-        return
-    for entry in foreign:
+    """Yield a finding for each source log whose newest entry is lost or names foreign files."""
+    lost = [doubt.lost_entry for doubt in restart.doubts if doubt.lost_entry]
+    if thresholds.reports(catalogue.REFUSED_RESTART.id, len(lost)):
+        for path in lost:
+            yield catalogue.REFUSED_RESTART.of(
+                f"the newest entry of {OFFSETS} refers to {path}, which is missing",
+                next_step=f"restore {path} from a backup before the restart; without a backup, "
+                "keep new files out of the input folder until the query has run a batch",
+                cause=f"The entry {path} is missing. Spark refuses the restart, or lists the "
+                "input folder and writes the entry again. New files that it writes into this entry "
+                "are never read.",
+                severity=Severity.WARNING,
+            )
+    foreign = [doubt.foreign for doubt in restart.doubts if doubt.foreign is not None]
+    reports_foreign = thresholds.reports(catalogue.FOREIGN_SOURCE.id, len(foreign))
+    for entry in foreign if reports_foreign else ():
         yield catalogue.FOREIGN_SOURCE.of(
             f"{entry.path} names files of {entry.other}; the files that the query has read are in "
             f"{entry.folder}",

@@ -1,4 +1,4 @@
-"""What removing a row from the state of an operator does to the results of its query."""
+"""Effects on a query's results of removing a row from the state of an operator."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ REMOVAL, TIMEOUT = "removal", "timeout"
 
 @dataclass(frozen=True)
 class Way:
-    """How rows of a store are evicted, and what that does."""
+    """Way to evict rows of a store, with its effect."""
 
     way: str  # :data:`REMOVAL` or :data:`TIMEOUT`
     words: str  # a sentence on the results of the query
@@ -104,7 +104,7 @@ _REFUSED: Mapping[str, str] = {
 def way_of(
     name: str, rule: StoreRule, value: StructType | None, chosen: str | None, *, expired: bool
 ) -> Way:
-    """How leftovers (``expired``), or rows that were named, of an operator are evicted."""
+    """Return the way to evict leftovers of an operator (``expired``), or rows that a user named."""
     in_group_state = name in group_state.NAMES
     timer = group_state.timeout_ordinal(value) if in_group_state and value is not None else None
     way = chosen or (REMOVAL if timer is None else TIMEOUT)

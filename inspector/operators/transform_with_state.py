@@ -61,7 +61,7 @@ EVENT_TIME, PROCESSING_TIME, NO_TIME = "EventTime", "ProcessingTime", "NoTime"
 
 
 class Family(enum.Enum):
-    """What a store of the operator holds."""
+    """Content of a store of the operator."""
 
     # VALUE, LIST and MAP are the user's; TIMERS are set by the user; all others are Spark's
     # helpers, whose rows come and go with those.
@@ -79,12 +79,12 @@ class Family(enum.Enum):
 
     @property
     def is_variable(self) -> bool:
-        """Whether it holds what the user's processor wrote."""
+        """True if the user's processor writes the rows."""
         return self in (Family.VALUE, Family.LIST, Family.MAP)
 
     @property
     def is_helper(self) -> bool:
-        """Whether Spark alone reads it."""
+        """True if Spark alone reads the rows."""
         return not self.is_variable and self is not Family.TIMERS
 
 
@@ -115,7 +115,7 @@ class Variable:
 
 @dataclass(frozen=True)
 class Properties:
-    """What the newest run said of its processor (``TransformWithStateOperatorProperties``)."""
+    """Processor of the newest run, by its ``TransformWithStateOperatorProperties``."""
 
     time_mode: str = ""  # ``NoTime``, ``ProcessingTime`` or ``EventTime``; empty if it is not known
     output_mode: str = ""  # as Spark names it; empty if it is not known
@@ -135,12 +135,12 @@ class Properties:
         return cls(time, output, variables if isinstance(listed, list) else None)
 
     def declares(self, name: str) -> bool | None:
-        """Whether the newest run declares a variable; None if that is not known."""
+        """Return whether the newest run declares a variable; None if that is unknown."""
         return None if self.variables is None else name in self.variables
 
 
 def is_helper(store: str) -> bool:
-    """Whether the rows of a store go with those of another."""
+    """Return whether the rows of a store are removed together with those of another."""
     return store.startswith(tuple(_HELPERS))
 
 
@@ -158,7 +158,7 @@ def variable_of(store: str) -> str:
 def family_of(
     store: str, properties: Properties, stores: Collection[str], key: StructType | None
 ) -> tuple[Family, str]:
-    """What a store holds, and the variable that it belongs to; empty for timers."""
+    """Return the content of a store, and the variable that it belongs to (empty for timers)."""
     for prefix, family in _HELPERS.items():
         if store.startswith(prefix):
             return family, store[len(prefix) :]
@@ -222,7 +222,7 @@ def grouping_key_of(family: Family, variable: Family | None, key: StructType) ->
 
 
 def grouping_fields(family: Family, key: StructType) -> int:
-    """How many leading fields of a store's keys are the grouping key; 0 if they are not."""
+    """Return how many leading fields of a store's keys are the grouping key; 0 if none are."""
     if family in (Family.MAP, Family.TIMERS):
         return 1
     if family in (Family.TTL_INDEX, Family.TIMERS_BY_TIME, Family.UNUSED):
@@ -232,7 +232,7 @@ def grouping_fields(family: Family, key: StructType) -> int:
 
 
 def has_ttl(value: StructType) -> bool:
-    """Whether the values of a schema carry an expiry time."""
+    """Return whether the values of a schema have an expiry time."""
     names = [field.name for field in value.fields]
     return names == ["value", TTL_FIELD] and value.fields[1].data_type == LONG
 
@@ -306,7 +306,7 @@ _TIMED = (KeyEncoding.TIMESTAMP_FIRST, KeyEncoding.TIMESTAMP_LAST)
 def has_several_values(
     metadata: OperatorMetadata | None, family: ColumnFamily, siblings: Collection[str] = ()
 ) -> bool:
-    """Whether a value of a column family holds several rows."""
+    """Return whether a value of a column family has several rows."""
     # Those of a join of format 4 do, both the rows and the index by time
     # (SymmetricHashJoinStateManagerV4), and the list states of transformWithState
     # (TransformWithStateOperatorProperties), which do not list a variable that the newest run no

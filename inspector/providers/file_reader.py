@@ -8,7 +8,6 @@ from itertools import chain
 from typing import ClassVar
 
 from inspector.checkpoint.logfile import problem
-from inspector.checkpoint.storage import Storage
 from inspector.decode.frames import DEFAULT_CODEC, codec_of, has_checksums, inflate, sniff
 from inspector.decode.records import RecordBlock, SmallDeltas
 from inspector.decode.side_sums import HadoopSum, SideSum, SparkSum
@@ -17,7 +16,7 @@ from inspector.light_dataclasses import dataclass
 from inspector.model import FileKind, StoreFile
 from inspector.providers.common_names import main_path
 from inspector.providers.reader_options import ReadOptions, Report
-from inspector.providers.task_files import ReadAhead, TaskFiles
+from inspector.providers.task_files import ReadAhead, TaskFiles, check_identity
 from inspector.sums import group_by
 
 
@@ -51,17 +50,6 @@ class Checked:
     files: int
     file_checksums: int
     row_checksums: int
-
-
-def check_identity(storage: Storage, file: StoreFile) -> None:
-    """Raise FileNotFoundError if a file is not the one that was listed, rather than damaged."""
-    # Spark removes versions while they are read, and a batch that runs again writes them anew.
-    entry = storage.stat(storage.relative(file.path))
-    if entry is None:
-        gone = "the file was listed, but had been removed when it was read"
-        raise FileNotFoundError(f"{file.path}: {gone}")
-    if entry.is_file and entry.size != file.size:
-        raise FileNotFoundError(f"{file.path}: the file was rewritten while it was being read")
 
 
 class FileReader(ABC):

@@ -296,3 +296,14 @@ class Turns:
             yield from again()
         else:
             yield from islice(make(), index, None)
+
+
+def check_identity(storage: Storage, file: StoreFile) -> None:
+    """Raise FileNotFoundError if a file is not the one that was listed, rather than damaged."""
+    # Spark removes versions while they are read, and a batch that runs again writes them anew.
+    entry = storage.stat(storage.relative(file.path))
+    if entry is None:
+        gone = "the file was listed, but had been removed when it was read"
+        raise FileNotFoundError(f"{file.path}: {gone}")
+    if entry.is_file and entry.size != file.size:
+        raise FileNotFoundError(f"{file.path}: the file was rewritten while it was being read")

@@ -1,4 +1,4 @@
-"""What every report holds, so that no command can be missing in one of the formats."""
+"""Content of every report, so that every format can render every command."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Step:
 
 @dataclass(frozen=True)
 class ReportData:
-    """What a command reports about one checkpoint."""
+    """Content of a command's report on one checkpoint."""
 
     command: str  # its name
     checkpoint: str  # root, as the user spelled it
@@ -93,7 +93,7 @@ class ReportData:
 
     @property
     def complete(self) -> bool:
-        """Whether all that should have been read could be; known when the rows have been read."""
+        """True if everything could be read. It is known after the rows have been read."""
         return all(problem.slug in READABLE for problem in self.problems)
 
     @property

@@ -11,6 +11,13 @@ from typing import Any
 
 SCHEMA = "user string, ts timestamp, v long"
 OTHER = "user2 string, ts2 timestamp, w long"
+SESSION = {
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.driver.memory": "1g",
+    "spark.sql.streaming.statefulOperator.checkCorrectness.enabled": "false",
+}
+"""Confs of the session that judges copies."""
 VICTIMS = "user-010"
 """Users below this one are evicted."""
 

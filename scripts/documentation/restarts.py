@@ -1,4 +1,4 @@
-"""The page of restarts: what was changed, what preflight said, and what Spark did."""
+"""Restarts: what was changed, what the commands said, and what Spark did."""
 
 from __future__ import annotations
 
@@ -21,8 +21,10 @@ DAMAGE_RECORD = RECORDS / "damage" / "counts.json"
 def damage_table() -> Iterator[str]:
     """Yield the lines of a table: a row for each change of a checkpoint, over all releases."""
     record = json.loads(DAMAGE_RECORD.read_text("utf-8"))
-    yield "| Spark | queries | restarts | right | `unknown` | wrong | false damage |"
-    yield "|---|---:|---:|---:|---:|---:|---:|"
+    by_hand = record.pop("by hand", {})
+    names = "restarts | right | `unknown` | wrong | false damage | file as in Spark's message"
+    yield f"| Spark | queries | {names} |"
+    yield "|---|" + "---:|" * 7
     changes: dict[str, Counter[str]] = {}
     for release in sorted(record, reverse=True):
         total: Counter[str] = Counter()
@@ -31,11 +33,17 @@ def damage_table() -> Iterator[str]:
             total.update(counts)
         cells = [release, record[release]["shapes"], *_damage_cells(total)[2:]]
         cells.insert(2, total["restarted"] + total["refused"])
+        named = total["file right"], total["file right"] + total["file other"]
+        cells.append(f"{named[0]} of {named[1]}" if named[1] else "-")
         yield f"| {' | '.join(map(str, cells))} |"
     yield from ("", "| change | runs | refused | right | `unknown` | wrong | false damage |")
     yield "|---|---:|---:|---:|---:|---:|---:|"
     for name in sorted(changes):
         yield f"| {' | '.join(map(str, [name, *_damage_cells(changes[name])]))} |"
+    yield from ("", "| lines made by hand, not restarted | checkpoints | as expected |")
+    yield "|---|---:|---:|"
+    for name, counts in by_hand.items():
+        yield f"| {name} | {sum(counts.values())} | {counts.get('right', 0)} |"
 
 
 def _damage_cells(counts: Mapping[str, int]) -> list[int]:
@@ -50,16 +58,20 @@ def shown_changes() -> set[str]:
     return {name for record in records for name in record["changes"]}
 
 
+def _records() -> list[dict[str, Any]]:
+    """Return the records of changed queries, the newest release first."""
+    return [json.loads(file.read_text("utf-8")) for file in sorted(RECORDS.glob("*.json"))[::-1]]
+
+
 def restart_tables() -> Iterator[str]:
     """What Spark's guide lists, and a table for each group of changes, the newest release first."""
-    records = [json.loads(file.read_text("utf-8")) for file in sorted(RECORDS.glob("*.json"))[::-1]]
+    records = _records()
     releases = [record["spark"] for record in records]
     changes: dict[str, dict[str, Any]] = {}
     for record in records:
         for name, change in record["changes"].items():
             changes.setdefault(name, change)
     groups = dict.fromkeys(change["group"] for change in changes.values())
-    yield from _counts(records)
     yield from _guide(changes)
     for group in groups:
         yield from ("", f"## {group}", "")
@@ -89,10 +101,11 @@ def _guide(changes: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
         yield f"| {line} | {'<br>'.join(texts) or 'not run'} |"
 
 
-def _counts(records: list[Mapping[str, Any]]) -> Iterator[str]:
+def restart_counts() -> Iterator[str]:
+    """Yield the lines of a table: how often ``preflight`` said what Spark did, by release."""
     yield "| Spark | restarts | | said what Spark did | said `unknown` | false alarms | wrong |"
     yield "|---|---|---|---|---|---|---|"
-    for record in records:
+    for record in _records():
         for asked, head in (("said", "OLD and NEW"), ("said_before", "with `--before`")):
             score = record["scores"][asked]
             counts = [score.get(name, 0) for name in ("right", "open", "alarm", "wrong")]

@@ -10,6 +10,7 @@ import json
 import os
 import re
 import shutil
+import struct
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -287,6 +288,27 @@ def take_older_manifest(root: Path) -> None:
     _rewrite_zip(root, lambda name, data: older if name.startswith("MANIFEST") else data)
 
 
+def _append_edit(root: Path, edit: bytes) -> None:
+    """Append an edit to the MANIFEST in the newest snapshot of RocksDB, under a true checksum."""
+    import google_crc32c
+
+    summed = b"\x01" + edit
+    crc = google_crc32c.value(summed)
+    masked = ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
+    fragment = struct.pack("<IH", masked, len(edit)) + summed
+    _rewrite_zip(root, lambda name, data: data + fragment * name.startswith("MANIFEST"))
+
+
+def delete_absent_table(root: Path) -> None:
+    """Let the MANIFEST of the newest snapshot delete a table that it has not."""
+    _append_edit(root, b"\x06\x00\x7f")  # tag of a deletion, level, number
+
+
+def name_another_comparator(root: Path) -> None:
+    """Let the MANIFEST of the newest snapshot name another order of keys."""
+    _append_edit(root, b"\x01\x05other")  # tag of a comparator, length, name
+
+
 # --- logs ----------------------------------------------------------------------------------------
 
 
@@ -427,6 +449,18 @@ def set_offset_back(root: Path) -> None:
     _write(path, lowered.encode())
 
 
+def set_first_line_back(root: Path) -> None:
+    """Let the first of several lines of the newest offsets be lower than the one before."""
+    path = _newest_entry(root, "offsets")
+    text = path.read_text()
+    if text.count('"logOffset"') < 2:
+        raise NotThere("several offsets of sources of files")
+    lowered = re.sub(r'\{"logOffset":(\d+)\}', '{"logOffset":0}', text, count=1)
+    if lowered == text:
+        raise NotThere("an offset of a source of files that can be lower")
+    _write(path, lowered.encode())
+
+
 DAMAGES: Mapping[str, Callable[[Path], None]] = {
     change.__name__.replace("_", "-"): change
     for change in (
@@ -446,7 +480,8 @@ DAMAGES: Mapping[str, Callable[[Path], None]] = {
         *(interrupt_between_partitions, lose_commits, lose_older_commits, empty_newest_commit),
         *(lose_newest_offsets, lose_previous_offsets, empty_newest_offsets, cut_newest_offsets),
         *(lose_offsets, lose_source, lose_newest_source_entry, lose_oldest_source_entry),
-        *(name_another_folder, set_offset_back),
+        *(name_another_folder, set_offset_back, set_first_line_back),
+        *(delete_absent_table, name_another_comparator),
     )
 }
 """Name of a change -> its function."""

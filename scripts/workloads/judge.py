@@ -71,11 +71,53 @@ class Truth:
     fired: int
 
 
+LeftoverKey = tuple[str, int, str, str]
+"""Workload, operator id, state variable or class, and key: the unit in which leftovers count."""
+
+
+@dataclass(frozen=True)
+class Keys:
+    """Keys by what was said of them at any batch. Adds.
+
+    Attributes:
+        leftover: keys that are a leftover after some batch, by the calls.
+        proven, inferred: keys rightly called a leftover, by the certainty.
+        wrong: keys that were wrongly called a leftover, or with a wrong batch, timer or class.
+        undecided, silent: keys that were left open, or passed over, while they were a leftover.
+        kept: rows rightly inferred to stay in complete mode, which the calls do not show.
+    """
+
+    leftover: frozenset[LeftoverKey] = frozenset()
+    proven: frozenset[LeftoverKey] = frozenset()
+    inferred: frozenset[LeftoverKey] = frozenset()
+    wrong: frozenset[LeftoverKey] = frozenset()
+    undecided: frozenset[LeftoverKey] = frozenset()
+    silent: frozenset[LeftoverKey] = frozenset()
+    kept: frozenset[LeftoverKey] = frozenset()
+
+    def __add__(self, other: Keys) -> Keys:
+        return Keys(*(getattr(self, name) | getattr(other, name) for name in vars(self)))
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """Number of leftover keys, and of each by the best that was ever said of it.
+
+        The others are proven, inferred, undecided and passed over. Then the keys that something
+        wrong was said of, and the rows of complete mode.
+        """
+        best, rest = [], self.leftover
+        for group in (self.proven, self.inferred, self.undecided):
+            best.append(len(rest & group))
+            rest -= group
+        return (len(self.leftover), *best, len(rest), len(self.wrong), len(self.kept))
+
+
 @dataclass
 class Score:
     """What was said and what was so, over all batches of some workloads. Adds.
 
     Attributes:
+        workloads: how many; keys: of their functions, each counted once.
         judged: keys times batches; leftovers: those that are one; batches: that were judged.
         right, wrong: claims by certainty and name of the inference.
         undecided: keys left open, by whether they are leftovers.
@@ -87,6 +129,8 @@ class Score:
         examples: of what is wrong.
     """
 
+    workloads: int = 0
+    keys: Keys = Keys()
     judged: int = 0
     leftovers: int = 0
     batches: int = 0
@@ -110,7 +154,7 @@ class Score:
 def judge(workload: Workload) -> Score:
     """Judge a workload at every batch that can be restored."""
     truths = dict(_truths(workload))
-    score = Score()
+    score = Score(workloads=1)
     variables = dict(_variables(workload))
     path = str(workload.folder / "checkpoint")
     warned: set[str] = set()
@@ -192,23 +236,50 @@ def _compare(
     score.judged += len(truths)
     score.leftovers += sum(truth is not None for truth in truths.values())
     said: set[Key] = set()
+    sets = _KeySets(workload.name)
+    sets.add("leftover", (key for key, truth in truths.items() if truth is not None))
     for row in _rows(report, workload):
         key = row["operator_id"], row["key_hex"]
         said.add(key)
         found = fault(workload, batch, row, truths.get(key))
         place = row["certainty"], _inference(row)
         (score.wrong if found else score.right)[place] += 1
+        is_kept = row["class"] == PAST and not found
+        sets.add("wrong" if found else "kept" if is_kept else row["certainty"], [key])
         if found:
             score.examples.append(f"{workload.name} batch {batch} {key}: {place}: {found}")
     for row in _rows(report, workload, undecided=True):
         key = row["operator_id"], row["key_hex"]
         score.undecided[truths.get(key) is not None] += key not in said
         said.add(key)
+        sets.add("undecided", [key])
     window = report.summary.get("proof_from_batch") or 0
     for key, truth in truths.items():
         if truth is not None and key not in said and truth.batch >= window:
             score.silent += 1
+            sets.add("silent", [key])
             score.examples.append(f"{workload.name} batch {batch} {key}: silent: {truth}")
+    score.keys += sets.keys()
+
+
+class _KeySets:
+    """Collects the keys of one workload by what is said of them."""
+
+    def __init__(self, workload: str) -> None:
+        self._workload = workload
+        self._sets: dict[str, set[LeftoverKey]] = {}
+
+    def add(self, name: str, keys: Iterable[Key], variable: str = "") -> None:
+        """Add keys to a field of :class:`Keys`; ``variable`` is the state variable that they have.
+
+        The certainties ``proven`` and ``inferred`` are fields.
+        """
+        found = ((self._workload, operator, variable, key) for operator, key in keys)
+        self._sets.setdefault(name, set()).update(found)
+
+    def keys(self) -> Keys:
+        """Return what was collected."""
+        return Keys(**{name: frozenset(found) for name, found in self._sets.items()})
 
 
 def _rows(
@@ -250,6 +321,7 @@ def _compare_variables(
     said = by_class(path, _rows(report, workload, operator))
     unsure = by_class(path, _rows(report, workload, operator, undecided=True))
     score.judged += sum(1 for _ in held.rows())
+    sets = _KeySets(workload.name)
     for kind in (VALUE, TIMER):
         expected = Counter(label_of(row) for row in leftovers if row["class"] == kind)
         proven, wrong = said[kind] & expected, said[kind] - expected
@@ -262,9 +334,20 @@ def _compare_variables(
         is_known = batch >= (report.summary.get("proof_from_batch") or 0)
         silent = expected - proven - unsure[kind] if is_known else Counter[Any]()
         score.silent += silent.total()
+        groups = {
+            "leftover": expected,
+            "proven": proven,
+            "wrong": wrong,
+            "undecided": unsure[kind] & expected,
+            "silent": silent,
+        }
+        for name, labels in groups.items():
+            for variable, key, _ in labels:
+                sets.add(name, [(operator, key)], variable)
         place = f"{workload.name} batch {batch} operator {operator}"
         score.examples += [f"{place}: {kind} that is none: {label}" for label in wrong]
         score.examples += [f"{place}: silent: {kind} {label}" for label in silent]
+    score.keys += sets.keys()
 
 
 def fault(workload: Workload, batch: int, row: Mapping[str, Any], truth: Truth | None) -> str:
@@ -363,8 +446,20 @@ class Runs:
         return found[::-1]
 
 
+def keys_table(scores: Mapping[str, Score]) -> str:
+    """The leftovers by family, each key counted once, as Markdown."""
+    names = "leftover keys | proven | inferred | undecided | passed over | wrong | complete mode"
+    head = f"| family | workloads | batches | {names} | false damage |\n|---|" + "---:|" * 10
+    total = sum(scores.values(), Score())
+    rows = []
+    for name, score in [*sorted(scores.items()), ("all", total)]:
+        cells = (score.workloads, score.batches, *score.keys.counts, score.damage.total())
+        rows.append(f"| {name} | " + " | ".join(f"{cell:,}" for cell in cells) + " |")
+    return "\n".join([head, *rows])
+
+
 def table(scores: Mapping[str, Score]) -> str:
-    """The scores by family, as Markdown."""
+    """The scores by family, each key counted at every batch, as Markdown."""
     head = (
         "| family | batches | keys x batches | leftovers | proven right | wrong | inferred right "
         "| wrong | undecided: leftovers | others | silent | false damage |\n|---|" + "---:|" * 11

@@ -132,14 +132,15 @@ def test_the_package_can_be_run() -> None:
     assert done.stderr == b""
 
 
-def test_what_reads_no_state_starts_without_the_libraries_that_do() -> None:
+@pytest.mark.parametrize("case", ["agg_append", "rocksdb_agg_update_snapshots"])
+def test_what_reads_no_state_starts_without_the_libraries_that_do(case: str) -> None:
     code = (
         "import sys; from inspector.cli import main\n"
         "try: main.run()\n"
         "except SystemExit: pass\n"
         "print({'numpy', 'pyarrow'} & set(sys.modules))"
     )
-    command = [sys.executable, "-c", code, "info", str(checkpoint_of("agg_append"))]
+    command = [sys.executable, "-c", code, "info", str(checkpoint_of(case))]
     done = subprocess.run(command, cwd=FIXTURES.parents[1], capture_output=True, check=True)
     assert done.stdout.startswith(b"checkpoint")
     assert done.stdout.endswith(b"set()\n")
@@ -164,7 +165,7 @@ NOT_AT_START = {
 """What neither a report of a local checkpoint nor its first screen needs."""
 
 
-@pytest.mark.parametrize(("command", "most"), [("info", 338), ("audit", 553)])
+@pytest.mark.parametrize(("command", "most"), [("info", 338), ("audit", 575)])
 def test_a_start_imports_few_modules_and_none_of_other_commands(
     command: str, most: int, tmp_path: Path
 ) -> None:

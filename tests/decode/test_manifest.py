@@ -19,7 +19,15 @@ from inspector.decode.manifest import (
     read_manifest,
 )
 from inspector.exceptions import DecodeError, NewerFormError, RecordError
-from tests.rocks import fragment, manifest, numbers_edit, table_edit, varint
+from tests.rocks import (
+    comparator_edit,
+    deletion_edit,
+    fragment,
+    manifest,
+    numbers_edit,
+    table_edit,
+    varint,
+)
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 ID = (0x1122334455667788, 0x99AABBCCDDEEFF00)
@@ -47,14 +55,14 @@ def test_every_manifest_of_the_fixtures_is_read() -> None:
 
 
 def test_tables_that_were_added_and_not_deleted_are_live() -> None:
-    deleted = varint(6) + varint(0) + varint(8)
+    deleted = deletion_edit(0, 8)
     edits = [numbers_edit(), table_edit(8, 1_000, ID), table_edit(300, 70_000), deleted]
     assert read_manifest(manifest(edits)) == Manifest({300: LiveTable(70_000, None)})
     assert read_manifest(manifest(edits[:2])) == Manifest({8: LiveTable(1_000, ID)})
 
 
 def test_an_edit_deletes_before_it_adds() -> None:
-    moved = varint(6) + varint(0) + varint(8) + table_edit(8, 1_000)
+    moved = deletion_edit(0, 8) + table_edit(8, 1_000)
     assert 8 in read_manifest(manifest([numbers_edit(), table_edit(8, 1_000), moved])).tables
 
 
@@ -63,12 +71,43 @@ def test_a_unique_id_of_zeros_is_none() -> None:
     assert read.tables[8].unique_id is None
 
 
+FAMILY = varint(200) + varint(1)
+NEW_FAMILY = FAMILY + varint(201) + varint(1) + b"x"
+
+
 def test_tables_of_a_dropped_column_family_are_not_live() -> None:
-    family = varint(200) + varint(1)
-    added = family + varint(201) + varint(1) + b"x"
-    edits = [numbers_edit(), added, family + table_edit(9, 5), table_edit(8, 5)]
-    assert {*read_manifest(manifest(edits)).tables} == {8, 9}
-    assert {*read_manifest(manifest([*edits, family + varint(202)])).tables} == {8}
+    edits = [numbers_edit(), NEW_FAMILY, FAMILY + table_edit(9, 5), table_edit(8, 5)]
+    assert {*read_manifest(manifest([*edits, FAMILY + varint(202)])).tables} == {8}
+    with pytest.raises(RecordError, match="Column families not opened: x"):
+        read_manifest(manifest(edits))
+
+
+TABLE = table_edit(8, 5)
+
+
+@pytest.mark.parametrize(
+    ("edits", "message"),
+    [
+        ([deletion_edit(0, 9)], "Cannot delete table file #9 from level 0 since it is not in the"),
+        ([deletion_edit(3, 8)], "Cannot delete table file #8 from level 3 since it is on level 0"),
+        ([TABLE], "Cannot add table file #8 to level 0 since it is already in the LSM tree on le"),
+        ([deletion_edit(0, 8)] * 2, "since it is not in the LSM tree"),
+        ([comparator_edit(b"other")], "leveldb.BytewiseComparator: does not match existing comp"),
+        ([FAMILY + table_edit(9, 5)], "MANIFEST record referencing unknown column family"),
+        ([NEW_FAMILY, NEW_FAMILY], "MANIFEST adding the same column family twice: x"),
+        ([varint(103) + varint(7) + table_edit(9, 5)[2:]], "db has more levels than options.num_"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_edits_that_contradict_each_other_are_refused(edits: list[bytes], message: str) -> None:
+    """Each was opened by RocksDB 8.3.2 and 9.8.4, with the same result."""
+    with pytest.raises(RecordError, match=message):
+        read_manifest(manifest([numbers_edit(), TABLE, *edits]))
+
+
+def test_edits_that_agree_are_read() -> None:
+    edits = [TABLE, deletion_edit(0, 8) + TABLE, comparator_edit(b"leveldb.BytewiseComparator")]
+    assert [*read_manifest(manifest([numbers_edit(), *edits])).tables] == [8]
 
 
 @pytest.mark.parametrize("form", [7, 100, 102])

@@ -96,6 +96,34 @@ def test_folders_of_sources_in_offset_log_v1(
 
 
 @pytest.mark.parametrize(
+    ("newest", "possible", "words"),
+    [
+        # As Spark 4.3.0 does: it takes the last line of a source that is used twice.
+        ((0, 2), True, "the same in all entries but the newest one and only sources/0 is there"),
+        ((2, 0), False, "source 1 goes back from 1 to 0"),
+        ((0, 0), False, "source 1 goes back from 1 to 0"),
+        ((2, 1), False, "it needs sources/1"),  # no line goes back: the sources are two
+    ],
+)
+def test_lines_of_one_source_of_which_some_go_back(
+    tmp_path: Path, newest: tuple[int, int], possible: bool, words: str
+) -> None:
+    entries = [*SAME[:2], [file_offset(entry) for entry in newest]]
+    restart = restart_of(write_checkpoint(tmp_path, entries, {"0": range(3)}))
+    assert restart.possible is possible
+    assert words in restart.sentence
+
+
+def test_a_lost_newest_entry_that_spark_may_write_again_is_a_warning(tmp_path: Path) -> None:
+    entries = [[file_offset(n)] for n in (0, 1, 1)]
+    write_checkpoint(tmp_path, entries, {"0": [0]})
+    (finding,) = [f for f in api.audit(str(tmp_path)).findings if f.kind.id == "SS120"]
+    assert finding.severity.word == "warning"
+    assert "The entry sources/0/1 is missing" in finding.cause
+    assert "are never read" in finding.cause
+
+
+@pytest.mark.parametrize(
     ("entries", "logs", "lost"),
     [
         (SAME, {}, "sources/0"),

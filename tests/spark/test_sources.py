@@ -108,6 +108,42 @@ def test_restart_with_an_offset_of_files_that_goes_back(
     assert restarts(frame, root) is possible
 
 
+@pytest.mark.parametrize(("line", "possible"), [(0, True), (1, False)])
+def test_restart_with_one_of_two_lines_of_a_source_that_goes_back(
+    spark: Any, tmp_path: Path, line: int, *, possible: bool
+) -> None:
+    """Spark takes the offset of the last line of a source that is used twice."""
+    frame, root = make(spark, tmp_path, "itself")
+    pattern = r"((?:.*\n){" + str(2 + line) + r'}.*"logOffset":)\d+'
+    change(root / "offsets/2", rf"\A{pattern}", r"\g<1>0")
+    assert answer(root) is possible
+    assert restarts(frame, root) is possible
+
+
+def test_new_files_in_a_source_entry_that_is_written_again_are_never_read(
+    spark: Any, tmp_path: Path
+) -> None:
+    first, folder, root = files(spark, tmp_path / "in"), tmp_path / "other", tmp_path / "ck"
+    folder.mkdir()
+    other = spark.readStream.schema("user string, v long").json(str(folder))
+    for batch in range(3):
+        write(tmp_path / "in", batch, [{"user": "a", "v": batch}])
+        if batch < 2:
+            write(folder, batch, [{"user": "b", "v": batch}])
+        run(sums(first.union(other)), root, "update")
+    remove(root / "sources/1/1")
+    assert answer(root) is None
+    write(tmp_path / "in", 8, [{"user": "c", "v": 9}])
+    write(folder, 9, [{"user": "d", "v": 9}])
+    progress = run(sums(first.union(other)), root, "update")
+    written = (root / "sources/1/1").read_text()
+    assert {name for name in ("1.json", "9.json") if name in written} == {"1.json", "9.json"}
+    write(folder, 10, [{"user": "e", "v": 9}])
+    progress += run(sums(first.union(other)), root, "update")
+    rows = [[each["numInputRows"] for each in batch["sources"]] for batch in progress]
+    assert [sum(of_source) for of_source in zip(*rows, strict=True)] == [1, 1]
+
+
 @pytest.mark.parametrize(
     ("folder", "glob", "says", "possible"),
     [("other", "", None, False), ("in/sub", "", True, True), ("other", "*", None, True)],

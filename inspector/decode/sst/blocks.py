@@ -20,14 +20,14 @@ import pyarrow as pa
 
 from inspector.arrays import Int64s
 from inspector.decode.sst import footer
-from inspector.exceptions import DecodeError, FrameError, LimitError, RecordError
+from inspector.decode.sst.handles import Handles
+from inspector.exceptions import DecodeError, FrameError, RecordError
 from inspector.kernel.loader import kernel
 from inspector.light_dataclasses import dataclass
 from inspector.model import Limits, above_limit
 
 _SUM = np.arange(1, footer.TRAILER)  # behind the byte of the type
 _BYTES = 1 << 8 * np.arange(footer.TRAILER - 1)
-_MASK = 0xFFFFFFFF
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,27 +64,15 @@ class Blocks:
         """How many blocks a file of this size can have."""
         return self._source.size // footer.TRAILER
 
-    def read(self, handle: footer.Handle, noun: str, most_bytes: int | None = None) -> bytes:
-        """One block, of at most ``most_bytes``, as ``noun`` in messages (DecodeError, OSError)."""
-        for blocks in self.stretch(iter((footer.Handles.of(handle),)), 1, 1, noun):
-            length = int(blocks.length[0])
-            if most_bytes is not None and length > most_bytes:
-                message = f"{noun} of {length:,} bytes, at most {most_bytes:,} are read"
-                raise LimitError(message, offset=handle.offset)
-            return bytes(blocks.buffer[:length])
+    def read(self, handle: footer.Handle, noun: str) -> bytes:
+        """One block, as ``noun`` in messages (DecodeError, OSError)."""
+        for blocks in self.stretch(iter((Handles.of(handle),)), 1, 1, noun):
+            return bytes(blocks.buffer[: int(blocks.length[0])])
         raise AssertionError("a handle is a block")
-
-    def read_opening(self, handle: footer.Handle, noun: str, most: int | None = None) -> bytes:
-        """One block without which RocksDB does not open the table (``BlockBasedTable::Open``)."""
-        # A corrupt one is a RecordError: a block of rows is a FrameError.
-        try:
-            return self.read(handle, noun, most)
-        except FrameError as error:
-            raise RecordError(f"{noun}: {error.message}", offset=error.offset) from None
 
     def stretch(
         self,
-        handles: Iterator[footer.Handles],  # ascending, without overlap
+        handles: Iterator[Handles],  # ascending, without overlap
         piece_bytes: int,  # bytes of the file that are read at once, but for a block that has more
         raw_bytes: int,  # decompressed bytes that are held at once, but for a block that has more
         noun: str = "data blocks",  # they are, for messages
@@ -99,25 +87,24 @@ class Blocks:
                 for first, end in _groups(np.cumsum(packed.size), raw_bytes):
                     yield _unpack(data, packed.rows(first, end))
 
-    def _pieces(self, handles: footer.Handles, most: int) -> Iterator[footer.Handles]:
+    def _pieces(self, handles: Handles, most: int) -> Iterator[Handles]:
         self._check_sizes(handles.size, handles.offset)
         ends = handles.offset + handles.size + footer.TRAILER
         # A gap between blocks (aligned ones have some) counts as read.
         for first, end in _groups(ends - (handles.offset[0] if len(ends) else 0), most):
             yield handles.part(first, end)
 
-    def _pack(self, data: bytes, handles: footer.Handles, start: int) -> _Packed:
+    def _pack(self, data: bytes, handles: Handles, start: int) -> _Packed:
         octets = np.frombuffer(data, np.uint8)
         at = handles.offset - start
         end = at + handles.size
         kind = octets[end].astype(np.int64)
         trailers = octets[end[:, None] + _SUM].astype(np.int64)
-        summed, base, view = self._footer.checksum_type, self._footer.base, memoryview(data)
-        pairs = zip(at.tolist(), end.tolist(), (trailers @ _BYTES).tolist(), strict=True)
-        for first, last, expected in pairs if summed != footer.NO_CHECKSUM else ():
-            result = footer.checksum(summed, view[first:last], data[last])
-            if (result + footer.context(base, start + first)) & _MASK != expected:
-                raise FrameError("a block does not match its checksum", offset=start + first)
+        view, check = memoryview(data), footer.check_block
+        for first, last, expected in zip(
+            at.tolist(), end.tolist(), (trailers @ _BYTES).tolist(), strict=True
+        ):
+            check(self._footer, view[first:last], data[last], expected, start + first)
         size, skipped = raw_sizes(octets, at, end, kind, start)
         self._check_sizes(size, handles.offset)
         return _Packed(kind, at + skipped, handles.size - skipped, size, handles.offset)

@@ -24,11 +24,9 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 import google_crc32c
-import numpy as np
 import xxhash
 
-from inspector.arrays import Int64s
-from inspector.exceptions import DecodeError, RecordError, TruncatedError
+from inspector.exceptions import DecodeError, FrameError, RecordError, TruncatedError
 from inspector.light_dataclasses import dataclass
 
 
@@ -108,7 +106,6 @@ _OTHER_TABLES = {
     0x4F3418EB7A8F13B8: "a plain table of RocksDB",
     0x926789D0C5F17873: "a cuckoo table of RocksDB",
 }
-_MOST = 1 << 61
 _FORMATS = range(2, 8)
 _CONTEXT_FROM = 6
 _EXTENDED_MAGIC = b"\x3e\x00\x7a\x00"
@@ -123,24 +120,13 @@ class Handle:
     offset: int
     size: int
 
+    def check(self) -> None:
+        """Raise RecordError if no file is so large."""
+        if max(self.offset, self.size) > _MOST:
+            raise RecordError(f"a block of {self.size} bytes at byte {self.offset}")
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Handles:
-    """Where several blocks lie, one behind the other; sums of an offset and a size fit an int64."""
 
-    offset: Int64s
-    size: Int64s
-
-    @classmethod
-    def of(cls, handle: Handle) -> Handles:
-        """Of a single block (RecordError: no file is so large)."""
-        if max(handle.offset, handle.size) > _MOST:
-            raise RecordError(f"a block of {handle.size} bytes at byte {handle.offset}")
-        return cls(np.array([handle.offset], np.int64), np.array([handle.size], np.int64))
-
-    def part(self, start: int, end: int | None = None) -> Handles:
-        """Of some of the blocks; without an end of all from one on."""
-        return Handles(self.offset[start:end], self.size[start:end])
+_MOST = 1 << 61  # bytes: a sum of an offset and a size fits an int64
 
 
 @dataclass(frozen=True)
@@ -222,6 +208,18 @@ CHECKSUMS = (NO_CHECKSUM, *_FUNCTIONS)  # the types that a footer may name
 def checksum(kind: int, block: bytes | memoryview, last: int) -> int:
     """The checksum, of one of :data:`CHECKSUMS`, of a block and the byte behind it."""
     return _FUNCTIONS[kind](memoryview(block), last)
+
+
+def check_block(end: Footer, block: memoryview, last: int, expected: int, offset: int) -> None:
+    """Raise FrameError if a block at an offset does not match its checksum.
+
+    ``last`` is the byte of its compression, and ``expected`` the checksum behind that byte.
+    """
+    if end.checksum_type == NO_CHECKSUM:
+        return
+    result = checksum(end.checksum_type, block, last)
+    if (result + context(end.base, offset)) & _MASK != expected:
+        raise FrameError("a block does not match its checksum", offset=offset)
 
 
 def context(base: int, offset: int) -> int:

@@ -9,117 +9,26 @@ sequence numbers (format_version 2) makes no difference: they are not needed to 
 
 from __future__ import annotations
 
-import struct
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain
-from typing import Any
 
 import numpy as np
 
 from inspector.decode.sst.blocks import Blocks
 from inspector.decode.sst.entries import RANGE_DELETION, EntryBlock, EntryReader
-from inspector.decode.sst.footer import (
-    TRAILER,
-    Handle,
-    Handles,
-    Source,
-    Varints,
-    read_footer,
-    read_handle,
-)
+from inspector.decode.sst.footer import TRAILER, Handle, Source
+from inspector.decode.sst.handles import Handles
+from inspector.decode.sst.properties import MetaBlocks, TableProperties, content, opening
 from inspector.exceptions import DecodeError, LimitError, RecordError
 from inspector.kernel.loader import kernel
-from inspector.light_dataclasses import dataclass, field
+from inspector.light_dataclasses import dataclass
 from inspector.model import LIMITS, Limits, above_limit
 
 _INDEX_TYPE = "rocksdb.block.based.table.index.type"  # 4 bytes, little endian
 _INGESTED = "rocksdb.external_sst_file.version"
-_META_BYTES = 1 << 20  # of a block that is read entry by entry; RocksDB's own have a few thousand
-
-_NUMBERS: Mapping[str, str] = {
-    "rocksdb.num.entries": "entries",
-    "rocksdb.deleted.keys": "deletions",
-    "rocksdb.merge.operands": "merge_operands",
-    "rocksdb.num.range-deletions": "range_deletions",
-    "rocksdb.raw.key.size": "raw_key_bytes",
-    "rocksdb.raw.value.size": "raw_value_bytes",
-    "rocksdb.index.value.is.delta.encoded": "delta_encoded_index",
-}
-_TEXTS = {"rocksdb.comparator": "comparator", "rocksdb.merge.operator": "merge_operator"}
-
-
-@dataclass(frozen=True)
-class TableProperties:
-    """What a table says of itself (``TableProperties`` of RocksDB); 0 or "" where it is silent."""
-
-    # all entries: values, deletions of every kind, merge operands, range deletions
-    entries: int = 0
-    deletions: int = 0  # tombstones: deletions, single deletions and range deletions
-    merge_operands: int = 0  # entries that are appended to an older value
-    range_deletions: int = 0
-    raw_key_bytes: int = 0  # of all keys, uncompressed, with the 8 bytes of each internal key
-    raw_value_bytes: int = 0  # of all values, uncompressed
-    delta_encoded_index: int = 0  # 1 if values of the index are delta-encoded
-    comparator: str = ""  # name of the order of keys
-    merge_operator: str = ""  # its name; "" or ``nullptr`` if none
-    # every property as it is stored, those of user collectors included, by its full name
-    stored: Mapping[str, bytes] = field(default_factory=dict)
-
-
-def _meta_blocks(blocks: Blocks, metaindex: Handle) -> dict[str, Handle]:
-    """Where the meta blocks of a table lie, by their names."""
-    result: dict[str, Handle] = {}
-    position = metaindex.offset
-    block = blocks.read_opening(metaindex, "metaindex", _META_BYTES)
-    for key, value in block_entries(block, position):
-        name = key.decode("utf-8", "replace")
-        if name in result:
-            raise RecordError(f"the metaindex has {name[:80]!r} twice", offset=position)
-        result[name] = read_handle(Varints(value, position))
-    return result
-
-
-def _properties(blocks: Blocks, handle: Handle) -> TableProperties:
-    entries = block_entries(blocks.read(handle, "properties", _META_BYTES), handle.offset)
-    stored = {key.decode("utf-8", "replace"): value for key, value in entries}
-    fields: dict[str, Any] = {"stored": stored}
-    for name, value in stored.items():
-        if name in _NUMBERS:
-            fields[_NUMBERS[name]] = Varints(value, handle.offset).next(name)
-        elif name in _TEXTS:
-            fields[_TEXTS[name]] = value.decode("utf-8", "replace")
-    return TableProperties(**fields)
-
-
-_UINT32 = struct.Struct("<I")
-
-
-def block_entries(block: bytes, offset: int) -> Iterator[tuple[bytes, bytes]]:
-    """The keys and values of a block at an offset, in order; RecordError for impossible lengths."""
-    varints = Varints(content(block, offset), offset)
-    key = b""
-    while varints.remaining:
-        start = varints.place
-        shared, remainder = varints.next("shared key"), varints.next("rest of a key")
-        length = varints.next("length of a value")
-        if shared > len(key):
-            raise RecordError("an entry shares more than the key before", offset=offset + start)
-        key = key[:shared] + varints.bytes(remainder, "key")
-        yield key, varints.bytes(length, "value")
-
-
-def content(block: bytes, offset: int) -> bytes:
-    """The entries of a block, without the restarts behind them; RecordError if those do not fit."""
-    left = len(block) - _UINT32.size
-    restarts = _UINT32.unpack_from(block, left)[0] if left >= 0 else 0
-    if left < restarts * _UINT32.size:
-        raise RecordError(f"a block of {len(block)} bytes, {restarts} restarts", offset=offset)
-    return block[: left - restarts * _UINT32.size]
-
-
 _TYPES = ("binary search", "hash search", "two levels", "binary search with first keys")
 _TWO_LEVELS, _FIRST_KEYS = 2, 3
 _SMALLEST = 3  # bytes of an entry: two lengths and by how much a size is larger
@@ -152,7 +61,9 @@ class Index:
                 yield part
 
     def _level(self, handle: Handle) -> Handles:
-        entries = content(self._blocks.read_opening(handle, "index"), handle.offset)
+        with opening("index"):
+            block = self._blocks.read(handle, "index")
+        entries = content(block, handle.offset)
         room = min(len(entries) // _SMALLEST, self._blocks.most) + 1
         offset, size = np.empty((2, room), np.int64)
         form = self._delta, self._type == _FIRST_KEYS, TRAILER
@@ -204,15 +115,11 @@ class Table:
         self.path = path
         self._limits, self._size = limits, source.size
         with _located(path):
-            footer = read_footer(source)
-            self._blocks = Blocks(source, footer, limits)
-            self._metaindex_offset = footer.metaindex.offset
-            self._meta = meta = _meta_blocks(self._blocks, footer.metaindex)
-            properties = meta.get("rocksdb.properties") or meta.get("rocksdb.stats")  # before
-            if properties is None:
-                raise RecordError("a table without properties", offset=self._metaindex_offset)
-            self.properties = _properties(self._blocks, properties)
-            index = footer.index or meta.get("rocksdb.index")
+            meta = MetaBlocks(source, limits)
+            self._meta, self._metaindex_offset = meta.handles, meta.footer.metaindex.offset
+            self.properties: TableProperties = meta.properties()
+            self._blocks = Blocks(source, meta.footer, limits)
+            index = meta.footer.index or meta.handles.get("rocksdb.index")
             if index is None:
                 raise RecordError("a table without an index", offset=self._metaindex_offset)
             self._index = Index(self._blocks, index, self.properties)

@@ -132,8 +132,8 @@ def _live_tables(name: str, content: bytes) -> Mapping[int, LiveTable]:
     except NewerFormError:
         raise
     except DecodeError as error:
-        message = f"byte {error.offset} of {name}: {error.message}"
-        raise RefusedSnapshotError.of(message, error.message) from None
+        where = name if error.offset is None else f"byte {error.offset} of {name}"
+        raise RefusedSnapshotError.of(f"{where}: {error.message}", error.message) from None
     if manifest.lacks:
         got = f"{len(content):,} bytes that end too early" if content else "an empty entry"
         lacking = ", ".join(manifest.lacks)

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import chain as joined
+from typing import TYPE_CHECKING
 
 from inspector.checkpoint.storage import Storage
-from inspector.decode.changelog import WITH_KINDS, ChangelogHead, LineageItem, read_changelog
-from inspector.decode.frames import DEFAULT_CODEC, codec_of, inflate, sniff
-from inspector.encode.records import DeltaForm
 from inspector.exceptions import MissingVersionError, UnsupportedProviderError
 from inspector.light_dataclasses import replace
 from inspector.model import FileKind, StoreFile
@@ -25,6 +23,9 @@ from inspector.providers.content import (
 from inspector.providers.reader_options import ReadOptions
 from inspector.providers.rocksdb import LOGS, SPELLED, TABLES, parse_name
 from inspector.providers.rocksdb.snapshot import check_snapshot, read_snapshot, shared_files
+
+if TYPE_CHECKING:  # it decodes rows, and `info` starts without what does
+    from inspector.decode.changelog import ChangelogHead
 
 
 class RocksDbContent(StoreContent):
@@ -71,6 +72,11 @@ class RocksDbContent(StoreContent):
         only a snapshot makes the version, the snapshot gets the name of the version before, and a
         changelog has the changes. Version 1 has no version before: its changelog has all rows.
         """
+        # `info` checks snapshots by this class, and starts without what decodes and encodes rows.
+        from inspector.decode.changelog import WITH_KINDS, LineageItem  # noqa: PLC0415
+        from inspector.decode.frames import DEFAULT_CODEC, codec_of  # noqa: PLC0415
+        from inspector.encode.records import DeltaForm  # noqa: PLC0415
+
         newest, version = folder.chain.files[-1], folder.chain.version
         codec = codec_of(options.codecs.get(version, DEFAULT_CODEC))
         name = SPELLED.delta.format(version if unique_id is None else f"{version}_{unique_id}")
@@ -119,6 +125,9 @@ def _in_folder(file: StoreFile) -> str:
 
 def _head_of(storage: Storage, file: StoreFile) -> tuple[ChangelogHead, str]:
     """Return the head of a changelog, and its codec."""
+    from inspector.decode.changelog import read_changelog  # noqa: PLC0415 - see above
+    from inspector.decode.frames import DEFAULT_CODEC, inflate, sniff  # noqa: PLC0415
+
     chunks = storage.stream(storage.relative(file.path), size=file.size)
     first = next(chunks, b"")
     codec = sniff(first) or DEFAULT_CODEC

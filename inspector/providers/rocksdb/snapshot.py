@@ -18,7 +18,7 @@ from typing import IO
 
 from inspector.checkpoint.logfile import json_object, long_field, object_field, split_log
 from inspector.checkpoint.storage import Storage
-from inspector.decode.sst.table import Table
+from inspector.decode.sst.properties import read_properties
 from inspector.decode.sst.unique_id import unique_id
 from inspector.exceptions import (
     DecodeError,
@@ -31,7 +31,6 @@ from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import LIMITS, FileKind, StoreFile, above_limit
 from inspector.plain_text import escape
 from inspector.providers.content import Contents, SharedFiles, SnapshotFiles
-from inspector.providers.file_reader import check_identity
 from inspector.providers.rocksdb import LOGS, PIECE_BYTES, TABLES
 from inspector.providers.rocksdb.bookkeeping import (
     CURRENT,
@@ -40,6 +39,7 @@ from inspector.providers.rocksdb.bookkeeping import (
     manifest_name,
     unlisted_message,
 )
+from inspector.providers.task_files import check_identity
 
 # Spark 4.0 takes this number from spark.sql.streaming.stateStore.checkpointFormatVersion, once for
 # each JVM (RocksDBCheckpointMetadata.VERSION of 4.0.5); what follows is the same. 4.1 writes v1.
@@ -347,7 +347,7 @@ def check_snapshot(storage: Storage, file: StoreFile, files: Sequence[StoreFile]
     for table, of_table in tables[:_MOST_TABLES]:
         if table.name in bookkeeping.unique_ids:
             try:
-                stored = Table(_Tail(storage, of_table), of_table.path).properties.stored
+                stored = read_properties(_Tail(storage, of_table), of_table.path).stored
             except DecodeError:
                 continue  # what reads the table says why
             check_unique_id(stored, table, bookkeeping, of_table.path, name)
@@ -488,7 +488,7 @@ class _Usage:
         if file is None:
             return None
         try:
-            told = Table(StorageSource(self._storage, file), file.path).properties
+            told = read_properties(StorageSource(self._storage, file), file.path)
         except (InspectorError, OSError) as error:
             self._note_failure(file, error)
             return None

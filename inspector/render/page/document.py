@@ -319,7 +319,7 @@ View = SimpleNamespace  # what a template fills in, by its names; ``kind`` says 
 
 
 def views_of(blocks: Iterable[Block]) -> Iterator[View]:
-    """What a template needs of the blocks of a section; lines that follow each other are one."""
+    """Yield the views of a section's blocks for a template; adjacent line charts are one view."""
     for are_lines, group in groupby(blocks, lambda block: isinstance(block, LineChart)):
         if are_lines:
             # Side by side, where there is room.
@@ -461,7 +461,7 @@ def _polylines(batches: Sequence[int], values: Sequence[int | None]) -> Iterator
 
 @dataclass(frozen=True)
 class Cell:
-    """What one cell shows."""
+    """Content of one cell."""
 
     text: str  # for people; it may hold anything that a key or a path can
     number: int | float | None = None  # as machine formats have it; None if it is none

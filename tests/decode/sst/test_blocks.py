@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from inspector.decode.sst.blocks import Blocks
-from inspector.decode.sst.footer import Footer, Handle, Handles
+from inspector.decode.sst.footer import Footer, Handle
+from inspector.decode.sst.handles import Handles
 from inspector.exceptions import FrameError, LimitError, TruncatedError
 from inspector.model import LIMITS, Limits
 from tests.decode.sst.tables import BytesSource, Writer, varint

@@ -6,7 +6,8 @@ import struct
 
 import pytest
 
-from inspector.decode.sst.footer import SIZE, Handle, Handles, read_footer
+from inspector.decode.sst.footer import SIZE, Handle, read_footer
+from inspector.decode.sst.handles import Handles
 from inspector.exceptions import DecodeError, RecordError, TruncatedError
 from tests.decode.sst.tables import MAGIC, BytesSource, case, varint
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.decode.sst.table import block_entries, content
+from inspector.decode.sst.properties import block_entries, content
 from inspector.exceptions import DecodeError, RecordError
 from tests.decode.sst.tables import block_of
 

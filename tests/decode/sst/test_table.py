@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from inspector.decode.sst.footer import Varints
 from inspector.decode.sst.live import live_entries
-from inspector.decode.sst.table import RangeDeletion, Table, TableProperties
+from inspector.decode.sst.properties import TableProperties
+from inspector.decode.sst.table import RangeDeletion, Table
 from inspector.exceptions import DecodeError, LimitError, RecordError, TruncatedError
 from inspector.model import Limits
 from tests.decode.sst.tables import (
