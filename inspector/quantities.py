@@ -20,7 +20,15 @@ _NEXT = {"h": 24, "min": 60, "s": 60}  # how many make the next one
 _YEAR_MS = 365.25 * 86_400_000
 _ONE_UNIT = 10  # from so many of its largest unit on a duration, or a rate, has no smaller one
 _YEARS = 2  # durations from here on are in years
-_IRREGULAR = {"query": "queries", "entry": "entries", "has": "have", "is": "are", "was": "were"}
+_IRREGULAR = {
+    "query": "queries",
+    "entry": "entries",
+    "batch": "batches",
+    "has": "have",
+    "is": "are",
+    "was": "were",
+    "it": "them",
+}
 
 
 def bytes_of(text: str) -> int | None:

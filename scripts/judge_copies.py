@@ -3,6 +3,7 @@
 
     python scripts/judge_copies.py                                  all families and providers
     python scripts/judge_copies.py --families stateful --providers hdfs,zips
+    python scripts/judge_copies.py --families timers,ttl --providers forced,checksums
     python3.10 scripts/judge_copies.py --inspector /path/to/python   with another PySpark
     python scripts/judge_copies.py --starts    only how soon Spark starts from a compact copy
 
@@ -10,9 +11,10 @@ For each query and provider: the query runs, is stopped, and goes on three times
 point on the same input: from its own checkpoint, from a plain copy, and from a copy without the
 rows of some users. It prints whether the outputs are equal, batch by batch for the plain copy and
 as multisets of the other users for the evicted one, whether Spark's ``statestore`` source (4.0 on)
-counts the rows that the copy says it has, and what came out for the evicted users. The exit code is
-1 if anything is not as it should be. Run it with the Python of the PySpark that is to judge;
-``--inspector`` is the Python that has the inspector.
+counts the rows that the copy says it has, and what came out for the evicted users. If an evicted
+user of transformWithState returns, the rows of the user are those of a query that never saw the
+user before. The exit code is 1 if anything is not as it should be. Run it with the Python of the
+PySpark that is to judge; ``--inspector`` is the Python that has the inspector.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ import re
 import shutil
 import sys
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -35,6 +38,7 @@ from copies.families import (
     PROVIDERS,
     SCHEMA,
     SESSION,
+    STORES,
     VARIABLES,
     VICTIMS,
     Family,
@@ -43,7 +47,9 @@ from copies.families import (
 from copies.families import OTHER as OTHER_SCHEMA
 from restarts.sessions import OtherPython, start_session
 
-BEFORE, AFTER = 4, 3
+BEFORE, AFTER, RETURN = 4, 3, 2
+"""Batches before the copies, after them, and with the evicted users again."""
+LAST = BEFORE + AFTER + RETURN
 
 COPIER = """
 import json, sys
@@ -73,6 +79,7 @@ class Verdict:
     rows: int = 0
     evicted: int = 0
     called: int = 0
+    returned: int = 0
     faults: list[str] = field(default_factory=list)
 
     def expect(self, *, holds: bool, otherwise: str) -> None:
@@ -125,7 +132,7 @@ class Judge:
 
         That of 4.0 looks for files without unique ids.
         """
-        has_ids = checkpoint.parent.name.endswith("format2")
+        has_ids = "format2" in checkpoint.parent.name
         if self.release < ((4, 1) if has_ids else (4, 0)):
             return None
         twin = checkpoint.with_name(f"{checkpoint.name}-counted")  # the source makes folders
@@ -151,7 +158,7 @@ class Judge:
         family, verdict = FAMILIES[name], Verdict()
         for conf in {name for confs in CONFS for name in confs}:
             self.spark.conf.unset(conf)
-        for conf, value in (PROVIDERS[provider] | dict(family.conf)).items():
+        for conf, value in (STORES[provider] | dict(family.conf)).items():
             self.spark.conf.set(conf, value)
         home = self.folder / f"{name}-{provider}"
         inputs, source = home / "input", home / "source"
@@ -169,13 +176,14 @@ class Judge:
             verdict.faults.append("there was nothing to evict")
         if verdict.faults:
             return verdict
-        if family.evicts and not family.expired:
+        if family.evicts and not (family.expired or family.tables):
             count, told = self.counts(evicted), evictions["summary"]["rows"]
             verdict.expect(
                 holds=count in (None, told), otherwise=f"Spark counts {count} rows, not {told}"
             )
         for batch in range(BEFORE, BEFORE + AFTER):
             write_input(inputs, batch, victims=False)
+        time.sleep(family.pause_s)
         expected, copied = self.run(family, inputs, twin), self.run(family, inputs, plain)
         verdict.batches, verdict.rows = len(expected), sum(map(Counter.total, expected.values()))
         words = f"the plain copy goes on differently: {_difference(_all(expected), _all(copied))}"
@@ -184,18 +192,51 @@ class Judge:
         if family.evicts:
             self._judge_evicted(verdict, family, expected, self.run(family, inputs, evicted))
             verdict.evicted = evictions["summary"]["evicted_rows"]
-            if family.expired:
-                counts = [self.counts(place, VARIABLES) for place in (twin, evicted)]
-                # 4.2 itself leaves values that expired while no query declared them.
-                kept, rest = (0 if count is None else count for count in counts)
-                holds = kept > rest if self.release == (4, 2) else kept == rest
-                verdict.expect(holds=holds, otherwise=f"Spark counts {counts} rows")
-            if family.by_timeout:
-                verdict.expect(
-                    holds=verdict.called == verdict.evicted,
-                    otherwise=f"{verdict.called} of {verdict.evicted} keys were called",
-                )
+            self._judge_class(verdict, family, expected, (twin, evicted))
+            if family.returns:
+                self._judge_return(verdict, family, inputs, evicted)
         return verdict
+
+    def _judge_class(
+        self,
+        verdict: Verdict,
+        family: Family,
+        expected: dict[int, Rows],
+        checkpoints: tuple[Path, Path],
+    ) -> None:
+        """Judge what only holds for leftovers, for timers that are set, or for timers that go."""
+        if family.expired:
+            counts = [self.counts(place, VARIABLES) for place in checkpoints]
+            # 4.2 itself leaves values that expired while no query declared them.
+            kept, rest = (0 if count is None else count for count in counts)
+            holds = kept > rest if self.release == (4, 2) else kept == rest
+            verdict.expect(holds=holds, otherwise=f"Spark counts {counts} rows")
+        if family.by_timeout:
+            verdict.expect(
+                holds=verdict.called == verdict.evicted,
+                otherwise=f"{verdict.called} of {verdict.evicted} keys were called",
+            )
+        if family.fires:
+            fired = [row for row in _all(expected) if row[0] < VICTIMS]
+            verdict.expect(holds=bool(fired), otherwise="no timer was there to be evicted")
+
+    def _judge_return(self, verdict: Verdict, family: Family, inputs: Path, evicted: Path) -> None:
+        """Compare the rows of evicted users who return with those of a query without their past."""
+        fresh_inputs, fresh = inputs.with_name("fresh-input"), inputs.with_name("fresh")
+        runs = (range(BEFORE), range(BEFORE, BEFORE + AFTER), range(BEFORE + AFTER, LAST))
+        rows: Rows = Counter()
+        for number, batches in enumerate(runs):
+            for batch in batches:
+                victims = number != 1
+                write_input(fresh_inputs, batch, victims=victims, ghosts=number == 0)
+                if number == 2:
+                    write_input(inputs, batch, victims=True)
+            rows += _all(self.run(family, fresh_inputs, fresh))
+        actual = _all(self.run(family, inputs, evicted))
+        pair = [Counter({r: n for r, n in of.items() if r[0] < VICTIMS}) for of in (rows, actual)]
+        verdict.returned = pair[1].total()
+        words = f"users who return have other results: {_difference(*pair)}"
+        verdict.expect(holds=pair[0] == pair[1] and bool(pair[1]), otherwise=words)
 
     def _evict(self, family: Family, source: Path, dest: Path) -> dict[str, Any]:
         """What is said of a copy without leftovers, or without some users."""
@@ -277,7 +318,9 @@ def main() -> None:
             )
             judge.spark.stop()
             return
-        print(f"{'query':<18}{'provider':<12}{'batches':>8}{'rows':>7}{'evicted':>9}{'called':>8}")
+        print(
+            f"{'query':<18}{'provider':<12}{'batches':>8}{'rows':>7}{'evicted':>9}{'called':>8}{'again':>7}"
+        )
         for name in given.families.split(","):
             for provider in given.providers.split(","):
                 if not FAMILIES[name].is_for(provider, judge.release):
@@ -287,7 +330,8 @@ def main() -> None:
                 except Exception as error:  # noqa: BLE001 - the other queries are judged too
                     verdict = Verdict(faults=[_cause(error)])
                 numbers = (verdict.batches, verdict.rows, verdict.evicted, verdict.called)
-                line = "".join(f"{n:>{w}}" for n, w in zip(numbers, (8, 7, 9, 8), strict=True))
+                widths = zip((*numbers, verdict.returned), (8, 7, 9, 8, 7), strict=True)
+                line = "".join(f"{n:>{w}}" for n, w in widths)
                 words = "; ".join(verdict.faults) or "equal"
                 print(f"{name:<18}{provider:<12}{line}  {words}", flush=True)
                 failed += bool(verdict.faults)

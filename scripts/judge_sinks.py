@@ -12,6 +12,9 @@ restart: ``equal`` if the outputs and the state afterwards are those of the orig
 the evicted users), ``refused`` with the reason, ``restarts`` if nothing else can be compared, or
 what differs. The exit code is 1 if anything differs.
 
+The queries ``timers`` and ``ttl`` are transformWithState with event-time timers and with values
+that expire; all state of some users is evicted.
+
 Ways: ``plain``; ``compact``; ``evict`` (rows of some users); ``rearm`` (their timers); ``planned``
 (the commit of the newest batch is gone, as after a crash behind the sink); ``batch`` (an earlier
 batch, which has to be refused); ``batch-told`` (the same with --sink-has-no-batch-ids, after the
@@ -30,18 +33,17 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from copies.families import FAMILIES as ALL_FAMILIES
-from copies.families import OTHER, PROVIDERS, SCHEMA, SESSION, VICTIMS, write_input
+from copies.families import OTHER, SCHEMA, SESSION, STORES, VICTIMS, write_input
 from restarts.sessions import OtherPython, start_session
 
 BEFORE, AFTER = 4, 3
 ROWS_OF_RATE = 40
 USERS_OF_RATE = 60
-_DELTAS = "spark.sql.streaming.stateStore.minDeltasForSnapshot"
-_CHANGELOGS = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
 
 COPIER = """
 import json, sys
@@ -76,6 +78,7 @@ class Query:
     ways: tuple[str, ...]
     conf: Mapping[str, str] = field(default_factory=dict)
     files: bool = True  # it reads files; otherwise the rate source
+    family: str = ""  # name of the family that says where it runs; empty if it runs everywhere
     # a batch that moves the watermark, and runs again with later input, may give other rows
     has_watermark: bool = False
 
@@ -104,6 +107,10 @@ def _union(runner: Any) -> Any:
 
 def _stateful(runner: Any) -> Any:
     return ALL_FAMILIES["stateful"].build(runner.files)
+
+
+def _of_family(name: str, runner: Any) -> Any:
+    return ALL_FAMILIES[name].build(runner.files)
 
 
 def _counts(runner: Any) -> Any:
@@ -140,27 +147,21 @@ QUERIES = {
         has_watermark=True,
     ),
     "counts": Query(_counts, "complete", ("memory", "foreach", "noop"), EVERY),
+    **{
+        name: Query(
+            partial(_of_family, name),
+            "append",
+            SINKS,
+            ("plain", "evict", "planned", "batch", "foreign"),
+            conf=ALL_FAMILIES[name].conf,
+            family=name,
+        )
+        for name in ("timers", "ttl")
+    },
     "stateful": Query(
         _stateful, "update", ("foreach", "noop"), ("plain", "evict", "rearm", "planned")
     ),
 }
-
-ROCKS_FORCED = {**PROVIDERS["changelogs"], _DELTAS: "1"}
-STORES: dict[str, dict[str, str]] = {
-    **PROVIDERS,
-    "forced": ROCKS_FORCED,
-    "format2-forced": {**PROVIDERS["format2"], _DELTAS: "1"},
-    "format2-zips": {**PROVIDERS["format2"], _CHANGELOGS: "false"},
-    "checksums": {
-        **PROVIDERS["changelogs"],
-        "spark.sql.streaming.stateStore.rowChecksum.enabled": "true",
-    },
-    "hdfs-checksums": {
-        **PROVIDERS["hdfs"],
-        "spark.sql.streaming.stateStore.rowChecksum.enabled": "true",
-    },
-}
-"""Confs of the state stores, by a name."""
 
 Rows = Counter[tuple[Any, ...]]
 
@@ -341,8 +342,8 @@ def _differences(way: str, expected: Seen, actual: Seen) -> list[str]:
     faults = []
     if sink != "noop":
         pairs = [expected.rows, actual.rows]
-        if evicts and (sink != "file" or not expected.query.files):
-            # The users that were evicted come again from the rate source.
+        if evicts and (sink != "file" or not expected.query.files or expected.query.family):
+            # The users that were evicted come again from the rate source, and by their timers.
             pairs = [Counter({r: n for r, n in of.items() if not _is_victim(r)}) for of in pairs]
         if way in ("planned", "batch-told") and sink == "foreach":
             # The sink gets the rows of one batch once more.
@@ -361,9 +362,14 @@ def _differences(way: str, expected: Seen, actual: Seen) -> list[str]:
     if any("error" in state for state in states):
         return [*faults, f"state: {[state.get('error') for state in states]}"]
     users = [
-        [row for row in state["rows"] if not evicts or _user(row) >= VICTIMS] for state in states
+        [
+            _compared(row, expected.query)
+            for row in state["rows"]
+            if not evicts or _user(row) >= VICTIMS
+        ]
+        for state in states
     ]
-    if users[0] != users[1]:
+    if sorted(users[0]) != sorted(users[1]):
         faults.append(f"state: {len(users[1])} rows, expected {len(users[0])}")
     returned = any(_user(row) < VICTIMS for row in states[1]["rows"])
     if evicts and returned and expected.query.files:
@@ -389,9 +395,15 @@ def _is_victim(row: tuple[Any, ...]) -> bool:
     return bool(re.search(r"user-00\d", str(row[0])))
 
 
+def _compared(row: list[str], query: Query) -> list[str]:
+    """Return the parts of a row of the state that two runs at different times have in common."""
+    operator, store, *_ = row
+    return [operator, store, _user(row)] if query.family == "ttl" else row
+
+
 def _user(row: list[str]) -> str:
-    key = json.loads(row[-1]) or {}
-    return next((str(v) for v in key.values() if str(v).startswith("user-")), "")
+    found = re.search(r'"(user-\d+)"', row[-1])
+    return "" if found is None else found[1]
 
 
 def main() -> None:
@@ -415,6 +427,9 @@ def main() -> None:
                 if store.startswith("format2") and runner.release < (4, 0):
                     continue
                 if "checksums" in store and runner.release < (4, 2):
+                    continue
+                family = ALL_FAMILIES.get(QUERIES[name].family)
+                if family is not None and not family.is_for(store, runner.release):
                     continue
                 for sink in given.sinks.split(","):
                     if sink not in QUERIES[name].sinks:

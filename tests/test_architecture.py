@@ -243,6 +243,7 @@ def test_every_module_says_what_it_is() -> None:
 MIRRORED = {
     *("__init__.py", "registry.py", "content.py", "reader.py"),  # of providers and others
     *("frames.py", "records.py", "side_sums.py"),  # decoded, and encoded
+    "rule.py",  # of expiry, and of findings
 }
 """Names of files that stand in several rooms on purpose: each does there what the others do."""
 

@@ -23,7 +23,7 @@ from inspector import docs
 from inspector.cli.exits import Exit
 from inspector.cli.main import EXPLAIN, inspector
 from inspector.facts.expired import LeftoverClass
-from inspector.findings.catalogue import CATALOGUE
+from inspector.findings.catalogue import all_kinds
 from inspector.operators.inferences import INFERENCES
 from tests.cli.support import run
 from tests.operators.test_premises import PREMISES
@@ -207,7 +207,7 @@ def test_a_page_is_found_by_its_name_and_by_its_path(name: str) -> None:
 @pytest.mark.parametrize(
     "entry",
     [
-        *(kind.id for kind in CATALOGUE),
+        *(kind.id for kind in all_kinds()),
         *(kind.value for kind in LeftoverClass),
         *PREMISES,
         *INFERENCES,
@@ -233,7 +233,7 @@ def test_a_word_of_spark_leads_to_all_that_name_it() -> None:
     text = docs.lookup("CANNOT_LOAD_STATE_STORE")
     assert text is not None
     assert re.findall(r"^### (SS\d+)", text, re.M) == ["SS104", "SS105", "SS126"]
-    for kind in CATALOGUE:
+    for kind in all_kinds():
         assert f"### {kind.id} " in (docs.lookup(kind.spark) or "")
 
 
@@ -353,5 +353,5 @@ def test_the_contents_have_every_topic() -> None:
     text = docs.contents()
     for name in docs.PAGES:
         assert f"- `{name.rpartition('/')[2]}`: " in text
-    for kind in CATALOGUE:
+    for kind in all_kinds():
         assert f"`{kind.id}`" in text

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from workloads import account, families, judge
 
-from inspector.findings.catalogue import CATALOGUE
+from inspector.findings.catalogue import all_kinds
 from inspector.findings.finding import Finding
 from inspector.model import Certainty
 from tests.spark_support import LONG, MARK, finish
@@ -222,6 +222,6 @@ def test_of_a_task_that_ran_twice_the_last_attempt_counts() -> None:
     ("certainty", "said"), [(Certainty.PROVEN, True), (Certainty.UNDECIDED, False)]
 )
 def test_damage_of_what_spark_wrote_is_false(certainty: Certainty, said: bool) -> None:
-    kinds = {kind.id: kind for kind in CATALOGUE}
+    kinds = {kind.id: kind for kind in all_kinds()}
     assert judge.is_damage(Finding(kinds["SS118"], certainty, "", "")) is said
     assert not judge.is_damage(Finding(kinds["SS202"], certainty, "", ""))

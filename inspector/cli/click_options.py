@@ -22,7 +22,7 @@ from inspector.cli.terminal import AUTO, NEVER, display_options, echo_message, h
 from inspector.engines.choose import EngineOptions
 from inspector.engines.engine import BYTES, Measure, Watch
 from inspector.findings.finding import Severity
-from inspector.findings.thresholds import Thresholds
+from inspector.findings.rule import parse_thresholds
 from inspector.findings.verdict import Level
 from inspector.quantities import bytes_of, bytes_text, duration_text
 from inspector.render.renderers import FORMATS, SUFFIXES
@@ -55,7 +55,7 @@ def parameters(analysis: Analysis) -> Iterator[click.Parameter]:
 
 
 def report_options(formats: tuple[str, ...]) -> Iterator[click.Option]:
-    """How and where a report is written, by the formats of all reports and these of files."""
+    """Yield the options on format and target of a report; ``formats`` are additional ones."""
     yield click.Option(
         ["-o", "--output"],
         type=_ReportFormat([*FORMATS, *formats]),
@@ -70,7 +70,7 @@ def report_options(formats: tuple[str, ...]) -> Iterator[click.Option]:
 
 
 def many_options() -> Iterator[click.Option]:
-    """Of commands that take several checkpoints."""
+    """Yield the options of commands that take several checkpoints."""
     yield click.Option(
         ["-r", "--recursive"], is_flag=True, help="Read every checkpoint in or below PATH."
     )
@@ -85,7 +85,7 @@ def many_options() -> Iterator[click.Option]:
 
 
 def shown_options() -> Iterator[click.Option]:
-    """Which of several checkpoints are reported, by their verdicts."""
+    """Yield the options that select checkpoints of a fleet by their verdicts."""
     yield click.Option(
         ["--level"],
         type=click.Choice([level.value for level in Level]),
@@ -123,7 +123,7 @@ def output_format(parsed: Mapping[str, Any], formats: tuple[str, ...]) -> str:
 
 
 def message_options() -> Iterator[click.Option]:
-    """What is said on stderr."""
+    """Yield the options on messages on stderr."""
     yield click.Option(["-q", "--quiet"], is_flag=True, help="Print only errors on stderr.")
     no_progress = "Do not show progress. It is shown only if stderr is a terminal."
     yield click.Option(["--no-progress"], is_flag=True, help=no_progress)
@@ -156,7 +156,7 @@ def api_options(parsed: Mapping[str, Any], shared: Iterable[Parameter] = SHARED)
             target = engine if item.name.startswith("engine.") else values
             target[item.name.removeprefix("engine.")] = item.kind(value) if is_word else value
     try:  # once, and not for each of many checkpoints
-        Thresholds.parse(values.get("thresholds", {}))
+        parse_thresholds(values.get("thresholds", {}))
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     if engine:
@@ -166,7 +166,7 @@ def api_options(parsed: Mapping[str, Any], shared: Iterable[Parameter] = SHARED)
 
 
 def _messages(parsed: Mapping[str, Any]) -> Callable[[str], None]:
-    """What writes a line of the engine to stderr, each once, unless told to be quiet."""
+    """Return a function that writes a line of the engine to stderr, each once, unless quiet."""
     said: set[str] = set()
 
     def say(text: str) -> None:
@@ -212,7 +212,7 @@ def _option(declared: Parameter) -> click.Option:
 
 
 def _value_name(declared: Parameter) -> str | None:
-    """What the help shows for the value of an option; None: click's own words."""
+    """Return the name of an option's value in the help; None for that of click."""
     is_number = declared.kind is int and not declared.option.size and not declared.choices
     return declared.option.metavar or ("N" if is_number else None)
 
@@ -288,9 +288,9 @@ ROOM_FOR_BAR = 60  # a narrower terminal has room for the numbers alone
 
 
 def watch_of(parsed: Mapping[str, Any]) -> Watch:
-    """What shows the progress of a command, or nothing if nobody would see it.
+    """Return what shows the progress of a command; it does nothing if nobody would see it.
 
-    Rows that go to the same terminal while they are read show by themselves that there is progress.
+    Rows that are printed to the same terminal while they are read show progress themselves.
     """
     streams = parsed.get("output") not in ("table", "markdown") and not parsed.get("output_file")
     hidden = parsed.get("quiet") or parsed.get("no_progress") or not sys.stderr.isatty()

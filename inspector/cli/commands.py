@@ -22,9 +22,9 @@ def command_of(analysis: Analysis) -> click.Command:
     """The command that offers an analysis."""
     run: Callable[[Analysis, dict[str, Any]], None] = _report
     formats = (*(OF_VERDICTS if analysis.has_verdict else ()), *analysis.formats)
-    own = list(click_options.parameters(analysis))
+    declared = list(click_options.parameters(analysis))
     params = [
-        *own,
+        *declared,
         *click_options.report_options(formats),
         *(output_files.page_options() if analysis.page else ()),
         *(output_files.history_options() if analysis.remembered else ()),
@@ -32,11 +32,11 @@ def command_of(analysis: Analysis) -> click.Command:
     if analysis.files:
         from inspector.cli.export_files import export, export_options  # noqa: PLC0415 - only where state is read
 
-        run, params = export, export_options(own)
+        run, params = export, export_options(declared)
     elif analysis.follows:
         from inspector.cli.watch_output import watch, watch_options  # noqa: PLC0415 - as above
 
-        run, params = watch, [*own, *watch_options()]
+        run, params = watch, [*declared, *watch_options()]
     elif analysis.many:
         run, params = _reports, [*params, *click_options.many_options()]
         params += click_options.shown_options() if analysis.has_verdict else ()

@@ -9,7 +9,7 @@ from inspector.credentials import redact
 
 
 class Exit(enum.IntEnum):
-    """What the process says when it ends."""
+    """Exit codes of the process."""
 
     OK = 0
     FINDINGS = 1

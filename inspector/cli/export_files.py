@@ -146,7 +146,10 @@ _NO_FIELDS = pa.struct([("__dummy__", pa.null())])
 
 
 def targets(output: str, names: Sequence[str], suffix: str) -> list[Path]:
-    """Where tables go: one into a file, several into a folder, or a click.UsageError."""
+    """Return the target files of tables: one file, or a folder for several.
+
+    click.UsageError: ``output`` is a file, and there are several tables.
+    """
     folder, is_named = Path(output), output.endswith(("/", os.sep))
     if not (folder.is_dir() or is_named or len(names) > 1):
         return [folder]

@@ -92,7 +92,7 @@ class _Fleet:
     def members(
         self, candidates: Iterable[Found], options: Options, shown: Shown
     ) -> Iterator[Member]:
-        """What is kept of each checkpoint that is shown, as they are ready."""
+        """Yield the results of each shown checkpoint as soon as they are ready."""
         fail_on = self._parsed.get("fail_on", NEVER)
 
         def make(run: Opened | Recalled) -> tuple[Member, bool]:
@@ -115,7 +115,7 @@ class _Fleet:
                 yield member
 
     def _ahead(self) -> Ahead | None:
-        """What makes reports on Spark, for an analysis that takes those that are there."""
+        """Return the function that makes reports on executors, if the analysis accepts them."""
         if self.beside.has_page or CACHE not in self._analysis.uses:
             return None
         from inspector.api.many import audits_by_executors  # noqa: PLC0415 - takes an audit

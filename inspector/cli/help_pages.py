@@ -91,8 +91,8 @@ def options_by_section(parameters: Iterable[click.Parameter]) -> dict[Section, l
     Sections without an option are left out.
     """
     options = [option for option in parameters if isinstance(option, click.Option)]
-    found = {section: [o for o in options if section_of(o) is section] for section in Section}
-    return {section: members for section, members in found.items() if members}
+    sections = {section: [o for o in options if section_of(o) is section] for section in Section}
+    return {section: members for section, members in sections.items() if members}
 
 
 def section_of(option: click.Option) -> Section:

@@ -67,9 +67,10 @@ def history_options() -> Iterator[click.Option]:
 def _record_of(
     analysis: Analysis, parsed: Mapping[str, Any], keywords: dict[str, Any], engine: EngineOptions
 ) -> Record | None:
-    """What a run adds to a history; None without ``--history``. Its Spark, if any, is the engine's.
+    """Return the record that a run adds to a history; None without ``--history``.
 
-    What the history knows is added to ``keywords``.
+    A history on Spark uses the engine's session. The results of earlier runs are added to
+    ``keywords``.
     """
     if not analysis.remembered:
         return None
@@ -92,7 +93,7 @@ def _record_of(
 
 @contextmanager
 def destination(path: str | None, *, force: bool) -> Iterator[TextIO]:
-    """Where to write: stdout, a device or pipe, or a file that appears when the block ends well.
+    """Open the target: stdout, a device or pipe, or a file that appears if the block succeeds.
 
     click.UsageError: the file is there and ``force`` is not given, or none can be made there.
     BrokenPipeError: the reader of stdout has gone.
@@ -166,7 +167,7 @@ def failing_on(report: Report, fail_on: str) -> Report:
 
 
 class Beside:
-    """What a run makes of its reports besides writing them: a page, and rows of a history.
+    """Further outputs of a run next to its report: a page, and rows of a history.
 
     The page is beside them by ``--html``, or instead of them by ``-o html``. What they need of an
     analysis is added to ``keywords``. click.UsageError: a file is there, or is the report's, or

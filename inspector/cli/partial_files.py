@@ -71,7 +71,10 @@ def remove(path: Path) -> None:
 
 
 def is_written_through(target: Path) -> bool:
-    """Whether a target is a device or a pipe, which keeps its place (UsageError: a folder)."""
+    """Return whether a target is a device or a pipe, which is written to directly.
+
+    click.UsageError: it is a folder.
+    """
     if target.is_dir():
         raise click.UsageError(f"{target} is a folder, expected a file")
     if target.is_char_device() or target.is_fifo():

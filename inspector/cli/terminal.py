@@ -1,4 +1,4 @@
-"""What stdout is: a terminal with a width and colours, or a pipe that people read later."""
+"""Kind of stdout: a terminal with width and colours, or a pipe that people read later."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DUMB = ("dumb", "unknown")  # values of TERM that mean a terminal without colour
 
 
 def display_options() -> Iterator[click.Option]:
-    """How text for people is shown."""
+    """Yield the options on text for people."""
     yield click.Option(
         ["--wide"],
         is_flag=True,
@@ -72,7 +72,7 @@ def echo_message(text: str) -> None:
 
 
 def has_color(choice: str, *, terminal: bool) -> bool:
-    """Whether there are colours, by ``--color`` and the environment."""
+    """Return whether there are colours, by ``--color`` and the environment."""
     if choice != AUTO:
         return choice == ALWAYS
     return terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") not in DUMB

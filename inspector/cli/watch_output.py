@@ -24,7 +24,7 @@ from inspector.time_text import time_ms_text
 
 
 def watch_options() -> Iterator[click.Option]:
-    """How the batches are written."""
+    """Yield the options on how batches are written."""
     yield click.Option(
         ["-o", "--output"],
         type=click.Choice(["table", "ndjson"]),

@@ -174,7 +174,7 @@ def regions(page: Page, cells: Cells) -> Regions:
 
 
 def null_bits(page: Page, base: Int64s, index: Int64s | int) -> Bools:
-    """Whether the null bit of a field or element is set, by the start of its null bits."""
+    """Return a mask: is the null bit of a field or element set, by the start of its null bits."""
     index = np.asarray(index, np.int64)
     bits = page.numbers("u1", base + (index >> 3))
     return (bits >> (index & 7).astype(np.uint8) & 1).astype(np.bool_)

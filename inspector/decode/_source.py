@@ -19,7 +19,7 @@ class Source:
         self.offset = 0  # bytes consumed so far: the place of the next byte in the file
 
     def at_end(self) -> bool:
-        """Whether nothing follows; takes the next chunk if this one is used up."""
+        """Return whether nothing follows. Takes the next chunk if this one is used up."""
         while self._place == len(self._chunk):
             chunk = next(self._chunks, None)
             if chunk is None:
@@ -30,7 +30,7 @@ class Source:
 
     @property
     def window(self) -> memoryview:
-        """What is there of the next bytes without waiting for another chunk."""
+        """Return the next bytes that are there without waiting for another chunk."""
         return self._chunk[self._place :]
 
     def skip(self, size: int) -> None:

@@ -1,4 +1,4 @@
-"""Which Arrow type holds the values of which Spark type.
+"""Arrow types for the values of Spark types.
 
 Nothing is lost: where Arrow has no type as wide as Spark's, the parts come as a struct. Bytes of a
 string that are not UTF-8 become U+FFFD, repeated names of a struct are numbered (``unique_names``),

@@ -164,7 +164,7 @@ def _element(written: types.DataType, wanted: types.DataType) -> _Read:
 
 
 def _value(written: types.DataType, wanted: types.DataType) -> _Read:
-    """What reads a value that is there; both types are those of storage."""
+    """Return a reader of values that are not null, from the written to the wanted storage type."""
     if isinstance(written, types.StructType) and isinstance(wanted, types.StructType):
         return _struct(written, wanted)
     if isinstance(written, types.ArrayType) and isinstance(wanted, types.ArrayType):

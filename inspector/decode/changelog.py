@@ -42,7 +42,7 @@ class LineageItem:
 
 @dataclass(frozen=True)
 class ChangelogHead:
-    """What a changelog begins with."""
+    """Head of a changelog."""
 
     version: int = 1  # of its format, 1 to 4
     # the versions that it is based on, oldest first as Spark writes them; empty in versions 1 and 2

@@ -43,7 +43,7 @@ _NEGATIVE, _NULL = 0, 2
 
 
 class Spans(NamedTuple):
-    """Where some byte strings lie in a buffer."""
+    """Positions of byte strings in a buffer."""
 
     offsets: Int64s
     lengths: Int64s
@@ -58,7 +58,10 @@ class Spans(NamedTuple):
 
 
 def of_family(buffer: bytes, keys: Spans, family: int) -> Bools:
-    """Which keys begin with a family's id (:data:`NO_FAMILY`: none); RecordError: too short."""
+    """Return a mask of the keys that begin with a family's id (:data:`NO_FAMILY`: none).
+
+    RecordError: a key is too short.
+    """
     _require(keys.lengths >= FAMILY_BYTES, keys, "a key without a column family")
     if family == NO_FAMILY:
         return np.zeros(len(keys.offsets), np.bool_)
@@ -91,7 +94,7 @@ class KeyDecoder:
 
     @property
     def in_place(self) -> bool:
-        """Whether each key lies in one piece, so that nothing has to be put together."""
+        """True if each key is stored in one piece and need not be put together."""
         return self.encoder.kind is KeyEncoding.ROW
 
     def columns(self, buffer: bytes, keys: Spans) -> list[Column]:
@@ -159,7 +162,7 @@ class KeyDecoder:
 
 
 class Pieces(NamedTuple):
-    """What lists consist of, in the order of the lists."""
+    """Pieces of lists, in the order of the lists."""
 
     owners: Int64s  # index of the list that each piece belongs to
     pieces: Spans  # where each lies, without its size and without what precedes that

@@ -1,4 +1,4 @@
-"""Where the bytes of UnsafeRows are: null bits, words, variable parts and padding, field by field.
+"""Bytes of UnsafeRows by field: null bits, words, variable parts and padding.
 
 ::
 
@@ -24,7 +24,7 @@ from inspector.sums import Sums, sum_by
 
 @dataclass(frozen=True)
 class FieldBytes(Sums):
-    """What one field takes in some rows. Adds."""
+    """Bytes of one field in some rows. Adds up."""
 
     nulls: int = 0  # rows in which it is null
     word_bytes: int = 0  # its words
@@ -47,7 +47,7 @@ def _add(
 
 @dataclass(frozen=True)
 class RowBytes(Sums):
-    """What some rows of one schema take. Adds; the zero has no fields."""
+    """Bytes of some rows of one schema. Adds up; the zero has no fields."""
 
     rows: int = 0  # that were measured
     null_bit_bytes: int = 0  # of their bit sets

@@ -16,7 +16,7 @@ from inspector.model import LIMITS, Limits, above_limit
 
 
 class _Codec(NamedTuple):
-    """What a codec's files begin with, how they are read, and what Spark calls it."""
+    """Compression codec: magic bytes, decoder, and Spark's class."""
 
     magic: bytes
     inflate: Callable[[Source, Limits], Iterator[bytes]]
@@ -47,7 +47,7 @@ def codec_of(conf_value: str) -> str:
 
 
 def has_checksums(codec: str) -> bool:
-    """Whether files of a codec carry checksums of their own: only those of lz4-java do."""
+    """Return whether files of a codec have checksums; only lz4-java writes them."""
     return codec in _CODECS and _CODECS[codec].has_checksums
 
 

@@ -89,7 +89,7 @@ def _kernel_blocks() -> Callable[[memoryview, int, int, int], tuple[bytes, int]]
 
 
 def _check_lengths(token: int, compressed: int, size: int, checksum: int, start: int) -> None:
-    """What ``LZ4BlockInputStream.refill`` refuses."""
+    """Raise FrameError for what ``LZ4BlockInputStream.refill`` refuses."""
     method = token & 0xF0
     if method not in (_STORED, _LZ4):
         raise FrameError(f"LZ4 block of unknown method {method:#04x}", offset=start)

@@ -60,7 +60,7 @@ class RecordBlock:
 
     @property
     def count(self) -> int:
-        """How many records these are."""
+        """Number of records."""
         return len(self.key_offset)
 
     @property
@@ -136,7 +136,7 @@ def read_small_deltas(contents: Sequence[bytes], limits: Limits = LIMITS) -> Sma
 
 
 class Scanned(NamedTuple):
-    """Where some consecutive records of a file lie."""
+    """Positions of consecutive records of a file."""
 
     buffer: bytes  # what the spans count from
     raw_offset: int  # of its start in the decompressed file
@@ -201,7 +201,7 @@ class _Position:
 
 
 def _fill(remainder: bytes, stream: Iterator[bytes], size: int) -> bytes:
-    """What was left over, with at least as much again or up to ``size`` behind it."""
+    """Return the remainder with at least as many new bytes, or up to ``size``, after it."""
     parts = [remainder] if remainder else []
     total = len(remainder)
     enough = max(size, 2 * total)  # doubling: a long record is joined a few times, not many
@@ -286,7 +286,10 @@ def strip_and_verify(buffer: bytes, spans: npt.NDArray[np.int64], raw: int) -> t
 def checksum_matches(
     buffer: bytes, sum_at: int, key_at: int, key_size: int, value_at: int, value_size: int
 ) -> bool:
-    """Whether the row checksum at an offset is that of key and value; below 0 there is no value."""
+    """Return whether the row checksum at an offset is that of key and value.
+
+    A ``value_size`` below 0 means that there is no value.
+    """
     (expected,) = _ROW_CHECKSUM.unpack_from(buffer, sum_at)
     spans = google_crc32c.value(buffer[key_at : key_at + key_size])
     if value_size >= 0:

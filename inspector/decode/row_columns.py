@@ -427,7 +427,10 @@ class Int64Path:
 def count_flags(
     schema: types.StructType, ordinal: int, buffer: Any, offsets: Int64s, lengths: Int64s
 ) -> tuple[int, int]:
-    """How many rows in a buffer have true, and false, in a boolean field; not null, nor misfits."""
+    """Return how many rows of a buffer have true, and false, in a boolean field.
+
+    Null values and rows that do not fit the schema are not counted.
+    """
     slot = fixed_slot_offset(schema, ordinal)
     starts = offsets[lengths >= slot + types.SLOT_BYTES]
     data = np.frombuffer(buffer, np.uint8)

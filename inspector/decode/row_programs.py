@@ -1,4 +1,4 @@
-"""What the kernel does with the rows of a schema, by programs: checks, compares and hashes them.
+"""Programs by which the kernel checks, compares and hashes the rows of a schema.
 
 A program says of each field what it must be, or is compared by, or is hashed as
 (:mod:`inspector.kernel.programs`).
@@ -141,7 +141,10 @@ class KeyOrder:
 
 
 def _order(data_type: types.DataType) -> tuple[int, ...]:
-    """What values of a type are compared by; a struct or array has an order if its parts have."""
+    """Return the program that compares values of a type.
+
+    A struct or array has an order if its parts have one.
+    """
     data_type = types.storage_type(data_type)
     if isinstance(data_type, types.StructType):
         parts = [_order(field.data_type) for field in data_type.fields]
@@ -194,7 +197,7 @@ def _hashes(fields: Sequence[types.StructField], hashed: int) -> tuple[int, ...]
 
 
 def _hash(data_type: types.DataType) -> tuple[int, ...]:
-    """What values of a type are hashed as; nothing where that is not known."""
+    """Return the program that hashes values of a type; empty if the hash is not known."""
     data_type = types.storage_type(data_type)
     if isinstance(data_type, types.StructType):
         program = _hashes(data_type.fields, len(data_type.fields))

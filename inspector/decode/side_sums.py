@@ -109,7 +109,7 @@ class SparkSum:
         self._size += len(chunk)
 
     def finish(self) -> Mismatch | None:
-        """Whether the file is the one that was summed; another algorithm is passed over."""
+        """Return how the file differs from its checksum; None if equal, or not CRC32C."""
         algorithm, value, size = self._recorded
         if algorithm != "CRC32C" or (value == self._sum and size in (None, self._size)):
             return None
@@ -141,9 +141,9 @@ def hadoop_sums(crc: bytes, limits: Limits = LIMITS) -> tuple[int, memoryview]:
 
 
 def parse_spark_checksum(data: bytes) -> tuple[str, int, int | None]:
-    """What Spark 4.1's ``NAME.crc`` (``ChecksumCheckpointFileManager``) says of its main file.
+    """Parse Spark 4.1's ``NAME.crc`` (``ChecksumCheckpointFileManager``).
 
-    Algorithm, checksum (unsigned; Spark writes it signed) and bytes (None: not recorded).
+    Returns algorithm, checksum (unsigned; Spark writes it signed) and bytes (None: not recorded).
     DecodeError: it is no such file.
     """
     try:

@@ -36,7 +36,7 @@ class Timestamp(int):
 
 
 class LocalTimestamp(int):
-    """The same without a time zone."""
+    """Timestamp without a time zone, in microseconds."""
 
 
 class Date(int):

@@ -37,7 +37,13 @@ from inspector.operators.physical import PhysicalOperator, physical_operator
 from inspector.operators.registry import identify, rule_for
 from inspector.operators.rule import OperatorShape, StoreRule
 from inspector.operators.transform_with_state import NAMES as TRANSFORM
-from inspector.operators.transform_with_state import Family, Properties, family_of
+from inspector.operators.transform_with_state import (
+    Family,
+    GroupingKey,
+    Properties,
+    family_of,
+    grouping_key_of,
+)
 from inspector.operators.user_rules import UserRules
 from inspector.providers.chain import StoreFiles, restorable_versions
 from inspector.providers.provider import Provider
@@ -90,6 +96,17 @@ class Operator:
         """The state variable that a store belongs to; None for timers and other operators."""
         result = "" if self.processor is None else self._family(self.processor, store)[1]
         return result or None
+
+    def grouping_key(self, store: str) -> GroupingKey | None:
+        """Return where a store of transformWithState has the grouping key in its keys, if known."""
+        family, schema = self.family(store), self.schemas.get(store)
+        if family is None or schema is None:
+            return None
+        variable = self.variable(store)
+        of_variable = None
+        if variable is not None and variable in self.schemas:
+            of_variable = self.family(variable)
+        return grouping_key_of(family, of_variable, schema.key)
 
     def _family(self, processor: Properties, store: str) -> tuple[Family, str]:
         schema = self.schemas.get(store)

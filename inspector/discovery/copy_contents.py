@@ -58,19 +58,20 @@ def small_files(
     new_root: str,
     *,
     ids: NewIds | None = None,
-    planned: bool = False,
+    planned: int | None = None,
 ) -> tuple[list[SmallFile], list[SmallFile]]:
     """Return the logs, metadata and schemas that a restart after a committed batch reads.
 
     The second list is written last: until then nothing takes the copy for a whole one. With
-    ``planned`` the entry of the next batch is copied too, so that the batch runs again.
+    ``planned`` the entry of that later batch is copied too, so that the batch runs again.
     CheckpointError: an entry is lost or cannot be copied.
     """
     storage, ids = checkpoint.storage, ids or NewIds()
     root = _Folder.of(storage, "")
     offsets, commits = _Folder.of(storage, OFFSETS), _Folder.of(storage, COMMITS)
     first = [*offsets.files(offsets.entry_before(batch)), *offsets.files(str(batch), required=True)]
-    plan = list(offsets.files(str(batch + 1), required=True)) if planned else []
+    newest_batch = batch if planned is None else planned
+    plan = [] if planned is None else list(offsets.files(str(planned), required=True))
     newest = [*commits.files(str(batch), required=True)]
     previous = commits.entry_before(batch)
     if ids.newest:
@@ -83,11 +84,11 @@ def small_files(
             first += commits.files(previous)
     else:
         first += commits.files(previous)
-    first += _source_files(checkpoint, batch + planned)
+    first += _source_files(checkpoint, newest_batch)
     for operator in checkpoint.layout.operators:
         if lacks_operator(checkpoint, operator.operator_id, batch + 1):
             continue
-        first += _of_operator(storage, operator.directory, batch + planned, new_root)
+        first += _of_operator(storage, operator.directory, newest_batch, new_root)
         for store in {DEFAULT_STORE, *operator.expected_stores}:
             path = schema_path(operator.operator_id, store)
             folder = _Folder.of(storage, path.rpartition("/")[0])

@@ -190,6 +190,7 @@ def _store_task(
         cross_checks=_cross_checks(checkpoint, operator, rule, version),
         session_fields=len(schema.key.fields) if schema and operator.name in SESSION else 0,
         family=operator.family(name),
+        grouping_key=operator.grouping_key(name),
         written_values=_written_values(schema),
         column_family=layout.column_family,
         key_encoder=_key_encoder(operator, name, schema),

@@ -13,7 +13,7 @@ from inspector.codec import Message
 from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import BatchClock, Certainty, KeyRange, StoreFile, StoreId, Subset, TimeoutKind
 from inspector.operators.rule import ExpiryField, Scenario, WhatIf
-from inspector.operators.transform_with_state import Family
+from inspector.operators.transform_with_state import Family, GroupingKey
 from inspector.providers.chain import replay_steps
 from inspector.providers.registry import provider_by_name
 from inspector.sparktypes.key_encoders import KeyEncoder
@@ -76,6 +76,8 @@ class StoreTask:
     # the keys (the fields of :class:`inspector.facts.timers.CallBounds`)
     call_bounds: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     family: Family | None = None  # what a store of transformWithState holds; None of others
+    # where the keys of such a store have the grouping key; None if it is not known, or of others
+    grouping_key: GroupingKey | None = None
     written_values: Mapping[int, str] = field(default_factory=dict)  # schemas of values, by number
     column_family: str | None = None  # the part of the files that it is; None if they are its own
     counts_files: bool = True  # their bytes count here, and with no other store that shares them

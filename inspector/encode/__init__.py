@@ -1,1 +1,1 @@
-"""What Spark writes, byte for byte: the counterpart of :mod:`inspector.decode`, which reads it."""
+"""Encoders that write as Spark does, byte for byte; :mod:`inspector.decode` reads it."""

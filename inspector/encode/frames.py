@@ -27,7 +27,7 @@ def compress_blocks(blocks: Iterable[bytes], codec: str) -> Iterator[bytes]:
 
 
 def _blocks(blocks: Iterable[bytes], size: int) -> Iterator[bytes]:
-    """The same bytes in blocks of one size; the last may be shorter."""
+    """Yield the same bytes in blocks of one size; the last may be shorter."""
     remainder = b""
     for block in blocks:
         data = remainder + block if remainder else block

@@ -28,7 +28,7 @@ _AT_ONCE = 4096
 
 @dataclass(frozen=True)
 class StoredRows:
-    """How RocksDB holds the rows of one store."""
+    """Encoding of the rows of one store in RocksDB."""
 
     encoder: KeyEncoder  # how its keys are arranged
     schema: StructType | None = None  # of the keys; needed where they are rearranged
@@ -65,7 +65,7 @@ class StoredRows:
         ]
 
     def _parts(self, rows: Sequence[bytes]) -> tuple[list[bytes], list[bytes]]:
-        """Of each key a row of the columns that it is scanned by, and one of the others."""
+        """Return two rows for each key: the columns that it is scanned by, and the others."""
         types = [field.data_type for field in self.schema.fields] if self.schema else []
         buffer, offsets, lengths = concatenate(rows)
         columns = columns_of(buffer, offsets, lengths, types)

@@ -1,1 +1,1 @@
-"""Where tasks run. An engine has one verb: map a batch function over the tasks."""
+"""Engines, which run tasks: they map a batch function over the tasks."""

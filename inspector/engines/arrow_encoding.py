@@ -123,7 +123,7 @@ def keys_and_ipc(schema: pa.Schema, keys: Sequence[str]) -> pa.Schema:
 def to_keyed_ipc(
     batches: Iterable[pa.RecordBatch], keys: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
-    """As :func:`to_ipc`, with some columns in front, by which Spark can bring rows together."""
+    """Yield :func:`to_ipc` with key columns first, by which Spark can group rows."""
     for batch in batches:
         schema = keys_and_ipc(batch.schema, keys)
         for _, part in parts_of(batch, keys):

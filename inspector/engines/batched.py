@@ -54,7 +54,7 @@ class BatchedEngine(Engine):
             self._changed.notify_all()
 
     def run(self, job: Job) -> Iterator[pa.RecordBatch]:
-        """As :meth:`inspector.engines.engine.Engine.run`; returns when the results are there."""
+        """Run a job and return when all results are there; see ``Engine.run``."""
         request = _Request(job)
         with self._changed:
             self._waiting.append(request)
@@ -113,7 +113,7 @@ def run_as_one(engine: Engine, requests: Sequence[_Request]) -> None:
 
 
 def digest(spec: str) -> bytes:
-    """What a worker recognises a task by."""
+    """Return the digest by which a worker recognises a task."""
     return blake2b(spec.encode(), digest_size=16).digest()
 
 
@@ -131,7 +131,7 @@ def tagging(function: BatchFunction, owners: dict[bytes, int]) -> BatchFunction:
 
 
 def merging(merges: Sequence[Merge | None]) -> Merge | None:
-    """What makes the results of each owner fewer, and leaves those alone that nothing does."""
+    """Return one merge for the results of all owners; results without a merge stay as they are."""
     keys = next((merge.keys for merge in merges if merge is not None), None)
     if keys is None:
         return None

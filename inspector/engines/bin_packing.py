@@ -26,7 +26,7 @@ _SEED = 42
 
 
 def group_count(work: Sequence[Work], cores: int | None = None) -> int:
-    """How many Spark tasks some work is worth on so many cores (None: not known); at least 1."""
+    """Return the number of Spark tasks for some work, at least 1; cores None: unknown."""
     by_cost = sum(item.cost for item in work) // GROUP_BYTES
     most = MAX_GROUPS if cores is None else 1 if cores == 1 else GROUPS_PER_CORE * cores
     return max(1, min(MAX_GROUPS, most, len(work), max(UNGROUPED_TASKS, by_cost)))
@@ -44,7 +44,7 @@ def pack(work: Sequence[Work], count: int) -> list[list[Work]]:
 
 
 def by_group(function: BatchFunction, groups: Sequence[Sequence[Work]]) -> BatchFunction:
-    """The same batch function over numbers of groups (a column ``id``) instead of tasks."""
+    """Return the batch function over numbers of groups (column ``id``) instead of tasks."""
     # It captures the tasks, so that no join has to bring them; compressed, as every Spark task is
     # sent all of them: they repeat the same file names, and take a tenth.
     numbers = itertools.count()

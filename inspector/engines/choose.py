@@ -1,4 +1,4 @@
-"""Which engine runs the tasks, and why; and the one that several runs share."""
+"""Choice of the engine that runs the tasks, with its reason, also for several runs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _SPARK_VARIABLES = {
 
 @dataclass(frozen=True)
 class EngineOptions:
-    """Where the tasks are to run.
+    """Options on where tasks run.
 
     ``tune_workers``: take imported modules out of the garbage collections of Spark's Python workers
     (``gc.freeze``), and acknowledge what the JVM sends at once (``TCP_QUICKACK``): small tasks take
@@ -58,7 +58,7 @@ class EngineOptions:
 
     @property
     def chooses_work(self) -> bool:
-        """Whether they say where tasks run, and nothing of how files are opened and by whom."""
+        """Return whether the options say only where tasks run, and nothing about opening files."""
         if self.io == HADOOP or self.session is not None:
             return False
         return self.name == SPARK or self.master is not None or bool(self.conf)
@@ -150,7 +150,7 @@ class SharedEngines:
 
     @property
     def at_once(self) -> int:
-        """How many runs at the same time suit the engine."""
+        """Number of runs at the same time that suits the engine."""
         return AT_ONCE_LOCAL if self.batched is None else AT_ONCE_SPARK
 
     def choose(self, state_bytes: int) -> Engine:

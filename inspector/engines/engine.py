@@ -1,4 +1,4 @@
-"""What an engine is, and the tasks that it runs."""
+"""Interface of engines, and the work that they run."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ class Work:
 
     @property
     def cost(self) -> int:
-        """How long it takes, in bytes; an engine with several workers starts with the longest."""
+        """Cost in bytes; an engine with several workers starts with the largest."""
         return self.weight + self.files * FILE_COST
 
 
 @dataclass(frozen=True)
 class Merge:
-    """How results can be made fewer."""
+    """Function that reduces the number of results."""
 
     keys: tuple[str, ...]  # results with the same of these columns must come to one call
     function: BatchFunction  # from batches of the results' schema to batches of the same
@@ -62,7 +62,7 @@ BYTES, TASKS, CHECKPOINTS = "bytes", "tasks", "checkpoints"  # what progress is 
 
 @dataclass(frozen=True)
 class Measure:
-    """How far a run is: units done, of a total (0: unknown), ``bytes`` or the plural of a noun."""
+    """Progress of a run: units done, the total (0: unknown), and the unit as a plural noun."""
 
     done: int
     total: int
@@ -92,7 +92,7 @@ class Engine(ABC):
     reader: Reader | None = None  # what reads the files; None where fsspec does
 
     def measure(self) -> Measure | None:
-        """How far the tasks that run now are; None if the engine does not count them."""
+        """Return the progress of the running tasks; None if the engine does not count them."""
         return None
 
     @abstractmethod

@@ -168,7 +168,7 @@ class HadoopFiles(Reader):
         return None
 
     def _mark(self, root: str, name: str) -> _Mark | None:
-        """What lies at one of a checkpoint's marks; None if it is not there."""
+        """Return a file or folder that marks a checkpoint's root; None if it does not exist."""
         try:
             frame = self._read(_join(root, name))
             uris = frame.inputFiles()

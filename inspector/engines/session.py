@@ -183,7 +183,7 @@ def _remove_filters(added: list[Any]) -> None:
 
 
 def _is_submitted() -> bool:
-    """Whether spark-submit, or a Connect server's address, decides where the session is."""
+    """Return whether spark-submit, or a Connect server's address, decides on the session."""
     return bool(os.environ.get("PYSPARK_GATEWAY_PORT") or os.environ.get("SPARK_REMOTE"))
 
 
@@ -240,7 +240,7 @@ def to_frame(session: SparkSession, rows: list[tuple[Any, ...]], schema: pa.Sche
 
 
 def check_driver() -> None:
-    """Whether this process can drive a Spark; EngineError: old PySpark, no ``mapInArrow``."""
+    """Raise EngineError if this process cannot drive a Spark (old PySpark, no ``mapInArrow``)."""
     result = tuple(int(part) for part in re.findall(r"\d+", pyspark.__version__)[:2])
     if result < OLDEST:
         raise EngineError(
@@ -257,7 +257,7 @@ def check_driver() -> None:
 
 
 def _check_answers(master: str) -> None:
-    """Whether anybody listens at a master: Spark itself tries for a minute or more."""
+    """Raise EngineError if nobody listens at a master: Spark itself tries for a minute or more."""
     scheme, _, remainder = master.partition("://")
     if scheme not in ("spark", "sc"):
         return
@@ -282,7 +282,7 @@ def _silence(host: str, port: int) -> str | None:
 
 
 def message_of(error: Exception, session: SparkSession) -> str:
-    """What a failure of a session says at its heart, in one line and without secrets."""
+    """Return the innermost message of a session's failure, in one line and without secrets."""
     return _message(error, scope_of(session).confs)
 
 

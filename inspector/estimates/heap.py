@@ -175,12 +175,12 @@ class Heap:
 
     @property
     def objects(self) -> int:
-        """How many objects; exact."""
+        """Number of objects, exact."""
         return sum(part.objects for part in self.parts.values())
 
     @property
     def total(self) -> int:
-        """How many bytes; an estimate."""
+        """Number of bytes, an estimate."""
         return sum(part.bytes for part in self.parts.values())
 
 
@@ -203,7 +203,7 @@ class HeapFacts(Sums):
 
     @classmethod
     def new_in(cls, facts: VersionFacts, prefixes: PrefixFacts | None = None) -> HeapFacts:
-        """Those that the version before did not have."""
+        """Return the objects that the previous version did not have."""
         # A put over a present key keeps the key object (ConcurrentHashMap.put); a key that was
         # removed and put again has new ones.
         more = prefixes or PrefixFacts()
@@ -212,7 +212,7 @@ class HeapFacts(Sums):
         return cls(*keys, *values, more.new_prefixes, more.new_prefix_bytes)
 
     def heap(self, layout: Layout) -> Heap:
-        """What these objects take."""
+        """Return the heap that these objects take."""
         rows = self.keys + self.values + self.prefixes
         n_bytes = self.key_bytes + self.value_bytes + self.prefix_bytes
         wrapped = self.values if layout.wrapper_bytes else 0
@@ -255,7 +255,7 @@ class StoreHeap:
 
     @cached_property
     def known(self) -> list[int]:
-        """Which versions are counted: the newest ``retain``, oldest first."""
+        """Versions that are counted: the newest ``retain``, oldest first."""
         # Fewer where less history is known. It ends at a version that only a snapshot made,
         # because what that one shares with the version before is not known.
         newest = sorted(self.versions, reverse=True)[: self.retain]
@@ -275,18 +275,18 @@ class StoreHeap:
 
     @cached_property
     def held(self) -> Heap:
-        """What these versions take together, as Spark holds them between batches."""
+        """Heap of these versions together, as Spark holds them between batches."""
         return self.distinct.heap(self.layout) + self._maps
 
     @property
     def unshared(self) -> Heap:
-        """What they would take if each version had row objects of its own."""
+        """Heap of these versions if each had its own row objects."""
         facts = (HeapFacts.all_of(self.versions[v], self.prefixes.get(v)) for v in self.known)
         return sum(facts, HeapFacts()).heap(self.layout) + self._maps
 
     @property
     def _maps(self) -> Heap:
-        """What each version has for itself: nodes, tables, map objects."""
+        """Heap that versions do not share: nodes, tables, map objects."""
         total = Heap()
         for version in self.known:
             facts = self.versions[version]
@@ -295,7 +295,7 @@ class StoreHeap:
         return total
 
     def of_alike(self, stores: int) -> Heap:
-        """What all ``stores`` take, if these are their sums, and each has as many rows."""
+        """Return the heap of ``stores`` stores of equal size, if these facts are their sums."""
         total, layout = self.distinct.heap(self.layout), self.layout
         for version in self.known:
             facts = self.versions[version]
@@ -307,12 +307,11 @@ class StoreHeap:
 
     @cached_property
     def peak(self) -> Heap:
-        """What the store took at most in the batch that made the newest version.
+        """Peak heap of the store in the batch that made the newest version.
 
-        The retained versions before it; the working copy that became the newest, before it removed
-        any row; and the copy that the restore half reads (:data:`READ_AND_WRITE`), which is still
-        there when the delta is closed. If none is retained, the version before is read from its
-        files for the batch, and counts as retained.
+        It is the sum of the retained versions before it, the working copy before it removed any
+        row, and the copy that is read (:data:`READ_AND_WRITE`), which exists until the delta is
+        closed. If no version is retained, the previous one is read for the batch and counts.
         """
         more = replace(self, retain=max(self.retain, 1) + 1)
         if not more.known:

@@ -1,4 +1,4 @@
-"""What an audit requests of the storage, by listings alone, what that costs, and how long it takes.
+"""Requests, cost and time of an audit, estimated from listings alone.
 
 It requests each file once: logs, metadata and schemas; every delta, snapshot and table of the
 judged version and of older ones; their checksum files. Of checkpoint format 2 it requests the
@@ -45,7 +45,7 @@ _SUMS = (FileKind.HADOOP_CHECKSUM, FileKind.SPARK_CHECKSUM)
 
 @dataclass(frozen=True)
 class Work(Sums):
-    """What an audit requests: LISTs (by folder, where needed), GETs and HEADs, files; works add."""
+    """Requests of an audit. Works add up."""
 
     lists: int = 0
     gets: int = 0
@@ -55,7 +55,7 @@ class Work(Sums):
 
 @dataclass(frozen=True)
 class Prices:
-    """What a cloud charges, in US dollars, to whoever computes in the region of the bucket."""
+    """Prices of a cloud in US dollars, for computing in the region of the bucket."""
 
     list: float  # of 1,000 LIST requests
     get: float  # of 1,000 GET or HEAD requests
@@ -101,7 +101,7 @@ def prices_for(url: str, given: Mapping[str, str]) -> Prices:
 
 
 def dollars(work: Work, core_hours: float, prices: Prices) -> float:
-    """What a work costs, in US dollars."""
+    """Return the cost of a work in US dollars."""
     requests = (work.lists * prices.list + work.gets * prices.get) / 1000
     return requests + work.bytes / (1 << 30) * prices.gib + core_hours * prices.core_hour
 
@@ -109,9 +109,10 @@ def dollars(work: Work, core_hours: float, prices: Prices) -> float:
 def work_of_audit(
     storage: Storage, selection: Selection, version: int | None = None, *, is_root: bool = False
 ) -> Work:
-    """What an audit of a checkpoint requests, by listings; of None, the newest committed version.
+    """Return the requests of an audit of a checkpoint, by listings.
 
-    ``is_root``: a search finds it by a LIST, as :meth:`.opening.Opened.start` takes it. Raises
+    ``version`` None is the newest committed one. ``is_root``: a search has found the checkpoint by
+    a LIST, so that :meth:`.opening.Opened.start` need not look for its root. Raises
     OSError where the storage cannot be listed, and UnsupportedProviderError.
     """
     entries, lists = _entries(storage)
@@ -142,7 +143,7 @@ def _entries(storage: Storage) -> tuple[list[Entry], int]:
 
 
 def _work_of_root(storage: Storage, entries: Iterable[Entry], *, is_root: bool) -> Work:
-    """What shows that it is a checkpoint's root (:func:`.roots.resolve_root`)."""
+    """Return the requests that find a checkpoint's root (:func:`.roots.resolve_root`)."""
     if is_root or not storage.lists_all:
         return Work(lists=1)
     size = next((entry.size for entry in entries if entry.name == QUERY_METADATA), 0)
@@ -221,7 +222,7 @@ def _work_of_restart(provider: Provider, files: Iterable[StoreFile], version: in
 
 
 def _work_of_store(provider: Provider, files: list[StoreFile], version: int | None) -> Work:
-    """What is requested of one store: its state files, and the checksum files beside these."""
+    """Return the requests for one store: its state files and their checksum files."""
     # Of several attempts at a version the newest counts, as where no commit log says which does.
     resolved = provider.resolve_attempts(files, {})
     sums = group_by((file for file in resolved if file.kind in _SUMS), main_path)

@@ -1,4 +1,4 @@
-"""How many executors hold a state, and how large they have to be; estimates.
+"""Estimates of how many executors hold a state, and how large they have to be.
 
 State lies on the heap, in objects that Spark's memory manager does not count. Of a heap Spark
 reserves 300 MiB and leaves ``spark.memory.fraction`` of the rest to execution and storage
@@ -31,7 +31,7 @@ SHAPES = tuple(
 
 
 def room_bytes(heap_bytes: int, percent: int | None = None) -> int:
-    """What the state may take of ``spark.executor.memory``; by default what Spark leaves."""
+    """Return the part of ``spark.executor.memory`` for the state; by default what Spark leaves."""
     if percent is not None:
         return heap_bytes * percent // 100
     return max(0, heap_bytes - RESERVED_BYTES) * (100 - MANAGED_PERCENT) // 100
@@ -52,7 +52,7 @@ class Spread(NamedTuple):
 
 
 class Load:
-    """What the partitions of a state take between batches, and at most in one."""
+    """Heap of the partitions of a state, between batches and at the peak of a batch."""
 
     def __init__(self, retained_bytes: Sequence[int], peak_bytes: Sequence[int]) -> None:
         pairs = zip(retained_bytes, peak_bytes, strict=True)
@@ -61,7 +61,7 @@ class Load:
         self._more = _largest_first([max(0, most - usual) for usual, most in pairs])
 
     def spread(self, executors: int, cores: int) -> Spread:
-        """What an executor needs while it works on as many partitions as it has cores."""
+        """Return the heap that an executor needs while it processes one partition on each core."""
         share = -(-self.partitions // executors)
         at_work = min(cores, share)
         mean_more = self._more[-1] * at_work // self.partitions if self.partitions else 0

@@ -1,4 +1,4 @@
-"""When the live rows were last put: facts that hold whatever the rule, or without any.
+"""Times of the last put of live rows. They do not depend on an expiry rule.
 
 A put with an equal value counts too: the age is that of the last call that wrote, not of the last
 change. What a snapshot brought was put at its version or before.
@@ -162,7 +162,7 @@ class RowsBehind(VersionSum):
 @fact("rewrites")
 @dataclass(frozen=True)
 class RewriteRuns(StoreSum):
-    """How many live keys were put in exactly so many of the newest versions in a row. Adds."""
+    """Number of live keys by how many of the newest versions in a row put them. Adds up."""
 
     lengths: SizeCounts = field(default_factory=SizeCounts)
 

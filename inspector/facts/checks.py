@@ -1,4 +1,4 @@
-"""What was read to its end and found to be as it should, and what could not be read."""
+"""Checks that passed, and problems of files that could not be read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a copy has read and written of a store: rows by their prints, and what was evicted."""
+"""Rows that a copy has read and written of a store, as prints, and the evicted rows."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class RowPrints(StoreSum):
 
     @classmethod
     def of(cls, block: RecordBlock, rows: Int64s) -> RowPrints:
-        """Those of some records of a block, each a put."""
+        """Return the prints of some records of a block, all of which are puts."""
         sizes = block.key_length[rows], block.value_length[rows]
         keys = _hashes(block.buffer, block.key_offset[rows], sizes[0])
         values = _hashes(block.buffer, block.value_offset[rows], sizes[1])
@@ -39,7 +39,7 @@ class RowPrints(StoreSum):
 
     @classmethod
     def of_rows(cls, rows: Sequence[tuple[bytes, bytes]]) -> RowPrints:
-        """Those of some rows."""
+        """Return the prints of rows, each a pair of key and value bytes."""
         if not rows:
             return cls()
         buffer, starts, lengths = concatenate([part for row in rows for part in row])
@@ -81,7 +81,7 @@ class Evicted(Sums, Fact):
     value_bytes: int = 0
 
     def merge_key(self, _version: int) -> Hashable:
-        """Those of one reason add."""
+        """Return the class of leftovers: evicted rows of one class add up."""
         return self.leftover_class
 
     @classmethod

@@ -39,7 +39,7 @@ class Clocks:
         return cls(np.array(versions, np.int64), watermark_ms, timestamp_ms, ran)
 
     def threshold_ms(self, kind: TimeoutKind) -> Int64s:
-        """What timers are held against, by step."""
+        """Return the times that timers of a kind are compared with, by step."""
         return self.watermark_ms if kind is TimeoutKind.EVENT_TIME else self.timestamp_ms
 
 
@@ -85,7 +85,7 @@ WAITS = (
 
 
 class LeftoverClass(enum.Enum):
-    """Why an expired key is still there."""
+    """Reason why an expired key is still in the state."""
 
     PAST_WATERMARK = "past_watermark"
     PAST_PROCESSING_TIME = "past_processing_time"
@@ -95,7 +95,7 @@ class LeftoverClass(enum.Enum):
 
 
 class StateChange(enum.IntEnum):
-    """What the call that answered a timeout did with the state beside the timer."""
+    """Effect of the call for a timeout on the state, without the timer."""
 
     UNTOUCHED = 0
     CHANGED = 1
@@ -108,7 +108,7 @@ class StateChange(enum.IntEnum):
 
 
 class Needs(enum.Enum):
-    """What all partitions together have to show for an undecided leftover.
+    """Evidence of all partitions together that an undecided leftover needs.
 
     * ``..._BY_HABIT``, ``BEFORE_WINDOW``: habits of the function, for it to be inferred; the value
       names the inference in :mod:`inspector.operators.inferences`.

@@ -1,4 +1,4 @@
-"""When the live rows will expire, by their own clocks: forecast, assuming no leaks.
+"""Forecast of when the live rows expire by their own clocks, assuming no leaks.
 
 A row's expiry time is the first reading of its clock at which the operator's rule lets it go: for
 ``field <= watermark`` the field itself, for a timeout, ``field < clock``, one millisecond later,
@@ -30,7 +30,7 @@ _DAY = 86_400_000
 
 
 class Width(enum.IntEnum):
-    """How long a bucket is, in ms; each is a multiple of the one before."""
+    """Width of a bucket in ms; each is a multiple of the previous one."""
 
     # Those of more than a month are for clocks that no healthy query writes: with the last one, all
     # the times of 64 bits make six buckets.
@@ -76,18 +76,18 @@ class Expiring(Sums, Fact):
         return Sums.__add__(self._by(width), expiring._by(width)).coarsen(MOST_BUCKETS)
 
     def merge_key(self, _version: int) -> Hashable:
-        """Those by the same clock add."""
+        """Return the clock: facts by the same clock add up."""
         return "" if self.timeout_kind is None else self.timeout_kind.value
 
     def coarsen(self, most: int) -> Expiring:
-        """The same in so many buckets at the most, which are as short as they can be."""
+        """Return the same rows in at most ``most`` buckets, which are as short as possible."""
         bounded = self
         while len(bounded.rows) > most and bounded.width.coarser is not bounded.width:
             bounded = bounded._by(bounded.width.coarser)
         return bounded
 
     def at_least(self, width: Width) -> Expiring:
-        """The same in buckets that are not shorter than ``width``."""
+        """Return the same rows in buckets of at least ``width``."""
         return self._by(max(width, self.width))
 
     def _by(self, width: Width) -> Expiring:
@@ -164,6 +164,9 @@ def expiry_ms(clock: Int64s, expiry: ExpiryField) -> Int64s:
 def now_ms(
     expiry: ExpiryField, batch: BatchClock | None, kind: TimeoutKind | None = None
 ) -> int | None:
-    """What the rule's clock read in a batch; None if that is not known, or it had not begun."""
+    """Return the time of the rule's clock in a batch, in epoch ms.
+
+    Returns None if it is not known, or if the clock had not begun.
+    """
     now = None if batch is None else expiry.clock.time_ms(batch, kind)
     return now if kind is not None else now or None

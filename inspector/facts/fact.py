@@ -1,4 +1,4 @@
-"""What a fact is: a value that a worker observes, that may add up, and that travels in Arrow.
+"""Facts: values that workers observe, that may add up, and that travel in Arrow.
 
 A frozen dataclass declared with :func:`fact`, whose fields are its columns. Which store and version
 it is about is part of the :class:`Observed` that carries it, so that the same value serves one
@@ -31,7 +31,7 @@ class Fact:
     by_partition: ClassVar[bool] = False
 
     def merge_key(self, _version: int) -> Hashable | None:
-        """What facts of a store that add over partitions have in common; None: never add."""
+        """Return a value that is equal for facts of a store that add up; None: they never do."""
         return None
 
     @property
@@ -52,7 +52,7 @@ class VersionSum(Sums, Fact):
     """Facts on a version of a store, which add field by field."""
 
     def merge_key(self, version: int) -> int:
-        """Those of one version add."""
+        """Return the version: facts of one version add up."""
         return version
 
 
@@ -83,7 +83,7 @@ class Observed(Generic[FactT]):
 
     @property
     def merge_key(self) -> tuple[str, StoreName, Hashable] | None:
-        """What two observations have in common if their facts add; None if this one never does."""
+        """Value that is equal for observations whose facts add up; None if this one never does."""
         key = self.fact.merge_key(self.version)
         return None if key is None else (self.fact.kind, self.store.name, key)
 

@@ -1,4 +1,4 @@
-"""What other partitions know of the keys that a repartitioning brought.
+"""History of keys that a repartitioning moved, from the partitions that they came from.
 
 ``OfflineStateRepartitionRunner`` of Spark 4.3 writes each row as it is into a snapshot of its new
 partition. When it was put, and which timer it replaced, stands in the files of the old one.
@@ -68,7 +68,7 @@ class Inherited:
 
     @property
     def whole(self) -> bool:
-        """Whether each live row was found, as it is: what a tool changed has another history."""
+        """True if each live row was found unchanged; a row that a tool changed is another."""
         return bool(self._found[self._state.live[: len(self._found)]].all())
 
     def apply(self, runs: TimerRuns, batches: Mapping[int, BatchClock]) -> None:
@@ -114,7 +114,10 @@ class Inherited:
 
 
 class RecordMakers:
-    """Who made the last puts of a map's keys: what the places of their records say of it."""
+    """Calls, for data or timers, that made the last puts of a map's keys.
+
+    Judged by the positions of the records.
+    """
 
     def __init__(self, state: StateMap, calls: Sequence[Calls]) -> None:
         self._inherited = state.inherited
@@ -125,13 +128,13 @@ class RecordMakers:
         }
 
     def is_sure(self, put: Ints, position: Ints) -> Bools:
-        """Whether a timeout surely made some puts, by their steps and the places of the records."""
+        """Return a mask of the puts that a timeout surely made, by step and record position."""
         by_place = position >= self._sure_from[put]
         sure: Bools = np.where(put < self._inherited, position & SURE > 0, by_place)
         return sure
 
     def is_possible(self, kind: TimeoutKind, put: Ints, position: Ints) -> Bools:
-        """Whether a timeout by a clock may have made them."""
+        """Return a mask of the puts that a timeout by a clock may have made."""
         by_place = position > self._last_data[kind][put]
         possible: Bools = np.where(put < self._inherited, position & MAYBE[kind] > 0, by_place)
         return possible

@@ -39,7 +39,7 @@ ROWS_AT_ONCE = 1 << 16
 @fact("join_check")
 @dataclass(frozen=True)
 class JoinCheck(StoreSum):
-    """What is wrong between the two stores of one side of a join. Adds; the zero is empty."""
+    """Contradictions between the two stores of one side of a join. Adds up; the zero is empty."""
 
     missing_rows: int = 0  # indices below a counter that no row has
     counters_without_rows: int = 0  # counters above zero of keys without any row
@@ -62,7 +62,7 @@ class MatchedRows(StoreSum):
 @fact("matched_puts")
 @dataclass(frozen=True)
 class MatchedPuts(MatchedRows):
-    """The same of all that was put, which shows partners of rows that are gone too. Adds."""
+    """Partners of all rows that were put, including rows that were removed since. Adds up."""
 
 
 def compare_side(counters: StateMap, rows: StateMap, row_key: StructType) -> JoinCheck:
@@ -170,7 +170,7 @@ def cut_index(words: Int64s, schema: StructType) -> tuple[Int64s, Int64s]:
 @fact("key_time_votes")
 @dataclass(frozen=True)
 class KeyTimeVotes(Sums, Fact):
-    """What the live rows of a join's side say of one time in the join key. Adds."""
+    """Rows of a join's side whose event time is one time in the join key, or is not. Adds up."""
 
     # ordinals from the key row inwards: which field of the key it is
     path: tuple[int, ...] = sum_by(either, ())
@@ -181,7 +181,7 @@ class KeyTimeVotes(Sums, Fact):
     covered: int = 0  # rows that would be gone by that rule
 
     def merge_key(self, _version: int) -> tuple[int, ...]:
-        """Those on one time of the key add."""
+        """Return the field's path: facts about one field of the key add up."""
         return self.path
 
     @classmethod
@@ -216,7 +216,10 @@ class RowsTimedByKey(StoreSum):
 @fact("rows_timed_in_range")
 @dataclass(frozen=True)
 class RowsTimedInRange(Fact):
-    """The same of a range of keys, by each time in the join key; all ranges say which has most."""
+    """Rows of a key range, by the time in the join key that they agree with.
+
+    All ranges together decide which time has most rows.
+    """
 
     rows: tuple[int, ...] = ()
 

@@ -22,7 +22,7 @@ TimedT = TypeVar("TimedT", bound="TimedLeftover")
 
 @dataclass(frozen=True)
 class JudgedLeftover(Fact):
-    """What facts about leftovers have in common: what they are by, and what that rests on."""
+    """Base of facts about leftovers: their class, certainty and reason."""
 
     leftover_class: LeftoverClass  # why they are still there
     certainty: Certainty  # of that
@@ -38,12 +38,12 @@ class JudgedLeftover(Fact):
 
     @property
     def before_window(self) -> bool:
-        """Whether they expired before the window of proof."""
+        """True if the keys expired before the window of proof."""
         return self.needs is Needs.BEFORE_WINDOW
 
     @property
     def is_ignored(self) -> bool:
-        """Whether the timer still stands."""
+        """True if the timer is still set."""
         return self.leftover_class is LeftoverClass.IGNORED_TIMEOUT
 
     @property
@@ -53,25 +53,25 @@ class JudgedLeftover(Fact):
 
     @property
     def run_length(self) -> int | None:
-        """How many timeouts that were; None where it is not a part of the fact."""
+        """Number of timeouts in the run; None if the fact has no such number."""
         return None
 
     def with_run(self: LeftoverT, start: int, _length: int) -> LeftoverT:
-        """The same with a shorter run of timeouts."""
+        """Return a copy with a shorter run of timeouts, which begins at version ``start``."""
         return replace(self, expired_version=start) if self.is_ignored else self
 
     def with_last_timeout(self: LeftoverT) -> LeftoverT:
-        """The same with only the last timeout of its run, the only one that is known."""
+        """Return a copy with only the last timeout of its run, if only that is known."""
         return self
 
     def with_mixed_clocks(self: LeftoverT) -> LeftoverT:
-        """The same where some batches of the window followed the other clock."""
+        """Return a copy for a window in which some batches followed the other clock."""
         return self
 
 
 @dataclass(frozen=True, kw_only=True)
 class TimedLeftover(JudgedLeftover):
-    """What a leftover key and a count of some have in common: sizes, and a run of timeouts."""
+    """Base of a leftover key and of a count of leftovers: sizes, and a run of timeouts."""
 
     # key_bytes, value_bytes: how large the rows are
     key_bytes: int
@@ -94,11 +94,11 @@ class TimedLeftover(JudgedLeftover):
         return self.fired
 
     def with_run(self: TimedT, start: int, length: int) -> TimedT:
-        """The same with a shorter run."""
+        """Return a copy with a run of ``length`` timeouts that begins at version ``start``."""
         return replace(super().with_run(start, length), fired=self.fired and length)
 
     def with_last_timeout(self: TimedT) -> TimedT:
-        """The same with a run of one."""
+        """Return a copy with a run of one timeout."""
         first = self.first_expired_version and self.expired_version
         return replace(self, first_expired_version=first, fired=self.fired and 1)
 
@@ -123,7 +123,7 @@ class Leftover(TimedLeftover):
         return self.first_expired_version or self.expired_version
 
     def with_run(self, start: int, length: int) -> Leftover:
-        """The same with a shorter run; of its first batch the partition has not said the clock."""
+        """Return a copy with a shorter run, whose first batch has no known clock."""
         return replace(
             super().with_run(start, length),
             threshold_ms=None if self.is_ignored else self.threshold_ms,
@@ -134,7 +134,7 @@ class Leftover(TimedLeftover):
 @fact("leftover_count")
 @dataclass(frozen=True, kw_only=True)
 class LeftoverCount(TimedLeftover):
-    """How many leftovers of one judgement a partition has, whether or not they are listed."""
+    """Number of leftovers of one judgement in a partition, including those not listed."""
 
     # Not added over partitions: the clock that all of these show may cut the runs of each.
 
@@ -147,14 +147,17 @@ class LeftoverCount(TimedLeftover):
     empty: int | None = None
 
     def with_mixed_clocks(self) -> LeftoverCount:
-        """The same; of which keys' runs the other clock cuts off the beginning is not known."""
+        """Return a copy without the first expired version.
+
+        The other clock may cut off the beginning of any key's run.
+        """
         return replace(self, first_expired_version=None)
 
 
 @fact("leftover_age")
 @dataclass(frozen=True, kw_only=True)
 class LeftoverAge(JudgedLeftover):
-    """How many leftovers of one judgement expired at one version. Adds over partitions."""
+    """Number of leftovers of one judgement that expired at one version. Adds up over partitions."""
 
     rows: int = 0
     row_bytes: int = 0
@@ -165,7 +168,7 @@ class LeftoverAge(JudgedLeftover):
         )
 
     def merge_key(self, version: int) -> Hashable:
-        """Those of one judgement and one version of expiry add."""
+        """Return version and judgement: equal ones add up."""
         return (version, *(getattr(self, name) for name in _JUDGEMENT))
 
 
@@ -202,7 +205,7 @@ class _Observer:
                 yield self._leftover(i, key)
 
     def _judgement(self, i: int) -> dict[str, Any]:
-        """What the facts about a leftover have in common, but for its version of expiry."""
+        """Return the fields that facts about a leftover share, without its version of expiry."""
         leftovers = self._leftovers
         judgement: dict[str, Any] = {
             "leftover_class": leftovers.kind,

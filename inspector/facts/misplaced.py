@@ -17,7 +17,7 @@ UNKNOWN, HERE, ELSEWHERE = np.arange(3, dtype=np.uint8)  # marks of keys: where 
 def marks_of(
     hashed: RowHash, partitions: int, partition_id: int, block: RecordBlock, rows: Int64s
 ) -> UInt8s:
-    """Whether the keys of some records of a block belong to a partition, by hash: a mark each."""
+    """Return a mark for each record: whether its key belongs to the partition, by hash."""
     offsets, lengths = block.key_offset[rows], block.key_length[rows]
     where, is_known = hashed.partitions(block.buffer, offsets, lengths, partitions)
     return np.where(is_known, np.where(where == partition_id, HERE, ELSEWHERE), UNKNOWN)

@@ -156,7 +156,7 @@ def _of_kind(batch: Any, kind: str) -> Iterator[Observed[Any]]:
 
 
 class Column(NamedTuple):
-    """How values of one Python type travel in Arrow."""
+    """Conversion of values of one Python type to and from Arrow."""
 
     type: pa.DataType
     array: Callable[[list[Any]], Any]  # values, None among them, to an array of that type

@@ -57,7 +57,7 @@ class SimulatedRows(Sums, Fact):
     seen_again: int = 0
 
     def merge_key(self, version: int) -> Hashable:
-        """Those of one version and one clock add."""
+        """Return version and clock: facts with equal ones add up."""
         return version, self.timeout_kind
 
 
@@ -141,7 +141,10 @@ class Simulation:
         self._open[:, new_ids] = new
 
     def _is_there(self, ids: Int64s, step: int) -> Bools:
-        """Whether the rows would still be there while a batch is processed: it removes behind."""
+        """Return a mask of the rows that would still exist while a batch is processed.
+
+        A batch removes expired rows at its end.
+        """
         clock = self._clocks[step - 1] + self._scenario.clock_shift_ms
         there: Bools = (self._open[_START, ids] >= 0) & (self._open[_DEADLINE, ids] > clock)
         return there
@@ -209,7 +212,7 @@ class Simulation:
         return numbers
 
     def _clock(self, version: int) -> int:
-        """What the clock read in the batch of a version; that before it where it is not known."""
+        """Return the clock in the batch of a version, or that of the previous batch if unknown."""
         return max(self._reading(version) or 0, self._clocks[-1] if self._clocks else 0)
 
     def _reading(self, version: int) -> int | None:
@@ -218,7 +221,7 @@ class Simulation:
         return None if batch is None else scenario.clock.time_ms(batch, scenario.kind)
 
     def _rows(self, ids: Int64s, state: StateMap, step: int, *, came: bool) -> Int64s:
-        """What is known of rows that a version put; whether they came in its batch."""
+        """Record rows that a version put. ``came``: their events arrived in its batch."""
         real = np.full(len(ids), _NEVER, np.int64)
         if self._expiry is not None and state.tracking.clock is not None:
             clock = state.clock[ids]
@@ -245,7 +248,7 @@ class Simulation:
         return rows
 
     def _put_between_clocks(self, expiries: Int64s, step: int) -> bool:
-        """Whether values of one TTL were put when no batch began: in real-time mode."""
+        """Return whether values of one TTL were put at no batch's start, as in real-time mode."""
         # There a value expires by its executor's clock, while its batch runs (seen of 4.3), and
         # what comes and goes within a batch is in no version. The newest of a version has the TTL;
         # older ones are those of a list that is written again.

@@ -18,7 +18,7 @@ from inspector.sums import Sums, counter_of, either, sum_by
 
 @dataclass(frozen=True)
 class SizeCounts(Sums):
-    """How many things have each size in bytes. Adds; the zero is empty."""
+    """Number of rows, keys or values of each size in bytes. Adds up; the zero is empty."""
 
     # UnsafeRows come in multiples of 8 bytes: few distinct sizes, and every quantile over any union
     # of stores is exact.
@@ -27,7 +27,7 @@ class SizeCounts(Sums):
 
     @property
     def total(self) -> int:
-        """How many things."""
+        """Number of rows, keys or values."""
         return sum(self.counts.values())
 
     @property
@@ -98,17 +98,17 @@ class LiveSizes:
 @fact("field_sizes")
 @dataclass(frozen=True)
 class FieldSizes(Sums, Fact):
-    """Where the bytes of the live rows' keys, or values, are, field by field. Adds."""
+    """Bytes of each field of the live rows' keys or values. Adds up."""
 
     side: RowPart | None = sum_by(either, None)
     rows: RowBytes = field(default_factory=RowBytes)
 
     def merge_key(self, _version: int) -> tuple[RowPart | None]:
-        """Those of one side add."""
+        """Return the side: facts about keys add up, and facts about values."""
         return (self.side,)
 
 
 @fact("sampled_sizes")
 @dataclass(frozen=True)
 class SampledSizes(FieldSizes):
-    """The same of the first rows that each file puts, where those are large. Adds."""
+    """Bytes of each field of the first rows that each file puts, if rows are large. Adds up."""

@@ -41,7 +41,7 @@ be seen."""
 
 @dataclass(frozen=True)
 class TimerView:
-    """What is known of a store's timers when its leftovers are found."""
+    """Knowledge about a store's timers that its leftovers are judged by."""
 
     kinds: tuple[TimeoutKind, ...] = (EVENT, PROCESSING)  # the clocks that they may follow
     premises: TimerPremises = field(default_factory=TimerPremises)  # of the operator
@@ -77,7 +77,7 @@ class _Puts(NamedTuple):
 
 
 def _proof_of(group: int) -> tuple[Certainty, str]:
-    """How certain the leftovers of a group are, and what that hangs on."""
+    """Return the certainty of a group of leftovers, and the reason for it."""
     if group & _UNSETTLED or (not group & _SURE and not group & _KNOWN):
         return Certainty.UNDECIDED, NO_LOG_ENTRY
     if not group & _SURE:
@@ -170,10 +170,10 @@ class _TimedOut:
         )
 
     def _groups(self, puts: _Puts) -> tuple[Int64s, Int64s, Bools, Bools]:
-        """What is to be said of each put.
+        """Judge each put.
 
-        Its group (see :meth:`_answer`), the step whose batch's clock matters, whether the other
-        clock says the same, and whether this one makes a leftover of it.
+        Returns arrays: the group (see :meth:`_answer`), the step whose batch's clock matters,
+        whether the other clock agrees, and whether this clock makes it a leftover.
         """
         _, timer, put, over, _, kept, sure = puts
         last = self._last
@@ -205,7 +205,7 @@ class _TimedOut:
         )
 
     def _likely(self, puts: _Puts) -> tuple[Bools, Bools]:
-        """Which puts a timeout may have made, by this clock and by the other."""
+        """Return masks of the puts that a timeout may have made, by this clock and by the other."""
         due_at, possible = self._due_at[puts.put], self._makers.is_possible
         # By a clock that is not known any timer may have run out; said of those that are left none.
         due = np.where(due_at == NO_CLOCK, puts.kept, puts.over < due_at)
@@ -260,7 +260,7 @@ class _TimedOut:
         return Needs.REARMED_BY_HABIT if group & _SAME_STATE else None
 
     def _runs_of(self, ids: Int64s, step: Int64s) -> tuple[Int64s, Int64s]:
-        """How often in a row the timeout of some keys fired, at least, and the first step of it."""
+        """Return the least number of timeouts in a row of keys, and the first step of each run."""
         run = self._view.runs.by_kind.get(self._kind) if self._view.runs is not None else None
         if run is None:
             return np.ones(len(ids), np.int64), step
@@ -329,6 +329,6 @@ class _TimedOut:
 
 
 def _bound(times: Int64s) -> Int64s:
-    """What no timer that ran out can lie at or behind; by a clock that is not known, any may."""
+    """Return the times before which timers had run out; an unknown clock bounds nothing."""
     bound: Int64s = np.where(times == NO_CLOCK, np.iinfo(np.int64).max, times)
     return bound

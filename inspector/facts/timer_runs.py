@@ -1,4 +1,4 @@
-"""How often in a row each key's timeout fired, under each clock, and the function's habits."""
+"""Runs of timeouts of each key under each clock, and habits of the function."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Runs = tuple[Int64s, Int64s]  # how often the timers of some keys fired, and the
 
 @dataclass(frozen=True)
 class TimerCalls(Sums):
-    """What a store's history shows of its function, under one clock. Adds; the zero is empty."""
+    """Calls of a store's function under one clock. Adds up; the zero is empty."""
 
     # armed_by_data, unarmed_by_data: puts that a call for data surely made, by whether they left a
     # timer
@@ -49,13 +49,13 @@ class TimerCalls(Sums):
 @fact("timer_calls")
 @dataclass(frozen=True)
 class CallsByClock(Sums, Fact):
-    """What a store's history shows of its function if its timers followed one clock. Adds."""
+    """Calls of a store's function if its timers followed one clock. Adds up."""
 
     timeout_kind: TimeoutKind | None = sum_by(either, None)
     calls: TimerCalls = field(default_factory=TimerCalls)
 
     def merge_key(self, _version: int) -> tuple[TimeoutKind | None]:
-        """Those under one clock add."""
+        """Return the clock: facts under one clock add up."""
         return (self.timeout_kind,)
 
 
@@ -137,7 +137,7 @@ class TimerRuns:
             self.by_kind[kind].fired[ids], self.by_kind[kind].first[ids] = often, first
 
     def observe(self, state: StateMap) -> Iterator[CallsByClock]:
-        """What the whole history shows, clock by clock; ``state`` is the map at its end."""
+        """Yield the calls over the whole history, by clock; ``state`` is the map at its end."""
         armed = self.ever_armed[: len(state)]
         bare = state.where(lambda at: state.live[at] & (state.clock[at] == NO_TIMEOUT))
         never = bare[~armed[bare]]
@@ -228,7 +228,7 @@ class TimerRuns:
 
 
 def _habits(records: TimerRecords, calls: Calls, kind: TimeoutKind) -> TimerCalls:
-    """What the records of one version show of the function."""
+    """Return the calls of the function that the records of one version show."""
     by_timeout = records.positions >= calls.sure_from
     by_data = records.put & _by_data(records, calls, kind)
     left, had_row = records.armed[by_data], records.before[by_data] != NO_CLOCK

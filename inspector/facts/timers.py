@@ -1,4 +1,4 @@
-"""What the records of one version show about the calls that made them, and about the timers' clock.
+"""Calls that made the records of one version, and the clock of its timers.
 
 A group-state function is called for new data and for timers that have run out. Which of the two
 made a record, and which clock the timers follow, is judged batch by batch: a restart may have
@@ -28,7 +28,7 @@ NO_RECORD = int(np.iinfo(np.int64).max)
 
 
 class TimerPremises(NamedTuple):
-    """Which premises on timers hold for an operator, by its place in the query."""
+    """Premises on timers that hold for an operator, by its position in the query."""
 
     # only new data of the sources can call the function for data (premise ``only-data-calls``)
     only_sources_feed: bool = True
@@ -41,7 +41,7 @@ class TimerPremises(NamedTuple):
     all_or_nothing: bool = False
 
     def lags(self, kind: TimeoutKind) -> bool:
-        """Whether the query's clock no more than bounds the one that the operator sees."""
+        """Return whether the query's clock is only an upper bound of the operator's clock."""
         return kind is EVENT and not self.exact_watermark
 
 
@@ -68,7 +68,7 @@ class TimerRecords:
 
     @classmethod
     def of(cls, change: Change, state: StateMap) -> TimerRecords:
-        """Of one version's change; ``state`` is the map after it."""
+        """Return the records of one version's change; ``state`` is the map after it."""
         touched = state.touched_keys()
         ids, before, put = touched.ids, touched.was_clock, touched.written
         absent = ~touched.was_live
@@ -92,7 +92,7 @@ class ClockEvidence(VersionSum):
 @fact("call_bounds")
 @dataclass(frozen=True)
 class CallBounds(VersionSum):
-    """What the records of a version show of who made them. Adds over ranges of keys."""
+    """Bounds on the records of a version that data or timers made. Adds up over key ranges."""
 
     # Who made the records is judged by the order of all of them: a pass over a part of a
     # partition's keys has to be told what the others show.
@@ -113,7 +113,7 @@ class CallBounds(VersionSum):
 
     @classmethod
     def of(cls, records: TimerRecords, clock: BatchClock | None) -> CallBounds:
-        """What the records of one version show, whose batch had these clocks."""
+        """Return the bounds of one version, whose batch had the clock ``clock``."""
         if records.change.rebased:
             return cls()
         clock = clock or BatchClock(BatchId(records.change.version - 1))
@@ -136,13 +136,13 @@ class CallBounds(VersionSum):
 
     @property
     def last_data(self) -> dict[TimeoutKind, int]:
-        """As :attr:`Calls.last_data`."""
+        """See :attr:`Calls.last_data`."""
         return {EVENT: self.by_event, PROCESSING: self.by_processing}
 
 
 @dataclass(frozen=True)
 class Calls:
-    """Who made the records of one version."""
+    """Calls, for data or for timers, that made the records of one version."""
 
     # position from which on timeouts made every record, whatever clock they follow
     sure_from: int = NO_RECORD
@@ -160,7 +160,7 @@ def calls_of(
     premises: TimerPremises,  # of the operator
     bounds: CallBounds | None = None,  # of all records, if these are of a part of the keys
 ) -> Calls:
-    """What the records of one version show."""
+    """Return the calls that made the records of one version."""
     if records.change.rebased or (clock is not None and clock.has_foreign_rows):
         return Calls()
     clock = clock or BatchClock(BatchId(records.change.version - 1))
@@ -184,7 +184,10 @@ def _sure_from(
 
 
 def due_before(records: TimerRecords, clock: BatchClock, kind: TimeoutKind) -> Bools:
-    """Whether each key's timer may have run out in the batch, by a clock; unknown: all may."""
+    """Return a mask of the keys whose timer may have run out in the batch.
+
+    If the clock is unknown, all timers may have.
+    """
     now = clock.time_ms(kind)
     return records.timed if now is None else records.timed & (records.before < now)
 
@@ -201,7 +204,7 @@ def _against(premises: TimerPremises, bounds: CallBounds, sure_from: int) -> Ite
 
 
 def is_timer(clocks: Int64s) -> Bools:
-    """Which of some clocks are timers."""
+    """Return a mask of the clocks that are timers."""
     timers: Bools = (clocks != NO_TIMEOUT) & (clocks != NO_CLOCK)
     return timers
 

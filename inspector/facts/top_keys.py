@@ -1,4 +1,4 @@
-"""Who: the biggest, hottest and oldest live keys of a store, exact."""
+"""The biggest, hottest and oldest live keys of a store, exact."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LONG = BEFORE_WINDOW - 1  # in place of the step of one that is longer
 
 
 class TopBy(enum.Enum):
-    """What keys are ranked by; oldest: by the last put, those of the base snapshot first."""
+    """Ranking of keys. Oldest: by the last put, with keys of the base snapshot first."""
 
     KEY_BYTES = "key_bytes"
     VALUE_BYTES = "value_bytes"

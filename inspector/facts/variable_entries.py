@@ -85,14 +85,14 @@ class KeyEntries(Fact):
     removed: int  # entries of the key that were there in the window and are not any more
 
     def is_listed(self, entries: int) -> bool:
-        """Whether a partition with so many entries in all lists the key."""
+        """Return whether a partition with ``entries`` entries in total lists the key."""
         return self.entries * LISTED >= entries
 
 
 def timers_without_state(
     timers: StateMap, owners: Int64s, with_state: Int64s
 ) -> TimersWithoutState:
-    """Which timers fire for keys that have nothing: ``owners`` by row less those ``with_state``."""
+    """Count the timers of keys without state: ``owners`` by row, except those ``with_state``."""
     live = np.flatnonzero(timers.live[: len(timers)])
     bare = live[(owners[live] >= 0) & ~np.isin(owners[live], with_state)]
     keys, without = (len(distinct(owners[rows])) for rows in (live, bare))
@@ -127,7 +127,7 @@ def entries_of(state: StateMap, owners: Int64s, keys: GroupingKeys) -> Iterator[
 
 
 def _gaining(state: StateMap, owners: Int64s, added: Bools, keys: int) -> Bools:
-    """Which keys have an entry that was put at most half as often as the one put most often."""
+    """Return a mask of the keys with an entry that was put at most half as often as another."""
     # A list that is written whole has new entries by the records, as ListState.put removes the old
     # ones; but each was put as often as the others. Where entries are put once all are new.
     rows = np.flatnonzero(added)
@@ -148,7 +148,7 @@ def _largest_keys(keys: GroupingKeys, columns: Sequence[Int64s]) -> Iterator[Key
 
 
 class KeyPlace(enum.Enum):
-    """Where a row's key has the grouping key; the names are those of tasks."""
+    """Position of the grouping key in a row's key; the values are the names in tasks."""
 
     WHOLE = "whole"
     INDEXED = "indexed"  # all but the last field
@@ -166,7 +166,7 @@ class GroupingKeys:
         return len(self._interner)
 
     def owners(self, state: StateMap, key_place: KeyPlace, schema: StructType) -> Int64s:
-        """Of every row that the map knows, live or not, the id of its grouping key."""
+        """Return the id of the grouping key of every row in the map, live or not."""
         owners = np.full(len(state), NOBODY, np.int64)
         all_ids = np.arange(len(state), dtype=np.int64)
         if key_place is KeyPlace.INDEXED:

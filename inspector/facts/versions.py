@@ -72,7 +72,7 @@ class VersionFacts(VersionSum):
 
     @property
     def rows_and_bytes(self) -> tuple[int, int]:
-        """How many live rows there are, and their key and value bytes."""
+        """Number of live rows, and their key and value bytes."""
         return self.rows, self.row_bytes
 
     @property
@@ -87,7 +87,7 @@ class VersionFacts(VersionSum):
 
     @property
     def two_versions_bytes(self) -> int:
-        """The same with every shared key and value object counted once, as Spark holds them."""
+        """Bytes of two versions with each shared key and value object counted once, as in Spark."""
         return self.two_versions_unshared_bytes - self.shared_bytes
 
 
@@ -133,7 +133,7 @@ def measure_versions(
 def _columns(
     sums: ChangeSums, counts: RecordCounts, rows: Any, key_bytes: Any, value_bytes: Any
 ) -> dict[str, Any]:
-    """What a version changed and shares; of several versions, if the numbers are arrays."""
+    """Return the columns of changed and shared rows of a version, or of several as arrays."""
     grown = sums.now_key_bytes - sums.was_key_bytes + sums.now_value_bytes - sums.was_value_bytes
     return {
         **vars(counts),

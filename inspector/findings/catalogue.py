@@ -7,11 +7,12 @@ of Spark; ``inspector explain SS203`` prints an entry of it.
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 from pkgutil import get_data
 from typing import Any
 
 from inspector.findings.finding import Concerns, Kind, Severity
+from inspector.findings.rule import rules
 from inspector.model import Certainty
 from inspector.operators.inferences import INFERENCES
 
@@ -142,12 +143,6 @@ TIMEOUT_KEPT = _of_proof_or_inference(
 )
 NO_REMOVES = _of_inference("SS204", _WARNING)
 JOIN_SIDE = _of_inference("SS205", _severity("join-side"))
-WATERMARK_FLAT = _kind(
-    "SS206",
-    _WARNING,
-    concerns=Concerns.BY_WATERMARK,
-    explains=("SS202", "SS204", "SS205", "SS207", "SS209", "SS218"),
-)
 NO_WATERMARK = _kind(
     "SS207",
     _WARNING,
@@ -155,7 +150,7 @@ NO_WATERMARK = _kind(
     concerns=Concerns.BY_WATERMARK,
     explains=("SS202", "SS204", "SS205", "SS209"),
 )
-WATERMARK_AHEAD = _kind("SS211", _WARNING, explains=("SS202", "SS206", "SS218"))
+WATERMARK_AHEAD = _kind("SS211", _WARNING, explains=("SS202", "SS206", "SS218"), hides=("SS206",))
 EXPIRED_TTL = _kind("SS212", _WARNING, command="leftovers")
 DUE_TIMER = _of_proof_or_inference("SS213", _WARNING, command="leftovers")
 TIMER_WITHOUT_STATE = _kind("SS214", _INFO, command="rows")
@@ -163,10 +158,6 @@ UNDECLARED = _kind("SS215", _WARNING, command="info")
 GROWING_ENTRIES = _of_inference(
     "SS216", _WARNING, command="top", explains=("SS201", "SS204", "SS210"), in_store=True
 )
-UNIQUE_KEYS = _of_inference(
-    "SS217", _INFO, command="top", explains=("SS201", "SS204", "SS210"), in_store=True
-)
-FAR_EXPIRY = _of_proof_or_inference("SS218", _WARNING, explains=("SS204", "SS210"))
 UNFED = _of_proof_or_inference("SS220", _INFO)
 TIMERS_GATHER = _of_inference("SS219", _INFO)
 SHORT_TTL = _of_inference("SS221", _INFO)
@@ -184,16 +175,17 @@ NEARLY_EQUAL = _of_inference(
 )
 OPEN_SESSIONS = _of_inference("SS224", _INFO)
 WATERMARK_OF_CLOCK = _of_inference("SS225", _INFO, explains=("SS217", "SS218"))
-WAITING = _of_inference("SS226", _INFO)
 UNDECIDED = _kind("SS210", _INFO, certainties=(Certainty.UNDECIDED,), command="leftovers")
 FORMAT_V1 = _kind(
     "SS301", _INFO, "The state format of this aggregation stores every key twice.", command="sizes"
 )
 SKEWED = _kind("SS302", _INFO, command="top")
-OVERSIZED_VALUE = _kind("SS303", _INFO, command="top", concerns=Concerns.REWRITTEN_ROWS)
 HOT_KEY = _kind("SS307", _INFO, command="top", explains=("SS222",))
-GROWING_VALUES = _of_inference("SS308", _INFO, command="sizes", concerns=Concerns.REWRITTEN_ROWS)
-FAN_OUT = _of_inference("SS309", _INFO, command="rows")
+GROWING_VALUES = _of_inference(
+    "SS308", _INFO, command="sizes", concerns=Concerns.REWRITTEN_ROWS, hides=("SS313",)
+)
+# In windows that overlap much, each event makes many keys by design.
+FAN_OUT = _of_inference("SS309", _INFO, command="rows", hides=("SS217",))
 WIDE_COLUMN = _of_inference("SS313", _INFO, command="sizes")
 BURST = _kind("SS314", _INFO, concerns=Concerns.RECORDS)
 SLOW_BATCHES = _of_proof_or_inference("SS315", _INFO, command="timeline")
@@ -204,9 +196,11 @@ SAME_VALUE = _kind("SS304", _INFO, command="sharing", concerns=Concerns.RECORDS)
 EMPTY_DELTAS = _of_records("SS305", _INFO)
 HEAP_OVER_LIMIT = _of_inference("SS306", _WARNING, command="memory")
 
-CATALOGUE: tuple[Kind, ...] = tuple(
-    sorted(
-        (kind for kind in list(vars().values()) if isinstance(kind, Kind)), key=lambda kind: kind.id
-    )
-)
-"""Every finding that is made, by id; ids never change their meaning."""
+_DECLARED = tuple(kind for kind in list(vars().values()) if isinstance(kind, Kind))
+
+
+@cache
+def all_kinds() -> tuple[Kind, ...]:
+    """Return every finding that is made, by id; imports all rules. Ids never change meaning."""
+    moved = (rule.kind for rule in rules())
+    return tuple(sorted((*_DECLARED, *moved), key=lambda kind: kind.id))

@@ -3,39 +3,33 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
-from struct import unpack_from
-from typing import Protocol
+from collections.abc import Iterator
 
 from inspector.decode.field_sizes import nested_fields
 from inspector.discovery.checkpoint import Checkpoint, Operator
-from inspector.facts.expiring import Expiring
-from inspector.facts.fact import FactT
 from inspector.facts.size_distributions import SampledSizes
-from inspector.facts.top_keys import SampledKey, TopBy, TopKey
+from inspector.facts.top_keys import TopBy
 from inspector.facts.variable_entries import EntriesPerKey, KeyEntries
 from inspector.facts.versions import VersionFacts
 from inspector.findings import efficiency
-from inspector.light_dataclasses import dataclass
+from inspector.findings.views.checkpoint_view import CheckpointView
+from inspector.findings.views.store_sizes import first_key
+from inspector.findings.views.store_view import StoreView
 from inspector.merge.collect import Facts
 from inspector.model import (
     JOIN_COUNT_STORES,
     JOIN_ROW_STORES,
     KINDS_OF_STATE,
-    BatchId,
     FileKind,
     StoreName,
 )
-from inspector.operators.aggregation import NAMES as AGGREGATIONS
 from inspector.operators.group_state import NAMES as GROUP_STATE
 from inspector.operators.join import COUNT_STORES, VALUE_STORES
 from inspector.operators.rule import RowPart
 from inspector.operators.session_window import NAMES as SESSION
 from inspector.operators.transform_with_state import Family
 from inspector.providers.common_names import is_left_sum, main_path
-from inspector.sparktypes import StructField, StructType, is_window, unique_names, widen_timeout
-from inspector.sums import sum_or_none
+from inspector.sparktypes import StructType, unique_names, widen_timeout
 
 _NUMBERED = re.compile(r"\[\d+\]$")  # of words of ``HyperLogLogPlusPlus``: ``MS[0]``, ``MS[1]``, ..
 _NEARLY = 0.9  # share of the bytes of a struct, for one of its fields to be named in its place
@@ -47,101 +41,17 @@ _KEPT = {
 """Names of buffers that Spark gives -> what they are of."""
 
 
-class KeyWords(Protocol):
-    """Words for a key of a store, or what redaction leaves of them; of a part of it its schema."""
-
-    def __call__(self, store: StoreName, key: bytes, schema: StructType | None = None, /) -> str:
-        """The words."""
-        ...
-
-
-@dataclass(frozen=True)
-class StoreInputs:
-    """One store of the judged version, and what a run knows of it."""
-
-    checkpoint: Checkpoint
-    operator: Operator
-    store_name: str
-    version: int
-    facts: Facts
-    key_words: KeyWords
-
-    @property
-    def name(self) -> StoreName:
-        """The operator and the store."""
-        return StoreName(self.operator.operator_id, self.store_name)
-
-    @property
-    def versions(self) -> Mapping[int, VersionFacts]:
-        """Facts of each version, all partitions together, the oldest first."""
-        return self.facts.by_store().get(self.name, {})
-
-    @property
-    def key_fields(self) -> Sequence[StructField]:
-        """The columns of its key; none where no schema is known."""
-        schema = self.operator.schemas.get(self.store_name)
-        return () if schema is None else schema.key.fields
-
-    def sum(self, kind: type[FactT]) -> FactT | None:
-        """Its fact of a type that all add, over all partitions; None if it has none."""
-        return self.facts.sums(kind).get(self.name)
-
-    @cached_property
-    def windows(self) -> efficiency.Windows | None:
-        """The windows of an aggregation; without a watermark those of the few known keys."""
-        if self.operator.name not in AGGREGATIONS:
-            return None
-        at = [i for i, field in enumerate(self.key_fields) if is_window(field.data_type)]
-        keys = [sampled.key for sampled in self.facts.of_store(SampledKey, self.name)]
-        if len(at) != 1 or not keys:
-            return None
-        windows = [*columns_of(keys, self.key_fields)][at[0]]
-        # Behind the null bits; the totals of cube and rollup have no window.
-        bounds = [unpack_from("<qq", window, 8) for window in windows if len(window) >= 8 + 16]
-        known = [(start // 1000, end // 1000) for start, end in bounds]
-        start, end = min(known, default=(0, 0))
-        if end <= start:
-            return None
-        expiring = self.facts.merged(Expiring).get(self.name, {}).get("", Expiring())
-        ends = {bucket * expiring.width for bucket in expiring.rows} or {end for _, end in known}
-        return efficiency.Windows(end - start, frozenset(ends))
-
-    def rows_and_records(self) -> tuple[int, int]:
-        """Rows written, or gained, in batches whose sources count their records; those."""
-        written = records = 0
-        if self.operator.processor is not None or self.store_name in COUNT_STORES:
-            return written, records  # a function, or Spark, decides how many rows there are
-        if self.windows is None and any(is_window(field.data_type) for field in self.key_fields):
-            return written, records  # in how many windows a record is cannot be told
-        for version, facts in self.versions.items():
-            sources = self.checkpoint.logs.sources.get(BatchId(version - 1), ())
-            count = sum_or_none(source.records for source in sources)
-            if count and not facts.rebased:
-                # Other operators write a row anew for reasons of their own.
-                written += facts.puts if self.operator.name in AGGREGATIONS else facts.inserts
-                records += count
-        return written, records
-
-
-def store_costs(
-    checkpoint: Checkpoint, version: int, facts: Facts, key_words: KeyWords
-) -> Iterator[efficiency.StoreCosts]:
+def store_costs(view: CheckpointView) -> Iterator[efficiency.StoreCosts]:
     """What is known of the costs of each store."""
-    operators = {operator.operator_id: operator for operator in checkpoint.operators}
-    partitions: dict[StoreName, dict[int, VersionFacts]] = {}
-    for (part, of_version), version_facts in facts.versions.items():
-        if of_version == version:
-            partitions.setdefault(part.name, {})[part.partition_id] = version_facts
-    for name, versions in facts.by_store().items():
-        operator = operators[name.operator_id]
-        store = StoreInputs(checkpoint, operator, name.store_name, version, facts, key_words)
-        largest = _first(facts, name, TopBy.VALUE_BYTES)
+    for store in view.stores:
+        if not store.versions:
+            continue
+        operator, sizes = store.operator, store.sizes
         yield efficiency.StoreCosts(
-            *(name.operator_id, operator.name, name.store_name, partitions.get(name, {}), versions),
-            *(operator.single_partition, "" if largest is None else key_words(name, largest.key)),
-            *(_buffer_text(store), _hot(store)),
-            store.windows,
-            *store.rows_and_records(),
+            *(store.operator_id, operator.name, store.store_name, sizes.partitions, store.versions),
+            *(operator.single_partition, sizes.largest_key, sizes.buffers, _hot(store)),
+            store.keys.windows,
+            *store.keys.rows_and_records,
             _wide_column(store),
             len(operator.layout.stores) > len(operator.layout.folders),
         )
@@ -172,42 +82,29 @@ def file_costs(checkpoint: Checkpoint, operator: Operator, facts: Facts) -> effi
     )
 
 
-def _first(facts: Facts, name: StoreName, by: TopBy) -> TopKey | None:
-    """As :func:`inspector.facts.top_keys.merge_top`, of one alone."""
-    ranked = (key for key in facts.of_store(TopKey, name) if key.by is by)
-    return min(ranked, key=lambda key: (-key.amount, key.key), default=None)
-
-
-def _buffer_text(store: StoreInputs) -> str:
-    """What the values of an aggregation keep: all rows have one buffer for collect_list and set."""
-    schema = store.operator.schemas.get(store.store_name)
-    fields = () if schema is None else schema.value.fields
-    # ``TypedImperativeAggregate`` names its serialized buffer so (2.4 to 4.3).
-    buffers = any(field.name.startswith("buf") for field in fields)
-    if not buffers or store.operator.name not in (*AGGREGATIONS, *SESSION):
-        return ""
-    return " (collect_list, collect_set, percentile or another buffer of all rows)"
-
-
-def _hot(store: StoreInputs) -> efficiency.HotKey | None:
+def _hot(store: StoreView) -> efficiency.HotKey | None:
     entries, facts, name = store.sum(EntriesPerKey), store.facts, store.name
     if entries is not None:
         listed = facts.of_store(KeyEntries, name)
         most = max(listed, key=lambda key: (key.entries, key.key), default=None)
         if most is None or entries.keys < 2:
             return None
-        words = store.key_words(name, most.key, grouping_key(store.operator, name.store_name))
+        key_words, schema = (
+            store.whole.context.key_words,
+            grouping_key(store.operator, name.store_name),
+        )
+        words = key_words(name, most.key, schema)
         noun = "session" if store.operator.name in SESSION else "entry"
         return efficiency.HotKey(words, most.entries, entries.entries, noun, most.row_bytes)
     counters = dict(zip(VALUE_STORES, COUNT_STORES, strict=True)).get(name.store_name)
     if counters is None:
         return None
     counting = StoreName(name.operator_id, counters)
-    counter = _first(facts, counting, TopBy.NUMBER)
+    counter = first_key(facts, counting, TopBy.NUMBER)
     rows = facts.of_version(name, store.version).rows
     if counter is None or rows < counter.amount:
         return None
-    words, join_keys = store.key_words(counting, counter.key), _join_keys(store)
+    words, join_keys = store.whole.context.key_words(counting, counter.key), _join_keys(store)
     return efficiency.HotKey(words, counter.amount, rows, "row", None, *join_keys)
 
 
@@ -218,7 +115,7 @@ def grouping_key(operator: Operator, store: str) -> StructType:
     return nested if isinstance(nested, StructType) else StructType(schema.fields[:-1])
 
 
-def _join_keys(store: StoreInputs) -> tuple[int, float]:
+def _join_keys(store: StoreView) -> tuple[int, float]:
     """Join keys with rows in a side, and how many rows one has in the other side, on average."""
     if store.store_name not in JOIN_ROW_STORES:
         return 0, 0.0  # state format 4 counts no rows of a key
@@ -230,17 +127,7 @@ def _join_keys(store: StoreInputs) -> tuple[int, float]:
     return keys, other_rows / max(1, other_keys)
 
 
-def columns_of(keys: Sequence[bytes], fields: Sequence[StructField]) -> Iterator[list[bytes]]:
-    """The columns of UnsafeRows, as they lie in them."""
-    for start, field in enumerate(fields, (len(fields) + 63) // 64):
-        column = [key[8 * start : 8 * start + 8] for key in keys]
-        if field.data_type.fixed_width is None:
-            slots = [divmod(int.from_bytes(slot, "little"), 1 << 32) for slot in column]
-            column = [key[at : at + size] for key, (at, size) in zip(keys, slots, strict=True)]
-        yield column
-
-
-def _wide_column(store: StoreInputs) -> efficiency.WideColumn | None:
+def _wide_column(store: StoreView) -> efficiency.WideColumn | None:
     schema = store.operator.schemas.get(store.store_name)
     newest = store.facts.of_version(store.name, store.version)
     if schema is None or not newest.row_bytes:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from math import gcd
 from statistics import median
 
 from inspector.facts.versions import VersionFacts
 from inspector.findings import catalogue
 from inspector.findings.finding import Finding
 from inspector.findings.thresholds import Thresholds
+from inspector.findings.views.store_keys import Windows
 from inspector.light_dataclasses import dataclass
 from inspector.model import DEFAULT_STORE
 from inspector.operators.join import COUNT_STORES
@@ -19,9 +19,6 @@ from inspector.quantities import bytes_text, capitalise, count_text, long_durati
 
 USUAL_VERSIONS = 100  # ``spark.sql.streaming.minBatchesToRetain``, where nobody sets it
 _STILL = 0.1  # of the growth of values: so much at least they change in the newer half
-_HOT_OUTLIER, _TIMES_MEDIAN = 0.2, 20  # share of the bytes that a value so far from usual has
-_FEWEST_ROWS = 10  # rows of a store of which one can be said to hold most
-_FEW_ROWS, _SHARE_OF_FEW = 3, 0.75  # as few rows do, where one has so much of their bytes
 
 
 @dataclass(frozen=True)
@@ -35,7 +32,7 @@ class StoreCosts:
     versions: Mapping[int, VersionFacts]  # facts of every version, all partitions together
     single: bool = False  # Spark runs its operator in one partition
     largest: str = ""  # words for the key with the largest value; empty if it is not known
-    kept: str = ""  # what the values keep, where their operator shows it
+    kept: str = ""  # names of aggregates whose values have no bound; empty if none are shown
     # the key with most rows of a join's side, or entries of a list or map
     hot: HotKey | None = None
     windows: Windows | None = None
@@ -73,33 +70,14 @@ class WideColumn:
     kept: str = ""  # what it keeps, in brackets, or that it is of the key
 
 
-@dataclass(frozen=True)
-class Windows:
-    """The length of an aggregation's windows, and the ends of live ones, in part."""
-
-    length_ms: int
-    ends_ms: frozenset[int]
-
-    @property
-    def slide_ms(self) -> int:
-        """How far apart they begin, or a multiple of it."""
-        first = min(self.ends_ms)
-        return gcd(*(end - first for end in self.ends_ms)) or self.length_ms
-
-
 def judge_costs(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
     """The findings of one store."""
     hot = list(_hot(costs, thresholds))
     yield from hot or _judge_skew(costs, thresholds)  # a hot key is why a partition has its rows
-    oversized = list(_judge_values(costs, thresholds))
-    yield from oversized
     yield from _rewrites(costs, thresholds)
     yield from _empty(costs, thresholds)
-    most = sum(finding.bytes or 0 for finding in oversized)
-    if most < thresholds.hot_share * costs.total.row_bytes or not oversized:
-        # A few keys are no growth of all.
-        growing = list(_growing_values(costs, thresholds))
-        yield from growing or (() if oversized else _wide_column(costs, thresholds))
+    yield from _growing_values(costs, thresholds)
+    yield from _wide_column(costs, thresholds)
     yield from _fan_out(costs, thresholds)
     yield from _burst(costs, thresholds)
 
@@ -204,41 +182,6 @@ def _judge_skew(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
     )
 
 
-def _judge_values(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
-    total = costs.total
-    sizes = total.value_sizes
-    largest, median = sizes.max, sizes.quantile(0.5)
-    if largest is None or not median or largest < thresholds.value_bytes:
-        return
-    values = sum(size * count for size, count in sizes.counts.items())
-    share = largest / max(total.row_bytes, values)
-    few = total.rows < _FEWEST_ROWS and (total.rows < _FEW_ROWS or share < _SHARE_OF_FEW)
-    hot = share >= thresholds.hot_share and not few
-    if largest < thresholds.value_ratio * median and not hot:
-        hot = share >= _HOT_OUTLIER and largest >= _TIMES_MEDIAN * median and not few
-        if not hot:
-            return
-    # All that are as far from the usual one, not the largest alone.
-    least = max(thresholds.value_bytes, min(largest, thresholds.value_ratio * median))
-    large = {size: count for size, count in sizes.counts.items() if size >= least}
-    rows, size = sum(large.values()), sum(size * count for size, count in large.items())
-    where = next(i for i, of in costs.partitions.items() if of.value_sizes.max == largest)
-    times = f"{largest / median:,.0f} times"
-    yield catalogue.OVERSIZED_VALUE.of_store(
-        costs,
-        f"the largest value has {count_text(largest, 'byte')}, {times} the median of "
-        f"{count_text(median, 'byte')}; it is in partition {where}; {count_text(rows, 'value')} of "
-        f"{total.rows:,} {'is' if rows == 1 else 'are'} as far from the median",
-        rows,
-        size,
-        f"One key holds {share_text(share)} of the bytes{_in_brackets(costs.largest)}: its value "
-        f"has {bytes_text(largest)}, {times} the median{costs.kept}."
-        if hot
-        else f"The state has {count_text(rows, 'value')} far larger than the others: the largest "
-        f"has {bytes_text(largest)}, {times} the median{costs.kept}{_in_brackets(costs.largest)}.",
-    )
-
-
 def _in_brackets(key: str) -> str:
     return f" ({key})" if key else ""
 
@@ -321,7 +264,7 @@ def _growing_values(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Findi
     evidence = f"the mean value has {bytes_text(now)}, and had {bytes_text(was)} at the beginning "
     evidence += f"of {span}; {count_text(last.rows, 'row')}"
     cause = f"The values grow with the updates, from {bytes_text(was)} to {bytes_text(now)} on "
-    cause += f"average{costs.kept}{_where_null(costs.largest)}."
+    cause += f"average{_in_brackets(costs.kept)}{_where_null(costs.largest)}."
     yield catalogue.GROWING_VALUES.of_store(costs, evidence, *last.rows_and_bytes, cause)
 
 

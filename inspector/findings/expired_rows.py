@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
 
 from inspector.facts.expired import LeftoverClass
 from inspector.facts.leftover_facts import LeftoverCount
 from inspector.findings import catalogue
 from inspector.findings.finding import Finding, Severity
-from inspector.light_dataclasses import dataclass, replace
-from inspector.merge.resolution import reasons_of
+from inspector.light_dataclasses import dataclass
 from inspector.model import Certainty, TimeoutKind
 from inspector.operators.rule import RowKind
 from inspector.quantities import count_text
-from inspector.sums import sum_known
 
 PAST = (LeftoverClass.PAST_WATERMARK, LeftoverClass.PAST_PROCESSING_TIME)
 _REARMED_ADVICE = (
@@ -24,6 +21,11 @@ _REARMED_ADVICE = (
 )
 EVICTION = "inspector copy PATH NEW --evict leftovers{certainty} --plan"
 """Command that shows what a copy without leftovers changes; ``PATH`` is the checkpoint."""
+_CALLED = (LeftoverClass.IGNORED_TIMEOUT, LeftoverClass.REARMED)
+_CALLED_ADVICE = (
+    "The keys that are there need no copy: their timers are set, so Spark calls the fixed function "
+    "for them"
+)
 _KINDS = {
     RowKind.ROW: catalogue.PAST_WATERMARK,
     RowKind.TTL_VALUE: catalogue.EXPIRED_TTL,
@@ -46,23 +48,6 @@ _CHANGES = {
     "changed": "with their state changed",
     "empty": "with no state left but the empty row",
 }
-
-
-def total_of(counts: Sequence[LeftoverCount]) -> LeftoverCount:
-    """What the partitions count of one judgement, together."""
-    firsts = [f for c in counts if (f := c.first_expired_version) is not None]
-    changes: Any = {name: sum_known(getattr(c, name) for c in counts) for name in _CHANGES}
-    return replace(
-        counts[0],
-        rows=sum(count.rows for count in counts),
-        key_bytes=sum(count.key_bytes for count in counts),
-        value_bytes=sum(count.value_bytes for count in counts),
-        expired_version=min(count.expired_version for count in counts),
-        fired=max(count.fired for count in counts),
-        first_expired_version=min(firsts) if len(firsts) == len(counts) else None,
-        reason=reasons_of(counts),
-        **changes,
-    )
 
 
 @dataclass(frozen=True)
@@ -92,7 +77,9 @@ def judge_leftovers(subject: Place, leftovers: Sequence[LeftoverCount]) -> Itera
             if subject.row_kind is RowKind.ROW:
                 cause = _rearmed_cause([of for of in rearmed if _severity(of) is severity])
         next_step = next_step or "inspector leftovers lists the keys"
-        if subject.cure and severity is not Severity.INFO:
+        if total.leftover_class in _CALLED and severity is not Severity.INFO:
+            next_step = f"{next_step}. {_CALLED_ADVICE}"
+        elif subject.cure and severity is not Severity.INFO:
             sure = total.certainty is Certainty.PROVEN
             command = EVICTION.format(certainty="" if sure else " --certainty inferred")
             next_step = f"{next_step}. {subject.cure}: {command}"

@@ -58,6 +58,8 @@ class Kind:
     explains: tuple[str, ...] = ()
     in_store: bool = False
     concerns: Concerns = Concerns.ROWS  # what its rows and bytes count
+    # ids of findings about the same subject that are left out next to this one
+    hides: tuple[str, ...] = ()
 
     @property
     def group(self) -> Group:
@@ -113,10 +115,14 @@ class Finding:
     cause: str = ""  # what is the matter, in one plain sentence; by default that of the kind
     # by default that of the kind, but of what is undecided no more than information
     severity: Severity = field(default=cast("Severity", None))
+    # ids of findings about the same subject that are left out next to this one; by default those
+    # of the kind
+    hides: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """What is not given is the kind's."""
         object.__setattr__(self, "cause", self.cause or self.kind.cause)
+        object.__setattr__(self, "hides", self.hides or self.kind.hides)
         given = cast("Severity | None", self.severity)
         usual = Severity.INFO if self.certainty is Certainty.UNDECIDED else self.kind.severity
         object.__setattr__(self, "severity", usual if given is None else given)

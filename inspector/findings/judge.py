@@ -9,30 +9,32 @@ from types import MappingProxyType
 from inspector.decode.row_hash import row_hash
 from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.discovery.listing import ranges_text
-from inspector.discovery.query_sources import newest_first
 from inspector.discovery.restart import Restart
 from inspector.discovery.restart_conditions import JOIN_NULLS
-from inspector.discovery.what_if import delays_of
-from inspector.exceptions import MissingVersionError, RowError
+from inspector.exceptions import MissingVersionError
 from inspector.facts.misplaced import MisplacedKeys
-from inspector.findings import catalogue, integrity, rule_inputs
-from inspector.findings.cost_inputs import KeyWords, file_costs, store_costs
+from inspector.findings import integrity_rules, rule_inputs
+from inspector.findings.cost_inputs import file_costs, store_costs
 from inspector.findings.efficiency import judge_costs, judge_files, judge_format, judge_heap
 from inspector.findings.finding import Finding, Group, Severity
 from inspector.findings.join_restarts import reads_all_rows
 from inspector.findings.joins import JoinLifetime, judge_join
-from inspector.findings.lifetime import judge as judge_life
+from inspector.findings.lifetime_rules import judge as judge_life
+from inspector.findings.rule import rules
 from inspector.findings.slow_batches import judge_durations
 from inspector.findings.sources import judge_setbacks, judge_source_logs
 from inspector.findings.thresholds import DEFAULTS, Thresholds
 from inspector.findings.unwritten import judge_unwritten
 from inspector.findings.variables import judge_variable
+from inspector.findings.views.checkpoint_view import CheckpointView
+from inspector.findings.views.event_times import newest_times
+from inspector.findings.views.judged_version import Context, KeyWords
+from inspector.findings.views.query_clock import span
 from inspector.findings.watermarks import judge_watermark
 from inspector.light_dataclasses import replace
 from inspector.merge.collect import Facts
 from inspector.model import (
     KINDS_OF_VERSION,
-    BatchId,
     Certainty,
     FileKind,
     Problem,
@@ -59,50 +61,56 @@ def judge(  # noqa: PLR0913 - what findings rest on
     ``heap_bytes`` estimates what the retained versions take, where there is a limit for it;
     ``restart`` is known if the version is the newest; ``growing`` lacks stores that cannot be told.
     """
+    view = CheckpointView(checkpoint, version, facts, Context(problems, key_words, growing))
     of_files = restart and _without_null_rows(restart)
     broken = judge_integrity(checkpoint, version, facts, problems, thresholds, of_files)
     findings: list[Finding] = []
-    unfit = {p.store.name for p in problems if p.slug == RowError.slug and p.store is not None}
-    for operator in checkpoint.operators:
+    for operator_view in view.operators:
+        operator = operator_view.operator
         findings += judge_files(file_costs(checkpoint, operator, facts), thresholds)
         if operator.name == "stateStoreSave" and version:
             state_format = checkpoint.conf(version, "aggregation.stateFormatVersion")
             findings += judge_format(operator.operator_id, state_format)
         of_run = checkpoint, operator, version, facts
-        for life in rule_inputs.store_lifetimes(*of_run, growing, key_words):
-            if StoreName(life.operator_id, life.store_name) in unfit:
-                life = replace(life, expiring=None)  # their times say nothing
+        for life in rule_inputs.store_lifetimes(operator_view):
             findings += judge_life(life, thresholds)
         for variable in rule_inputs.variable_lives(operator, version, facts):
             findings += judge_variable(variable, thresholds)
         if operator.name in JOIN:
             findings += _judge_join(operator, rule_inputs.join_lifetime(*of_run), thresholds)
-    lengths = {}
-    for costs in store_costs(checkpoint, version, facts, key_words):
+    for costs in store_costs(view):
         findings += judge_costs(costs, thresholds)
-        if costs.windows is not None:
-            lengths[StoreName(costs.operator_id, costs.store_name)] = costs.windows.length_ms
-    # In windows that overlap much, each event makes many keys by design.
-    many = [f.store for f in findings if f.kind is catalogue.FAN_OUT]
-    findings = [f for f in findings if f.kind is not catalogue.UNIQUE_KEYS or f.store not in many]
     findings += judge_watermark(
-        dict(checkpoint.logs.clocks.items()),
+        view.clock.batches,
         version - 1,
-        rule_inputs.newest_times(checkpoint, facts, lengths),
-        dict(checkpoint.logs.sources.items()),
-        delay_ms=max(delays_of(checkpoint), default=None),
-        by_slowest=checkpoint.conf(version, "multipleWatermarkPolicy") != "max",
+        newest_times(view),
+        view.sources,
+        delay_ms=max(view.clock.delays_ms, default=None),
+        by_slowest=not view.clock.is_by_fastest,
         late=rule_inputs.late_batches(facts),
-        newest_first=lambda: [
-            *newest_first(checkpoint.storage, checkpoint.logs.sources.get(BatchId(version - 1), ()))
-        ],
         thresholds=thresholds,
     )
     findings += judge_heap(heap_bytes, thresholds)
     findings += _judge_batches(checkpoint, version, restart, thresholds)
+    findings += judge_rules(view, thresholds)
+    findings = _visible_findings(findings)
     findings = _with_attempts(findings, _versions_of_two_attempts(checkpoint, version))
     reported = (f for f in findings if thresholds.reports(f.kind.id, f.rows))
     return _gravest_first([*broken, *reported])
+
+
+def judge_rules(view: CheckpointView, thresholds: Thresholds = DEFAULTS) -> Iterator[Finding]:
+    """Yield the findings of all rules about a checkpoint, its operators and its stores."""
+    views = {"checkpoint": (view,), "operator": view.operators, "store": view.stores}
+    for rule in rules():
+        for subject in views[rule.scope]:
+            yield from rule(thresholds).findings(subject)
+
+
+def _visible_findings(findings: Sequence[Finding]) -> list[Finding]:
+    """Return the findings without those that another one of the same subject hides."""
+    hidden = {(id_, finding.store) for finding in findings for id_ in finding.hides}
+    return [f for f in findings if (f.kind.id, f.store) not in hidden]
 
 
 def _judge_batches(
@@ -145,26 +153,27 @@ def judge_integrity(
                 depths[layout.store] = len(chain.deltas)
         noun = checkpoint.provider.names.delta_noun
         oldest = version + 1 - max(depths.values(), default=1)
-        passed = rule_inputs.span(checkpoint.clock(oldest), checkpoint.clock(version)) or 0
-        findings += integrity.judge_replay(operator.operator_id, depths, thresholds, noun, passed)
+        passed = span(checkpoint.clock(oldest), checkpoint.clock(version)) or 0
+        of_operator = operator.operator_id, depths, thresholds, noun, passed
+        findings += integrity_rules.judge_replay(*of_operator)
         for called, schema in operator.schemas.items():
             name = StoreName(operator.operator_id, called)
             of_version = facts.of_version(name, version)
             keys, values = of_version.key_sizes.counts, of_version.value_sizes.counts
-            findings += integrity.judge_widths(name, "key", keys, schema.key)
-            findings += integrity.judge_widths(name, "value", values, schema.value)
+            findings += integrity_rules.judge_widths(name, "key", keys, schema.key)
+            findings += integrity_rules.judge_widths(name, "value", values, schema.value)
     placements: dict[StoreName, dict[int, MisplacedKeys]] = {}
     for observation in facts.of(MisplacedKeys):
         store = observation.store
         placements.setdefault(store.name, {})[store.partition_id] = observation.fact
     for name, partitions in placements.items():
-        findings += integrity.judge_placement(name, partitions)
+        findings += integrity_rules.judge_placement(name, partitions)
     reported = [f for f in findings if thresholds.reports(f.kind.id, f.rows)]
     relative = checkpoint.storage.relative
     if version < checkpoint.newest_version:
         # Cleanup has removed an old one, or else the file that is gone has a problem of its own.
         problems = [p for p in problems if p.slug != MissingVersionError.slug]
-    reported += integrity.judge_problems(problems, thresholds, restart, relative)
+    reported += integrity_rules.judge_problems(problems, thresholds, restart, relative)
     positions = {batch: s for batch, s in checkpoint.logs.sources.items() if batch < version}
     reported += judge_setbacks(
         positions if restart is None else checkpoint.logs.sources, thresholds
@@ -172,7 +181,7 @@ def judge_integrity(
     if restart is not None:
         reported += judge_source_logs(restart, thresholds)
     if restart is not None and all(f.severity is not Severity.ERROR for f in reported):
-        reported += integrity.judge_restart(restart, thresholds)
+        reported += integrity_rules.judge_restart(restart, thresholds)
     return _gravest_first(reported)
 
 

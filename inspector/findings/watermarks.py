@@ -1,4 +1,4 @@
-"""SS206 and SS211: a watermark that stands still while data arrives, or is far from the clock.
+"""SS211 and SS225: a watermark that is far from the clock, or follows it.
 
 It is the greatest event time seen, less the delay; with several sources the least of theirs (policy
 ``min``), and never goes back (``WatermarkTracker``): one event time in the future moves it for
@@ -7,17 +7,18 @@ good.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
 
 from inspector.checkpoint.log_entries import SourceOffset
 from inspector.findings import catalogue
 from inspector.findings.finding import Finding, Severity
-from inspector.findings.rule_inputs import LateRows, NewestTime, span
+from inspector.findings.rule_inputs import LateRows
 from inspector.findings.thresholds import DEFAULTS, Thresholds
-from inspector.light_dataclasses import dataclass
+from inspector.findings.views.event_times import NewestTime
+from inspector.findings.views.flat_batches import flat_batches
+from inspector.findings.views.query_clock import span
 from inspector.model import BatchClock, Certainty
-from inspector.quantities import capitalise, count_text, duration_text
+from inspector.quantities import count_text, duration_text
 from inspector.time_text import time_ms_text
 
 MS_PER_HOUR = 3_600_000
@@ -33,50 +34,10 @@ _TOO_SMALL = {
     1_000_000: "seconds were taken for microseconds",
 }
 """By what the watermark has to be multiplied to be near the clock."""
-_NO_LATEST_FIRST = (
-    "leave latestFirst out, and begin with a new checkpoint: rows of all files but the newest are "
-    "late (numRowsDroppedByWatermark), unless the delay of withWatermark spans the backlog"
-)
-_LATEST_FIRST = (
-    "{} most likely gives its newest files first (latestFirst): what has come since is older, so "
-    "the watermark stands still, and what it has passed is dropped as late."
-)
 _TOO_LARGE = "milliseconds were taken for seconds, or microseconds for milliseconds"
-SOURCES_NAMED = 3  # sources that are named; a query with more of one kind has its table in the log
 
 Clocks = Mapping[int, BatchClock]
 Sources = Mapping[int, Sequence[SourceOffset]]
-
-
-@dataclass(frozen=True)
-class Flat:
-    """The batches at the end of the log through which the watermark did not move."""
-
-    # first, last: of those batches
-    first: BatchClock
-    last: BatchClock
-    with_data: int  # of these, but for the last, how many had new data and so could move it
-
-
-class Standing(NamedTuple):
-    """A source that brought nothing new while the watermark stood still."""
-
-    called: str  # its name
-    since: int  # the first batch that read up to there, as far as the log goes back
-    words: str  # where it stands
-
-
-def flat_end(clocks: Clocks, batch: int) -> Flat | None:
-    """The batches up to ``batch`` that had its watermark, or had none; None if not recorded."""
-    last = clocks.get(batch)
-    if last is None or last.watermark_ms is None:
-        return None
-    run: list[BatchClock] = [last]
-    while (before := clocks.get(run[-1].batch_id - 1)) is not None:
-        if before.watermark_ms != last.watermark_ms:
-            break
-        run.append(before)
-    return Flat(run[-1], last, sum(clock.has_new_data is True for clock in run[1:]))
 
 
 def judge_watermark(  # noqa: PLR0913 - what findings rest on
@@ -88,15 +49,13 @@ def judge_watermark(  # noqa: PLR0913 - what findings rest on
     delay_ms: int | None = None,
     by_slowest: bool = True,
     late: Sequence[LateRows] = (),
-    newest_first: Callable[[], Sequence[str]] = tuple,
     thresholds: Thresholds = DEFAULTS,
 ) -> Iterator[Finding]:
     """What is wrong with the watermark of the query.
 
     ``newest`` is the newest time in each store whose rows go by the watermark; ``delay_ms`` the
     longest known delay of withWatermark; ``by_slowest``: of several the least counts
-    (``spark.sql.streaming.multipleWatermarkPolicy``); ``late``: rows of batches that raised it far;
-    ``newest_first`` looks up which sources read their newest files first.
+    (``spark.sql.streaming.multipleWatermarkPolicy``); ``late``: rows of batches that raised it far.
     """
     ahead = list(_ahead(clocks, batch, delay_ms, late, thresholds))
     yield from ahead
@@ -104,85 +63,17 @@ def judge_watermark(  # noqa: PLR0913 - what findings rest on
         waits = bool(newest) and any(clock.watermark_ms for clock in clocks.values())
         yield from _by_fastest(len((sources or {}).get(batch, ())), late, delay_ms, waits=waits)
     yield from _of_clock(clocks, batch, delay_ms, thresholds) if newest else ()
-    flat = flat_end(clocks, batch)
-    if ahead or flat is None or not newest:
+    flat = flat_batches(clocks, batch)
+    if ahead or flat is None or not newest or not by_slowest or delay_ms is None:
         return
     if flat.with_data < thresholds.data_batches:
-        if by_slowest and delay_ms is not None:
-            yield from _behind(flat.last, newest, delay_ms, thresholds)
-        return
-    standing, moving = _standing(flat, sources or {})
-    watermark = flat.last.watermark_ms
-    if not watermark and (flat.last.next_watermark_ms or not (standing and moving and by_slowest)):
-        return  # SS207, of the rows that wait for one
-    had = f"all had the watermark {time_ms_text(watermark)}" if watermark else "had no watermark"
-    batches = f"batches {flat.first.batch_id} to {flat.last.batch_id}"
-    words = [f"{batches} {had}, though {flat.with_data:,} of them brought new data"]
-    if flat.first.timestamp_ms is not None and flat.last.timestamp_ms is not None:
-        passed = duration_text(flat.last.timestamp_ms - flat.first.timestamp_ms)
-        words.append(f"{passed} passed meanwhile")
-    words += [source.words for source in standing[:SOURCES_NAMED]]
-    words += moving[:SOURCES_NAMED] if standing else []
-    latest = max(newest)
-    words.append(f"the newest {latest.what} in the state is {time_ms_text(latest.millis)}")
-    event_ms = max((time.event_ms or 0 for time in newest), default=0)
-    held = standing if moving and by_slowest else []
-    # The newest of all is the watermark and its delay; where a row has that time, it is told.
-    is_newest = watermark and event_ms == watermark + (delay_ms or 0)
-    next_step, cause = _advice(held, watermark, event_ms if is_newest else None)
-    if watermark and not standing and (names := " and ".join(newest_first()[:SOURCES_NAMED])):
-        next_step, cause = _NO_LATEST_FIRST, _LATEST_FIRST.format(capitalise(names))
-    ahead_ms = event_ms - max(watermark or 0, flat.last.next_watermark_ms or 0)
-    if watermark and not standing and delay_ms is not None and ahead_ms > delay_ms:
-        next_step, cause = _of_longer_delay(ahead_ms, delay_ms, by_slowest)
-    severity = catalogue.WATERMARK_FLAT.severity
-    if longest := _longest_pause(clocks, flat):
-        batches = f"{count_text(longest, 'batch', 'batches')} with new data"
-        paused = f"stood before through up to {batches} and went on"
-        words.append(f"it {paused}")
-        names = " and ".join(source.called for source in held[:SOURCES_NAMED])
-        verb = "brings" if len(held) == 1 else "bring"
-        why = f"{names} {verb} data seldom" if names else "newer event times come seldom"
-        cause = (
-            f"The watermark moves in steps, most likely because {why}: it stands since batch "
-            f"{flat.first.batch_id}, and {paused}."
-        )
-        severity, next_step = Severity.INFO, f"nothing if that is meant to be; else {next_step}"
-    yield catalogue.WATERMARK_FLAT.of(
-        "; ".join(words), next_step=next_step, cause=cause, severity=severity
-    )
+        yield from _future_events(flat.last, newest, delay_ms, thresholds)
 
 
-def _longest_pause(clocks: Clocks, flat: Flat) -> int:
-    """Batches with new data of the longest earlier pause, where such pauses are usual; else 0."""
-    # They are if one was at least as long, and another half as long: a source that brings data
-    # seldom moves the watermark in steps, and that it stands just now is no sign that it has ended.
-    since, earlier, first = flat.with_data, list[int](), flat.first
-    while (pause := flat_end(clocks, first.batch_id - 1)) is not None and pause.last.watermark_ms:
-        earlier.append(pause.with_data)
-        first = pause.first
-    longest = max(earlier, default=0)
-    return longest if longest >= since and sum(2 * of >= since for of in earlier) > 1 else 0
-
-
-def _of_longer_delay(ahead_ms: int, delay_ms: int, by_slowest: bool) -> tuple[str, str]:
-    """Next step and cause where newer events come, and the watermark stands all the same."""
-    # It never goes back (WatermarkTracker.updateWatermark).
-    ahead = duration_text(ahead_ms)
-    late = ", or a source whose event times do not move" if by_slowest else ""
-    return (
-        "compare the delay of withWatermark with that of earlier runs, and the event times of the "
-        "sources: after a longer delay the watermark stands until events are that much newer",
-        f"The watermark stands still though event times {ahead} newer came, more than the delay "
-        f"of {duration_text(delay_ms)} in the schema: most likely a restart made the delay of "
-        f"withWatermark longer{late}.",
-    )
-
-
-def _behind(
+def _future_events(
     last: BatchClock, newest: Sequence[NewestTime], delay_ms: int, thresholds: Thresholds
 ) -> Iterator[Finding]:
-    """A watermark that moves, but far behind event times that are in the state."""
+    """Event times in the state that are far ahead of the watermark and of the batch clock."""
     events = [time for time in newest if time.event_ms is not None]
     latest = max((time.event_ms or 0 for time in events), default=0)
     watermark = last.next_watermark_ms
@@ -190,21 +81,6 @@ def _behind(
         return
     if latest - (last.timestamp_ms or latest) >= thresholds.ahead_hours * MS_PER_HOUR:
         yield _of_future(max(events, key=lambda time: time.event_ms or 0), last)
-        return
-    lag = duration_text(latest - delay_ms - watermark)
-    far = latest - thresholds.behind_hours * MS_PER_HOUR
-    sides = {t.store_name.partition("-")[0] for t in events if (t.event_ms or 0) <= far}
-    late = f"the {sides.pop()} side of the join is late" if sides in ({"left"}, {"right"}) else ""
-    times = (f"{time_ms_text(time.event_ms or 0)} in {time.store_name}" for time in events)
-    yield catalogue.WATERMARK_FLAT.of(
-        f"the watermark is {time_ms_text(watermark)}, and the newest event times that the state "
-        f"shows are {', '.join(times)}; the delay is {duration_text(delay_ms)}",
-        next_step="compare the event times, the clocks and the delays of the sources: the "
-        "watermark is the least of theirs, so all state waits for the slowest one",
-        cause=f"The watermark is {lag} behind the newest event times, less its delay: "
-        f"{late or 'as a rule one source is late'}.",
-        severity=Severity.INFO,
-    )
 
 
 def _of_future(newest: NewestTime, last: BatchClock) -> Finding:
@@ -223,66 +99,6 @@ def _of_future(newest: NewestTime, last: BatchClock) -> Finding:
         "the watermark of its source there; only a slower source holds that of the query back.",
         severity=Severity.INFO,
     )
-
-
-def _advice(
-    standing: Sequence[Standing], watermark: int | None, newest_ms: int | None
-) -> tuple[str, str]:
-    if not standing:
-        before = "those before" if newest_ms is None else time_ms_text(newest_ms)
-        return (
-            "look at the event times of the new data: none is newer than those before. Data that "
-            "is read again, or a clock that stands, looks so",
-            f"New data arrives, but no event time in it is newer than {before}, so the watermark "
-            "stands still and nothing can expire.",
-        )
-    names = " and ".join(source.called for source in standing[:SOURCES_NAMED])
-    verb = "has" if len(standing) == 1 else "have"
-    since = max(source.since for source in standing)
-    return (
-        f"bring data to {names} or remove it from the query: with several sources the watermark "
-        "is the least of theirs. With spark.sql.streaming.multipleWatermarkPolicy=max the fastest "
-        "one counts (a new checkpoint is needed), and what comes late from the others is dropped",
-        f"The watermark stands still and nothing can expire, most likely because {names} {verb} "
-        f"brought no new data since batch {since}: the slowest source holds it back."
-        if watermark
-        else f"There is no watermark and nothing can expire, most likely because {names} {verb} "
-        "brought no data yet: the slowest source holds it back.",
-    )
-
-
-def _standing(flat: Flat, sources: Sources) -> tuple[list[Standing], list[str]]:
-    """The sources that brought nothing through the flat batches; how far the others went on."""
-    last = flat.last.batch_id
-    batches = range(flat.first.batch_id + 1, last + 1)
-    if any(batch not in sources for batch in batches):
-        return [], []
-    standing: list[Standing] = []
-    moving: list[str] = []
-    for position, source in enumerate(sources[last]):
-        seen = [offsets[position] for batch in batches if position < len(offsets := sources[batch])]
-        if len(seen) < len(batches) or any(offset.name != source.name for offset in seen):
-            continue
-        if any(offset.moved for offset in seen):
-            begin = "" if seen[0].offset is None else f" from {seen[0].offset}"
-            moving.append(f"{source.called} went on{begin} to {source.offset}")
-        elif all(offset.moved is False for offset in seen):
-            since = _since(position, source, flat.first.batch_id, sources)
-            words = f"{source.called} stands at {source.offset} from batch {since} to {last}"
-            if source.offset is None:
-                words = f"{source.called} has brought no data at all"
-            standing.append(Standing(source.called, since, words))
-    return standing, moving
-
-
-def _since(position: int, source: SourceOffset, batch: int, sources: Sources) -> int:
-    """The first batch that read up to where the source stands, going back from ``batch``."""
-    while batch in sources and position < len(sources[batch]):
-        offset = sources[batch][position]
-        if offset.name != source.name or offset.moved is not False or batch - 1 not in sources:
-            break
-        batch -= 1
-    return batch
 
 
 def _of_clock(
@@ -335,7 +151,7 @@ def _ahead(
     if ahead <= noted:
         return
     near = ahead <= least
-    flat = flat_end(clocks, batch) if last.watermark_ms else None
+    flat = flat_batches(clocks, batch) if last.watermark_ms else None
     stuck = flat is not None and flat.with_data >= thresholds.data_batches
     words = [
         f"the watermark is {time_ms_text(watermark)}, {duration_text(ahead)} ahead of the batch "

@@ -22,7 +22,7 @@ def _put_step(step: int, flags: int) -> int:
 
 
 class _Outcome:
-    """What a version did to a key; attributes as the columns ``NUMBERS`` and ``OUTCOMES``."""
+    """Effect of a version on a key; attributes are the columns ``NUMBERS`` and ``OUTCOMES``."""
 
     def __init__(self, was: Any, now: Any, step: int, flags: int) -> None:
         step_of_puts = _put_step(step, flags)

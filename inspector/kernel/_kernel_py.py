@@ -23,7 +23,7 @@ from inspector.kernel._sst_live import table_live
 
 
 class Kernel:
-    """What both kernels are: a module with these names, of the types that they have here."""
+    """Interface of both kernels: a module with these names and types."""
 
     Interner = Interner
     apply = staticmethod(apply)

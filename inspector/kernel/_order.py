@@ -76,7 +76,7 @@ def _arrays(left: memoryview, right: memoryview, element: Program, depth: int) -
 
 
 def _values(left: Parts, right: Parts, i: int, program: Program, depth: int) -> int:
-    """Of the same field, or element, of two, by the next word of the program."""
+    """Compare one field or element of two rows, by the next word of the program."""
     kind = program.take()
     inner = program.inner() if kind in (programs.FIELDS, programs.ELEMENTS) else program
     if kind == programs.NOTHING:

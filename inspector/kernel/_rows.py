@@ -38,7 +38,7 @@ class Program:
         self._numbers, self._at = numbers, at
 
     def copy(self) -> Program:
-        """The same from here on."""
+        """Return a program that continues here, independently."""
         return Program(self._numbers, self._at)
 
     def take(self) -> int:
@@ -47,7 +47,7 @@ class Program:
         return self._numbers[at] if at < len(self._numbers) else 0
 
     def inner(self) -> Program:
-        """What the next number is the length of, behind which this one goes on."""
+        """Return the inner program, whose length is the next number, and continue after it."""
         length = self.take()
         inner = self.copy()
         self._at = self._at + length if length >= 0 else len(self._numbers)
@@ -69,7 +69,7 @@ class Parts:
         self.fits = self._budget >= 0
 
     def there(self, i: int) -> bool:
-        """Whether a value is not null."""
+        """Return whether a value is not null."""
         return not self._data[self._nulls + (i >> 3)] >> (i & 7) & 1
 
     def value(self, i: int) -> memoryview:
@@ -85,7 +85,7 @@ class Parts:
         return self._data[offset : offset + size] if inside else None
 
     def part(self, i: int) -> memoryview | None:
-        """The same behind the slots, and of bytes that no other value has."""
+        """Return a region after the slots whose bytes belong to no other value."""
         region = self.region(i, self._fixed)
         if region is None or self._budget < len(region):
             return None
@@ -129,7 +129,7 @@ def check_rows(buffer: Any, offsets: Any, lengths: Any, program: Any, out: Any) 
 
 
 def _fits(row: memoryview, program: Program, depth: int) -> bool:
-    """Whether a row or struct is what the program says from here on."""
+    """Return whether a row or struct fits the rest of the program."""
     fields = program.take()
     if fields < 0 or depth > DEEPEST or len(row) % WORD:
         return False

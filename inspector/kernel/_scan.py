@@ -71,7 +71,7 @@ def scan(
 def _of_kind(
     view: memoryview, start: int, max_length: int, spans: list[int], seen: list[int]
 ) -> tuple[int, int]:
-    """As :func:`_record`, of a record that begins with its kind."""
+    """Read a record that begins with its kind; see :func:`_record`."""
     if start == len(view):
         return layout.MORE, start
     kind = view[start]
@@ -95,7 +95,7 @@ def _of_kind(
 
 
 def _value_contradicts(view: memoryview, at: int, max_length: int, kind: int) -> bool:
-    """Whether a removal has a value, or another record has none; False if that is not there."""
+    """Return whether a removal has a value, or another record none; False at the end of data."""
     remaining = len(view) - at - _INT32.size
     if remaining < 0:
         return False

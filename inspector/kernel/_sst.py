@@ -72,7 +72,10 @@ def lz4_blocks(
 
 
 def _lz4_block(block: bytes, size: int) -> bytes:
-    """What a block holds; IndexError: it ends too early. _CorruptError: not ``size`` bytes."""
+    """Return a decompressed block.
+
+    IndexError: the block ends too early. _CorruptError: it has not ``size`` bytes.
+    """
     result = bytearray()
     position = 0
     while position < len(block):
@@ -217,7 +220,7 @@ class _Walk:
 
 
 def _entries_end(block: bytes) -> int:
-    """Where the entries of a block end and its restarts begin; -1 if it has no room for them."""
+    """Return the offset where entries end and restarts begin; -1 if the block is too short."""
     left = len(block) - _UINT32.size
     if left < 0:
         return -1

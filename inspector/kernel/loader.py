@@ -55,7 +55,7 @@ def compiled(name: str) -> Any:
 
 
 def slow_kernel_text() -> str:
-    """Why the kernel of this process is the Python one, and what that means."""
+    """Return why this process uses the Python kernel, and what that means."""
     if os.environ.get(ENVIRONMENT) == PYTHON:
         reason = f"{ENVIRONMENT}={PYTHON} asks for it"
     else:

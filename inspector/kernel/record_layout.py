@@ -1,4 +1,4 @@
-"""What the kernel and its callers agree on: statuses, record layouts, names of columns.
+"""Interface of the kernel: statuses, record layouts, names of columns.
 
 The C files have the same in ``functions.h`` and ``table.h``; a struct is read and written by both.
 """

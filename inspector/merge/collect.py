@@ -99,7 +99,8 @@ class Facts:
     def of_version(self, name: StoreName, version: int) -> VersionFacts:
         """Return the facts of a store at one version, summed over partitions.
 
-        All numbers are 0 if no partition could restore the version."""
+        All numbers are 0 if no partition could restore the version.
+        """
         return self._merged_versions.get(name, {}).get(version, VersionFacts())
 
     def total(self, version: int) -> VersionFacts:

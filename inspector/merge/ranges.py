@@ -83,7 +83,8 @@ def fold_ranges(
 def _is_contradicted(fact: JudgedLeftover, against: frozenset[TimeoutKind] | None) -> bool:
     """Return whether another key range contradicts the clock of a leftover.
 
-    See :mod:`inspector.facts.timed_out`."""
+    See :mod:`inspector.facts.timed_out`.
+    """
     # What stands by both clocks is found with the watermark.
     by_clock = fact.clock_version is not None and fact.needs is not Needs.BEFORE_WINDOW
     return by_clock and against == frozenset([fact.timeout_kind or EVENT])

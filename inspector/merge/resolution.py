@@ -66,7 +66,8 @@ class Resolution(Message):
     def may_have_changed(self, name: StoreName, version: int) -> bool:
         """Return whether a restart may have changed a store's clock.
 
-        It may, if no batch from ``version`` on shows the clock."""
+        It may, if no batch from ``version`` on shows the clock.
+        """
         later = any(at >= version for at in self.against.get(name, {}))
         return self.user_clock is None and not later
 

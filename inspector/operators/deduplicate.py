@@ -26,5 +26,7 @@ def rule(shape: OperatorShape, store: str) -> StoreRule:
         never="none of the columns of dropDuplicates carries a watermark, so no key is ever "
         "removed",
         advice="use dropDuplicatesWithinWatermark (Spark 3.5), "
-        "or put the event time among the columns of dropDuplicates",
+        "or put the event time among the columns of dropDuplicates. The changed query needs a new "
+        "checkpoint. For the unchanged query a copy can leave out keys that you name "
+        "(inspector explain leaked-keys)",
     )

@@ -1,4 +1,4 @@
-"""What removing a row from the state of an operator does to the results of its query."""
+"""Effects on a query's results of removing a row from the state of an operator."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ REMOVAL, TIMEOUT = "removal", "timeout"
 
 @dataclass(frozen=True)
 class Way:
-    """How rows of a store are evicted, and what that does."""
+    """Way to evict rows of a store, with its effect."""
 
     way: str  # :data:`REMOVAL` or :data:`TIMEOUT`
     words: str  # a sentence on the results of the query
@@ -72,10 +72,20 @@ _HIDDEN = (
     "Nothing changes: Spark hides a value whose TTL has passed from the processor. Its row in the "
     "index of the TTL goes with it, and the counter of a list is set anew."
 )
+_WHOLE_GROUP = (
+    "All state of each key is removed: its values, lists, maps and timers, and what Spark keeps "
+    "with them. None of its timers fires. If data for the key comes, the processor begins without "
+    "state, as for a new key."
+)
 _OF_PROCESSOR = (
-    "Only values of transformWithState whose TTL has passed are evicted: what the processor does "
-    "without the others, or without a timer, is not known. Call clear() or deleteTimer() in it, or "
-    "handle.deleteIfExists() for a variable that it no longer declares."
+    "Of transformWithState only values whose TTL has passed are evicted, or all state of a key "
+    "that --key names. What the processor does without a timer, or without some of its values, is "
+    "not known. Call deleteTimer() or clear() in it, or handle.deleteIfExists() for a variable "
+    "that it no longer declares."
+)
+PART_OF_GROUP = (
+    "Of transformWithState all state of a key is evicted or none, so --key and --where can name "
+    "fields of the grouping key alone: {error}."
 )
 _UNKNOWN = (
     f"What the query does with this state is not known, so nothing is evicted from it. {_OTHERS}"
@@ -94,7 +104,7 @@ _REFUSED: Mapping[str, str] = {
 def way_of(
     name: str, rule: StoreRule, value: StructType | None, chosen: str | None, *, expired: bool
 ) -> Way:
-    """How leftovers (``expired``), or rows that were named, of an operator are evicted."""
+    """Return the way to evict leftovers of an operator (``expired``), or rows that a user named."""
     in_group_state = name in group_state.NAMES
     timer = group_state.timeout_ordinal(value) if in_group_state and value is not None else None
     way = chosen or (REMOVAL if timer is None else TIMEOUT)
@@ -105,6 +115,8 @@ def way_of(
         return Way(way, gone if expired else _REPEATED)
     if name in aggregation.NAMES and not expired and rule.expiry is None:
         return Way(way, _BEGUN_ANEW)
+    if name in transform_with_state.NAMES and not expired and way == REMOVAL:
+        return Way(way, _WHOLE_GROUP)
     is_hidden = expired and way == REMOVAL and rule.row_kind is RowKind.TTL_VALUE
     if name in transform_with_state.NAMES and is_hidden:
         return Way(way, _HIDDEN)

@@ -1,4 +1,4 @@
-"""What is inferred where the bytes allow another reading, and how often it was right.
+"""Inferences where the bytes allow another reading, and how often each was right.
 
 Counted on random workloads whose functions logged every call (``scripts/judge_workloads.py``, Spark
 4.3 and 3.5), key by key and batch by batch; those of joins, finding by finding. One that is right
@@ -26,12 +26,12 @@ class Inference:
 
     @property
     def warns(self) -> bool:
-        """Whether it is right often enough to warn."""
+        """True if the inference is right often enough to warn."""
         return self.right >= WARNS * self.of
 
     @property
     def certainty(self) -> Certainty:
-        """That of a leftover that it finds."""
+        """Certainty of a leftover that the inference finds."""
         return Certainty.INFERRED if self.warns else Certainty.UNDECIDED
 
 

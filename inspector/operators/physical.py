@@ -34,7 +34,7 @@ from inspector.operators import (
 
 
 class Asks(enum.Enum):
-    """When an operator asks for a batch though no data came (``shouldRunAnotherBatch``)."""
+    """Condition for a batch without new data (``shouldRunAnotherBatch``)."""
 
     NEVER = "never"
     BY_WATERMARK = "when the watermark that it gets has risen"
@@ -43,7 +43,7 @@ class Asks(enum.Enum):
 
 @dataclass(frozen=True)
 class PhysicalOperator:
-    """What an operator does to those below it, and to its own rows."""
+    """Effect of an operator on downstream operators, and on its own rows."""
 
     name: str  # as Spark's operator metadata has it
     hands_on: bool  # for sure all of the watermark that it gets (``produceOutputWatermark``)
@@ -97,7 +97,7 @@ _BY_TIME_MODE: Mapping[str, tuple[bool, bool, Asks]] = {
 def physical_operator(
     name: str, properties: Mapping[str, object] | None = None
 ) -> PhysicalOperator:
-    """What is known of an operator by its name and by what it says of itself (metadata v2)."""
+    """Return an operator by its name and its properties in operator metadata v2."""
     result = PHYSICAL.get(name)
     if result is None:
         return PhysicalOperator(name, *_HAS_TIMERS)  # or whatever else
@@ -109,7 +109,7 @@ def physical_operator(
 
 
 def only_sources_feed(upstream: Iterable[PhysicalOperator]) -> bool:
-    """Whether only new data of the sources can reach an operator."""
+    """Return whether only new data of the sources can reach an operator."""
     # A group-state function below one that emits by the clock is called without new data of
     # sources.
     return not any(operator.emits for operator in upstream)

@@ -1,4 +1,4 @@
-"""Which module speaks for an operator; and, without operator metadata, which operator it is.
+"""Module that describes an operator; and recognition of operators without metadata.
 
 Spark 4.0 and later write the name (``OperatorStateMetadata``). Before, it is recognised by the
 shape of the stores and their schemas.
@@ -41,7 +41,7 @@ LOOK_AT_REWRITES = (
 
 
 def rewrite_advice(name: str) -> str:
-    """What the user of an operator can do about updates that write the value that is there."""
+    """Return what the user of an operator can do about puts that do not change the value."""
     return getattr(_MODULE_OF.get(name), "REWRITES", LOOK_AT_REWRITES)
 
 

@@ -16,7 +16,7 @@ MICROS_PER_MS = 1000
 
 
 class Clock(enum.Enum):
-    """Which clock of a batch a rule is held against: ``batchWatermarkMs``, ``batchTimestampMs``."""
+    """Clock of a batch that a rule compares with: ``batchWatermarkMs`` or ``batchTimestampMs``."""
 
     # Of offsets/N, for batch N; never the watermark that it produced, which only the next one
     # applies.
@@ -26,14 +26,17 @@ class Clock(enum.Enum):
     TIMEOUT = "timeout"
 
     def time_ms(self, batch: BatchClock, kind: TimeoutKind | None = None) -> int | None:
-        """What it read in a batch; of timeouts by a kind of clock. None if it was not recorded."""
+        """Return the clock in a batch, in epoch ms; for timeouts by ``kind``.
+
+        Returns None if the batch did not record it.
+        """
         if self is Clock.TIMEOUT and kind is not None:
             return batch.time_ms(kind)
         return batch.watermark_ms if self is Clock.WATERMARK else batch.timestamp_ms
 
 
 class RowPart(enum.Enum):
-    """Which of a row's two UnsafeRows holds the field."""
+    """One of the two UnsafeRows of a row."""
 
     KEY = "key"
     VALUE = "value"
@@ -59,7 +62,7 @@ class ExpiryField:
 
 
 class RowKind(enum.Enum):
-    """What the rows of a rule are to their user."""
+    """Meaning of a rule's rows for the user."""
 
     ROW = "row"
     TTL_VALUE = "value with TTL"
@@ -68,7 +71,7 @@ class RowKind(enum.Enum):
 
 @dataclass(frozen=True)
 class StoreRule:
-    """What is known of the expiry of one store's rows. At most one of the first three is set."""
+    """Expiry rule of one store's rows. At most one of the first three fields is set."""
 
     expiry: ExpiryField | None = None  # the field and comparison by which rows go
     never: str | None = None  # why no row can ever go by itself, by design and proven by the schema
@@ -95,7 +98,7 @@ class StoreRule:
 
 @dataclass(frozen=True)
 class OperatorShape:
-    """What is known of a stateful operator from its metadata, schemas and conf."""
+    """Stateful operator as its metadata, schemas and confs describe it."""
 
     name: str  # operator name as Spark's operator metadata has it
     # key and value schema by store name; a store without schema file is absent
@@ -143,7 +146,7 @@ class WhatIf:
 
 @dataclass(frozen=True)
 class Scenario:
-    """What a change is to the rows of one store."""
+    """Effect of a simulated change on the rows of one store."""
 
     clock: Clock  # which one they go by
     kind: TimeoutKind | None = None  # of timers, the clock that they follow
@@ -167,6 +170,6 @@ class Scenario:
 
 
 class Unknown(str):
-    """Why it is not known what a change is to a store, in words."""
+    """Reason why the effect of a change on a store is unknown, in words."""
 
     __slots__ = ()

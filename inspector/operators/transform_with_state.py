@@ -29,7 +29,7 @@ from inspector.checkpoint.metadata import OperatorMetadata
 from inspector.checkpoint.state_schema import ColumnFamily
 from inspector.light_dataclasses import dataclass
 from inspector.operators.rule import Clock, ExpiryField, OperatorShape, RowKind, RowPart, StoreRule
-from inspector.sparktypes import LONG, StructType
+from inspector.sparktypes import LONG, DataType, StructType
 from inspector.sparktypes.key_encoders import KeyEncoding
 
 NAMES = (
@@ -43,12 +43,17 @@ SOURCE = "TransformWithStateExec, TTLState, TimerStateImpl"
 REWRITES = "call update, put or updateValue only when the value has changed"
 """``ValueStateImpl.update`` puts whatever it is given; with TTL the new expiry is a change."""
 
+_NAMED = (
+    "For the keys that are there a copy can leave out all state of those that you name "
+    "(inspector explain leaked-keys)"
+)
 TTL_OPTION = "TTLConfig(Duration), or ttlDurationMs in Python"
 """Where a processor says how long a variable keeps its values."""
 TTL_FIELD = "ttlExpirationMs"
 TIMER_FIELD = "expiryTimestampMs"
 OWN_STORES = "$"  # begins the names of stores that are not the user's: timers and helpers
 GROUPING_KEY = "key"  # field of a map's and a timer's key that is the grouping key
+_MAP_KEY = [GROUPING_KEY, "userKey"]  # fields of a map's key
 
 _PROC_TIMERS, _EVENT_TIMERS = "$procTimers", "$eventTimers"
 _BY_KEY, _BY_TIME = "_keyToTimestamp", "_timestampToKey"
@@ -56,7 +61,7 @@ EVENT_TIME, PROCESSING_TIME, NO_TIME = "EventTime", "ProcessingTime", "NoTime"
 
 
 class Family(enum.Enum):
-    """What a store of the operator holds."""
+    """Content of a store of the operator."""
 
     # VALUE, LIST and MAP are the user's; TIMERS are set by the user; all others are Spark's
     # helpers, whose rows come and go with those.
@@ -74,12 +79,12 @@ class Family(enum.Enum):
 
     @property
     def is_variable(self) -> bool:
-        """Whether it holds what the user's processor wrote."""
+        """True if the user's processor writes the rows."""
         return self in (Family.VALUE, Family.LIST, Family.MAP)
 
     @property
     def is_helper(self) -> bool:
-        """Whether Spark alone reads it."""
+        """True if Spark alone reads the rows."""
         return not self.is_variable and self is not Family.TIMERS
 
 
@@ -110,7 +115,7 @@ class Variable:
 
 @dataclass(frozen=True)
 class Properties:
-    """What the newest run said of its processor (``TransformWithStateOperatorProperties``)."""
+    """Processor of the newest run, by its ``TransformWithStateOperatorProperties``."""
 
     time_mode: str = ""  # ``NoTime``, ``ProcessingTime`` or ``EventTime``; empty if it is not known
     output_mode: str = ""  # as Spark names it; empty if it is not known
@@ -130,12 +135,12 @@ class Properties:
         return cls(time, output, variables if isinstance(listed, list) else None)
 
     def declares(self, name: str) -> bool | None:
-        """Whether the newest run declares a variable; None if that is not known."""
+        """Return whether the newest run declares a variable; None if that is unknown."""
         return None if self.variables is None else name in self.variables
 
 
 def is_helper(store: str) -> bool:
-    """Whether the rows of a store go with those of another."""
+    """Return whether the rows of a store are removed together with those of another."""
     return store.startswith(tuple(_HELPERS))
 
 
@@ -153,7 +158,7 @@ def variable_of(store: str) -> str:
 def family_of(
     store: str, properties: Properties, stores: Collection[str], key: StructType | None
 ) -> tuple[Family, str]:
-    """What a store holds, and the variable that it belongs to; empty for timers."""
+    """Return the content of a store, and the variable that it belongs to (empty for timers)."""
     for prefix, family in _HELPERS.items():
         if store.startswith(prefix):
             return family, store[len(prefix) :]
@@ -167,11 +172,57 @@ def family_of(
     if {f"{index}{store}" for index in ENTRY_COUNTS} & set(stores):
         return Family.LIST, store
     names = [] if key is None else [field.name for field in key.fields]
-    return (Family.MAP if names == [GROUPING_KEY, "userKey"] else Family.VALUE), store
+    return (Family.MAP if names == _MAP_KEY else Family.VALUE), store
+
+
+@dataclass(frozen=True)
+class GroupingKey:
+    """Position of the grouping key in the keys of a store."""
+
+    path: tuple[int, ...] = ()  # ordinals from the key inwards; empty if its fields are the key's
+    fields: int = 0  # how many leading fields at that position belong to it
+
+    def schema(self, key: StructType) -> StructType:
+        """Return the schema of the grouping key, from that of the store's keys."""
+        schema = key
+        for ordinal in self.path:
+            inner = schema.fields[ordinal].data_type
+            assert isinstance(inner, StructType)
+            schema = inner
+        return StructType(schema.fields[: self.fields])
+
+
+def grouping_key_of(family: Family, variable: Family | None, key: StructType) -> GroupingKey | None:
+    """Return where a store's keys have the grouping key; None if they have none.
+
+    ``variable`` is the kind of the variable that the store belongs to; None if that is not known.
+    """
+    path: tuple[int, ...] = ()
+    if family in (Family.MAP, Family.TIMERS):
+        path = (0,)
+    elif family is Family.TIMERS_BY_TIME:
+        path = (1,)
+    elif family is Family.TTL_INDEX:
+        # The element of a map is its grouping key with the user's key.
+        element = key.fields[1].data_type if len(key.fields) > 1 else None
+        names = [field.name for field in element.fields] if isinstance(element, StructType) else []
+        is_entry = names == _MAP_KEY and variable in (Family.MAP, None)
+        path = (1, 0) if is_entry else (1,)
+    elif family is Family.UNUSED:
+        return None
+    inner: DataType = key
+    for ordinal in path:
+        if not isinstance(inner, StructType) or ordinal >= len(inner.fields):
+            return None
+        inner = inner.fields[ordinal].data_type
+    if not isinstance(inner, StructType):
+        return None
+    # The last field of a list's key is the place of the entry.
+    return GroupingKey(path, len(inner.fields) - (family is Family.LIST))
 
 
 def grouping_fields(family: Family, key: StructType) -> int:
-    """How many leading fields of a store's keys are the grouping key; 0 if they are not."""
+    """Return how many leading fields of a store's keys are the grouping key; 0 if none are."""
     if family in (Family.MAP, Family.TIMERS):
         return 1
     if family in (Family.TTL_INDEX, Family.TIMERS_BY_TIME, Family.UNUSED):
@@ -181,7 +232,7 @@ def grouping_fields(family: Family, key: StructType) -> int:
 
 
 def has_ttl(value: StructType) -> bool:
-    """Whether the values of a schema carry an expiry time."""
+    """Return whether the values of a schema have an expiry time."""
     names = [field.name for field in value.fields]
     return names == ["value", TTL_FIELD] and value.fields[1].data_type == LONG
 
@@ -227,13 +278,13 @@ def rule(shape: OperatorShape, store: str) -> StoreRule:
             never=f"the variable {variable!r} has no TTL and the query no timers (TimeMode.None): "
             "only new data of a key can have it removed",
             advice=f"use TimeMode.ProcessingTime and declare {variable!r} with a TTL "
-            f"({TTL_OPTION}), or set a timer whose call clears it",
+            f"({TTL_OPTION}), or set a timer whose call clears it. {_NAMED}",
             source="StatefulProcessorHandleImpl.getValueState",
         )
     return StoreRule(
         unknown="the variable has no TTL, so that it goes when the processor clears it",
         advice=f"declare {variable!r} with a TTL ({TTL_OPTION}; with TimeMode.ProcessingTime), or "
-        "clear it in handleExpiredTimer",
+        f"clear it in handleExpiredTimer. {_NAMED}",
     )
 
 
@@ -255,7 +306,7 @@ _TIMED = (KeyEncoding.TIMESTAMP_FIRST, KeyEncoding.TIMESTAMP_LAST)
 def has_several_values(
     metadata: OperatorMetadata | None, family: ColumnFamily, siblings: Collection[str] = ()
 ) -> bool:
-    """Whether a value of a column family holds several rows."""
+    """Return whether a value of a column family has several rows."""
     # Those of a join of format 4 do, both the rows and the index by time
     # (SymmetricHashJoinStateManagerV4), and the list states of transformWithState
     # (TransformWithStateOperatorProperties), which do not list a variable that the newest run no

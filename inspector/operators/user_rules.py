@@ -37,7 +37,7 @@ Schemas = Mapping[str, tuple[StructType, StructType]]
 
 @dataclass(frozen=True)
 class UserRules:
-    """What the user said of the rules."""
+    """Expiry rules that the user gave."""
 
     # operator id, or None for all -> field
     event_time_fields: Mapping[int | None, str] = field(default_factory=dict)

@@ -27,6 +27,9 @@ from inspector.sparktypes.ddl import to_ddl
 KEY, VALUE = "key", "value"
 SHOWN = 60  # characters of what a user typed that an error repeats
 
+Part = tuple[StructType, tuple[int, ...]]
+"""Schema and position of a struct in a key."""
+
 _LISTED = 24
 _DEEPEST = 4
 _TERM = re.compile(r"(?s)([^=<>!]+?)(\s*)(~=|==|=|!=|<>|<=|>=|<|>)(.*)")
@@ -50,7 +53,8 @@ class Condition:
     def holds(self, rows: Any) -> Bools:
         """Return a mask of the rows of an Arrow array of structs that meet this condition.
 
-        A null row meets none."""
+        A null row meets none.
+        """
         pc = compute()
         # A field within a null struct is null: struct_field lets the struct's null through.
         field = reduce(lambda array, at: pc.struct_field(array, [at]), self.path, rows)
@@ -106,7 +110,8 @@ class Term:
     def conditions(self, data_type: DataType, path: tuple[int, ...]) -> Iterator[Condition]:
         """Yield the conditions on the field at ``path``.
 
-        CheckpointError: the value is not one of the field's type, has no order, or is no text."""
+        CheckpointError: the value is not one of the field's type, has no order, or is no text.
+        """
         if self.compare in _TEXTS:
             yield self._of_text(data_type, path)
             return
@@ -135,18 +140,26 @@ class Term:
 
 
 def condition_of(
-    term: Term, sides: Mapping[str, StructType | None]
+    term: Term,
+    sides: Mapping[str, StructType | None],
+    part: Part | None = None,
 ) -> tuple[str, tuple[Condition, ...]]:
     """The side of a row that a term is about, and what it says of it.
 
-    ``sides`` are those that may be named, with their schemas as far as they are known. Raises
-    CheckpointError for a field that is not there, or no value of its type.
+    ``sides`` are those that may be named, with their schemas as far as they are known. ``part`` is
+    a part of the key whose fields are looked for before those of the key. Raises CheckpointError
+    for a field that is not there, or no value of its type.
     """
     first, _, remainder = term.name.partition(".")
     named = [(first, remainder)] if remainder else []
     for side, name in (*named, (KEY, term.name), (VALUE, term.name)):
-        schema = sides.get(side)
-        result = None if schema is None else _find(schema, name.split("."))
+        schema, parts = sides.get(side), name.split(".")
+        result = None
+        if part is not None and side == KEY:
+            inner = _find(part[0], parts)
+            result = None if inner is None else ((*part[1], *inner[0]), inner[1])
+        if result is None and schema is not None:
+            result = _find(schema, parts)
         if result is not None:
             path, data_type = result
             return side, tuple(term.conditions(data_type, path))
@@ -158,7 +171,8 @@ def conditions_of_object(
 ) -> Iterator[Condition]:
     """Yield the conditions of a JSON object on a row, one for each field.
 
-    CheckpointError: the schema has no such field, or the field no such value."""
+    CheckpointError: the schema has no such field, or the field no such value.
+    """
     names = unique_names(schema.fields)
     for name, value in requested.items():
         if name not in names:

@@ -30,6 +30,7 @@ from inspector.operators.transform_with_state import is_helper
 from inspector.passes.binary_columns import records_of
 from inspector.passes.expired_values import Changes, ExpiredValues
 from inspector.passes.live_rows import live_blocks
+from inspector.passes.removed_groups import RemovedGroups
 from inspector.passes.store_reader import StoreReader, open_stores
 from inspector.providers.chain import chain_for
 from inspector.providers.common_names import hadoop_sums_name, spark_sums_name
@@ -55,6 +56,8 @@ class Choice:
     keys: Mapping[str, Collection[bytes]] = field(default_factory=dict)
     # the stores whose rows are counted and stay: no copy is made of them
     refused: Collection[str] = ()
+    # the stores of transformWithState of whose keys all rows are evicted, or none
+    whole_groups: Collection[str] = ()
 
 
 @dataclass(frozen=True)
@@ -122,6 +125,7 @@ class _Folder:
         self._files = self._bytes = 0
         self._found: list[Observed[Any]] = []
         self._choice = choice
+        self._groups = RemovedGroups()
         self._expired = ExpiredValues(choice.keys, [store for store, _ in stores])
 
     def copy(self) -> Iterator[Observed[Any]]:
@@ -281,6 +285,8 @@ class _Folder:
     ) -> Iterable[Changes]:
         if store.store_name in self._choice.refused:
             return ()
+        if store.store_name in self._choice.whole_groups:
+            return self._groups.changes(store, block, gone)
         if store.family is not None:
             return self._expired.changes(store, block, changed, gone)
         if self._request.timer is not None:

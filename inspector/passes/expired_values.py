@@ -125,7 +125,8 @@ class ExpiredValues:
     def missing(self, store: StoreTask) -> int:
         """Return how many rows a store lacks of those that belong to evicted values.
 
-        Below 0: it has more. All rows of the store must have been seen."""
+        Below 0: it has more. All rows of the store must have been seen.
+        """
         if store.family not in _TWINS:
             return 0
         variable = variable_of(store.store_name)

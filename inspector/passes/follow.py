@@ -122,5 +122,6 @@ class Followed:
 def _shape(store: StoreTask) -> StoreTask:
     """Return the store with its schemas and rules only, without what changes with each batch.
 
-    Two stores of equal shape can continue one map."""
+    Two stores of equal shape can continue one map.
+    """
     return replace(store, files=(), side_files=(), processing_versions=(), reason="")

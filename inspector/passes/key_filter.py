@@ -16,29 +16,33 @@ is null counts as null, unless the struct is given as a JSON object: then it has
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from inspector.arrays import Bools, Int64s
+from inspector.decode.composed_rows import Rows
 from inspector.decode.records import RecordBlock
 from inspector.decode.row_columns import RowDecoder
 from inspector.decode.row_hash import HASH, hash_digits
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.tasks import StoreTask, Task
-from inspector.exceptions import CheckpointError
+from inspector.exceptions import CheckpointError, DecodeError
 from inspector.kernel.loader import kernel
 from inspector.light_dataclasses import dataclass
+from inspector.operators.transform_with_state import GroupingKey
 from inspector.passes.conditions import (
     KEY,
     SHOWN,
     VALUE,
     Condition,
+    Part,
     Term,
     condition_of,
     conditions_of_object,
 )
+from inspector.passes.grouping_keys import grouping_keys
 from inspector.passes.key_values import json_of
 from inspector.passes.tracked import schemas
 from inspector.sparktypes import StructType, widen_timeout
@@ -74,37 +78,97 @@ class KeyFilter:
         """The hashes among the names, which may be those of several keys."""
         return tuple(text for text in map(str.strip, self.key) if text.startswith(HASH))
 
-    def bind(self, key: StructType | None, value: StructType | None = None) -> BoundFilter:
+    def bind(
+        self,
+        key: StructType | None,
+        value: StructType | None = None,
+        grouping: GroupingKey | None = None,
+        *,
+        whole_groups: bool = False,
+    ) -> BoundFilter:
         """The filter for one store; without a key schema only keys in hex and hashes mean anything.
 
-        CheckpointError: not one of the forms, no such field, or no value of the field's type.
+        With ``grouping`` a name also stands for the grouping key within the key, and its fields
+        are looked for first. With ``whole_groups`` nothing else is named: the filter finds all
+        rows of a group or none. CheckpointError: not one of the forms, no such field, or no value
+        of the field's type.
         """
         rows: set[bytes] = set()
         hashes: set[str] = set()
         result: dict[str, list[Condition]] = {KEY: [], VALUE: []}
+        names = _Names.of(key, value, grouping, whole_groups=whole_groups)
         for text in map(str.strip, self.key):
             if text.startswith(HASH):
                 hashes.add(_hash(text))
-            elif text[:1] in ("{", "[", '"'):
-                result[KEY] += conditions_of_object(_schema_or_error(key), _object(text))
-            elif "=" in text:
-                term = Term.parse(text)
-                if term.compare != "=":
-                    raise CheckpointError(f"got {text[:SHOWN]!r}, a key is named by NAME=VALUE")
-                result[KEY] += condition_of(term, {KEY: _schema_or_error(key)})[1]
-            elif key is not None and len(key.fields) == 1 and not _ROW.match(text):
-                field = key.fields[0].name
-                result[KEY] += condition_of(Term(field, "=", text), {KEY: key})[1]
             else:
-                rows.add(_hex(text))
+                conditions = names.conditions_of_key(text)
+                result[KEY] += conditions or ()
+                rows.update([_hex(text)] if conditions is None else [])
         for text in self.where:
-            term = Term.parse(text)
-            if key is None and value is None:
-                _schema_or_error(None)
-            side, conditions = condition_of(term, {KEY: key, VALUE: value})
-            result[side] += conditions
+            side, conditions_of_side = names.conditions_of_term(Term.parse(text), names.sides)
+            result[side] += conditions_of_side
         fields = _Fields.of(key, result[KEY]), _Fields.of(value, result[VALUE])
-        return BoundFilter(tuple(sorted(rows)), tuple(sorted(hashes)), *fields)
+        groups = _Groups.of(key, grouping, alone=whole_groups)
+        return BoundFilter(tuple(sorted(rows)), tuple(sorted(hashes)), *fields, groups)
+
+
+@dataclass(frozen=True)
+class _Names:
+    """The fields that a name can stand for."""
+
+    sides: Mapping[str, StructType | None]  # schemas of the rows, None if not known
+    part: Part | None = None  # the grouping key in the key; None if there is none
+
+    @classmethod
+    def of(
+        cls,
+        key: StructType | None,
+        value: StructType | None,
+        grouping: GroupingKey | None,
+        *,
+        whole_groups: bool,
+    ) -> _Names:
+        """Those of a store; CheckpointError: only groups are named, and it has none."""
+        part = None if grouping is None or key is None else (grouping.schema(key), grouping.path)
+        if not whole_groups:
+            return cls({KEY: key, VALUE: value}, part)
+        if part is None:
+            raise CheckpointError("the rows of this store have no grouping key")
+        return cls({KEY: part[0]}, part)
+
+    def conditions_of_key(self, text: str) -> Sequence[Condition] | None:
+        """Return what a name of a key says of its fields; None if the name is not of that form."""
+        key = {KEY: self.sides[KEY]}
+        if text[:1] in ("{", "[", '"'):
+            return self._conditions_of_object(_object(text))
+        if "=" in text:
+            term = Term.parse(text)
+            if term.compare != "=":
+                raise CheckpointError(f"got {text[:SHOWN]!r}, a key is named by NAME=VALUE")
+            return self.conditions_of_term(term, key)[1]
+        for schema in (self.part[0] if self.part else None, key[KEY]):
+            if schema is not None and len(schema.fields) == 1 and not _ROW.match(text):
+                return self.conditions_of_term(Term(schema.fields[0].name, "=", text), key)[1]
+        return None
+
+    def conditions_of_term(
+        self, term: Term, sides: Mapping[str, StructType | None]
+    ) -> tuple[str, Sequence[Condition]]:
+        """Return the side of a row that a term is about, and what it says of it."""
+        if not any(schema is not None for schema in sides.values()):
+            _schema_or_error(None)
+        return condition_of(term, sides, self.part)
+
+    def _conditions_of_object(self, requested: Mapping[str, Any]) -> Sequence[Condition]:
+        """Return what a JSON object says of the grouping key, or of the key if it is one."""
+        key = _schema_or_error(self.sides[KEY])
+        if self.part is not None:
+            try:
+                return list(conditions_of_object(self.part[0], requested, path=self.part[1]))
+            except CheckpointError:
+                if key == self.part[0]:
+                    raise
+        return list(conditions_of_object(key, requested))
 
 
 @dataclass(frozen=True)
@@ -123,12 +187,53 @@ class _Fields:
     def matching(self, buffer: bytes, offsets: Int64s, lengths: Int64s, among: Int64s) -> Int64s:
         """Return the rows of ``among`` that meet all conditions.
 
-        A row that does not fit its schema meets none."""
+        A row that does not fit its schema meets none.
+        """
         decoded = self.decoder.decode(buffer, offsets[among], lengths[among]).array
         met: Bools = decoded.is_valid().to_numpy(zero_copy_only=False)
         for condition in self.conditions:
             met &= condition.holds(decoded)
         return among[met]
+
+
+@dataclass(frozen=True)
+class _Groups:
+    """The place of the grouping key in the keys of a store."""
+
+    schema: StructType  # of the keys
+    grouping: GroupingKey
+    alone: bool  # bytes and hashes name nothing but the grouping key
+
+    @classmethod
+    def of(
+        cls, key: StructType | None, grouping: GroupingKey | None, *, alone: bool
+    ) -> _Groups | None:
+        """Those of a store; None if its key is the grouping key, or there is none."""
+        if key is None or grouping is None:
+            return None
+        is_key = not grouping.path and grouping.fields == len(key.fields)
+        return None if is_key else cls(key, grouping, alone)
+
+    def rows(self, buffer: bytes, offsets: Int64s, lengths: Int64s) -> tuple[Rows, Int64s]:
+        """Return the grouping keys of some keys, and which keys they are of.
+
+        A key that does not fit its schema has none.
+        """
+        positions = np.arange(len(offsets), dtype=np.int64)
+        try:
+            return grouping_keys(buffer, offsets, lengths, self.schema, self.grouping), positions
+        except DecodeError:
+            key_spans = ((offsets[at : at + 1], lengths[at : at + 1]) for at in positions)
+            fitting = positions[[self._fits(buffer, *span) for span in key_spans]]
+            spans = offsets[fitting], lengths[fitting]
+            return grouping_keys(buffer, *spans, self.schema, self.grouping), fitting
+
+    def _fits(self, buffer: bytes, offset: Int64s, length: Int64s) -> bool:
+        try:
+            grouping_keys(buffer, offset, length, self.schema, self.grouping)
+        except DecodeError:
+            return False
+        return True
 
 
 @dataclass(frozen=True)
@@ -140,6 +245,7 @@ class BoundFilter:
     # keys, values: what fields have to hold
     keys: _Fields | None = None
     values: _Fields | None = None
+    groups: _Groups | None = None  # None if the grouping key is the whole key, or there is none
 
     def mask(self, block: RecordBlock, among: Bools | None = None) -> Bools:
         """Return a mask of the records of a block, or of those in ``among``, whose key matches."""
@@ -151,6 +257,21 @@ class BoundFilter:
         self, buffer: bytes, offsets: Int64s, lengths: Int64s, rows: Int64s
     ) -> Int64s:
         """Return the rows of ``rows`` whose key, a span of the buffer, matches."""
+        if (self.rows or self.hashes) and len(rows):
+            of_groups = rows[:0]
+            if self.groups is not None:
+                groups, positions = self.groups.rows(buffer, offsets[rows], lengths[rows])
+                group_rows = np.arange(len(positions), dtype=np.int64)
+                of_groups = rows[positions[self._of_bytes(*groups, group_rows)]]
+            alone = self.groups is not None and self.groups.alone
+            of_keys = rows[:0] if alone else self._of_bytes(buffer, offsets, lengths, rows)
+            rows = np.union1d(of_keys, of_groups)
+        if self.keys is not None and len(rows):
+            rows = self.keys.matching(buffer, offsets, lengths, rows)
+        return rows
+
+    def _of_bytes(self, buffer: bytes, offsets: Int64s, lengths: Int64s, rows: Int64s) -> Int64s:
+        """Return the rows of ``rows`` that have all given bytes and hashes."""
         for row in self.rows:
             rows = _same_bytes(buffer, offsets, lengths, rows, row)
         view = memoryview(buffer)
@@ -158,8 +279,6 @@ class BoundFilter:
             of_row = (view[offsets[at] : offsets[at] + lengths[at]] for at in rows)
             met = [hash_digits(item).startswith(digits) for item in of_row]
             rows = rows[np.array(met, np.bool_)]
-        if self.keys is not None and len(rows):
-            rows = self.keys.matching(buffer, offsets, lengths, rows)
         return rows
 
     def mask_values(self, block: RecordBlock, among: Bools | None = None) -> Bools:
@@ -180,14 +299,18 @@ class BoundFilter:
 _NO_KEY = BoundFilter(rows=(b"", b"\0"))  # what no key is
 
 
-def filter_of(task: Task, store: StoreTask) -> BoundFilter | None:
+def filter_of(task: Task, store: StoreTask, *, whole_groups: bool = False) -> BoundFilter | None:
     """Return the filter of a task, bound to the schemas of one of its stores.
 
-    Returns None if every row matches. A store without the field has no matching row.
+    Returns None if every row matches. A store without the field has no matching row. With
+    ``whole_groups`` the filter matches all rows of a grouping key or none.
     """
     requested = KeyFilter(task.key, task.where)
     try:
-        return requested.bind(*schemas(store)) if requested else None
+        if not requested:
+            return None
+        key, value = schemas(store)
+        return requested.bind(key, value, store.grouping_key, whole_groups=whole_groups)
     except CheckpointError:
         return _NO_KEY
 
@@ -211,9 +334,10 @@ def check_filter(checkpoint: Checkpoint, requested: KeyFilter) -> None:
     for operator in checkpoint.operators:
         for store in operator.layout.store_names:
             schema = operator.schemas.get(store)
-            sides = (None, None) if schema is None else (schema.key, widen_timeout(schema.value))
+            key, value = (None, None) if schema is None else (schema.key, schema.value)
+            value = None if value is None else widen_timeout(value)
             try:
-                requested.bind(*sides)
+                requested.bind(key, value, operator.grouping_key(store))
             except CheckpointError as error:
                 errors.setdefault(error.message, f"operator {operator.operator_id}, store {store}")
             else:

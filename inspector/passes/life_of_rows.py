@@ -166,7 +166,8 @@ class Lifetime:
     def calls(self) -> dict[int, timers.Calls]:
         """Return the calls that made the records of each version.
 
-        Timers that outlived a version are evidence, too."""
+        Timers that outlived a version are evidence, too.
+        """
         if self._has_timers and not self.disputed:
             self.runs.mark_standing_at_end(self._state)
         result = {}

@@ -129,7 +129,8 @@ class _Walk:
     ) -> Iterator[pa.RecordBatch]:
         """Yield the records whose value also matches.
 
-        Their effects were computed with all records of the key."""
+        Their effects were computed with all records of the key.
+        """
         if self._filter is not None and self._filter.values is not None:
             rows = np.flatnonzero(self._filter.mask_values(block))
             if not len(rows):

@@ -54,6 +54,7 @@ def render_json(report: ReportData) -> Iterator[str]:
         "problems": [values(plain.problem_row(problem)) for problem in report.problems],
         "complete": report.complete,
         "notes": [*report.notes, *report.footnotes],
+        **({"steps": [asdict(step) for step in report.steps]} if report.steps else {}),
     }
     yield before + dumps(tail)[1:] + "\n"
 

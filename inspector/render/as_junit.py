@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from xml.etree import ElementTree as ET
 
-from inspector.findings.catalogue import CATALOGUE
+from inspector.findings.catalogue import all_kinds
 from inspector.findings.finding import Finding
 from inspector.findings.metrics import Metric, Passed
 from inspector.plain_text import escape, escape_lines
@@ -51,7 +51,7 @@ def junit_suite(report: ReportData) -> str:
     kind = "" if report.complete else _UNREADABLE
     suite.add("readable", shown, kind, "part of the checkpoint could not be read")
     failing = {id(finding) for finding in report.failing}
-    for rule in (report.rules or CATALOGUE) if report.judged else ():
+    for rule in (report.rules or all_kinds()) if report.judged else ():
         findings = [finding for finding in report.findings if finding.kind.id == rule.id]
         name, bad = f"{rule.id} {rule.title}", [f for f in findings if id(f) in failing]
         reason = (bad[0].severity.word, bad[0].evidence) if bad else ()

@@ -11,7 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from inspector.findings.catalogue import CATALOGUE
+from inspector.findings.catalogue import all_kinds
 from inspector.findings.metrics import BY_NAME, Passed
 from inspector.findings.verdict import Level
 from inspector.plain_text import escape
@@ -69,7 +69,7 @@ def observed(report: ReportData) -> Observed:
     counts = Counter((finding.kind.id, finding.severity.word) for finding in report.findings)
     if report.judged:
         ids = {finding.kind.id for finding in report.findings}
-        without = (kind for kind in report.rules or CATALOGUE if kind.id not in ids)
+        without = (kind for kind in report.rules or all_kinds() if kind.id not in ids)
         counts.update({(kind.id, kind.severity.word): 0 for kind in without})
     samples += ((_FINDINGS, labels, counts[labels]) for labels in sorted(counts))
     return (escape(report.checkpoint), escape(str(summary.get("query_id") or ""))), samples

@@ -211,7 +211,10 @@ class Record:
 
 @dataclass(frozen=True)
 class Proofs:
-    """When each subset of each checkpoint's state was last verified; ``place``: their history."""
+    """Time of the last verification of each subset of each checkpoint's state.
+
+    ``place`` is the path of the history.
+    """
 
     times: Mapping[str, Mapping[Subset, datetime]] = field(default_factory=dict)
     place: str | None = None
@@ -220,7 +223,10 @@ class Proofs:
     def in_history(
         cls, history: str | HistoryTable, options: Mapping[str, str] | None = None
     ) -> Proofs:
-        """Those of a history, none before its first; EngineError: no driver. OSError: unread."""
+        """Return the proofs of a history; none if it does not exist yet.
+
+        EngineError: no driver for the storage. OSError: it cannot be read.
+        """
         if isinstance(history, str):
             history = HistoryTable(history, options or {})
         path, table = history.path, history.read()
@@ -244,7 +250,7 @@ class Proofs:
         return min(times, key=lambda subset: (times[subset] or never, subset.number))
 
     def sentence(self, checkpoint: str, subset: Subset, *, proven: bool) -> str:
-        """How old the oldest proof is once this part has been verified."""
+        """Return a sentence on the age of the oldest proof after this part was verified."""
         if self.place is None:
             hint = "--history PATH keeps when each was verified"
             return f"Nothing is remembered of the other parts: {hint}."

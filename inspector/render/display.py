@@ -1,4 +1,4 @@
-"""Where text for people is shown: without a width nothing is wrapped, and no column left out."""
+"""Display of text for people. Without a width, no line is wrapped and no column left out."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _break_word(word: str, width: int) -> str:
 
 @dataclass(frozen=True)
 class Display:
-    """How text is shown."""
+    """Width, colours and completeness of shown text."""
 
     width: int | None = None  # columns of the terminal; None: there is none, nothing is wrapped
     color: bool = False
@@ -55,7 +55,7 @@ class Display:
 
     @property
     def every_column(self) -> bool:
-        """Whether no column of a table is left out."""
+        """True if no column of a table is left out."""
         return self.wide or self.width is None
 
     def text(self, text: str, style: str = "", *, before: str = "") -> Iterator[str]:
@@ -81,8 +81,12 @@ class Display:
             yield from self.drawn(head.append_text(line))
             before = " " * len(before)
 
+    def command(self, text: str, before: str = "") -> Iterator[str]:
+        """A command line that can be copied as it is: it is never broken."""
+        yield f"{before}{escape(text)}\n"
+
     def drawn(self, *renderables: RenderableType) -> Iterator[str]:
-        """What rich makes of something, line by line."""
+        """Yield the lines that rich renders."""
         with self.console.capture() as capture:
             for renderable in renderables:
                 self.console.print(renderable)

@@ -55,7 +55,8 @@ _TOP = _OF_LARGE_VALUES, "top --by value"
 class Line(NamedTuple):
     """A line of the first screen."""
 
-    # ``part``, ``verdict``, ``gates``, ``restart``, ``growth``, ``share``, ``to_do`` or ``more``
+    # ``part``, ``verdict``, ``gates``, ``restart``, ``growth``, ``share``, ``to_do``, ``copy`` or
+    # ``more``; that of ``copy`` is a command line
     kind: str
     text: str  # one or two whole sentences; that of ``more`` ends with a command line
     code: str = ""
@@ -78,7 +79,7 @@ def command_line(command: str, report: ReportData) -> str:
 
 
 def part_text(part: Part) -> str:
-    """What of a checkpoint was read, and how much of it that is."""
+    """Return a sentence on the part of a checkpoint that was read, with its share."""
     share = part.file_bytes / part.of_file_bytes if part.of_file_bytes else 0
     version = ""
     if part.version is not None:
@@ -96,7 +97,7 @@ def part_text(part: Part) -> str:
 
 
 def first_screen(report: ReportData) -> Iterator[Line]:
-    """What stands above all else: that a part was read, and the verdict if there is one."""
+    """Yield the first lines of a report: the part that was read, and the verdict."""
     if report.part is not None:
         yield Line("part", part_text(report.part))
     verdict = report.verdict
@@ -143,7 +144,7 @@ def _verdict(verdict: Verdict, report: ReportData) -> Iterator[Line]:
 
 
 def _leads_with_batch(verdict: Verdict) -> bool:
-    """Whether a batch that did not finish, or what wrote nothing of it, is said before all else."""
+    """Return whether the first line is about a batch that did not finish."""
     restart = verdict.restart
     if restart is None or not restart.again or restart.possible is False:
         return False
@@ -153,14 +154,32 @@ def _leads_with_batch(verdict: Verdict) -> bool:
 
 
 def _next(to_do: str, command: str, report: ReportData) -> Iterator[Line]:
-    action, mark, rest = to_do.partition(": inspector copy PATH ")
-    yield Line("to_do", f"Recommended action: {action}{':' * bool(mark)}")
-    if mark:
+    action, copying = copy_command(to_do, report.checkpoint)
+    yield Line("to_do", f"Recommended action: {action}")
+    if copying:
         # A line of its own, which can be copied as it is.
-        copying = f"inspector copy {shlex.quote(report.checkpoint)} {rest}"
-        yield Line("more", copying)
+        yield Line("copy", copying)
     code = command_line(command, report)
     yield Line("more", f"For details: {code}", code)
+
+
+_COPY = "inspector copy PATH NEW"
+
+
+def copy_command(text: str, checkpoint: str) -> tuple[str, str]:
+    """Return a text on what to do, and the command for a copy that it ends with, if any.
+
+    In both the placeholders of the checkpoint and of its copy are replaced by paths.
+    """
+    paths = f"{shlex.quote(checkpoint)} {shlex.quote(place_of_copy(checkpoint))}"
+    action, mark, rest = text.partition(f": {_COPY}")
+    named = action.replace(_COPY, f"inspector copy {paths}")
+    return (f"{named}:", f"inspector copy {paths}{rest}") if mark else (named, "")
+
+
+def place_of_copy(checkpoint: str) -> str:
+    """Return the path that commands suggest for a copy of a checkpoint."""
+    return f"{checkpoint.rstrip('/')}-copy"
 
 
 def _first(verdict: Verdict, report: ReportData) -> str:
@@ -194,12 +213,12 @@ def _first(verdict: Verdict, report: ReportData) -> str:
 
 
 def _is_beside(cause: Cause) -> bool:
-    """Whether the only finding is of what each batch uploads, and not of the state."""
+    """Return whether the cause is about the uploads of batches, and not about the state."""
     return cause.finding.kind is catalogue.WHOLE_UPLOADS
 
 
 def _place(cause: Cause) -> str:
-    """Where it is; behind the cause, which is what people read first."""
+    """Return the operator and store of a cause, to be put after its sentence."""
     operator, name, store = cause.finding.operator_id, cause.operator_name, cause.store_name
     of_name = "" if name in (None, UNKNOWN_NAME) else f", {name}"
     of_store = "" if store in (None, "default") else f", store {store}"

@@ -39,7 +39,7 @@ _LEVEL_WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """What is kept of one checkpoint."""
+    """Results of one checkpoint of a fleet."""
 
     row: Mapping[str, Any]
     columns: Sequence[Column]
@@ -52,7 +52,7 @@ class Member:
 
     @property
     def level(self) -> Level:
-        """How much it needs a person."""
+        """Level of the checkpoint."""
         return Level(self.row["level"])
 
 
@@ -61,7 +61,7 @@ Kept = Callable[[Iterator[str]], Callable[[], Iterator[str]]]  # keeps text; ret
 
 @dataclass(frozen=True)
 class Form:
-    """How a fleet is written; with ``details`` whole reports in place of first screens."""
+    """Format of a fleet; with ``details``, whole reports instead of first screens."""
 
     command: str
     output: str
@@ -70,7 +70,7 @@ class Form:
     keep: Kept
 
     def member(self, report: ReportData, exit_code: Callable[[], int]) -> Member:
-        """What is kept of a report, whose tables are read for it; then its exit code is known."""
+        """Return the results of a report, after reading its tables for the exit code."""
         text = self.keep(self._text(report))
         row, columns = fleet_rows.row_of(report)
         row["exit_code"] = int(exit_code())
@@ -85,7 +85,7 @@ class Form:
         return Member(row, columns, text, names, exported, said, to_do)
 
     def failure(self, checkpoint: str, message: str, kind: str, exit_code: int) -> Member:
-        """What is kept of a checkpoint that could not be read at all."""
+        """Return the results of a checkpoint that could not be read."""
         text = ""
         if self.output == "json":
             error = {"kind": kind, "message": message, "exit_code": int(exit_code)}
@@ -270,7 +270,7 @@ def _cause_list(
 
 
 def _actions(form: Form, members: Sequence[Member]) -> Iterator[str]:
-    """What to change, once for each finding that is the cause of some; the notes only by name."""
+    """Yield the recommended action of each finding that is a cause; information only by id."""
     counts = Counter(m.to_do for m in members if m.to_do and m.level is not Level.INFO)
     if counts:
         yield from form.paragraph("Recommended actions, by finding:")

@@ -1,4 +1,4 @@
-"""What stands for one checkpoint among many: its row, its cause, and those of the same cause."""
+"""Rows and causes of the checkpoints of a fleet, grouped by cause."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def row_of(report: ReportData) -> tuple[dict[str, Any], tuple[Column, ...]]:
 def failed_row(
     checkpoint: str, message: str, exit_code: int
 ) -> tuple[dict[str, Any], tuple[Column, ...]]:
-    """The same of a checkpoint that could not be read at all."""
+    """Return the row and columns of a checkpoint that could not be read."""
     columns = (LEVEL, CHECKPOINT, MESSAGE, EXIT_CODE)
     values = (Level.UNREADABLE.value, checkpoint, message, int(exit_code))
     return {c.name: value for c, value in zip(columns, values, strict=True)}, columns
@@ -148,7 +148,7 @@ def _with_spans(causes: Sequence[str]) -> str:
 
 
 def _size(text: str) -> tuple[float, str]:
-    """What numbers of one place are sorted by; of dates their texts."""
+    """Return the sort key of a number with units, or of a date."""
     words = text.replace(",", "").split(" ")
     if "-" in text:
         return len(text), text
@@ -157,7 +157,7 @@ def _size(text: str) -> tuple[float, str]:
 
 
 def cause_text(report: ReportData) -> str:
-    """What people read of a judged checkpoint among others: the gate that fails, then the cause."""
+    """Return the text about a judged checkpoint: the failed gate, then the cause."""
     verdict = report.verdict
     if verdict is None:
         return ""
@@ -187,7 +187,7 @@ def numbers_text(row: Mapping[str, Any], room: int | None = None) -> str:
 
 
 def _equal(lists: Sequence[Sequence[str]]) -> int:
-    """How many first items all lists have in common."""
+    """Return how many first items all lists have in common."""
     return sum(1 for _ in takewhile(lambda items: len(set(items)) == 1, zip(*lists, strict=False)))
 
 

@@ -1,4 +1,4 @@
-"""What an audit is held against: limits of its numbers, and an earlier audit."""
+"""Limits of an audit's numbers, and comparison with an earlier audit."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ LARGEST_BYTES = 64 << 20  # of a baseline; an audit of a checkpoint has some ten
 
 @dataclass(frozen=True)
 class Baseline:
-    """What an earlier run found: by query id, which moves and copies keep, and by path."""
+    """Results of an earlier run, by query id (which moves and copies keep) and by path."""
 
     by_query: Mapping[str, Sequence[Earlier]]
     by_path: Mapping[str, Earlier]
 
     def earlier(self, checkpoint: str, query_id: str | None) -> Earlier | None:
-        """What is known of a checkpoint: by its query id, then by its path; None if nothing is."""
+        """Return the earlier results of a checkpoint, by query id, then by path; None if none."""
         same_query = self.by_query.get(query_id or "", ())
         by_path = self.by_path.get(checkpoint.rstrip("/"))
         if len(same_query) == 1 or (same_query and by_path not in same_query):
@@ -108,7 +108,7 @@ class ComparisonRow(t.Row, table="comparison", empty="no change exceeds --tolera
 
 @dataclass(frozen=True)
 class AuditCriteria:
-    """What an audit is compared with; ``tolerance``: of earlier numbers that counts as the same."""
+    """Criteria of an audit. ``tolerance``: relative change that counts as no change."""
 
     gates: tuple[Gate, ...] = ()
     baseline: Baseline | None = None
@@ -145,7 +145,7 @@ class AuditCriteria:
 
 
 def wrong_options(parsed: Mapping[str, Any]) -> str | None:
-    """What is wrong with the options of a command line, before anything is read."""
+    """Return the error in the options of a command line, before anything is read."""
     try:
         AuditCriteria.parse(parsed["max"], parsed["baseline"], parsed["tolerance"])
     except CheckpointError as error:

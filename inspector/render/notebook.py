@@ -1,4 +1,4 @@
-"""What a notebook shows of a report: its verdict and findings, and the head of its own table."""
+"""View of a report in a notebook: verdict, findings, and the head of its own table."""
 
 from __future__ import annotations
 

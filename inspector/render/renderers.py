@@ -1,4 +1,4 @@
-"""Which renderer a format's name means."""
+"""Renderers by the name of their format."""
 
 from __future__ import annotations
 

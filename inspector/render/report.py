@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Report(ReportData):
-    """What a command reports about one checkpoint; rows that stream are held once it converts."""
+    """Report of a command on one checkpoint. Streamed rows are kept once it is converted."""
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON of ``-o json``, to the letter, as Python values; rows that stream are held."""
@@ -43,7 +43,10 @@ class Report(ReportData):
         return iter(self.primary.rows)
 
     def to_pandas(self, table: str | None = None) -> pd.DataFrame:
-        """The same as a DataFrame of pandas; KeyError: no such table. EngineError: no pandas."""
+        """Return a table as a DataFrame of pandas.
+
+        KeyError: there is no such table. EngineError: pandas is not installed.
+        """
         try:
             frame: pd.DataFrame = self.to_arrow(table).to_pandas()
         except ModuleNotFoundError as error:

@@ -1,4 +1,4 @@
-"""What every report holds, so that no command can be missing in one of the formats."""
+"""Content of every report, so that every format can render every command."""
 
 from __future__ import annotations
 
@@ -45,8 +45,16 @@ class Part:
 
 
 @dataclass(frozen=True)
+class Step:
+    """One thing that the user does next."""
+
+    text: str  # a sentence; it ends with a colon if there is a command
+    command: str = ""  # a command line that does it, which works as it is
+
+
+@dataclass(frozen=True)
 class ReportData:
-    """What a command reports about one checkpoint."""
+    """Content of a command's report on one checkpoint."""
 
     command: str  # its name
     checkpoint: str  # root, as the user spelled it
@@ -56,6 +64,7 @@ class ReportData:
     # what could not be read, or is wrong; may grow while ``rows`` of a table are read
     problems: Sequence[Problem] = field(default_factory=list)
     notes: Sequence[str] = ()  # what a reader must know or do, in any format
+    steps: Sequence[Step] = ()  # what the user does next, in order
     footnotes: Sequence[str] = ()  # what the columns mean; for people
     judged: bool = False  # the command judges; no findings then means that all is well
     verdict: Verdict | None = None  # what one has to know first
@@ -84,7 +93,7 @@ class ReportData:
 
     @property
     def complete(self) -> bool:
-        """Whether all that should have been read could be; known when the rows have been read."""
+        """True if everything could be read. It is known after the rows have been read."""
         return all(problem.slug in READABLE for problem in self.problems)
 
     @property

@@ -16,8 +16,8 @@ from inspector.plain_text import escape
 from inspector.quantities import bytes_text, capitalise, short_count_text
 from inspector.render.cells import NUMBERS, cell_text, summary_name, summary_text
 from inspector.render.display import Display
-from inspector.render.first_screen import Line, first_screen
-from inspector.render.report_data import ReportData
+from inspector.render.first_screen import Line, copy_command, first_screen
+from inspector.render.report_data import ReportData, Step
 from inspector.render.tabular import Table
 
 _NO_LIMITS = Display()
@@ -27,15 +27,10 @@ def render_text(report: ReportData, display: Display = _NO_LIMITS) -> Iterator[s
     """The report as lines for a terminal, or for whatever reads lines."""
     from inspector.render.fitting import drawn_table  # noqa: PLC0415 - rich: for drawn tables alone
 
-    lines = list(first_screen(report))
-    level = "" if report.verdict is None else report.verdict.level.value
-    styles = {"verdict": level, "to_do": "heading"}
-    for line in lines:
-        yield from display.text(line.text, styles.get(line.kind, ""))
-    yield "\n" if lines else ""
+    yield from _first_screen(report, display)
     yield from _summary(report.summary, display)
     if report.judged:
-        yield from _findings(report.findings, display)
+        yield from _findings(report, display)
     for table in report.shown_tables:
         yield "\n"
         yield from drawn_table(table, display)
@@ -49,6 +44,32 @@ def render_text(report: ReportData, display: Display = _NO_LIMITS) -> Iterator[s
     for note in (*notes, *report.notes, *report.footnotes):
         yield "\n"
         yield from display.text(note)
+    yield from _steps(report.steps, display)
+
+
+def _first_screen(report: ReportData, display: Display) -> Iterator[str]:
+    lines = list(first_screen(report))
+    level = "" if report.verdict is None else report.verdict.level.value
+    styles = {"verdict": level, "to_do": "heading"}
+    for line in lines:
+        if line.kind == "copy":
+            yield from display.command(line.text)
+        elif line.code and len(line.text) > (display.width or len(line.text)):
+            yield from display.text(line.text.removesuffix(line.code).rstrip())
+            yield from display.command(line.code)
+        else:
+            yield from display.text(line.text, styles.get(line.kind, ""))
+    yield "\n" if lines else ""
+
+
+def _steps(steps: Sequence[Step], display: Display) -> Iterator[str]:
+    if steps:
+        yield "\n"
+        yield from display.text("next steps", "heading")
+    for number, step in enumerate(steps, 1):
+        yield from display.text(step.text, before=f"{number}. ")
+        if step.command:
+            yield from display.command(step.command, before="   ")
 
 
 def render_markdown(report: ReportData, display: Display = _NO_LIMITS) -> Iterator[str]:
@@ -61,7 +82,9 @@ def render_markdown(report: ReportData, display: Display = _NO_LIMITS) -> Iterat
         yield f"- {summary_name(name, value)}: {markdown_text(text)}\n"
     for finding in report.findings:
         yield f"\n**{markdown_text(_finding_head(finding))}** {markdown_text(finding.evidence)}. "
-        yield f"Next: {markdown_text(finding.next_step)}.\n"
+        next_step, command = copy_command(finding.next_step, report.checkpoint)
+        code = _code(command) if command else ""
+        yield f"Next: {markdown_text(next_step)} {code}".rstrip() + ("\n" if code else ".\n")
     for table in report.shown_tables:
         yield from markdown_table(table, wide=display.wide)
     faults, notes = _part(report.problems)
@@ -71,6 +94,11 @@ def render_markdown(report: ReportData, display: Display = _NO_LIMITS) -> Iterat
         yield f"- {markdown_text(problem_line(problem))}\n"
     for note in (*notes, *report.notes, *report.footnotes):
         yield f"\n{markdown_text(note)}\n"
+    if report.steps:
+        yield "\n## Next steps\n\n"
+    for position, step in enumerate(report.steps, 1):
+        code = f" {_code(step.command)}" if step.command else ""
+        yield f"{position}. {markdown_text(step.text)}{code}\n"
 
 
 def _part(problems: Sequence[Problem]) -> tuple[list[Problem], list[str]]:
@@ -109,18 +137,21 @@ def _summary(summary: Mapping[str, Any], display: Display) -> Iterator[str]:
             yield from display.text(text, before="    ")
 
 
-def _findings(findings: Sequence[Finding], display: Display) -> Iterator[str]:
+def _findings(report: ReportData, display: Display) -> Iterator[str]:
     yield "\n"
     yield from display.text("findings", "heading")
-    if not findings:
+    if not report.findings:
         yield "(none)\n"
-    for finding in findings:
+    for finding in report.findings:
         yield from display.text(_finding_head(finding), finding.severity.word)
         yield from display.text(finding.evidence, before="    ")
         if finding.bytes is not None:
             size = f"{bytes_text(finding.bytes)} of key and value bytes (exact)"
             yield from display.text(size, before="    ")
-        yield from display.text(finding.next_step, before="    next: ")
+        next_step, command = copy_command(finding.next_step, report.checkpoint)
+        yield from display.text(next_step, before="    next: ")
+        if command:
+            yield from display.command(command, before="    ")
 
 
 def _finding_head(finding: Finding) -> str:
@@ -148,13 +179,20 @@ def markdown_table(table: Table, *, wide: bool) -> Iterator[str]:
 
 def _markdown_line(line: Line) -> str:
     """A line of the first screen: the verdict stands out, and a command is code."""
+    if line.kind == "copy":
+        return _code(line.text)
     said = markdown_text(line.text.removesuffix(line.code))
     if line.code:
-        # A fence longer than any run of backticks in the command, and room between them.
-        fence = "`" * (1 + max(map(len, re.findall("`+", line.code)), default=0))
-        room = " " if "`" in line.code else ""
-        return f"{said}{fence}{room}{escape(line.code)}{room}{fence}"
+        return f"{said}{_code(line.code)}"
     return f"**{said}**" if line.kind == "verdict" else said
+
+
+def _code(command: str) -> str:
+    """A command line as Markdown."""
+    # A fence longer than any run of backticks in the command, and room between them.
+    fence = "`" * (1 + max(map(len, re.findall("`+", command)), default=0))
+    room = " " if "`" in command else ""
+    return f"{fence}{room}{escape(command)}{room}{fence}"
 
 
 def markdown_text(text: str) -> str:

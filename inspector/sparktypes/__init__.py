@@ -196,7 +196,7 @@ def unknown_type(data_type: DataType) -> str | None:
 
 
 def is_window(data_type: DataType | None) -> bool:
-    """Whether it is what ``window`` and ``session_window`` make: a start and an end."""
+    """Return whether a type is that of ``window`` and ``session_window``: start and end."""
     fields = data_type.fields if isinstance(data_type, StructType) else ()
     return [column.name for column in fields] == ["start", "end"]
 
@@ -212,7 +212,7 @@ def field_at(schema: StructType, path: Sequence[int]) -> DataType | None:
 
 
 def is_int64(data_type: DataType | None) -> bool:
-    """Whether its values are a 64-bit number in their slot, as every clock and counter is."""
+    """Return whether values are a 64-bit number in their slot, as clocks and counters are."""
     return isinstance(data_type, AtomicType) and data_type.kind in INT64_KINDS
 
 

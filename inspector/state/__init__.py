@@ -1,1 +1,1 @@
-"""Which files make a version (chain), and the map that their records make (replay)."""
+"""Chains of files that make a version, and the replay of their records into a map."""

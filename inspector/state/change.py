@@ -1,4 +1,4 @@
-"""What one version changed: records counted, keys before and after, and sums over them."""
+"""Changes of one version: counts of records, keys before and after, and sums over them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Moves(NamedTuple):
 
     @classmethod
     def of(cls, at: Int64s, key_size: Int64s, touched: npt.NDArray[Any], now_size: Int64s) -> Moves:
-        """Of keys that a version touches: as they were, and the sizes of their values now."""
+        """Return the moves of touched keys, from their old entries and the new sizes of values."""
         was, before = touched["live"], touched["size"].astype(np.int64)
         now = now_size >= 0
         moved = ~(was & now & (before == now_size))
@@ -41,7 +41,7 @@ class Moves(NamedTuple):
 
 @dataclass(frozen=True)
 class Change:
-    """What one version changed."""
+    """Changes of one version."""
 
     version: int
     # the map was loaded from a snapshot, so that nothing is known of the change
@@ -63,7 +63,7 @@ class Change:
 
 
 class Changes(NamedTuple):
-    """What several versions changed, one after the other; arrays have a number for each of them."""
+    """Changes of several successive versions; arrays have one number for each version."""
 
     versions: Int64s
     # sums, counts: as of :class:`Change`, with arrays in place of numbers and without sizes
@@ -79,7 +79,7 @@ class Changes(NamedTuple):
     moves: Moves  # the rows that came, went, or changed their size
 
     def each(self, which: Int64s | slice = slice(None)) -> Iterator[Change]:
-        """What each version changed, or some of them by their places, but for its sums."""
+        """Yield the changes of each version, or of those at ``which``, without their sums."""
         counts = vars(self.counts).values()
         columns = self.versions, self.earliest_put, self.latest_removal, *counts
         parts = (column[which].tolist() for column in columns)
@@ -94,7 +94,7 @@ class Changes(NamedTuple):
 
 @dataclass(frozen=True)
 class TouchedKeys:
-    """What a version did to each key that it touched; arrays run parallel to ``ids``."""
+    """Effect of a version on each key that it touched; arrays are parallel to ``ids``."""
 
     ids: Int64s  # every key that a record of the version names, once
     key_size: Int64s  # UnsafeRow bytes of the key
@@ -117,7 +117,7 @@ class TouchedKeys:
     def of(
         cls, table: npt.NDArray[Any], parts: list[npt.NDArray[Any]], step: int, flags: int
     ) -> TouchedKeys:
-        """Of the touches that the kernel has noted for a version; takes them out of the list."""
+        """Return the keys that the kernel recorded as touched by a version, and clear ``parts``."""
         count = sum(map(len, parts))
         numbers = np.empty((len(layout.NUMBERS), count), np.int64)
         outcomes = np.empty((len(layout.OUTCOMES), count), np.bool_)

@@ -23,7 +23,7 @@ class SnapshotDifference(Sums):
 
     @property
     def text(self) -> str:
-        """What is wrong, for a problem."""
+        """Description of the differences, for the message of a problem."""
         return (
             f"got missing keys: {self.missing:,}, keys too many: {self.extra:,}, "
             f"keys with another value: {self.different:,}; "

@@ -1,4 +1,4 @@
-"""What each record of a delta did to its key: insert, update, same value, removal.
+"""Effect of each record of a delta on its key: insert, update, same value, removal.
 
 A :class:`Presence` is the least that shows it: per key whether it is there, and size and hash of
 its value. Where nothing is known of the version before (a delta beside the snapshot that the
@@ -22,7 +22,7 @@ _UNKNOWN_SIZE = -1
 
 
 class Event(enum.IntEnum):
-    """What a record did, judged by what its key held at that moment."""
+    """Effect of a record, judged by the value that its key had before."""
 
     IN_SNAPSHOT = 0
     PUT = 1
@@ -50,13 +50,13 @@ class BlockEvents:
     old_values: tuple[bytes | None, ...] = ()
 
     def some(self, rows: Int64s) -> BlockEvents:
-        """Those of some of the records."""
+        """Return the events of the records at ``rows``."""
         values = tuple(self.old_values[at] for at in rows) if self.old_values else ()
         return BlockEvents(self.events[rows], self.old_sizes[rows], values)
 
 
 class Presence:
-    """Which keys are there, on the way through the versions of one store.
+    """Present keys of one store while its versions are replayed in order.
 
     If ``known``, a key that was never seen is absent; else nothing is known of it. With ``values``
     those of live keys are kept, to show what a record replaced. They then are most of the memory:

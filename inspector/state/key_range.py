@@ -43,7 +43,7 @@ class RangeFilter:
 def select_range(
     selected: Iterator[tuple[RecordBlock, Int64s]], keys: RangeFilter | None
 ) -> Iterator[tuple[RecordBlock, Int64s]]:
-    """Those of some records, each with its ordinal, whose keys are in a range; None for all."""
+    """Yield the records, each with its ordinal, whose keys are in a range; None for all keys."""
     for block, ordinals in selected:
         if keys is None:
             yield block, ordinals

@@ -1,4 +1,4 @@
-"""Where the live rows of a version lie, and which keys differ between two, without their values.
+"""Positions of the live rows of a version, and keys that differ between two versions.
 
 A position is the number of a file and that of a record in it, as one number. Rows are read in
 full, but only the last put of a key is live. So files are read twice: once to learn, per key, the
@@ -37,17 +37,17 @@ class Positions:
 
     @classmethod
     def join(cls, parts: Iterable[Positions]) -> Positions:
-        """Those of several."""
+        """Return the positions of several parts, sorted."""
         return cls(np.sort(np.concatenate([part.sorted for part in parts])))
 
     def any_in(self, file_number: int) -> bool:
-        """Whether a file holds one of them."""
+        """Return whether a file has one of these positions."""
         ends = [file_number << _FILE_SHIFT, (file_number + 1) << _FILE_SHIFT]
         low, high = np.searchsorted(self.sorted, ends)
         return bool(high > low)
 
     def find(self, file_number: int, ordinals: Int64s) -> tuple[Int64s, Int64s]:
-        """Those among some records of a file: their indexes there, and in ``sorted``."""
+        """Return the indexes of matches in ``ordinals`` and in ``sorted``."""
         if not len(self.sorted):
             return np.empty(0, np.int64), np.empty(0, np.int64)
         sought = positions_of(file_number, ordinals)
@@ -79,7 +79,7 @@ class LastPuts:
 
 
 class Compared(enum.IntEnum):
-    """Which of the two versions."""
+    """Side of a comparison: the old or the new version."""
 
     OLD = 0
     NEW = 1
@@ -98,7 +98,7 @@ class Differences:
 
     @classmethod
     def join(cls, parts: Sequence[Differences]) -> Differences:
-        """Those of several ranges of the keys."""
+        """Return the differences of several key ranges as one."""
         if len(parts) == 1:
             return parts[0]
         starts = np.cumsum([0, *(len(part.key_sizes) for part in parts[:-1])])
@@ -119,7 +119,7 @@ class Differences:
         return sizes
 
     def places(self, side: Compared, ids: Int64s) -> tuple[Positions, Int64s]:
-        """Where the rows of some keys lie in the files of a version, and the key of each."""
+        """Return the positions of some keys' rows in the files of a version, and the keys."""
         positions = self.last[side][ids] >> 1
         order = np.argsort(positions)
         return Positions(positions[order]), ids[order]

@@ -37,7 +37,7 @@ __all__ = ["BEFORE_WINDOW", "NO_CLOCK", "StateMap", "Tracking"]
 
 @dataclass(frozen=True)
 class Tracking:
-    """What is read from every record beside its sizes."""
+    """Fields to read from every record in addition to its sizes."""
 
     # gives each record's clock value (its operator's expiry field), NO_CLOCK where it is null or
     # where the record is a removal; None if the operator has none
@@ -316,7 +316,7 @@ class StateMap:
         return change
 
     def touched_keys(self) -> TouchedKeys:
-        """What became of each key that the version touched which was ended last."""
+        """Return the effect of the last finished version on each key that it touched."""
         if self._touched_keys is None:
             table, step = self._table[: self._keys], len(self.versions) - 1
             touched = TouchedKeys.of(table, self._touched, step, self._flags)
@@ -333,7 +333,7 @@ class StateMap:
         return [data[a:b] for a, b in pairwise(ends.tolist())]
 
     def joined_keys(self, ids: Int64s) -> tuple[bytes, Int64s]:
-        """The same one after the other, and where each begins; with where the last one ends."""
+        """Return the keys joined, and the offset of each, with the end of the last."""
         if self.tracking.hashed:
             return ids.astype("<i8").tobytes(), np.arange(len(ids) + 1, dtype=np.int64) * _WORD
         ends = np.zeros(len(ids) + 1, np.int64)
@@ -366,7 +366,7 @@ class StateMap:
         return np.concatenate(result) if result else np.empty(0, np.int64)
 
     def holds(self, block: RecordBlock) -> tuple[RecordBlock, Int64s, Bools]:
-        """Those of a block's puts whose keys are kept; their ids, and whether each is as it is."""
+        """Return the puts of kept keys in a block, their ids, and whether each is unchanged."""
         before = self._keys
         block = self._kept_records(block)
         ids, hashes, clocks = self._read(block)

@@ -21,24 +21,30 @@ SESSION = {
 VICTIMS = "user-010"
 """Users below this one are evicted."""
 
+GHOSTS = 900
+"""Added to the number of an evicted user for another name."""
+
 ROWS = 30
 USERS = 40
 NEW, LATE = 5, 7
 """In what goes on each so many rows is of a new user, or late."""
 EPOCH_S = 1_700_000_000
+WAIT_MS = 60_000
+"""Delay of processing-time timers: longer than what runs before the copies are made."""
 VARIABLES = ("count", "newest", "kept")
 """Of the processor whose values expire."""
 BATCHES_OF_LIMIT = 5
 """Whole batches of rows that a limit lets through, and a half one."""
 
 
-def write_input(folder: Path, batch: int, *, victims: bool) -> None:
+def write_input(folder: Path, batch: int, *, victims: bool, ghosts: bool = False) -> None:
     """The input of one batch: a file for each side of a join.
 
     Args:
         folder: of the input.
         batch: which.
         victims: with rows of the users that are evicted; otherwise with new users and late rows.
+        ghosts: give these users other names, so that their rows only move the watermark.
     """
     rows, others = [], []
     for i in range(ROWS):
@@ -48,7 +54,8 @@ def write_input(folder: Path, batch: int, *, victims: bool) -> None:
         if victims or user >= int(VICTIMS[-3:]):
             second = i // 4 if is_late else batch * 15 + i // 4
             time = f"2024-01-01T00:{second // 60:02d}:{second % 60:02d}.{i:03d}Z"
-            name = f"user-{user:03d}"
+            is_victim = user < int(VICTIMS[-3:])
+            name = f"user-{user + (GHOSTS if ghosts and is_victim else 0):03d}"
             rows.append({"user": name, "ts": time, "v": batch * 100 + i})
             others.append({"user2": name, "ts2": time, "w": i})
     for side, lines in (("left", rows), ("right", others[: len(others) // 2])):
@@ -73,6 +80,9 @@ class Family:
         expired: its leftovers are evicted, which changes no result.
         before: the queries that run first, each on the input of one batch, where it is not itself.
         has_users: its keys have users, by which rows can be named.
+        fires: timers of the evicted users fire if the users are not evicted.
+        returns: an evicted user who returns is judged against a query that never saw the user.
+        pause_s: seconds to wait before the restart, until its timers are due.
         conf: of its session.
         tables: it needs RocksDB.
         since, until: the releases that run it.
@@ -85,6 +95,9 @@ class Family:
     expired: bool = False
     before: tuple[Callable[[Callable[[str], Any]], Any], ...] = ()
     has_users: bool = True
+    fires: bool = False
+    returns: bool = False
+    pause_s: float = 0
     conf: Mapping[str, str] = field(default_factory=dict)
     tables: bool = False
     since: tuple[int, ...] = (3, 5)
@@ -92,8 +105,9 @@ class Family:
 
     def is_for(self, provider: str, release: tuple[int, ...]) -> bool:
         """Whether a release runs it with a provider."""
-        wanted = max(self.since, (4, 0) if provider == "format2" else (0,))
-        return wanted <= release < self.until and not (self.tables and provider == "hdfs")
+        needed = (4, 2) if "checksums" in provider else (4, 0) if "format2" in provider else (0,)
+        is_table = not provider.startswith("hdfs")
+        return max(self.since, needed) <= release < self.until and (is_table or not self.tables)
 
 
 def _events(source: Callable[[str], Any], delay: str = "10 seconds") -> Any:
@@ -234,10 +248,24 @@ FAMILIES = {
     },
     "stateful": Family(_stateful, by_timeout=True),
     "timers": Family(
-        _processed("EventTime", timed=True), "append", evicts=False, tables=True, since=(4, 0)
+        _processed("EventTime", timed=True),
+        "append",
+        tables=True,
+        since=(4, 0),
+        fires=True,
+        returns=True,
     ),
     "ttl": Family(
-        _values(), "append", evicts=False, conf={_NO_DATA: "false"}, tables=True, since=(4, 0)
+        _values(), "append", conf={_NO_DATA: "false"}, tables=True, since=(4, 0), returns=True
+    ),
+    "waiting": Family(
+        _processed("ProcessingTime", "Waiting", wait_ms=WAIT_MS),
+        "append",
+        conf={_NO_DATA: "false"},
+        tables=True,
+        since=(4, 0),
+        fires=True,
+        pause_s=WAIT_MS / 1000,
     ),
     "expired": Family(
         _values(),
@@ -274,5 +302,18 @@ PROVIDERS: dict[str, dict[str, str]] = {
 }
 """Confs by name; ``format2`` needs Spark 4.0 or later."""
 
-CONFS = (*PROVIDERS.values(), *(family.conf for family in FAMILIES.values()))
+_DELTAS = "spark.sql.streaming.stateStore.minDeltasForSnapshot"
+_ROW_CHECKSUM = "spark.sql.streaming.stateStore.rowChecksum.enabled"
+
+STORES: dict[str, dict[str, str]] = {
+    **PROVIDERS,
+    "forced": {**PROVIDERS["changelogs"], _DELTAS: "1"},
+    "format2-forced": {**PROVIDERS["format2"], _DELTAS: "1"},
+    "format2-zips": {**PROVIDERS["format2"], _CHANGELOGS: "false"},
+    "checksums": {**PROVIDERS["changelogs"], _ROW_CHECKSUM: "true"},
+    "hdfs-checksums": {**PROVIDERS["hdfs"], _ROW_CHECKSUM: "true"},
+}
+"""Confs of more forms of state files, by name."""
+
+CONFS = (*STORES.values(), *(family.conf for family in FAMILIES.values()))
 """Every conf that any of them sets."""

@@ -91,3 +91,46 @@ class Forgetful(StatefulProcessor):
 
     def close(self) -> None:
         """Nothing is held."""
+
+
+class Waiting(StatefulProcessor):
+    """Sets one timer of the processing time for each row batch of a user.
+
+    Args:
+        wait_ms: after which it fires.
+    """
+
+    def __init__(self, *, wait_ms: int) -> None:
+        self._wait_ms = wait_ms
+
+    def init(self, handle: Any) -> None:
+        """Make a counter."""
+        self._handle = handle
+        self._count = handle.getValueState("count", "n long")
+
+    def handleInputRows(  # noqa: N802 -- Spark calls it so
+        self,
+        key: Any,
+        rows: Iterator[Any],
+        timerValues: Any,  # noqa: N803
+    ) -> Iterator[Any]:
+        """Count, and set a timer for a user that has none."""
+        count = sum(map(len, rows)) + (self._count.get()[0] if self._count.exists() else 0)
+        self._count.update((count,))
+        if not list(self._handle.listTimers()):
+            due = timerValues.getCurrentProcessingTimeInMs() + self._wait_ms
+            self._handle.registerTimer(due)
+        yield pd.DataFrame({"user": [key[0]], "n": [count], "why": ["data"]})
+
+    def handleExpiredTimer(  # noqa: N802 -- Spark calls it so
+        self,
+        key: Any,
+        timerValues: Any,  # noqa: N803
+        expiredTimerInfo: Any,  # noqa: N803
+    ) -> Iterator[Any]:
+        """Say that the timer fired."""
+        del timerValues, expiredTimerInfo
+        yield pd.DataFrame({"user": [key[0]], "n": [0], "why": ["timer"]})
+
+    def close(self) -> None:
+        """Nothing is held."""

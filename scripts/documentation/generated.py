@@ -7,20 +7,23 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 from documentation.commands import column_list, command_list, shared_options
 from documentation.restarts import damage_table, restart_counts, restart_tables
 
 from inspector.cli.exits import exit_of
 from inspector.exceptions import InspectorError
-from inspector.findings.catalogue import CATALOGUE
+from inspector.findings.catalogue import all_kinds
 from inspector.findings.finding import Group, Kind, Severity
-from inspector.findings.integrity import KIND_OF_PROBLEM
+from inspector.findings.integrity_rules import KIND_OF_PROBLEM
 from inspector.findings.metrics import METRICS
 from inspector.findings.restart_rules import RULES
-from inspector.findings.thresholds import Thresholds
+from inspector.findings.rule import Rule, rules
+from inspector.findings.thresholds import Threshold, Thresholds
 from inspector.findings.verdict import RANKS, by_reach
 from inspector.operators.inferences import INFERENCES, WARNS, Inference
+from inspector.quantities import share_text
 from inspector.render.as_prometheus import NAMES
 
 if sys.version_info >= (3, 11):
@@ -50,16 +53,16 @@ def findings(before: str) -> str:
     parts: list[str] = ["| id | severity | what | certainty |", "|---|---|---|---|"]
     parts += [
         f"| {kind.id} | {kind.severity.word} | {kind.title} | {_certainties(kind)} |"
-        for kind in CATALOGUE
+        for kind in all_kinds()
     ]
-    for group in dict.fromkeys(kind.group for kind in CATALOGUE):
+    for group in dict.fromkeys(kind.group for kind in all_kinds()):
         parts += ["", f"## {_TITLES[group]}"]
-        parts += [_finding(kind, before) for kind in CATALOGUE if kind.group is group]
+        parts += [_finding(kind, before) for kind in all_kinds() if kind.group is group]
     return "\n".join(parts)
 
 
 def thresholds(before: str) -> str:
-    """Every number that the rules compare with, and what the page says of it.
+    """Return the table of numbers that rules without a file of their own compare with.
 
     Args:
         before: the block as it is; the findings and the meaning of each stay.
@@ -67,7 +70,7 @@ def thresholds(before: str) -> str:
     parts = ["| threshold | default | findings | meaning |", "|---|---|---|---|"]
     said = dict(re.findall(r"^\| `(\w+)` \| [^|]+ \| (SS.+ \| .+\.) \|$", before, re.MULTILINE))
     for one in fields(Thresholds):
-        if one.name == "at_least":
+        if one.name in ("at_least", "given"):
             continue
         if one.name not in said:
             raise ValueError(f"{one.name}: reference/findings.md does not say what it means")
@@ -80,7 +83,45 @@ def _certainties(kind: Kind) -> str:
     return " or ".join(certainty.value for certainty in kind.certainties)
 
 
+def rule_entry(rule: type[Rule[Any]]) -> str:
+    """Return the entry of a rule: the sections of its module's docstring and its thresholds."""
+    kind = rule.kind
+    sections = rule_sections(rule)
+    sections["What to do"] = f"{kind.to_do[0].upper()}{kind.to_do[1:]}."
+    lines = [
+        f"\n### {kind.id} · {kind.title}\n",
+        f"Severity {kind.severity.word}; {_certainties(kind)}.\n",
+        *(f"**{label}.** {sections[label]}\n" for label in _RULE_SECTIONS),
+        f"In Spark: look for `{kind.spark}`.\n",
+    ]
+    if declared := list(rule.thresholds()):
+        lines += ["| threshold | default | meaning |", "|---|---|---|"]
+        lines += [f"| `{t.name}` | {_default_text(t)} | {t.meaning} |" for t in declared]
+    return "\n".join(lines)
+
+
+def _default_text(threshold: Threshold[Any]) -> str:
+    """Return the default of a threshold with its unit."""
+    if threshold.unit == "share":
+        return share_text(threshold.default)
+    unit = threshold.unit.removesuffix("s") if threshold.default == 1 else threshold.unit
+    return f"{threshold.default:,g} {unit}"
+
+
+_RULE_SECTIONS = ("What it means", "How it is proven", "What to do", "Source")
+
+
+def rule_sections(rule: type[Rule[Any]]) -> dict[str, str]:
+    """Return the sections of the docstring of a rule's module, each as one line."""
+    text = sys.modules[rule.__module__].__doc__ or ""
+    parts = re.findall(r"^([A-Z][\w ]+):\n((?:    .+\n?)+)", text, re.MULTILINE)
+    return {label: " ".join(body.split()) for label, body in parts}
+
+
 def _finding(kind: Kind, before: str) -> str:
+    own = {rule.id: rule for rule in rules()}
+    if kind.id in own:
+        return rule_entry(own[kind.id])
     slugs = [slug for slug, of_slug in KIND_OF_PROBLEM.items() if of_slug is kind]
     paragraphs = "\n".join(_entry(kind.id, before))
     said = dict(re.findall(r"^\*\*([\w ]+)\.\*\* (.+)$", paragraphs, re.MULTILINE))
@@ -165,7 +206,7 @@ def ranks(before: str) -> str:
             stays.
     """
     said = dict(re.findall(r"^\| (SS\d+|\d) \| .+ \| ([^|]+) \|$", before, re.MULTILINE))
-    reasons = [*map(str, range(1, len(RANKS) + 1)), *(k.id for k in CATALOGUE if k.explains)]
+    reasons = [*map(str, range(1, len(RANKS) + 1)), *(k.id for k in all_kinds() if k.explains)]
     if missing := [name for name in reasons if name not in said]:
         raise ValueError(f"explanation/judgements.md does not say why: {missing}")
     lines = ["| rank | findings | severity | because |", "|---|---|---|---|"]
@@ -174,7 +215,7 @@ def ranks(before: str) -> str:
         words = f"{least.word} and graver" if least < Severity.ERROR else least.word
         lines.append(f"| {place} | {named} | {words} | {said[str(place)]} |")
     lines += ["", "| cause | is named in place of | because |", "|---|---|---|"]
-    for kind in sorted((kind for kind in CATALOGUE if kind.explains), key=by_reach):
+    for kind in sorted((kind for kind in all_kinds() if kind.explains), key=by_reach):
         where = ", of the same store" if kind.in_store else ""
         lines.append(f"| {kind.id} | {', '.join(kind.explains)}{where} | {said[kind.id]} |")
     return "\n".join(lines)

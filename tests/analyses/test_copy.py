@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from inspector import api
 from inspector.api import CheckpointError, Options, Report
 from inspector.checkpoint import destination
 from inspector.decode.frames import inflate, sniff
+from inspector.decode.row_hash import row_hash
 from inspector.encode.side_sums import hadoop_sums_of
 from inspector.exceptions import SourceNotWholeError
 from inspector.model import Redact
@@ -118,7 +119,7 @@ def test_an_earlier_batch_is_copied_without_what_follows_it(tmp_path: Path) -> N
     there = sorted((r["partition_id"], r["key_hex"], r["value_hex"]) for r in earlier.primary.rows)
     assert [(p, k, v) for _, _, p, k, v in rows(tmp_path / "copy")] == there
     assert max(int(p.name) for p in (tmp_path / "copy/offsets").glob("[0-9]*")) == 4
-    assert any("The copy resumes after batch 4" in note for note in report.notes)
+    assert any("The query resumes after batch 4" in note for note in report.notes)
 
 
 def test_paths_of_schemas_lead_to_the_copy(tmp_path: Path) -> None:
@@ -212,6 +213,68 @@ def test_values_whose_ttl_has_passed_go_with_what_spark_keeps_beside_them(
     assert severe(tmp_path / "copy") == []
 
 
+TRANSFORMED = [
+    root
+    for release in ("4.0.5", "4.1.4", "4.2.1", "4.3.0")
+    for root in sorted((cases.FIXTURES.parent / release).glob("rocksdb_tws_*/checkpoint"))
+    if not root.parent.name.endswith("avro")
+]
+
+
+def group_of(row: Mapping[str, Any]) -> str:
+    """The grouping key of a row of transformWithState; empty if it has none."""
+    key = dict(row["key"] or {})
+    key.pop("index", None)
+    key = key.get("elementKey", key)
+    key = key.get("key", key)
+    return next(iter(key.values()), "")
+
+
+@pytest.mark.parametrize(
+    "root",
+    sampled(TRANSFORMED, every=4),
+    ids=lambda root: f"{root.parts[-3]}-{root.parts[-2]}",
+)
+def test_all_state_of_a_grouping_key_is_evicted_and_nothing_else(
+    root: Path, tmp_path: Path
+) -> None:
+    """Values, lists, maps, timers in both directions, and Spark's own rows of them."""
+    before = list(api.rows(str(root), Options(redact=Redact.NONE), raw=True).primary.rows)
+    stores = Counter[str]()
+    for row in before:
+        stores[group_of(row)] += 1
+    victim = max(stores, key=lambda name: (stores[name], name))
+    report = api.copy(str(root), str(tmp_path / "copy"), Options(key=victim))
+    assert report.summary["evicted_rows"] == stores[victim] > 3
+    expected = [row for row in rows(root) if row[3] not in keys_of_group(before, victim)]
+    assert rows(tmp_path / "copy") == expected
+    assert severe(tmp_path / "copy") == []
+    assert list(api.rows(str(tmp_path / "copy"), Options(key=victim)).primary.rows) == []
+
+
+def keys_of_group(live: list[Any], name: str) -> set[str]:
+    return {row["key_hex"] for row in live if group_of(row) == name}
+
+
+def test_a_grouping_key_is_named_by_its_bytes_or_its_hash(tmp_path: Path) -> None:
+    root = checkpoint("rocksdb_tws_processing")
+    victim = next(
+        row for row in api.rows(str(root), raw=True).primary.rows if row["store_name"] == "total"
+    )
+    names = (f"hex:{victim['key_hex']}", row_hash(bytes.fromhex(victim["key_hex"])))
+    by_field = api.copy(str(root), str(tmp_path / "c"), Options(key=group_of(victim)), plan=True)
+    for name in names:
+        plan = api.copy(str(root), str(tmp_path / "c"), Options(key=name), plan=True)
+        assert list(plan.tables[1].rows) == list(by_field.tables[1].rows)
+    # The bytes of a map's key name one entry, which is not evicted alone.
+    entry = next(
+        row for row in api.rows(str(root), raw=True).primary.rows if row["store_name"] == "pages"
+    )
+    report = api.copy(str(root), str(tmp_path / "c"), Options(key=f"hex:{entry['key_hex']}"))
+    assert report.summary["evicted_rows"] == 0
+    assert not (tmp_path / "c").exists()
+
+
 def twins(rows: list[Any]) -> Counter[tuple[str, str, int]]:
     """What lies in the indexes of the TTL, and in the counters of lists."""
     found: Counter[tuple[str, str, int]] = Counter()
@@ -272,7 +335,7 @@ def test_a_copy_says_which_files_still_hold_a_key_that_is_removed(tmp_path: Path
     report = api.copy(str(root), str(tmp_path / "copy"), options)
     (note,) = (note for note in report.notes if note.startswith("Removed, not erased (1 row)"))
     *before, changed = sorted(changelogs_with(tmp_path / "copy", bytes.fromhex(victim)))
-    assert f"the changelog of version {changed} has the keys once more, as removals" in note
+    assert f"the changelog of version {changed} names the keys once more, as removals" in note
     assert before
     assert changed == report.summary["changed_version"]
 
@@ -345,8 +408,10 @@ def refusal(root: Path, dest: Path, options: Options | None = None, **own: Any) 
         ("join_left_outer", "key.field0!=null", "rows of joins are not evicted"),
         ("session_window", "key.sessionStartTime!=null", "Results would be lost"),
         ("agg_append", "key.window.end!=null", "Results would be lost"),
-        ("rocksdb_tws_event", "key.key.value!=null", "whose TTL has passed are evicted"),
+        ("rocksdb_tws_event", "key.key.value!=null", "name fields of the grouping key alone"),
+        ("rocksdb_tws_event", "value.count>0", "name fields of the grouping key alone"),
         ("rocksdb_tws_undeclared", "key.index>=0", "store amounts: 27 rows cannot be evicted"),
+        ("rocksdb_tws_processing_avro", "value=once-016", "read here and not written"),
         ("rocksdb_join_left_outer_v4", "key.field0!=null", "rows of joins are not evicted"),
     ],
 )

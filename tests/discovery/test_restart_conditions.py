@@ -200,6 +200,25 @@ def test_where_the_entry_before_is_there_no_option_is_needed(tmp_path: Path) -> 
     assert restart(root).possible is True
 
 
+@pytest.mark.parametrize(
+    ("offsets", "commits", "kept"),
+    [
+        ((0, 2, 3, 5), (0, 2, 3, 5), [{"3", "5"}, {"3", "5"}]),
+        ((0, 3, 6, 9), (0, 3, 6), [{"3", "6", "9"}, {"3", "6"}]),
+        ((0, 4), (0,), [{"0", "4"}, {"0"}]),
+    ],
+)
+def test_a_copy_with_equal_gaps_restarts_as_its_source(
+    offsets: tuple[int, ...], commits: tuple[int, ...], kept: list[set[str]], tmp_path: Path
+) -> None:
+    """A batch that was planned and not committed is copied, whatever its number."""
+    root, dest = stateless(tmp_path / "checkpoint", offsets, commits), tmp_path / "copy"
+    report = api.copy(str(root), str(dest), stopped=True)
+    assert [{path.name for path in entries(dest, log)} for log in ("offsets", "commits")] == kept
+    assert report.summary.get("planned_batch") == (None if offsets == commits else offsets[-1])
+    assert restart(dest).sentence == restart(root).sentence
+
+
 def test_a_batch_that_is_planned_and_has_no_commit_runs_again(tmp_path: Path) -> None:
     root = stateless(tmp_path / "checkpoint", (0, 2, 4, 7), (0, 2, 4))
     found = restart(root)

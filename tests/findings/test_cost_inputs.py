@@ -10,11 +10,14 @@ import pytest
 from inspector.checkpoint.log_entries import SourceOffset
 from inspector.facts.fact import Observed
 from inspector.facts.versions import VersionFacts
-from inspector.findings.cost_inputs import columns_of, file_costs, store_costs
+from inspector.findings.cost_inputs import file_costs
+from inspector.findings.views.store_keys import columns_of
 from inspector.merge.collect import Facts
-from inspector.model import BatchId, FileKind, StoreId
+from inspector.model import FileKind, StoreId
+from inspector.operators.rule import StoreRule
 from inspector.sparktypes.ddl import parse_ddl
 from tests.encode import row
+from tests.store_views import store_view
 
 
 @pytest.mark.parametrize(
@@ -28,20 +31,13 @@ from tests.encode import row
 def test_rows_of_a_record_are_counted_unless_windows_make_them(
     key: str, counted: tuple[int, int]
 ) -> None:
-    operator: Any = SimpleNamespace(
-        operator_id=0,
-        name="stateStoreSave",
-        processor=None,
-        rules={},
-        schemas={"default": SimpleNamespace(key=parse_ddl(key), value=parse_ddl("count bigint"))},
-        single_partition=False,
-        layout=SimpleNamespace(folders=[], stores=[]),
+    store = store_view(
+        StoreRule(),
+        history=[VersionFacts(puts=120)],
+        key=parse_ddl(key),
+        sources={0: (SourceOffset("0", "{}", True, 10),)},
     )
-    sources = {BatchId(0): (SourceOffset("0", "{}", True, 10),)}
-    checkpoint: Any = SimpleNamespace(operators=[operator], logs=SimpleNamespace(sources=sources))
-    facts = Facts([Observed(StoreId(0, "default", 0), 1, VersionFacts(puts=120))])
-    (costs,) = store_costs(checkpoint, 1, facts, lambda _name, key, _schema=None: key.hex())
-    assert (costs.written, costs.records) == counted
+    assert store.keys.rows_and_records == counted
 
 
 def test_column_families_share_what_their_partition_uploads() -> None:

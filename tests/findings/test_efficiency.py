@@ -15,7 +15,6 @@ from inspector.findings.efficiency import (
     HotKey,
     StoreCosts,
     WideColumn,
-    Windows,
     judge_costs,
     judge_files,
     judge_format,
@@ -23,6 +22,7 @@ from inspector.findings.efficiency import (
 )
 from inspector.findings.finding import Finding
 from inspector.findings.thresholds import DEFAULTS, Thresholds
+from inspector.findings.views.store_keys import Windows
 
 FILES = FileCosts(0, 1, 0, 0, 0, 0, 0)
 COSTS = StoreCosts(3, "symmetricHashJoin", "left-keyWithIndexToValue", {}, {})
@@ -93,39 +93,6 @@ def values(*sizes: Mapping[int, int]) -> dict[int, VersionFacts]:
         place: VersionFacts(rows=sum(one.values()), value_sizes=SizeCounts(Counter(one)))
         for place, one in enumerate(sizes)
     }
-
-
-def test_a_value_far_larger_than_the_others_is_named_with_its_partition() -> None:
-    (found,) = judged(values({64: 200}, {64: 200, 64 * 200: 1, 64 * 100: 1}))
-    assert (found.kind.id, found.rows, found.bytes) == ("SS303", 2, 64 * 300)
-    assert found.evidence == (
-        "the largest value has 12,800 bytes, 200 times the median of 64 bytes; it is in "
-        "partition 1; 2 values of 402 are as far from the median"
-    )
-    assert "The state has 2 values far larger" in found.cause
-
-
-def test_a_value_with_most_of_the_bytes_is_named_by_its_key() -> None:
-    costs = replace(COSTS, partitions=values({640: 19, 64 * 200: 1}), largest="user=u29")
-    (found,) = judge_costs(costs, Thresholds())
-    assert (found.kind.id, found.rows) == ("SS303", 1)
-    assert found.cause.startswith("One key holds 51 % of the bytes (user=u29): its value has ")
-
-
-@pytest.mark.parametrize(
-    ("sizes", "hot"),
-    [
-        ({320: 100, 64 * 200: 1}, True),
-        ({640: 100, 64 * 200: 1}, False),  # 17 % of the bytes
-        ({1600: 13, 64 * 200: 1}, False),  # 8 times the median
-    ],
-)
-def test_a_value_far_from_the_others_needs_a_fifth_of_the_bytes(
-    sizes: dict[int, int], *, hot: bool
-) -> None:
-    costs = replace(COSTS, partitions=values(sizes), largest="user=u29")
-    found = list(judge_costs(costs, Thresholds()))
-    assert [one.cause.startswith("One key holds 2") for one in found] == [True] * hot
 
 
 @pytest.mark.parametrize(("rows", "found"), [(60, True), (49, False)])
@@ -243,32 +210,10 @@ def test_a_row_that_is_put_over_is_written_with_its_key() -> None:
     assert uploads.evidence.endswith("and 10 puts in 1 version wrote ~9.8 KiB each")
 
 
-@pytest.mark.parametrize(
-    "sizes", [{64: 400, 6399: 1}, {16: 40, 4095: 1}, {6400: 3}, {}, {0: 5, 9000: 1}]
-)
-def test_usual_values_are_no_finding(sizes: dict[int, int]) -> None:
-    assert judged(values(sizes)) == []
-
-
-@pytest.mark.parametrize(
-    ("sizes", "hot"), [({500: 2, 9000: 1}, True), ({2000: 2, 9000: 1}, False), ({9000: 2}, False)]
-)
-def test_of_a_few_keys_one_has_to_have_nearly_all(sizes: dict[int, int], *, hot: bool) -> None:
-    found = judged(values(sizes))
-    assert [one.cause.startswith("One key holds 9") for one in found] == [True] * hot
-
-
 @pytest.mark.parametrize(("logged", "found"), [(120, True), (119, False)])
 def test_old_versions_are_many_where_the_log_is_as_long(logged: int, *, found: bool) -> None:
     costs = replace(FILES, versions=130, bytes=1000, old_bytes=300, logged=logged)
     assert [one.kind.id for one in judge_files(costs, Thresholds())] == ["SS312"] * found
-
-
-def test_what_is_oversized_can_be_set() -> None:
-    sizes = values({64: 40, 640: 1})
-    assert judged(sizes) == []
-    (found,) = judged(sizes, thresholds=Thresholds(value_ratio=10.0, value_bytes=640))
-    assert "The state has 1 value far larger" in found.cause
 
 
 # --- bursts --------------------------------------------------------------------------------

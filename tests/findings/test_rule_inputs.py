@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections import Counter
 from collections.abc import Sequence
@@ -22,19 +21,20 @@ from inspector.facts.join_rows import RemovedRows
 from inspector.facts.registry import fact_batches
 from inspector.facts.timers import ClockEvidence
 from inspector.facts.versions import VersionFacts
+from inspector.findings.lifetime_rules import StoreLifetime
 from inspector.findings.rule_inputs import (
     LateRows,
-    _expiring,
     come_and_go,
     in_pairs,
     join_lifetime,
     last_of_older,
     late_rows,
-    newest_times,
     retention,
     store_lifetimes,
 )
-from inspector.merge.collect import collect
+from inspector.findings.views.checkpoint_view import CheckpointView
+from inspector.findings.views.event_times import newest_times
+from inspector.merge.collect import Facts, collect
 from inspector.model import StoreId, TimeoutKind
 from inspector.operators.rule import StoreRule
 from inspector.sparktypes import VOID, StructField, StructType
@@ -42,18 +42,27 @@ from inspector.sparktypes.ddl import parse_ddl
 from tests import cases
 from tests.cases import FIXTURES
 from tests.queries import EVENT, PROCESSING, clock
+from tests.store_views import checkpoint_view
+
+
+def view_of(run: Run, facts: Facts) -> CheckpointView:
+    return CheckpointView(run.checkpoint, run.version, facts)
+
+
+def lives(run: Run, facts: Facts) -> list[StoreLifetime]:
+    return list(store_lifetimes(view_of(run, facts).operators[0]))
 
 
 def test_a_store_knows_its_window_its_timers_and_its_leftovers() -> None:
     run = Run.start(str(FIXTURES / "fmgws_event_ignore" / "checkpoint"), None)
     facts = run.facts()
-    (life,) = store_lifetimes(run.checkpoint, run.checkpoint.operators[0], run.version, facts)
+    (life,) = lives(run, facts)
     assert (life.window, life.newest.rows, life.removals) == (13, 128, 0)
     assert life.calls is not None
     assert (life.calls.never_armed_rows, life.calls.unarmed_by_data > 0) == (3, True)
     (total,) = life.leftovers
     assert (total.rows, total.fired, total.untouched) == (68, 1, 68)
-    assert newest_times(run.checkpoint, facts) == []
+    assert newest_times(view_of(run, facts)) == []
 
 
 @pytest.mark.parametrize(
@@ -70,7 +79,9 @@ def test_a_clock_that_the_judged_batch_does_not_show_may_have_changed(
         Observed(store, 2, Expiring(PROCESSING, rows=Counter({21: 2 - due}), due_rows=due)),
     ]
     facts = collect(fact_batches(found))
-    assert _expiring(facts, store.name, rule, 2, clock(2, 100, 20_000))["now_ms"] == now_ms
+    view = checkpoint_view({"default": rule}, clocks={1: clock(2, 100, 20_000)})
+    view.facts = facts
+    assert view.stores[0].expiry.now_ms == now_ms
 
 
 MICROS = 16 << 32 | 1
@@ -109,14 +120,14 @@ def test_a_restart_may_have_added_a_watermark_that_no_schema_shows(
     dummy = StructType((StructField("d", VOID),))
     cases.write_schema(root / "state/0/0", parse_ddl(key), dummy)
     run = Run.start(str(root), None)
-    (life,) = store_lifetimes(run.checkpoint, run.checkpoint.operators[0], 2, run.facts())
+    (life,) = lives(run, run.facts())
     assert (life.watermark_possible, life.watermark_refuted) == (possible, refuted)
 
 
 def test_a_store_knows_what_naming_the_clock_of_its_timers_would_prove() -> None:
     root = str(FIXTURES / "pandas_event_remove" / "checkpoint")
     run = Run.start(root, Options(state_version=4))
-    (life,) = store_lifetimes(run.checkpoint, run.checkpoint.operators[0], 4, run.facts())
+    (life,) = lives(run, run.facts())
     named = Run.start(root, Options(state_version=4, timeout_kind=TimeoutKind.PROCESSING_TIME))
     proven = sum(one.fact.rows for one in named.facts().totals)
     assert life.provable == {TimeoutKind.PROCESSING_TIME: proven}
@@ -130,7 +141,7 @@ def test_a_join_knows_how_far_each_side_reaches() -> None:
     left = life.sides["left-keyWithIndexToValue"]
     assert (left.most_ms, left.removed, left.keeps_passed_rows) == (20_000, 99, False)
     assert life.checks["left-keyWithIndexToValue"].missing_rows == 0
-    assert [one.what for one in newest_times(run.checkpoint, facts)] == ["event time"] * 2
+    assert [one.what for one in newest_times(view_of(run, facts))] == ["event time"] * 2
 
 
 @pytest.mark.parametrize(
@@ -144,13 +155,13 @@ def test_a_join_knows_how_far_each_side_reaches() -> None:
 )
 def test_a_time_is_called_what_it_is(case: str, what: str) -> None:
     run = Run.start(str(FIXTURES / case / "checkpoint"), None)
-    assert [one.what for one in newest_times(run.checkpoint, run.facts())] == [what]
+    assert [one.what for one in newest_times(view_of(run, run.facts()))] == [what]
 
 
 def test_the_first_timeout_of_keys_that_were_set_again_is_known() -> None:
     run = Run.start(str(FIXTURES / "fmgws_event_rearm" / "checkpoint"), None)
     facts = run.facts()
-    (life,) = store_lifetimes(run.checkpoint, run.checkpoint.operators[0], run.version, facts)
+    (life,) = lives(run, facts)
     (total,) = [one for one in life.leftovers if one.leftover_class is LeftoverClass.REARMED]
     listed = [one.fact for one in run.facts(Request(leftover_limit=0)).leftovers]
     firsts = [one.first_expired_version for one in listed if one.first_expired_version]
@@ -185,7 +196,7 @@ def test_a_watermark_whose_entry_is_lost_is_in_doubt(tmp_path: Path) -> None:
 
     def doubt_of(version: int) -> tuple[int | None, bool]:
         run = Run.start(str(root), Options(state_version=version))
-        (life,) = store_lifetimes(run.checkpoint, run.checkpoint.operators[0], version, run.facts())
+        (life,) = lives(run, run.facts())
         return life.watermark_ms, bool(life.doubt)
 
     known, _ = doubt_of(newest)
@@ -197,28 +208,6 @@ def test_a_watermark_whose_entry_is_lost_is_in_doubt(tmp_path: Path) -> None:
         (root / "offsets" / str(batch)).unlink()
     # Where all before are gone too, Spark has removed them.
     assert doubt_of(newest) == (None, False)
-
-
-def test_a_clock_that_went_back_is_known_by_the_batch_before(tmp_path: Path) -> None:
-    root = tmp_path / "checkpoint"
-    shutil.copytree(FIXTURES / "fmgws_event_ignore" / "checkpoint", root)
-    run = Run.start(str(root), None)
-    (life,) = store_lifetimes(run.checkpoint, run.checkpoint.operators[0], run.version, run.facts())
-    assert life.set_back == (0, 0, 0)
-    times = []
-    for batch in range(5):
-        entry = root / "offsets" / str(batch)
-        (time,) = re.findall(r'"batchTimestampMs":(\d+)', entry.read_text())
-        times.append(int(time) + 5 * 86_400_000)
-        entry.write_text(entry.read_text().replace(time, str(times[-1])))
-        entry.with_name(f".{batch}.crc").unlink(missing_ok=True)
-    run = Run.start(str(root), None)
-    after = run.checkpoint.clock(6)
-    assert after is not None
-    assert after.timestamp_ms is not None
-    (life,) = store_lifetimes(run.checkpoint, run.checkpoint.operators[0], run.version, run.facts())
-    assert life.batch_ms is not None
-    assert life.set_back == (4, times[4] - after.timestamp_ms, times[4] - life.batch_ms)
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ import pytest
 
 from inspector.checkpoint.logs import COMMITS, OFFSETS, Logs
 from inspector.findings.finding import Finding
+from inspector.findings.rule import parse_thresholds
 from inspector.findings.slow_batches import judge_durations
-from inspector.findings.thresholds import Thresholds
 from inspector.model import BatchClock, BatchId, Certainty
 
 FIRST_MS = 1_700_000_000_000
@@ -35,7 +35,7 @@ def logs(
 
 
 def judged(of: Logs, **thresholds: float) -> list[Finding]:
-    return list(judge_durations(of, Thresholds.parse(thresholds)))
+    return list(judge_durations(of, parse_thresholds(thresholds)))
 
 
 def test_the_newest_batches_are_compared_with_the_ones_before() -> None:

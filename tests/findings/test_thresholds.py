@@ -6,17 +6,19 @@ import pytest
 from documentation.generated import thresholds
 
 from inspector.docs import read_page
-from inspector.findings.thresholds import DEFAULTS, Thresholds
+from inspector.findings.rule import parse_thresholds
+from inspector.findings.thresholds import DEFAULTS
 
 
 def test_what_is_given_counts_and_the_rest_stays() -> None:
-    found = Thresholds.parse(
+    found = parse_thresholds(
         {"skew_ratio": "5", "heap_bytes": "8GiB", "empty_share": "75%", "data_batches": 4}
     )
     assert (found.skew_ratio, found.heap_bytes) == (5.0, 8 << 30)
     assert (found.empty_share, found.data_batches) == (0.75, 4)
     assert found.skew_rows == DEFAULTS.skew_rows
-    assert Thresholds.parse({}) == DEFAULTS
+    assert found.given["data_batches"] == 4
+    assert parse_thresholds({}) == DEFAULTS
 
 
 @pytest.mark.parametrize(
@@ -33,13 +35,13 @@ def test_what_is_given_counts_and_the_rest_stays() -> None:
 )
 def test_what_is_misspelt_is_refused(given: dict[str, str], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        Thresholds.parse(given)
+        parse_thresholds(given)
 
 
 def test_a_finding_can_have_a_least_number() -> None:
-    found = Thresholds.parse({"SS202": "100"})
+    found = parse_thresholds({"SS202": "100"})
     assert [found.reports("SS202", n) for n in (None, 99, 100)] == [False, False, True]
-    assert Thresholds.parse({"SS206": "1"}).reports("SS206", None)
+    assert parse_thresholds({"SS206": "1"}).reports("SS206", None)
     assert found.reports("SS203", 1)
 
 

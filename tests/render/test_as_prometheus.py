@@ -6,7 +6,7 @@ from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from inspector.findings.catalogue import CATALOGUE
+from inspector.findings.catalogue import all_kinds
 from inspector.findings.metrics import METRICS, apply_gates, parse_gates
 from inspector.render.as_prometheus import (
     LABELS,
@@ -61,7 +61,7 @@ def test_labels_are_few_and_hold_no_keys() -> None:
 def test_findings_are_counted_by_rule_and_severity() -> None:
     text = prometheus_text([observed(made(findings=[finding(), finding()]))])
     assert value(text, "spark_state_findings", id="SS203", severity="error") == 2
-    assert len(families(text)["spark_state_findings"].samples) == len(CATALOGUE)
+    assert len(families(text)["spark_state_findings"].samples) == len(all_kinds())
 
 
 def test_what_is_unknown_is_absent() -> None:

@@ -12,6 +12,7 @@ from typing import Annotated, Literal, NamedTuple
 
 from inspector import __version__
 from inspector.analyses.copy import evicting
+from inspector.analyses.copy.steps import Commands, steps_of
 from inspector.analyses.shared import options as o
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.judged import file_bytes, store_ids
@@ -56,26 +57,27 @@ from inspector.providers.chain import chain_for
 from inspector.quantities import short_count_text
 from inspector.render import tabular as t
 from inspector.render.report import Report
+from inspector.render.report_data import Step
 from inspector.sums import group_by, sum_by_key
 
 FACTS = Request(fit=True)
 
 STOPPED = (
-    "Stop the query before its checkpointLocation becomes the copy, and never run both: they have "
-    "one query id, so that sinks take the batches of the one for those of the other. Between two "
-    "batches a checkpoint does not show whether its query runs; a batch that begins after the copy "
-    "is not in it."
+    "Stop the query before its checkpointLocation becomes the copy, and never run it on both "
+    "checkpoints: they have the same query id, so sinks confuse their batches. A batch that the "
+    "query began after the copy was made is not in it. Between two batches a checkpoint does not "
+    "show whether its query runs."
 )
 EARLIER = (
-    "The copy resumes after batch {batch}, and the query has gone further: a foreachBatch, Kafka, "
-    "console or memory sink gets the rows of the batches that come next once more."
+    "The query resumes after batch {batch}, and has run later batches before: a foreachBatch, "
+    "Kafka, console or memory sink gets the rows of these batches once more."
 )
 PLANNED = (
     "Batch {batch} was planned and not committed. The copy has its plan, and the state files that "
-    "it has written, so that the batch runs again first, as it would from the source."
+    "it has written, so that the batch runs again first, as it would from the original checkpoint."
 )
 SKIPPED = (
-    "batch {next} was planned before, so that the sink may have it. Sinks that store batch ids "
+    "batch {next} was planned before, so the sink may have it. Sinks that store batch ids "
     "(the file sink, Delta and others) skip a batch that they have: {effect}. {instead}Add "
     "--sink-has-no-batch-ids if the sink stores none (foreachBatch without a check of its own, "
     "Kafka, console, memory, noop), or no longer has the batches after {batch}"
@@ -87,34 +89,34 @@ LOSES_STATE = (
 LOSES_ROWS = "its rows are then lost"
 NO_IDS = (
     "batch {batch} was planned and not committed, and the sink may have it. The state has ids of "
-    "its checkpoints (format 2), and a query that has such state fails if the sink skips a batch "
-    "(CheckpointInfo length: 0), from the source as from a copy. Remove the batch from the sink, "
-    "such as its entry in _spark_metadata of a file sink. Add --sink-has-no-batch-ids if the sink "
-    "has no longer the batch, or stores no batch ids"
+    "its checkpoints (format 2), and a query with such state fails if the sink skips a batch "
+    "(CheckpointInfo length: 0), from the original checkpoint as from a copy. Remove the batch "
+    "from the sink: of a file sink, its entry in _spark_metadata. Add --sink-has-no-batch-ids if "
+    "the sink no longer has the batch, or stores no batch ids"
 )
 PLAN = "Nothing was written: this is a plan."
-STEPS = (
-    "Steps: 1. Stop the query. 2. Run this command without --plan. 3. Set checkpointLocation of "
-    "the fixed query to {dest}. 4. Start the query. 5. After some batches run inspector audit "
-    "{dest} to see whether keys leak again."
-)
 REFUSED = f"{PLAN} Without --plan the command would refuse to write the copy, for the reason above."
 ERASED = (
-    "Erased ({rows}): no state file of the copy holds these bytes, as every partition is one "
-    "snapshot that was written anew. {source}"
+    "Erased ({rows}): no state file of the copy holds these bytes, because each partition is one "
+    "new snapshot. {source}"
 )
 REMOVED = (
-    "Removed, not erased ({rows}): tables and changelogs were copied with the keys and values that "
-    "they have, and the changelog of version {version} has the keys once more, as removals. They "
-    "are gone when Spark has compacted the tables and removed these files. {source}"
+    "Removed, not erased ({rows}): the query has these rows no longer, but files of the copy still "
+    "hold their bytes. Tables and older changelogs of RocksDB were copied as they are, and the "
+    "changelog of version {version} names the keys once more, as removals. The bytes are gone when "
+    "Spark has compacted the tables and deleted these files. {source}"
 )
 WAITING = (
     "Not erased ({rows} by timeout): keys and values are in the copy until the function has "
-    "removed them and Spark has cleaned up the versions before; --by removal does not wait for "
-    "the function. {source}"
+    "removed them and Spark has deleted the older versions; --by removal does not wait for the "
+    "function. {source}"
 )
 NOTHING = "There is nothing to evict, so nothing was written."
-_GIVEN_UP = "so it was given up; the source is as it was"
+WHOLE_GROUPS = (
+    "Of transformWithState a key is evicted as a whole: name its grouping key, and not one entry "
+    "of a list or a map, nor a timer."
+)
+_GIVEN_UP = "so the copy was given up; the original checkpoint is unchanged"
 _HARMLESS = (  # slugs of what says nothing of the state that is copied
     *(*NO_FAULT, LOST_METADATA),
     *("foreign-folder", "extra-partition", "partition-counts", "codec-mismatch", "uncommitted"),
@@ -216,7 +218,8 @@ def copy(  # noqa: PLR0913 - the options of one command
     PATH is only read. DEST must not exist, or be empty. The copy holds what a restart needs of the
     newest committed batch, or of --batch, and is read back and compared before it gets its name.
     With --evict its state is that of the same batch without these rows, or with timers that have
-    run out. No batch is added, so that every sink sees the batch ids that it would have seen.
+    run out; of transformWithState all state of a key that --key names is left out. No batch is
+    added, so that every sink sees the batch ids that it would have seen.
 
     Exit codes: 0 written and checked; 1 nothing to evict, or a plan of what would be refused; 2
     refused, with the reason; 4 the checkpoint is not whole.
@@ -229,7 +232,7 @@ def copy(  # noqa: PLR0913 - the options of one command
     run = Run.start(path, options)
     eviction = _eviction_of(run.options, evict, by, operator, inferred=certainty == "inferred")
     if plan and eviction is None:
-        raise CheckpointError("a plan says what is evicted: give --evict, --key or --where")
+        raise CheckpointError("--plan is about rows to evict: give --evict, --key or --where")
     given = dest_storage_options or run.options.storage_options
     assumed = _Assumed(stopped, sink_has_no_batch_ids)
     return _Copy(run, dest, given, eviction, compact=compact, assumed=assumed).report(plan=plan)
@@ -242,13 +245,14 @@ def _eviction_of(
     keys = KeyFilter(options.keys, options.where)
     if evict is None and not keys:
         if by is not None or operator is not None:
-            raise CheckpointError("--by and --operator are for rows that are evicted: give --evict")
+            message = "--by and --operator are about rows to evict: give --evict, --key or --where"
+            raise CheckpointError(message)
         return None
     words = (evicting.LEFTOVERS, evicting.ROWS, *evicting.CLASSES)
     if evict not in (None, *words):
         raise CheckpointError(f"got {evict!r} to evict, expected one of {', '.join(words)}")
     if evict == evicting.ROWS and not keys:
-        raise CheckpointError("rows are evicted that --key or --where names: give one")
+        raise CheckpointError("--evict rows needs --key or --where, which name the rows")
     certainties = (Certainty.PROVEN, *((Certainty.INFERRED,) if inferred else ()))
     return evicting.Eviction(evict or evicting.ROWS, by, operator, certainties, keys)
 
@@ -275,28 +279,27 @@ class _Copy:
         self._eviction, self._assumed = eviction, assumed
         self._checkpoint, self._version = run.checkpoint, run.version
         logs = run.checkpoint.logs
-        # The next batch was planned and not committed, and runs again from the copy.
-        self._planned = (
-            not run.is_of_chosen_version
-            and logs.last_committed is not None
-            and self._version == logs.last_committed + 1
-            and logs.last_offset == self._version
-        )
+        # batch that was planned and not committed, and runs again first; None if there is none
+        is_newest = not run.is_of_chosen_version
+        self._planned_batch = _planned_batch(logs, run.version) if is_newest else None
+        self._planned = self._planned_batch is not None
         can_compact = run.checkpoint.provider.snapshot_name(run.version) is not None
         if compact and not can_compact:
             raise CheckpointError(
                 f"{run.checkpoint.provider.spark_class} keeps its rows in tables, which are copied "
-                "and not written; leave out --compact: the copy has no older versions in any case",
+                "as they are: leave out --compact. The copy has no older versions in any case",
                 run.checkpoint.root,
             )
         self._ways = {} if eviction is None else eviction.ways(run)
         if eviction is not None and eviction.operator_id is not None and not self._ways:
             numbers = ", ".join(str(o.operator_id) for o in run.checkpoint.operators) or "none"
             raise CheckpointError(
-                f"it has no operator {eviction.operator_id}, it has {numbers}", run.checkpoint.root
+                f"the query has no operator {eviction.operator_id}; its operators are {numbers}",
+                run.checkpoint.root,
             )
         used = {way.way for way in self._ways.values() if not way.refused}
         self._erases = eviction is not None and bool(eviction.keys) and REMOVAL in used
+        self._compact_requested = compact
         # Behind a chain, a removal would leave the bytes in the files of the chain.
         self._compact = compact or (self._erases and can_compact)
 
@@ -327,25 +330,28 @@ class _Copy:
                 rows = _evicted_rows(planned)
                 if plan or not any(rows.values()):
                     refused = any(n and self._ways[name].refused for name, n in rows.items())
-                    note = REFUSED if refused else PLAN if any(rows.values()) else NOTHING
-                    notes = [] if refused else list(self._erasure(planned))
-                    if note is PLAN:
-                        notes += self._other_ways(rows)
-                        notes.append(STEPS.format(dest=spell_root(self._dest)))
-                    return self._report(planned, facts, notes=[*notes, note], wrote=False)
+                    if not any(rows.values()):
+                        return self._report(planned, facts, notes=self._nothing(), wrote=False)
+                    if refused:
+                        return self._report(planned, facts, notes=[REFUSED], wrote=False)
+                    notes = [*self._erasure(planned), *self._other_ways(rows), PLAN]
+                    return self._report(
+                        planned, facts, notes=notes, steps=self._steps(is_plan=True), wrote=False
+                    )
             if first or not eviction.keys:
                 self._check_effects(rows)
         try:
             done = self._write(tasks, work)
         except _NothingError as nothing:
-            return self._report(nothing.done, facts, notes=[NOTHING], wrote=False)
-        return self._report(done, facts, notes=self._notes(done), wrote=True)
+            return self._report(nothing.done, facts, notes=self._nothing(), wrote=False)
+        steps = self._steps(is_plan=False)
+        return self._report(done, facts, notes=self._notes(done), steps=steps, wrote=True)
 
     def _check_source(self) -> None:
         """Refuse what cannot be copied, by listings and logs; the error says what to do."""
         checkpoint, root, logs = self._checkpoint, self._checkpoint.root, self._checkpoint.logs
         if self._run.engine.reader is not None:
-            raise EngineError("copy reads and writes by fsspec: leave out --io hadoop")
+            raise EngineError("copy reads and writes through fsspec: leave out --io hadoop")
         if checkpoint.selection != Selection():
             raise CheckpointError("only a whole checkpoint is copied: give its root", root)
         if not self._version or logs.last_committed is None:
@@ -361,7 +367,8 @@ class _Copy:
                 "query runs, or ended within a batch; stop it, and add --stopped",
                 root,
             )
-        copy_contents.check_file_logs(checkpoint, self._version - 1 + self._planned)
+        newest = self._version - 1 if self._planned_batch is None else self._planned_batch
+        copy_contents.check_file_logs(checkpoint, newest)
 
     def _check_next_batch(self, logs: Logs) -> None:
         """Refuse a copy whose next batch the sink may skip, or which may still run."""
@@ -463,7 +470,8 @@ class _Copy:
                 {old: new for at in changed for old, new in work.unique_ids.get(at, {}).items()},
                 {old for at in changed for old in work.renamed.get(at, ())},
             )
-            first, last = copy_contents.small_files(*of_checkpoint, ids=ids, planned=self._planned)
+            planned = self._planned_batch
+            first, last = copy_contents.small_files(*of_checkpoint, ids=ids, planned=planned)
             content = self._record(done, renamed=bool(changed & work.renamed.keys()))
             record = copy_contents.SmallFile(RECORD, content=content.to_json().encode())
             self._write_small(place, (*first, record))
@@ -544,7 +552,15 @@ class _Copy:
             message = "the query has run a batch while it was copied: stop it first, and copy again"
             raise CheckpointError(message, self._checkpoint.root)
 
-    def _report(self, done: Facts, facts: Facts, *, notes: Sequence[str], wrote: bool) -> Report:
+    def _report(
+        self,
+        done: Facts,
+        facts: Facts,
+        *,
+        notes: Sequence[str],
+        steps: Sequence[Step] = (),
+        wrote: bool,
+    ) -> Report:
         by_store = _evicted_rows(done)
         refused = sum(rows for name, rows in by_store.items() if self._ways[name].refused)
         evicted = sum(by_store.values()) - refused
@@ -553,7 +569,7 @@ class _Copy:
             "destination": spell_root(self._dest),
             "written": wrote,
             **({"changed_version": self._version} if evicted else {}),
-            **({"planned_batch": self._version} if self._planned else {}),
+            **({"planned_batch": self._planned_batch} if self._planned else {}),
             **({} if self._eviction is None else {"evicted_rows": evicted}),
             **({"timed_out_rows": timed_out} if timed_out else {}),
             **({"refused_rows": refused} if refused else {}),
@@ -577,7 +593,7 @@ class _Copy:
             effects.append(f"By {way.way} (operator {operators}): {way.text}")
         report = subject.report("copy", tables, summary, notes=[*said, *effects, *notes])
         idle = self._eviction is not None and not evicted
-        return replace(report, nothing_done=idle or bool(refused))
+        return replace(report, steps=steps, nothing_done=idle or bool(refused))
 
     def _is_timed_out(self, name: StoreName) -> bool:
         """True if rows of a store stay until the function is called for them."""
@@ -647,9 +663,32 @@ class _Copy:
         if newest is not None and batch < newest:
             notes.append(EARLIER.format(batch=batch))
         if self._planned:
-            notes.append(PLANNED.format(batch=self._version))
-        root = spell_root(self._dest)
-        return [*notes, f"The copy is {root}: set checkpointLocation to it. {STOPPED}"]
+            notes.append(PLANNED.format(batch=self._planned_batch))
+        return [*notes, STOPPED]
+
+    def _nothing(self) -> list[str]:
+        """Say that there is nothing to evict, and how keys are named where that is special."""
+        of_groups = any(
+            operator.processor is not None and not self._ways[name].refused
+            for operator in self._checkpoint.operators
+            for name in self._ways
+            if name.operator_id == operator.operator_id
+        )
+        named = self._eviction is not None and not self._eviction.expired
+        return [f"{NOTHING} {WHOLE_GROUPS}" if named and of_groups else NOTHING]
+
+    def _steps(self, *, is_plan: bool) -> list[Step]:
+        """Return what the user does next."""
+        assumed = self._assumed
+        given = {
+            "--compact": self._compact_requested,
+            "--stopped": assumed.stopped,
+            "--sink-has-no-batch-ids": assumed.sink_has_no_batch_ids,
+        }
+        flags = tuple(flag for flag, is_given in given.items() if is_given)
+        root = self._checkpoint.root
+        commands = Commands(root, self._dest, self._run.options, self._eviction, flags)
+        return list(steps_of(commands, is_plan=is_plan))
 
     def _other_ways(self, rows: Mapping[StoreName, int]) -> Iterator[str]:
         """Yield what the other value of --by would do to rows that can be evicted in both ways."""
@@ -675,6 +714,17 @@ class _Copy:
                     version=self._version,
                     source=f"{self._checkpoint.root} has them as before, and so may its backups.",
                 )
+
+
+def _planned_batch(logs: Logs, version: int) -> int | None:
+    """Return the batch that a restart runs again after a version; None if it plans a new one.
+
+    With asynchronous progress tracking the numbers of planned batches have gaps.
+    """
+    planned, committed = logs.last_offset, logs.last_committed
+    if planned is None or committed is None or version != committed + 1 or planned < version:
+        return None
+    return planned if planned == version or logs.is_sparse else None
 
 
 class _NothingError(Exception):

@@ -15,8 +15,10 @@ from inspector.arrays import Int64s
 from inspector.checkpoint.layout import PartitionLayout
 from inspector.codec import Message
 from inspector.decode.records import RecordBlock
+from inspector.discovery.checkpoint import Operator
 from inspector.discovery.tasks import ALL_LEFTOVERS, StoreTask
 from inspector.engines.engine import Work
+from inspector.exceptions import CheckpointError
 from inspector.facts.expired import LeftoverClass
 from inspector.facts.leftover_facts import Leftover, LeftoverCount
 from inspector.facts.registry import fact_batches
@@ -24,7 +26,7 @@ from inspector.light_dataclasses import dataclass, field, replace
 from inspector.merge.collect import Facts, collect
 from inspector.merge.resolution import Resolution, reasons_of
 from inspector.model import Certainty, FileKind, StoreId, StoreName
-from inspector.operators.eviction import TIMEOUT, Way, way_of
+from inspector.operators.eviction import PART_OF_GROUP, TIMEOUT, Way, way_of
 from inspector.passes.binary_columns import records_of
 from inspector.passes.copy_partition import Choice, CopyTask, FolderCopy, copy_partition
 from inspector.passes.key_filter import KeyFilter, check_filter, filter_of
@@ -139,8 +141,8 @@ class Eviction:
                 way = way_of(operator.name, rule, value, self.way, expired=self.expired)
                 if way.way == TIMEOUT and way.timer is None:
                     words = (
-                        f"The state of operator {operator.operator_id} has no timers, so nothing "
-                        "can be evicted by timeout; use --by removal."
+                        f"Operator {operator.operator_id} keeps no group state with timers, so "
+                        "nothing can be evicted by timeout; use --by removal."
                     )
                     way = replace(way, words=words, refused=True)
                 elif encoding.lower() != UNSAFE_ROW and not way.refused:
@@ -149,8 +151,21 @@ class Eviction:
                         "call clear() in the processor."
                     )
                     way = replace(way, words=words, refused=True)
+                elif operator.processor is not None and not self.expired and not way.refused:
+                    way = self._of_groups(way, operator, store)
                 found[StoreName(operator.operator_id, store)] = way
         return found
+
+    def _of_groups(self, way: Way, operator: Operator, store: str) -> Way:
+        """Return a way to evict named groups of transformWithState; refused if none is named."""
+        schema, grouping = operator.schemas.get(store), operator.grouping_key(store)
+        if schema is None or grouping is None:
+            return way
+        try:
+            self.keys.bind(schema.key, schema.value, grouping, whole_groups=True)
+        except CheckpointError as error:
+            return replace(way, words=PART_OF_GROUP.format(error=error.message), refused=True)
+        return way
 
 
 @dataclass(frozen=True)
@@ -182,7 +197,13 @@ def _choice(request: EvictTask) -> Choice:
     if not request.stores:
         return Choice(lambda *_: {})
     task = request.copy.task
-    filters = {store.store_name: filter_of(task, store) for store in task.stores}
+    # Of transformWithState all rows of a named grouping key go together.
+    grouped = [store for store in task.stores if store.family is not None and not request.classes]
+    of_groups = {store.store_name for store in grouped} - set(request.refused)
+    filters = {
+        store.store_name: filter_of(task, store, whole_groups=store.store_name in of_groups)
+        for store in task.stores
+    }
     leftovers = _leftovers(request) if request.classes else {}
 
     def of_block(store: StoreTask, block: RecordBlock, live: Int64s) -> Mapping[str, Int64s]:
@@ -194,7 +215,7 @@ def _choice(request: EvictTask) -> Choice:
             return {ROWS: rows} if len(rows) else {}
         return _of_class(block, rows, leftovers.get(store.store_name, {}))
 
-    return Choice(of_block, leftovers, request.refused)
+    return Choice(of_block, leftovers, request.refused, of_groups)
 
 
 def _of_class(

@@ -18,8 +18,8 @@ from inspector.facts.fact import Observed
 from inspector.facts.join_rows import JoinCheck, MatchedRows, RowsTimedByKey
 from inspector.facts.leftover_facts import Leftover, LeftoverAge, LeftoverCount
 from inspector.facts.timed_out import AMONG_DATA, BEFORE, BY_BOTH, HELD_BACK, NO_LOG_ENTRY
-from inspector.findings.expired_rows import total_of
 from inspector.findings.rule_inputs import retention
+from inspector.findings.views.store_expiry import total_of
 from inspector.light_dataclasses import replace
 from inspector.merge.collect import Facts
 from inspector.merge.resolution import NEIGHBOURS, UNKNOWN_CLOCK

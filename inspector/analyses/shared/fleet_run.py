@@ -22,7 +22,7 @@ from inspector.checkpoint.urls import absolute, is_local, translate
 from inspector.engines.choose import EngineOptions, SharedEngines
 from inspector.engines.engine import CHECKPOINTS, HADOOP, Engine, Measure
 from inspector.exceptions import EngineError, InspectorError
-from inspector.findings.catalogue import CATALOGUE
+from inspector.findings.catalogue import all_kinds
 from inspector.findings.verdict import Level
 from inspector.light_dataclasses import dataclass, replace
 from inspector.render.report import Report
@@ -60,7 +60,7 @@ class Shown:
     def of(cls, level: str | None, findings: str | Iterable[str] | None) -> Shown:
         """The filter that a user writes; ValueError if there is no such level or finding."""
         ids = [findings] if isinstance(findings, str) else findings or ()
-        declared = {kind.id for kind in CATALOGUE}
+        declared = {kind.id for kind in all_kinds()}
         unknown = [name for name in ids if name.upper() not in declared]
         if unknown:
             raise ValueError(f"unknown finding {unknown[0]!r}: inspector explain lists them")

@@ -22,6 +22,7 @@ from inspector.discovery.placement import partition_count, was_left
 from inspector.discovery.restart import Restart, restart_of
 from inspector.exceptions import CheckpointError
 from inspector.findings.finding import Finding, Kind
+from inspector.findings.rule import parse_thresholds
 from inspector.findings.thresholds import Thresholds
 from inspector.findings.verdict import Verdict
 from inspector.light_dataclasses import dataclass, field
@@ -197,7 +198,7 @@ class Judged(Subject):
 def thresholds_of(options: Options) -> Thresholds:
     """The thresholds that a user gave; CheckpointError for a name, or a value, that is none."""
     try:
-        return Thresholds.parse(options.thresholds)
+        return parse_thresholds(options.thresholds)
     except ValueError as error:
         raise CheckpointError(str(error)) from None
 

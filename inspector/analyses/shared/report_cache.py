@@ -29,7 +29,7 @@ from inspector.discovery.restart import Load, Obstacle, Restart
 from inspector.discovery.restart_reasons import Condition, Doubt, ForeignEntry
 from inspector.engines.engine import HADOOP
 from inspector.exceptions import EngineError, InspectorError
-from inspector.findings.catalogue import CATALOGUE, HOT_KEY, OVERSIZED_VALUE
+from inspector.findings.catalogue import all_kinds
 from inspector.findings.finding import Finding, Kind, Severity
 from inspector.findings.verdict import Cause, Level, StateGrowth, StateSize, Verdict
 from inspector.kernel.loader import kernel_name
@@ -47,6 +47,16 @@ RACY_MS = 2_000  # a file that changed so shortly before it was listed may chang
 
 # Options that no report depends on; credentials are other ones every hour.
 _NOT_OF_REPORT = ("storage_options", "cache", "workers", "memory_limit", "engine")
+
+
+_WITH_KEYS = frozenset({"SS303", "SS307"})
+"""Ids of findings whose sentences name a key."""
+
+
+@cache
+def _kinds() -> Mapping[str, Kind]:
+    """Return the kinds of findings by their ids."""
+    return {kind.id: kind for kind in all_kinds()}
 
 
 class ReportCache:
@@ -104,7 +114,7 @@ class ReportCache:
         if restart is not None and restart.again:  # how long the batch has been planned changes
             return
         examples = [table.rows for table in report.tables if table.name == "leftovers"]
-        named = {finding.kind for finding in report.findings} & {OVERSIZED_VALUE, HOT_KEY}
+        named = {finding.kind.id for finding in report.findings} & _WITH_KEYS
         if self._options.redact is Redact.NONE and (any(examples) or named):
             return
         entry = {
@@ -213,7 +223,6 @@ _CLASSES: Mapping[str, Callable[..., Any]] = {
     )
 }
 _ENUMS = {cls.__name__: cls for cls in (Unit, Certainty, Severity, Level)}
-_KINDS = {kind.id: kind for kind in CATALOGUE}
 _PLAIN = (str, int, float, bool, type(None))
 
 
@@ -256,5 +265,5 @@ def _decode(found: dict[str, Any]) -> Any:
     if name == "mapping":
         return dict(value)
     if name == "kind":
-        return _KINDS[value]
+        return _kinds()[value]
     return _ENUMS[name][value] if name in _ENUMS else _CLASSES[name](*value)

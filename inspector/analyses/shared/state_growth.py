@@ -11,8 +11,8 @@ from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.placement import partition_count
 from inspector.estimates.growth import MS_PER_HOUR, Growth, Trend, growth, trend
 from inspector.facts.versions import VersionFacts
-from inspector.findings.rule_inputs import sampled_keys, unique_columns
 from inspector.findings.verdict import StateGrowth, StateSize
+from inspector.findings.views.store_keys import sampled_keys, unique_columns
 from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import StoreName
 from inspector.operators.join import COUNT_STORES

@@ -61,7 +61,7 @@ class Blocks:
 
     @property
     def most(self) -> int:
-        """How many blocks a file of this size can have."""
+        """Return the greatest number of blocks that a file of this size can have."""
         return self._source.size // footer.TRAILER
 
     def read(self, handle: footer.Handle, noun: str) -> bytes:
@@ -183,9 +183,9 @@ def raw_sizes(
 
 
 def decompress(kind: int, block: bytes, size: int, offset: int) -> bytes:
-    """What a block of a type holds from where :func:`raw_sizes` says; its size is within limits.
+    """Return a decompressed block of ``size`` bytes, which are within limits.
 
-    Raises FrameError where it is corrupt, or does not hold ``size`` bytes; DecodeError for its
+    Raises FrameError if it is corrupt or does not hold ``size`` bytes, DecodeError for an unknown
     type.
     """
     if kind not in _FUNCTIONS:

@@ -41,7 +41,7 @@ class LiveBlock:
 
     @property
     def count(self) -> int:
-        """How many keys these are."""
+        """Number of keys."""
         return len(self.spans[0])
 
 

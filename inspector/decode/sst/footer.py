@@ -92,7 +92,7 @@ class Varints:
 
     @property
     def remaining(self) -> int:
-        """How many bytes are left."""
+        """Number of bytes that are left."""
         return len(self._data) - self.place
 
 
@@ -115,7 +115,7 @@ _EXTENDED = struct.Struct("<4sIII16sQ")
 
 @dataclass(frozen=True)
 class Handle:
-    """Where a block lies: its offset, and its bytes without the trailer."""
+    """Position of a block: its offset, and its size without the trailer."""
 
     offset: int
     size: int
@@ -131,7 +131,7 @@ _MOST = 1 << 61  # bytes: a sum of an offset and a size fits an int64
 
 @dataclass(frozen=True)
 class Footer:
-    """What the footer tells."""
+    """Footer of a table file."""
 
     format_version: int  # 2 to 7
     checksum_type: int  # of every block; one of :data:`~inspector.decode.sst.footer.CHECKSUMS`
@@ -223,5 +223,5 @@ def check_block(end: Footer, block: memoryview, last: int, expected: int, offset
 
 
 def context(base: int, offset: int) -> int:
-    """What is added to the checksum of a block at an offset; 0 where ``base`` is."""
+    """Return the number that is added to the checksum of a block; 0 if ``base`` is 0."""
     return base ^ ((offset + (offset >> 32)) & _MASK) if base else 0

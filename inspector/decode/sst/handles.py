@@ -11,17 +11,17 @@ from inspector.light_dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Handles:
-    """Where several blocks lie, one behind the other; sums of an offset and a size fit an int64."""
+    """Positions of several adjacent blocks; sums of an offset and a size fit an int64."""
 
     offset: Int64s
     size: Int64s
 
     @classmethod
     def of(cls, handle: Handle) -> Handles:
-        """Of a single block (RecordError: no file is so large)."""
+        """Return the position of a single block. RecordError: no file is that large."""
         handle.check()
         return cls(np.array([handle.offset], np.int64), np.array([handle.size], np.int64))
 
     def part(self, start: int, end: int | None = None) -> Handles:
-        """Of some of the blocks; without an end of all from one on."""
+        """Return the positions of blocks ``start`` to ``end``, or to the last."""
         return Handles(self.offset[start:end], self.size[start:end])

@@ -46,7 +46,7 @@ def live_entries(
     # database sees.
     end: bytes | None = None,
 ) -> Iterator[LiveBlock]:
-    """What a reader of a database of these tables sees: its live keys, in order.
+    """Yield the live keys of a database of these tables, in order.
 
     Of the entries of a key the one with the highest sequence number decides. Memory is bounded by
     ``limits``, the number of tables whose keys overlap, and the longest value. A table that is not
@@ -216,7 +216,7 @@ class Tombstones:
 
     @classmethod
     def of(cls, deletions: Iterable[RangeDeletion]) -> Tombstones:
-        """What these delete together."""
+        """Return the union of range deletions."""
         ranges = list(_disjoint(deletions))
         bounds = [bound for item in ranges for bound in (item.start, item.end)]
         sequence = np.array([item.sequence for item in ranges], np.int64)

@@ -42,7 +42,7 @@ _TEXTS = {"rocksdb.comparator": "comparator", "rocksdb.merge.operator": "merge_o
 
 @dataclass(frozen=True)
 class TableProperties:
-    """What a table says of itself (``TableProperties`` of RocksDB); 0 or "" where it is silent."""
+    """Properties of a table (``TableProperties`` of RocksDB); 0 or "" if not recorded."""
 
     # all entries: values, deletions of every kind, merge operands, range deletions
     entries: int = 0

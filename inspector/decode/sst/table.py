@@ -208,7 +208,7 @@ class Table:
         return self._first_key(iter((handles.part(index, index + 1),))) or b""
 
     def _check_readable(self) -> None:
-        """What only a change of the reader would make readable (DecodeError: the table has it)."""
+        """Raise DecodeError for a table with features that this reader does not support."""
         properties, position = self.properties, self._metaindex_offset
         if properties.comparator not in COMPARATORS:
             message = f"keys ordered by {properties.comparator[:80]!r}, expected {COMPARATORS[1]}"

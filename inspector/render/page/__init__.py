@@ -1,4 +1,4 @@
-"""What a page shows, as plain values: sections of text, tables and charts.
+"""Content of a page as plain values: sections of text, tables and charts.
 
 A page is a report as one HTML file that opens offline. The analyses make its blocks, the module
 ``document`` writes them; script, style and uPlot, which draws lines, are in ``assets`` and become

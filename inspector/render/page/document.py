@@ -39,7 +39,7 @@ from inspector.render.cells import (
     summary_name,
     summary_text,
 )
-from inspector.render.first_screen import Line, command_line, first_screen
+from inspector.render.first_screen import Line, command_line, copy_command, first_screen
 from inspector.render.fleet_rows import cause_text, groups_of, short_history, short_names
 from inspector.render.page import MOST_ROWS, BarChart, Block, LineChart, Section, Text
 from inspector.render.plain import ProblemRow, problem_row
@@ -127,24 +127,33 @@ def _sections(report: ReportData) -> Iterator[View]:
         yield _section(section.name, section.title, section.blocks)
     if notes:
         yield _section("notes", "Notes", [Text(notes)])
+    if report.steps:
+        steps = [f"{number}. {s.text} {s.command}" for number, s in enumerate(report.steps, 1)]
+        yield _section("steps", "Next steps", [Text(steps)])
 
 
 def _own_sections(report: ReportData) -> Iterator[View]:
     if report.judged:
         gravest = sorted(report.findings, key=lambda f: (-f.severity, -(f.bytes or 0)))
         blocks = [] if gravest else [Text(("There are no findings.",))]
-        yield _section("findings", "Findings", blocks, list(map(_finding, gravest)))
+        yield _section(
+            "findings",
+            "Findings",
+            blocks,
+            [_finding(finding, report.checkpoint) for finding in gravest],
+        )
     if report.problems:
         rows = [problem_row(problem) for problem in report.problems]
         table = ProblemRow.table("Unreadable or inconsistent files", rows)
         yield _section("problems", "Problems", [table])
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
+def _finding(finding: Finding, checkpoint: str) -> dict[str, Any]:
     kind = finding.kind
     operator = "" if finding.operator_id is None else f"operator {finding.operator_id}"
     store = "" if finding.store_name in (None, "default") else f"store {finding.store_name}"
     evidence = sentence(finding.evidence)
+    next_step, command = copy_command(finding.next_step, checkpoint)
     return {
         "id": kind.id,
         "severity": finding.severity.word,
@@ -154,7 +163,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "place": ", ".join(filter(None, (operator, store))),
         "bytes": "" if finding.bytes is None else bytes_text(finding.bytes),
         "evidence": evidence,
-        "next_step": sentence(finding.next_step),
+        "next_step": f"{next_step} {command}" if command else sentence(next_step),
         "explanation": _explanation(kind),
     }
 
@@ -310,7 +319,7 @@ View = SimpleNamespace  # what a template fills in, by its names; ``kind`` says 
 
 
 def views_of(blocks: Iterable[Block]) -> Iterator[View]:
-    """What a template needs of the blocks of a section; lines that follow each other are one."""
+    """Yield the views of a section's blocks for a template; adjacent line charts are one view."""
     for are_lines, group in groupby(blocks, lambda block: isinstance(block, LineChart)):
         if are_lines:
             # Side by side, where there is room.
@@ -452,7 +461,7 @@ def _polylines(batches: Sequence[int], values: Sequence[int | None]) -> Iterator
 
 @dataclass(frozen=True)
 class Cell:
-    """What one cell shows."""
+    """Content of one cell."""
 
     text: str  # for people; it may hold anything that a key or a path can
     number: int | float | None = None  # as machine formats have it; None if it is none

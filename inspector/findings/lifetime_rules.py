@@ -30,7 +30,7 @@ from inspector.operators.rule import Clock, RowKind, StoreRule
 from inspector.operators.session_window import NAMES as SESSION
 from inspector.operators.transform_with_state import NAMES as PROCESSORS
 from inspector.operators.transform_with_state import TTL_OPTION
-from inspector.quantities import capitalise, count_text, duration_text, go_on_with, share_text
+from inspector.quantities import capitalise, count_text, duration_text, share_text
 from inspector.time_text import time_ms_text
 
 _DAY_MS, _HOUR_MS = 86_400_000, 3_600_000
@@ -43,32 +43,13 @@ _FEWEST_ALIKE = 5  # keys that differ in one column
 _ALWAYS = 0.9  # of the keys that are there, so many at least are written in a batch
 _MANY = 0.2  # share of the sessions
 _GAPS = 4  # times the gap that a session lasts, at least, if events prolong it again and again
-_LONG_GAP_MS = 3 * _HOUR_MS  # shorter ones are usual, whatever the sessions
-_GAPS_LASTING = 20  # times what a session lasts that a gap is, if it is far longer
-_BY_EVENT_TIME = (
-    "set event-time timeouts and timers from the event time or the watermark "
-    "(getCurrentWatermarkMs), or use those of the processing time, which go by the wall clock"
-)
-_USUAL_MS = [60_000 * n for n in (1, 2, 5, 10, 15, 20, 30, 45, 60, 120, 180, 240, 360, 480)]
 """Usual lengths of a timeout."""
-_NEAR = 0.002  # share of a timeout by which what is read of it may be off: events come late
 _LONGER_TTL = f"declare {{0!r}} with a TTL ({TTL_OPTION}) that is longer than {{1}}"
 _LONGER_DELAY = (
     "give withWatermark a delay that is longer than the time after which duplicates come: "
     "dropDuplicatesWithinWatermark keeps a key for that delay after its event"
 )
 _WRITES_ALL = (*AGGREGATIONS, *SESSION, *JOIN, *LIMIT)
-_WRONG_UNIT = ": a wrong unit? Spark takes ms."
-_FAR_ROWS = (
-    "row",
-    "The watermark has to advance by {1} (to {2}) before {0} can go",
-    ": look at the delay of withWatermark, the window, gap or time range, and their units.",
-)
-_FAR_TIMEOUTS = ("timeout", "The expiry of {0} lies {1} ahead ({3} {2})", _WRONG_UNIT)
-_FAR = {
-    RowKind.TTL_VALUE: ("value", "The TTL of {0} ends {1} ahead ({3} {2})", ": a wrong unit?"),
-    RowKind.TIMER: ("timer", *_FAR_TIMEOUTS[1:]),
-}
 _SET_ALWAYS = (
     "call state.setTimeoutDuration or state.setTimeoutTimestamp in every call that keeps the "
     "state: each call clears the timer that was set before"
@@ -113,7 +94,6 @@ class StoreLifetime:
     span_ms: int | None = None
     expiring: Expiring | None = None  # when the rows expire, by the clock that they go by
     now_ms: int | None = None  # what that clock reads
-    batch_ms: int | None = None  # the clock of the judged version's batch; None if not recorded
     # why the watermark is not known, where it is None; empty where Spark has removed the entry, or
     # never wrote one
     doubt: str = ""
@@ -125,9 +105,6 @@ class StoreLifetime:
     fed_at: int | None = None  # that batch; None if it was before the history, or never
     by_fastest: bool = False  # of several watermarks the greatest counts
     gap_ms: int | None = None  # the median from one batch to the next; None of too few
-    # the batch after which the clock went back, by how much, and how far it had been ahead of that
-    # of the judged batch; all 0 where it never was
-    set_back: tuple[int, int, int] = (0, 0, 0)
     is_list: bool = False  # its rows are the entries of a list
     sets: bool = False  # its rows are those of cube, rollup or grouping sets
     # by how much the clock of its rows moved through the quiet versions; of timers and of
@@ -139,7 +116,6 @@ class StoreLifetime:
     early: int = 0
     on_time: int = 0
     reach_ms: int = 0  # from an event to its row's expiry time: about a window, a session's gap
-    exact: str = ""  # words for columns of its key that events hardly share; empty for none
     # of the keys compared, how many differ from another in a way alone; by its words
     alike: Mapping[str, int] = field(default_factory=dict)
     compared: int = 0  # keys
@@ -148,9 +124,6 @@ class StoreLifetime:
     watermark_refuted: bool = False  # it would have removed a row by now, or there likely is none
     returns: int = 0  # at least so many puts of keys that were not there, and had been before
     versions: Mapping[int, VersionFacts] = field(default_factory=dict)  # all that can be read
-    batches_open: float = 0  # through which a window can get events, as the watermark moves
-    # the watermark that the judged batch made, if each batch up to it had new data
-    next_ms: int | None = None
     by_event_time: bool = False  # the timers of a group state are known to follow event time
 
 
@@ -158,10 +131,6 @@ def judge(life: StoreLifetime, thresholds: Thresholds = DEFAULTS) -> Iterator[Fi
     """The lifetime findings of one store."""
     yield from _never(life, thresholds)
     yield from _null_times(life, thresholds)
-    far = [*_far(life, thresholds)]
-    beside = [] if far else [*_far_beside(life, thresholds)] or [*_long_gap(life, thresholds)]
-    # That some rows stay longer than the others says more than that no key was met again.
-    yield from beside or [*far, *_unique(life, thresholds)]
     for rule in _RULES:
         yield from rule(life, thresholds)
     never_armed = list(_judge_timers(life, thresholds))
@@ -418,48 +387,6 @@ def _null_times(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding
     )
 
 
-def _unique(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
-    """A key that every event makes anew, where the operator is to bring events together."""
-    several, calls = life.operator_name in (*AGGREGATIONS, *GROUP_STATE), life.calls
-    if not several or life.window < thresholds.window_versions:
-        return
-    timed = life.rule.expiry is not None and (calls is None or bool(calls.armed_keys))
-    goes = timed or life.removals
-    # Of no use is a group state in which no key was met again, if no data removed it, and a window.
-    by_data = life.removals + 1 if calls is None else life.removals - calls.timeout_removed
-    # Which of two records came of data their order tells, of most of them.
-    lost = 4 * by_data < life.removals and timed and life.returns < thresholds.unique_puts
-    lost |= life.batches_open >= thresholds.window_versions
-    unset = calls is not None and calls.never_armed_rows
-    differs = bool(life.unique and life.growing and life.operator_name in AGGREGATIONS)
-    if goes and not life.exact and (unset or not (lost or differs)):
-        return
-    never = life.rule.never or ("the function never set a timeout" if unset else "")
-    # Event times may be what a function lacks for timeouts.
-    if not life.rule.never and unset and _is_bare(life, thresholds):
-        never += ", and there is no watermark (are the event times null?)"
-    if life.puts < thresholds.unique_puts or life.inserts < thresholds.unique_share * life.puts:
-        return
-    subject = life.unique or "the key"
-    reason = f"{subject} is unique to each event{'' if life.exact else ', or to each batch'}"
-    if goes and life.exact:
-        never = f"the key has {life.exact}"
-    elif goes and not (differs and not lost):
-        until = "timeout" if calls else "window ended"
-        named = life.unique and life.operator_name in AGGREGATIONS
-        also = f" ({life.unique} differs in each)" if named else " by a later batch"
-        few = "no" if life.inserts == life.puts else "hardly any"
-        reason = f"{few} key was met again before its {until}{also}"
-        if life.reach_ms and not calls:
-            never = f"keys come once in windows of {duration_text(life.reach_ms)}"
-    words = f"{life.inserts:,} of {count_text(life.puts, 'put')}"
-    went = f"{life.removals:,} keys were" if life.removals else "no key was"
-    evidence = f"{words} in {count_text(life.window, 'version')} were of keys that were not there, "
-    evidence += f"and {went} removed"
-    cause = f"{capitalise(never or 'keys come once')}; {words} were of new keys: {reason}."
-    yield catalogue.UNIQUE_KEYS.of_store(life, evidence, *life.newest.rows_and_bytes, cause)
-
-
 def _nearly_equal(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     """Keys that should be one, but for one column of theirs."""
     how = max(life.alike, key=lambda how: life.alike[how], default="")
@@ -556,262 +483,6 @@ def _long_sessions(
     cause = f"{capitalise(words)}, as new events prolong {pronoun} again and again, and {others}: "
     cause += "a robot, a heartbeat or a default key?"
     yield catalogue.OPEN_SESSIONS.of_store(life, evidence, rows if several else 1, cause=cause)
-
-
-def _far(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
-    """Rows whose deadline lies years ahead of their clock, or far beyond all that went so far."""
-    far, now = life.expiring, life.now_ms
-    if far is None or now is None:
-        return
-    limit = now + round(thresholds.far_days * _DAY_MS)
-    late: Mapping[int, int] = {b: n for b, n in far.rows.items() if b * far.width >= limit}
-    rows = sum(late.values())
-    alone = not rows or rows < thresholds.far_share * life.newest.rows
-    if alone:
-        late, rows = _none_near(life, far, now, thresholds), life.newest.rows
-    if not late:
-        return
-    size = sum(far.bytes[bucket] for bucket in late)
-    ahead = min(late) * far.width - now
-    noun, cause, question = _FAR.get(life.rule.row_kind, _FAR_ROWS)
-    if life.rule.expiry and life.rule.expiry.clock is Clock.TIMEOUT:
-        noun, cause, question = _FAR_TIMEOUTS
-    elif not alone and life.delays_ms and 2 * max(life.delays_ms[0], life.reach_ms) < ahead:
-        question = ": by its delay it should be sooner, so their event times lie in the future, "
-        question += "and other data holds the watermark back."
-    variable, setting, next_step = "", "delay, gap or timeout", catalogue.FAR_EXPIRY.to_do
-    if life.rule.row_kind is RowKind.TTL_VALUE:
-        variable = f" of {life.store_name!r}"
-        setting = f"TTL{variable} ({TTL_OPTION})"
-        next_step = f"compare the TTL that {life.store_name!r} is declared with ({TTL_OPTION}), "
-        next_step += "and its unit, with what is meant"
-    if alone:
-        next_step = f"shorten the {setting} if the query can do with less: until the first rows "
-        next_step += "go the state only grows. If it is meant to be so long, size the state for "
-        next_step += "it: inspector simulate says what another one would hold"
-    # An expiry that the wall clock set lies near it, however far event times are behind.
-    of_clock = not alone and noun in ("timeout", "timer") and life.batch_ms is not None
-    if of_clock and 10 * abs(now + ahead - (life.batch_ms or 0)) < ahead:
-        behind = duration_text((life.batch_ms or 0) - now)
-        question = ", near the batch clock: most likely set from the wall clock, while event "
-        question += f"times are {behind} older."
-        next_step = _BY_EVENT_TIME
-    until, near = time_ms_text(now + ahead), ahead < _DAY_MS
-    yield catalogue.FAR_EXPIRY.of_store(
-        life,
-        f"{count_text(rows, noun)} of {life.newest.rows:,} can go {duration_text(ahead)} after the "
-        f"{'clock' if now == life.batch_ms else 'watermark'} of the judged batch at the earliest",
-        rows,
-        size,
-        _of_delay(life, ahead if alone else 0, cause).format(
-            f"{'the first of ' * (noun == 'row' and rows > 1)}{count_text(rows, noun)}{variable}",
-            duration_text(ahead),
-            until if near else until.partition("T")[0],
-            "at" if near else "on",
-        )
-        + (_end_of_cause(life, (max(far.rows) + 1) * far.width - now) if alone else question),
-        next_step=next_step,
-        severity=Severity.INFO if ahead < thresholds.far_warned * _DAY_MS else None,
-    )
-
-
-def _either_clock(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
-    """Timeouts near to the batch clock, and far ahead of the watermark that they may go by."""
-    far, calls, watermark, batch = life.expiring, life.calls, life.watermark_ms, life.batch_ms
-    if far is None or calls is None or not watermark or batch is None or life.by_event_time:
-        return
-    # Those in processing time may have fired, and then removed what they were of.
-    fired = calls.timeout_kept or calls.timeout_rearmed or calls.timeout_removed or life.removals
-    ahead = min(far.rows, default=0) * far.width - batch
-    rows, behind = sum(far.rows.values()), batch - watermark
-    short = life.window < thresholds.window_versions or rows < life.newest.rows
-    if short or fired or life.now_ms != batch or behind < _DAY_MS or 10 * abs(ahead) > behind:
-        return
-    older, timeouts = duration_text(behind), count_text(rows, "timeout")
-    evidence = f"{timeouts} lie near the clock of the judged batch, whose watermark is {older} "
-    evidence += "behind it; the files do not show by which of the two they go"
-    cause = f"The expiry of {timeouts} is near the batch clock, and the watermark {older} behind "
-    cause += "it: if the query has EventTimeTimeout, and no such delay, it was set from the wall "
-    cause += "clock, and none fires."
-    yield _perhaps_far(life, evidence, cause, _BY_EVENT_TIME)
-
-
-def _perhaps_far(life: StoreLifetime, evidence: str, cause: str, next_step: str) -> Finding:
-    """That all rows may expire far later than they are meant to."""
-    more: Any = {"certainty": Certainty.INFERRED, "severity": Severity.INFO, "next_step": next_step}
-    return catalogue.FAR_EXPIRY.of_store(life, evidence, *life.newest.rows_and_bytes, cause, **more)
-
-
-def _long_gap(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
-    """Sessions that wait far longer for more events than any of them lasts."""
-    longest, gap = life.longest, life.reach_ms
-    if longest is None or not life.removals or life.window < thresholds.window_versions:
-        return
-    # By the batch clock, or by the watermark, which a query that catches up moves faster.
-    history = max(life.span_ms or 0, life.all_moved_ms)
-    lasting = longest.most * history / life.window
-    if not _LONG_GAP_MS <= gap <= history or gap < _GAPS_LASTING * lasting:
-        return
-    versions = count_text(longest.most, "batch", "batches")
-    evidence = f"no session was written in more than {versions}; the gap is ~{duration_text(gap)}"
-    cause = f"The gap of session_window is ~{duration_text(gap)}, though no session has events in "
-    cause += f"more than {versions} (~{duration_text(round(lasting))}): they all wait for what "
-    cause += "does not come."
-    step = "shorten the gap to somewhat more than the pauses within a session, if no events come "
-    yield _perhaps_far(life, evidence, cause, f"{step}after longer ones")
-
-
-def _end_of_cause(life: StoreLifetime, longest: int) -> str:
-    """The end of a cause of rows of which none is near to its time, which the user has set."""
-    unit = _thousandfold(life, longest)
-    if not life.removals:
-        return f"{unit}; no row has gone yet."
-    if life.calls is not None:
-        gone = f"{life.removals:,} keys were removed"
-        return f"{unit}; no timeout is known to have fired, and {gone}."
-    merged = ", as do sessions that are merged" if life.operator_name in SESSION else ""
-    return f"{unit}; {count_text(life.removals, 'row')} went sooner{merged}."
-
-
-def _thousandfold(life: StoreLifetime, longest: int) -> str:
-    """Words for a time that a user sets in ms, where it is a thousand times a usual one."""
-    usual = min(_USUAL_MS, key=lambda usual: abs(longest - 1000 * usual))
-    near = abs(longest - 1000 * usual) <= _NEAR * longest
-    # A whole number of days is what a user may have meant.
-    meant = abs(longest - _DAY_MS * round(longest / _DAY_MS)) <= _NEAR * longest
-    in_ms = life.calls is not None or life.rule.row_kind is not RowKind.ROW
-    # Where the judged batch put nothing, the newest put may be as old as the history.
-    late = not life.newest.puts and (life.span_ms or 0) > _NEAR * longest
-    if not near or meant or not in_ms or late:
-        return ""
-    return f", a thousand times {duration_text(usual)} (a wrong unit?)"
-
-
-def _far_beside(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
-    """Rows whose deadline lies far behind that of the others, with nothing between."""
-    # Of one gap or timeout for all, those that were put at other times would be between.
-    far, now, is_session = life.expiring, life.now_ms, life.operator_name in SESSION
-    if far is None or now is None or not (is_session or life.calls):
-        return
-    ends = sorted(bucket * far.width - now for bucket in far.rows)
-    least = _least_far(life, thresholds)
-    limits = [
-        ahead
-        for near, ahead in pairwise(ends)
-        if ahead >= max(least, 2 * thresholds.far_spans * max(near, far.width))
-    ]
-    if not limits:
-        return
-    late = [bucket for bucket in far.rows if bucket * far.width - now >= limits[0]]
-    rows = sum(far.rows[bucket] for bucket in late)
-    if rows < thresholds.alike_share * life.newest.rows:
-        return
-    near = max(end for end in ends if end < limits[0]) + far.width
-    noun = "session" if is_session else "timeout"
-    words = f"{rows:,} of {count_text(sum(far.rows.values()), noun)} can end after "
-    words += f"{duration_text(limits[0])} at the earliest, and the others within "
-    words += duration_text(near)
-    longest = (max(far.rows) + 1) * far.width - now
-    reason = "the gap of session_window differs from row to row"
-    (batch, back_ms, was_ahead), step, certainty = life.set_back, "", Certainty.PROVEN
-    if not is_session:
-        reason = f"the function sets some far longer{_thousandfold(life, longest)}"
-    if not is_session and not life.by_event_time and 2 * was_ahead >= limits[0]:
-        certainty = Certainty.INFERRED
-        reason = "most likely they were set before the batch clock went back "
-        reason += f"{duration_text(back_ms)}, after batch {batch}"
-        step = "compare the clocks of the machines that the driver ran on; "
-    step += "compare what sets the gap or timeout of these rows, and its unit, with what is meant: "
-    yield catalogue.FAR_EXPIRY.of_store(
-        life,
-        f"{words}, by the clock of the judged batch",
-        rows,
-        sum(far.bytes[bucket] for bucket in late),
-        f"{words}: {reason}.",
-        next_step=f"{step}inspector rows lists them",
-        severity=Severity.INFO,
-        certainty=certainty,
-    )
-
-
-def _of_delay(life: StoreLifetime, ahead: int, cause: str) -> str:
-    """A cause with the delay before it, where that is most of what the rows wait for."""
-    delay = max(life.delays_ms, default=0)
-    if not ahead or life.rule.expiry is None:
-        return cause
-    if life.rule.expiry.clock is not Clock.WATERMARK:
-        # Of a group state no schema has the delay.
-        behind = (life.batch_ms or 0) - (life.now_ms or 0)
-        if 2 * behind < ahead:
-            return cause
-        start = f"The watermark is {duration_text(behind)} behind the batch clock"
-    elif 2 * life.reach_ms >= max(ahead, 2 * delay) and life.operator_name not in WITHIN_WATERMARK:
-        start = f"Windows are {duration_text(life.reach_ms)} long"
-        if life.operator_name in SESSION:
-            start = f"The gap of session_window is ~{duration_text(life.reach_ms)}"
-    elif life.operator_name in WITHIN_WATERMARK:
-        start = "dropDuplicatesWithinWatermark keeps each key for the delay of withWatermark"
-        start += f", ~{duration_text(life.reach_ms)}" if life.reach_ms else ""
-    elif 2 * delay >= ahead:
-        start = f"The delay of withWatermark is {duration_text(delay)}"
-        if delay % _HOUR_MS and delay / 1000 in _USUAL_MS:
-            start += f", a thousand times {duration_text(delay // 1000)} (a wrong unit?)"
-    else:
-        return cause
-    return f"{start}: {go_on_with(cause)}"
-
-
-def _none_near(
-    life: StoreLifetime, far: Expiring, now: int, thresholds: Thresholds
-) -> Mapping[int, int]:
-    """All rows, by bucket, where even the first to go does not go for long; else nothing."""
-    # A delay, a gap or a timeout of a month is what it is meant to be, or a month too long: an hour
-    # of history shows nothing of it, but that the state only grows until then.
-    known = sum(far.rows.values()) == life.newest.rows and life.rule.row_kind is not RowKind.TIMER
-    ahead = min(far.rows, default=0) * far.width - now
-    return far.rows if known and _is_far(life, ahead, thresholds) else {}
-
-
-def _is_far(life: StoreLifetime, ahead: int, thresholds: Thresholds) -> bool:
-    """Whether so many ms are many beside a history in which no row came to its end."""
-    # Sessions that were merged are gone too, and keys that a function removed before their timeout.
-    calls = life.calls
-    fired = calls and (calls.timeout_kept or calls.timeout_rearmed or calls.timeout_removed)
-    ended = life.removals and life.operator_name not in SESSION and (calls is None or fired)
-    return not ended and ahead >= _least_far(life, thresholds)
-
-
-def _least_far(life: StoreLifetime, thresholds: Thresholds) -> float:
-    """From how many ms on a time is far ahead, beside the history; infinite if that is short."""
-    may_grow = life.growing is not False or life.inserts  # it may be quiet just now
-    if life.window < thresholds.window_versions or life.span_ms is None or not may_grow:
-        return math.inf
-    return max(thresholds.far_hours * _DAY_MS / 24, thresholds.far_spans * life.span_ms)
-
-
-def _long_delay(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
-    """A side of a join whose every row the watermark has yet to pass, because of a long delay."""
-    # Where it lies further back than by the delay, a source is late (SS206).
-    oldest = None if life.ages is None else life.ages.oldest_ms
-    if life.rule.event_time is None or oldest is None or not life.watermark_ms:
-        return
-    ahead = oldest - life.watermark_ms
-    if not _is_far(life, ahead, thresholds) or ahead > max(life.delays_ms, default=0):
-        return
-    longest, *others = map(duration_text, life.delays_ms)
-    beside = f" (others: {', '.join(others)})" if others else ""
-    rows = count_text(life.newest.rows, "row")
-    yield catalogue.FAR_EXPIRY.of_store(
-        life,
-        f"the oldest of {rows} is of {time_ms_text(oldest)}, and the watermark of the judged batch "
-        f"is {time_ms_text(life.watermark_ms)}",
-        *life.newest.rows_and_bytes,
-        f"The longest delay of withWatermark, {longest}{beside}, holds the watermark back: it has "
-        f"to advance by {duration_text(ahead)} before it passes the first of {rows}.",
-        next_step="give both sides a delay that their data needs: of several watermarks the least "
-        "counts, so that the rows of all sides stay for the longest delay",
-        severity=Severity.INFO,
-    )
 
 
 def _short_ttl(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
@@ -914,22 +585,6 @@ def _returning(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]
     words = f"{life.returns:,} of {life.inserts:,} keys that came had been removed before"
     evidence, cause = f"{words}, in {versions}", f"Keys come back: {words}: {reason}."
     yield catalogue.SHORT_TTL.of_store(life, evidence, cause=cause, next_step=longer)
-
-
-def _waiting(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
-    """Rows that the watermark has passed which the newest batch made, and no batch after it."""
-    far, now, until, rule = life.expiring, life.now_ms, life.next_ms, life.rule.expiry
-    if not now or not until or far is None or rule is None or rule.clock is not Clock.WATERMARK:
-        return
-    rows = sum(n for bucket, n in far.rows.items() if (bucket + 1) * far.width <= until)
-    short = until - now < thresholds.far_hours * _DAY_MS / 24
-    if short or 2 * rows < life.newest.rows or life.leftovers:
-        return
-    words = f"at least {rows:,} of {count_text(life.newest.rows, 'row')}"
-    made = f"the judged batch made the watermark {time_ms_text(until)}"
-    cause = f"The watermark of the next batch removes {words}, and no batch without new data has "
-    cause += "ever run: what append mode gives out waits for it."
-    yield catalogue.WAITING.of_store(life, f"{made}, which has passed {words}", cause=cause)
 
 
 def _no_puts(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
@@ -1065,6 +720,6 @@ def _grows(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
 
 
 _RULES = (
-    *(_nearly_equal, _put_off, _short_delay, _long_delay, _waiting),
-    *(_short_ttl, _renewals, _returning, _no_puts, _either_clock),
+    *(_nearly_equal, _put_off, _short_delay),
+    *(_short_ttl, _renewals, _returning, _no_puts),
 )

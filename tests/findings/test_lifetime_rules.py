@@ -16,7 +16,7 @@ from inspector.facts.timer_runs import TimerCalls
 from inspector.facts.variable_entries import FiredKeys
 from inspector.facts.versions import VersionFacts
 from inspector.findings.finding import Finding, Severity
-from inspector.findings.lifetime import LongSession, StoreLifetime, judge
+from inspector.findings.lifetime_rules import LongSession, StoreLifetime, judge
 from inspector.findings.thresholds import DEFAULTS, Thresholds
 from inspector.model import Certainty, TimeoutKind
 from inspector.operators.deduplicate_within_watermark import NAMES as WITHIN
@@ -153,95 +153,7 @@ def test_keys_without_a_timeout_are_information_where_the_store_does_not_grow(
     assert (finding.kind.id, finding.severity) == ("SS201", severity)
 
 
-@pytest.mark.parametrize(
-    ("changes", "found"),
-    [
-        ({}, True),
-        ({"inserts": 1180}, False),
-        ({"puts": 90, "inserts": 90}, False),
-        ({"removals": 1}, False),
-        ({"operator_name": "dedupe"}, False),
-        ({"rule": StoreRule(expiry=KEY_TIME)}, False),
-        ({"window": 4}, False),
-    ],
-)
-def test_a_key_that_every_event_makes_anew_is_the_cause(
-    changes: dict[str, object], *, found: bool
-) -> None:
-    grouped = {"operator_name": "stateStoreSave", "rule": NEVER, "inserts": 1200} | changes
-    ids = [one.kind.id for one in judged(**grouped)]
-    assert ("SS217" in ids) is found
-
-
-@pytest.mark.parametrize(
-    ("changes", "found"),
-    [
-        ({}, True),
-        ({"span_ms": 12_000_000}, True),
-        ({"span_ms": 18_000_000}, False),
-        ({"span_ms": None}, False),
-        ({"removals": 1}, False),
-        ({"growing": False}, False),
-        ({"growing": False, "inserts": 12}, True),  # it is quiet just now
-        ({"window": 4}, False),
-        ({"newest": VersionFacts(rows=13)}, False),
-    ],
-)
-def test_rows_of_which_the_first_goes_in_a_day_are_information_in_a_history_of_minutes(
-    changes: dict[str, object], *, found: bool
-) -> None:
-    now = 1_704_067_200_000
-    buckets = Counter({(now + day * 86_400_000) // Width.HOUR: 6 for day in (1, 2)})
-    given = {
-        "expiring": Expiring(width=Width.HOUR, rows=buckets, bytes=buckets),
-        "now_ms": now,
-        "span_ms": 60_000,
-        "newest": VersionFacts(rows=12),
-    }
-    result = judged(**given | changes)
-    assert [(one.kind.id, one.severity) for one in result] == [("SS218", Severity.INFO)] * found
-    words = "The watermark has to advance by 1 d (to 2024-01-02) before the first of 12 rows can go"
-    assert all(words in one.cause for one in result)
-
-
-@pytest.mark.parametrize(("behind", "said"), [(2, True), (0, False)])
-def test_timeouts_that_wait_for_a_watermark_behind_the_clock_say_so(
-    behind: int, *, said: bool
-) -> None:
-    day, now = 86_400_000, 1_704_067_200_000
-    buckets = Counter({(now + 2 * day) // Width.HOUR: 12})
-    (found,) = judged(
-        rule=TIMERS,
-        expiring=Expiring(width=Width.HOUR, rows=buckets, bytes=buckets),
-        now_ms=now,
-        batch_ms=now + behind * day,
-        span_ms=60_000,
-        newest=VersionFacts(rows=12),
-    )
-    assert found.kind.id == "SS218"
-    assert ("The watermark is 2 d behind the batch clock: the expiry of" in found.cause) is said
-
-
 YEAR = 366 * 86_400_000
-
-
-@pytest.mark.parametrize(
-    ("ahead", "rows", "found"),
-    [(YEAR, 12, True), (YEAR, 11, False), (YEAR // 2 - 86_400_000 * 4, 12, False)],
-)
-def test_an_expiry_years_ahead_is_a_unit_error(ahead: int, rows: int, *, found: bool) -> None:
-    now = 1_704_067_200_000
-    bucket = (now + ahead) // Width.DAY
-    expiring = Expiring(
-        width=Width.DAY, rows=Counter({bucket: rows}), bytes=Counter({bucket: rows * 80})
-    )
-    result = judged(expiring=expiring, now_ms=now)
-    assert [one.kind.id for one in result] == ["SS218"] * found
-    assert all(
-        "The watermark has to advance by 366 d (to 2025-01-01)" in one.cause for one in result
-    )
-    assert all(one.severity is Severity.INFO for one in result)
-    assert all((one.rows, one.bytes) == (rows, rows * 80) for one in result)
 
 
 def test_where_rows_are_removed_or_there_are_none_no_leak_is_claimed() -> None:
@@ -410,15 +322,6 @@ HELD_BACK = {
     "delays_ms": (7 * DAY, 60_000),
     "span_ms": HOUR,
 }
-
-
-def test_a_long_delay_of_one_side_of_a_join_is_information() -> None:
-    (found,) = judged(**HELD_BACK)
-    assert (found.kind.id, found.severity, found.rows) == ("SS218", Severity.INFO, 1200)
-    assert "The longest delay of withWatermark, 7 d (others: 1 min), holds" in found.cause
-    assert "advance by 6 d before it passes the first of 1,200 rows" in found.cause
-    (found,) = judged(**HELD_BACK | {"delays_ms": (7 * DAY,)})
-    assert "The longest delay of withWatermark, 7 d, holds the watermark back" in found.cause
 
 
 @pytest.mark.parametrize(
@@ -646,31 +549,6 @@ def test_some_sessions_of_many_that_are_open_for_long_are_counted_if_many_versio
         assert judged(**many | change) == []
 
 
-def test_a_gap_far_longer_than_any_session_lasts_is_named() -> None:
-    long: dict[str, Any] = {
-        **OPEN,
-        "removals": 45,
-        "quiet": 0,
-        "window": 56,
-        "span_ms": 28 * HOUR,
-        "reach_ms": DAY,
-        "longest": LongSession(0, 1, "", 2),
-    }
-    (found,) = judged(**long)
-    assert (found.kind.id, found.severity) == ("SS218", Severity.INFO)
-    assert found.cause == (
-        "The gap of session_window is ~1 d, though no session has events in more than 2 batches "
-        "(~1 h): they all wait for what does not come."
-    )
-    for change in (
-        {"longest": LongSession(0, 1, "", 3)},
-        {"reach_ms": 3 * HOUR - 1},
-        {"reach_ms": 28 * HOUR + 1},  # in a shorter history no session can be longer
-        {"removals": 0, "quiet": 0},
-    ):
-        assert all("The gap of" not in found.cause for found in judged(**long | change))
-
-
 def test_timeouts_of_keys_that_every_batch_has_data_for_never_fire_though_new_keys_come() -> None:
     rows = {version: VersionFacts(rows=version) for version in range(1, 10)}
     pings: dict[str, Any] = {
@@ -695,35 +573,6 @@ def test_timeouts_of_keys_that_every_batch_has_data_for_never_fire_though_new_ke
         {"removals": 1},
     ):
         assert "SS224" not in {one.kind.id for one in judged(**pings | change)}
-
-
-def test_timeouts_near_the_clock_are_asked_whether_they_go_by_an_older_watermark() -> None:
-    near: dict[str, Any] = FAR | {
-        "removals": 0,
-        "now_ms": 10 * DAY,
-        "batch_ms": 10 * DAY,
-        "watermark_ms": 5 * DAY,
-        "expiring": expiring(m30=9),
-        "calls": TimerCalls(armed_keys=9),
-    }
-    (found,) = judged(**near)
-    assert (found.kind.id, found.certainty) == ("SS218", Certainty.INFERRED)
-    assert found.cause == (
-        "The expiry of 9 timeouts is near the batch clock, and the watermark 5 d behind it: if the "
-        "query has EventTimeTimeout, and no such delay, it was set from the wall clock, and none "
-        "fires."
-    )
-    for change in (
-        {"watermark_ms": 9 * DAY + 1},
-        {"watermark_ms": 0},
-        {"by_event_time": True},
-        {"removals": 1},
-        {"calls": TimerCalls(armed_keys=9, timeout_kept=1)},
-        {"expiring": expiring(m721=9)},
-        {"expiring": expiring(m30=8)},
-        {"window": 2},
-    ):
-        assert all("near the batch clock" not in found.cause for found in judged(**near | change))
 
 
 def test_timeouts_that_each_call_sets_anew_never_fire() -> None:
@@ -789,14 +638,6 @@ def test_keys_that_differ_in_one_column_alone_are_told_from_a_share_on() -> None
     assert judged(alike={"in 'b'": 5}, compared=101) == []
 
 
-def test_exact_numbers_in_a_key_are_named_where_its_rows_go_too() -> None:
-    case = {"operator_name": "stateStoreSave", "puts": 200, "inserts": 199, "removals": 9}
-    (found,) = judged(**case, exact="floating-point numbers ('lat', 'lon')")
-    assert found.cause.startswith("The key has floating-point numbers ('lat', 'lon'); 199 of 200")
-    assert "9 keys were removed" in found.evidence
-    assert judged(**case) == []
-
-
 LOST = {
     "operator_name": "flatMapGroupsWithState",
     "rule": TIMERS,
@@ -807,36 +648,7 @@ LOST = {
 }
 
 
-def test_a_group_state_that_no_key_is_met_in_again_has_keys_unique_to_each_event() -> None:
-    (found,) = judged(**LOST)
-    assert (found.kind.id, found.severity, found.certainty) == ("SS217", Severity.INFO, INFERRED)
-    assert "no key was met again before its timeout" in found.cause
-    (found,) = judged(**LOST | {"inserts": 199})
-    assert "hardly any key was met again before its timeout" in found.cause
-    by_data = TimerCalls(armed_keys=200, timeout_removed=75)
-    assert all(found.kind.id != "SS217" for found in judged(**LOST, returns=100))
-    assert judged(**LOST | {"calls": by_data}) == []
-    assert judged(**LOST | {"inserts": 197}) == []
-    not_due = TimerCalls(armed_keys=200)  # no timeout was, so that none came too soon
-    assert all(one.kind.id != "SS217" for one in judged(**LOST | {"removals": 0, "calls": not_due}))
-
-
-@pytest.mark.parametrize(("batches", "many"), [(5.0, 1), (4.9, 0)])
-def test_windows_that_stay_open_in_which_no_key_is_met_again(batches: float, many: int) -> None:
-    case = {"operator_name": "stateStoreSave", "puts": 200, "inserts": 200, "removals": 9}
-    found = judged(**case, batches_open=batches)
-    assert [(one.kind.id, one.severity) for one in found] == [("SS217", Severity.INFO)] * many
-    assert all("met again before its window ended" in one.cause for one in found)
-
-
 def test_the_column_that_no_two_keys_share_is_named() -> None:
-    groups = {"operator_name": "stateStoreSave", "puts": 200, "inserts": 200, "unique": "'error'"}
-    (found,) = judged(**groups, removals=9, growing=True)
-    assert found.kind.id == "SS217"
-    assert "were of new keys: 'error' is unique to each event, or to each batch" in found.cause
-    assert judged(**groups, removals=9, growing=False) == []
-    (_, found) = judged(**groups, rule=NEVER)
-    assert found.cause.startswith("No column carries a watermark; 200 of 200 puts were of new keys")
     (found,) = judged(rule=NEVER, inserts=9, unique="'id'", compared=200)
     assert found.cause == "No column carries a watermark; 'id' differs in each of 200 keys."
 
@@ -848,17 +660,6 @@ def test_that_most_puts_make_a_new_group_is_said_of_aggregations() -> None:
     few: dict[str, int] = {"inserts": 90, "puts": 100}
     for change in ({"inserts": 130}, few, {"inserts": 150, "operator_name": "dedupe"}):
         assert "of the puts" not in judged(**groups | change)[0].cause
-
-
-def test_a_delay_of_a_thousand_times_a_usual_one_is_asked_for_its_unit() -> None:
-    rows = {"rule": StoreRule(expiry=KEY_TIME), "operator_name": "stateStoreSave", "calls": None}
-    far: dict[str, Any] = FAR | rows | {"removals": 0, "expiring": expiring(m9_000=9)}
-    (found,) = judged(**far, delays_ms=[600_000_000])
-    assert found.cause.startswith(
-        "The delay of withWatermark is 6 d 22 h, a thousand times 10 min (a wrong unit?): the wat"
-    )
-    for delay in (599_000_000, 7 * DAY, 3_600_000_000):
-        assert "a thousand" not in judged(**far, delays_ms=[delay])[0].cause
 
 
 def test_that_the_watermark_is_on_another_column_is_said_of_groups() -> None:
@@ -899,58 +700,6 @@ def expiring(**rows: int) -> Expiring:
     return Expiring(None, Width.MINUTE, ends, ends)
 
 
-def test_a_timeout_that_is_a_thousand_times_a_usual_one_is_asked_for_its_unit() -> None:
-    (found,) = judged(**FAR, expiring=expiring(m29_990=4, m30_000=5))
-    assert (found.kind.id, found.severity) == ("SS218", Severity.INFO)
-    assert "of 9 timeouts lies 21 d ahead (on 1970-01-31), a thousand times 30 min" in found.cause
-    assert "no timeout is known to have fired, and 50 keys were removed" in found.cause
-    (found,) = judged(**FAR, expiring=expiring(m43_200=9))
-    assert "a thousand" not in found.cause
-    (found,) = judged(**FAR, expiring=expiring(m10_080=9))
-    assert "a thousand" not in found.cause  # a week
-    fired = TimerCalls(armed_keys=9, timeout_removed=1)
-    assert judged(**FAR | {"calls": fired}, expiring=expiring(m30_000=9)) == []
-
-
-def test_timeouts_that_a_clock_set_back_left_far_ahead_are_put_down_to_it() -> None:
-    far: dict[str, Any] = FAR | {"expiring": expiring(m5=6, m7200=3)}
-    (found,) = judged(**far, set_back=(10, 6 * DAY, 5 * DAY))
-    assert found.certainty is Certainty.INFERRED
-    assert found.cause.endswith(
-        "within 6 min: most likely they were set before the batch clock went back 6 d, after batch "
-        "10."
-    )
-    assert found.next_step.startswith("compare the clocks of the machines")
-    long_ago: dict[str, Any] = {"set_back": (10, 6 * DAY, DAY)}
-    for more in (long_ago, {"set_back": (10, 6 * DAY, 5 * DAY), "by_event_time": True}):
-        (found,) = judged(**far, **more)
-        assert found.certainty is Certainty.PROVEN
-        assert "the function sets some far longer" in found.cause
-
-
-def test_timeouts_far_behind_the_others_are_told_from_them() -> None:
-    (found,) = judged(**FAR, expiring=expiring(m5=6, m7200=3))
-    assert (found.kind.id, found.severity, found.rows) == ("SS218", Severity.INFO, 3)
-    assert found.cause == (
-        "3 of 9 timeouts can end after 5 d at the earliest, and the others within 6 min: the "
-        "function sets some far longer."
-    )
-    session = {"operator_name": "sessionWindowStateStoreSaveExec", "calls": None}
-    (found,) = judged(**FAR | session, expiring=expiring(m5=6, m7200=3))
-    assert "3 of 9 sessions can end" in found.cause
-    assert "the gap of session_window differs from row to row" in found.cause
-    assert judged(**FAR, expiring=expiring(m5=6, m600=1, m7200=3)) != []
-    # Those that were put at other times are between.
-    assert judged(**FAR, expiring=expiring(m5=1, m49=1, m480=1, m4700=1)) == []
-    assert judged(**FAR | {"operator_name": "dedupe", "calls": None}) == []
-    # They are the cause, and not that no key was met again.
-    unmet = {"puts": 200, "inserts": 200, "calls": TimerCalls(armed_keys=9, timeout_removed=50)}
-    (found,) = judged(**FAR | unmet | {"expiring": expiring(m5=9)})
-    assert found.kind.id == "SS217"
-    (found,) = judged(**FAR | unmet | {"expiring": expiring(m5=6, m7200=3)})
-    assert found.kind.id == "SS218"
-
-
 def test_timeouts_in_event_time_without_a_watermark_cannot_fire() -> None:
     case = {"rule": TIMERS, "watermark_ms": 0, "by_event_time": True}
     (found,) = judged(**case, expiring=expiring(m5=6))
@@ -977,13 +726,6 @@ def test_a_function_that_sets_no_timeout_and_removes_few_keys_is_information() -
         "function removes it: it removed 10 of 200 keys that came (5 %)."
     )
     assert judged(rule=TIMERS, calls=calls, removals=21, inserts=200) == []
-
-
-def test_the_variable_of_a_far_ttl_is_named() -> None:
-    ttl = StoreRule(expiry=KEY_TIME, row_kind=RowKind.TTL_VALUE)
-    case = FAR | {"operator_name": "transformWithStateExec", "calls": None, "removals": 0}
-    (found,) = judged(**case | {"rule": ttl, "store_name": "seen"}, expiring=expiring(m43_200=9))
-    assert found.cause.startswith("The TTL of 9 values of 'seen' ends 30 d ahead (on 1970-02-10);")
 
 
 def test_a_variable_without_a_ttl_is_named() -> None:
@@ -1061,30 +803,3 @@ WAITING = {
     "now_ms": 1,
     "next_ms": HOUR + 1,
 }
-
-
-def test_rows_that_wait_for_the_next_batch_are_information() -> None:
-    (found,) = judged(**WAITING)
-    assert (found.kind.id, found.severity, found.certainty) == ("SS226", Severity.INFO, INFERRED)
-    assert "watermark of the next batch removes at least 5 of 10 rows" in found.cause
-    for change in (
-        {"next_ms": None},
-        {"next_ms": HOUR},
-        {"leftovers": (total(LeftoverClass.PAST_WATERMARK, INFERRED, 1),)},
-        {"rule": TIMERS},
-        {"newest": VersionFacts(rows=11, key_bytes=100)},
-    ):
-        assert all(found.kind.id != "SS226" for found in judged(**WAITING | change))
-
-
-def test_an_expiry_that_the_wall_clock_set_is_told_from_a_wrong_unit() -> None:
-    far: dict[str, Any] = FAR | {"removals": 0, "expiring": expiring(m1_052_000=9)}
-    (found,) = judged(**far)
-    assert found.cause.endswith("ahead (on 1972-01-11): a wrong unit? Spark takes ms.")
-    (found,) = judged(**far, batch_ms=740 * DAY)
-    assert found.cause.endswith(
-        "near the batch clock: most likely set from the wall clock, while event times are 730 d "
-        "older."
-    )
-    assert "after the watermark of the judged batch" in found.evidence
-    assert found.next_step.startswith("set event-time timeouts and timers from the event time")

@@ -11,7 +11,7 @@ from inspector import api
 from inspector.exceptions import ChecksumError, DecodeError, FrameError, TruncatedError
 from inspector.findings.catalogue import UNDECODABLE_FILE
 from inspector.findings.finding import Finding, Severity
-from inspector.findings.integrity import judge_problems, judge_replay, judge_widths
+from inspector.findings.integrity_rules import judge_problems, judge_replay, judge_widths
 from inspector.findings.thresholds import DEFAULTS, Thresholds
 from inspector.model import Certainty, Problem, StoreId, StoreName
 from inspector.sparktypes.ddl import parse_ddl

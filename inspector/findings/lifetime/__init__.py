@@ -1,0 +1,1 @@
+"""Rules about rows that outlive their purpose. One file for each finding."""

@@ -1,0 +1,128 @@
+"""SS217: key unique to each event.
+
+What it means:
+    An aggregation or a group state is meant to bring the events of a key together. Here nearly
+    every put was of a new key: an id of the event, or its exact time, is part of the key, so that
+    the state has a row for each event. If rows expire, this is reported where no key was met again
+    before, and where the sources count as many records as rows were written.
+
+How it is proven:
+    During the replay each put is of a key that the version before has or has not. That the key is
+    unique to each event is inferred from it.
+
+Source:
+    StateStoreSaveExec, FlatMapGroupsWithStateExec (2.3 to 4.3): a row for each key.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from inspector.facts.ages import Ages
+from inspector.findings.finding import Severity
+from inspector.findings.rule import Case, Evidence, Rule
+from inspector.findings.thresholds import UNIQUE_PUTS, UNIQUE_SHARE, WINDOW_VERSIONS
+from inspector.findings.views.query_clock import watermark_of
+from inspector.findings.views.store_view import StoreView
+from inspector.model import Certainty
+from inspector.operators.aggregation import NAMES as AGGREGATIONS
+from inspector.operators.group_state import NAMES as GROUP_STATE
+
+
+class UniqueKeys(Rule[StoreView]):
+    """Keys that hardly any two events share, in an operator that brings events together."""
+
+    scope = "store"
+    id = "SS217"
+    title = "key unique to each event"
+    severity = Severity.INFO
+    certainties = (Certainty.INFERRED,)
+    spark = "Dataset.groupBy"
+    next_step = "leave the unique column out of the grouping, or round it: a time to a window"
+    command = "top"
+    explains = ("SS201", "SS204", "SS210")
+    explains_store = True
+
+    window_versions = WINDOW_VERSIONS
+    unique_puts = UNIQUE_PUTS
+    unique_share = UNIQUE_SHARE
+
+    def find(self, store: StoreView) -> Iterator[Evidence]:
+        """Yield the store if nearly all puts made a new key."""
+        history = store.history
+        is_grouping = store.operator_name in (*AGGREGATIONS, *GROUP_STATE)
+        if not is_grouping or history.window < self.window_versions:
+            return
+        if history.puts < self.unique_puts or history.inserts < self.unique_share * history.puts:
+            return
+        if case := self.case_of(store):
+            yield case(
+                *store.newest.rows_and_bytes,
+                never=store.rule.never or self.reason_without_rule(store),
+                columns=" or ".join(store.keys.unique_columns) or "the key",
+                end="timeout fired" if store.expiry.calls else "window ended",
+            )
+
+    def case_of(self, store: StoreView) -> Case | None:
+        """Return the case of a store with new keys only; None if its keys are as they should be."""
+        calls = store.expiry.calls
+        is_timed = store.rule.expiry is not None and (calls is None or bool(calls.armed_keys))
+        if is_timed or store.history.removals:
+            return self.expiring if self.meets_no_key_again(store, is_timed=is_timed) else None
+        # Windows are new in each batch: without a unique column the lack of a watermark is the
+        # reason (SS201), and not the key.
+        is_by_window = store.keys.has_window and not store.keys.unique_columns
+        return None if is_by_window and store.rule.never else self.endless
+
+    def reason_without_rule(self, store: StoreView) -> str:
+        """Return why no group goes where the schema does not show it."""
+        calls = store.expiry.calls
+        is_unset = calls is not None and calls.never_armed_rows
+        return "the function never set a timeout" if is_unset else "no group was removed"
+
+    def meets_no_key_again(self, store: StoreView, *, is_timed: bool) -> bool:
+        """Return True if the groups that expire never brought two events together."""
+        calls, removals = store.expiry.calls, store.history.removals
+        if self.has_row_for_each_record(store):
+            return True
+        if calls is None:
+            is_growing = store.history.is_growing and store.operator_name in AGGREGATIONS
+            return bool(store.keys.unique_columns and is_growing) or self.is_open_long(store)
+        # Which of two records came of data, their order tells for most of them.
+        by_data = removals - calls.timeout_removed
+        ages = store.sum(Ages) or Ages()
+        returned = max(0, ages.born - ages.keys)
+        is_lost = 4 * by_data < removals and is_timed and returned < self.unique_puts
+        return is_lost and not calls.never_armed_rows
+
+    def has_row_for_each_record(self, store: StoreView) -> bool:
+        """Return True if the sources count as many records as rows were written."""
+        rows, records = store.keys.rows_and_records
+        return records >= self.unique_puts and self.unique_share * max(rows, records) <= min(
+            rows, records
+        )
+
+    def is_open_long(self, store: StoreView) -> bool:
+        """Return True if the windows get events through several batches."""
+        versions, clock = store.history.window - 1, store.clock
+        first, last = clock.at(store.version - versions), clock.batch
+        begin_ms = 0 if first is None else watermark_of(first) or 0
+        end_ms = 0 if last is None else watermark_of(last) or 0
+        moved_ms = (end_ms - begin_ms if begin_ms else 0) or math.inf
+        return versions * store.keys.window_ms / moved_ms >= self.window_versions
+
+    _EVIDENCE = (
+        "{inserts:number} of {puts:put} in {window:version} were of keys that were not there, "
+        "and {removals:key} {removals:/was} removed"
+    )
+    endless = Case(
+        cause="{never:capital}; every batch brings only new values of {columns}: {inserts:number} "
+        "of {puts:put} made a new group.",
+        evidence=_EVIDENCE,
+    )
+    expiring = Case(
+        cause="No value of {columns} came again before its {end}: {inserts:number} of {puts:put} "
+        "made a new group.",
+        evidence=_EVIDENCE,
+    )

@@ -1,0 +1,90 @@
+"""The facts of one store, all partitions together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+from inspector.discovery.checkpoint import Operator
+from inspector.facts.fact import FactT
+from inspector.facts.versions import VersionFacts
+from inspector.findings.views.judged_version import JudgedVersion
+from inspector.findings.views.query_clock import QueryClock
+from inspector.model import StoreName
+from inspector.operators.rule import Clock, RowKind, StoreRule
+from inspector.operators.session_window import NAMES as SESSION
+from inspector.sparktypes import StructField
+
+
+class StoreFacts:
+    """One store of an operator at the judged version."""
+
+    def __init__(self, whole: JudgedVersion, operator: Operator, store_name: str) -> None:
+        self.whole = whole
+        self.operator = operator
+        self.store_name = store_name
+        self.facts, self.version = whole.facts, whole.version
+        self.checkpoint = whole.checkpoint
+
+    @property
+    def operator_id(self) -> int:
+        """The operator of the store."""
+        return self.operator.operator_id
+
+    @property
+    def operator_name(self) -> str:
+        """The name of the operator, as Spark's metadata has it."""
+        return self.operator.name
+
+    @property
+    def name(self) -> StoreName:
+        """The operator and the store."""
+        return StoreName(self.operator_id, self.store_name)
+
+    @property
+    def clock(self) -> QueryClock:
+        """The clocks of the query."""
+        return self.whole.clock
+
+    @property
+    def rule(self) -> StoreRule:
+        """When the rows of the store expire."""
+        return self.operator.rules[self.store_name]
+
+    @cached_property
+    def versions(self) -> Mapping[int, VersionFacts]:
+        """Facts of each version, the oldest first."""
+        return self.facts.by_store().get(self.name, {})
+
+    @property
+    def newest(self) -> VersionFacts:
+        """Facts of the judged version; all 0 if it could not be made."""
+        return self.versions.get(self.version, VersionFacts())
+
+    @property
+    def rows(self) -> int:
+        """Live rows of the judged version."""
+        return self.newest.rows
+
+    @property
+    def noun(self) -> str:
+        """What a row is to the user: a value with a TTL, timer, timeout, session or row."""
+        if self.rule.row_kind is not RowKind.ROW:
+            return "value" if self.rule.row_kind is RowKind.TTL_VALUE else "timer"
+        is_timeout = self.rule.expiry is not None and self.rule.expiry.clock is Clock.TIMEOUT
+        usual = "session" if self.operator_name in SESSION else "row"
+        return "timeout" if is_timeout else usual
+
+    @property
+    def key_fields(self) -> Sequence[StructField]:
+        """The columns of the key; none if no schema is known."""
+        schema = self.operator.schemas.get(self.store_name)
+        return () if schema is None else schema.key.fields
+
+    def sum(self, kind: type[FactT]) -> FactT | None:
+        """Return the store's fact of a type that all add; None if it has none."""
+        return self.facts.sums(kind).get(self.name)
+
+    def words_of_key(self, key: bytes) -> str:
+        """Return words for a key, or what redaction leaves of them."""
+        return self.whole.context.key_words(self.name, key)

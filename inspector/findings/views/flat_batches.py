@@ -1,0 +1,44 @@
+"""The newest batches through which the watermark did not move."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from inspector.light_dataclasses import dataclass
+from inspector.model import BatchClock
+
+Clocks = Mapping[int, BatchClock]
+
+
+@dataclass(frozen=True)
+class FlatBatches:
+    """Batches in a row that had the same watermark, or had none."""
+
+    first: BatchClock
+    last: BatchClock
+    with_data: int  # batches before the last that had new data and so could move the watermark
+
+    def is_usual(self, clocks: Clocks) -> bool:
+        """Return True if the watermark stood as long before, and half as long another time.
+
+        A source that brings data seldom moves the watermark in steps.
+        """
+        earlier, first = list[int](), self.first
+        while (pause := flat_batches(clocks, first.batch_id - 1)) and pause.last.watermark_ms:
+            earlier.append(pause.with_data)
+            first = pause.first
+        is_longest = max(earlier, default=0) >= self.with_data
+        return is_longest and sum(2 * count >= self.with_data for count in earlier) > 1
+
+
+def flat_batches(clocks: Clocks, batch: int) -> FlatBatches | None:
+    """Return the batches up to one that had its watermark; None if that was not recorded."""
+    last = clocks.get(batch)
+    if last is None or last.watermark_ms is None:
+        return None
+    run = [last]
+    while (before := clocks.get(run[-1].batch_id - 1)) is not None:
+        if before.watermark_ms != last.watermark_ms:
+            break
+        run.append(before)
+    return FlatBatches(run[-1], last, sum(clock.has_new_data is True for clock in run[1:]))

@@ -1,0 +1,65 @@
+"""One version of a checkpoint with its merged facts: what every view is a view of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Protocol
+
+from inspector.checkpoint.log_entries import SourceOffset
+from inspector.decode.row_hash import row_hash
+from inspector.discovery.checkpoint import Checkpoint
+from inspector.exceptions import RowError
+from inspector.findings.views.query_clock import QueryClock
+from inspector.light_dataclasses import dataclass, field
+from inspector.merge.collect import Facts
+from inspector.model import Problem, StoreName
+from inspector.sparktypes import StructType
+
+
+class KeyWords(Protocol):
+    """Words for a key of a store, or what redaction leaves of them; of a part of it its schema."""
+
+    def __call__(self, store: StoreName, key: bytes, schema: StructType | None = None, /) -> str:
+        """The words."""
+        ...
+
+
+@dataclass(frozen=True)
+class Context:
+    """What is known besides the facts of a version. The defaults know nothing."""
+
+    problems: Sequence[Problem] = ()
+    key_words: KeyWords = lambda _store, key, _schema=None: row_hash(key)
+    # True if the bytes of a store grow; stores without an answer are absent
+    growing: Mapping[StoreName, bool] = field(default_factory=dict)
+
+
+class JudgedVersion:
+    """A version of a checkpoint, the facts of all versions up to it, and its clocks."""
+
+    def __init__(
+        self, checkpoint: Checkpoint, version: int, facts: Facts, context: Context | None = None
+    ) -> None:
+        self.checkpoint = checkpoint
+        self.version = version
+        self.facts = facts
+        self.context = context or Context()
+
+    @cached_property
+    def clock(self) -> QueryClock:
+        """The clocks of the query."""
+        return QueryClock(self.checkpoint, self.version)
+
+    @cached_property
+    def sources(self) -> Mapping[int, Sequence[SourceOffset]]:
+        """The offsets of the sources, by batch."""
+        return dict(self.checkpoint.logs.sources.items())
+
+    @cached_property
+    def unfit_stores(self) -> frozenset[StoreName]:
+        """Stores with rows that do not fit their schema: their times say nothing."""
+        problems = self.context.problems
+        return frozenset(
+            p.store.name for p in problems if p.slug == RowError.slug and p.store is not None
+        )

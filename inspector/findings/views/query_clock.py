@@ -1,0 +1,79 @@
+"""The clocks of a query, as its logs recorded them up to the judged batch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from itertools import pairwise
+
+from inspector.discovery.checkpoint import Checkpoint
+from inspector.discovery.what_if import delays_of
+from inspector.model import BatchClock
+
+
+def span(first: BatchClock | None, last: BatchClock | None) -> int | None:
+    """Return the ms from the start of one batch to that of another; None if one is unknown."""
+    times = [clock.timestamp_ms for clock in (first, last) if clock is not None]
+    recorded = [time for time in times if time is not None]
+    return recorded[1] - recorded[0] if len(recorded) > 1 else None
+
+
+class QueryClock:
+    """The batch clock and the watermark of a query at the judged version."""
+
+    def __init__(self, checkpoint: Checkpoint, version: int) -> None:
+        self._checkpoint = checkpoint
+        self.version = version
+
+    @cached_property
+    def batches(self) -> Mapping[int, BatchClock]:
+        """The clocks of all batches in the log, by batch."""
+        return dict(self._checkpoint.logs.clocks.items())
+
+    @cached_property
+    def batch(self) -> BatchClock | None:
+        """The clocks of the judged batch; None if its entry is gone."""
+        return self._checkpoint.clock(self.version)
+
+    def at(self, version: int) -> BatchClock | None:
+        """Return the clocks of the batch that made a version; None if its entry is gone."""
+        return self._checkpoint.clock(version)
+
+    @property
+    def batch_ms(self) -> int | None:
+        """Processing time of the judged batch, in epoch ms; None if it was not recorded."""
+        return None if self.batch is None else self.batch.timestamp_ms
+
+    @property
+    def watermark_ms(self) -> int | None:
+        """The watermark of the judged batch, or, if that had none, of the next; None: unknown."""
+        return None if self.batch is None else watermark_of(self.batch)
+
+    @cached_property
+    def delays_ms(self) -> Sequence[int]:
+        """The delays of withWatermark in the schemas, the longest first."""
+        return sorted(delays_of(self._checkpoint), reverse=True)
+
+    @cached_property
+    def is_by_fastest(self) -> bool:
+        """True if of several watermarks the greatest counts (multipleWatermarkPolicy)."""
+        return self._checkpoint.conf(self.version, "multipleWatermarkPolicy") == "max"
+
+    @cached_property
+    def data_batches(self) -> int:
+        """Number of batches up to the judged one that brought new data."""
+        before = (clock for batch, clock in self.batches.items() if batch < self.version)
+        return sum(clock.has_new_data is True for clock in before)
+
+    @cached_property
+    def gap_ms(self) -> int | None:
+        """Median time from one batch to the next; None if fewer than two are recorded."""
+        times = [clock.timestamp_ms for _, clock in sorted(self.batches.items())]
+        recorded = [time for time in times if time is not None]
+        gaps = sorted(after - before for before, after in pairwise(recorded))
+        return gaps[len(gaps) // 2] if gaps else None
+
+
+def watermark_of(clock: BatchClock) -> int | None:
+    """Return the watermark of a batch, or, as long as it had none, the one that it made."""
+    return clock.watermark_ms or clock.next_watermark_ms or clock.watermark_ms

@@ -1,0 +1,161 @@
+"""When the rows of a store expire, by the clock that they follow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from inspector.facts.ages import Ages
+from inspector.facts.expiring import Expiring
+from inspector.facts.leftover_facts import LeftoverCount
+from inspector.facts.timer_runs import TimerCalls
+from inspector.findings.views.base_store import StoreFacts
+from inspector.light_dataclasses import replace
+from inspector.merge.resolution import reasons_of
+from inspector.model import Certainty, TimeoutKind
+from inspector.operators import deduplicate_within_watermark
+from inspector.operators.rule import WATERMARK_KEY, Clock
+from inspector.operators.session_window import NAMES as SESSION
+from inspector.sums import sum_known
+
+CHANGES = ("untouched", "changed", "empty")  # what became of the state of leftover keys
+
+
+class ExpiringRows(NamedTuple):
+    """Rows that expire within a time."""
+
+    rows: int
+    bytes: int  # of keys and values
+    first_ms: int  # epoch ms at which the first of them expires, or somewhat earlier
+    last_ms: int  # epoch ms at which the last of them has expired
+
+
+class StoreExpiry:
+    """Expiry times of the live rows, and the calls of a group state's function."""
+
+    def __init__(self, store: StoreFacts) -> None:
+        self._store = store
+
+    @cached_property
+    def usual_kind(self) -> TimeoutKind | None:
+        """The clock that a group state's timers follow in each batch that shows one."""
+        return self._store.facts.resolution.usual_clock(self._store.name)
+
+    @cached_property
+    def _candidates(self) -> Sequence[Expiring]:
+        """Expiry times by each clock that the timers may follow; none if no clock is known."""
+        store = self._store
+        shown = store.facts.resolution.clock_of(store.name, store.version)
+        kind = shown.kind or self.usual_kind
+        # A restart may have changed a clock that the batch does not show, if no timer is due by it.
+        return [
+            item
+            for item in store.facts.merged(Expiring).get(store.name, {}).values()
+            if kind is None
+            or item.timeout_kind in (None, kind)
+            or not (shown.shown or item.due_rows)
+        ]
+
+    @cached_property
+    def expiring(self) -> Expiring | None:
+        """Live rows by when they expire; None if that is unknown."""
+        store = self._store
+        is_known = store.rule.expiry is not None and store.clock.batch is not None
+        if not is_known or not self._candidates or store.name in store.whole.unfit_stores:
+            return None
+        return min(self._candidates, key=lambda item: item.due_rows)
+
+    @cached_property
+    def now_ms(self) -> int | None:
+        """The clock of the rows in the judged batch; of two possible clocks the later one."""
+        batch, expiry = self._store.clock.batch, self._store.rule.expiry
+        if batch is None or expiry is None or not self._candidates:
+            return None
+        kinds = [kind for item in self._candidates if (kind := item.timeout_kind) is not None]
+        clocks = [batch.time_ms(kind) for kind in kinds] or [expiry.clock.time_ms(batch)]
+        # A watermark of 0 is none, which no timer waits for; an unknown one may be any.
+        return None if None in clocks else max(map(int, filter(None, clocks)), default=None)
+
+    def rows_from(self, limit_ms: float) -> ExpiringRows:
+        """Return the live rows that expire at a time or later."""
+        expiring = self.expiring or Expiring()
+        late = [bucket for bucket in expiring.rows if bucket * expiring.width >= limit_ms]
+        return ExpiringRows(
+            sum(expiring.rows[bucket] for bucket in late),
+            sum(expiring.bytes[bucket] for bucket in late),
+            min(late, default=0) * expiring.width,
+            (max(late, default=-1) + 1) * expiring.width,
+        )
+
+    @cached_property
+    def leftovers(self) -> Sequence[LeftoverCount]:
+        """Numbers of expired rows that are still there, by what is known of them."""
+        store, judged = self._store, dict[tuple[Any, ...], list[LeftoverCount]]()
+        for total in (*store.facts.totals, *store.facts.undecided_totals):
+            if total.store.name == store.name:
+                count = total.fact
+                # Undecided keys are counted apart by what leaves them so.
+                why = count.reason or "" if count.certainty is Certainty.UNDECIDED else ""
+                key = (count.leftover_class.value, count.certainty.value, count.before_window, why)
+                judged.setdefault(key, []).append(count)
+        return [total_of(counts) for _, counts in sorted(judged.items())]
+
+    @property
+    def is_by_watermark(self) -> bool:
+        """True if the rows are removed by the watermark, and not by a timeout."""
+        expiry = self._store.rule.expiry
+        return expiry is not None and expiry.clock is Clock.WATERMARK
+
+    @cached_property
+    def calls(self) -> TimerCalls | None:
+        """Calls of a group state's function; None for other operators."""
+        facts, name = self._store.facts, self._store.name
+        kinds = (self.usual_kind,) if self.usual_kind else tuple(TimeoutKind)
+        calls = [facts.calls[name, kind] for kind in kinds if (name, kind) in facts.calls]
+        if not calls:
+            return None
+        # Lost timers are sure by either clock.
+        sure = max(calls, key=lambda by_clock: by_clock.lost_rows)
+        return replace(calls[0], lost_rows=sure.lost_rows, lost_bytes=sure.lost_bytes)
+
+    @property
+    def has_fired(self) -> bool:
+        """True if a timeout of a group state surely fired."""
+        calls = self.calls
+        return calls is not None and any(
+            (calls.timeout_kept, calls.timeout_rearmed, calls.timeout_removed)
+        )
+
+    @cached_property
+    def gap_ms(self) -> int:
+        """The gap of sessions, or the delay that a deduplication keeps keys; 0 if unknown."""
+        # The newest event is the delay ahead of the watermark that it made.
+        ages, clock, operator = self._store.sum(Ages), self._store.clock.batch, self._store.operator
+        newest_ms = None if ages is None else ages.newest_ms
+        if newest_ms is None or clock is None or not clock.next_watermark_ms:
+            return 0
+        ahead_ms = max(0, newest_ms - clock.next_watermark_ms)
+        if operator.name in deduplicate_within_watermark.NAMES:
+            return ahead_ms // 2  # the delay is in both
+        columns = (c for schema in operator.schemas.values() for c in schema.value.fields)
+        delays = [column.metadata.get(WATERMARK_KEY, 0) for column in columns]
+        is_session = operator.name in SESSION
+        return max(0, ahead_ms - max(delays, default=0)) if is_session else 0
+
+
+def total_of(counts: Sequence[LeftoverCount]) -> LeftoverCount:
+    """Return the sum of what the partitions count of one judgement."""
+    firsts = [first for count in counts if (first := count.first_expired_version) is not None]
+    changes: Any = {name: sum_known(getattr(c, name) for c in counts) for name in CHANGES}
+    return replace(
+        counts[0],
+        rows=sum(count.rows for count in counts),
+        key_bytes=sum(count.key_bytes for count in counts),
+        value_bytes=sum(count.value_bytes for count in counts),
+        expired_version=min(count.expired_version for count in counts),
+        fired=max(count.fired for count in counts),
+        first_expired_version=min(firsts) if len(firsts) == len(counts) else None,
+        reason=reasons_of(counts),
+        **changes,
+    )

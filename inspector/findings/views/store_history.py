@@ -1,0 +1,66 @@
+"""The history of a store: what the versions that can be read changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import takewhile
+
+from inspector.facts.versions import VersionFacts
+from inspector.findings.views.base_store import StoreFacts
+from inspector.findings.views.query_clock import span
+
+
+class StoreHistory:
+    """Changes of one store over the versions whose changes are known: the window."""
+
+    def __init__(self, store: StoreFacts) -> None:
+        self._store = store
+
+    @cached_property
+    def changes(self) -> Sequence[VersionFacts]:
+        """Facts of the versions of the window, the oldest first."""
+        return [facts for facts in self._store.versions.values() if not facts.rebased]
+
+    @property
+    def window(self) -> int:
+        """Number of versions whose changes are known."""
+        return len(self.changes)
+
+    @cached_property
+    def puts(self) -> int:
+        """Rows put over the window."""
+        return sum(facts.puts for facts in self.changes)
+
+    @cached_property
+    def inserts(self) -> int:
+        """Rows put over the window whose keys were not there."""
+        return sum(facts.inserts for facts in self.changes)
+
+    @cached_property
+    def removals(self) -> int:
+        """Rows removed over the window."""
+        return sum(facts.removed_rows for facts in self.changes)
+
+    @property
+    def first(self) -> VersionFacts:
+        """Facts of the oldest version that can be read."""
+        return next(iter(self._store.versions.values()), VersionFacts())
+
+    @cached_property
+    def span_ms(self) -> int | None:
+        """Batch clock from the oldest version that can be read to the judged one."""
+        clock, version = self._store.clock, self._store.version
+        return span(clock.at(min(self._store.versions, default=version)), clock.batch)
+
+    @property
+    def is_growing(self) -> bool | None:
+        """True if the bytes of the store grow; None if too few versions tell."""
+        return self._store.whole.context.growing.get(self._store.name)
+
+    @cached_property
+    def quiet_versions(self) -> int:
+        """Number of versions at the end that put rows, none of them with a new key."""
+        newest_first = (facts for _, facts in sorted(self._store.versions.items(), reverse=True))
+        steady = takewhile(lambda facts: not facts.new_rows, newest_first)
+        return sum(bool(facts.puts) and not facts.rebased for facts in steady)

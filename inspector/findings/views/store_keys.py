@@ -1,0 +1,144 @@
+"""The keys of a store: a sample of the newest ones, their columns and their windows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from math import gcd
+from struct import unpack_from
+
+from inspector.facts.expiring import Expiring
+from inspector.facts.top_keys import SampledKey
+from inspector.findings.views.base_store import StoreFacts
+from inspector.light_dataclasses import dataclass
+from inspector.merge.collect import Facts
+from inspector.model import BatchId, StoreName
+from inspector.operators.aggregation import NAMES as AGGREGATIONS
+from inspector.operators.aggregation import UNNAMED
+from inspector.operators.join import COUNT_STORES
+from inspector.sparktypes import TIMESTAMP, TIMESTAMP_NTZ, StructField, is_window
+from inspector.sums import sum_or_none
+
+FEWEST_KEYS = 20  # keys of which a column without equal values is worth a name
+
+
+@dataclass(frozen=True)
+class Windows:
+    """The length of an aggregation's windows, and the ends of live ones, in part."""
+
+    length_ms: int
+    ends_ms: frozenset[int]
+
+    @property
+    def slide_ms(self) -> int:
+        """The time from the start of one window to the next, or a multiple of it."""
+        first = min(self.ends_ms)
+        return gcd(*(end - first for end in self.ends_ms)) or self.length_ms
+
+
+class StoreKeys:
+    """The keys of one store that were put last, and what they show."""
+
+    def __init__(self, store: StoreFacts) -> None:
+        self._store = store
+
+    @cached_property
+    def sample(self) -> dict[bytes, int]:
+        """The newest keys, and the version, or 0, that put each."""
+        return sampled_keys(self._store.facts, self._store.name)
+
+    @cached_property
+    def unique_columns(self) -> list[str]:
+        """Words for one or two columns of which no two sampled keys share a value."""
+        return unique_columns([*self.sample], self._store.key_fields)
+
+    @property
+    def has_window(self) -> bool:
+        """True if a column of the key is a window."""
+        return any(is_window(field.data_type) for field in self._store.key_fields)
+
+    @cached_property
+    def windows(self) -> Windows | None:
+        """The windows of an aggregation; without a watermark those of the few known keys."""
+        store = self._store
+        if store.operator_name not in AGGREGATIONS:
+            return None
+        at = [i for i, field in enumerate(store.key_fields) if is_window(field.data_type)]
+        keys = [sampled.key for sampled in store.facts.of_store(SampledKey, store.name)]
+        if len(at) != 1 or not keys:
+            return None
+        windows = [*columns_of(keys, store.key_fields)][at[0]]
+        # Behind the null bits; the totals of cube and rollup have no window.
+        bounds = [unpack_from("<qq", window, 8) for window in windows if len(window) >= 8 + 16]
+        windows_ms = [(start // 1000, end // 1000) for start, end in bounds]
+        start, end = min(windows_ms, default=(0, 0))
+        if end <= start:
+            return None
+        expiring = store.facts.merged(Expiring).get(store.name, {}).get("", Expiring())
+        ends = {bucket * expiring.width for bucket in expiring.rows} or {
+            end for _, end in windows_ms
+        }
+        return Windows(end - start, frozenset(ends))
+
+    @property
+    def window_ms(self) -> int:
+        """The length of an aggregation's windows; 0 if it has none."""
+        return self.windows.length_ms if self.windows else 0
+
+    @cached_property
+    def rows_and_records(self) -> tuple[int, int]:
+        """Rows written in batches whose sources count their records, and those records.
+
+        An aggregation writes rows; of other operators the rows are those that they gained.
+        """
+        store, written, records = self._store, 0, 0
+        if store.operator.processor is not None or store.store_name in COUNT_STORES:
+            return written, records  # a function, or Spark, decides how many rows there are
+        if self.windows is None and self.has_window:
+            return written, records  # the number of windows of a record is unknown
+        for version, facts in store.versions.items():
+            sources = store.whole.sources.get(BatchId(version - 1), ())
+            count = sum_or_none(source.records for source in sources)
+            if count and not facts.rebased:
+                # Other operators write a row again for reasons of their own.
+                rows = facts.puts if store.operator_name in AGGREGATIONS else facts.inserts
+                written, records = written + rows, records + count
+        return written, records
+
+
+def sampled_keys(facts: Facts, name: StoreName) -> dict[bytes, int]:
+    """Return the keys of a store that were put last, and the version, or 0, that put each."""
+    # A partition in two folders has each twice.
+    sampled: Mapping[bytes, int] = {
+        item.key: item.version or 0 for item in facts.of_store(SampledKey, name)
+    }
+    return dict(sampled)
+
+
+def columns_of(keys: Sequence[bytes], fields: Sequence[StructField]) -> Iterator[list[bytes]]:
+    """Yield the columns of UnsafeRows: for each field its bytes in all keys."""
+    for start, field in enumerate(fields, (len(fields) + 63) // 64):
+        column = [key[8 * start : 8 * start + 8] for key in keys]
+        if field.data_type.fixed_width is None:
+            slots = [divmod(int.from_bytes(slot, "little"), 1 << 32) for slot in column]
+            column = [key[at : at + size] for key, (at, size) in zip(keys, slots, strict=True)]
+        yield column
+
+
+def unique_columns(
+    keys: Sequence[bytes], fields: Sequence[StructField], share: float = 1
+) -> list[str]:
+    """Return words for one or two columns with as many values as keys, times last.
+
+    With a ``share`` below 1, that share of the keys has values of its own. Empty for few keys.
+    """
+    if len(keys) < FEWEST_KEYS:
+        return []
+    columns = enumerate(columns_of(keys, fields))
+    unique = [at for at, column in columns if len({*column}) >= share * len(keys)]
+    unique.sort(key=lambda at: fields[at].data_type in (TIMESTAMP, TIMESTAMP_NTZ))
+    names = [fields[at].name for at in unique[:2]]
+    return [
+        f"grouping expression {at + 1}" if name == UNNAMED else repr(name)
+        for at, name in zip(unique, names, strict=False)
+    ]

@@ -1,0 +1,64 @@
+"""The sizes of a store's rows, by partition."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+
+from inspector.facts.top_keys import TopBy, TopKey
+from inspector.facts.versions import VersionFacts
+from inspector.findings.views.base_store import StoreFacts
+from inspector.merge.collect import Facts
+from inspector.model import StoreName
+from inspector.operators.aggregation import NAMES as AGGREGATIONS
+from inspector.operators.session_window import NAMES as SESSION
+
+
+class StoreSizes:
+    """Rows and bytes of the judged version."""
+
+    def __init__(self, store: StoreFacts) -> None:
+        self._store = store
+
+    @cached_property
+    def partitions(self) -> Mapping[int, VersionFacts]:
+        """Facts of the judged version, by partition."""
+        store = self._store
+        return {
+            part.partition_id: facts
+            for (part, version), facts in store.facts.versions.items()
+            if version == store.version and part.name == store.name
+        }
+
+    @cached_property
+    def total(self) -> VersionFacts:
+        """Facts of the judged version, all partitions together."""
+        return sum(self.partitions.values(), VersionFacts())
+
+    def partition_of_value(self, size: int) -> int | None:
+        """Return the first partition whose largest value has a size; None if there is none."""
+        partitions = self.partitions.items()
+        return next((n for n, facts in partitions if facts.value_sizes.max == size), None)
+
+    @cached_property
+    def largest_key(self) -> str:
+        """Words for the key with the largest value; empty if it is unknown."""
+        largest = first_key(self._store.facts, self._store.name, TopBy.VALUE_BYTES)
+        return "" if largest is None else self._store.words_of_key(largest.key)
+
+    @cached_property
+    def buffers(self) -> str:
+        """Names of aggregates whose values have no bound; empty if the schema shows none."""
+        # ``TypedImperativeAggregate`` names its serialized buffer so (2.4 to 4.3).
+        schema = self._store.operator.schemas.get(self._store.store_name)
+        columns = () if schema is None else schema.value.fields
+        has_buffer = any(column.name.startswith("buf") for column in columns)
+        if not has_buffer or self._store.operator_name not in (*AGGREGATIONS, *SESSION):
+            return ""
+        return "collect_list, collect_set, percentile or another buffer of all rows"
+
+
+def first_key(facts: Facts, name: StoreName, by: TopBy) -> TopKey | None:
+    """Return the key of a store that leads one ranking; None if it is unknown."""
+    ranked = (key for key in facts.of_store(TopKey, name) if key.by is by)
+    return min(ranked, key=lambda key: (-key.amount, key.key), default=None)

@@ -1,0 +1,50 @@
+"""One store, as rules about its rows read it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+from inspector.findings.views.base_store import StoreFacts
+from inspector.findings.views.store_expiry import StoreExpiry
+from inspector.findings.views.store_history import StoreHistory
+from inspector.findings.views.store_keys import StoreKeys
+from inspector.findings.views.store_sizes import StoreSizes
+
+
+class StoreView(StoreFacts):
+    """One store of the judged version, with groups of numbers that several rules read."""
+
+    @cached_property
+    def history(self) -> StoreHistory:
+        """The changes of the versions that can be read."""
+        return StoreHistory(self)
+
+    @cached_property
+    def expiry(self) -> StoreExpiry:
+        """When the rows expire, and the calls of a group state's function."""
+        return StoreExpiry(self)
+
+    @cached_property
+    def keys(self) -> StoreKeys:
+        """A sample of the newest keys."""
+        return StoreKeys(self)
+
+    @cached_property
+    def sizes(self) -> StoreSizes:
+        """Rows and bytes of the judged version, by partition."""
+        return StoreSizes(self)
+
+    @property
+    def numbers(self) -> Mapping[str, Any]:
+        """Values that the templates of every rule about a store may name."""
+        return {
+            "all": self.rows,
+            "noun": self.noun,
+            "store": self.store_name,
+            "window": self.history.window,
+            "puts": self.history.puts,
+            "inserts": self.history.inserts,
+            "removals": self.history.removals,
+        }

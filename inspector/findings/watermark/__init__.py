@@ -1,0 +1,1 @@
+"""Rules about the watermark of the query. One file for each finding."""

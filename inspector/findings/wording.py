@@ -1,0 +1,89 @@
+"""Templates of messages: whole sentences with named fields, each with a unit.
+
+A field is ``{name}``, ``{name:unit}`` or ``{name:noun}``. A unit is one of :data:`UNITS`:
+``{gap:duration}`` is ``2 h 3 min``. Any other word is the noun that is counted: ``{rows:row}`` is
+``1 row`` or ``1,200 rows``. A word after a slash agrees with the number and is written alone:
+``{rows:row} {rows:/was} removed`` is ``1 row was removed`` or ``7 rows were removed``.
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from inspector.quantities import (
+    bytes_text,
+    capitalise,
+    count_text,
+    duration_text,
+    plural_of,
+    share_text,
+)
+from inspector.time_text import time_ms_text
+
+
+def _number(value: float) -> str:
+    """Return a number with all digits of its whole part."""
+    return f"{value:,.0f}"
+
+
+def _brackets(text: str) -> str:
+    """Return a text in brackets behind a space; nothing for an empty text."""
+    return f" ({text})" if text else ""
+
+
+def _words(parts: list[str]) -> str:
+    """Return texts as an enumeration: ``a``, ``a and b``, ``a, b and c``."""
+    return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
+
+
+def _watermark(millis: int | None) -> str:
+    """Return a watermark in epoch ms; 0 is none yet."""
+    return f"the watermark {time_ms_text(millis)}" if millis else "no watermark"
+
+
+def _day(millis: int) -> str:
+    """Return the day of an epoch time in ms."""
+    return time_ms_text(millis).partition("T")[0]
+
+
+UNITS: Mapping[str, Callable[[Any], str]] = {
+    "": str,
+    "number": _number,
+    "duration": duration_text,
+    "percent": share_text,
+    "bytes": bytes_text,
+    "moment": time_ms_text,
+    "day": _day,
+    "watermark": _watermark,
+    "quoted": repr,
+    "brackets": _brackets,
+    "words": _words,
+    "capital": capitalise,
+}
+"""Unit of a field -> how its value is written. Times are epoch ms, durations ms, shares 0 to 1."""
+
+
+class _Writer(string.Formatter):
+    def format_field(self, value: Any, format_spec: str) -> str:
+        """Return one field of a template as text."""
+        if format_spec in UNITS:
+            return UNITS[format_spec](value)
+        if format_spec.startswith("/"):
+            word = format_spec[1:]
+            return word if value == 1 else plural_of(word)
+        return count_text(value, format_spec)
+
+
+_WRITER = _Writer()
+
+
+def write(template: str, values: Mapping[str, Any]) -> str:
+    """Return a template with its fields filled in; KeyError for a field without a value."""
+    return _WRITER.vformat(template, (), values)
+
+
+def field_names(template: str) -> set[str]:
+    """Return the names of the fields of a template."""
+    return {name for _, name, _, _ in _WRITER.parse(template) if name is not None}

@@ -1,0 +1,98 @@
+"""From a leak to a copy with nothing but the commands that reports print, as they print them."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.cli.support import FIXTURES, run
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a space in its name, in which the commands run."""
+    place = tmp_path / "my checkpoints"
+    place.mkdir()
+    monkeypatch.chdir(place)
+    return place
+
+
+def commands(text: str) -> list[str]:
+    """The lines of a report that are a command line."""
+    return [line.strip() for line in text.splitlines() if line.strip().startswith("inspector ")]
+
+
+def follow(command: str) -> str:
+    """Run a command line as a shell does, and return what it prints."""
+    name, *words = shlex.split(command)
+    assert name == "inspector"
+    outcome = run(*words)
+    assert outcome.code == 0, (command, outcome.err)
+    return outcome.out
+
+
+@pytest.mark.parametrize("name", ["orders", "orders of today"])
+def test_commands_lead_from_a_leak_to_a_comparison_with_the_baseline(
+    name: str, folder: Path
+) -> None:
+    shutil.copytree(FIXTURES / "trouble_kept_timeouts/checkpoint", folder / name)
+    audit = run("audit", name)
+    plan, *_ = commands(audit.out)
+    assert plan.startswith("inspector copy ")
+    save, copy, compare = commands(follow(plan))
+    assert not (folder / f"{name}-copy").exists()
+    follow(save)
+    made = follow(copy)
+    assert commands(made) == [save, compare]
+    assert f"to {folder / name}-copy, and start it." in made
+    assert "gone" in follow(compare)
+    # The finding names the same command as the first screen.
+    assert commands(audit.out).count(plan) == 2
+
+
+def test_every_command_of_a_named_key_works(folder: Path) -> None:
+    root = folder / "orders"
+    shutil.copytree(FIXTURES / "rocksdb_tws_processing/checkpoint", root)
+    words = ("--key", "value=once-016", "--by", "removal", "--stopped")
+    plan = run("copy", "orders", "the copy", *words, "--plan")
+    copy, search = commands(plan.out)
+    made = follow(copy)
+    assert commands(made) == [search]
+    assert "this version has no matching row" in follow(search)
+    steps = json.loads(run("copy", "orders", "another", *words, "--plan", "-o", "json").out)[
+        "steps"
+    ]
+    assert steps[1]["command"].startswith("inspector copy")
+
+
+def test_steps_repeat_the_options_by_which_the_checkpoint_is_read(folder: Path) -> None:
+    shutil.copytree(FIXTURES / "trouble_kept_timeouts/checkpoint", folder / "orders")
+    options = ("--timeout-kind", "event", "--certainty", "inferred", "--by", "removal")
+    plan = run("copy", "orders", "new", "--evict", "kept_without_timeout", *options, "--plan")
+    save, copy, compare = commands(plan.out)
+    assert "--timeout-kind event" in save
+    assert "--timeout-kind event" in compare
+    expected = "inspector copy orders new --evict kept_without_timeout --by removal"
+    assert copy == f"{expected} --certainty inferred --timeout-kind event"
+    for command in (save, copy, compare):
+        follow(command)
+
+
+def test_a_plan_that_would_be_refused_has_no_steps(folder: Path) -> None:
+    shutil.copytree(FIXTURES / "join_left_outer/checkpoint", folder / "orders")
+    plan = run("copy", "orders", "new", "--where", "key.field0!=null", "--plan")
+    assert plan.code == 1
+    assert commands(plan.out) == []
+
+
+@pytest.mark.parametrize("case", ["dedup_no_watermark", "trouble_dedup_without_time"])
+def test_a_rule_that_never_removes_names_the_page_on_leaked_keys(case: str, folder: Path) -> None:
+    shutil.copytree(FIXTURES / case / "checkpoint", folder / "orders")
+    text = " ".join(run("audit", "orders").out.split())
+    assert "The changed query needs a new checkpoint." in text
+    assert "(inspector explain leaked-keys)" in text
+    assert follow("inspector explain leaked-keys").startswith("# Get rid of leaked keys")

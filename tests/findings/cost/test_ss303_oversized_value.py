@@ -1,0 +1,75 @@
+"""SS303: oversized value."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from inspector.facts.size_distributions import SizeCounts
+from inspector.facts.top_keys import TopBy, TopKey
+from inspector.facts.versions import VersionFacts
+from inspector.findings.cost.ss303_oversized_value import OversizedValue
+from inspector.findings.rule import parse_thresholds
+from inspector.operators.rule import StoreRule
+from tests.store_views import store_view
+
+LARGEST = TopKey(TopBy.VALUE_BYTES, 12_800, b"u29", 8, 12_800, 1)
+
+
+def findings(*sizes: Mapping[int, int], **thresholds: str) -> list[Any]:
+    """Return the findings about a store whose partitions have values of these sizes."""
+    partitions = [
+        VersionFacts(rows=sum(counts.values()), value_sizes=SizeCounts(Counter(counts)))
+        for counts in sizes
+    ]
+    view = store_view(StoreRule(), LARGEST, partitions=partitions, key_words=lambda *_: "user=u29")
+    return list(OversizedValue(parse_thresholds(thresholds)).findings(view))
+
+
+def test_values_far_larger_than_the_others_are_counted() -> None:
+    (finding,) = findings({64: 200}, {64: 200, 64 * 200: 1, 64 * 100: 1})
+    assert (finding.kind.id, finding.rows, finding.bytes) == ("SS303", 2, 64 * 300)
+    assert finding.evidence == (
+        "the largest value has 12,800 bytes, 200 times the median of 64 bytes; it is in "
+        "partition 1; 2 values of 402 are as far from the median"
+    )
+    assert finding.cause.startswith("The state has 2 values far larger than the others")
+    assert finding.hides == ("SS313",)
+
+
+def test_a_value_with_most_of_the_bytes_is_named_by_its_key() -> None:
+    (finding,) = findings({640: 19, 64 * 200: 1})
+    assert finding.rows == 1
+    assert finding.cause.startswith("One key holds 51 % of the bytes (user=u29): its value has ")
+    assert finding.hides == ("SS308", "SS313")
+
+
+@pytest.mark.parametrize(
+    ("sizes", "is_hot"),
+    [
+        ({320: 100, 64 * 200: 1}, True),  # 29 % of the bytes
+        ({640: 100, 64 * 200: 1}, False),  # 17 % of the bytes
+        ({1600: 13, 64 * 200: 1}, False),  # 8 times the median
+        ({640: 2, 6400: 1}, True),  # 3 rows, 83 % of the bytes
+        ({640: 4, 6400: 1}, False),  # 71 %
+        ({640: 1, 64_000: 1}, False),  # 2 rows
+    ],
+)
+def test_one_key_has_most_bytes_or_is_an_outlier(sizes: dict[int, int], *, is_hot: bool) -> None:
+    causes = [finding.cause for finding in findings(sizes)]
+    assert any(cause.startswith("One key holds ") for cause in causes) is is_hot
+
+
+@pytest.mark.parametrize("sizes", [{}, {64: 100}, {64: 100, 4088: 1}])
+def test_usual_values_have_no_finding(sizes: dict[int, int]) -> None:
+    assert findings(sizes) == []
+
+
+def test_thresholds_set_the_sizes() -> None:
+    sizes = {64: 100, 64 * 200: 1}
+    assert findings(sizes)
+    assert findings(sizes, value_bytes="13000") == []
+    assert findings(sizes, value_ratio="201.0", hot_share="90%", outlier_share="90%") == []

@@ -1,0 +1,136 @@
+"""SS217: key unique to each event."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from inspector.checkpoint.log_entries import SourceOffset
+from inspector.facts.ages import Ages
+from inspector.facts.timer_runs import TimerCalls
+from inspector.facts.versions import VersionFacts
+from inspector.findings.finding import Finding
+from inspector.findings.lifetime.ss217_unique_keys import UniqueKeys
+from inspector.findings.rule import parse_thresholds
+from inspector.findings.views.store_keys import Windows
+from inspector.operators.rule import StoreRule
+from inspector.sparktypes import LONG, StructField, StructType
+from tests.cases import KEY_TIME, TIMER
+from tests.store_views import batch_clocks, store_view
+
+NEVER = StoreRule(never="no grouping column carries a watermark, so no group is ever removed")
+EXPIRES = StoreRule(expiry=KEY_TIME)
+TIMEOUTS = StoreRule(expiry=TIMER)
+ID = StructType((StructField("id", LONG),))
+KEYS = [bytes(8) + n.to_bytes(8, "little") for n in range(40)]
+
+
+def history(puts: int = 40, inserts: int = 40, removed: int = 0, versions: int = 7) -> list[Any]:
+    changes = VersionFacts(
+        rows=40 * versions, key_bytes=160, puts=puts, inserts=inserts, removed_rows=removed
+    )
+    return [changes] * versions
+
+
+def findings(
+    rule: StoreRule, *facts: Any, thresholds: dict[str, str] | None = None, **more: Any
+) -> list[Finding]:
+    known: dict[str, Any] = {"history": history(), "key": ID, "keys": KEYS}
+    view = store_view(rule, *facts, **known | more)
+    return list(UniqueKeys(parse_thresholds(thresholds or {})).findings(view))
+
+
+def test_a_unique_column_without_a_watermark_is_named_with_the_reason() -> None:
+    (finding,) = findings(NEVER)
+    assert (finding.kind.id, finding.rows, finding.bytes) == ("SS217", 280, 160)
+    assert finding.cause == (
+        "No grouping column carries a watermark, so no group is ever removed; every batch brings "
+        "only new values of 'id': 280 of 280 puts made a new group."
+    )
+    assert "280 of 280 puts in 7 versions were of keys that were not there" in finding.evidence
+
+
+def test_windows_without_a_watermark_are_no_unique_key() -> None:
+    bounds = StructType((StructField("start", LONG), StructField("end", LONG)))
+    window = StructType((StructField("window", bounds),))
+    assert findings(NEVER, keys=[])
+    assert findings(NEVER, keys=[], key=window) == []
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"history": history(inserts=39)},  # 97 % of the puts
+        {"history": history(puts=14, inserts=14)},  # 98 puts
+        {"history": history(versions=4)},
+        {"operator_name": "dedupe"},
+        {"history": history(removed=1)},
+    ],
+)
+def test_usual_keys_have_no_finding(more: dict[str, Any]) -> None:
+    assert findings(NEVER, **more) == []
+
+
+@pytest.mark.parametrize(
+    ("growing", "keys", "is_found"), [(True, KEYS, True), (None, KEYS, False), (True, [], False)]
+)
+def test_groups_that_expire_need_a_unique_column_and_growth(
+    growing: bool | None, keys: list[bytes], *, is_found: bool
+) -> None:
+    found = findings(EXPIRES, growing=growing, keys=keys)
+    assert bool(found) is is_found
+    if found:
+        assert found[0].cause == (
+            "No value of 'id' came again before its window ended: 280 of 280 puts made a new group."
+        )
+
+
+def test_as_many_rows_as_records_show_a_row_for_each_event() -> None:
+    source = SourceOffset("0", "9", moved=True, records=40)
+    sources = dict.fromkeys(range(7), (source,))
+    assert findings(EXPIRES, sources=sources)
+    few = {batch: (replace(source, records=41),) for batch in range(7)}
+    assert findings(EXPIRES, sources=few) == []
+
+
+@pytest.mark.parametrize(
+    ("calls", "is_found"),
+    [
+        (TimerCalls(armed_keys=9, timeout_removed=280), True),
+        (TimerCalls(armed_keys=9, timeout_removed=200), False),  # data removed a fourth or more
+        (TimerCalls(armed_keys=9, timeout_removed=280, never_armed_rows=1), False),
+    ],
+)
+def test_a_group_state_whose_timeouts_remove_all_keys(calls: TimerCalls, *, is_found: bool) -> None:
+    more: dict[str, Any] = {
+        "operator_name": "flatMapGroupsWithState",
+        "history": history(removed=40),
+        "calls": calls,
+    }
+    found = findings(TIMEOUTS, **more)
+    assert bool(found) is is_found
+    if found:
+        assert "'id' came again before its timeout fired" in found[0].cause
+        returned = Ages(keys=100, born=200)  # 100 keys came back
+        assert findings(TIMEOUTS, returned, **more) == []
+
+
+def test_a_function_without_timeouts_is_the_reason() -> None:
+    calls = TimerCalls(never_armed_rows=280)
+    (finding,) = findings(TIMEOUTS, operator_name="flatMapGroupsWithState", calls=calls)
+    assert finding.cause.startswith("The function never set a timeout; every batch brings only")
+
+
+@pytest.mark.parametrize(("moved_ms", "is_found"), [(1000, True), (2000, False)])
+def test_windows_open_through_five_batches(moved_ms: int, *, is_found: bool) -> None:
+    clocks = batch_clocks(*[1 + moved_ms * n // 6 for n in range(7)])
+    view = store_view(EXPIRES, history=history(), clocks=clocks)
+    vars(view.keys)["windows"] = Windows(1000, frozenset({1000}))
+    assert bool(list(UniqueKeys().findings(view))) is is_found
+
+
+def test_thresholds_set_the_number_and_the_share_of_puts() -> None:
+    assert findings(NEVER, thresholds={"unique_puts": "281"}) == []
+    assert findings(NEVER, history=history(inserts=39), thresholds={"unique_share": "97%"})

@@ -1,0 +1,91 @@
+"""What all rules have in common: declaration, documentation and templates."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from subprocess import run
+from typing import Any
+
+import pytest
+from documentation.generated import rule_sections
+
+from inspector import docs, findings
+from inspector.findings.finding import Severity
+from inspector.findings.rule import FOLDERS, Case, Rule, rules, thresholds_by_name
+from inspector.findings.wording import UNITS, field_names
+from inspector.model import Certainty
+
+ROOM = Path(findings.__file__).parent
+MOST_CASES, MOST_LINES, MOST_WORDS = 4, 220, 150
+
+
+def path_of(rule: type[Rule[Any]]) -> Path:
+    return Path(sys.modules[rule.__module__].__file__ or "")
+
+
+def test_every_file_of_a_folder_is_a_rule_of_its_id() -> None:
+    files = {path for folder in FOLDERS for path in (ROOM / folder).glob("[!_]*.py")}
+    assert {path_of(rule) for rule in rules()} == files
+    for rule in rules():
+        assert path_of(rule).name.startswith(f"{rule.id.lower()}_")
+
+
+@pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule.id)
+def test_a_rule_has_a_test_of_its_name(rule: type[Rule[Any]]) -> None:
+    path = path_of(rule)
+    assert (Path(__file__).parent / path.parent.name / f"test_{path.name}").exists()
+
+
+@pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule.id)
+def test_a_rule_is_short_and_has_few_cases(rule: type[Rule[Any]]) -> None:
+    assert 0 < len(rule.cases()) <= MOST_CASES
+    assert len(path_of(rule).read_text("utf-8").splitlines()) <= MOST_LINES
+    sections = rule_sections(rule)
+    assert set(sections) == {"What it means", "How it is proven", "Source"}
+    assert len(" ".join(sections.values()).split()) <= MOST_WORDS
+    assert re.search(r"\d\.\d", sections["Source"]), "the releases of Spark for which it holds"
+
+
+@pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule.id)
+def test_the_page_has_the_entry_of_a_rule(rule: type[Rule[Any]]) -> None:
+    text = docs.lookup(rule.id) or ""
+    for threshold in rule.thresholds():
+        assert f"| `{threshold.name}` |" in text
+
+
+@pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule.id)
+def test_templates_are_whole_sentences_of_known_units(rule: type[Rule[Any]]) -> None:
+    for case in rule.cases().values():
+        assert case.cause.endswith(".")
+        for template in (case.cause, case.evidence, case.next_step):
+            assert field_names(template) <= set(re.findall(r"\{(\w+)", template))
+            units = re.findall(r"\{\w+:(\w+)\}", template)
+            assert all(unit in UNITS or unit.islower() for unit in units)
+
+
+def test_thresholds_of_one_name_are_equal() -> None:
+    declared = thresholds_by_name()
+    for rule in rules():
+        for threshold in rule.thresholds():
+            assert threshold.default == declared[threshold.name].default, threshold.name
+
+
+def test_a_case_decides_what_the_rule_leaves_open() -> None:
+    case = Case("It is.", "it is", severity=Severity.INFO)
+    assert case(3, 8, share=0.5).numbers == {"share": 0.5}
+    assert case().severity is Severity.INFO
+    assert case(severity=Severity.ERROR).severity is Severity.ERROR
+    assert case(certainty=Certainty.INFERRED).certainty is Certainty.INFERRED
+
+
+def test_information_about_a_checkpoint_imports_no_rule() -> None:
+    root = ROOM.parents[1] / "fixtures" / "4.3.0" / "agg_update" / "checkpoint"
+    code = (
+        "import sys; from inspector import api; report = api.info(sys.argv[1]); "
+        "''.join(api.render(report)); "
+        "print([name for name in sys.modules if name.rpartition('.')[2].startswith('ss')])"
+    )
+    done = run([sys.executable, "-c", code, str(root)], capture_output=True, text=True, check=True)
+    assert "inspector.findings" not in done.stdout

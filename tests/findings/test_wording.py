@@ -1,0 +1,45 @@
+"""Templates of messages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from inspector.findings.wording import field_names, write
+
+
+@pytest.mark.parametrize(
+    ("template", "values", "text"),
+    [
+        ("{rows:row}", {"rows": 1}, "1 row"),
+        ("{rows:row}", {"rows": 1200}, "1,200 rows"),
+        ("{n:batch} {n:/has} data", {"n": 1}, "1 batch has data"),
+        ("{n:batch} {n:/has} data", {"n": 2}, "2 batches have data"),
+        ("{rows:{noun}}", {"rows": 2, "noun": "timeout"}, "2 timeouts"),
+        ("{n:number} times", {"n": 1200.4}, "1,200 times"),
+        ("{gap:duration}", {"gap": 7_380_000}, "2 h 3 min"),
+        ("{share:percent}", {"share": 0.5}, "50 %"),
+        ("{size:bytes}", {"size": 2048}, "2.0 KiB"),
+        ("{at:moment}", {"at": 0}, "1970-01-01T00:00:00.000Z"),
+        ("{at:day}", {"at": 0}, "1970-01-01"),
+        ("{at:watermark}", {"at": 0}, "no watermark"),
+        ("{name:quoted}", {"name": "it's"}, '"it\'s"'),
+        ("key{key:brackets}", {"key": ""}, "key"),
+        ("key{key:brackets}", {"key": "a=1"}, "key (a=1)"),
+        ("{names:words}", {"names": ["a"]}, "a"),
+        ("{names:words}", {"names": ["a", "b", "c"]}, "a, b and c"),
+        ("{words:capital}", {"words": "no row"}, "No row"),
+    ],
+)
+def test_a_field_is_written_by_its_unit(template: str, values: dict[str, Any], text: str) -> None:
+    assert write(template, values) == text
+
+
+def test_a_field_without_a_value_is_an_error() -> None:
+    with pytest.raises(KeyError):
+        write("{rows:row}", {})
+
+
+def test_the_fields_of_a_template() -> None:
+    assert field_names("{rows:row} of {all:number} {rows:/is}") == {"rows", "all"}

@@ -1,0 +1,123 @@
+"""Views for tests of rules: a store with facts and clocks, without any file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
+
+from inspector.checkpoint.layout import Layout, OperatorLayout
+from inspector.checkpoint.log_entries import SourceOffset
+from inspector.checkpoint.logs import Logs
+from inspector.checkpoint.roots import Selection
+from inspector.checkpoint.state_schema import StateSchema
+from inspector.discovery.checkpoint import Checkpoint, Operator
+from inspector.facts.fact import Observed
+from inspector.facts.timer_runs import CallsByClock, TimerCalls
+from inspector.facts.timers import ClockEvidence
+from inspector.facts.top_keys import SampledKey
+from inspector.facts.versions import VersionFacts
+from inspector.findings.views.checkpoint_view import CheckpointView
+from inspector.findings.views.judged_version import Context
+from inspector.findings.views.store_view import StoreView
+from inspector.merge.collect import Facts
+from inspector.model import BatchClock, StoreId, StoreName, TimeoutKind
+from inspector.operators.rule import StoreRule
+from inspector.sparktypes import StructType
+
+SECOND_MS = 1000
+
+
+def batch_clocks(
+    *watermarks: int | None, gap_ms: int = 10 * SECOND_MS, start_ms: int = 0
+) -> dict[int, BatchClock]:
+    """Return the clocks of committed batches with new data, each with its watermark."""
+    return {
+        batch: BatchClock(
+            cast("Any", batch), start_ms + gap_ms * batch, mark, committed=True, has_new_data=True
+        )
+        for batch, mark in enumerate(watermarks)
+    }
+
+
+def checkpoint_view(  # noqa: PLR0913 - the parts of a view
+    stores: Mapping[str, StoreRule],
+    facts: Iterable[tuple[str, int, Any]] = (),
+    *,
+    operator_name: str = "stateStoreSave",
+    clocks: Mapping[int, BatchClock] | None = None,
+    sources: Mapping[int, Sequence[SourceOffset]] | None = None,
+    schemas: Mapping[str, StateSchema] | None = None,
+    policy: str = "min",
+    **context: Any,
+) -> CheckpointView:
+    """Return a view of one operator with stores, at the version of the newest batch.
+
+    Each fact comes with the name of its store and its partition.
+    """
+    clocks = clocks or batch_clocks(0)
+    version = max(clocks) + 1
+    operator = Operator(
+        OperatorLayout(0, "0"), operator_name, "schemas", None, schemas or {}, stores
+    )
+    confs = {"spark.sql.streaming.multipleWatermarkPolicy": policy}
+    batches: Any = {
+        "clocks": clocks,
+        "confs": dict.fromkeys(clocks, confs),
+        "sources": sources or {},
+    }
+    logs = Logs(**batches)
+    checkpoint = Checkpoint(
+        *(cast("Any", None), Selection(), Layout(), logs, (operator,), cast("Any", None)),
+        query=(operator,),
+    )
+    observed = [
+        Observed(StoreId(0, store, partition), version, fact) for store, partition, fact in facts
+    ]
+    return CheckpointView(checkpoint, version, Facts(observed), Context(**context))
+
+
+def store_view(  # noqa: PLR0913 - the parts of a view
+    rule: StoreRule,
+    *facts: Any,
+    history: Sequence[VersionFacts] = (),
+    partitions: Sequence[VersionFacts] = (),
+    key: StructType | None = None,
+    value: StructType | None = None,
+    keys: Sequence[bytes] = (),
+    calls: TimerCalls | None = None,
+    kind: TimeoutKind | None = None,
+    growing: bool | None = None,
+    **more: Any,
+) -> StoreView:
+    """Return a view of the store ``default``.
+
+    ``history`` are the facts of its versions, the oldest first; ``partitions`` those of the judged
+    version; ``keys`` a sample. Timers follow the clock ``kind``, and made ``calls``.
+    """
+    store = StoreId(0, "default", 0)
+    clocks = more.pop("clocks", None) or batch_clocks(*[0] * max(1, len(history)))
+    version = max(clocks) + 1
+    first = version + 1 - len(history)
+    seen: list[Observed[Any]] = [
+        Observed(store, first + at, changes) for at, changes in enumerate(history)
+    ]
+    seen += [
+        Observed(StoreId(0, "default", number), version, changes)
+        for number, changes in enumerate(partitions)
+    ]
+    seen += [Observed(store, version, fact) for fact in facts]
+    seen += [Observed(store, version, SampledKey(row, n, version)) for n, row in enumerate(keys)]
+    if calls is not None:
+        kinds = [kind] if kind else list(TimeoutKind)
+        seen += [Observed(store, version, CallsByClock(by, calls)) for by in kinds]
+    if kind is not None:
+        others = frozenset(TimeoutKind) - {kind}
+        seen.append(Observed(store, version, ClockEvidence(others)))
+    schema = StateSchema(3, key or StructType(()), value or StructType(()))
+    schemas = {"default": schema} if key or value else {}
+    if growing is not None:
+        more["growing"] = {StoreName(0, "default"): growing}
+    view = checkpoint_view({"default": rule}, clocks=clocks, schemas=schemas, **more)
+    view.facts = Facts(seen)
+    (only,) = view.stores
+    return only
