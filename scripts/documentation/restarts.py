@@ -51,10 +51,10 @@ def damage_table() -> Iterator[str]:
         named = total["file right"], total["file right"] + total["file other"]
         cells.append(f"{named[0]} of {named[1]}" if named[1] else "-")
         yield f"| {' | '.join(map(str, cells))} |"
-    yield from ("", "| change | runs | refused | right | `unknown` | wrong | false damage |")
-    yield "|---|---:|---:|---:|---:|---:|---:|"
+    yield from ("", "| change | runs | refused | right | `unknown` | wrong |")
+    yield "|---|---:|---:|---:|---:|---:|"
     for name in sorted(changes):
-        yield f"| {' | '.join(map(str, [name, *_damage_cells(changes[name])]))} |"
+        yield f"| {' | '.join(map(str, [name, *_damage_cells(changes[name])[:-1]]))} |"
     yield from ("", "| lines made by hand, not restarted | checkpoints | as expected |")
     yield "|---|---:|---:|"
     for name, counts in by_hand.items():
