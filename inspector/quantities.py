@@ -27,6 +27,7 @@ _IRREGULAR = {
     "has": "have",
     "is": "are",
     "was": "were",
+    "holds": "hold",
     "it": "them",
 }
 

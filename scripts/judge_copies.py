@@ -106,7 +106,8 @@ class Judge:
         batches: dict[int, Rows] = {}
 
         def collect(frame: Any, batch: int) -> None:
-            batches[batch] = Counter(map(tuple, frame.collect()))
+            rows = map(tuple, frame.collect())
+            batches[batch] = Counter(row for row in rows if not family.drops(row))
 
         def source(side: str) -> Any:
             schema = SCHEMA if side == "left" else OTHER_SCHEMA

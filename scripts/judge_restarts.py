@@ -29,7 +29,19 @@ from typing import Any
 from pyspark.sql import SparkSession
 from restarts.changes import CHANGES, Change
 from restarts.queries import PROVIDERS, QUERIES
-from restarts.runs import EQUAL, NOT_THERE, OTHER, PATH, REFUSED, Runs, compare, write_input
+from restarts.runs import (
+    EQUAL,
+    LATER,
+    NOT_THERE,
+    OTHER,
+    PATH,
+    REFUSED,
+    REHEARSED,
+    Outcome,
+    Runs,
+    compare,
+    write_input,
+)
 from restarts.sessions import start_session
 
 DONE = "done.json"
@@ -51,6 +63,9 @@ def run(
     folder: Path,
     changes: Sequence[Change],
     save: Callable[[Mapping[str, Any]], None] = lambda _: None,
+    *,
+    restarts: bool = True,
+    alone: bool = False,
 ) -> dict[str, Any]:
     """Run all queries of some changes, then change them; what Spark did, by provider and change.
 
@@ -59,52 +74,81 @@ def run(
         folder: where inputs and checkpoints are; first runs that are there already are taken.
         changes: what is changed.
         save: gets what was done so far after each change.
+        restarts: False to make the first runs and the rehearsals alone.
+        alone: each change on one provider alone.
     """
-    runs = Runs(spark, folder)
+    work = _Work(Runs(spark, folder), save)
+    runs = work.runs
     pairs = [
         (provider, change)
         for provider in PROVIDERS
         for change in changes
         if all(runs.can_run(QUERIES[name], provider) for name in (change.old, change.new))
     ]
-    pairs.sort(key=lambda pair: (pair[0], pair[1].old))
+    if alone:
+        pairs = list({change.name: (provider, change) for provider, change in pairs[::-1]}.values())
+    pairs.sort(key=lambda pair: (pair[1].later, pair[0], pair[1].old))
     names = list(dict.fromkeys((p, n) for p, change in pairs for n in (change.old, change.new)))
-    # Rows do not depend on the provider.
-    best: dict[str, str] = {}
-    for provider, name in names:
-        best.setdefault(name, provider)
-    done: dict[str, Any] = {}
+    for number in ("3", *LATER):
+        for file in runs.inputs.glob(f"*/{number}.json"):
+            file.unlink()  # of an earlier call: no first run may read it
+    for number in ("1", "2"):
+        write_input(runs.inputs, number)
+    for number in REHEARSED:
+        write_input(runs.rehearsal, number)
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        work.began = dict(zip(names, pool.map(lambda of: runs.begin(*of), names), strict=True))
+        later = [pair for pair in pairs if pair[1].later]
+        rehearsed = {(p, n): None for p, change in later for n in (change.old, change.new)}
+        list(pool.map(lambda of: runs.rehearse(*of), rehearsed))
+        if restarts:
+            write_input(runs.inputs, "3")
+            work.restart(pool, [pair for pair in pairs if not pair[1].later])
+            for number in LATER:
+                write_input(runs.inputs, number)
+            work.restart(pool, later)
+    return work.done
 
-    def restart(group: Sequence[tuple[str, Change]]) -> None:
+
+class _Work:
+    """The restarts of one session, and what Spark did so far."""
+
+    def __init__(self, runs: Runs, save: Callable[[Mapping[str, Any]], None]) -> None:
+        self.runs, self._save = runs, save
+        self.done: dict[str, Any] = {}  # by provider and change
+        self.began: dict[tuple[str, str], str | None] = {}  # errors, by provider and query
+        self._right: dict[tuple[str, bool], Outcome] = {}  # by query, and whether rows follow
+
+    def restart(self, pool: ThreadPoolExecutor, pairs: Sequence[tuple[str, Change]]) -> None:
+        """Run the new queries from the beginning, then let them take over."""
+        # Rows do not depend on the provider.
+        best: dict[tuple[str, bool], str] = {}
+        for provider, change in pairs:
+            best.setdefault((change.new, change.later), provider)
+        outcomes = pool.map(lambda of: self.runs.go_on(best[of], of[0], whole=of[1]), best)
+        self._right.update(zip(best, outcomes, strict=True))
+        able = []
+        for provider, change in pairs:
+            errors = (self.began[provider, name] for name in (change.old, change.new))
+            error = next(filter(None, errors), self._right[change.new, change.later].error)
+            if error is None:
+                able.append((provider, change))
+            else:
+                self.done[f"{provider} {change.name}"] = {"did": NOT_RUN, "error": error}
+        # A checkpoint stays where it is, so that those of one are changed one after the other.
+        groups = [list(group) for _, group in groupby(able, lambda pair: (pair[0], pair[1].old))]
+        list(pool.map(self._restart_group, groups))
+
+    def _restart_group(self, group: Sequence[tuple[str, Change]]) -> None:
         for provider, change in group:
-            outcome = runs.restart(change, provider)
-            rows = right[change.new]
+            outcome = self.runs.restart(change, provider)
+            rows = self._right[change.new, change.later]
             lacks = (outcome.error or "").startswith(NOT_THERE)
-            done[f"{provider} {change.name}"] = {
+            self.done[f"{provider} {change.name}"] = {
                 "did": NOT_RUN if lacks else compare(rows, outcome), "error": outcome.error,
                 "right": rows.rows, "rows": outcome.rows,
             }  # fmt: skip
-            save(dict(done))
-
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        for file in runs.inputs.glob("*/3.json"):
-            file.unlink()  # of an earlier call: no first run may read it
-        for number in ("1", "2"):
-            write_input(runs.inputs, number)
-        began = dict(zip(names, pool.map(lambda place: runs.begin(*place), names), strict=True))
-        write_input(runs.inputs, "3")
-        outcomes = pool.map(lambda name: runs.go_on(best[name], name), best)
-        right = dict(zip(best, outcomes, strict=True))
-        for provider, change in pairs:
-            errors = (began[provider, name] for name in (change.old, change.new))
-            error = next(filter(None, errors), right[change.new].error)
-            if error is not None:
-                done[f"{provider} {change.name}"] = {"did": NOT_RUN, "error": error}
-        able = [pair for pair in pairs if f"{pair[0]} {pair[1].name}" not in done]
-        # A checkpoint stays where it is, so that those of one are changed one after the other.
-        groups = [list(group) for _, group in groupby(able, lambda pair: (pair[0], pair[1].old))]
-        list(pool.map(restart, groups))
-    return done
+            self._save(dict(self.done))
 
 
 def judge(folders: Sequence[Path]) -> int:
@@ -123,6 +167,12 @@ def judge(folders: Sequence[Path]) -> int:
         for provider in PROVIDERS:
             for folder, run_there in runs.items():
                 done = run_there["done"].get(f"{provider} {change.name}", {"did": NOT_RUN})
+                if (
+                    not run_there["restarts"]
+                    and provider in on
+                    and can_judge(folder, provider, change)
+                ):
+                    done = on[provider]  # as it was restarted before
                 if done["did"] != NOT_RUN:
                     on[provider] = said_of(folder / provider, change, release, done)
                     break
@@ -138,6 +188,12 @@ def judge(folders: Sequence[Path]) -> int:
     file.write_text(json.dumps(record, indent=1) + "\n")
     print(f"Spark {version}: {scores}")
     return int(any("wrong" in score for score in scores.values()))
+
+
+def can_judge(folder: Path, provider: str, change: Change) -> bool:
+    """Whether the checkpoints of a change are there, which needs no damage and no move."""
+    paths = [folder / provider / name for name in (change.old, change.new)]
+    return change.damage is None and not change.moved and all(path.exists() for path in paths)
 
 
 def said_of(folder: Path, change: Change, release: str, done: Mapping[str, Any]) -> dict[str, Any]:
@@ -166,10 +222,13 @@ def preflight(folder: Path, change: Change, release: str, *, before: bool) -> An
     damaged = change.damage is not None or change.moved
     old = folder / (f"{change.name}.damaged" if damaged else change.old)
     conf = {key: value for key, value in QUERIES[change.new].conf.items() if "." in key}
-    rehearsed = str(folder / change.old) if before else None
-    return api.preflight(
-        str(old), str(folder / change.new), conf=conf, to_spark=release, before=rehearsed
-    )
+    new, rehearsed = folder / change.new, folder / change.old if before else None
+    if before and change.later:
+        pair = [folder / f"{name}.rehearsed" for name in (change.new, change.old)]
+        if all(path.exists() for path in pair):  # else a query does not end on those rows
+            new, rehearsed = pair
+    before_path = None if rehearsed is None else str(rehearsed)
+    return api.preflight(str(old), str(new), conf=conf, to_spark=release, before=before_path)
 
 
 def score_of(said: str, did: str) -> str:
@@ -192,6 +251,12 @@ def main() -> int:
     parser.add_argument("verb", choices=("run", "judge"))
     parser.add_argument("folders", metavar="FOLDER", type=Path, nargs="+")
     parser.add_argument("--only", default="", help="changes whose name has this pattern")
+    parser.add_argument(
+        "--no-restarts",
+        action="store_true",
+        help="make the checkpoints alone, to judge restarts that the record has",
+    )
+    parser.add_argument("--alone", action="store_true", help="each change on one provider alone")
     given = parser.parse_args()
     chosen = [change for change in CHANGES if re.search(given.only, change.name)]
     start = time.monotonic()
@@ -202,10 +267,13 @@ def main() -> int:
         (folder,) = (each.resolve() for each in given.folders)
 
         def save(done: Mapping[str, Any]) -> None:
-            (folder / DONE).write_text(json.dumps({"spark": spark.version, "done": done}, indent=1))
+            told = {"spark": spark.version, "restarts": not given.no_restarts, "done": done}
+            (folder / DONE).write_text(json.dumps(told, indent=1))
 
         folder.mkdir(parents=True, exist_ok=True)
-        done = run(spark, folder, chosen, save)
+        done = run(
+            *(spark, folder, chosen, save), restarts=not given.no_restarts, alone=given.alone
+        )
         save(done)
         print(f"{len(done)} restarts on Spark {spark.version} in {time.monotonic() - start:.0f} s")
     return 0

@@ -48,6 +48,7 @@ def checkpoint_view(  # noqa: PLR0913 - the parts of a view
     sources: Mapping[int, Sequence[SourceOffset]] | None = None,
     schemas: Mapping[str, StateSchema] | None = None,
     policy: str = "min",
+    state_format: str = "2",
     **context: Any,
 ) -> CheckpointView:
     """Return a view of one operator with stores, at the version of the newest batch.
@@ -59,7 +60,10 @@ def checkpoint_view(  # noqa: PLR0913 - the parts of a view
     operator = Operator(
         OperatorLayout(0, "0"), operator_name, "schemas", None, schemas or {}, stores
     )
-    confs = {"spark.sql.streaming.multipleWatermarkPolicy": policy}
+    confs = {
+        "spark.sql.streaming.multipleWatermarkPolicy": policy,
+        "spark.sql.streaming.aggregation.stateFormatVersion": state_format,
+    }
     batches: Any = {
         "clocks": clocks,
         "confs": dict.fromkeys(clocks, confs),
@@ -91,8 +95,9 @@ def store_view(  # noqa: PLR0913 - the parts of a view
 ) -> StoreView:
     """Return a view of the store ``default``.
 
-    ``history`` are the facts of its versions, the oldest first; ``partitions`` those of the judged
-    version; ``keys`` a sample. Timers follow the clock ``kind``, and made ``calls``.
+    ``history`` are the facts of the versions of partition 0, the oldest first; ``partitions`` those
+    of the other partitions, or of all, in the judged version; ``keys`` a sample. Timers follow the
+    clock ``kind``, and made ``calls``.
     """
     store = StoreId(0, "default", 0)
     clocks = more.pop("clocks", None) or batch_clocks(*[0] * max(1, len(history)))
@@ -103,7 +108,7 @@ def store_view(  # noqa: PLR0913 - the parts of a view
     ]
     seen += [
         Observed(StoreId(0, "default", number), version, changes)
-        for number, changes in enumerate(partitions)
+        for number, changes in enumerate(partitions, start=bool(history))
     ]
     seen += [Observed(store, version, fact) for fact in facts]
     seen += [Observed(store, version, SampledKey(row, n, version)) for n, row in enumerate(keys)]

@@ -333,3 +333,21 @@ def test_the_first_version_that_is_a_snapshot_becomes_a_changelog(tmp_path: Path
     partition = rows_of_first[0]["partition_id"]
     assert state_files(tmp_path / "copy", partition) == {"1.changelog"}
     assert len(keys(tmp_path / "copy")) == len(rows_of_first) - 1
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_a_planned_batch_of_format_2_is_copied_if_the_sink_does_not_have_it(
+    told: bool, tmp_path: Path
+) -> None:
+    """Spark fails if the sink skips the batch, from the checkpoint as from a copy."""
+    root, dest = tmp_path / "source", tmp_path / "copy"
+    shutil.copytree(RELEASES / "4.3.0/rocksdb_agg_update_snapshots_format2/checkpoint", root)
+    newest = max(int(path.name) for path in (root / "commits").glob("[0-9]*"))
+    for path in (root / f"commits/{newest}", root / f"commits/.{newest}.crc"):
+        path.unlink(missing_ok=True)
+    if told:
+        report = api.copy(str(root), str(dest), stopped=True, sink_has_no_batch_ids=True)
+        assert report.summary["planned_batch"] == newest
+    else:
+        with pytest.raises(api.CheckpointError, match="the sink may have it"):
+            api.copy(str(root), str(dest), stopped=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from inspector.analyses.rows import rows as live_rows
 from inspector.analyses.shared.conclusion import counted_verdict
@@ -35,7 +35,7 @@ from inspector.model import UNLISTED, TimeoutKind
 from inspector.operators.group_state import NAMES as GROUP_STATE
 from inspector.operators.transform_with_state import NAMES as TRANSFORM
 from inspector.operators.transform_with_state import TTL_FIELD, Properties
-from inspector.quantities import capitalise
+from inspector.quantities import capitalise, long_duration_text
 from inspector.render import tabular as t
 from inspector.render.plain import fields_of
 from inspector.render.report import Report
@@ -61,12 +61,15 @@ class PreflightRow(t.Row, table="lines"):
     ]
     what_to_do: Annotated[t.Text, "What you can do.", t.Rank(5)]
     rule: Annotated[t.Text, "The rule that says so: `inspector explain SS431`.", t.Rank(6)]
+    issue: Annotated[
+        t.Text | None, "The issue of Spark that made it so, if one is known.", t.Rank(7)
+    ]
     operator_id: Annotated[t.OperatorId | None, t.WIDE]
     store_name: Annotated[t.StoreName | None, t.WIDE]
 
 
 @analysis(uses=(STORAGE, FORMAT), tables=(PreflightRow,), fail_on="error", has_verdict=True)
-def preflight(
+def preflight(  # noqa: PLR0913 - what restarts the query, and what it is compared with
     path: str | Opened,
     new: Annotated[
         str | None, Option("The checkpoint of the changed query.", metavar="NEW")
@@ -93,14 +96,22 @@ def preflight(
             metavar="RELEASE",
         ),
     ] = None,
+    mode: Annotated[
+        Literal["micro-batch", "real-time", "async"] | None,
+        Option(
+            "Mode after the restart: async is asynchronous progress tracking.  "
+            "[default: the mode that the query had]"
+        ),
+    ] = None,
 ) -> Report:
     """Check whether a changed query restarts from a checkpoint with correct results.
 
     PATH is the checkpoint in production. NEW is a small one that the changed query wrote in a
-    test; one committed batch is enough. Without NEW, only ``--conf`` and ``--to-spark`` are judged.
-    Each line is one thing that a restart depends on, and the verdict is that of the worst line.
-    Changes that leave no trace in a checkpoint, such as another filter, are found only with
-    ``--before``: without it the verdict on a stateful query is ``unknown`` at best.
+    test; one committed batch is enough. Without NEW the query stays as it is, and the lines say
+    what another release (``--to-spark``), mode (``--mode``) or conf (``--conf``) does to this
+    checkpoint. Each line is one thing that a restart depends on, and the verdict is that of the
+    worst line. Changes that leave no trace in a checkpoint, such as another filter, are found only
+    with ``--before``: without it the verdict on a stateful query is ``unknown`` at best.
 
     Raises:
         CheckpointError: the rules do not know the release, or ``before`` is without ``new``.
@@ -116,7 +127,8 @@ def preflight(
         states = _same_rows(Opened.start(before, run.options), new_opened)
     of_snapshots = loaded_snapshot_problems(run.checkpoint)
     problems = (*run.listed, *of_snapshots)
-    lines = judgement.Preflight(old, side, conf, release, problems, states).lines()
+    target = judgement.Target(release, conf, mode, to_spark or "")
+    lines = judgement.Preflight(old, side, target, problems, states).lines()
     ordered = sorted(lines, key=lambda line: (-line.rule.verdict.rank, line.rule.informs))
     findings = [_finding(line) for line in ordered if line.rule.verdict is not Restarts.OK]
     new_problems = new_opened.listed if new_opened is not None else ()
@@ -124,7 +136,9 @@ def preflight(
     lost = [problem for problem in of_snapshots if problem.slug == UNLISTED]
     subject = run.subject((*lost, *new_problems))
     counts = Counter(line.rule.verdict for line in lines)
+    cause = _cause(findings, ordered, release)
     summary = {
+        "answer": f"Spark {release} will start." if cause is None else cause.sentence,
         "new_checkpoint": None if new_opened is None else new_opened.checkpoint.root,
         "spark": release,
         "verdict": ordered[0].rule.verdict.value,
@@ -139,7 +153,7 @@ def preflight(
         (PreflightRow.table("what a restart depends on", list(map(_row, ordered))),),
         summary,
         findings=findings,
-        verdict=counted_verdict(findings, subject.problems, _cause(findings, ordered, release)),
+        verdict=counted_verdict(findings, subject.problems, cause),
         rules=tuple(rule.kind for rule in RULES if rule.verdict is not Restarts.OK),
     )
 
@@ -198,6 +212,14 @@ def _same_rows(before: Opened, new: Opened) -> judgement.SameRows:
         coverage_of(run.checkpoint, {v: rows.snapshot for v, rows in history.items()}, kinds)
         for run, history in ((before, old_history), (new, new_history))
     ]
+    for store in coverages[0].ttls.keys() & coverages[1].ttls.keys():
+        if coverages[0].ttls[store] != coverages[1].ttls[store]:
+            values.setdefault(store, set()).add("TTL")
+    clock_timers = {
+        store[0]
+        for store in coverages[0].timers.keys() & coverages[1].timers.keys()
+        if coverages[0].timers[store] != coverages[1].timers[store]
+    }
     user_code = {o.operator_id for o in before.checkpoint.query if has_user_code(o)}
     fired = coverages[0].fired | coverages[1].fired
     by_clock = {n for n, kind in kinds.items() if kind is TimeoutKind.PROCESSING_TIME} | {
@@ -216,7 +238,21 @@ def _same_rows(before: Opened, new: Opened) -> judgement.SameRows:
             number: number in by_clock
             for number in (coverages[0].timed | coverages[1].timed) - fired
         },
+        open_ranges={
+            number: _range_text(*distances)
+            for number, distances in coverages[0].open_ranges.items()
+            if number in fired
+        },
+        clock_timer_operators=clock_timers,
     )
+
+
+def _range_text(kept: int | None, evicted: int) -> str:
+    """Return a sentence on how far behind the watermark a join kept and evicted rows."""
+    if kept is None:
+        return f"Every row was evicted, first at {long_duration_text(evicted)}."
+    distances = map(long_duration_text, (kept, evicted))
+    return f"Rows were kept up to {' and evicted from '.join(distances)} on."
 
 
 def _is_by_clock(processor: Properties) -> bool:
@@ -363,6 +399,8 @@ def _cause(
         sentence = f"Spark will start, and its results will be wrong. {_doubt(first)}"
     elif verdict is Restarts.OPTION:
         sentence = f"Spark will start if the session or the query sets an option. {_doubt(first)}"
+    elif verdict is Restarts.UNKNOWN and line.rule.about == "ansi":
+        sentence = f"Spark {release} will start. {_doubt(first)}"
     elif verdict is Restarts.UNKNOWN:
         sentence = f"Whether the restart is right is not known. {_doubt(first)}"
     else:
@@ -419,5 +457,6 @@ def _row(line: judgement.Line) -> PreflightRow:
         spark=" ".join(filter(None, (line.rule.spark, line.detail))),
         what_to_do=line.rule.to_do,
         rule=line.rule.id,
+        issue=line.rule.issues or None,
         **fields_of(line, "item", "old", "new", "operator_id", "store_name"),
     )

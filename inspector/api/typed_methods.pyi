@@ -262,6 +262,7 @@ class TypedMethods:
         conf: Mapping[str, str] = ...,
         before: str | None = ...,
         to_spark: str | None = ...,
+        mode: Literal["micro-batch", "real-time", "async"] | None = ...,
         storage_options: Mapping[str, str] = ...,
         provider_format: Literal["hdfs", "rocksdb"] | None = ...,
     ) -> Report: ...

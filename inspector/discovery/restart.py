@@ -417,7 +417,8 @@ def _sink_doubts(checkpoint: Checkpoint, batch: int) -> Iterator[Doubt]:
         yield Doubt(
             f"all partitions have written their state of batch {batch}: with checkpoint format 2 "
             f"Spark fails (CheckpointInfo length: 0) if the sink has batch {batch} already, as a "
-            "file sink or Delta Lake may, and restarts if not"
+            "file sink or Delta Lake may, and restarts if not",
+            is_of_sink=True,
         )
 
 

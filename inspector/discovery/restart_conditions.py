@@ -38,14 +38,14 @@ SKIP_NULLS = f"{_STREAMING}stateStore.skipNullsForStreamStreamJoins.enabled"
 SCHEMA_PATHS, SCHEMA_PATHS_ELSEWHERE = "schema-paths", "schema-paths-elsewhere"
 LOST_PARTITION_COUNT = "partition-count-lost"
 JOIN_NULLS = "join-nulls"  # of rows, which only a command that reads the state knows
-_WITH_SINKS = 3  # format of the commit log that names the sinks
+WITH_SINKS = 3  # format of the commit log that names the sinks
 _V2 = 2  # format of the offset log that may lack the number of partitions
 
 
 def conditions_of(checkpoint: Checkpoint, planned: int) -> Iterator[Condition]:
     """The options that a restart needs; ``planned`` is the newest planned batch, or -1."""
     logs = checkpoint.logs
-    if logs.formats.get(COMMITS) == _WITH_SINKS:
+    if logs.formats.get(COMMITS) == WITH_SINKS:
         yield Condition(
             "sink-evolution",
             SINK_EVOLUTION,

@@ -66,3 +66,4 @@ class Doubt:
     operator_id: int | None = None  # None if it is the query's
     foreign: ForeignEntry | None = None  # the entry that the doubt is about, if it is one
     lost_entry: str = ""  # path of the newest entry of a source log, if the doubt is about its loss
+    is_of_sink: bool = False  # True if the sink decides: whether it has a batch that runs again

@@ -49,11 +49,10 @@ def store_costs(view: CheckpointView) -> Iterator[efficiency.StoreCosts]:
         operator, sizes = store.operator, store.sizes
         yield efficiency.StoreCosts(
             *(store.operator_id, operator.name, store.store_name, sizes.partitions, store.versions),
-            *(operator.single_partition, sizes.largest_key, sizes.buffers, _hot(store)),
+            *(sizes.largest_key, sizes.buffers, _hot(store)),
             store.keys.windows,
             *store.keys.rows_and_records,
             _wide_column(store),
-            len(operator.layout.stores) > len(operator.layout.folders),
         )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from statistics import median
 
 from inspector.facts.versions import VersionFacts
 from inspector.findings import catalogue
@@ -12,9 +11,6 @@ from inspector.findings.thresholds import Thresholds
 from inspector.findings.views.store_keys import Windows
 from inspector.light_dataclasses import dataclass
 from inspector.model import DEFAULT_STORE
-from inspector.operators.join import COUNT_STORES
-from inspector.operators.registry import rewrite_advice
-from inspector.operators.transform_with_state import is_helper
 from inspector.quantities import bytes_text, capitalise, count_text, long_duration_text, share_text
 
 USUAL_VERSIONS = 100  # ``spark.sql.streaming.minBatchesToRetain``, where nobody sets it
@@ -30,7 +26,6 @@ class StoreCosts:
     store_name: str
     partitions: Mapping[int, VersionFacts]  # facts of the judged version by partition
     versions: Mapping[int, VersionFacts]  # facts of every version, all partitions together
-    single: bool = False  # Spark runs its operator in one partition
     largest: str = ""  # words for the key with the largest value; empty if it is not known
     kept: str = ""  # names of aggregates whose values have no bound; empty if none are shown
     # the key with most rows of a join's side, or entries of a list or map
@@ -39,7 +34,6 @@ class StoreCosts:
     written: int = 0  # rows that it wrote, or gained, in batches whose sources count records
     records: int = 0  # of those sources
     column: WideColumn | None = None  # the column with most of the bytes of large keys or values
-    shares_files: bool = False  # its changes lie in files of other stores of the partition, too
 
     @property
     def total(self) -> VersionFacts:
@@ -72,42 +66,10 @@ class WideColumn:
 
 def judge_costs(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
     """The findings of one store."""
-    hot = list(_hot(costs, thresholds))
-    yield from hot or _judge_skew(costs, thresholds)  # a hot key is why a partition has its rows
-    yield from _rewrites(costs, thresholds)
-    yield from _empty(costs, thresholds)
+    yield from _hot(costs, thresholds)
     yield from _growing_values(costs, thresholds)
     yield from _wide_column(costs, thresholds)
     yield from _fan_out(costs, thresholds)
-    yield from _burst(costs, thresholds)
-
-
-def _burst(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
-    """One batch that wrote far more than others do, as of a backlog that is read at once."""
-    written = {v: of.puts for v, of in costs.versions.items() if of.puts and not of.rebased}
-    counts = costs.store_name in COUNT_STORES or is_helper(costs.store_name)
-    if counts or len(written) <= thresholds.window_versions:
-        return
-    largest = max(written, key=lambda version: written[version])
-    most, usual = written.pop(largest), median(written.values())
-    if most < max(thresholds.burst_rows, thresholds.burst_ratio * usual):
-        return
-    times = f"{most / usual:,.0f} times as many as a batch usually does"
-    words = f"batch {largest - 1} wrote {count_text(most, 'row')}, {times}"
-    evidence = f"{words}: half of {len(written):,} others wrote {usual:,.0f} or fewer"
-    cause = f"{capitalise(words)}: most likely a backlog was read at once, as at a first start or "
-    cause += "after a stop, without a limit such as maxOffsetsPerTrigger."
-    yield catalogue.BURST.of_store(costs, evidence, cause=cause)
-
-
-def judge_format(operator_id: int, version: str | None) -> Iterator[Finding]:
-    """State format 1 of an aggregation: the value repeats the key's columns."""
-    if version == "1":
-        yield catalogue.FORMAT_V1.of(
-            "by the offset log the aggregation has state format 1 (as where none is recorded): "
-            "each value repeats its key",
-            operator_id,
-        )
 
 
 def judge_heap(heap_bytes: int | None, thresholds: Thresholds) -> Iterator[Finding]:
@@ -158,28 +120,6 @@ def judge_files(costs: FileCosts, thresholds: Thresholds) -> Iterator[Finding]:
         evidence = f"{kept:,} versions in a store; {old_size} of {size} {old} old"
         cause = f"The files of {kept:,} versions are kept: {share} of the {size} {old} batches old."
         yield catalogue.KEPT_VERSIONS.of(evidence, costs.operator_id, cause=cause)
-
-
-def _judge_skew(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
-    rows = {number: facts.rows for number, facts in sorted(costs.partitions.items())}
-    if costs.single or len(rows) < 2:
-        return
-    # The lower median: of two partitions the median itself is never far below the larger.
-    half = sorted(rows.values())[(len(rows) - 1) // 2]
-    largest = max(rows, key=rows.__getitem__)
-    if rows[largest] < max(thresholds.skew_rows, thresholds.skew_ratio * half):
-        return
-    facts = costs.partitions[largest]
-    share = facts.rows / sum(rows.values())
-    yield catalogue.SKEWED.of_store(
-        costs,
-        f"partition {largest} has {count_text(facts.rows, 'row')} ({share_text(share)} of all); "
-        f"half of the {len(rows)} partitions have "
-        + (f"at most {count_text(half, 'row')} each" if half else "none"),
-        *facts.rows_and_bytes,
-        f"The state is skewed: partition {largest} of {len(rows)} holds "
-        f"{share_text(share)} of its rows.",
-    )
 
 
 def _in_brackets(key: str) -> str:
@@ -342,49 +282,6 @@ def _put_bytes(version: VersionFacts) -> float:
     # Such a row has the key object of the version before, which is not among those that are new.
     new = version.row_bytes - version.shared_key_bytes - version.shared_value_bytes
     return new + version.updates * version.key_bytes / max(1, version.rows)
-
-
-def _rewrites(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
-    """Puts that wrote what was there already, but for those of Spark's own indexes."""
-    if is_helper(costs.store_name):
-        return
-    total = sum(costs.versions.values(), VersionFacts())
-    share = thresholds.same_value_share * total.updates
-    if not total.same_value_puts or total.same_value_puts < share:
-        return
-    updates = f"{total.same_value_puts:,} of {count_text(total.updates, 'update')}"
-    yield catalogue.SAME_VALUE.of_store(
-        costs,
-        f"{updates} wrote the value that was there already, in {_span(costs.versions)}",
-        total.same_value_puts,
-        total.same_value_put_bytes,
-        f"Updates write what is there already: {share_text(total.same_value_puts / total.updates)} "
-        "of the updates of this store do not change the value.",
-        next_step=rewrite_advice(costs.operator_name),
-    )
-
-
-def _empty(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
-    """Deltas that hold nothing: a file, or two, for each partition of each batch."""
-    # Not of a column family: the one changelog of its partition (RocksDBStateStoreProvider) may
-    # hold what others changed.
-    if costs.shares_files:
-        return
-    is_known = sum(v.stores - v.rebased for v in costs.versions.values())
-    empty = sum(v.empty_deltas for v in costs.versions.values())
-    if empty < max(1, thresholds.empty_deltas, thresholds.empty_share * is_known):
-        return
-    whole = sum(v.empty_deltas == v.stores for v in costs.versions.values())
-    versions, partitions = len(costs.versions), count_text(len(costs.partitions), "partition")
-    words = f"{empty:,} of {count_text(is_known, 'delta')} change nothing, in "
-    words += _span(costs.versions)
-    if whole:
-        words += f"; in {whole:,} of {count_text(versions, 'version')} no partition changed"
-    few = "Most batches change nothing in the state"
-    if whole < versions / 2:
-        few = f"Most of the {partitions} have nothing to write in most batches"
-    cause = f"{few}, and each of them still writes an empty file."
-    yield catalogue.EMPTY_DELTAS.of_store(costs, words, cause=cause)
 
 
 def _span(versions: Collection[int]) -> str:

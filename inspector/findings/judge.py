@@ -15,7 +15,7 @@ from inspector.exceptions import MissingVersionError
 from inspector.facts.misplaced import MisplacedKeys
 from inspector.findings import integrity_rules, rule_inputs
 from inspector.findings.cost_inputs import file_costs, store_costs
-from inspector.findings.efficiency import judge_costs, judge_files, judge_format, judge_heap
+from inspector.findings.efficiency import judge_costs, judge_files, judge_heap
 from inspector.findings.finding import Finding, Group, Severity
 from inspector.findings.join_restarts import reads_all_rows
 from inspector.findings.joins import JoinLifetime, judge_join
@@ -68,9 +68,6 @@ def judge(  # noqa: PLR0913 - what findings rest on
     for operator_view in view.operators:
         operator = operator_view.operator
         findings += judge_files(file_costs(checkpoint, operator, facts), thresholds)
-        if operator.name == "stateStoreSave" and version:
-            state_format = checkpoint.conf(version, "aggregation.stateFormatVersion")
-            findings += judge_format(operator.operator_id, state_format)
         of_run = checkpoint, operator, version, facts
         for life in rule_inputs.store_lifetimes(operator_view):
             findings += judge_life(life, thresholds)

@@ -7,6 +7,7 @@ makes of the same rows: of all that a restart takes over, state alone depends on
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
@@ -26,12 +27,15 @@ from inspector.discovery.lost_files import LOST_SCHEMA
 from inspector.discovery.query_sources import FILES, KAFKA, NO_OFFSET, QuerySource
 from inspector.discovery.restart import REPAIRS, Obstacle, Restart, restart_of
 from inspector.discovery.restart_conditions import (
+    ASYNC_PROGRESS,
     LOST_PARTITION_COUNT,
     SCHEMA_PATHS,
     SCHEMA_PATHS_ELSEWHERE,
 )
 from inspector.discovery.restart_reasons import Doubt
-from inspector.findings.restart_rules import RELEASES, RestartRule, Restarts, rule_of
+from inspector.findings.restart_line import Line as Line
+from inspector.findings.restart_rules import RELEASES, Restarts, rule_of
+from inspector.findings.upgrade_judgement import ANSI, SCALA_2_13, Upgrade
 from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import Problem
 from inspector.operators.aggregation import UNNAMED
@@ -71,12 +75,6 @@ _FREE = (
 """Beginnings of confs below ``spark.sql.streaming`` that state does not depend on."""
 _PLACED = {FILES: "files-folder", KAFKA: "topics"}
 """Kinds of sources that say what they read -> the rule about another one."""
-_WRITERS = (
-    ("spark.sql.dropDuplicates.deterministicKeyOrder.enabled", "4.3"),
-    (f"{STREAMING}stateStore.rowChecksum.enabled", "4.2"),
-    (ENCODING, "4.0"),
-)
-"""Confs that the offset log records, and the first release that records them."""
 _LOG_FORMATS: Mapping[str, Mapping[int, str]] = {OFFSETS: {2: "4.2"}, COMMITS: {2: "4.0", 3: "4.2"}}
 """Log -> version of its format -> the first release that reads it."""
 _ITEMS = {
@@ -102,6 +100,10 @@ _UNKNOWN_CLOCK = (
     "The timers differ, and the files do not show whether they follow event time or processing "
     "time. Rehearse with event times that are years before today."
 )
+_OTHER_DURATION = (
+    "Timers by processing time lie at another distance from the clock of their batch: the timeout "
+    "is another one, or the function reads a clock itself."
+)
 _BY_CLOCK = (
     "The timers follow processing time: for the rehearsal, give both queries a timeout that is "
     "shorter than the time between two inputs."
@@ -116,21 +118,6 @@ _PROMOTIONS: Mapping[str, tuple[str, ...]] = {
     "float": ("double",),
 }
 """Avro's promotions of numbers, by Spark's names."""
-
-
-@dataclass(frozen=True)
-class Line:
-    """One thing that a restart depends on."""
-
-    item: str  # what was compared
-    rule: RestartRule  # what Spark does about it
-    # old, new: of both sides, as text; None if a side has none
-    old: str | None = None
-    new: str | None = None
-    detail: str = ""  # what the rule does not say, a sentence; "" for nothing
-    # operator_id, store_name: whose it is; None if it is the query's
-    operator_id: int | None = None
-    store_name: str | None = None
 
 
 @dataclass(frozen=True)
@@ -183,6 +170,10 @@ class SameRows:
     # ids of operators with timers or a watermark where nothing fired and nothing was evicted;
     # True if the timers follow processing time
     unfired_operators: Mapping[int, bool] = field(default_factory=dict)
+    # ids of joins whose time range the rows do not show -> a sentence on the rows that do
+    open_ranges: Mapping[int, str] = field(default_factory=dict)
+    # ids of operators whose timers by processing time lie at another distance from the batch clock
+    clock_timer_operators: Collection[int] = ()
 
     def obstacle(self, production: Side, new: Side) -> str:
         """Why the states say nothing about a change, a sentence; "" if they do."""
@@ -223,6 +214,22 @@ def _is_same_query(*sides: Checkpoint) -> bool:
     )
 
 
+@dataclass(frozen=True)
+class Target:
+    """What restarts the query: a release of Spark, the confs of its session, and a mode."""
+
+    release: str  # one of :data:`inspector.findings.restart_rules.RELEASES`
+    # confs of the session; they go before those of the new checkpoint
+    conf: Mapping[str, str] = field(default_factory=dict)
+    mode: str | None = None  # one of the words of ``--mode``; None for the mode that it had
+    version: str = ""  # the release with its patch number, as ``4.2.1``; "" if it is not known
+
+    @property
+    def has_partition_fix(self) -> bool:
+        """True if it is 4.2.1 or a later patch of 4.2, which has SPARK-59919."""
+        return bool(re.fullmatch(r"4\.2\.[1-9]\d{0,3}", self.version))
+
+
 class Preflight:
     """Compares, by the rules of one release."""
 
@@ -230,22 +237,33 @@ class Preflight:
         self,
         old: Side,  # what is in production
         new: Side | None,  # what the changed query made; None to judge confs and release alone
-        # confs of the session, by full key; they go before those of ``new``
-        conf: Mapping[str, str],
-        release: str,  # one of :data:`inspector.findings.restart_rules.RELEASES`
+        target: Target,  # what restarts the query
         problems: Sequence[Problem] = (),  # what is wrong with ``old``
         # what the old query made of the rows of ``new``; None if that is not known
         states: SameRows | None = None,
     ) -> None:
-        self._old, self._new, self._release = old, new, release
-        self._conf = {full_key(key): value for key, value in conf.items()}
+        self._old, self._new = old, new
+        self._release, self._mode = target.release, target.mode
+        self._has_partition_fix = target.has_partition_fix
+        self._conf = {full_key(key): value for key, value in target.conf.items()}
         self._problems, self._states = problems, states
         self._restart = restart_of(old.checkpoint, problems)
         self._asked = {**(new.confs if new else {}), **self._conf}
+        formats = (OFFSET_FORMAT, CHECKPOINT_FORMAT)
+        recorded = {key: value for key, value in old.confs.items() if key not in formats}
+        self._upgrade = Upgrade(
+            old.checkpoint, old.sources, recorded, self._asked, target.release, self._line
+        )
 
     def lines(self) -> list[Line]:
         """Every line; in the order in which Spark comes upon them."""
         lines = [*self._release_lines(), *self._own(), *self._confs()]
+        if self._new is None:
+            lines += self._upgrade.release_lines()
+            if self._lacks_partitions and self._release == "4.2" and not self._has_partition_fix:
+                lines.append(self._of_metadata(None))
+        if self._mode is not None:
+            lines += self._upgrade.mode_lines(self._mode)
         if self._new is not None:
             lines += [*self._sources(self._new), *self._operators(self._new)]
             same, states = rule_of("state-same", self._release), self._states
@@ -257,6 +275,13 @@ class Preflight:
             checked = ("key-schema", "value-schema")
             lines = [replace(f, rule=unchecked) if f.rule.about in checked else f for f in lines]
         return lines
+
+    @property
+    def _lacks_partitions(self) -> bool:
+        """True if offset log format 2 does not record the number of partitions of the state."""
+        confs = self._old.confs
+        is_lost = confs[OFFSET_FORMAT] == "2" and SHUFFLE_PARTITIONS not in {**confs, **self._asked}
+        return is_lost and any(not o.single_partition for o in self._old.checkpoint.query)
 
     def _line(
         self,
@@ -277,9 +302,9 @@ class Preflight:
     def _release_lines(self) -> Iterator[Line]:
         """What an older release than wrote the checkpoint makes of it."""
         newest = RELEASES.index(self._release)
-        wrote = [release for key, release in _WRITERS if key in self._old.confs]
-        if wrote and RELEASES.index(wrote[0]) > newest:
-            yield self._line("release", "older-spark", f"{wrote[0]} or later", self._release)
+        wrote = self._upgrade.writer
+        if RELEASES.index(wrote) > newest:
+            yield self._line("release", "older-spark", f"{wrote} or later", self._release)
         for log, formats in _LOG_FORMATS.items():
             version = self._old.checkpoint.logs.formats.get(log, 1)
             if RELEASES.index(formats.get(version, RELEASES[0])) > newest:
@@ -332,6 +357,8 @@ class Preflight:
                 item, sides = _ITEMS[reason.about], (text or None for text in reason.details)
                 yield self._line(item, reason.about, *sides, store=(reason.operator_id, None))
         for condition in restart.conditions:
+            if condition.option == ASYNC_PROGRESS and self._mode is not None:
+                continue  # the lines of the mode have it
             value = self._asked.get(condition.option) if condition.is_conf else None
             # A conf that the log records is compared with the other recorded confs.
             if value is None or condition.option not in self._old.confs:
@@ -354,6 +381,15 @@ class Preflight:
             if recorded.get(key) != value and key not in judged:
                 yield self._of_conf(key, recorded.get(key), value)
 
+    def _of_metadata(self, value: str | None) -> Line:
+        """Return the line on a number of partitions that offset log format 2 does not record."""
+        about = "partitions-of-metadata"
+        release = RELEASES[-1] if self._has_partition_fix else self._release
+        return replace(
+            self._line(SHUFFLE_PARTITIONS, about, "not recorded", value),
+            rule=rule_of(about, release),
+        )
+
     def _of_conf(self, key: str, recorded: str | None, value: str) -> Line:
         if key == SOURCE_EVOLUTION and (recorded or "false") != value:
             about = "evolution-on" if value == "true" else "evolution-off"
@@ -361,11 +397,13 @@ class Preflight:
         if key == SCHEMA_CHECK and value == "true":
             return self._line(key, "free-conf", None, value)
         if key == SHUFFLE_PARTITIONS and recorded is None and self._old.confs[OFFSET_FORMAT] == "2":
-            return self._line(key, "partitions-of-metadata", "not recorded", value)
+            return self._of_metadata(value)
         if key in _OF_CONF and (recorded is not None or key == SCHEMA_CHECK):
             return self._line(key, _OF_CONF[key], recorded, value)
         if recorded is not None:
             return self._line(key, "recorded-conf", recorded, value)
+        if key == ANSI and value == "false" and self._upgrade.ran_before(SCALA_2_13):
+            return self._line(key, "free-conf", None, value)
         taken = default_of(key)
         if taken is not None and taken != value:
             return self._line(key, "assumed-conf", taken, value)
@@ -461,7 +499,9 @@ class Preflight:
             moved = sum(states.timers.get(store, 0) for store in stores)
             is_late = number in delays or is_later
             doubt = self._doubt(new, name, of_operator, abouts, is_late=is_late, has_keys=keys > 0)
-            if moved and not keys + values:
+            if not moved and not keys + values and number in states.clock_timer_operators:
+                moved, doubt = 1, _OTHER_DURATION
+            elif moved and not keys + values:
                 doubt = _UNKNOWN_CLOCK
             item, differing = f"state of operator {number} ({name})", keys + values or moved
             about = ("state-unclear" if doubt else "state-other") if differing else "state-same"
@@ -502,6 +542,10 @@ class Preflight:
                 detail="No batch after the first changed a key that was there.",
                 store=subject,
             )
+        if number in states.open_ranges:
+            detail = states.open_ranges[number]
+            item = f"time range of {of_operator}"
+            yield self._line(item, "rehearsal-range", detail=detail, store=subject)
         if number in states.unfired_operators:
             is_by_clock = states.unfired_operators[number]
             yield self._line(

@@ -8,6 +8,7 @@ there is a rule for each, with the same :attr:`RestartRule.about`.
 from __future__ import annotations
 
 import enum
+import re
 from functools import cached_property
 
 from inspector import docs
@@ -16,6 +17,7 @@ from inspector.findings.finding import Kind, Severity
 from inspector.light_dataclasses import dataclass
 from inspector.model import Certainty
 
+_VERDICT = re.compile(r"^`\w+`(?: \([^)]*\))?: ")  # before the text of a rule
 RELEASES = ("3.5", "4.0", "4.1", "4.2", "4.3")  # the releases that the rules know, oldest first
 
 
@@ -49,7 +51,7 @@ _SEVERITY = {
 class RestartRule:
     """What Spark does about one kind of change."""
 
-    id: str  # ``SS4nn``; never changes its meaning
+    id: str  # ``SS4nn`` or ``SS5nn``; never changes its meaning
     about: str  # what is compared; rules of several releases share it
     verdict: Restarts
     # since, until: the first and the last of :data:`RELEASES` that do so
@@ -69,6 +71,12 @@ class RestartRule:
         return self.since if self.since == self.until else f"{self.since} to {self.until}"
 
     @property
+    def heading(self) -> str:
+        """The verdict, and the releases unless the rule holds for all: ``"`refused` (4.2): "``."""
+        is_whole = (self.since, self.until) == (RELEASES[0], RELEASES[-1])
+        return f"`{self.verdict.value}`{'' if is_whole else f' ({self.releases})'}: "
+
+    @property
     def error(self) -> str:
         """Spark's error class, or the words of an error that has none; "" if there is none."""
         texts = self._entry.paragraphs
@@ -77,13 +85,24 @@ class RestartRule:
     @property
     def does(self) -> str:
         """What Spark does, and what becomes of old and new state: whole sentences."""
-        return self._entry.paragraphs["What Spark does"]
+        return _VERDICT.sub("", self._entry.paragraphs[""])
 
     @property
     def to_do(self) -> str:
         """What its user can do, to be put into a sentence."""
-        text = self._entry.paragraphs["What to do"]
+        text = self._entry.paragraphs.get("Do", "Nothing.")
         return text[0].lower() + text[1:].removesuffix(".")
+
+    @property
+    def issues(self) -> str:
+        """The issues of Spark that made it so: ``SPARK-57489``; "" if none is known."""
+        return ", ".join(re.findall(r"SPARK-\d+", self._entry.paragraphs["Source"]))
+
+    @property
+    def _source(self) -> str:
+        """The first class of Spark that makes it so."""
+        names = self._entry.paragraphs["Source"].partition(";")[0].rstrip(".").split(", ")
+        return next(name for name in names if not name.startswith("SPARK-"))
 
     @property
     def spark(self) -> str:
@@ -97,7 +116,7 @@ class RestartRule:
             self.id,
             Severity.INFO if self.informs else _SEVERITY[self.verdict],
             self._entry.title,
-            self.error or self._entry.paragraphs["Source"].partition(" ")[0].rstrip(",;."),
+            self.error or self._source,
             certainties=(
                 Certainty.UNDECIDED if self.verdict is Restarts.UNKNOWN else Certainty.PROVEN,
             ),
@@ -184,6 +203,7 @@ RULES: tuple[RestartRule, ...] = (
     RestartRule("SS498", "state-unclear", _UNKNOWN),
     RestartRule("SS457", "rehearsal-unread", _UNKNOWN),
     RestartRule("SS458", "rehearsal-unfired", _UNKNOWN),
+    RestartRule("SS459", "rehearsal-range", _UNKNOWN),
     # The checkpoint itself
     RestartRule("SS480", "restorable", _OK),
     RestartRule("SS481", "not-restorable", _REFUSED),
@@ -206,7 +226,10 @@ RULES: tuple[RestartRule, ...] = (
     RestartRule("SS478", "sink-evolution", _OPTION, since="4.2"),
     RestartRule("SS479", "sink-evolution-off", _REFUSED, since="4.2"),
     RestartRule("SS453", "source-evolution", _OPTION, since="4.2"),
-    RestartRule("SS490", "checkpoint-format", _UNKNOWN),
+    RestartRule("SS490", "checkpoint-format", _REFUSED, since="4.0", until="4.1"),
+    RestartRule("SS524", "checkpoint-format", _REFUSED, since="4.2", until="4.2"),
+    RestartRule("SS501", "checkpoint-format", _IGNORED, since="4.3"),
+    RestartRule("SS502", "checkpoint-format-2", _OPTION, since="4.0", until="4.2"),
     RestartRule("SS499", "snapshot-format", _REFUSED, since="4.1"),
     RestartRule("SS491", "evolution-off", _REFUSED, since="4.3"),
     RestartRule("SS494", "evolution-off", _UNKNOWN, since="4.2", until="4.2"),
@@ -214,6 +237,28 @@ RULES: tuple[RestartRule, ...] = (
     RestartRule("SS418", "source-removed", _UNKNOWN, since="4.2"),
     RestartRule("SS492", "older-spark", _UNKNOWN),
     RestartRule("SS493", "log-format", _REFUSED),
+    RestartRule("SS503", "newer-spark", _OK),
+    RestartRule("SS504", "default-kept", _OK),
+    RestartRule("SS505", "ansi", _UNKNOWN, since="4.0", informs=True),
+    RestartRule("SS506", "scala-state", _UNKNOWN, since="4.0"),
+    RestartRule("SS507", "join-format-1", _UNKNOWN),
+    RestartRule("SS508", "provider-foreign", _UNKNOWN),
+    RestartRule("SS523", "strict-join", _UNKNOWN, since="4.0"),
+    RestartRule("SS509", "key-order-silent", _SILENT),
+    RestartRule("SS510", "key-order-refused", _REFUSED),
+    RestartRule("SS511", "key-order-unknown", _UNKNOWN),
+    # Modes
+    RestartRule("SS512", "mode-kept", _OK),
+    RestartRule("SS513", "async-progress-off", _REFUSED),
+    RestartRule("SS514", "async-state", _REFUSED),
+    RestartRule("SS515", "async-sinks", _REFUSED, since="4.2"),
+    RestartRule("SS516", "async-sink", _UNKNOWN),
+    RestartRule("SS517", "real-time-absent", _REFUSED, until="4.0"),
+    RestartRule("SS518", "real-time-source", _REFUSED, since="4.1"),
+    RestartRule("SS519", "real-time-operator", _REFUSED, since="4.1"),
+    RestartRule("SS520", "real-time-format", _REFUSED, since="4.3"),
+    RestartRule("SS521", "real-time-conf", _REFUSED, since="4.3"),
+    RestartRule("SS522", "real-time-unknown", _UNKNOWN, since="4.1"),
 )
 """Every rule; ids never change their meaning."""
 

@@ -71,8 +71,6 @@ class Thresholds:
     ahead_hours: float = 24.0
     behind_hours: float = 1.0
     ahead_noted: float = 0.5
-    skew_ratio: float = 3.0
-    skew_rows: int = 100
     value_bytes: int = 4096
     hot_share: float = 0.5
     hot_rows: int = 100
@@ -81,15 +79,10 @@ class Thresholds:
     mean_value_bytes: int = 1024
     windows_per_event: int = 24
     rows_per_record: float = 10.0
-    burst_ratio: float = 30.0
-    burst_rows: int = 1_000
     slow_ratio: float = 3.0
     slow_seconds: float = 2.0
     zip_ratio: float = 2.0
     zip_bytes: int = 8_192
-    same_value_share: float = 0.5
-    empty_share: float = 0.5
-    empty_deltas: int = 100
     left_files: int = 10
     kept_versions: int = 200
     kept_batches: int = 120

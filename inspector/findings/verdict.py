@@ -17,8 +17,8 @@ SHORT_S = 600  # seconds of history below which a rate per hour says what it was
 _INFORMATION = 3  # the first of :data:`RANKS` that is information alone
 _MOST = 0.5  # share of all bytes that few rows have for them to be what is at stake
 _FAR_MORE = 10  # times the bytes of a store that only gains rows, which explain its state better
-_OF_MOST = (catalogue.HOT_KEY, catalogue.SAME_VALUE, catalogue.WHOLE_UPLOADS)
-"""They are about most rows, or most updates, and count no bytes of the judged version."""
+_OF_MOST = ("SS304", "SS307", "SS310")
+"""Findings about most rows or most updates, which count no bytes of the judged version."""
 
 
 def too_short(versions: int) -> str:
@@ -227,7 +227,7 @@ def cause_sentence(
         if finding.kind.group is Group.EFFICIENCY
         and finding.operator_id == main.operator_id
         and (main.store_name is None or finding.store_name in (None, main.store_name))
-        and (finding.kind in _OF_MOST or sizes.get(finding, 0) >= _MOST * total)
+        and (finding.kind.id in _OF_MOST or sizes.get(finding, 0) >= _MOST * total)
     ]
     if main.kind.group is not Group.LIFETIME or main.operator_id is None or not about:
         return main.cause

@@ -9,7 +9,7 @@ A field is ``{name}``, ``{name:unit}`` or ``{name:noun}``. A unit is one of :dat
 from __future__ import annotations
 
 import string
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from inspector.quantities import (
@@ -38,6 +38,12 @@ def _words(parts: list[str]) -> str:
     return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
 
 
+def _span(versions: Collection[int]) -> str:
+    """Return the first and the last of some versions: ``version 3``, ``versions 3 to 12``."""
+    first, last = min(versions), max(versions)
+    return f"version {first}" if first == last else f"versions {first} to {last}"
+
+
 def _watermark(millis: int | None) -> str:
     """Return a watermark in epoch ms; 0 is none yet."""
     return f"the watermark {time_ms_text(millis)}" if millis else "no watermark"
@@ -60,6 +66,7 @@ UNITS: Mapping[str, Callable[[Any], str]] = {
     "quoted": repr,
     "brackets": _brackets,
     "words": _words,
+    "span": _span,
     "capital": capitalise,
 }
 """Unit of a field -> how its value is written. Times are epoch ms, durations ms, shares 0 to 1."""

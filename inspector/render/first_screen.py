@@ -209,7 +209,8 @@ def _first(verdict: Verdict, report: ReportData) -> str:
     if restart is not None and not restart.has_state:
         return f"{word} if the query keeps no state: no findings; there is no folder state."
     healthy = word if report.part is None else f"{word}, as far as this part shows"
-    return f"{healthy}: no findings{standing}."
+    answer = report.summary.get("answer")  # to the question of a command about a restart
+    return f"{healthy}: {answer}" if answer else f"{healthy}: no findings{standing}."
 
 
 def _is_beside(cause: Cause) -> bool:

@@ -120,8 +120,9 @@ def rehearse(
 
     Each DataFrame of a list is one batch. Give at least two over the same keys, so that the query
     reads state back. Add two of another key whose event times are later than every timer and
-    window, so that timers fire and rows are evicted. ``preflight`` says ``unknown`` of code that
-    did not run.
+    window, so that timers fire and rows are evicted. A join with a time range needs two more
+    before these, which move the watermark just below and just above the range. ``preflight`` says
+    ``unknown`` of code that did not run.
 
     The rows are written to files and read as a stream, in place of the query's own sources, so that
     preflight compares the number of sources and not their kinds. The folder of the files is named

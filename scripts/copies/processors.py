@@ -94,7 +94,7 @@ class Forgetful(StatefulProcessor):
 
 
 class Waiting(StatefulProcessor):
-    """Sets one timer of the processing time for each row batch of a user.
+    """Sets one timer of the processing time for each user.
 
     Args:
         wait_ms: after which it fires.
@@ -114,10 +114,11 @@ class Waiting(StatefulProcessor):
         rows: Iterator[Any],
         timerValues: Any,  # noqa: N803
     ) -> Iterator[Any]:
-        """Count, and set a timer for a user that has none."""
-        count = sum(map(len, rows)) + (self._count.get()[0] if self._count.exists() else 0)
+        """Count, and set a timer for a new user."""
+        is_new = not self._count.exists()
+        count = sum(map(len, rows)) + (0 if is_new else self._count.get()[0])
         self._count.update((count,))
-        if not list(self._handle.listTimers()):
+        if is_new:
             due = timerValues.getCurrentProcessingTimeInMs() + self._wait_ms
             self._handle.registerTimer(due)
         yield pd.DataFrame({"user": [key[0]], "n": [count], "why": ["data"]})

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from documentation.commands import column_list, command_list, shared_options
-from documentation.restarts import damage_table, restart_counts, restart_tables
+from documentation.restarts import damage_table, release_table, restart_counts, restart_tables
 
 from inspector.cli.exits import exit_of
 from inspector.exceptions import InspectorError
@@ -143,15 +143,12 @@ def restart_rules(before: str) -> str:
     Args:
         before: the block as it is; what is written in it stays.
     """
-    lines = ["| id | verdict | what | releases |", "|---|---|---|---|"]
     entries = []
     for rule in sorted(RULES, key=lambda rule: rule.id):
-        title, *paragraphs = _entry(rule.id, before)
-        lines.append(f"| {rule.id} | {rule.verdict.value} | {title} | {rule.releases} |")
-        verdict = f"Verdict `{rule.verdict.value}`; Spark {rule.releases}."
-        written = [text for text in paragraphs if not text.startswith("Verdict ")]
-        entries.append("\n\n".join([f"\n### {rule.id} · {title}", verdict, *written]))
-    return "\n".join([*lines, "\n## Rule by rule", *entries])
+        title, _, *others = _entry(rule.id, before)
+        text = f"{rule.heading}{rule.does}"
+        entries.append("\n\n".join([f"\n### {rule.id} · {title}", text, *others]))
+    return "\n".join(entries)
 
 
 def _entry(name: str, block: str) -> list[str]:
@@ -175,6 +172,11 @@ def changed_queries() -> str:
 def damage() -> str:
     """Return the table of damaged checkpoints: what Spark did, and how the answers compare."""
     return "\n".join(damage_table())
+
+
+def releases() -> str:
+    """Return the table of restarts in another release or mode."""
+    return "\n".join(release_table())
 
 
 def errors() -> str:
@@ -259,6 +261,7 @@ GENERATED: Mapping[str, Callable[[], str]] = {
     "restarts": restarts,
     "changed-queries": changed_queries,
     "damage": damage,
+    "releases": releases,
     "errors": errors,
     "metrics": metrics,
     "commands": command_list,

@@ -17,6 +17,21 @@ RECORDS = Path(__file__).resolve().parents[1] / "restarts" / "records"
 DAMAGE_RECORD = RECORDS / "damage" / "counts.json"
 """Counts by release and by change: what ``scripts/judge_damage.py judge`` wrote."""
 
+RELEASES_RECORD = RECORDS / "releases" / "counts.json"
+"""Restarts by the release before and after: what ``scripts/judge_releases.py judge`` wrote."""
+
+
+def release_table() -> Iterator[str]:
+    """Yield the lines of a table: a row for each pair of releases, and one for changes of modes."""
+    record = json.loads(RELEASES_RECORD.read_text("utf-8"))
+    heads = "runs, equal | other results | refused | right | `unknown` | false alarms | wrong"
+    yield f"| restart | {heads} |"
+    yield "|---|---:|---:|---:|---:|---:|---:|---:|"
+    for name, pair in record.items():
+        names = ("equal", "other", "refused", "right", "open", "alarm", "wrong")
+        cells = [name, *(pair["counts"].get(word, 0) for word in names)]
+        yield f"| {' | '.join(map(str, cells))} |"
+
 
 def damage_table() -> Iterator[str]:
     """Yield the lines of a table: a row for each change of a checkpoint, over all releases."""

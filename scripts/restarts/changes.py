@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 
@@ -23,7 +23,8 @@ class Change:
         traceless: no file of a checkpoint shows it.
         damage: what happens to the checkpoint in between; it gets its folder.
         moved: the checkpoint is copied to another path.
-        uncommitted: the entry of the last batch is taken from the commit log.
+        later: rows that are later follow, so that watermark and timers move on.
+        conf: of the session after the change, in addition to that of the new query.
     """
 
     old: str
@@ -34,6 +35,8 @@ class Change:
     damage: Callable[[Path], None] | None = None
     moved: bool = False
     name_of: str = ""
+    later: bool = False
+    conf: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -283,6 +286,75 @@ CHANGES: tuple[Change, ...] = (
     ),
     Change(
         "min-max", "no-schema-check", "an aggregate is added, `stateSchemaCheck` is false", CONFS
+    ),
+    # With rows that are later: each differs in one thing from the query before.
+    *(
+        Change(
+            *(old, new, says, group, traceless),
+            later=True,
+            name_of="join-later" if (old, new) == ("join", "join") else "",
+        )
+        for group, old, new, says, traceless in (
+            (VALUES, "sum", "avg", "`sum` becomes `avg`", False),
+            (VALUES, "avg", "avg-of-m", "`avg(n)` becomes `avg(m)`", True),
+            (
+                VALUES,
+                "distinct",
+                "distinct-of-m",
+                "`approx_count_distinct` of another column",
+                True,
+            ),
+            (VALUES, "min", "max", "`min` becomes `max`", False),
+            (VALUES, "max-by", "max-by-swapped", "`max_by(n, m)` becomes `max_by(m, n)`", True),
+            (VALUES, "sum", "sum-plus", "`sum(n)` becomes `sum(n + 1)`", True),
+            (VALUES, "sum", "sum-some", "`sum` gets a filter of its own", True),
+            (VALUES, "any", "every", "`bool_or` becomes `bool_and`", False),
+            (VALUES, "list", "list-of-m", "`collect_list(n)` becomes `collect_list(m)`", True),
+            (VALUES, "median", "percentile", "another percentage of `percentile_approx`", True),
+            (VALUES, "total", "total-of-m", "another column is summed, without keys", True),
+            (KEYS, "min-max", "min-max-by-one", "`k` becomes `substring(k, 1, 0) as k`", True),
+            (TIME, "windows", "windows-sliding", "tumbling windows become sliding", True),
+            (TIME, "windows", "windows-shifted", "windows begin at another second", True),
+            (TIME, "windows-end", "windows-end-delay", "another delay, in append mode", False),
+            (TIME, "windows-end", "windows", "output mode `append` becomes `update`", True),
+            (TIME, "windows-end", "windows-end", "nothing, in append mode", False),
+            (TIME, "windows-end", "windows-end-count", "`sum` of windows becomes `count`", False),
+            (TIME, "sessions-end", "sessions-end-60", "another gap of sessions", True),
+            (TIME, "sessions-end", "sessions-end", "nothing, with sessions in append mode", False),
+            (ONCE, "once-k-ts", "once-k-ts-filter", "a filter before the deduplication", True),
+            (ONCE, "once-k-ts", "once-k-ts-delay", "another delay of the watermark", False),
+            (ONCE, "once-within", "once-within-kg", "a column is added, within a watermark", False),
+            (ONCE, "once-within", "once-within-upper", "`k` becomes `upper(k) as k`", True),
+            (ONCE, "once-within", "once-within", "nothing, within a watermark", False),
+            (ONCE, "once-six", "once-six-other", "six columns in another order", False),
+            (JOINS, "join-30", "join-90", "the range of time of 30 s becomes 90 s", True),
+            (JOINS, "join", "join", "nothing, with a join and later rows", False),
+            (JOINS, "join", "join-semi", "inner becomes left semi", True),
+            (JOINS, "join-left", "join-right", "left outer becomes right outer", True),
+            (JOINS, "join-left", "join-full", "left outer becomes full outer", True),
+            (JOINS, "join", "join-less", "a condition on values is added", True),
+            (JOINS, "join", "join-filter", "a filter before a side", True),
+            (JOINS, "join-30", "join-30-delay", "another delay of the watermarks", False),
+            (OWN, "pandas", "pandas-existing", "existing state is counted otherwise", True),
+            (OWN, "timers-15", "timers-15", "nothing, with timers by event time", False),
+            (OWN, "timers-15", "timers-60", "timers of 15 s become 60 s", True),
+            (OWN, "timers-15", "timers-15-kept", "a timer that fires leaves the state", True),
+            (OWN, "state", "state-twice", "the processor counts twice", True),
+            (OWN, "state-ttl", "state-ttl", "nothing, with a TTL", False),
+            (OWN, "state-ttl", "state-ttl-2h", "a TTL of an hour becomes two hours", True),
+            (OWN, "state-timers", "state-timers", "nothing, with timers of a processor", False),
+            (OWN, "state-timers", "state-timers-60", "timers of 10 s become 60 s", True),
+            (OPERATORS, "chain", "chain-20", "other windows behind a deduplication", True),
+            (OPERATORS, "chain", "chain-fewer", "a deduplication loses a column", False),
+            (OPERATORS, "limit-5", "limit-5-filter", "a filter before a limit", True),
+            (OPERATORS, "limit-5", "no-state", "a limit is removed", False),
+            (SOURCES, "rate", "rate-8", "`rowsPerBatch` 4 becomes 8", False),
+            (CONFS, "join-delays", "join-delays-max", "`multipleWatermarkPolicy` of a join", False),
+            (CONFS, "windows-end", "windows-end-no-idle", "no batches without data", False),
+            (CONFS, "min-max", "few-deltas", "`minDeltasForSnapshot` becomes 2", False),
+            (CONFS, "min-max", "loose-distribution", "`useStrictDistribution` is false", False),
+            (CONFS, "min-max", "no-ansi", "`spark.sql.ansi.enabled` becomes false", False),
+        )
     ),
     # The checkpoint
     *(

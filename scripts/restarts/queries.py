@@ -22,6 +22,8 @@ PROVIDERS = {
     ROCKSDB: "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
 }
 
+REHEARSAL = "rehearsal"  # name of the folder with the inputs of rehearsals
+
 Build = Callable[[SparkSession, Path], DataFrame]
 
 
@@ -48,11 +50,16 @@ class Query:
     once: bool = False
 
 
+def table_path(inputs: Path, table: str) -> Path:
+    """The folder of a table; of a rehearsal one that preflight knows as such."""
+    return inputs / (f"rehearsed-{table}-rows" if inputs.name == REHEARSAL else table)
+
+
 def _events(spark: SparkSession, inputs: Path, table: str = "one", files: int = 1) -> DataFrame:
     reader = spark.readStream.schema(SCHEMA)
     if files:
         reader = reader.option("maxFilesPerTrigger", files)
-    return reader.json(str(inputs / table))
+    return reader.json(str(table_path(inputs, table)))
 
 
 def _expressions(text: str) -> list[Any]:
@@ -73,9 +80,11 @@ def _aggregate(
     return build
 
 
-def _distinct(columns: str, *, within: str = "", delay: str = "") -> Build:
+def _distinct(
+    columns: str, *, within: str = "", delay: str = "", where: str = "true", rows: str = "*"
+) -> Build:
     def build(spark: SparkSession, inputs: Path) -> DataFrame:
-        events = _events(spark, inputs)
+        events = _events(spark, inputs).where(where).selectExpr(*rows.split("; "))
         if within:
             return events.withWatermark("ts", within).dropDuplicatesWithinWatermark(columns.split())
         if delay:
@@ -85,22 +94,26 @@ def _distinct(columns: str, *, within: str = "", delay: str = "") -> Build:
     return build
 
 
-def _join(
+def _join(  # noqa: PLR0913 - what a change changes
     on: str = "k = k2",
     how: str = "inner",
     right: str = "n as n2",
     left: str = "n",
     gap: str = "1 hour",
+    delays: str = "1 hour; 1 hour",
+    where: str = "true",
 ) -> Build:
     """A join of both tables, each with a watermark, within a range of time."""
 
     def build(spark: SparkSession, inputs: Path) -> DataFrame:
         names = [name.strip() for name in left.split(",")]
-        ours = _events(spark, inputs).select("k", "g", *names, "ts").withWatermark("ts", "1 hour")
+        delay, other_delay = delays.split("; ")
+        ours = _events(spark, inputs).where(where).select("k", "g", *names, "ts")
+        ours = ours.withWatermark("ts", delay)
         theirs = _events(spark, inputs, "two").selectExpr(
             "k as k2", "g as g2", *(text.strip() for text in right.split(",")), "ts as ts2"
         )
-        theirs = theirs.withWatermark("ts2", "1 hour")
+        theirs = theirs.withWatermark("ts2", other_delay)
         within = f"ts2 between ts - interval {gap} and ts + interval {gap}"
         return ours.join(theirs, expr(f"({on}) and {within}"), how)
 
@@ -125,10 +138,14 @@ def _union_sum(tables: str) -> Build:
     return build
 
 
-def _rate(spark: SparkSession, _inputs: Path) -> DataFrame:
-    source = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 4)
-    rows = source.option("numPartitions", 1).load()
-    return rows.selectExpr("string(value % 3) as k", "value as n").groupBy("k").agg(expr("sum(n)"))
+def _rate(rows_per_batch: int = 4) -> Build:
+    def build(spark: SparkSession, _inputs: Path) -> DataFrame:
+        source = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", rows_per_batch)
+        rows = source.option("numPartitions", 1).load()
+        keys = rows.selectExpr("string(value % 3) as k", "value as n").groupBy("k")
+        return keys.agg(expr("sum(n)"))
+
+    return build
 
 
 def _named(*names: str) -> Build:
@@ -138,7 +155,7 @@ def _named(*names: str) -> Build:
         parts: list[DataFrame] = []
         for name in names:
             reader: Any = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
-            parts.append(reader.name(name).json(str(inputs / name)))
+            parts.append(reader.name(name).json(str(table_path(inputs, name))))
         rows = parts[0]
         for part in parts[1:]:
             rows = rows.union(part)
@@ -147,11 +164,11 @@ def _named(*names: str) -> Build:
     return build
 
 
-def _limit(rows: int) -> Build:
-    return lambda spark, inputs: _events(spark, inputs).select("k", "n").limit(rows)
+def _limit(rows: int, where: str = "true") -> Build:
+    return lambda spark, inputs: _events(spark, inputs).where(where).select("k", "n").limit(rows)
 
 
-def _chain(*, swapped: bool = False) -> Build:
+def _chain(*, swapped: bool = False, keys: str = "k g ts", length: str = "10 seconds") -> Build:
     """Two stateful operators, one above the other."""
 
     def build(spark: SparkSession, inputs: Path) -> DataFrame:
@@ -159,13 +176,15 @@ def _chain(*, swapped: bool = False) -> Build:
         if swapped:
             windows = events.groupBy(expr("window(ts, '10 seconds')"), "k").agg(expr("sum(n) as n"))
             return windows.dropDuplicates(["window", "k"])
-        once = events.dropDuplicates(["k", "g", "ts"])
-        return once.groupBy(expr("window(ts, '10 seconds')"), "k").agg(expr("sum(n) as n"))
+        once = events.dropDuplicates(keys.split())
+        return once.groupBy(expr(f"window(ts, '{length}')"), "k").agg(expr("sum(n) as n"))
 
     return build
 
 
-def _pandas_state(schema: str, timeout: str = "NoTimeout", step: int = 1) -> Build:
+def _pandas_state(
+    schema: str, timeout: str = "NoTimeout", step: int = 1, *, factor: int = 1
+) -> Build:
     """``applyInPandasWithState`` that counts the rows of a key in the first field of its state."""
     width = len(schema.split(","))
 
@@ -174,7 +193,7 @@ def _pandas_state(schema: str, timeout: str = "NoTimeout", step: int = 1) -> Bui
             import pandas as pd
 
             old = int(state.get[0]) if state.exists else 0
-            total = old + step * sum(len(batch) for batch in batches)
+            total = old * factor + step * sum(len(batch) for batch in batches)
             state.update((total,) + (0,) * (width - 1))
             yield pd.DataFrame({"k": [key[0]], "total": [total]})
 
@@ -186,8 +205,44 @@ def _pandas_state(schema: str, timeout: str = "NoTimeout", step: int = 1) -> Bui
     return build
 
 
+def _timers(seconds: int, *, keeps: bool = False) -> Build:
+    """``applyInPandasWithState`` with a timer that many seconds after the newest row of a key."""
+
+    def build(spark: SparkSession, inputs: Path) -> DataFrame:
+        def count(key: Any, batches: Iterator[Any], state: Any) -> Iterator[Any]:
+            import pandas as pd
+
+            total = int(state.get[0]) if state.exists else 0
+            if state.hasTimedOut:
+                if not keeps:
+                    state.remove()
+                yield pd.DataFrame({"k": [key[0]], "total": [-total]})
+                return
+            newest = 0
+            for batch in batches:
+                total += len(batch)
+                newest = max(newest, int(batch["second"].max()))
+            state.update((total,))
+            state.setTimeoutTimestamp(1000 * (newest + seconds))
+            yield pd.DataFrame({"k": [key[0]], "total": [total]})
+
+        events = _events(spark, inputs).withWatermark("ts", "1 second")
+        seconds_of = events.selectExpr("k", "ts", "unix_seconds(ts) as second")
+        return seconds_of.groupBy("k").applyInPandasWithState(
+            count, "k string, total bigint", "total bigint", "update", "EventTimeTimeout"
+        )
+
+    return build
+
+
 def _processor(
-    variables: str, *, time_mode: str = "None", mode: str = "Update", ttl: int | None = None
+    variables: str,
+    *,
+    time_mode: str = "None",
+    mode: str = "Update",
+    ttl: int | None = None,
+    step: int = 1,
+    timer: int | None = None,
 ) -> Build:
     """``transformWithState`` with the variables that :class:`restarts.processors.Counter` has."""
 
@@ -200,7 +255,7 @@ def _processor(
         events: Any = _events(spark, inputs)
         if time_mode == "EventTime":
             events = events.withWatermark("ts", "1 hour")
-        counter = processors.Counter(variables, ttl)
+        counter = processors.Counter(variables, ttl, step, timer)
         output = "k string, total bigint"
         rows: DataFrame = events.groupBy("k").transformWithStateInPandas(
             counter, output, mode, time_mode
@@ -208,6 +263,10 @@ def _processor(
         return rows
 
     return build
+
+
+def _two_delays(spark: SparkSession, inputs: Path) -> DataFrame:
+    return _join(delays="1 second; 1 hour", gap="30 seconds")(spark, inputs)
 
 
 def _conf(**settings: object) -> dict[str, str]:
@@ -221,8 +280,12 @@ _SHUFFLE = "spark.sql.shuffle.partitions"
 _MIN_MAX = _aggregate("k", "min(n); max(n)")
 
 
-def _sessions(values: str) -> Build:
-    return _aggregate("session_window(ts, '30 seconds'); k", values, delay="1 hour")
+def _sessions(values: str, gap: str = "30 seconds") -> Build:
+    return _aggregate(f"session_window(ts, '{gap}'); k", values, delay="1 hour")
+
+
+def _windows_end(values: str, delay: str = "1 second") -> Build:
+    return _aggregate("window(ts, '10 seconds'); k", values, delay=delay)
 
 
 def _with_state(variables: str, **others: Any) -> Query:
@@ -328,7 +391,8 @@ QUERIES: Mapping[str, Query] = {
     "one-two": Query(_union_sum("one two")),
     "two-one": Query(_union_sum("two one")),
     "one-two-three": Query(_union_sum("one two three")),
-    "rate": Query(_rate, once=True),
+    "rate": Query(_rate(), once=True),
+    "rate-8": Query(_rate(8), once=True),
     "named": Query(_named("one", "two"), conf=_EVOLUTION, since=(4, 2)),
     "named-swapped": Query(_named("two", "one"), conf=_EVOLUTION, since=(4, 2)),
     "named-more": Query(_named("one", "two", "three"), conf=_EVOLUTION, since=(4, 2)),
@@ -387,5 +451,74 @@ QUERIES: Mapping[str, Query] = {
         _aggregate("k", "min(n); max(n); count(n)"),
         conf=_conf(stateStore__stateSchemaCheck="false"),
     ),
+    # Changes with later rows.
+    "max": Query(_aggregate("k", "max(n)")),
+    "avg-of-m": Query(_aggregate("k", "avg(m)")),
+    "distinct": Query(_aggregate("k", "approx_count_distinct(n)")),
+    "distinct-of-m": Query(_aggregate("k", "approx_count_distinct(m)")),
+    "max-by": Query(_aggregate("k", "max_by(n, m)")),
+    "max-by-swapped": Query(_aggregate("k", "max_by(m, n)")),
+    "sum-plus": Query(_aggregate("k", "sum(n + 1)")),
+    "sum-some": Query(_aggregate("k", "sum(n) filter (where n > 3)")),
+    "any": Query(_aggregate("k", "bool_or(n > 4)")),
+    "every": Query(_aggregate("k", "bool_and(n > 4)")),
+    "list-of-m": Query(_aggregate("k", "sort_array(collect_list(m))")),
+    "median": Query(_aggregate("k", "percentile_approx(n, 0.5)")),
+    "percentile": Query(_aggregate("k", "percentile_approx(n, 0.9)")),
+    "total": Query(_aggregate("", "sum(n)")),
+    "total-of-m": Query(_aggregate("", "sum(m)")),
+    "min-max-by-one": Query(_aggregate("substring(k, 1, 0) as k", "min(n); max(n)")),
+    "windows-sliding": Query(
+        _aggregate("window(ts, '10 seconds', '5 seconds'); k", "sum(n)", delay="1 hour")
+    ),
+    "windows-shifted": Query(
+        _aggregate(
+            "window(ts, '10 seconds', '10 seconds', '3 seconds'); k", "sum(n)", delay="1 hour"
+        )
+    ),
+    "windows-end": Query(_windows_end("sum(n)"), "append"),
+    "windows-end-delay": Query(_windows_end("sum(n)", "10 minutes"), "append"),
+    "windows-end-count": Query(_windows_end("count(n)"), "append"),
+    "windows-end-no-idle": Query(
+        _windows_end("sum(n)"), "append", _conf(noDataMicroBatches__enabled="false")
+    ),
+    "sessions-end": Query(_sessions("sum(n)"), "append"),
+    "sessions-end-60": Query(_sessions("sum(n)", "60 seconds"), "append"),
+    "once-k-ts-filter": Query(_distinct("k ts", delay="1 hour", where="n > 4")),
+    "once-k-ts-delay": Query(_distinct("k ts", delay="10 seconds")),
+    "once-within-kg": Query(_distinct("k g", within="1 hour")),
+    "once-within-upper": Query(
+        _distinct("k", within="1 hour", rows="upper(k) as k; g; n; m; i; d; ts")
+    ),
+    "once-six": Query(_distinct("k g n m i d")),
+    "once-mixed": Query(_distinct("k n i d m g")),
+    "cast": Query(_aggregate("k", "sum(cast(g as int)); max(n)")),
+    "once-six-other": Query(_distinct("d i m n g k")),
+    "join-30": Query(_join(gap="30 seconds", delays="1 second; 1 second"), "append"),
+    "join-90": Query(_join(gap="90 seconds", delays="1 second; 1 second"), "append"),
+    "join-30-delay": Query(_join(gap="30 seconds", delays="1 minute; 1 minute"), "append"),
+    "join-semi": Query(_join(how="left_semi"), "append"),
+    "join-right": Query(_join(how="right_outer"), "append"),
+    "join-full": Query(_join(how="full_outer"), "append"),
+    "join-less": Query(_join("k = k2 and n + 100 < n2"), "append"),
+    "join-filter": Query(_join(where="n > 4"), "append"),
+    "join-delays": Query(_two_delays, "append"),
+    "join-delays-max": Query(_two_delays, "append", _conf(multipleWatermarkPolicy="max")),
+    "pandas-existing": Query(_pandas_state("total bigint", factor=10)),
+    "timers-15": Query(_timers(15)),
+    "timers-60": Query(_timers(60)),
+    "timers-15-kept": Query(_timers(15, keeps=True)),
+    "state-twice": _with_state("total:value:n bigint", step=2),
+    "state-ttl-2h": _with_state("total:value:n bigint", time_mode="ProcessingTime", ttl=7_200_000),
+    "state-timers": _with_state("total:value:n bigint", time_mode="EventTime", timer=10_000),
+    "state-timers-60": _with_state("total:value:n bigint", time_mode="EventTime", timer=60_000),
+    "chain-20": Query(_chain(length="20 seconds"), "append"),
+    "chain-fewer": Query(_chain(keys="k ts"), "append"),
+    "limit-5-filter": Query(_limit(5, "n > 4"), "append"),
+    "few-deltas": Query(_MIN_MAX, conf=_conf(stateStore__minDeltasForSnapshot=2)),
+    "loose-distribution": Query(
+        _MIN_MAX, conf=_conf(statefulOperator__useStrictDistribution="false")
+    ),
+    "no-ansi": Query(_MIN_MAX, conf={"spark.sql.ansi.enabled": "false"}),
 }
 """Every query by the name that changes use."""

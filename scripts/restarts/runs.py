@@ -9,17 +9,19 @@ they can be inspected afterwards: ``PROVIDER/QUERY``.
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from restarts.changes import Change
-from restarts.queries import PREFIX, PROVIDERS, QUERIES, Query
+from restarts.queries import PREFIX, PROVIDERS, QUERIES, REHEARSAL, Query, table_path
 
 EQUAL, OTHER, REFUSED = "equal", "other", "refused"
 _CLASS = re.compile(r"\[([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+(?:\.[A-Z0-9_]+)?)\]")
@@ -34,14 +36,30 @@ _BASE = {
     "spark.sql.session.timeZone": "UTC",
     PREFIX + "stateStore.maintenanceInterval": "1h",
 }
-_TIMES = ("2024-01-01T00:00:{:02}Z",)
+_START = datetime(2024, 1, 1, tzinfo=timezone.utc)
+_DAY = 24 * 3600
+_FIRST_TIME_S = 1_700_000_000  # when the first input was written, by its file
+_JUMP = 200 * _DAY  # seconds from the first rows to those that are later than every timer and range
 
 ROWS: Mapping[str, tuple[tuple[Any, ...], ...]] = {
     "1": (("a", "x", 1, 10, 1, 1.5, 1), ("A", "y", 3, 30, 3, 3.5, 2), ("b", "y", 9, 2, 9, 9.5, 3)),
     "2": (("a", "y", 9, 20, 9, 9.25, 4), ("b", "x", 2, 8, 2, 2.5, 5), ("c", "x", 4, 4, 4, 4.5, 6)),
     "3": (("a", "x", 5, 7, 5, 5.5, 7), ("A", "x", 6, 1, 6, 6.5, 8), ("b", "y", 6, 3, 6, 6.5, 9),
           ("d", "x", 8, 8, 8, 8.5, 12)),
+    # After a minute, which a range of 30 seconds leaves out; then a jump.
+    "4": (("a", "y", 7, 2, 7, 7.5, 67), ("b", "x", 1, 5, 1, 1.5, 69)),
+    "5": (("z", "x", 1, 1, 1, 1.5, _JUMP),),
+    # Of rehearsals: the watermark just below and just above an hour after the first rows.
+    "6": (("y", "x", 2, 3, 2, 2.5, 2 * 3600 - 5),),
+    "7": (("y", "y", 4, 9, 4, 4.5, 2 * 3600 + 10),),
+    "8": (("z", "y", 3, 6, 3, 3.5, _JUMP + _DAY),),
 }  # fmt: skip
+REHEARSED = ("1", "2", "6", "7", "5", "8")
+"""The inputs of a rehearsal: the same keys twice, a range of an hour, a jump, and one row after."""
+NUMBERS = ("1", "2", "3", "4", "5")
+"""The inputs of a query, in their order."""
+LATER = NUMBERS[3:]
+"""The inputs that only changes with :attr:`Change.later` get after the third one."""
 _NAMES = ("k", "g", "n", "m", "i", "d", "ts")
 _TABLES = {"one": 0, "two": 100, "three": 200}
 """The tables of the inputs, and what is added to their numbers."""
@@ -63,13 +81,19 @@ class Outcome:
 def write_input(inputs: Path, number: str) -> None:
     """One more file for each table."""
     for table, more in _TABLES.items():
-        folder = inputs / table
+        folder = table_path(inputs, table)
         folder.mkdir(parents=True, exist_ok=True)
         lines = []
         for k, g, n, m, i, d, second in ROWS[number]:
-            values = (k, g, n + more, m + more, i, d, f"2024-01-01T00:00:{second:02}Z")
+            time = (_START + timedelta(seconds=second)).strftime("%Y-%m-%dT%H:%M:%SZ")
+            values = (k, g, n + more, m + more, i, d, time)
             lines.append(json.dumps(dict(zip(_NAMES, values, strict=True))))
-        (folder / f"{number}.json").write_text("\n".join(lines) + "\n")
+        file = folder / f"{number}.json"
+        file.write_text("\n".join(lines) + "\n")
+        # Spark reads older files first.
+        order = REHEARSED if "rehearsed" in folder.name else NUMBERS
+        written_s = _FIRST_TIME_S + order.index(number)
+        os.utime(file, (written_s, written_s))
 
 
 class Runs:
@@ -81,7 +105,7 @@ class Runs:
 
     def __init__(self, spark: SparkSession, folder: Path) -> None:
         self.spark, self.folder = spark, folder
-        self.inputs = folder / "inputs"
+        self.inputs, self.rehearsal = folder / "inputs", folder / REHEARSAL
         self.release = tuple(map(int, spark.version.split(".")[:2]))
 
     def can_run(self, query: Query, provider: str) -> bool:
@@ -102,18 +126,45 @@ class Runs:
         entries = [len(list((path / log).glob("[0-9]*"))) for log in ("offsets", "commits")]
         return None if entries[0] == entries[1] > 0 else "its first run did not end"
 
-    def go_on(self, provider: str, name: str) -> Outcome:
-        """What a query says of the third file that has run from the beginning."""
+    def rehearse(self, provider: str, name: str) -> str | None:
+        """Run a query on the inputs of a rehearsal; the error that it ended with."""
+        path = self.path_of(provider, f"{name}.rehearsed")
+        if path.exists():
+            return None
+        inputs = self.folder / f"{REHEARSAL}-{provider}-{name}" / REHEARSAL
+        if not QUERIES[name].once:
+            return self.run(name, provider, path, self.rehearsal).error
+        for number in REHEARSED:  # one batch in each run
+            write_input(inputs, number)
+            error = self.run(name, provider, path, inputs).error
+            if error is not None:
+                return error
+        return None
+
+    def go_on(self, provider: str, name: str, *, whole: bool = False) -> Outcome:
+        """What a query says of the third file, and later ones, that has run from the beginning."""
         path = self.path_of(provider, name)
         copy = path.with_name(f"{name}.right")
         shutil.rmtree(copy, ignore_errors=True)
         if not path.exists():
             return Outcome(None, "it made no checkpoint")
         shutil.copytree(path, copy)
-        return self.run(name, provider, copy)
+        return self.run(name, provider, copy, whole=whole)
 
-    def run(self, name: str, provider: str, checkpoint: Path) -> Outcome:
-        """Run a query over all that is there and not yet read."""
+    def run(
+        self,
+        name: str,
+        provider: str,
+        checkpoint: Path,
+        inputs: Path | None = None,
+        *,
+        whole: bool = False,
+        conf: Mapping[str, str] | None = None,
+    ) -> Outcome:
+        """Run a query over all that is there and not yet read.
+
+        The outcome has the rows of the last batch; of all batches if ``whole``.
+        """
         query = QUERIES[name]
         given: list[tuple[str, ...]] = []
 
@@ -129,8 +180,8 @@ class Runs:
 
         before = set(target.glob("[!._]*"))
         try:
-            session = self._session(query, provider)
-            rows = query.build(session, self.inputs)
+            session = self._session(query, provider, conf or {})
+            rows = query.build(session, inputs or self.inputs)
             writer = rows.writeStream.outputMode(query.mode)
             if query.sink == "rows":
                 writer = writer.foreachBatch(keep)
@@ -147,11 +198,11 @@ class Runs:
                 keep(session.read.schema(rows.schema).format(kind).load(new), 0)
         except Exception as error:  # noqa: BLE001 - whatever Spark refuses with is the result
             return Outcome(None, error_text(str(error)))
-        return Outcome(given[-1] if given else ())
+        return Outcome(tuple(row for rows in (given if whole else given[-1:]) for row in rows))
 
-    def _session(self, query: Query, provider: str) -> SparkSession:
-        """A session of its own with the confs of a query."""
-        conf = {**_BASE, **query.conf}
+    def _session(self, query: Query, provider: str, more: Mapping[str, str]) -> SparkSession:
+        """A session of its own with the confs of a query, and more that go before them."""
+        conf = {**_BASE, **query.conf, **more}
         if conf.pop("provider", None):
             provider = next(name for name in PROVIDERS if name != provider)
         conf.setdefault(PREFIX + "stateStore.providerClass", PROVIDERS[provider])
@@ -165,6 +216,11 @@ class Runs:
         old = self.path_of(provider, change.old)
         kept = old.with_name(f"{old.name}.kept")
         damaged = self.path_of(provider, f"{change.name}.damaged")
+        # A file sink skips the batches that an earlier restart has written.
+        output = old.with_name(f"{old.name}.{QUERIES[change.new].output}")
+        kept_output = output.with_name(f"{output.name}.kept")
+        if output.exists():
+            shutil.copytree(output, kept_output)
         old.rename(kept)
         try:
             target = old.with_name(f"{old.name}.moved") if change.moved else old
@@ -178,11 +234,14 @@ class Runs:
             if change.damage is not None or change.moved:
                 shutil.rmtree(damaged, ignore_errors=True)
                 shutil.copytree(target, damaged)
-            return self.run(change.new, provider, target)
+            return self.run(change.new, provider, target, whole=change.later, conf=change.conf)
         finally:
             shutil.rmtree(old, ignore_errors=True)
             shutil.rmtree(old.with_name(f"{old.name}.moved"), ignore_errors=True)
             kept.rename(old)
+            shutil.rmtree(output, ignore_errors=True)
+            if kept_output.exists():
+                kept_output.rename(output)
 
 
 def error_text(message: str) -> str:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,11 +17,14 @@ from inspector.analyses.preflight import _names_of
 from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.rehearsals import (
     YEAR_MS,
+    Snapshot,
     compared_versions,
+    coverage_of,
     has_user_code,
     timeout_ms,
     timer_clock,
 )
+from inspector.findings.restart_judgement import Preflight, SameRows, Side, Target
 from inspector.model import TimeoutKind
 from tests.cases import (
     GROUP_STATE,
@@ -50,10 +56,11 @@ def rehearsal(
     deltas: Deltas,
     sources: Sequence[int] = (0, 1, 2, 2),
     watermarks: Sequence[int] = (0, EVENT, EVENT, LATER),
+    start: int = NOW,
 ) -> str:
     """Write a rehearsal of a group state: two inputs, a time jump, and a batch without data."""
     batches = [
-        Batch(watermark, NOW + 1000 * number, source)
+        Batch(watermark, start + 1000 * number, source)
         for number, (watermark, source) in enumerate(zip(watermarks, sources, strict=True))
     ]
     write_logs(root, batches, {"shuffle.partitions": "1"})
@@ -100,13 +107,19 @@ def test_another_value_of_existing_state_is_seen_where_it_is_gone_at_the_end(
     assert verdict(old, new) == ("silent", {"SS497": "1 keys differ"})
 
 
-def test_timers_by_processing_time_are_set_or_not(tmp_path: Path) -> None:
+def test_timers_by_processing_time_are_compared_by_their_timeout(tmp_path: Path) -> None:
     sides = []
-    for name, delay in (("old", 15_000), ("new", 15_777)):
-        deltas = {1: [put(A, NOW + delay)], 2: [put(A, NOW + 1000 + delay, visits=2)]}
-        sides.append(rehearsal(tmp_path / name, deltas, watermarks=(0, 0, 0, 0)))
-    found, lines = verdict(*sides)
+    for name, delay, start in (
+        ("old", 15_000, NOW),
+        ("new", 15_000, NOW + 777),
+        ("far", 60_000, NOW),
+    ):
+        deltas = {1: [put(A, start + delay)], 2: [put(A, start + 1000 + delay, visits=2)]}
+        of_side = rehearsal(tmp_path / name, deltas, watermarks=(0, 0, 0, 0), start=start)
+        sides.append(of_side)
+    found, lines = verdict(*sides[:2])
     assert (found, set(lines)) == ("unknown", {"SS458"})  # they are equal, and none has fired
+    assert set(verdict(sides[0], sides[2])[1]) == {"SS498"}
     unset = {1: [put(A, -1)], 2: [put(A, -1, 2)]}
     without = rehearsal(tmp_path / "without", unset, watermarks=(0, 0, 0, 0))
     assert verdict(sides[0], without)[0] == "silent"
@@ -258,3 +271,89 @@ def test_a_store_that_only_the_old_query_has_is_no_other_state(tmp_path: Path) -
     write_store(extra, {1: [put(A, -1)], 2: [], 3: [], 4: []})
     write_schema(extra, USER, GROUP_STATE)
     assert "SS497" not in verdict(old, new)[1]
+
+
+def join_rows(**seconds: int) -> dict[str, tuple[object, object]]:
+    """Rows of the left side of the join of fixtures, by the second of their event time."""
+    start = datetime(2024, 1, 1, tzinfo=timezone.utc)
+    return {
+        name: (
+            {"field0": name, "index": 0},
+            {
+                "ad": name,
+                "shownAt": (start + timedelta(seconds=second)).isoformat(),
+                "site": "s",
+                "matched": False,
+            },
+        )
+        for name, second in seconds.items()
+    }
+
+
+def open_range(*versions: Mapping[str, tuple[object, object]]) -> tuple[int | None, int] | None:
+    """Return what rows by version, from version 4 on, leave open of the range of that join."""
+    checkpoint = Opened.start(str(checkpoint_of("join_left_outer")), None).checkpoint
+    store = (0, "left-keyWithIndexToValue")
+    snapshots = {number: {store: rows} for number, rows in enumerate(versions, 4)}
+    return coverage_of(checkpoint, snapshots, {}).open_ranges.get(0)
+
+
+def test_time_range_that_rows_bound_is_narrow() -> None:
+    # Watermarks of the fixture in versions 5 and 6: second 27.6 and second 37.6.
+    first = join_rows(a=10, b=11)
+    assert open_range(first, first, join_rows(b=11)) is None
+    assert open_range(first, first, {}) == (17_600, 26_600)
+
+
+def test_time_range_that_every_row_leaves_in_one_jump_is_open() -> None:
+    assert open_range(join_rows(a=1), {}) == (None, 26_600)
+    assert open_range(join_rows(a=1), join_rows(a=1)) is None  # nothing was evicted
+
+
+def test_ttl_is_compared_by_its_distance_from_the_batch() -> None:
+    checkpoint = Opened.start(str(checkpoint_of("rocksdb_tws_pandas_processing")), None).checkpoint
+    start = 1_704_067_200_000
+
+    def ttls(hours: int) -> Mapping[tuple[int, str], frozenset[int]]:
+        rows: dict[str, tuple[Any, Any]] = {
+            name: (
+                {"key": name},
+                {"value": 1, "ttlExpirationMs": start + 10_000 * batch + hours * 3_600_000},
+            )
+            for batch, name in enumerate("ab")
+        }
+        list_row: tuple[Any, Any] = (
+            {"key": "a"},
+            [{"value": 1, "ttlExpirationMs": start + hours * 3_600_000}],
+        )
+        lists = {(0, "recent"): {"a": list_row}}
+        snapshots: dict[int, Snapshot] = {
+            1: {(0, "seen"): {"a": rows["a"]}, **lists},
+            2: {(0, "seen"): rows, **lists},
+        }
+        return coverage_of(checkpoint, snapshots, {}).ttls
+
+    assert ttls(1) == {
+        (0, "seen"): frozenset({3_600_000}),
+        (0, "recent"): frozenset({3_600_000}),
+    }
+    assert ttls(2) != ttls(1)
+
+
+def test_open_time_range_is_unknown_with_the_inputs_that_decide_it() -> None:
+    run_of = Opened.start(str(checkpoint_of("join_left_outer")), None)
+    side = Side(run_of.checkpoint, ())
+    stores = {(0, "left-keyWithIndexToValue"): 3}
+    states = SameRows(side, stores, stores, stores, (), open_ranges={0: "Every row was evicted."})
+    of_join = Preflight(side, side, Target("4.3"), (), states)
+    assert "rehearsal-range" not in {line.rule.about for line in of_join.lines()}  # they differ
+    none = dict.fromkeys(stores, 0)
+    equal = replace(states, keys=none, values=none)
+    (line,) = [
+        line
+        for line in Preflight(side, side, Target("4.3"), (), equal).lines()
+        if line.rule.about == "rehearsal-range"
+    ]
+    assert (line.rule.id, line.operator_id) == ("SS459", 0)
+    assert line.detail == "Every row was evicted."
+    assert "just below and just above" in line.rule.to_do

@@ -10,7 +10,8 @@ import pytest
 from inspector.cli.click_options import FAIL_ON
 from inspector.cli.exits import Exit
 from inspector.cli.output_files import code_of, write_report
-from inspector.findings.catalogue import SAME_VALUE, TIMEOUT_KEPT
+from inspector.findings.catalogue import TIMEOUT_KEPT
+from inspector.findings.cost.ss304_same_values import SameValues
 from inspector.findings.finding import Finding, Kind
 from inspector.model import Certainty, Problem, Redact
 from inspector.render.report import Report
@@ -198,7 +199,7 @@ def report(*findings: Kind, problems: tuple[str, ...] = ()) -> Report:
     ("kind", "fails"),
     [
         (TIMEOUT_KEPT, {"info", "warning", "error"}),
-        (SAME_VALUE, {"info"}),
+        (SameValues.kind, {"info"}),
     ],
 )
 def test_findings_count_from_the_severity_asked_for(kind: Kind, fails: set[str]) -> None:

@@ -165,7 +165,7 @@ NOT_AT_START = {
 """What neither a report of a local checkpoint nor its first screen needs."""
 
 
-@pytest.mark.parametrize(("command", "most"), [("info", 338), ("audit", 575)])
+@pytest.mark.parametrize(("command", "most"), [("info", 338), ("audit", 580)])
 def test_a_start_imports_few_modules_and_none_of_other_commands(
     command: str, most: int, tmp_path: Path
 ) -> None:

@@ -153,6 +153,9 @@ def test_the_number_of_partitions_comes_from_the_metadata(tmp_path: Path) -> Non
     assert restart(root).is_plain
     assert rules(root, conf={SHUFFLE: "5"})["SS474"] == "ignored"
     assert rules(root, conf={SHUFFLE: "5"}, to_spark="4.2")["SS475"] == "unknown"
+    assert rules(root, to_spark="4.2.0")["SS475"] == "unknown"
+    assert not {"SS474", "SS475"} & set(rules(root, to_spark="4.2.1"))
+    assert rules(root, conf={SHUFFLE: "5"}, to_spark="4.2.1")["SS474"] == "ignored"
 
 
 def test_without_metadata_the_number_of_partitions_is_lost(tmp_path: Path) -> None:

@@ -16,7 +16,8 @@ from inspector.findings.baseline import (
     earlier_of,
     failing,
 )
-from inspector.findings.catalogue import NEVER_EXPIRES, SAME_VALUE, TIMEOUT_KEPT
+from inspector.findings.catalogue import NEVER_EXPIRES, TIMEOUT_KEPT
+from inspector.findings.cost.ss304_same_values import SameValues
 from inspector.findings.finding import Finding, Kind, Severity
 from inspector.findings.metrics import Values
 from inspector.model import Certainty
@@ -45,14 +46,14 @@ def test_findings_are_new_worse_gone_better_or_the_same() -> None:
         finding(TIMEOUT_KEPT, 2, 1000),
         finding(TIMEOUT_KEPT, 3, 1000),
         finding(TIMEOUT_KEPT, 4, 1000),
-        finding(SAME_VALUE, 5),
+        finding(SameValues.kind, 5),
     )
     now = [
         finding(NEVER_EXPIRES, 1, 10),
         finding(TIMEOUT_KEPT, 2, 1101),
         finding(TIMEOUT_KEPT, 3, 899),
         finding(TIMEOUT_KEPT, 4, 1100),
-        finding(SAME_VALUE, 5),
+        finding(SameValues.kind, 5),
     ]
     comparison = compare(now, {}, before)
     assert list(trends(comparison).items()) == [

@@ -12,11 +12,11 @@ from inspector.findings.thresholds import DEFAULTS
 
 def test_what_is_given_counts_and_the_rest_stays() -> None:
     found = parse_thresholds(
-        {"skew_ratio": "5", "heap_bytes": "8GiB", "empty_share": "75%", "data_batches": 4}
+        {"hot_rows": "5", "heap_bytes": "8GiB", "hot_share": "75%", "data_batches": 4}
     )
-    assert (found.skew_ratio, found.heap_bytes) == (5.0, 8 << 30)
-    assert (found.empty_share, found.data_batches) == (0.75, 4)
-    assert found.skew_rows == DEFAULTS.skew_rows
+    assert (found.hot_rows, found.heap_bytes) == (5, 8 << 30)
+    assert (found.hot_share, found.data_batches) == (0.75, 4)
+    assert found.slow_ratio == DEFAULTS.slow_ratio
     assert found.given["data_batches"] == 4
     assert parse_thresholds({}) == DEFAULTS
 
@@ -48,5 +48,5 @@ def test_a_finding_can_have_a_least_number() -> None:
 def test_what_the_page_does_not_explain_cannot_be_made() -> None:
     page = read_page("reference/findings")
     assert thresholds(page) in page
-    with pytest.raises(ValueError, match=r"skew_rows: .* does not say"):
-        thresholds(page.replace("| `skew_rows` |", "| `skew` |"))
+    with pytest.raises(ValueError, match=r"hot_rows: .* does not say"):
+        thresholds(page.replace("| `hot_rows` |", "| `hot` |"))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from inspector.findings.catalogue import NEVER_EXPIRES, SAME_VALUE, TIMEOUT_KEPT
+from inspector.findings.catalogue import NEVER_EXPIRES, TIMEOUT_KEPT
+from inspector.findings.cost.ss304_same_values import SameValues
 from inspector.findings.finding import Finding, Kind
 from inspector.findings.verdict import Level, level_of
 from inspector.model import Certainty, Problem
@@ -15,8 +16,8 @@ from inspector.model import Certainty, Problem
     [
         ((), (), Level.OK),
         ((), ("uncommitted",), Level.OK),
-        ((SAME_VALUE,), (), Level.INFO),
-        ((NEVER_EXPIRES, SAME_VALUE), (), Level.WARNING),
+        ((SameValues.kind,), (), Level.INFO),
+        ((NEVER_EXPIRES, SameValues.kind), (), Level.WARNING),
         ((NEVER_EXPIRES, TIMEOUT_KEPT), ("uncommitted",), Level.ERROR),
         ((), ("storage",), Level.UNREADABLE),
         ((TIMEOUT_KEPT,), ("uncommitted", "truncated"), Level.UNREADABLE),

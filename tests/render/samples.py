@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from inspector.findings.catalogue import NEVER_EXPIRES, SAME_VALUE, TIMEOUT_KEPT
+from inspector.findings.catalogue import NEVER_EXPIRES, TIMEOUT_KEPT
+from inspector.findings.cost.ss304_same_values import SameValues
 from inspector.findings.finding import Finding
 from inspector.findings.verdict import Cause, Level, StateGrowth, StateSize, Verdict
 from inspector.model import Certainty, Problem, StoreId
@@ -131,7 +132,9 @@ def report(**more: Any) -> Report:
         "findings": (
             finding(),
             finding(kind=NEVER_EXPIRES, operator_id=None, store_name=None, bytes=None),
-            finding(kind=SAME_VALUE, certainty=Certainty.INFERRED, store_name="default", bytes=1),
+            finding(
+                kind=SameValues.kind, certainty=Certainty.INFERRED, store_name="default", bytes=1
+            ),
         ),
         "problems": [PROBLEM, Problem("storage", "Permission denied")],
         "notes": ("A note.",),

@@ -9,7 +9,8 @@ import pytest
 from junitparser import Error, Failure, JUnitXml, TestSuite
 
 from inspector.findings.baseline import Earlier, compare
-from inspector.findings.catalogue import SAME_VALUE, all_kinds
+from inspector.findings.catalogue import all_kinds
+from inspector.findings.cost.ss304_same_values import SameValues
 from inspector.findings.finding import Severity
 from inspector.findings.metrics import apply_gates, parse_gates
 from inspector.model import Problem
@@ -39,7 +40,7 @@ def results(suite: TestSuite) -> dict[str, list[type]]:
 
 
 def test_there_is_a_case_for_each_rule() -> None:
-    suite = suite_of(judged(findings=[finding(), finding(kind=SAME_VALUE)]))
+    suite = suite_of(judged(findings=[finding(), finding(kind=SameValues.kind)]))
     names = [case.name for case in suite]
     assert names == ["readable", *(f"{kind.id} {kind.title}" for kind in all_kinds())]
     assert {case.classname for case in suite} == {"inspector.things"}
@@ -52,7 +53,7 @@ def test_there_is_a_case_for_each_rule() -> None:
     ("fail_on", "failures"), [(None, 0), (Severity.ERROR, 1), (Severity.INFO, 2)]
 )
 def test_a_rule_fails_from_a_severity_on(fail_on: Severity | None, failures: int) -> None:
-    found = [finding(), finding(kind=SAME_VALUE)]
+    found = [finding(), finding(kind=SameValues.kind)]
     assert suite_of(judged(findings=found, fail_on=fail_on)).failures == failures
 
 

@@ -479,7 +479,11 @@ class _Copy:
             self._check_log()
             self._write_small(place, last)
             restart = restart_of(self._open(place), place=self._dest)
-            if restart.possible is False or (self._planned and not restart.possible):
+            # The user may have said that the sink does not have the batch.
+            told = self._assumed.sink_has_no_batch_ids
+            doubts = [doubt for doubt in restart.doubts if not (doubt.is_of_sink and told)]
+            is_open = bool(restart.unknown or doubts)
+            if restart.possible is False or (self._planned and is_open):
                 raise SourceNotWholeError(
                     f"no query would restart from a copy of it, so that it was given up. "
                     f"{restart.sentence} Restore that from a backup of the checkpoint first.",
@@ -712,7 +716,8 @@ class _Copy:
                 yield words.format(
                     rows=short_count_text(rows, "row"),
                     version=self._version,
-                    source=f"{self._checkpoint.root} has them as before, and so may its backups.",
+                    source=f"The original checkpoint ({self._checkpoint.root}) has them as before, "
+                    "and so may its backups.",
                 )
 
 

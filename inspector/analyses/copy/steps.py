@@ -101,10 +101,10 @@ def steps_of(commands: Commands, *, is_plan: bool) -> Iterator[Step]:
     if is_plan:
         yield Step("Stop the query.")
         yield Step(f"Make the copy{hidden}:", commands.copy)
-    fixed = "the fixed query" if has_leaks else "the query"
+    if eviction is not None and not has_leaks:
+        yield Step(f"See that the copy has none of these rows{hidden}:", commands.search)
+    query = "the fixed query" if has_leaks else "the query"
     new_root = spell_root(absolute(commands.dest))
-    yield Step(f"Set checkpointLocation of {fixed} to {new_root}, and start it.")
+    yield Step(f"Set checkpointLocation of {query} to {new_root}, and start it.")
     if has_leaks:
         yield Step(f"After some batches, see whether keys leak again{hidden}:", commands.comparison)
-    elif eviction is not None:
-        yield Step(f"See that the copy has none of these rows{hidden}:", commands.search)

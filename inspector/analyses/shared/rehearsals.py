@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timezone
+from functools import partial
 from typing import Any
 
 from inspector.discovery.checkpoint import Checkpoint, Operator
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, field
 from inspector.model import BatchClock, TimeoutKind
 from inspector.operators.group_state import NAMES as GROUP_STATE
+from inspector.operators.join import time_fields
 from inspector.operators.rule import WATERMARK_KEY, Clock, RowPart
 from inspector.operators.transform_with_state import TTL_FIELD, Family
 from inspector.sparktypes import StructField
@@ -18,6 +21,7 @@ TIMEOUT = "timeoutTimestamp"  # the field of a group state that holds its timer,
 EXPIRY = "expiryTimestampMs"  # the field of a timer of transformWithState, epoch ms
 YEAR_MS = 365 * 24 * 3_600_000
 DAY_MS = 24 * 3_600_000  # the time range of a join that a rehearsal is trusted to show
+RANGE_MS = 2_000  # by which a rehearsal may leave the time range of a join open
 MOST_VERSIONS = 64  # state versions of one rehearsal that are read
 
 Store = tuple[int, str]  # operator id, store name
@@ -33,6 +37,13 @@ class Coverage:
     # a timer fired, a row was evicted, or a row that the watermark had passed stayed
     fired: frozenset[int] = frozenset()
     timed: frozenset[int] = frozenset()  # a timer was set, or the watermark decides which rows stay
+    # joins whose time range may be any between the two distances from the watermark, in ms, at
+    # which rows were kept and evicted; the first is None if no row was kept
+    open_ranges: Mapping[int, tuple[int | None, int]] = field(default_factory=dict)
+    # ttls: distances of expiry times from the clock of the batch that wrote them, in ms, by store
+    # timers: the same of timers by processing time
+    ttls: Mapping[Store, frozenset[int]] = field(default_factory=dict)
+    timers: Mapping[Store, frozenset[int]] = field(default_factory=dict)
 
 
 def has_user_code(operator: Operator) -> bool:
@@ -107,9 +118,13 @@ def coverage_of(
     kinds: Mapping[int, TimeoutKind | None],  # clocks of group states' timers by operator id
 ) -> Coverage:
     """Return what the batches of a rehearsal made each operator do, as far as its rows show."""
-    read_back, fired, timed = set(), set(), set()
+    read_back, fired, timed, open_ranges = set(), set(), set(), {}
     for operator in checkpoint.query:
         number = operator.operator_id
+        for store in operator.schemas if operator.name == "symmetricHashJoin" else ():
+            bounds = _time_range(checkpoint, operator, store, snapshots)
+            if bounds is not None and not _is_narrow(*bounds):
+                open_ranges[number] = bounds
         if _follows_watermark(operator):
             timed.add(number)
         for version, snapshot in snapshots.items():
@@ -124,7 +139,104 @@ def coverage_of(
                 fired.add(number)
             if is_read:
                 read_back.add(number)
-    return Coverage(frozenset(read_back), frozenset(fired), frozenset(timed))
+    return Coverage(
+        *(frozenset(read_back), frozenset(fired), frozenset(timed), open_ranges),
+        ttls=_durations(checkpoint, snapshots, _ttls),
+        timers=_durations(checkpoint, snapshots, partial(_clock_timers, kinds)),
+    )
+
+
+def _time_range(
+    checkpoint: Checkpoint, operator: Operator, store: str, snapshots: Mapping[int, Snapshot]
+) -> tuple[int | None, int] | None:
+    """Return the distances from the watermark that bound the time range of one side of a join.
+
+    The first is the greatest at which a row was kept, the second the least above it at which a row
+    was evicted. None if no row was evicted, or if no event time of the value decides it.
+    """
+    schema = operator.schemas[store]
+    columns = [i for i, column in enumerate(schema.value.fields) if _has_delay(column)]
+    if not columns or time_fields(schema.key):
+        return None
+    kept, evicted = set[int](), set[int]()
+    for version, snapshot in snapshots.items():
+        clock = checkpoint.clock(version)
+        previous = snapshots.get(version - 1, {}).get((operator.operator_id, store), {})
+        watermark = clock.watermark_ms if clock is not None else None
+        if not watermark:
+            continue
+        rows = snapshot.get((operator.operator_id, store), {})
+        # A row that is removed gives its index to another one: rows are told by their values.
+        still = Counter(_without_match(value) for _, value in rows.values())
+        for _, value in previous.values():
+            text = _without_match(value)
+            time = _field_ms(value, (columns[0],), 1000)
+            if time is not None:
+                (kept if still[text] else evicted).add(watermark - time)
+            still[text] -= 1 if still[text] else 0
+    most = max(kept, default=None)
+    beyond = [distance for distance in evicted if most is None or distance > most]
+    return (most, min(beyond)) if beyond else None
+
+
+def _without_match(value: Any) -> str:
+    """Return the text of a row of a join without the flag that it met a partner."""
+    fields = value.items() if isinstance(value, dict) else ()
+    return repr([part for name, part in fields if name != "matched"])
+
+
+def _is_narrow(kept: int | None, evicted: int) -> bool:
+    """Return True if two distances leave a time range open by little: a tenth, or two seconds."""
+    return kept is not None and evicted - kept <= max(RANGE_MS, abs(evicted) // 10)
+
+
+Durations = Callable[[Operator, str, Any, Any], Iterable[int]]  # times of one row, epoch ms
+
+
+def _durations(
+    checkpoint: Checkpoint, snapshots: Mapping[int, Snapshot], times: Durations
+) -> dict[Store, frozenset[int]]:
+    """Return the distances of the times of rows from the clock of the batch that wrote them."""
+    operators = {operator.operator_id: operator for operator in checkpoint.query}
+    distances: dict[Store, set[int]] = {}
+    for version, snapshot in snapshots.items():
+        clock = checkpoint.clock(version)
+        previous = {} if version == 1 else snapshots.get(version - 1)
+        if clock is None or clock.timestamp_ms is None or previous is None:
+            continue
+        for store, rows in snapshot.items():
+            before = previous.get(store, {})
+            for text, row in rows.items():
+                if store[0] in operators and before.get(text) != row:
+                    written = set(times(operators[store[0]], store[1], *row))
+                    if text in before:
+                        written -= set(times(operators[store[0]], store[1], *before[text]))
+                    distances.setdefault(store, set()).update(
+                        t - clock.timestamp_ms for t in written
+                    )
+    return {store: frozenset(of_store) for store, of_store in distances.items() if of_store}
+
+
+def _ttls(operator: Operator, store: str, _key: Any, value: Any) -> Iterator[int]:
+    """Yield the expiry times of a value, or of the entries of a list, that has a TTL."""
+    family = operator.family(store) if operator.processor is not None else None
+    if family is not None and family.is_variable:
+        for entry in value if isinstance(value, list) else [value]:
+            time = entry.get(TTL_FIELD) if isinstance(entry, dict) else None
+            if isinstance(time, int):
+                yield time
+
+
+def _clock_timers(
+    kinds: Mapping[int, TimeoutKind | None], operator: Operator, store: str, key: Any, value: Any
+) -> Iterator[int]:
+    """Yield the timer in a row, if it follows processing time."""
+    if operator.name in GROUP_STATE:
+        timer = timeout_ms(value)
+        if timer is not None and kinds.get(operator.operator_id) is TimeoutKind.PROCESSING_TIME:
+            yield timer
+    elif store.startswith("$proc") and operator.family(store) is Family.TIMERS:
+        yield from filter(None, [_expiry_ms(key)])
 
 
 def _follows_watermark(operator: Operator) -> bool:

@@ -81,6 +81,12 @@ class StoreFacts:
         schema = self.operator.schemas.get(self.store_name)
         return () if schema is None else schema.key.fields
 
+    @property
+    def has_shared_files(self) -> bool:
+        """True for a column family: the files of a partition have changes of several stores."""
+        layout = self.operator.layout
+        return len(layout.stores) > len(layout.folders)
+
     def sum(self, kind: type[FactT]) -> FactT | None:
         """Return the store's fact of a type that all add; None if it has none."""
         return self.facts.sums(kind).get(self.name)

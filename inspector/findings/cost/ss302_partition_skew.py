@@ -1,0 +1,71 @@
+"""SS302: partition skew.
+
+What it means:
+    One partition has far more rows of the state than the others. A task that loads it has the most
+    to read, and its executor needs the most memory.
+
+How it is proven:
+    The rows of every partition of the judged version are counted. If one key has most of the rows,
+    SS307 is reported instead.
+
+Source:
+    StatefulOperatorPartitioning, HashPartitioning (2.3 to 4.3): rows go where the hash of the
+    grouping columns or of the join key sends them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from statistics import median_low
+
+from inspector.findings.finding import Severity
+from inspector.findings.rule import Case, Evidence, Rule
+from inspector.findings.thresholds import Threshold
+from inspector.findings.views.store_view import StoreView
+
+
+class PartitionSkew(Rule[StoreView]):
+    """A partition with far more rows than those of the smaller half."""
+
+    scope = "store"
+    id = "SS302"
+    title = "partition skew"
+    severity = Severity.INFO
+    spark = "spark.sql.shuffle.partitions"
+    next_step = (
+        "see inspector top for the partition's keys: one join key, or one group of sessions, with "
+        "very many rows is split by a salt in the key or filtered (null and default values are "
+        "frequent ones)"
+    )
+    command = "top"
+
+    skew_ratio = Threshold(
+        3.0, "times", "Rows of the largest partition over those of the smaller half."
+    )
+    skew_rows = Threshold(100, "rows", "Rows of the largest partition; fewer are uneven by chance.")
+
+    def find(self, store: StoreView) -> Iterator[Evidence]:
+        """Yield the largest partition of a store, if Spark spreads the rows."""
+        partitions = store.sizes.partitions
+        if store.operator.single_partition or len(partitions) < 2:
+            return
+        # The lower median: of two partitions the median itself is never far below the larger.
+        half = median_low(facts.rows for facts in partitions.values())
+        largest = max(sorted(partitions), key=lambda number: partitions[number].rows)
+        facts = partitions[largest]
+        if facts.rows < max(self.skew_rows, self.skew_ratio * half):
+            return
+        yield self.skewed(
+            *facts.rows_and_bytes,
+            partition=largest,
+            partitions=len(partitions),
+            share=facts.rows / store.sizes.total.rows,
+            half=half,
+        )
+
+    skewed = Case(
+        cause="The state is skewed: partition {partition} of {partitions} holds {share:percent} "
+        "of its rows.",
+        evidence="partition {partition} has {rows:row} ({share:percent} of all); half of the "
+        "{partitions} partitions have at most {half:row} each",
+    )

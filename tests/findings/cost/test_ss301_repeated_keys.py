@@ -1,0 +1,29 @@
+"""SS301: state format 1 keeps the key twice."""
+
+from __future__ import annotations
+
+import pytest
+
+from inspector.findings.cost.ss301_repeated_keys import RepeatedKeys
+from inspector.operators.rule import StoreRule
+from tests.store_views import checkpoint_view
+
+AGGREGATION = "stateStoreSave"
+
+
+@pytest.mark.parametrize(
+    ("name", "state_format", "is_found"),
+    [
+        (AGGREGATION, "1", True),
+        (AGGREGATION, "2", False),
+        ("symmetricHashJoin", "1", False),
+    ],
+)
+def test_the_first_format_of_an_aggregation_repeats_its_keys(
+    name: str, state_format: str, *, is_found: bool
+) -> None:
+    view = checkpoint_view({"default": StoreRule()}, operator_name=name, state_format=state_format)
+    (operator,) = view.operators
+    found = [(f.kind.id, f.operator_id, f.cause) for f in RepeatedKeys().findings(operator)]
+    sentence = "The state format of this aggregation stores every key twice."
+    assert found == [("SS301", 0, sentence)] * is_found

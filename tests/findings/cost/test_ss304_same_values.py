@@ -1,0 +1,65 @@
+"""SS304: same-value rewrites."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from inspector.facts.versions import VersionFacts
+from inspector.findings.cost.ss304_same_values import SameValues
+from inspector.findings.rule import parse_thresholds
+from inspector.operators.rule import StoreRule
+from tests.store_views import checkpoint_view, store_view
+
+
+def findings(*history: VersionFacts, operator: str = "dedupe", **thresholds: float) -> list[Any]:
+    """Return the findings about a store with a history."""
+    view = store_view(StoreRule(), history=history, operator_name=operator)
+    return list(SameValues(parse_thresholds(thresholds)).findings(view))
+
+
+def rewrites(same: int) -> VersionFacts:
+    """Return the facts of a version with 6 updates, some of which wrote the same value."""
+    return VersionFacts(updates=6, puts=9, same_value_puts=same, same_value_put_bytes=16 * same)
+
+
+def test_updates_that_change_nothing_are_counted() -> None:
+    (finding,) = findings(VersionFacts(updates=4, puts=9), rewrites(6))
+    assert (finding.kind.id, finding.rows, finding.bytes) == ("SS304", 6, 96)
+    assert finding.cause == (
+        "Updates write what is there already: 60 % of the updates of this store do not change the "
+        "value."
+    )
+    assert finding.evidence == (
+        "6 of 10 updates wrote the value that was there already, in versions 1 to 2"
+    )
+
+
+@pytest.mark.parametrize(("same", "is_found"), [(0, False), (2, False), (3, True), (6, True)])
+def test_half_of_the_updates_are_rewrites(same: int, *, is_found: bool) -> None:
+    assert bool(findings(rewrites(same))) is is_found
+    assert bool(findings(rewrites(same), same_value_share=0.1)) is (same > 0)
+
+
+def test_a_store_without_updates_rewrites_nothing() -> None:
+    assert findings(VersionFacts(puts=5, inserts=5)) == []
+    assert findings() == []
+
+
+def test_only_the_user_of_a_group_state_is_advised_to_change_a_function() -> None:
+    (group,) = findings(rewrites(6), operator="flatMapGroupsWithState")
+    assert "update()" in group.next_step
+    for name in ("stateStoreSave", "dedupe", "symmetricHashJoin", "globalLimit", "unknown"):
+        (finding,) = findings(rewrites(6), operator=name)
+        assert finding.next_step
+        assert "update()" not in finding.next_step
+
+
+def test_an_index_that_spark_keeps_is_left_out() -> None:
+    names = ["$rowCounter_pages", "pages"]
+    view = checkpoint_view(
+        dict.fromkeys(names, StoreRule()), [(name, 0, rewrites(6)) for name in names]
+    )
+    found = [finding for store in view.stores for finding in SameValues().findings(store)]
+    assert [finding.store_name for finding in found] == ["pages"]

@@ -1,0 +1,86 @@
+"""SS305: empty deltas."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from inspector.checkpoint.layout import OperatorLayout, PartitionLayout, StoreLayout
+from inspector.facts.versions import VersionFacts
+from inspector.findings.cost.ss305_empty_deltas import EmptyDeltas
+from inspector.findings.rule import parse_thresholds
+from inspector.light_dataclasses import replace
+from inspector.model import StoreId
+from inspector.operators.rule import StoreRule
+from tests.store_views import store_view
+
+
+def empty(*numbers: int, partitions: int = 40, rebased: int = 0) -> list[VersionFacts]:
+    """Return the facts of versions with these numbers of empty deltas."""
+    return [VersionFacts(stores=partitions, rebased=rebased, empty_deltas=n) for n in numbers]
+
+
+def findings(
+    history: list[VersionFacts],
+    rows: Sequence[int] = (1, 1),
+    thresholds: Mapping[str, float] | None = None,
+) -> list[Any]:
+    """Return the findings about a store whose partitions have these rows."""
+    newest = [replace(changes, rows=rows[0]) for changes in history[-1:]]
+    partitions = [VersionFacts(rows=count) for count in rows[1:]]
+    view = store_view(StoreRule(), history=history[:-1] + newest, partitions=partitions)
+    return list(EmptyDeltas(parse_thresholds(thresholds or {})).findings(view))
+
+
+def test_batches_without_a_change_are_counted() -> None:
+    (finding,) = findings(empty(30, 40, 40))
+    assert (finding.kind.id, finding.rows) == ("SS305", None)
+    assert finding.evidence == (
+        "110 of 120 deltas change nothing, in versions 1 to 3; in 2 of 3 versions no partition "
+        "changed"
+    )
+    assert finding.cause == ("110 of 120 state files are empty: 2 of 3 batches changed nothing.")
+
+
+def test_partitions_without_rows_are_counted() -> None:
+    (finding,) = findings(empty(39, 40, 39), rows=(0,) * 39 + (7,))
+    assert finding.cause == ("118 of 120 state files are empty: 39 of 40 partitions hold nothing.")
+
+
+def test_batches_with_few_changed_partitions_are_counted() -> None:
+    (finding,) = findings(empty(39, 38, 30), rows=(1,) * 39 + (0,))
+    assert finding.cause == (
+        "107 of 120 state files are empty: half of the 3 batches changed at most 2 of "
+        "40 partitions."
+    )
+
+
+@pytest.mark.parametrize(
+    ("history", "thresholds", "is_found"),
+    [
+        (empty(30, 40, 30), {}, True),
+        (empty(30, 39, 30), {}, False),  # 99 deltas
+        (empty(30, 40, 30, partitions=70), {}, False),  # 48 % of them
+        (empty(30, 40, 30), {"empty_share": 0.9}, False),
+        (empty(1), {"empty_deltas": 1, "empty_share": 0.01}, True),
+        (empty(0), {"empty_deltas": 0}, False),
+        ([], {}, False),
+        # A version that a snapshot made has no known delta.
+        (empty(0, partitions=200, rebased=200) + empty(0, 100, partitions=100), {}, True),
+    ],
+)
+def test_a_number_and_a_share_of_the_deltas_are_empty(
+    history: list[VersionFacts], thresholds: dict[str, float], *, is_found: bool
+) -> None:
+    assert bool(findings(history, thresholds=thresholds)) is is_found
+
+
+def test_a_column_family_writes_no_file_of_its_own() -> None:
+    view = store_view(StoreRule(), history=empty(40, 40, 40))
+    assert list(EmptyDeltas().findings(view))
+    stores = tuple(StoreLayout(StoreId(0, name, 0), "0/0", ()) for name in ("default", "list"))
+    layout = OperatorLayout(0, "0", (PartitionLayout(0, "0/0", stores),))
+    view.operator = replace(view.operator, layout=layout)
+    assert not list(EmptyDeltas().findings(view))
