@@ -193,10 +193,10 @@ class FarExpiry(Rule[StoreView]):
 
 def _reason(store: StoreView) -> str:
     """Return what most likely made an expiry half a year ahead or more."""
-    if store.expiry.is_by_watermark:
-        return "event times in the future, or a delay, window or gap that is too long"
     if store.noun == "value":
-        return f"the TTL of {store.store_name!r} ({TTL_OPTION}) in a wrong unit?"
+        return f"the TTL of {store.store_name!r} ({TTL_OPTION}) may have a wrong unit"
+    if store.expiry.is_by_watermark and store.noun != "timer":
+        return "event times in the future, or a delay, window or gap that is too long"
     return "a wrong unit? Spark takes milliseconds"
 
 
