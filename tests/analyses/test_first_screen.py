@@ -17,7 +17,7 @@ TROUBLES = {
     "dedup_without_time": ("SS201", r"Warning: .*None of the columns of dropDuplicates carries"),
     "future_watermark": ("SS211", r"Error: Event times in the future moved the watermark"),
     "huge_value": ("SS303", r"One key holds 94 % of the bytes .*779 times the median"),
-    "idle_source": ("SS206", r"Warning: The watermark stands still .*source 1 .*since batch 3"),
+    "idle_source": ("SS206", r"Warning: The watermark stands still, .*source 1 .*since batch 3"),
     "ignored_timeouts": ("SS203", r"Error: .*timeout of 45 keys fired and the function did "),
     "join_without_range": ("SS205", r"Neither side of the join removes rows.* no time range"),
     "kept_timeouts": ("SS203", r"Error: .*timeout of 80 keys fired and the function kept them"),

@@ -157,8 +157,7 @@ def test_what_is_piped_is_folded_for_people(
         monkeypatch.setenv("COLUMNS", columns)
     assert display_of(options).width == width
     if width is not None and not options:
-        lines = run("audit", LEAK).out.splitlines()
-        assert max(map(cell_len, lines)) <= width
+        assert widest(run("audit", LEAK).out.splitlines()) <= width
 
 
 def test_the_width_is_that_of_the_terminal_unless_columns_says_another(
