@@ -63,7 +63,7 @@ def tally(numbers: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Int64s]:
 
 
 def lengths_of(ends: Int64s) -> Int64s:
-    """How long consecutive parts are that end so; ``np.diff`` takes five times as long for few."""
+    """Return the lengths of consecutive parts, given where each part ends."""
     result = ends.copy()
     result[1:] -= ends[:-1]
     return result
@@ -76,7 +76,7 @@ def median(numbers: npt.NDArray[Any]) -> float:
 
 
 def count_by(numbers: npt.NDArray[Any], counts: npt.NDArray[Any]) -> Counter[int]:
-    """How many there are of each number."""
+    """Return the count of each number."""
     counter: Counter[int] = Counter()  # which would first ask what it is given
     dict.update(counter, zip(numbers.tolist(), counts.tolist(), strict=True))
     return counter

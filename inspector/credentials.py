@@ -101,7 +101,7 @@ def learn_arguments(arguments: Sequence[str]) -> None:
 
 
 def is_secret(name: str) -> bool:
-    """Whether an option of this name holds a secret."""
+    """Return whether an option of this name holds a secret."""
     return bool(_SECRET_NAME.search(name)) and not _HARMLESS_NAME.search(name)
 
 

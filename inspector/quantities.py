@@ -126,7 +126,7 @@ def long_duration_text(millis: int) -> str:
 
 
 def duration_text(millis: int) -> str:
-    """The same, ``2 d 4 h``, but from ten of the largest unit on that alone, rounded: ``628 d``.
+    """Return a duration such as ``2 d 4 h``; from ten of the largest unit on rounded: ``628 d``.
 
     From two years on it is in years.
     """

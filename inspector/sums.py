@@ -32,7 +32,7 @@ def least(number: int | None, second: int | None) -> int | None:
 
 
 def either(value: T, second: T) -> T:
-    """What all values of a sum have in common; the zero has it not."""
+    """Return the first non-zero value. All non-zero operands of such a field are equal."""
     return value or second
 
 

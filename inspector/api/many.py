@@ -146,7 +146,7 @@ class _Job:
         yield from waiting.values()
 
     def _ask(self, make: Make, work: Sequence[Work]) -> Iterator[Answer]:
-        """What the executors answer; nothing if the job fails."""
+        """Return the answers of the executors; empty if the job fails."""
         remote = replace(self._options, engine=EngineOptions(LOCAL), workers=1)
         try:
             answers = list(self._engine.run(Job(partial(_run, make, remote), ANSWERS, work)))
@@ -174,7 +174,10 @@ def _work(number: int, place: Found, size: int = 0, files: int = 0) -> Work:
 def _run(
     make: Make, options: Options, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """What is made of checkpoints; nothing of one that fails: the driver opens it, and says why."""
+    """Yield the results of checkpoints.
+
+    A checkpoint that fails yields nothing: the driver opens it again and reports the error.
+    """
     for spec in map(json.loads, specs_in(batches)):
         notes: list[str] = []
         # Which kernel the workers run the engine has said of all of them.
@@ -186,7 +189,7 @@ def _run(
 
 
 def _look(place: Found, options: Options) -> Answer:
-    """What a listing says: the report that a cache has, or what is to be read."""
+    """Return the report that the cache has for a checkpoint, or the work that reads it."""
     if options.cache is not None:
         report = report_cache.ReportCache(place.path, options, is_root=place.is_root).recall()
         if report is not None:

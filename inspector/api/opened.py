@@ -119,7 +119,7 @@ class Method:
 
 
 def signature_of(analysis: Analysis) -> Signature:
-    """What the method of an analysis takes."""
+    """Return the signature of the method that runs an analysis."""
     kind = Kind.POSITIONAL_OR_KEYWORD
     parameters = [
         Kind(of.name, kind, default=Kind.empty if of.required else of.default)

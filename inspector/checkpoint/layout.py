@@ -1,4 +1,4 @@
-"""Which operators, partitions, stores and state files a checkpoint has, from listings alone.
+"""Operators, partitions, stores and state files of a checkpoint, from listings alone.
 
 ::
 
@@ -89,7 +89,7 @@ class OperatorLayout:
         return tuple(sorted({layout.store.store_name for layout in self.stores}))
 
     def map_stores(self, change: Callable[[StoreLayout], Iterable[StoreLayout]]) -> OperatorLayout:
-        """The same with none, one or several stores in the place of each."""
+        """Return a copy in which each store is replaced by the stores that ``change`` returns."""
         partitions = (
             replace(partition, stores=tuple(chain.from_iterable(map(change, partition.stores))))
             for partition in self.partitions
@@ -99,7 +99,7 @@ class OperatorLayout:
 
 @dataclass(frozen=True)
 class Layout:
-    """What lies in a checkpoint's ``state`` folder."""
+    """Contents of a checkpoint's ``state`` folder."""
 
     operators: tuple[OperatorLayout, ...] = ()  # by number; empty for a query without state
     has_state: bool = False

@@ -16,7 +16,7 @@ _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | getattr(os, "O_BINARY", 0)
 
 
 def listing(folder: str, relative: str) -> tuple[Entry, ...]:
-    """What a folder holds, by name (OSError); links followed, what is no file marked special."""
+    """List a local folder by name (OSError). Links are followed; devices and such are special."""
     start = f"{relative}/" if relative else ""
     list_folder = compiled("list_folder")  # of what has files and folders alone
     result: list[Entry] = []
@@ -44,7 +44,7 @@ def listing(folder: str, relative: str) -> tuple[Entry, ...]:
 
 
 def entry_at(path: str, relative: str) -> Entry:
-    """What is at a path (OSError: it cannot be said)."""
+    """Return the file or folder at a path. Raises OSError if it cannot be read."""
     return _entry(relative.rsplit("/", 1)[-1], relative, os.stat(path))
 
 

@@ -1,4 +1,4 @@
-"""What the two logs say of each other: a damaged or lost entry shows where they disagree.
+"""Checks of the two logs against each other: damaged or lost entries show where they disagree.
 
 * Entry N of ``offsets`` begins with the watermark that entry N - 1 of ``commits`` ends with:
   ``MicroBatchExecution`` takes both from one ``WatermarkTracker``, also when it restarts. An
@@ -52,7 +52,7 @@ def cross_checks(
     committed: bool = True,
     is_sparse: bool = False,
 ) -> Iterator[Problem]:
-    """What is wrong between the logs, by the batches with an entry in each and what entries say."""
+    """Yield a problem for each contradiction between the offset log and the commit log."""
     # Paths are relative to the checkpoint's root. committed: the query has a commit log at all.
     # is_sparse: the gaps that both logs share are not damage.
     if not is_sparse:
@@ -79,7 +79,10 @@ def conf_checks(
     clocks: Mapping[BatchId, BatchClock],
     control: Collection[BatchId] = (),
 ) -> Iterator[Problem]:
-    """What is wrong between neighbours of the offset log; paths as of :func:`cross_checks`."""
+    """Yield a problem for each contradiction between neighbouring entries of the offset log.
+
+    Paths are relative to the checkpoint's root.
+    """
     for before, after in pairwise(confs):
         if after != before + 1 or after in control:
             continue
@@ -120,7 +123,10 @@ def has_equal_gaps(offsets: Collection[BatchId], commits: Collection[BatchId]) -
 
 
 def offset_checks(like_json: Mapping[BatchId, Mapping[str, bool]]) -> Iterator[Problem]:
-    """What is wrong with the sources' offsets, which by batch and source look like JSON."""
+    """Yield a problem for each source whose offsets change between JSON and other text.
+
+    ``like_json`` says by batch and source whether the offset looks like JSON.
+    """
     for (batch, name), neighbour in sorted(_changed_offsets(like_json).items()):
         message = f"the offset of source {name[:80]!r} is not JSON, in offsets/{neighbour} it is"
         yield _differs(batch, message, CHANGED_SOURCES)
@@ -202,7 +208,7 @@ def _lost_entries(
 
 
 def _goes_back(before: BatchClock, after: BatchClock) -> bool:
-    """Whether both the batch clock and the watermark are less than they were."""
+    """Return whether both the batch clock and the watermark fall from one entry to the next."""
     if before.timestamp_ms is None or after.timestamp_ms is None:
         return False
     mark = before.watermark_ms if before.next_watermark_ms is None else before.next_watermark_ms

@@ -45,7 +45,7 @@ class OffsetEntry:
 
     @cached_property
     def positions(self) -> Mapping[str, Mapping[tuple[str, str], int]]:
-        """Where the partitions of each source stand; the entry after it is compared with them."""
+        """Positions of each source's partitions, to be compared with those of the next entry."""
         sources = islice(self.sources.items(), MOST_SOURCES)
         return {source: _positions(offset or "") for source, offset in sources}
 
@@ -156,7 +156,7 @@ DELTA_TABLE, DELTA_VERSION, NUMBER = "delta-table", "delta-version", "number"
 
 @dataclass(frozen=True)
 class Setback:
-    """How an offset of a source is behind that of the batch before."""
+    """Offset of a source that is behind the offset of the batch before."""
 
     kind: str  # of offset, by its form: FILES, KAFKA, DELTA_TABLE and so on
     before: str  # the position in the entry before, with the partition if there are several
@@ -165,7 +165,7 @@ class Setback:
 
 @dataclass(frozen=True)
 class SourceOffset:
-    """Where one source stood when a batch began to read up to it."""
+    """Offset of one source in an entry: the end of the range that the batch reads."""
 
     name: str  # its place among the sources, from 0, or its ``DataStreamReader.name`` (4.2 on)
     offset: str | None  # the beginning of its offset as Spark wrote it; None as long as it has none
@@ -181,13 +181,13 @@ class SourceOffset:
 
     @property
     def log_entry(self) -> int | None:
-        """Of a source of files, the number of the newest entry of its log that it has read."""
+        """Number of the newest source log entry that was read; None unless it is a file source."""
         offset = _LOG_OFFSET.match(self.offset or "")
         return None if offset is None else int(offset[1])
 
 
 def like_json(offset: str) -> bool:
-    """Whether an offset begins and ends as JSON does, which nearly every source writes."""
+    """Return whether an offset begins and ends like JSON, which nearly every source writes."""
     return _JSON.fullmatch(offset) is not None
 
 
@@ -264,7 +264,7 @@ def _records(source: str, before: OffsetEntry, after: OffsetEntry) -> int | None
 
 
 def _positions(offset: str) -> dict[tuple[str, str], int]:
-    """Where each partition stands; nothing of a source that counts otherwise."""
+    """Return the position of each (topic, partition); empty for sources that do not count."""
     if rate := _RATE.fullmatch(offset):
         return {("", ""): int(rate[1])}
     try:

@@ -120,7 +120,7 @@ class Near:
     batch_id: int | None = None
 
     def of(self, batches: Sequence[BatchId]) -> set[BatchId]:
-        """Which batches of a log are read: the newest, those next to the batch, and batch 0."""
+        """Choose the batches of a log to read: the newest, those near the batch, and batch 0."""
         # Batch 0 shows with what release the query began.
         around = self.batch_id
         nearby = [b for b in batches if around is not None and abs(b - around) <= NEAR]
@@ -262,7 +262,7 @@ class _Reader:
 
 
 class _Planned:
-    """What the offset log says, entry by entry in the order of batches; forgets long offsets."""
+    """Contents of the offset log, collected in batch order. Long offsets are not kept."""
 
     def __init__(self) -> None:
         self.confs: dict[BatchId, Mapping[str, str]] = {}
@@ -277,7 +277,7 @@ class _Planned:
 
     @property
     def knows_commits(self) -> bool:
-        """Whether the query writes a commit log: 2.2 began with it, and with confs in entries."""
+        """True if the query writes a commit log, as 2.2 and later do, which also record confs."""
         return any(self.confs.values())
 
     def add(self, batch: BatchId, entry: OffsetEntry) -> None:
@@ -318,7 +318,7 @@ class _Planned:
         }
 
     def _is_appended(self, batch: BatchId, entry: OffsetEntry) -> bool:
-        """Whether a tool appended the batch (premise ``appended-batch``)."""
+        """Return whether a tool appended the batch (premise ``appended-batch``)."""
         # Its entry has the offsets, the watermark and the very time stamp of the batch whose state
         # it goes on from. That is the one before; a repartitioning that gives up failed batches
         # (OfflineStateRepartitionRunner.skipUncommittedBatches) copies an older one, and then the

@@ -42,7 +42,7 @@ class Found:
 
 
 def is_pattern(url: str) -> bool:
-    """Whether a path means several; a local one that is there as it is spelled does not."""
+    """Return whether a path is a glob pattern; an existing local path never is."""
     return bool(_MAGIC.search(url)) and not (is_local(url) and os.path.lexists(url))
 
 
@@ -159,7 +159,7 @@ class _Search:
         return self.shared.setdefault(frozenset(result), frozenset(result))
 
     def _is_new(self, folder: str) -> bool:
-        """Whether a folder is entered for the first time; on a local disk, by whatever links."""
+        """Return whether a folder is entered for the first time, with local links resolved."""
         location = self.storage.full_path(folder)
         if is_local(location):
             location = os.path.realpath(translate(location).target)

@@ -50,7 +50,7 @@ class ColumnFamily:
 
     @property
     def encoder(self) -> KeyEncoder:
-        """How RocksDB arranges the key."""
+        """Encoder by which RocksDB arranges the key."""
         return KeyEncoder.parse(self.key_encoder)
 
 
@@ -108,12 +108,12 @@ def read_state_schema(
 
 
 def schema_folder(operator_id: int, store_name: str) -> str:
-    """Where Spark 4.0 and later write the schemas of a store, below the root (v3)."""
+    """Return the folder of a store's schemas below the root, as of Spark 4.0 (schema v3)."""
     return f"state/{operator_id}/_stateSchema/{store_name}"
 
 
 def schema_path(operator_id: int, store_name: str) -> str:
-    """Where Spark 3.1 and later write the schema of a store, below the root (v1 and v2)."""
+    """Return the path of a store's schema below the root, as of Spark 3.1 (schemas v1, v2)."""
     partition = f"state/{operator_id}/0"
     folder = partition if store_name == DEFAULT_STORE else f"{partition}/{store_name}"
     return f"{folder}/_metadata/schema"

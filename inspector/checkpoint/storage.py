@@ -95,11 +95,11 @@ class Storage:
             return None
 
     def exists(self, relative: str) -> bool:
-        """Whether there is a file or folder at a path; see :meth:`stat`."""
+        """Return whether there is a file or folder at a path; see :meth:`stat`."""
         return self.stat(relative) is not None
 
     def list(self, relative: str = "", *, missing_ok: bool = False) -> tuple[Entry, ...]:
-        """What a folder holds, sorted by name; sockets, devices and the like are marked special."""
+        """List a folder, sorted by name. Sockets, devices and the like are marked special."""
         # missing_ok: a folder that is not there is empty, and raises no FileNotFoundError.
         try:
             with _Guard(self, relative):
@@ -136,7 +136,7 @@ class Storage:
 
     @property
     def lists_all(self) -> bool:
-        """Whether one listing gives all that lies below the root, as those of object stores do."""
+        """True if one listing returns everything below the root, as on object stores."""
         return lists_recursively(self._fs)
 
     def tree(self) -> Tree | None:
@@ -157,7 +157,7 @@ class Storage:
             return None
 
     def walk(self, folders: Collection[str]) -> Tree:
-        """What the root and all below some of its folders hold; OSError if one cannot be listed."""
+        """List the root and everything below some of its folders (OSError if a listing fails)."""
         tree: dict[str, tuple[Entry, ...]] = {}
         level = [""]
         for _ in range(DEEPEST):
@@ -372,7 +372,7 @@ class _Guard:
 
 
 def parts_of(size: int) -> int:
-    """How many requests it takes to read a remote file of so many bytes from start to end."""
+    """Return the number of requests that read a remote file of ``size`` bytes from start to end."""
     return -(-size // LIMITS.chunk_bytes) if size > SMALL_BYTES else int(size > 0)
 
 

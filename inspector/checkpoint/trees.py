@@ -33,7 +33,7 @@ class Entry(NamedTuple):
 
     @property
     def is_file(self) -> bool:
-        """Whether it can be read."""
+        """True if the entry is a regular file, which can be read."""
         return not (self.is_dir or self.is_special)
 
     def not_a_file(self, full_path: str) -> Problem:
@@ -72,7 +72,7 @@ def _milliseconds(value: object) -> int | None:
 
 @dataclass(frozen=True)
 class Tree:
-    """What lies below a root: path of a folder (empty for the root) -> what it holds, sorted."""
+    """Listing of everything below a root: path of a folder (empty for the root) to its entries."""
 
     folders: Mapping[str, tuple[Entry, ...]]
 

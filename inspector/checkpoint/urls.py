@@ -62,12 +62,12 @@ def translate(url: str) -> Address:
 
 
 def is_local(url: str) -> bool:
-    """Whether the URL names a file of this machine."""
+    """Return whether the URL names a file of this machine."""
     return url.startswith(f"{STAGED}:/") or translate(url).protocol == "file"
 
 
 def lies_in(url: str, root: str) -> bool:
-    """Whether a place is another one or lies below it; on a local disk wherever links lead."""
+    """Return whether a path equals another or is below it. Local links are resolved."""
     inner, outer = translate(url), translate(root)
     targets = [inner.target, outer.target]
     if is_local(url) and is_local(root):
@@ -77,7 +77,7 @@ def lies_in(url: str, root: str) -> bool:
 
 
 def absolute(url: str) -> str:
-    """The same place, independent of the working folder, so that another process can open it."""
+    """Return the URL independent of the working folder, so that another process can open it."""
     return url if _SCHEME.fullmatch(url) else os.path.abspath(url)
 
 
@@ -100,7 +100,7 @@ def typed_options(options: Mapping[str, str]) -> dict[str, object]:
 
 
 def missing_driver(protocol: str, error: Exception) -> str:
-    """What to install so that URLs of this protocol can be read."""
+    """Return the advice which driver to install for URLs of a protocol."""
     if protocol in _NEEDS:
         return _NEEDS[protocol]
     if protocol in EXTRAS:

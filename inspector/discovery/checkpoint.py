@@ -72,24 +72,24 @@ class Operator:
 
     @property
     def single_partition(self) -> bool:
-        """Whether Spark runs it in partition 0 alone: a limit, or an aggregation without keys."""
+        """True if Spark runs the operator only in partition 0: a limit or a keyless aggregation."""
         no_key = any(not schema.key.fields for schema in self.schemas.values())
         return no_key or self.physical.single_partition or self.shape.is_single
 
     @cached_property
     def physical(self) -> PhysicalOperator:
-        """What it does to the operators below it."""
+        """Behaviour of the operator towards the operators below it in the plan."""
         return physical_operator(self.name, self.metadata.properties if self.metadata else None)
 
     @cached_property
     def processor(self) -> Properties | None:
-        """What transformWithState says of its processor; None for every other operator."""
+        """Properties of the StatefulProcessor; None unless the operator is transformWithState."""
         if self.name not in TRANSFORM:
             return None
         return Properties.of(self.metadata.properties if self.metadata else {})
 
     def family(self, store: str) -> Family | None:
-        """What a store of transformWithState holds; None for every other operator."""
+        """Return the content of a transformWithState store; None for any other operator."""
         return None if self.processor is None else self._family(self.processor, store)[0]
 
     def variable(self, store: str) -> str | None:
@@ -421,7 +421,10 @@ def _commit_ids(logs: Logs, store: StoreId) -> dict[int, frozenset[str]]:
 
 
 def with_rules(checkpoint: Checkpoint, user_rules: UserRules) -> Checkpoint:
-    """The same checkpoint by the user's rules; CheckpointError: no such operator or field."""
+    """Return a copy of the checkpoint whose operators follow the user's rules.
+
+    Raises CheckpointError if a rule names an operator or field that does not exist.
+    """
     if user_rules == UserRules():
         return checkpoint
     have = {operator.operator_id for operator in checkpoint.operators}

@@ -1,4 +1,4 @@
-"""Which files no checksum vouches for, by the listing and the log alone.
+"""State files that no checksum protects, from the listing and the log alone.
 
 A byte that changes there is noticed only where decoding, the schema or another file shows it.
 """
@@ -31,7 +31,7 @@ def count_unsummed_files(checkpoint: Checkpoint, version: int) -> tuple[int, int
 
 
 def sums_itself(checkpoint: Checkpoint, version: int) -> bool:
-    """Whether the files of a version hold checksums of their own, by what the log records."""
+    """Return whether the files of a version contain checksums, according to the offset log."""
     if checkpoint.conf(version, "stateStore.rowChecksum.enabled") == "true":
         return True
     recorded = checkpoint.conf(version, "stateStore.compression.codec") or DEFAULT_CODEC
@@ -42,5 +42,5 @@ def sums_itself(checkpoint: Checkpoint, version: int) -> bool:
 
 
 def is_state(file: StoreFile, version: int) -> bool:
-    """Whether it is a delta or snapshot of the judged version or an older one."""
+    """Return whether a file is a delta or snapshot of the judged version or an older one."""
     return file.kind in KINDS_OF_VERSION and (file.version or 0) <= version

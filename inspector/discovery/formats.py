@@ -1,4 +1,4 @@
-"""What is written as another release or provider would: the codec in use, operators of RocksDB."""
+"""Signs of another release or provider: compression codecs, and operators that need RocksDB."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def codec_in_use(checkpoint: Checkpoint) -> tuple[str | None, StoreFile | None]:
 
 
 def needs_rocksdb(checkpoint: Checkpoint, operator: Operator) -> str | None:
-    """Why an operator cannot run on this provider; None if it can."""
+    """Return why an operator cannot run on the checkpoint's provider; None if it can."""
     if checkpoint.provider.has_column_families:
         return None
     name, metadata = operator.name, operator.metadata

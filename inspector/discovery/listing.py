@@ -1,4 +1,4 @@
-"""What is wrong with a checkpoint by the names of its files alone; no file is read for it.
+"""Problems of a checkpoint that its file names show; no file is read.
 
 * Spark numbers the stateful operators of a query from 0 on (``IncrementalExecution``), and each has
   its folder from its first batch on.
@@ -37,7 +37,10 @@ from inspector.providers.chain import compared_versions, restorable_versions
 
 
 def listing_problems(checkpoint: Checkpoint, version: int) -> Iterator[Problem]:
-    """What is missing, or too many, by names alone; stores have to restore the version."""
+    """Yield a problem for each operator, partition or store that is missing or unexpected.
+
+    Uses file names only. ``version`` is the state version that all stores must restore.
+    """
     yield from impossible_partitions(checkpoint, version)
     yield from state_problems(checkpoint, version)
     for operator in checkpoint.operators:
@@ -204,7 +207,10 @@ UNFINISHED_ERROR = "STREAMING_UNFINISHED_REPARTITION_DETECTED"
 
 
 def state_problems(checkpoint: Checkpoint, version: int) -> Iterator[Problem]:
-    """What is missing or too many among the state's folders, once a batch is committed."""
+    """Yield a problem for each missing or unexpected folder of the state.
+
+    Yields nothing before the first committed batch.
+    """
     yield from _open_repartitioning(checkpoint)
     # No entries at all beside state; a copied folder ``state`` has none either.
     logs, names = checkpoint.logs, checkpoint.layout.root_names
@@ -235,7 +241,7 @@ def state_problems(checkpoint: Checkpoint, version: int) -> Iterator[Problem]:
 
 
 def _open_repartitioning(checkpoint: Checkpoint) -> Iterator[Problem]:
-    """That the newest batch is a repartitioning that was not committed."""
+    """Yield a problem if the newest batch is a repartitioning that was not committed."""
     # Spark 4.3 repartitions the state of RocksDB alone (OfflineStateRepartitionRunner).
     if not is_repartitioning(checkpoint):
         return
@@ -252,7 +258,7 @@ def _open_repartitioning(checkpoint: Checkpoint) -> Iterator[Problem]:
 
 
 def is_repartitioning(checkpoint: Checkpoint) -> bool:
-    """Whether the newest entry of the offset log gives the state another number of partitions."""
+    """Return whether the newest, uncommitted entry of the offset log repartitions the state."""
     logs = checkpoint.logs
     newest = logs.last_offset
     return newest is not None and newest in logs.repartitions and newest != logs.last_committed
@@ -285,7 +291,7 @@ def _missing_operators(checkpoint: Checkpoint) -> Iterator[Problem]:
 
 
 def _sign_of_more_operators(checkpoint: Checkpoint, highest: int) -> str | None:
-    """Why the query has operators of higher numbers than those that are there; None if not seen."""
+    """Return a sign that the query has operators above number ``highest``; None without a sign."""
     newest = max(checkpoint.logs.unique_ids, default=None)
     if newest is not None and max(checkpoint.logs.unique_ids[newest], default=0) > highest:
         return f"commits/{newest} has their checkpoints"
@@ -339,7 +345,7 @@ def _partitions(checkpoint: Checkpoint, operator: Operator, version: int) -> Ite
 
 
 def _by_metadata(operator: Operator) -> int:
-    """How many partitions the metadata says; 0 where it does not, or gives several numbers."""
+    """Return the partition count in the operator metadata; 0 if absent or ambiguous."""
     stores = operator.metadata.stores if operator.metadata else ()
     numbers = {store.num_partitions for store in stores}
     count = (numbers.pop() or 0) if len(numbers) == 1 else 0

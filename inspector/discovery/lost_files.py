@@ -93,6 +93,6 @@ def lost_files(
 
 
 def _is_named(reported: Collection[str | None], storage: Storage, path: str) -> bool:
-    """Whether a problem is about a file or folder, or about what lies in it."""
+    """Return whether a reported path is this file or folder, or is inside this folder."""
     location = storage.full_path(path)
     return any(path == location or (path or "").startswith(f"{location}/") for path in reported)

@@ -247,7 +247,7 @@ def possible_times(operator: Operator, store: str) -> list[tuple[RowPart, tuple[
 def _scenarios(
     checkpoint: Checkpoint, operator: Operator, store: str, request: Request
 ) -> tuple[Scenario, ...]:
-    """What is simulated; by each clock, where nobody knows yet which one the timers follow."""
+    """Return the scenarios to simulate: one for each clock that the timers may follow."""
     if request.what_if is None:
         return ()
     scenario = scenario_of(checkpoint, operator, store, request.what_if)
@@ -260,7 +260,7 @@ def _scenarios(
 
 
 def _key_encoder(operator: Operator, store: str, schema: StateSchema | None) -> KeyEncoder:
-    """How a provider that sorts its keys arranges those of a store."""
+    """Return the key encoder of a store, by which a provider that sorts arranges its keys."""
     # A schema of format 3 says it, else the operator's metadata (4.0 on). Before, only a session
     # window has a prefix: all but the last field (StreamingSessionWindowStateManagerImplV1).
     if schema is not None and schema.column_families:
@@ -284,7 +284,7 @@ def _written_values(schema: StateSchema | None) -> dict[int, str]:
 def _certainty(
     checkpoint: Checkpoint, operator: Operator, rule: StoreRule, version: int
 ) -> tuple[Certainty, str]:
-    """How sure it is that a row which the rule covers should be gone, and why."""
+    """Return how certain it is that an expired row is a leftover, and the reason."""
     # Spark leaves no row that the operator's watermark has passed, but in complete mode: one that
     # stays shows that this is another watermark, or that something else put it (one-watermark).
     if rule.user_supplied:
@@ -307,7 +307,7 @@ def _certainty(
 def _cross_checks(
     checkpoint: Checkpoint, operator: Operator, rule: StoreRule, version: int
 ) -> tuple[str, ...]:
-    """What the batches of a store cannot have written, by its operator and rule."""
+    """Return the names of the checks that refute a wrong rule: records no batch can write."""
     dedup = operator.name in DEDUPLICATIONS
     checks = ["absent"] if checkpoint.provider.removes_what_it_has else []
     checks += ["updates"] if dedup else []
@@ -326,7 +326,7 @@ def _cross_checks(
 
 
 def _one_time(operator: Operator) -> bool:
-    """Whether the key has one time alone, so that no other can be the one that rows go by."""
+    """Return whether each key has a single time field, which then must decide when rows expire."""
     # Of two columns of a watermark the first of the input counts, whatever the key's order
     # (WatermarkSupport.findEventTimeColumn); and a restart may choose another for the same schema.
     return all(len(time_fields(schema.key)) == 1 for schema in operator.schemas.values())
@@ -358,7 +358,10 @@ def _idle_versions(checkpoint: Checkpoint, version: int) -> tuple[int, ...]:
 
 
 def _may_ask_always(operator: Operator) -> bool:
-    """Whether an operator may ask for batches anyhow: not group state whose schema has no timer."""
+    """Return whether an operator may request batches at any time, as processing-time timers do.
+
+    Group state whose schema has no timer cannot.
+    """
     rules = operator.rules.values()
     if operator.name in GROUP_STATE and operator.schemas:
         return any(_has_timers(rule) or rule.user_supplied for rule in rules)

@@ -47,7 +47,7 @@ class QuerySource:
 
     @property
     def stands_in(self) -> bool:
-        """Whether it reads rows that a rehearsal put in place of the query's own source."""
+        """True if this is the stand-in by which a rehearsal replaces the query's source."""
         return self.place_name.startswith(STAND_IN)
 
     def __str__(self) -> str:
@@ -94,7 +94,10 @@ def _form(offset: str | None) -> tuple[str, str | None]:
 
 
 def times_of_entry(storage: Storage, source: str, entry: int) -> list[int]:
-    """When each file in an entry of a file source's log was changed, ms; none if not readable."""
+    """Return the modification times (epoch ms) of the files in one source log entry.
+
+    Returns an empty list if the entry cannot be read.
+    """
     for name in (str(entry), f"{entry}{_COMPACT}"):
         with suppress(InspectorError, OSError):
             _, lines = split_log(storage.read(f"sources/{source}/{name}", _LOG_BYTES), 1)

@@ -1,4 +1,4 @@
-"""Whether a query restarts from a checkpoint: which batch runs first, and from which files.
+"""Restart of a query from a checkpoint: the first batch, and the files that Spark reads for it.
 
 * The newest entries of the logs decide (``MicroBatchExecution.populateStartOffsets``, 2.3 to 4.3):
   batch N + 1 where N is committed, else N once more; the entry of N - 1 is read in both cases
@@ -79,7 +79,7 @@ _NO_VERDICT = (*UNSEEN, LimitError.slug, RowError.slug)  # Spark may read more o
 
 @dataclass(frozen=True)
 class Obstacle:
-    """What Spark reads to restart and is missing or unreadable, or what it refuses."""
+    """File that Spark needs for a restart and that is missing, unreadable or refused."""
 
     name: str  # of the file: ``3.delta``, ``offsets/12``
     error: str  # Spark's error class
@@ -97,7 +97,7 @@ class Obstacle:
 
     @property
     def is_listed(self) -> bool:
-        """Whether it is a state file or an entry of a log, which are a problem if missing."""
+        """True for a state file or log entry; the loss of one is a problem of its own."""
         # Or a living query has removed it since the names were listed.
         return self.store is not None or self.error == _LOG_ERROR
 
@@ -117,7 +117,7 @@ class Obstacle:
 
 @dataclass(frozen=True)
 class Load:
-    """What one store is loaded from."""
+    """Snapshot and deltas from which Spark loads one store."""
 
     store: StoreId  # which
     base: int  # version of the snapshot; 0 for the empty state
@@ -127,7 +127,7 @@ class Load:
 
 @dataclass(frozen=True)
 class Restart:
-    """How a query restarts."""
+    """Verdict on a restart: the first batch, what it loads, and what prevents it."""
 
     batch: int  # the one that runs first; it loads the state version of the same number
     again: bool  # it was planned before, and has no commit
@@ -177,7 +177,7 @@ class Restart:
 
     @property
     def by_release(self) -> bool:
-        """Whether some releases of Spark restart from it and others do not."""
+        """True if only some releases of Spark can restart from the checkpoint."""
         return bool(self.needs_repair or self.later)
 
     @property
@@ -233,7 +233,7 @@ class Restart:
         return f"{begin}: no, {self.obstacles[0]}{remainder}."
 
     def _unknown_reason(self) -> str:
-        """Why it is not known whether the query restarts, a clause; no text if it is known."""
+        """Clause that says why the restart cannot be judged; empty if it can."""
         if self.block:
             return (
                 f"a block of {self.block} is damaged: RocksDB loads the table and fails when it "
@@ -245,7 +245,7 @@ class Restart:
         return self.doubts[0].reason if self.doubts else ""
 
     def loads_without(self, problem: Problem) -> bool:
-        """Whether every release loads the partition of a problem, or starts without an entry."""
+        """Return whether every release of Spark restarts in spite of a problem."""
         # Never where a file that it loads could not be read here: of its rows nothing is known.
         if self.unknown and problem.slug in _NO_VERDICT:
             return False
@@ -277,7 +277,7 @@ class Restart:
         )
 
     def remedy(self, name: str) -> str:
-        """What to do about the offset log or one of its entries, if not to restore it alone."""
+        """Return the advice for a lost offset log, or for one lost entry of it."""
         if name == OFFSETS and not self.batch:
             return (
                 "restore offsets and commits; without them begin a new checkpoint, or empty this "
@@ -308,10 +308,11 @@ class Restart:
 def restart_of(
     checkpoint: Checkpoint, problems: Iterable[Problem] = (), place: str | None = None
 ) -> Restart:
-    """How the query restarts from the newest entries of the logs; of a part, as far as it goes.
+    """Judge the restart from the newest entries of the logs.
 
-    ``place`` is the path from which Spark will read the checkpoint, if it is not the one that was
-    opened: a copy is moved to its name when it is whole.
+    Only the stores of an opened part are judged. ``problems`` are those found by reading files;
+    without them the answer rests on file names. ``place`` is the path from which Spark will read
+    the checkpoint if it is not the opened path: a finished copy is moved to its final name.
     """
     # Without the problems of the state the answer goes by the names of its files.
     problems = tuple({*checkpoint.problems, *problems})
@@ -492,7 +493,7 @@ def _ends(checkpoint: Checkpoint, batch: int) -> tuple[int, int] | None:
 def _silent_partitions(
     checkpoint: Checkpoint, batch: int
 ) -> Iterator[tuple[Operator, list[int], int]]:
-    """Of each operator the partitions without files of a batch, and how many it has in all."""
+    """Yield for each operator its partitions without files of a batch, and its partition count."""
     # A task commits its stores even if it had no rows, so that each has a file then.
     for operator in checkpoint.operators:
         newest: dict[int, int] = {}
@@ -504,7 +505,7 @@ def _silent_partitions(
 
 
 def _silent(checkpoint: Checkpoint, batch: int) -> Iterator[str]:
-    """Of each operator of which some partitions have files of a batch, which have none."""
+    """Yield a clause for each operator with files of a batch in only some of its partitions."""
     for operator, silent, partitions in _silent_partitions(checkpoint, batch):
         if 0 < len(silent) < partitions:
             words = f"Partition {silent[0]}"
@@ -518,7 +519,7 @@ def _silent(checkpoint: Checkpoint, batch: int) -> Iterator[str]:
 
 
 def _have_written(checkpoint: Checkpoint, batch: int) -> bool:
-    """Whether every partition of every operator that was there before has files of a batch."""
+    """Return whether every known partition of every operator has files of a batch."""
     # Of a first batch nobody knows which operators and partitions there are to be.
     for operator, silent, partitions in _silent_partitions(checkpoint, batch):
         count = 1 if operator.single_partition else partition_count(checkpoint, batch + 1)
@@ -556,7 +557,7 @@ def _earlier_batch(
 
 @dataclass
 class _Damage:
-    """What cannot be read, by path; and by partition and version, for files that are shared."""
+    """Unreadable files by path, and by (operator, partition, version) for shared files."""
 
     paths: Mapping[str, Problem]
     versions: Mapping[tuple[int, int, int], Problem]
@@ -698,7 +699,7 @@ def _in_metadata(checkpoint: Checkpoint, damage: _Damage) -> Iterator[Obstacle]:
 
 
 def _is_needed(checkpoint: Checkpoint, name: str) -> bool:
-    """Whether Spark 4.3 does not write a schema or metadata anew where they are gone."""
+    """Return whether a lost schema or metadata file stops Spark 4.3, which rewrites others."""
     # Metadata of format 2 it reads, and the schemas that those of transformWithState name.
     for operator in checkpoint.operators:
         if name.startswith(f"{operator.layout.directory}/_stateSchema/"):
@@ -747,7 +748,7 @@ def _stores(
 def _store(
     files: StoreFiles, layout: StoreLayout, version: int, damage: _Damage
 ) -> Load | Obstacle:
-    """What a version of a store is loaded from, or the first file that Spark does not get."""
+    """Return the files from which a store version is loaded, or the first one that Spark lacks."""
     store, names = layout.store, files.names
     skipped, culprit, missing, words = "", "", False, ""
     beside = {file.path for file in (*files.deltas.values(), *files.snapshots.values())}

@@ -1,4 +1,4 @@
-"""What a restart depends on besides the state files: options, paths and numbers of partitions.
+"""Conditions of a restart besides the state files: options, paths and partition counts.
 
 * Operator metadata of format 2 names the schemas of ``transformWithState`` by absolute paths
   (``OperatorStateMetadataV2``). Spark reads the schemas from these paths, wherever the checkpoint
@@ -80,7 +80,7 @@ def needs_async_progress(checkpoint: Checkpoint, planned: int) -> bool:
 def refusals_of(
     checkpoint: Checkpoint, planned: int, place: str | None = None
 ) -> Iterator[Refusal | Doubt]:
-    """What keeps Spark from a restart, or may, besides the state files.
+    """Yield each condition that prevents a restart, or may prevent it, besides state files.
 
     ``place`` is the path from which Spark will read the checkpoint, by default the one opened.
     """
@@ -142,7 +142,7 @@ def _partitions_in_folders(checkpoint: Checkpoint) -> int:
 def _moved_schemas(
     checkpoint: Checkpoint, operator: Operator, root: str
 ) -> Iterator[Refusal | Doubt]:
-    """What the metadata of an operator says of schemas that are not in this checkpoint."""
+    """Yield a refusal or doubt for schema paths in the metadata that lead out of the checkpoint."""
     storage = checkpoint.storage
     folder = f"{path_of(root)}/{operator.layout.directory}"
     stores = operator.metadata.stores if operator.metadata else ()

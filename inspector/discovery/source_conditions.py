@@ -1,4 +1,4 @@
-"""What the sources of a query let a restart do, by the offset log and the logs of file sources.
+"""Conditions that sources put on a restart, from the offset log and the file sources' logs.
 
 * A restart compares the newest entry of the offset log with the one before it, and no others. It
   calls ``getBatch(previous, newest)`` for sources of the first API (files, Delta Lake), whether the

@@ -136,7 +136,7 @@ class Task(Message):
 
     @property
     def speaks_for_files(self) -> bool:
-        """Whether its facts are also on what is not about single keys: files, and all records."""
+        """True if the task also yields facts about whole files; only the first key range does."""
         return self.key_range is None or not self.key_range.number
 
     @property
@@ -149,7 +149,7 @@ class Task(Message):
         return StoreId(self.operator_id, store.store_name, self.partition_id)
 
     def clock(self, version: int) -> BatchClock | None:
-        """What the log says of a version's batch, also of one that a tool appended."""
+        """Return the clock of the batch that made a version; None if the log lacks it."""
         return next((c for c in self.clocks if c.batch_id == version - 1), None)
 
     @cached_property
@@ -159,12 +159,12 @@ class Task(Message):
 
     @property
     def file_count(self) -> int:
-        """How many they are."""
+        """Number of files that the task reads."""
         return len(self._counted_files)
 
     @property
     def has_small_files(self) -> bool:
-        """Whether its files are so small, and so near, that to read one is Python's work mostly."""
+        """True if the files are local and so small that Python's overhead dominates."""
         files = self._counted_files
         return is_local(self.url) and self.file_bytes < SMALL_FILE_BYTES * len(files)
 
@@ -197,7 +197,7 @@ def split_task(task: Task, count: int, seed: int | None = None) -> list[Task]:
 
 
 def needs_bounds(task: Task) -> bool:
-    """Whether a task has to be told what the keys of other ranges show (``call_bounds``)."""
+    """Return whether a task needs the call bounds of the other key ranges (``call_bounds``)."""
     return task.key_range is not None and any(store.timeout_kinds for store in task.stores)
 
 

@@ -24,7 +24,10 @@ SINCE_3_5 = "optimizer.pruneFiltersCanPruneStreamingSubplan"
 
 
 def is_recorded(checkpoint: Checkpoint, version: int, key: str) -> bool:
-    """Whether the batch's log entry has a conf that Spark records only from some release on."""
+    """Return whether the batch's log entry records a conf explicitly.
+
+    Spark records some confs only since a release, so that a record dates the entry.
+    """
     return checkpoint.logs.conf_for(version - 1, key).origin != "default"
 
 
@@ -38,7 +41,7 @@ def operator_holding_back(
 
 
 def sees_watermark(checkpoint: Checkpoint, operator: Operator, version: int) -> bool:
-    """Whether the log shows that the operator sees the watermark of the query."""
+    """Return whether the log proves that the operator sees the watermark of the query."""
     # That one of its columns carries a watermark does not: the metadata comes with a schema too, as
     # that of a Parquet file, and on a branch without withWatermark there is none. But a batch that
     # ran without data because the watermark rose was asked for by an operator that sees it
@@ -53,7 +56,7 @@ def sees_watermark(checkpoint: Checkpoint, operator: Operator, version: int) -> 
 
 
 def has_branches(checkpoint: Checkpoint, version: int) -> bool:
-    """Whether the query reads several sources, one of which may bring the watermark alone."""
+    """Return whether the query has several sources, of which one alone may set the watermark."""
     # An operator that is fed by another one then sees none (PropagateWatermarkSimulator, 3.5 on).
     sources = checkpoint.logs.sources.get(BatchId(version - 1), ())
     return len(sources) > 1 and is_recorded(checkpoint, version, SINCE_3_5)
@@ -71,7 +74,7 @@ def batches_for_state_alone(checkpoint: Checkpoint) -> Iterator[int]:
 
 
 def with_unknown_watermarks(checkpoint: Checkpoint, version: int) -> Checkpoint:
-    """The same checkpoint, without the rules that are held against such a watermark."""
+    """Return a copy without the rules that compare rows with a watermark that is not known."""
     # The field is followed all the same, to report how far behind the query's watermark the rows
     # reach. What the user said of an operator counts. Timers have clocks of their own.
     operators = []

@@ -1,4 +1,4 @@
-"""What a changed query would do with the rows that are there: another delay, timeout or TTL.
+"""Effects of a changed query on the present rows: another delay, timeout or TTL.
 
 A row goes in the first batch whose clock reaches its deadline. A change moves the clock, moves the
 deadlines, or sets one for each row by the batch that put it last:
@@ -36,7 +36,7 @@ DEDUPLICATIONS = (*deduplicate.NAMES, *deduplicate_within_watermark.NAMES)
 def scenario_of(
     checkpoint: Checkpoint, operator: Operator, store: str, change: WhatIf
 ) -> Scenario | str:
-    """What a change is to a store, or why it is nothing to it or not known, in words."""
+    """Return the scenario that a change makes for a store, or a clause why there is none."""
     scenario = _alone(checkpoint, operator, store, change)
     for feeder in checkpoint.query:
         if feeder.operator_id <= operator.operator_id:
@@ -57,7 +57,7 @@ def scenario_of(
 def _alone(
     checkpoint: Checkpoint, operator: Operator, store: str, change: WhatIf
 ) -> Scenario | str:
-    """The same, if what comes in stays as it is."""
+    """Return the scenario as :func:`scenario_of` does, without changes of operators above."""
     if change.ttl_ms is not None:
         return _ttl(operator, store, change.ttl_ms)
     if change.timeout_ms is not None:

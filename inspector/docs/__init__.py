@@ -133,7 +133,7 @@ def _read(path: str) -> str:
 
 
 def lookup(topic: str) -> str | None:
-    """What the documentation has on a topic, for a reader who has no site; None if nothing.
+    """Return the documentation of a topic as text; None if there is none.
 
     A topic is a page by its name or path, or an entry by any of its names, in any case and in
     brackets too; or a whole message of Spark, with the class in it or, of older ones, the words.
@@ -205,7 +205,7 @@ def _family(beginning: str) -> list[str]:
 
 
 def _is_foreign(message: str) -> bool:
-    """Whether a stack trace ends in code of the user, and nothing in it is of state."""
+    """Return whether a stack trace ends in user code and has no frame of the state store."""
     cause = message[message.rfind("Caused by:") + 1 :]
     return bool(_OWN_FRAME.search(cause)) and not _OF_STATE.search(message)
 

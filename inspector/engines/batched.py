@@ -55,7 +55,7 @@ class BatchedEngine(Engine):
             self._changed.notify_all()
 
     @contextmanager
-    def adding_users(self) -> Iterator[None]:
+    def hold_jobs(self) -> Iterator[None]:
         """Start no job inside the block, so that users who join there share one job."""
         self.join()
         try:
@@ -64,8 +64,8 @@ class BatchedEngine(Engine):
             self.leave()
 
     @contextmanager
-    def adding_paused(self) -> Iterator[None]:
-        """Allow jobs inside the block, which is itself inside :meth:`adding_users`."""
+    def release_jobs(self) -> Iterator[None]:
+        """Allow jobs inside the block, which is itself inside :meth:`hold_jobs`."""
         self.leave()
         try:
             yield

@@ -316,7 +316,7 @@ class _Override:
 
 @dataclass(eq=False)
 class SessionScope:
-    """What this process keeps for one session, never for all: it ends with the session."""
+    """Values that this process keeps for one session. They end with the session."""
 
     master: str | None = None  # master, confs: what it was started with; some may be secret
     confs: Mapping[str, str] = field(default_factory=dict)
@@ -393,7 +393,7 @@ def close_stopped_scopes() -> None:
 
 
 def is_stopped(session: Any) -> bool:
-    """Whether a session was stopped, by whomever: Connect says so, a classic one lost its JVM."""
+    """Return whether a session was stopped by anybody. A classic session then has no JVM."""
     if hasattr(type(session), "is_stopped"):
         return bool(session.is_stopped)
     context = getattr(session, "_sc", None)
@@ -436,7 +436,7 @@ def provide_java() -> None:
 
 
 def java_note() -> str | None:
-    """Which Java was taken, where it is not the machine's own."""
+    """Return a note if Spark runs on a packaged Java; None on the machine's own."""
     if packaged_home.cache_info().currsize and os.environ.get("JAVA_HOME") == str(packaged_home()):
         return (
             f"Spark runs on the Java of the package {PACKAGE}: this machine has no Java of its own"

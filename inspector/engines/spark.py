@@ -101,11 +101,11 @@ class SparkEngine(Engine):
 
     @property
     def notes(self) -> list[str]:
-        """What a user is to know of the session: its Java, and its workers."""
+        """Notes for the user about the session: its Java, and its workers."""
         return [note for note in (sessions.java_note(), self.note) if note is not None]
 
     def measure(self) -> Measure:
-        """How many tasks of the stages that run now are done; Spark Connect does not say."""
+        """Return how many tasks of the running stages are done; unknown with Spark Connect."""
         try:
             tracker = self.session.sparkContext.statusTracker()
             stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
@@ -141,7 +141,7 @@ class SparkEngine(Engine):
         return merged
 
     def frame(self, function: BatchFunction, schema: pa.Schema, work: Sequence[Work]) -> DataFrame:
-        """The same as a DataFrame, to be computed within :meth:`computing`; many results."""
+        """Return the results of a job as a DataFrame, to be computed within :meth:`computing`."""
         return self._frame(encode_columns(function, schema), encoded_schema(schema), work)
 
     def _frame(self, run: BatchFunction, schema: pa.Schema, work: Sequence[Work]) -> DataFrame:

@@ -70,7 +70,7 @@ class StagingFolder:
 
 
 def on_staged_files(function: BatchFunction, names: Iterable[str]) -> BatchFunction:
-    """The same batch function for rows of :data:`CHUNKS`: tasks together with their files."""
+    """Wrap a batch function for rows of :data:`CHUNKS`: tasks together with their files."""
     names = tuple(names)
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -85,7 +85,7 @@ def on_staged_files(function: BatchFunction, names: Iterable[str]) -> BatchFunct
 
 
 def scratch() -> str | None:
-    """Where a worker may write: a folder that Spark cleans when the executor ends, if any."""
+    """Return a folder that a worker may write to and that Spark cleans up; None without one."""
     folders = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")
     writable = [folder for folder in folders if folder and os.access(folder, os.W_OK)]
     return writable[os.getpid() % len(writable)] if writable else None

@@ -76,12 +76,12 @@ def check(answers: Iterable[str]) -> list[Mapping[str, Any]]:
 
 
 def lack_package(workers: Iterable[Mapping[str, Any]]) -> bool:
-    """Whether a worker lacks this package, or has another version of it."""
+    """Return whether a worker lacks this package or has another version of it."""
     return any(worker["inspector"] != inspector.__version__ for worker in workers)
 
 
 def kernel_note(workers: Iterable[Mapping[str, Any]]) -> str | None:
-    """What to know if workers run the slow twin of the kernel."""
+    """Return a note if workers run the slow Python twin of the kernel; None otherwise."""
     if all(worker["kernel"] == "c" for worker in workers):
         return None
     return (
@@ -91,7 +91,7 @@ def kernel_note(workers: Iterable[Mapping[str, Any]]) -> str | None:
 
 
 def tune(function: BatchFunction) -> BatchFunction:
-    """The same batch function on workers that lose less time, and serve no other session."""
+    """Wrap a batch function so that workers lose less time. They then serve no other session."""
     # Spark reuses them for other jobs (spark.python.worker.reuse), and what is frozen stays so.
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -23,7 +23,7 @@ LAST_MS = 253_402_300_799_999  # last millisecond of the year 9999: projections 
 
 @dataclass(frozen=True)
 class Growth:
-    """How something grows over time; an estimate."""
+    """Growth of a number over time; an estimate."""
 
     per_hour: float  # units per hour of batch clock
     newest: int  # its last value
@@ -31,7 +31,10 @@ class Growth:
     points: int  # versions that the line is drawn through
 
     def reaches_ms(self, limit: int) -> int | None:
-        """When it meets a limit, epoch ms; its last clock if past it; None if after 9999."""
+        """Return when a limit is reached, epoch ms; None if after the year 9999.
+
+        Returns the newest clock if the limit is reached already.
+        """
         if self.newest >= limit:
             return self.newest_ms
         left = LAST_MS - self.newest_ms
@@ -65,7 +68,7 @@ _Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Trend:
-    """Whether a series goes up for good, and from where on."""
+    """Lasting rise of a series, and the point where it begins."""
 
     line: Growth  # the robust line from ``start`` on
     start: int  # index of the first point of the line
@@ -121,7 +124,7 @@ def _grows(values: _Floats) -> bool:
 
 
 def _is_full(values: _Floats) -> bool:
-    """Whether it only rose until its last record, and has gone down and up since."""
+    """Return whether a series rose to its record and has gone down and up since."""
     # The rows of a window, or of the delay of a watermark, do so where the first of them have gone.
     # What falls all along is a sawtooth, of which the record says nothing.
     last = int(values.argmax())

@@ -81,7 +81,10 @@ class Layout:
         return layout if version >= _MAP_WRAPPED_SINCE else replace(layout, map_wrapper=0)
 
     def arrays(self, count: int, n_bytes: int) -> int:
-        """That many byte arrays of ``n_bytes`` in all, each a multiple of 8, as UnsafeRows are."""
+        """Return the bytes of ``count`` byte arrays with ``n_bytes`` of content in all.
+
+        Each content is a multiple of 8 bytes, as UnsafeRows are.
+        """
         return count * align(self.array_header) + n_bytes
 
     def table(self, slots: int) -> int:
@@ -236,7 +239,7 @@ class HeapFacts(Sums):
 def of_rows(
     rows: int, key_bytes: int, value_bytes: int, layout: Layout, n: int = RETAINED_BY_DEFAULT
 ) -> Heap:
-    """What rows that no version changes take in ``n`` versions: what removing them saves."""
+    """Return the heap of unchanged rows in ``n`` versions, which their removal would free."""
     # Without their part of the tables, whose sizes are powers of two.
     nodes = Heap(nodes=Part(n * rows, n * rows * layout.node))
     return HeapFacts(rows, key_bytes, rows, value_bytes).heap(layout) + nodes

@@ -248,7 +248,7 @@ class _Folder:
             yield from stored.records(chain([entry], entries))
 
     def _entries(self, store: StoreTask, reader: StoreReader, *, whole: bool) -> Iterator[Entry]:
-        """What is written of the rows; what else they show is kept on the way."""
+        """Yield the entries to write for the rows of a store, and collect what the copy reports."""
         request, expired, prints = self._request, self._expired, RowPrints()
         evicted: dict[str, Evicted] = {}
         for block, live in live_blocks(request.task, store, reader):

@@ -44,7 +44,7 @@ class _Entries:
 
 
 class ExpiredValues:
-    """What is evicted from the variables of one partition, and what that means for other rows.
+    """Evicted values of the variables of one partition, and the changes that follow in other rows.
 
     Of each store only the keys of its leftovers may be evicted.
     """
@@ -63,7 +63,7 @@ class ExpiredValues:
                 self._lists[store.store_name] = {key: _Entries() for key in keys}
 
     def others(self, store: StoreTask, block: RecordBlock, rows: Int64s) -> Int64s:
-        """Of some live rows those that change as values of other keys, or stores, are evicted."""
+        """Return the live rows that change because values of other keys or stores are evicted."""
         variable = variable_of(store.store_name)
         lists, values = self._lists.get(variable, {}), self._values.get(variable, set())
         if store.family in _TWINS and (lists or values):
@@ -78,7 +78,7 @@ class ExpiredValues:
     def changes(
         self, store: StoreTask, block: RecordBlock, rows: Int64s, gone: Int64s
     ) -> Iterator[Changes]:
-        """What is written for rows that change: of :meth:`others`, and those that are evicted."""
+        """Yield the changes to write for evicted rows and for the rows of :meth:`others`."""
         variable = variable_of(store.store_name)
         records = list(records_of(block, rows))
         if store.family is Family.LIST:

@@ -128,7 +128,7 @@ class _Names:
         *,
         whole_groups: bool,
     ) -> _Names:
-        """Those of a store; CheckpointError: only groups are named, and it has none."""
+        """Return the names of a store's fields. CheckpointError: it has no grouping key to name."""
         part = None if grouping is None or key is None else (grouping.schema(key), grouping.path)
         if not whole_groups:
             return cls({KEY: key, VALUE: value}, part)
@@ -208,7 +208,7 @@ class _Groups:
     def of(
         cls, key: StructType | None, grouping: GroupingKey | None, *, alone: bool
     ) -> _Groups | None:
-        """Those of a store; None if its key is the grouping key, or there is none."""
+        """Return the groups of a store; None if its key is the grouping key, or if it has none."""
         if key is None or grouping is None:
             return None
         is_key = not grouping.path and grouping.fields == len(key.fields)

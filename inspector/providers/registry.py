@@ -1,4 +1,4 @@
-"""Which providers there are (packages here with a ``PROVIDER``), and which wrote a checkpoint."""
+"""Known providers (packages here with a ``PROVIDER``), and the choice of one by checkpoint."""
 
 from __future__ import annotations
 

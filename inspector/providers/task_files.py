@@ -105,7 +105,7 @@ class TaskFiles(Storage):
             self._to_keep |= {self.relative(file.path) for file in files}
 
     def read_range(self, relative: str, start: int, end: int) -> bytes:
-        """As of Storage; of a remote one once: what is read by ranges are shared tables."""
+        """Read a range as Storage does; a remote range is kept, as tables are shared."""
         if not self._is_remote:
             return super().read_range(relative, start, end)
         key = relative, start, end
@@ -125,7 +125,7 @@ class TaskFiles(Storage):
     def request(
         self, relative: str, limit: int = LIMITS.small_file_bytes, *, size: int | None = None
     ) -> Callable[[], bytes]:
-        """As of :class:`inspector.checkpoint.storage.Storage`; what is there is not requested."""
+        """Request a file as Storage does. A file that is kept is not requested again."""
         if relative in self._kept:
             return partial(self._kept_content, relative)
         next_tasks = _places.get(self.url) if self._is_remote else None
@@ -139,7 +139,7 @@ class TaskFiles(Storage):
     def stream(
         self, relative: str, chunk_bytes: int = LIMITS.chunk_bytes, *, size: int | None = None
     ) -> Iterator[bytes]:
-        """As of :class:`inspector.checkpoint.storage.Storage`; what is there is not requested."""
+        """Stream a file as Storage does. A file that is kept is not requested again."""
         if relative in self._kept:
             yield from self._between(*self._kept[relative], chunk_bytes)
             return

@@ -56,7 +56,7 @@ Observed = tuple[tuple[str, str], Sequence[Sample]]  # labels and few numbers of
 
 
 def observed(report: ReportData) -> Observed:
-    """What is exported of a report."""
+    """Return the exported metrics of a report."""
     summary = report.summary
     timestamp = summary.get("batch_timestamp_ms")
     seconds = None if timestamp is None else timestamp / 1000
@@ -76,7 +76,7 @@ def observed(report: ReportData) -> Observed:
 
 
 def unreadable(checkpoint: str) -> Observed:
-    """What is exported of a checkpoint that could not be read at all."""
+    """Return the exported metrics of a checkpoint that could not be read at all."""
     return (escape(checkpoint), ""), [(_LEVEL, (), Level.UNREADABLE.rank)]
 
 

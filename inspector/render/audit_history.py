@@ -1,4 +1,4 @@
-"""What audits found, kept for later ones: a table of Parquet files, partitioned by day.
+"""History of audits: a table of Parquet files, partitioned by day.
 
 A row is a store at one audit, or a checkpoint that has none or could not be read. pandas, Spark and
 DuckDB read the folder as it is; :mod:`inspector.analyses.trend` says what the audits say together.
@@ -125,7 +125,7 @@ def _time(value: int | None) -> datetime | None:
 
 
 class HistoryTable:
-    """Where a history lies, and who writes and reads it: this process, or Spark.
+    """Path of a history and its reader and writer: this process, or Spark.
 
     The path is a folder; for Spark also the name of a table in a catalog, in a format that the
     session has a source for (EngineError).

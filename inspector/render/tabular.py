@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 else:
 
     def dataclass_transform(**_options):
-        """What type checkers alone read."""
+        """Do nothing. Type checkers read the decorator."""
         return lambda cls: cls
 
 
@@ -39,7 +39,7 @@ R = TypeVar("R", bound="Row")
 
 
 class Unit(enum.Enum):
-    """What a column's numbers count; text renderers format by it, machine formats do not."""
+    """Unit of a column's numbers. Text renderers format by it; machine formats do not."""
 
     TEXT = "text"
     COUNT = "count"
@@ -99,7 +99,7 @@ class Table:
         return replace(self, hides_constants=True)
 
     def with_wide(self, *names: str) -> Table:
-        """The same with more columns that tables for people leave out."""
+        """Return a copy with more columns, which tables for people leave out."""
         columns = [replace(c, wide=c.wide or c.name in names) for c in self.columns]
         return replace(self, columns=columns)
 
@@ -117,7 +117,7 @@ class Table:
 
 
 class Rank(int):
-    """How important a column is (:attr:`Column.rank`); the ranks of a table only have an order."""
+    """Rank of a column by importance (:attr:`Column.rank`). Only the order counts."""
 
 
 class Title(str):
@@ -125,7 +125,7 @@ class Title(str):
 
 
 class Mark(enum.Enum):
-    """What else a column can be: left out for people, not counted, or of ``--raw``, behind all."""
+    """Further property of a column: hidden from people, not counted, or shown with ``--raw``."""
 
     WIDE = "wide"
     ESTIMATE = "estimate"
@@ -150,7 +150,7 @@ class Row:
 
     @classmethod
     def row_meaning(cls) -> str:
-        """What a row stands for: the docstring of the class, as a part of a sentence."""
+        """Return the meaning of a row from the docstring of its class, as part of a sentence."""
         return go_on_with(" ".join((cls.__doc__ or "").split()).removesuffix("."))
 
     @classmethod
@@ -207,7 +207,7 @@ def _columns(cls: Any) -> tuple[list[Column], list[Column]]:
 
 
 def _marks(hint: Any) -> tuple[Any, ...]:
-    """What stands beside a type; that of the type of an optional value first."""
+    """Return the annotations of a type; those inside an optional type come first."""
     if get_origin(hint) is Annotated:
         return (*_marks(get_args(hint)[0]), *hint.__metadata__)
     return next(filter(None, map(_marks, get_args(hint))), ())
@@ -350,12 +350,12 @@ class StreamedRows:
 
     @property
     def count(self) -> int | None:
-        """How many there are; None where nobody has read them to the end."""
+        """Number of rows; None if they have not been read to the end."""
         return None if self._kept is None else len(self._kept)
 
     @property
     def gone(self) -> bool:
-        """Whether they have been read and are not kept."""
+        """True if the rows have been read and were not kept."""
         return self._given and self._kept is None
 
     def head(self, number: int) -> list[Mapping[str, Any]]:

@@ -1,4 +1,4 @@
-"""What a session that its user has can do: reports, DataFrames, and rehearsals of a query."""
+"""Methods of a session for its user: reports, DataFrames, and rehearsals of a query."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class InspectorDataSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """What ``format`` is given."""
+        """Return the name that ``format`` takes."""
         return "inspector"
 
     def schema(self) -> StructType:
@@ -61,7 +61,7 @@ class InspectorDataSource(DataSource):
         return from_arrow_schema(encoded_schema(schema), prefer_timestamp_ntz=True)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """What reads it; with ``pushdown`` one that takes filters."""
+        """Return the reader of a table; with ``pushdown`` one that accepts filters."""
         with in_one_sentence():
             plan = plan_table(*_request(self.options))
             pushdown = _flag(_lower_names(self.options), "pushdown")

@@ -108,7 +108,7 @@ def test_no_job_starts_while_users_are_added() -> None:
             engine.leave()
 
     with ThreadPoolExecutor(2) as pool:
-        with engine.adding_users():
+        with engine.hold_jobs():
             engine.join()
             first = pool.submit(run_and_leave, "a")
             # Time enough for the first user to run alone, if nothing held it back.
@@ -122,10 +122,10 @@ def test_no_job_starts_while_users_are_added() -> None:
 def test_jobs_start_while_adding_is_paused() -> None:
     cluster = Cluster()
     engine = BatchedEngine(cluster)
-    with ThreadPoolExecutor(1) as pool, engine.adding_users():
+    with ThreadPoolExecutor(1) as pool, engine.hold_jobs():
         engine.join()
         first = pool.submit(lambda: mapping("a")(engine))
-        with engine.adding_paused():
+        with engine.release_jobs():
             assert first.result(30) == ["a"]
     assert cluster.jobs == [["a"]]
 

@@ -164,23 +164,23 @@ class _Fleet(Generic[T]):
         batched = self._engines.batched
         if ahead is not None and batched is not None and batched.reader is None:
             candidates = ahead(candidates, self._options, batched.engine)
-        adding = nullcontext() if batched is None else batched.adding_users()
-        paused = nullcontext if batched is None else batched.adding_paused
+        holding = nullcontext() if batched is None else batched.hold_jobs()
+        release = nullcontext if batched is None else batched.release_jobs
         try:
             # All checkpoints that fit join before a job starts: one job reads all of them.
-            with adding:
+            with holding:
                 for candidate in candidates:
                     self._found += 1
                     if candidate.error is not None:
                         self._done += 1
-                        with paused():
+                        with release():
                             yield Outcome(candidate.path, error=candidate.error)
                         continue
                     if batched is not None:
                         batched.join()
                     waiting[pool.submit(self._one, candidate)] = candidate.path
                     if len(waiting) >= self._at_once:
-                        with paused():
+                        with release():
                             yield from self._next(waiting)
             self._total = self._found
             while waiting:

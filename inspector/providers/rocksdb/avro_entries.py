@@ -29,7 +29,7 @@ _SIZE_BYTES = 4
 
 
 class Parts(NamedTuple):
-    """Where keys and values lie in a buffer of their own; values of removals are not used."""
+    """Positions of keys and values in a separate buffer. Values of removals are not used."""
 
     buffer: bytes
     keys: Spans
@@ -48,7 +48,7 @@ class AvroEntries:
     checksum_bytes: int = 0  # before each value and merged row
 
     def with_unsafe_rows(self, buffer: bytes, keys: Spans, values: Spans) -> Parts:
-        """The same entries: keys as they are arranged, without a column family, and values."""
+        """Return the entries as UnsafeRows: keys without a column family, and values."""
         # Those of removals have a length below 0. RecordError has the offset in the buffer.
         out = bytearray()
         spans = np.zeros((4, len(keys.offsets)), np.int64)
@@ -102,7 +102,7 @@ class AvroEntries:
 
     @cached_property
     def _parts_of_key(self) -> tuple[AvroRows, AvroRows]:
-        """What reads the columns that come first in a key, and the others."""
+        """Return the readers of the first columns of a key and of the remaining columns."""
         columns, ordinals = self.key.fields, self.encoder.ordinals
         if max(ordinals, default=-1) >= len(columns):
             raise DecodeError(

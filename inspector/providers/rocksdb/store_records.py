@@ -40,7 +40,7 @@ _GROWN_BY = 1024  # lengths of lists that are made room for at once
 
 @dataclass(frozen=True)
 class Encoding:
-    """How the entries of one store are encoded."""
+    """Encoding of the entries of one store."""
 
     keys: KeyDecoder
     family: int | None = None  # number of its column family; None if the store has none
@@ -51,7 +51,7 @@ class Encoding:
 
 
 class _Entries(NamedTuple):
-    """Those of a block that belong to the store, without family and checksums."""
+    """Entries of a block that belong to the store, without family and checksums."""
 
     keys: Spans  # where each key lies; arranged
     values: Spans  # where each value lies; encoded
@@ -118,7 +118,7 @@ def _entries(scanned: Scanned, encoding: Encoding) -> _Entries:
 def _check(
     buffer: bytes, keys: Spans, values: Spans, removed: Bools, sums: Int64s, encoding: Encoding
 ) -> tuple[tuple[int, ...], Spans]:
-    """Which checksums are wrong; and the values without them, where each has one."""
+    """Return the rows with wrong checksums, and the values without their checksums."""
     # A put has checksum, size and value, and so has each value that is merged to it; the checksum
     # covers key and value (KeyValueChecksumEncoder, 4.2 on).
     wrong = set()
@@ -290,7 +290,7 @@ class ListLengths:
 
 
 def _places(before: Int64s, merged: Bools, counts: Int64s) -> Places:
-    """Of each entry: the rows that it puts, then the places beyond them that it empties."""
+    """Return, for each entry, the rows that it puts, and then the rows that it removes."""
     gone = np.where(merged, 0, np.maximum(before - counts, 0))
     total = counts + gone
     entries = np.repeat(np.arange(len(total), dtype=np.int64), total)
