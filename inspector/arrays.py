@@ -22,9 +22,9 @@ ArrayT = TypeVar("ArrayT", bound=npt.NDArray[Any])
 
 def longer(array: npt.NDArray[Any], length: int) -> npt.NDArray[Any]:
     """A copy of an array, each row of which is lengthened by zeros."""
-    *rows, before = array.shape
+    *rows, old_length = array.shape
     grown = np.zeros((*rows, length), array.dtype)  # which costs nothing until they are written
-    grown[..., :before] = array
+    grown[..., :old_length] = array
     return grown
 
 

@@ -61,16 +61,16 @@ def cross_checks(
         yield from _find_lost("commits", commits, needed)
     contradictions = list(_contradictions(clocks))
     # Of one query the clock goes back where that of the machine is set, and both at once never.
-    by_two = sum(_goes_back(before, after) for before, after, _ in contradictions) >= _BY_TURNS
-    for _, after, fault in contradictions:
-        path = f"offsets/{after.batch_id}"
+    by_two = sum(_goes_back(older, newer) for older, newer, _ in contradictions) >= _BY_TURNS
+    for _, newer, fault in contradictions:
+        path = f"offsets/{newer.batch_id}"
         message = f"{fault}: one of the two entries was changed"
         if by_two:
             message = (
                 "most likely two runs of the query write here by turns, as clock and watermark go "
                 f"back and forth: {fault}"
             )
-        yield Problem(CONTRADICTION, message, path, version=after.batch_id + 1)
+        yield Problem(CONTRADICTION, message, path, version=newer.batch_id + 1)
 
 
 def conf_checks(
@@ -162,12 +162,12 @@ def without_doubtful(
     # Which of two watermarks was changed cannot be told, so both count as not recorded. Whether a
     # batch had new data is said by its offsets and those before.
     result = dict(clocks)
-    for before, after, _ in _contradictions(clocks):
-        first = replace(result[before.batch_id], next_watermark_ms=None)
-        if before.next_watermark_ms in (None, after.watermark_ms):
+    for older, newer, _ in _contradictions(clocks):
+        first = replace(result[older.batch_id], next_watermark_ms=None)
+        if older.next_watermark_ms in (None, newer.watermark_ms):
             first = replace(first, watermark_ms=None)  # a watermark that fell
-        result[before.batch_id] = first
-        result[after.batch_id] = replace(result[after.batch_id], watermark_ms=None)
+        result[older.batch_id] = first
+        result[newer.batch_id] = replace(result[newer.batch_id], watermark_ms=None)
     for changed, _ in _changed_offsets(like_json):
         for batch in (changed, BatchId(changed + 1)):
             if batch in result and batch > 0:  # the first is compared with none
@@ -188,12 +188,12 @@ def _find_lost(
             yield Problem(LOST_ENTRY, message, log)
         return
     present = sorted(entries)
-    for before, after in pairwise(present):
-        if after - before - 1 > NAMED_OF_A_GAP:
-            message = f"the entries {before + 1} to {after - 1} are missing, {_AROUND}"
-            yield Problem(LOST_ENTRY, message, f"{log}/{before + 1}", version=before + 2)
+    for older, newer in pairwise(present):
+        if newer - older - 1 > NAMED_OF_A_GAP:
+            message = f"the entries {older + 1} to {newer - 1} are missing, {_AROUND}"
+            yield Problem(LOST_ENTRY, message, f"{log}/{older + 1}", version=older + 2)
         else:
-            yield from _lost_entries(log, range(before + 1, after), needed)
+            yield from _lost_entries(log, range(older + 1, newer), needed)
     later = sorted(batch for batch in needed if batch > present[-1])
     yield from _lost_entries(log, later, needed)
 
@@ -207,26 +207,26 @@ def _lost_entries(
         yield Problem(LOST_ENTRY, message, f"{log}/{batch}", version=batch + 1)
 
 
-def _goes_back(before: BatchClock, after: BatchClock) -> bool:
+def _goes_back(older: BatchClock, newer: BatchClock) -> bool:
     """Return whether both the batch clock and the watermark fall from one entry to the next."""
-    if before.timestamp_ms is None or after.timestamp_ms is None:
+    if older.timestamp_ms is None or newer.timestamp_ms is None:
         return False
-    mark = before.watermark_ms if before.next_watermark_ms is None else before.next_watermark_ms
-    return before.timestamp_ms > after.timestamp_ms and (mark or 0) > (after.watermark_ms or 0)
+    mark = older.watermark_ms if older.next_watermark_ms is None else older.next_watermark_ms
+    return older.timestamp_ms > newer.timestamp_ms and (mark or 0) > (newer.watermark_ms or 0)
 
 
 def _contradictions(
     clocks: Mapping[BatchId, BatchClock],
 ) -> Iterator[tuple[BatchClock, BatchClock, str]]:
-    for before, after in pairwise(clocks.values()):
-        if after.batch_id != before.batch_id + 1 or after.watermark_ms is None or after.appended:
+    for older, newer in pairwise(clocks.values()):
+        if newer.batch_id != older.batch_id + 1 or newer.watermark_ms is None or newer.appended:
             continue
-        ended, began = before.next_watermark_ms, after.watermark_ms
+        ended, began = older.next_watermark_ms, newer.watermark_ms
         if ended is not None and ended != began:
-            fault = f"commits/{before.batch_id} says {ended} as nextBatchWatermarkMs"
-        elif before.watermark_ms is not None and before.watermark_ms > began:
-            at = f"{before.watermark_ms} of offsets/{before.batch_id}"
-            fault = f"less than {at}, and a watermark never falls"
+            fault = f"commits/{older.batch_id} says {ended} as nextBatchWatermarkMs"
+        elif older.watermark_ms is not None and older.watermark_ms > began:
+            text = f"{older.watermark_ms} of offsets/{older.batch_id}"
+            fault = f"less than {text}, and a watermark never falls"
         else:
             continue
-        yield before, after, f"got batchWatermarkMs {began}, {fault}"
+        yield older, newer, f"got batchWatermarkMs {began}, {fault}"

@@ -192,7 +192,7 @@ def like_json(offset: str) -> bool:
 
 
 def source_offsets(
-    entry: OffsetEntry, before: OffsetEntry | None, *, appended: bool = False
+    entry: OffsetEntry, previous: OffsetEntry | None, *, appended: bool = False
 ) -> tuple[SourceOffset, ...]:
     """The sources of an entry, in its order; ``before`` is None if that is not in the log.
 
@@ -202,17 +202,17 @@ def source_offsets(
         SourceOffset(
             name[:NAME_CHARS],
             None if offset is None else offset[:OFFSET_CHARS],
-            None if before is None else before.sources.get(name) != offset,
-            None if before is None else _records(name, before, entry),
-            None if before is None or appended else _setback(name, before, entry),
+            None if previous is None else previous.sources.get(name) != offset,
+            None if previous is None else _records(name, previous, entry),
+            None if previous is None or appended else _setback(name, previous, entry),
         )
         for name, offset in islice(entry.sources.items(), MOST_SOURCES)
     )
 
 
-def _setback(source: str, before: OffsetEntry, after: OffsetEntry) -> Setback | None:
+def _setback(source: str, previous: OffsetEntry, entry: OffsetEntry) -> Setback | None:
     """Return how a source's offset is behind the one before; None if it is not, or not known."""
-    old, new = before.sources.get(source), after.sources[source]
+    old, new = previous.sources.get(source), entry.sources[source]
     if old is None or new is None or old == new:
         return None
     for kind, pattern in ((FILES, _LOG_OFFSET), (RATE_MICRO_BATCH, _RATE), (NUMBER, _NUMBER)):
@@ -222,7 +222,7 @@ def _setback(source: str, before: OffsetEntry, after: OffsetEntry) -> Setback | 
             return Setback(kind, f"{first}", f"{last}") if last < first else None
     if _DELTA.match(old) and _DELTA.match(new):
         return _delta_setback(old, new)
-    start, end = before.positions.get(source, {}), after.positions.get(source, {})
+    start, end = previous.positions.get(source, {}), entry.positions.get(source, {})
     for topic, partition in sorted(start.keys() & end.keys()):
         position = topic, partition
         # Kafka's -1 and -2 mean the latest and the earliest offset.
@@ -232,10 +232,10 @@ def _setback(source: str, before: OffsetEntry, after: OffsetEntry) -> Setback | 
     return None
 
 
-def _delta_setback(before: str, after: str) -> Setback | None:
+def _delta_setback(previous: str, after: str) -> Setback | None:
     """Return how an offset of Delta Lake is of another table, or of an older version."""
     try:
-        old, new = json_object(before), json_object(after)
+        old, new = json_object(previous), json_object(after)
         versions = [long_field(offset, "reservoirVersion") for offset in (old, new)]
     except DecodeError:
         return None
@@ -249,14 +249,14 @@ def _delta_setback(before: str, after: str) -> Setback | None:
     return None
 
 
-def _records(source: str, before: OffsetEntry, after: OffsetEntry) -> int | None:
+def _records(source: str, previous: OffsetEntry, entry: OffsetEntry) -> int | None:
     """Records between two offsets: of Kafka of each partition, of rate-micro-batch of all."""
-    offset = after.sources[source]
-    if offset is None or before.sources.get(source) is None:
+    offset = entry.sources[source]
+    if offset is None or previous.sources.get(source) is None:
         return None
-    if before.sources[source] == offset:
+    if previous.sources[source] == offset:
         return 0
-    first, last = before.positions.get(source, {}), after.positions[source]
+    first, last = previous.positions.get(source, {}), entry.positions[source]
     if not last or first.keys() != last.keys():
         return None
     read = [position - first[place] for place, position in last.items()]

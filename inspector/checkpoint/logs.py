@@ -288,8 +288,8 @@ class _Planned:
         if entry.control is not None:
             self.control_batches[batch] = entry.control
         appended = self._is_appended(batch, entry)
-        before = self._before.get(batch - 1)
-        new_data = None if before is None else before.sources != entry.sources
+        previous = self._before.get(batch - 1)
+        new_data = None if previous is None else previous.sources != entry.sources
         if batch == 0:
             new_data = any(offset is not None for offset in entry.sources.values())
         self._clocks[batch] = BatchClock(
@@ -299,7 +299,7 @@ class _Planned:
             has_new_data=False if appended else new_data,
             appended=appended,
         )
-        self.sources[batch] = source_offsets(entry, before, appended=appended)
+        self.sources[batch] = source_offsets(entry, previous, appended=appended)
         self._before = {batch: entry}
 
     def clocks(
@@ -328,8 +328,8 @@ class _Planned:
         like = None if entry.timestamp_ms is None else self._planned.get(key)
         self._planned[key] = batch
         confs = [self.confs.get(BatchId(n), {}) for n in (batch - 1, batch)]
-        before, after = (conf.get(SHUFFLE_PARTITIONS) for conf in confs)
-        divided = None not in (before, after) and before != after
+        old_count, new_count = (conf.get(SHUFFLE_PARTITIONS) for conf in confs)
+        divided = None not in (old_count, new_count) and old_count != new_count
         if like is not None and divided:
             self.repartitions[batch] = like
         return entry.control is not None or like == batch - 1 or (like is not None and divided)

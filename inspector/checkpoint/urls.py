@@ -177,15 +177,15 @@ def staged_folder(url: str) -> str:
 @contextmanager
 def stage_folder(name: str, folder: str) -> Iterator[None]:
     """Let a name mean a folder of this process, as long as the block lasts."""
-    before = _folders.get(name)
+    previous = _folders.get(name)
     _folders[name] = folder
     try:
         yield
     finally:
-        if before is None:
+        if previous is None:
             _folders.pop(name, None)
         else:
-            _folders[name] = before
+            _folders[name] = previous
 
 
 _TRANSLATORS: Mapping[str, Callable[[str], Address]] = {

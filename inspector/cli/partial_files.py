@@ -105,9 +105,9 @@ def end_on_signals() -> Iterator[None]:
         return
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
-    before = {number: signal.getsignal(number) for number in _ENDING}
+    previous = {number: signal.getsignal(number) for number in _ENDING}
     woken_before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-    for number, handler in before.items():
+    for number, handler in previous.items():
         # A signal that whoever started the process ignores, as nohup does, stays ignored.
         if handler is not signal.SIG_IGN:
             signal.signal(number, _end)
@@ -117,7 +117,7 @@ def end_on_signals() -> Iterator[None]:
         yield
     finally:
         signal.set_wakeup_fd(woken_before)
-        for number, handler in before.items():
+        for number, handler in previous.items():
             signal.signal(number, handler)
         os.close(writer)
         thread.join()

@@ -109,10 +109,10 @@ def batch_lines(report: ReportData, display: Display) -> Iterator[str]:
     yield _line(cells, display)
     for finding in row["findings_new"]:
         text = f"{_head(finding)}: {finding['cause']}"
-        yield from display.text(text, finding["severity"], before=f"{_INDENT}+ ")
+        yield from display.text(text, finding["severity"], prefix=f"{_INDENT}+ ")
     for finding in row["findings_gone"]:
         text = f"{_head(finding)}: {finding['title']}: gone"
-        yield from display.text(text, "ok", before=f"{_INDENT}- ")
+        yield from display.text(text, "ok", prefix=f"{_INDENT}- ")
 
 
 def _line(cells: Mapping[str, str], display: Display) -> str:

@@ -44,14 +44,14 @@ def reserved_bytes(data_type: DataType) -> int:
     return _RESERVED if isinstance(kind, AtomicType) and kind.kind in _RESERVING else 0
 
 
-def numbers_at(buffer: Any, kind: str, at: Int64s) -> npt.NDArray[Any]:
+def numbers_at(buffer: Any, kind: str, offsets: Int64s) -> npt.NDArray[Any]:
     """Numbers of a numpy dtype at any offsets in some bytes, aligned or not."""
     dtype = np.dtype(kind)
     count = len(buffer) - dtype.itemsize + 1
-    if not at.size or count <= 0:
-        return np.zeros(at.size, dtype)
+    if not offsets.size or count <= 0:
+        return np.zeros(offsets.size, dtype)
     view: npt.NDArray[Any] = np.ndarray((count,), dtype, buffer, 0, (1,))
-    return view[at]
+    return view[offsets]
 
 
 class Page:
@@ -80,9 +80,9 @@ class Page:
         rows = np.flatnonzero(self.bad).tolist()
         return tuple((row, self._reasons[int(self._reason[row])]) for row in rows)
 
-    def numbers(self, kind: str, at: Int64s) -> npt.NDArray[Any]:
+    def numbers(self, kind: str, offsets: Int64s) -> npt.NDArray[Any]:
         """Numbers of a numpy dtype at any offsets."""
-        return numbers_at(self.buffer, kind, at)
+        return numbers_at(self.buffer, kind, offsets)
 
     def spend(self, cells: int) -> None:
         """Count values, so that no input makes endless many (LimitError: :data:`MOST_CELLS`)."""

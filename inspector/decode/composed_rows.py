@@ -108,12 +108,16 @@ def _copy(buffer: bytes, offsets: Int64s, words: Int64s, out: UInt64s, targets: 
         return
     most = int(words.max())
     if most <= 8:  # fields of a few words: word by word through all rows
-        for at in range(most):
-            rows: Any = slice(None) if at < int(words.min()) else np.flatnonzero(words > at)
-            out[targets[rows] + at] = numbers_at(buffer, "<u8", offsets[rows] + at * WORD)
+        for position in range(most):
+            rows: Any = (
+                slice(None) if position < int(words.min()) else np.flatnonzero(words > position)
+            )
+            out[targets[rows] + position] = numbers_at(
+                buffer, "<u8", offsets[rows] + position * WORD
+            )
         return
-    before = np.cumsum(words) - words
-    within = np.arange(total, dtype=np.int64) - np.repeat(before, words)
+    starts = np.cumsum(words) - words
+    within = np.arange(total, dtype=np.int64) - np.repeat(starts, words)
     at_words = np.repeat(offsets, words) + within * WORD
     out[np.repeat(targets, words) + within] = numbers_at(buffer, "<u8", at_words)
 

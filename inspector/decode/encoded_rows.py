@@ -149,10 +149,13 @@ class KeyDecoder:
     def _time_columns(self, buffer: bytes, keys: Spans, types: Sequence[DataType]) -> list[Column]:
         _require(keys.lengths >= _TIME_BYTES, keys, "a key without its time")
         if self.encoder.kind is KeyEncoding.TIMESTAMP_FIRST:
-            at, rows = keys.offsets, keys.less(_TIME_BYTES)
+            offsets, rows = keys.offsets, keys.less(_TIME_BYTES)
         else:
-            at, rows = keys.offsets + keys.lengths - _TIME_BYTES, keys.less(0, behind=_TIME_BYTES)
-        times = numbers_at(buffer, ">u8", at).astype(np.uint64) ^ _SIGN
+            offsets, rows = (
+                keys.offsets + keys.lengths - _TIME_BYTES,
+                keys.less(0, behind=_TIME_BYTES),
+            )
+        times = numbers_at(buffer, ">u8", offsets).astype(np.uint64) ^ _SIGN
         columns = columns_of(buffer, *plain_rows(buffer, rows), types[:-1])
         return [*columns, constant(times.view(np.int64))]
 
@@ -175,18 +178,18 @@ def pieces_of(buffer: bytes, lists: Spans, delimiter_bytes: int, before_size: in
     merge operator (``spark.sql.streaming.stateStore.rocksdb.mergeOperatorVersion``);
     ``before_size`` are bytes of each before its size. Raises RecordError for an impossible size.
     """
-    at, ends = lists.offsets.copy(), lists.offsets + lists.lengths
-    live = np.arange(len(at), dtype=np.int64)
+    starts, ends = lists.offsets.copy(), lists.offsets + lists.lengths
+    live = np.arange(len(starts), dtype=np.int64)
     owners, offsets, lengths = [live[:0]], [live[:0]], [live[:0]]
     while len(live):
-        spans = Spans(at[live] + before_size, ends[live] - at[live] - before_size)
+        spans = Spans(starts[live] + before_size, ends[live] - starts[live] - before_size)
         sizes = sizes_at(buffer, spans)
         owners.append(live)
         offsets.append(spans.offsets + _SIZE_BYTES)
         lengths.append(sizes)
-        at[live] += before_size + _SIZE_BYTES + sizes
-        live = live[at[live] < ends[live]]
-        at[live] += delimiter_bytes
+        starts[live] += before_size + _SIZE_BYTES + sizes
+        live = live[starts[live] < ends[live]]
+        starts[live] += delimiter_bytes
     owner, pieces = np.concatenate(owners), Spans(np.concatenate(offsets), np.concatenate(lengths))
     order = np.argsort(owner, kind="stable")
     return Pieces(owner[order], pieces.some(order))

@@ -122,8 +122,8 @@ class _Fields:
         return len(starts)
 
 
-def _int32(data: npt.NDArray[np.uint8], at: Int64s) -> Int64s:
-    return numbers_at(data, "<u4", at).astype(np.int64)
+def _int32(data: npt.NDArray[np.uint8], offsets: Int64s) -> Int64s:
+    return numbers_at(data, "<u4", offsets).astype(np.int64)
 
 
 def _field(

@@ -147,14 +147,14 @@ def array(
 def _values(page: Page, cells: Cells, dtype: str) -> npt.NDArray[Any]:
     """Numbers of all cells, 0 where there is none; notes slots with more than the number."""
     live = cells.live()
-    at = cells.at[live]
+    offsets = cells.at[live]
     width = np.dtype(dtype).itemsize
     if cells.slotted and width < types.SLOT_BYTES:
-        unused = page.numbers("<u8", at) >> np.uint64(8 * width)
+        unused = page.numbers("<u8", offsets) >> np.uint64(8 * width)
         reason = f"{cells.path}: the slot holds more than {width} bytes"
         page.flag(cells.row[live[unused != 0]], reason)
     values = np.zeros(len(cells), dtype)
-    values[live] = page.numbers(dtype, at)
+    values[live] = page.numbers(dtype, offsets)
     return values
 
 
@@ -297,9 +297,9 @@ def struct_fields(
     for i, field in enumerate(schema.fields):
         present = filled.copy()
         present[live] = ~null_bits(page, rows.start[live], i)
-        at = rows.start + (bits + i * WORD)
+        offsets = rows.start + (bits + i * WORD)
         path = f"{rows.path}{'.' if rows.path else ''}{field.name}"
-        cells = Cells(present, rows.row, path, at, owner, within)
+        cells = Cells(present, rows.row, path, offsets, owner, within)
         children.append(values(page, field.data_type, cells, arrow.field(i).type))
     return array(arrow, rows.present, children=children)
 
@@ -375,11 +375,11 @@ def _elements(page: Page, element: types.DataType, spans: Regions, counts: Int64
     index = np.arange(total, dtype=np.int64) - (np.cumsum(counts) - counts)[owner]
     start = spans.start[owner]
     present = ~null_bits(page, start + WORD, index)
-    at = start + header[owner] + index * width
+    offsets = start + header[owner] + index * width
     fixed = header + counts * width
     within = Containers(spans.start, spans.size, fixed, spans.size - fixed)
     row, path = spans.row[owner], f"{spans.path}[]"
-    return Cells(present, row, path, at, owner, within, slotted=False)
+    return Cells(present, row, path, offsets, owner, within, slotted=False)
 
 
 def _nest(arrow: ArrowType, present: Bools, counts: Int64s, child: Array) -> Array:

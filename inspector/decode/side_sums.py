@@ -64,9 +64,9 @@ class HadoopSum:
 
     def _compare(self, sums: list[int]) -> None:
         """Hold the sums of the next parts against those that were recorded, all at once mostly."""
-        at = self._parts * _HADOOP_SUM.size
+        position = self._parts * _HADOOP_SUM.size
         result = struct.pack(f">{len(sums)}I", *sums)
-        recorded = self._expected[at : at + len(result)]
+        recorded = self._expected[position : position + len(result)]
         if result != recorded:
             item = _HADOOP_SUM.size
             spans = (slice(start, start + item) for start in range(0, len(result), item))

@@ -163,14 +163,14 @@ _PRIMITIVES: dict[int, Callable[[bytes, int], Any]] = {
     0: lambda _data, _at: None,
     1: lambda _data, _at: True,
     2: lambda _data, _at: False,
-    7: lambda data, at: struct.unpack_from("<d", data, at)[0],
-    11: lambda data, at: Date(_number(data, at, 4, signed=True)),
-    12: lambda data, at: Timestamp(_number(data, at, 8, signed=True)),
-    13: lambda data, at: LocalTimestamp(_number(data, at, 8, signed=True)),
-    14: lambda data, at: struct.unpack_from("<f", data, at)[0],
+    7: lambda data, position: struct.unpack_from("<d", data, position)[0],
+    11: lambda data, position: Date(_number(data, position, 4, signed=True)),
+    12: lambda data, position: Timestamp(_number(data, position, 8, signed=True)),
+    13: lambda data, position: LocalTimestamp(_number(data, position, 8, signed=True)),
+    14: lambda data, position: struct.unpack_from("<f", data, position)[0],
     15: _sized_bytes,
-    16: lambda data, at: _sized_bytes(data, at).decode("utf-8"),
-    20: lambda data, at: uuid.UUID(bytes=_take(data, at, 16)),
+    16: lambda data, position: _sized_bytes(data, position).decode("utf-8"),
+    20: lambda data, position: uuid.UUID(bytes=_take(data, position, 16)),
 }
 
 

@@ -69,7 +69,7 @@ def _log_times(logs: Logs) -> dict[BatchId, tuple[int, int]]:
     if len(batches) < 2 or None in clocks:
         return {}
     ordered = [time for pair in times.values() for time in pair]
-    if any(before > after for before, after in pairwise(ordered)):
+    if any(older > newer for older, newer in pairwise(ordered)):
         return {}
     span = (clocks[-1] or 0) - (clocks[0] or 0)
     # In real-time mode the first entry comes a batch later than its clock, as the last one does.

@@ -214,11 +214,16 @@ def _rises(
     within = operator.name in deduplicate_within_watermark.NAMES
     delay_ms = max(delays_of(checkpoint), default=0) if within else 0
     for batch, clock in checkpoint.logs.clocks.items():
-        before, after = clock.watermark_ms, clock.next_watermark_ms
-        if before is None or after is None or batch >= version or after - before < FAR_MS:
+        old_watermark, new_watermark = clock.watermark_ms, clock.next_watermark_ms
+        if (
+            old_watermark is None
+            or new_watermark is None
+            or batch >= version
+            or new_watermark - old_watermark < FAR_MS
+        ):
             continue
-        if by_fastest or after - (clock.timestamp_ms or after) >= FAR_MS:
-            yield batch + 1, after + delay_ms
+        if by_fastest or new_watermark - (clock.timestamp_ms or new_watermark) >= FAR_MS:
+            yield batch + 1, new_watermark + delay_ms
 
 
 FAR_MS = 1_800_000  # how far a watermark rises at once that leaves behind what comes with its batch
@@ -345,15 +350,15 @@ def _idle_versions(checkpoint: Checkpoint, version: int) -> tuple[int, ...]:
         return ()
     clocks = list(checkpoint.logs.clocks.values())
     return tuple(
-        before.batch_id + 1
-        for before, after in pairwise(clocks)
-        if after.batch_id == before.batch_id + 1 < version
-        and before.committed
-        and after.has_new_data is False
-        and not after.appended
-        and not before.appended
-        and after.watermark_ms is not None
-        and after.watermark_ms == before.watermark_ms
+        older.batch_id + 1
+        for older, newer in pairwise(clocks)
+        if newer.batch_id == older.batch_id + 1 < version
+        and older.committed
+        and newer.has_new_data is False
+        and not newer.appended
+        and not older.appended
+        and newer.watermark_ms is not None
+        and newer.watermark_ms == older.watermark_ms
     )
 
 

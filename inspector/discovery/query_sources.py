@@ -86,7 +86,7 @@ def _form(offset: str | None) -> tuple[str, str | None]:
     if value and all(
         isinstance(part, dict)
         and part
-        and all(name.isdecimal() and isinstance(at, int) for name, at in part.items())
+        and all(name.isdecimal() and isinstance(position, int) for name, position in part.items())
         for part in value.values()
     ):
         return KAFKA, ", ".join(sorted(value))[:_SHOWN]
@@ -114,7 +114,7 @@ def newest_first(storage: Storage, sources: Iterable[SourceOffset]) -> Iterator[
         if last is not None and last >= _ENTRIES:
             entries = range(last - _ENTRIES + 1, last + 1)
             times = [times_of_entry(storage, source.name, entry) for entry in entries]
-            if all(times) and all(max(after) < min(before) for before, after in pairwise(times)):
+            if all(times) and all(max(newer) < min(older) for older, newer in pairwise(times)):
                 yield source.called
 
 

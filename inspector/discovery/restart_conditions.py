@@ -153,7 +153,7 @@ def _moved_schemas(
     if not moved:
         return
     newest, number = moved[-1], operator.operator_id
-    before, details = newest.partition("/state/")[0], (newest, folder)
+    old_root, details = newest.partition("/state/")[0], (newest, folder)
     is_there = None
     # Another host or bucket is not asked, whatever the metadata names.
     if _authority(newest) == _authority(root):
@@ -162,12 +162,12 @@ def _moved_schemas(
     if is_there:
         return  # of a copy, or by another name of this folder: Spark reads the schemas there
     if is_there is False:
-        name = f"the state schemas of operator {number} below {before}, where the query ran"
+        name = f"the state schemas of operator {number} below {old_root}, where the query ran"
         error = "FileNotFoundException"
         yield Refusal(name, error, SCHEMA_PATHS, "looks for", details, number)
         return
     reason = (
-        f"the metadata of operator {number} names its schemas below {before}: Spark starts if it "
+        f"the metadata of operator {number} names its schemas below {old_root}: Spark starts if it "
         "sees the checkpoint there, and fails with FileNotFoundException if it was moved"
     )
     yield Doubt(reason, SCHEMA_PATHS_ELSEWHERE, details, number)

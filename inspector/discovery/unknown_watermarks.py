@@ -67,8 +67,8 @@ def batches_for_state_alone(checkpoint: Checkpoint) -> Iterator[int]:
     # MicroBatchExecution.constructNextBatch: without new data only
     # lastExecution.shouldRunAnotherBatch makes one, which asks the stateful operators.
     for clock in checkpoint.logs.clocks.values():
-        before = checkpoint.logs.clocks.get(BatchId(clock.batch_id - 1))
-        rose = before is not None and (before.watermark_ms or 0) < (clock.watermark_ms or 0)
+        previous = checkpoint.logs.clocks.get(BatchId(clock.batch_id - 1))
+        rose = previous is not None and (previous.watermark_ms or 0) < (clock.watermark_ms or 0)
         if clock.committed and clock.has_new_data is False and rose and not clock.appended:
             yield clock.batch_id
 

@@ -27,8 +27,8 @@ class SideSums:
         self._size += len(chunk)
         data = self._rest + chunk
         whole = len(data) - len(data) % _PART_BYTES
-        for at in range(0, whole, _PART_BYTES):
-            self._parts.append(zlib.crc32(data[at : at + _PART_BYTES]))
+        for start in range(0, whole, _PART_BYTES):
+            self._parts.append(zlib.crc32(data[start : start + _PART_BYTES]))
         self._rest = data[whole:]
 
     def hadoop(self) -> bytes:

@@ -148,23 +148,23 @@ def _classic(builder: Any, scope: SessionScope) -> SparkSession:
 @contextmanager
 def _python(program: str | None) -> Iterator[None]:
     """Name the workers' Python in the environment while a session starts, which alone reads it."""
-    before = os.environ.get(_PYTHON_VARIABLE)
+    previous = os.environ.get(_PYTHON_VARIABLE)
     if program is not None:
         os.environ[_PYTHON_VARIABLE] = program
     try:
         yield
     finally:
-        if before is not None:
-            os.environ[_PYTHON_VARIABLE] = before
+        if previous is not None:
+            os.environ[_PYTHON_VARIABLE] = previous
         else:
             os.environ.pop(_PYTHON_VARIABLE, None)
 
 
 def _quieten(scope: SessionScope) -> None:
     """Leave out, until the session ends, what PySpark and py4j say beside the point."""
-    before = list(warnings.filters)
+    previous = list(warnings.filters)
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
-    added = [item for item in warnings.filters if item not in before]
+    added = [item for item in warnings.filters if item not in previous]
     scope.on_close(_remove_filters, added)
 
     def is_no_interrupt(record: logging.LogRecord) -> bool:

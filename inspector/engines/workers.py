@@ -120,15 +120,15 @@ def quick_acknowledgements() -> Iterator[None]:
         if hasattr(socket, "TCP_QUICKACK"):  # Linux has it alone
             for connection in _loopback_connections():
                 with suppress(OSError):
-                    before = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK)
+                    previous = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK)
                     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
-                    changed.append((connection, before))
+                    changed.append((connection, previous))
         yield
     finally:
         # The last first: several descriptors may be of one connection, and see it set already.
-        for connection, before in reversed(changed):
+        for connection, previous in reversed(changed):
             with suppress(OSError):
-                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, before)
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, previous)
             connection.close()
 
 

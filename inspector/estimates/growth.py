@@ -109,17 +109,17 @@ def trend(times_ms: Sequence[int], values: Sequence[int]) -> Trend | None:
 
 def _grows(values: _Floats) -> bool:
     cut = len(values) - max(2, len(values) // 3)
-    before, newest = values[:cut], values[cut:]
+    older, newest = values[:cut], values[cut:]
     half = len(values) // 2 - 1
     records = np.diff(np.maximum.accumulate(values))[half:] > 0
-    higher = newest.max() > before.max() and newest.min() > before.min()
-    if not higher or values[-1] <= median(before) or records.sum() < _RECORDS:
+    higher = newest.max() > older.max() and newest.min() > older.min()
+    if not higher or values[-1] <= median(older) or records.sum() < _RECORDS:
         return False
     if _is_full(values):
         return False
     steps = np.diff(values)[half:]
     error = float(steps.std(ddof=1)) / len(steps) ** 0.5
-    rises = newest.max() > _RISE * before.max() or steps.mean() > _STANDARD_ERRORS * error
+    rises = newest.max() > _RISE * older.max() or steps.mean() > _STANDARD_ERRORS * error
     return bool(rises or (steps >= 0).all())
 
 

@@ -327,10 +327,10 @@ class StoreHeap:
         rows = previous_rows(facts)
         slots = table_slots(rows, built_by_put=False)
         prefixes = self.prefixes.get(newest - 1, self.prefixes.get(newest))
-        before = _of_map(rows, slots, self.layout, prefixes)
+        previous = _of_map(rows, slots, self.layout, prefixes)
         if len(more.known) == 1 and newest > 1:
-            total += before  # the version before is not known; this one stands for it
-        return total + before if self.operator_name in READ_AND_WRITE and newest > 1 else total
+            total += previous  # the version before is not known; this one stands for it
+        return total + previous if self.operator_name in READ_AND_WRITE and newest > 1 else total
 
 
 def previous_rows(facts: VersionFacts) -> int:

@@ -51,9 +51,9 @@ def first_step_at(times: Int64s, since: Int64s, targets: Int64s) -> Int64s:
     """
     steps = np.full(len(targets), -1, np.int64)
     for start in distinct(since).tolist():
-        chosen, after = np.flatnonzero(since == start), np.maximum.accumulate(times[start:])
-        positions = np.searchsorted(after, targets[chosen], side="left")
-        steps[chosen] = np.where(positions < len(after), positions + start, -1)
+        chosen, latest = np.flatnonzero(since == start), np.maximum.accumulate(times[start:])
+        positions = np.searchsorted(latest, targets[chosen], side="left")
+        steps[chosen] = np.where(positions < len(latest), positions + start, -1)
     return steps
 
 
@@ -68,13 +68,13 @@ def first_due(times: Int64s, since: Int64s, timers: Int64s) -> tuple[Int64s, Int
     first = np.full(len(timers), len(times) - 1, np.int64)
     often = np.ones(len(timers), np.int64)
     for put in distinct(since).tolist():
-        chosen, after = np.flatnonzero(since == put), times[put + 1 :]
-        if not len(after):
+        chosen, later = np.flatnonzero(since == put), times[put + 1 :]
+        if not len(later):
             continue
-        reached, ordered = np.maximum.accumulate(after), np.sort(after)
+        reached, ordered = np.maximum.accumulate(later), np.sort(later)
         positions = np.searchsorted(reached, timers[chosen], side="right")
-        first[chosen] = np.minimum(positions, len(after) - 1) + put + 1
-        often[chosen] = len(after) - np.searchsorted(ordered, timers[chosen], side="right")
+        first[chosen] = np.minimum(positions, len(later) - 1) + put + 1
+        often[chosen] = len(later) - np.searchsorted(ordered, timers[chosen], side="right")
     return first, np.maximum(often, 1)
 
 

@@ -193,9 +193,9 @@ class Simulation:
         begins = np.flatnonzero(first)
         last = np.append(begins[1:], len(number)) - 1
         sizes = np.array([self._sizes[key] for key in number[begins].tolist()], np.int64)
-        for at, sign in ((start[begins], 1), (reach[last] - number[last] * span, -1)):
-            for row, weights in zip(more, (np.ones(len(at)), sizes), strict=True):
-                row += sign * weigh(at, weights, span)
+        for steps, sign in ((start[begins], 1), (reach[last] - number[last] * span, -1)):
+            for row, weights in zip(more, (np.ones(len(steps)), sizes), strict=True):
+                row += sign * weigh(steps, weights, span)
         return more
 
     def _join_numbers(self, ids: Int64s, state: StateMap) -> Int64s:
@@ -283,9 +283,9 @@ class Simulation:
         ends = np.minimum(ends, step)
         if self._key is not None:
             self._ended.append(np.vstack((joined, start, ends)))
-        for at, sign in ((start, 1), (ends, -1)):
+        for steps, sign in ((start, 1), (ends, -1)):
             for row, weights in zip(self._more, (np.ones(len(start)), keys, values), strict=True):
-                row += sign * weigh(at, weights, len(row))
+                row += sign * weigh(steps, weights, len(row))
         come = ends > start
         for row, weights in zip(self._put, (come, come * keys, come * values), strict=True):
             row += weigh(start, weights, len(row))

@@ -75,11 +75,11 @@ class LiveSizes:
         result = {}
         key, value = moves.key_size, moves.value_size
         for name, sizes in (("key", key), ("value", value), ("row", key + value)):
-            before: Counter[int] = getattr(self, name)
-            known = distinct(np.concatenate([np.array([*before], np.int64), sizes]))
+            previous: Counter[int] = getattr(self, name)
+            known = distinct(np.concatenate([np.array([*previous], np.int64), sizes]))
             table = np.zeros((versions, len(known)), np.int64)
             np.add.at(table, (moves.at, known.searchsorted(sizes)), moves.rows)
-            table[0] += np.array([before[size] for size in known.tolist()], np.int64)
+            table[0] += np.array([previous[size] for size in known.tolist()], np.int64)
             counts = table.cumsum(axis=0)
             at, which = counts.nonzero()
             numbers = np.empty((len(at), 2), np.int64)

@@ -275,7 +275,9 @@ class _TimedOut:
         state, answered = self._state, np.zeros(len(self._state), np.bool_)
         puts = self._puts()
         answered[puts.ids[self._groups(puts)[-1]]] = True
-        ids = state.where(lambda at: state.live[at] & (state.puts[at] <= 1) & ~answered[at])
+        ids = state.where(
+            lambda slots: state.live[slots] & (state.puts[slots] <= 1) & ~answered[slots]
+        )
         timer, stands = state.clock[ids], is_timer(state.clock[ids])
         if self._view.premises.clears_timers or self._excluded[self._last]:
             reported = np.zeros(len(ids), np.bool_)
@@ -307,11 +309,13 @@ class _TimedOut:
             return
         ever_armed = self._view.runs.ever_armed
 
-        def never(at: slice) -> Bools:
-            before: Bools = state.put_step[at] == BEFORE_WINDOW
-            if before.any():
-                before &= ~ever_armed[at] & state.live[at] & (state.clock[at] == NO_TIMEOUT)
-            return before
+        def never(ids: slice) -> Bools:
+            without_timer: Bools = state.put_step[ids] == BEFORE_WINDOW
+            if without_timer.any():
+                without_timer &= (
+                    ~ever_armed[ids] & state.live[ids] & (state.clock[ids] == NO_TIMEOUT)
+                )
+            return without_timer
 
         ids = state.where(never)
         if not len(ids):

@@ -139,7 +139,7 @@ class TimerRuns:
     def observe(self, state: StateMap) -> Iterator[CallsByClock]:
         """Yield the calls over the whole history, by clock; ``state`` is the map at its end."""
         armed = self.ever_armed[: len(state)]
-        bare = state.where(lambda at: state.live[at] & (state.clock[at] == NO_TIMEOUT))
+        bare = state.where(lambda ids: state.live[ids] & (state.clock[ids] == NO_TIMEOUT))
         never = bare[~armed[bare]]
         for kind, run in self.by_kind.items():
             lost = bare[run.lost[bare]]
@@ -203,10 +203,14 @@ class TimerRuns:
         run.standing[:until] |= (np.cumsum(starts) > 0) & (times[:until] == reached)
 
     def _advance(
-        self, kind: TimeoutKind, records: TimerRecords, put_before: Int64s, at: tuple[int, Calls]
+        self,
+        kind: TimeoutKind,
+        records: TimerRecords,
+        put_before: Int64s,
+        step_calls: tuple[int, Calls],
     ) -> None:
         """Lengthen the runs of timers that surely fired; end all others that were touched."""
-        run, (step, calls) = self.by_kind[kind], at
+        run, (step, calls) = self.by_kind[kind], step_calls
         times = self.thresholds[kind][: step + 1]
         timed = records.timed
         fires = records.put[timed] & (records.before[timed] < times[-1])

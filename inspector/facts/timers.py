@@ -70,14 +70,14 @@ class TimerRecords:
     def of(cls, change: Change, state: StateMap) -> TimerRecords:
         """Return the records of one version's change; ``state`` is the map after it."""
         touched = state.touched_keys()
-        ids, before, put = touched.ids, touched.was_clock, touched.written
+        ids, old_timers, put = touched.ids, touched.was_clock, touched.written
         absent = ~touched.was_live
         absent[touched.again] = False
-        after = np.where(put, state.clock[ids], NO_CLOCK)
+        new_timers = np.where(put, state.clock[ids], NO_CLOCK)
         return cls(
-            *(change, ids, put, state.record[ids].astype(np.int64), before, after),
-            *(touched.same_state, is_timer(before), is_timer(after)),
-            *(absent | (before == NO_TIMEOUT), touched.again),
+            *(change, ids, put, state.record[ids].astype(np.int64), old_timers, new_timers),
+            *(touched.same_state, is_timer(old_timers), is_timer(new_timers)),
+            *(absent | (old_timers == NO_TIMEOUT), touched.again),
         )
 
 

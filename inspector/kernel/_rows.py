@@ -34,8 +34,8 @@ _OPERANDS = {programs.UNUSED: 1, programs.RANGE: 2}
 class Program:
     """Numbers that say what the fields of a row are, one after the other; they end in zeros."""
 
-    def __init__(self, numbers: list[int], at: int = 0) -> None:
-        self._numbers, self._at = numbers, at
+    def __init__(self, numbers: list[int], position: int = 0) -> None:
+        self._numbers, self._at = numbers, position
 
     def copy(self) -> Program:
         """Return a program that continues here, independently."""
@@ -43,8 +43,8 @@ class Program:
 
     def take(self) -> int:
         """The next number."""
-        at, self._at = self._at, self._at + 1
-        return self._numbers[at] if at < len(self._numbers) else 0
+        position, self._at = self._at, self._at + 1
+        return self._numbers[position] if position < len(self._numbers) else 0
 
     def inner(self) -> Program:
         """Return the inner program, whose length is the next number, and continue after it."""
@@ -74,8 +74,8 @@ class Parts:
 
     def value(self, i: int) -> memoryview:
         """The bytes of a value, or of its slot."""
-        at = self._values + i * self._width
-        return self._data[at : at + self._width]
+        offset = self._values + i * self._width
+        return self._data[offset : offset + self._width]
 
     def region(self, i: int, least: int) -> memoryview | None:
         """The variable part of a value, if it lies in the row, not before its byte ``least``."""

@@ -81,12 +81,12 @@ def rows_of_range(  # noqa: PLR0913 - spans, how they are hashed, which are want
 
 
 def _hash(key: memoryview, masks: list[int], seed: int) -> int:
-    at = 0
+    offset = 0
     for mask in masks:
-        if len(key) - at < _WORD:
+        if len(key) - offset < _WORD:
             break
         if mask:
-            word = int.from_bytes(key[at : at + _WORD], "little") & mask
+            word = int.from_bytes(key[offset : offset + _WORD], "little") & mask
             seed = xxhash.xxh64_intdigest(word.to_bytes(_WORD, "little"), seed)
-        at += _WORD
-    return xxhash.xxh64_intdigest(key[at:], seed)
+        offset += _WORD
+    return xxhash.xxh64_intdigest(key[offset:], seed)

@@ -61,9 +61,9 @@ def table_live(  # noqa: PLR0913 - buffers with spans, as in C
         raise ValueError("a span lies outside of the buffer")
 
     def run(number: int) -> Iterator[tuple[bytes, int, int, int]]:
-        for at in range(ends[number], ends[number + 1]):
-            key = bytes(view[starts[at] : starts[at] + sizes[at]])
-            yield key, -int(entries[at]), number, at
+        for position in range(ends[number], ends[number + 1]):
+            key = bytes(view[starts[position] : starts[position] + sizes[position]])
+            yield key, -int(entries[position]), number, position
 
     def bound(number: int) -> bytes:
         return bytes(limits[from_[number] : from_[number] + bytes_each[number]])
@@ -93,9 +93,9 @@ class _Found:
         """Take the entries of a key, of which those below a sequence number are deleted."""
         alive: list[int] = []
         is_open, last = True, -1
-        for _, negative, _, at in group:
+        for _, negative, _, position in group:
             tag = -negative
-            self.met = at
+            self.met = position
             if tag >> 8 == last:
                 return BAD_ORDER
             last = tag >> 8
@@ -103,7 +103,7 @@ class _Found:
             if is_open and tag & 0xFF in (_PUT, _MERGE):
                 if self.used + len(alive) >= len(self._order):
                     return FULL
-                alive.append(at)
+                alive.append(position)
             is_open = is_open and tag & 0xFF == _MERGE
         if not alive:
             return MORE

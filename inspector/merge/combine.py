@@ -99,8 +99,8 @@ class VersionSums:
         counts = map(part.columns.__getitem__, COUNTS)
         columns = [np.where(apart, part.store.partition_id, ALL_PARTITIONS), part.versions, *counts]
         table = np.empty((len(apart), len(columns)), np.int64)
-        for at, column in enumerate(columns):
-            table[:, at] = column
+        for index, column in enumerate(columns):
+            table[:, index] = column
         tables = [table]
         for name in HISTOGRAMS:
             numbers, ends = part.columns[name]

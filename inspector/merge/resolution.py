@@ -58,9 +58,9 @@ class Resolution(Message):
         if version in of_store:
             kind = _remaining(of_store[version])
             return ClockOf(kind, shown=kind is not None)
-        before = [at for at in sorted(of_store) if at < version][-1:]
-        after = [at for at in sorted(of_store) if at > version][:1]
-        around = {_remaining(of_store[at]) for at in (*before, *after)}
+        older = [step for step in sorted(of_store) if step < version][-1:]
+        newer = [step for step in sorted(of_store) if step > version][:1]
+        around = {_remaining(of_store[step]) for step in (*older, *newer)}
         return ClockOf(around.pop() if len(around) == 1 else None, shown=False)
 
     def may_have_changed(self, name: StoreName, version: int) -> bool:
@@ -68,7 +68,7 @@ class Resolution(Message):
 
         It may, if no batch from ``version`` on shows the clock.
         """
-        later = any(at >= version for at in self.against.get(name, {}))
+        later = any(step >= version for step in self.against.get(name, {}))
         return self.user_clock is None and not later
 
     def usual_clock(self, name: StoreName) -> TimeoutKind | None:
@@ -126,8 +126,8 @@ class Resolution(Message):
         """Return whether batches before and after a leftover's batch show the clock of a store."""
         # Where none does after it, a restart before the run of timeouts may have changed it.
         version = leftover.clock_version or 0
-        before = any(at <= version for at in self.against.get(name, {}))
-        return before and not self.may_have_changed(name, version)
+        is_older = any(step <= version for step in self.against.get(name, {}))
+        return is_older and not self.may_have_changed(name, version)
 
     def _of_unknown_clock(self, leftover: LeftoverT) -> LeftoverT | None:
         """Return a leftover of a batch whose clock is unknown.
@@ -149,15 +149,17 @@ class Resolution(Message):
         """Without the batches of a run of timeouts that followed the other clock."""
         first = leftover.run_start
         last = (leftover.clock_version if leftover.is_ignored else None) or leftover.expired_version
-        shown = {at: _remaining(kinds) for at, kinds in self.against.get(name, {}).items()}
+        shown = {step: _remaining(kinds) for step, kinds in self.against.get(name, {}).items()}
         opposite = kind.other
         if self.user_clock is None and opposite in shown.values():
             leftover = leftover.with_mixed_clocks()
-        opposing = [at for at, votes in shown.items() if at < last and votes is opposite]
+        opposing = [step for step, votes in shown.items() if step < last and votes is opposite]
         if not opposing or self.user_clock is not None:
             return leftover
         # Between the two nobody knows: what is said holds from the first batch that shows it.
-        same_side = [at for at, votes in shown.items() if at > max(opposing) and votes is kind]
+        same_side = [
+            step for step, votes in shown.items() if step > max(opposing) and votes is kind
+        ]
         begin = min([last, *same_side])
         if begin <= first:
             return leftover

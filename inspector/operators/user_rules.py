@@ -198,11 +198,11 @@ def _path(names: list[str], schema: StructType) -> tuple[tuple[int, ...], DataTy
     data_type: DataType = schema
     for name in names:
         fields = data_type.fields if isinstance(data_type, StructType) else ()
-        at = next((i for i, column in enumerate(fields) if column.name == name), None)
-        if at is None:
+        index = next((i for i, column in enumerate(fields) if column.name == name), None)
+        if index is None:
             return None
-        ordinals.append(at)
-        data_type = fields[at].data_type
+        ordinals.append(index)
+        data_type = fields[index].data_type
     if isinstance(data_type, StructType) and is_window(data_type):
         return (*ordinals, 1), data_type.fields[1].data_type, ".".join([*names, "end"])
     return tuple(ordinals), data_type, ".".join(names)

@@ -57,7 +57,7 @@ class Condition:
         """
         pc = compute()
         # A field within a null struct is null: struct_field lets the struct's null through.
-        field = reduce(lambda array, at: pc.struct_field(array, [at]), self.path, rows)
+        field = reduce(lambda array, index: pc.struct_field(array, [index]), self.path, rows)
         result = pc.and_(rows.is_valid(), pc.fill_null(self._compare_field(field, pc), False))
         met: Bools = result.to_numpy(zero_copy_only=False)
         return met

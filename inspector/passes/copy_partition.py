@@ -255,9 +255,9 @@ class _Folder:
             by_class = self._choice.of_block(store, block, live)
             gone = np.concatenate([np.empty(0, np.int64), *by_class.values()])
             for name, rows in by_class.items():
-                before = evicted.get(name, Evicted(name))
-                evicted[name] = before + Evicted.of(name, block, rows)
-                for key, value in records_of(block, rows[: max(0, KEYS_SHOWN - before.rows)]):
+                previous = evicted.get(name, Evicted(name))
+                evicted[name] = previous + Evicted.of(name, block, rows)
+                for key, value in records_of(block, rows[: max(0, KEYS_SHOWN - previous.rows)]):
                     shown = EvictedKey(name, key, len(value))
                     self._found.append(Observed(reader.store, self._version, shown))
             changed = np.union1d(expired.others(store, block, live), gone)
@@ -276,9 +276,12 @@ class _Folder:
         missing = expired.missing(store)
         if missing:
             reader.report("twin-rows", TWINS.format(store=store.store_name, missing=missing))
-        at = reader.store, self._version
-        self._found += [Observed(*at, prints), *(Observed(*at, e) for e in evicted.values())]
-        self._found += [ReadProblem.observe(problem, *at) for problem in reader.problems]
+        position = reader.store, self._version
+        self._found += [
+            Observed(*position, prints),
+            *(Observed(*position, e) for e in evicted.values()),
+        ]
+        self._found += [ReadProblem.observe(problem, *position) for problem in reader.problems]
 
     def _changes(
         self, store: StoreTask, block: RecordBlock, changed: Int64s, gone: Int64s, whole: bool
@@ -302,7 +305,7 @@ PAST_MS = 1
 
 def timeouts(block: RecordBlock, rows: Int64s, ordinal: int) -> Iterator[Changes]:
     """Rows of group state whose timer, their last field, becomes one that has run out."""
-    at, timer = ordinal // 64 * 8 + 8 + 8 * ordinal, PAST_MS.to_bytes(8, "little")
+    offset, timer = ordinal // 64 * 8 + 8 + 8 * ordinal, PAST_MS.to_bytes(8, "little")
     records = records_of(block, rows)
-    changed = [(key, value[:at] + timer + value[at + 8 :]) for key, value in records]
+    changed = [(key, value[:offset] + timer + value[offset + 8 :]) for key, value in records]
     yield changed, changed

@@ -57,10 +57,10 @@ class CrossChecks:
 
     def of(self, change: Change) -> list[tuple[str, str]]:
         """Slugs and messages of what is wrong with a change's delta; nothing of a snapshot's."""
-        batch, before = (self._batches.get(change.version - ago) for ago in (1, 2))
+        batch, previous = (self._batches.get(change.version - ago) for ago in (1, 2))
         if change.rebased or (batch is not None and batch.has_foreign_rows):
             return []
-        around = batch, before, self._per_ms
+        around = batch, previous, self._per_ms
         messages = ((check.slug, check.message(change, around)) for check in self._checks)
         return [(slug, message) for slug, message in messages if message is not None]
 
@@ -99,18 +99,18 @@ def _removals(change: Change, around: _Around) -> str | None:
 
 
 def _late(change: Change, around: _Around) -> str | None:
-    batch, before, per_ms = around
+    batch, previous, per_ms = around
     # Without a watermark an operator evicts what lies before 1970, and drops no more.
     if batch is None or change.earliest_put is None or (change.latest_removal or 0) <= 0:
         return None
-    if before is None or before.watermark_ms is None or batch.watermark_ms is None:
+    if previous is None or previous.watermark_ms is None or batch.watermark_ms is None:
         return None
-    bound = min(before.watermark_ms, batch.watermark_ms) * per_ms
+    bound = min(previous.watermark_ms, batch.watermark_ms) * per_ms
     if not bound or change.earliest_put > bound:
         return None
     return (
         f"got a put of a row of the time {change.earliest_put}, expected none up to "
-        f"{bound}, the watermark of batch {before.batch_id}: Spark drops late rows"
+        f"{bound}, the watermark of batch {previous.batch_id}: Spark drops late rows"
     )
 
 

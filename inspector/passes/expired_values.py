@@ -40,7 +40,7 @@ class _Entries:
 
     @property
     def rest(self) -> list[bytes]:
-        return [value for at, (_, value) in sorted(self.rows.items()) if at not in self.gone]
+        return [value for index, (_, value) in sorted(self.rows.items()) if index not in self.gone]
 
 
 class ExpiredValues:
@@ -155,4 +155,4 @@ def _elements(store: StoreTask, block: RecordBlock, rows: Int64s) -> list[bytes]
         assert element.offsets is not None
         offsets, sizes = element.offsets, element.slots.astype(np.int64)
     spans = zip(offsets.tolist(), sizes.tolist(), strict=True)
-    return [block.buffer[at : at + size] for at, size in spans]
+    return [block.buffer[start : start + size] for start, size in spans]

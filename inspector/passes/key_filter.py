@@ -223,7 +223,10 @@ class _Groups:
         try:
             return grouping_keys(buffer, offsets, lengths, self.schema, self.grouping), positions
         except DecodeError:
-            key_spans = ((offsets[at : at + 1], lengths[at : at + 1]) for at in positions)
+            key_spans = (
+                (offsets[position : position + 1], lengths[position : position + 1])
+                for position in positions
+            )
             fitting = positions[[self._fits(buffer, *span) for span in key_spans]]
             spans = offsets[fitting], lengths[fitting]
             return grouping_keys(buffer, *spans, self.schema, self.grouping), fitting

@@ -82,9 +82,9 @@ class Lifetime:
                 # Whatever timer a tool wrote over, no call answered it.
                 self._state.put_over_clock[records.ids] = NO_CLOCK
         event_time, expiry = self._store.event_time, self._store.expiry
-        before = self._task.clock(change.version - 1)
+        clock = self._task.clock(change.version - 1)
         if self._store.family is Family.TIMERS and expiry is not None and not self.disputed:
-            removed = RemovedRows.observe(change, self._state, expiry, batch, before)
+            removed = RemovedRows.observe(change, self._state, expiry, batch, clock)
             yield self._observe(removed, change.version)
         raised, followed = self._store.raised.get(change.version), expiry or event_time
         if raised is not None and followed is not None and not change.rebased:
@@ -96,7 +96,7 @@ class Lifetime:
         if oldest.oldest_ms is not None:
             yield self._observe(oldest, change.version)
         if not self.disputed:
-            removed = RemovedRows.observe(change, self._state, event_time, batch, before)
+            removed = RemovedRows.observe(change, self._state, event_time, batch, clock)
             yield self._observe(removed, change.version)
 
     def bounds(self, change: Change) -> Observed[timers.CallBounds]:
@@ -196,5 +196,5 @@ class Lifetime:
         yield from map(self._observe, self.runs.observe(self._state))
 
     def _observe(self, fact: FactT, version: int | None = None) -> Observed[FactT]:
-        at = self._task.version if version is None else version
-        return Observed(self._store_id, at, fact)
+        observed_version = self._task.version if version is None else version
+        return Observed(self._store_id, observed_version, fact)

@@ -479,9 +479,9 @@ class StorePass:
         if self._prefixes is not None and key is not None and len(key.fields) > 1:
             for item in self._prefixes.entries(self.state, key):
                 yield Observed(store, version, item)
-        for at, rows in chain.from_iterable(each.observe() for each in self._simulations):
+        for step, rows in chain.from_iterable(each.observe() for each in self._simulations):
             speaks = self._task.speaks_for_files
-            yield Observed(store, at, rows if speaks else replace(rows, stores=0, whole=0))
+            yield Observed(store, step, rows if speaks else replace(rows, stores=0, whole=0))
         if self.state.tracking.mark is not None:
             yield Observed(store, version, MisplacedKeys.observe(self.state))
         request = self._task.request

@@ -223,9 +223,9 @@ class _Unit:
                 continue
             try:
                 for block in part.reader.blocks(file):
-                    rows, at = positions.find(number, block.ordinals)
+                    rows, indices = positions.find(number, block.ordinals)
                     if len(rows):
-                        yield part, block, rows, all_ids[at]
+                        yield part, block, rows, all_ids[indices]
             except READ_ERRORS as error:
                 # It could be read a moment ago: the query has replaced or removed it meanwhile.
                 part.reader.note_failure(error, file)
@@ -240,8 +240,10 @@ def _of_new(
     if len(added):
         yield _batch(part, "added", keys_of(block, added), None, values_of(block, added))
     if len(changed):
-        before = pa.array([value for value in old if value is not None], pa.binary())
-        yield _batch(part, "changed", keys_of(block, changed), before, values_of(block, changed))
+        old_values = pa.array([value for value in old if value is not None], pa.binary())
+        yield _batch(
+            part, "changed", keys_of(block, changed), old_values, values_of(block, changed)
+        )
 
 
 def _batch(part: _Part, change: str, key: Any, old: Any, new: Any) -> pa.RecordBatch:

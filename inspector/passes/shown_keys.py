@@ -65,11 +65,11 @@ class HeldDeltas(NamedTuple):
 
     def records(self, step: int) -> list[RecordBlock]:
         """The records of the delta of a step, if it is one of them."""
-        at = step - self.first
-        if self.small is None or not 0 <= at < len(self.small.ends):
+        index = step - self.first
+        if self.small is None or not 0 <= index < len(self.small.ends):
             return []
-        start = self.small.ends[at - 1] if at else 0
-        return [self.small.block.some(slice(start, self.small.ends[at]))]
+        start = self.small.ends[index - 1] if index else 0
+        return [self.small.block.some(slice(start, self.small.ends[index]))]
 
 
 def with_keys(
@@ -134,9 +134,9 @@ def _in_file(
     for block in blocks:
         upto = int(np.searchsorted(records, block.first_record + block.count))
         locations = records[done:upto] - block.first_record
-        for key_id, at in zip(ids[done:upto].tolist(), locations.tolist(), strict=True):
-            start = int(block.key_offset[at])
-            key = bytes(memoryview(block.buffer)[start : start + int(block.key_length[at])])
+        for key_id, location in zip(ids[done:upto].tolist(), locations.tolist(), strict=True):
+            start = int(block.key_offset[location])
+            key = bytes(memoryview(block.buffer)[start : start + int(block.key_length[location])])
             if state.interner.find(key) == key_id:
                 yield key_id, key
         done = upto

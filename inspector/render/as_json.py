@@ -38,10 +38,10 @@ def render_json(report: ReportData) -> Iterator[str]:
         "table": primary.name,
         "columns": columns,
     }
-    before = dumps(head)[:-1] + ", "
+    prefix = dumps(head)[:-1] + ", "
     if primary.name not in LISTED:
-        yield before + '"rows": ['
-        before = "\n], "
+        yield prefix + '"rows": ['
+        prefix = "\n], "
         for number, row in enumerate(primary.rows):
             yield (",\n" if number else "\n") + dumps(plain_row(primary, row))
     tail = {
@@ -56,7 +56,7 @@ def render_json(report: ReportData) -> Iterator[str]:
         "notes": [*report.notes, *report.footnotes],
         **({"steps": [asdict(step) for step in report.steps]} if report.steps else {}),
     }
-    yield before + dumps(tail)[1:] + "\n"
+    yield prefix + dumps(tail)[1:] + "\n"
 
 
 def verdict_value(verdict: Verdict, report: ReportData) -> dict[str, Any]:

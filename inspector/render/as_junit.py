@@ -61,8 +61,8 @@ def junit_suite(report: ReportData) -> str:
         _add_number(suite, f"gate {gate.metric.name}", gate.metric, gate.sentence, is_bad=is_bad)
     for trend in report.comparison.metrics if report.comparison is not None else ():
         metric = trend.metric
-        before, now = metric.text(trend.before), metric.text(trend.now)
-        words = f"{trend.trend.value}: {before} before, {now} now"
+        old_value, now = metric.text(trend.before), metric.text(trend.now)
+        words = f"{trend.trend.value}: {old_value} before, {now} now"
         is_bad = trend.trend.is_bad and report.fail_on is not None
         _add_number(suite, f"baseline {metric.name}", metric, words, is_bad=is_bad)
     return suite.text()

@@ -239,8 +239,8 @@ class Proofs:
             if row["command"] == "verify" and row["problems"] == 0 and not row["is_part"]:
                 subset = Subset(row["subset"] or 1, row["subsets"] or 1)
                 of_checkpoint = times.setdefault(row["checkpoint"], {})
-                before = of_checkpoint.get(subset, row["audited"])
-                of_checkpoint[subset] = max(before, row["audited"])
+                previous = of_checkpoint.get(subset, row["audited"])
+                of_checkpoint[subset] = max(previous, row["audited"])
         return cls(times, path)
 
     def next(self, checkpoint: str, count: int) -> Subset:

@@ -255,10 +255,10 @@ def _cause_list(
         level = f"{group.level:<{_LEVEL_WIDTH}}"
         number = len(group.members)
         subject = short_count_text(number, "checkpoint") if number > 1 else names[group.members[0]]
-        yield from display.text(f"{subject}: {group.cause}", group.level, before=level)
+        yield from display.text(f"{subject}: {group.cause}", group.level, prefix=level)
         if group.level == Level.OK.value and number > 1:
             listed = ", ".join(names[index] for index in group.members)
-            yield from display.text(listed, before=" " * (_LEVEL_WIDTH + 2))
+            yield from display.text(listed, prefix=" " * (_LEVEL_WIDTH + 2))
         if group.level == Level.OK.value or number == 1:
             continue
         widest = max(len(names[index]) for index in group.members)
@@ -266,7 +266,7 @@ def _cause_list(
         for index in group.members:
             numbers = fleet_rows.numbers_text(members[index].row, room)
             line = f"{names[index]:<{widest}}  {numbers}".rstrip()
-            yield from display.text(line, before=" " * (_LEVEL_WIDTH + 2))
+            yield from display.text(line, prefix=" " * (_LEVEL_WIDTH + 2))
 
 
 def _actions(form: Form, members: Sequence[Member]) -> Iterator[str]:
@@ -279,7 +279,7 @@ def _actions(form: Form, members: Sequence[Member]) -> Iterator[str]:
         if form.output == "markdown":
             yield f"- {name}{of}: {markdown_text(to_do)}\n"
         else:
-            yield from form.display.text(f"{to_do}{of}", before=f"{name}  ")
+            yield from form.display.text(f"{to_do}{of}", prefix=f"{name}  ")
     notes = sorted({m.to_do[0] for m in members if m.to_do and m.level is Level.INFO})
     if notes:
         listed = " ".join(notes)

@@ -27,16 +27,18 @@ class Moves(NamedTuple):
     rows: Int64s
 
     @classmethod
-    def of(cls, at: Int64s, key_size: Int64s, touched: npt.NDArray[Any], now_size: Int64s) -> Moves:
+    def of(
+        cls, steps: Int64s, key_size: Int64s, touched: npt.NDArray[Any], now_size: Int64s
+    ) -> Moves:
         """Return the moves of touched keys, from their old entries and the new sizes of values."""
-        was, before = touched["live"], touched["size"].astype(np.int64)
+        was, old_size = touched["live"], touched["size"].astype(np.int64)
         now = now_size >= 0
-        moved = ~(was & now & (before == now_size))
+        moved = ~(was & now & (old_size == now_size))
         went, came = np.flatnonzero(was & moved), np.flatnonzero(now & moved)
         both = np.concatenate([went, came])
-        sizes, rows = np.concatenate([before[went], now_size[came]]), np.ones(len(both), np.int64)
+        sizes, rows = np.concatenate([old_size[went], now_size[came]]), np.ones(len(both), np.int64)
         rows[: len(went)] = -1
-        return cls(at[both], key_size[both], sizes, rows)
+        return cls(steps[both], key_size[both], sizes, rows)
 
 
 @dataclass(frozen=True)

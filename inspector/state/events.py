@@ -51,7 +51,7 @@ class BlockEvents:
 
     def some(self, rows: Int64s) -> BlockEvents:
         """Return the events of the records at ``rows``."""
-        values = tuple(self.old_values[at] for at in rows) if self.old_values else ()
+        values = tuple(self.old_values[row] for row in rows) if self.old_values else ()
         return BlockEvents(self.events[rows], self.old_sizes[rows], values)
 
 

@@ -133,10 +133,10 @@ class StateMap:
             setattr(self, name, table[name])
 
     def _count_keys(self) -> None:
-        before, self._keys = self._keys, len(self.interner)
+        old_keys, self._keys = self._keys, len(self.interner)
         if self._keys > len(self._table):
             self._reserve(self._keys)
-        self.put_over_clock[before : self._keys] = NO_CLOCK
+        self.put_over_clock[old_keys : self._keys] = NO_CLOCK
         most = self.tracking.most_bytes
         if most and self.memory > most:
             raise LimitError(
@@ -285,9 +285,9 @@ class StateMap:
     ) -> int:
         """Apply records to the table; returns how many rows of ``touched`` were filled."""
         apply: Callable[..., tuple[int, int]] = self._kernel.apply
-        at = len(self.versions) - 1, first, self._flags
+        position = len(self.versions) - 1, first, self._flags
         results = touched, counts, sums, self._adder.by_size
-        count, largest = apply(self._table[: self._keys], *columns, *at, *results, *ends)
+        count, largest = apply(self._table[: self._keys], *columns, *position, *results, *ends)
         self._adder.note_largest(largest)
         return count
 
@@ -367,12 +367,12 @@ class StateMap:
 
     def holds(self, block: RecordBlock) -> tuple[RecordBlock, Int64s, Bools]:
         """Return the puts of kept keys in a block, their ids, and whether each is unchanged."""
-        before = self._keys
+        old_keys = self._keys
         block = self._kept_records(block)
         ids, hashes, clocks = self._read(block)
-        marks = self.mark[before : self._keys].copy()
-        self._table[before : self._keys] = layout.FRESH  # no record of a version names them
-        self.mark[before : self._keys] = marks
+        marks = self.mark[old_keys : self._keys].copy()
+        self._table[old_keys : self._keys] = layout.FRESH  # no record of a version names them
+        self.mark[old_keys : self._keys] = marks
         is_same = self.live[ids] & (self.value_hash[ids] == hashes)
         is_same &= self.value_size[ids] == block.value_length
         if self.tracking.clock_slot >= 0:
@@ -404,10 +404,10 @@ class StateMap:
     def _read(self, block: RecordBlock) -> tuple[Int64s, UInt64s, Int64s | None]:
         """Ids of the keys, made where they are new; hashes and clocks of the values."""
         ids = np.empty(block.count, np.int64)
-        before = self._keys
+        old_keys = self._keys
         self.interner.intern(block.buffer, block.key_offset, block.key_length, ids)
         self._count_keys()
-        self._note_new_keys(block, ids, before)
+        self._note_new_keys(block, ids, old_keys)
         hashes = np.empty(block.count, np.uint64)
         offsets, sizes = block.value_offset, block.value_length
         if not block.puts_only:
@@ -429,16 +429,16 @@ class StateMap:
             put = clocks[(clocks != NO_CLOCK) & (clocks != NO_TIMEOUT)]
             least = int(put.min()) if len(put) else NO_CLOCK
         if least != NO_CLOCK:
-            before = self._earliest_put
-            self._earliest_put = least if before is None else min(before, least)
+            previous = self._earliest_put
+            self._earliest_put = least if previous is None else min(previous, least)
         if not block.puts_only:
             # A key's last clock stays in the table when the key goes.
             rows = self._table[ids[block.value_length < 0]]
             removed = rows["clock"][(rows["clock"] != NO_CLOCK) & (rows["touched"] > 0)]
             if len(removed):
                 most = int(removed.max())
-                before = self._latest_removal
-                self._latest_removal = most if before is None else max(before, most)
+                previous = self._latest_removal
+                self._latest_removal = most if previous is None else max(previous, most)
 
     def _note_timers(self) -> None:
         """Note of the keys that the version put what became of their timers and states."""
@@ -458,8 +458,8 @@ class StateMap:
         # Of a block's records the keys and the clocks that they put, and what `_clocks_put` gave
         # before the block; None for the first one.
         if earlier is not None:
-            before = np.flatnonzero(earlier != NO_CLOCK)
-            self._again |= zip(ids[before].tolist(), earlier[before].tolist(), strict=True)
+            put_ids = np.flatnonzero(earlier != NO_CLOCK)
+            self._again |= zip(ids[put_ids].tolist(), earlier[put_ids].tolist(), strict=True)
         order = np.argsort(ids, kind="stable")
         first, second = order[:-1], order[1:]
         several = (ids[first] == ids[second]) & (clocks[first] != NO_CLOCK)

@@ -103,9 +103,9 @@ class _Run:
             return high
         return bisect_left(range(high), until, self.at, key=self.block.key)
 
-    def go_on(self, at: int) -> None:
-        self.at = at
-        if self.block is not None and at == self.block.count:
+    def go_on(self, position: int) -> None:
+        self.at = position
+        if self.block is not None and position == self.block.count:
             self._shift()
 
     def join(self) -> None:
@@ -135,8 +135,8 @@ def _part(block: EntryBlock, start: int, end: int) -> EntryBlock:
 def _join(parts: list[EntryBlock]) -> EntryBlock:
     buffers = [part.buffer for part in parts]
     spans = np.concatenate([part.spans for part in parts], axis=1)
-    before = np.cumsum([0, *map(len, buffers[:-1])])
-    spans[::2] += np.repeat(before, [part.count for part in parts])
+    starts = np.cumsum([0, *map(len, buffers[:-1])])
+    spans[::2] += np.repeat(starts, [part.count for part in parts])
     tags = np.concatenate([part.tag for part in parts])
     return EntryBlock(b"".join(buffers), spans, tags, plain=False)
 

@@ -52,16 +52,16 @@ class AvroEntries:
         # Those of removals have a length below 0. RecordError has the offset in the buffer.
         out = bytearray()
         spans = np.zeros((4, len(keys.offsets)), np.int64)
-        for at, (key_at, key_size, value_at, value_size) in enumerate(
+        for index, (key_at, key_size, value_at, value_size) in enumerate(
             zip(*(part.tolist() for part in (*keys, *values)), strict=True)
         ):
             key = self._place(self._key, buffer, key_at, key_size)
-            spans[0, at], spans[1, at] = len(out), len(key)
+            spans[0, index], spans[1, index] = len(out), len(key)
             out += key
-            spans[2, at], spans[3, at] = len(out), value_size
+            spans[2, index], spans[3, index] = len(out), value_size
             if value_size >= 0:
                 value = self._place(self._value_of, buffer, value_at, value_size)
-                spans[3, at] = len(value)
+                spans[3, index] = len(value)
                 out += value
         return Parts(bytes(out), Spans(spans[0], spans[1]), Spans(spans[2], spans[3]))
 
@@ -110,8 +110,10 @@ class AvroEntries:
                 f"{len(columns)}"
             )
         if self.encoder.kind is KeyEncoding.RANGE:
-            first = range_fields(StructType(tuple(columns[at] for at in ordinals)))
-            others = tuple(column for at, column in enumerate(columns) if at not in ordinals)
+            first = range_fields(StructType(tuple(columns[ordinal] for ordinal in ordinals)))
+            others = tuple(
+                column for ordinal, column in enumerate(columns) if ordinal not in ordinals
+            )
             return AvroRows(first), AvroRows(StructType(others))
         if self.encoder.kind not in (KeyEncoding.ROW, KeyEncoding.PREFIX):
             raise DecodeError(f"keys of Avro are arranged by {self.encoder.name!r}")

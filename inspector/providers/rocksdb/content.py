@@ -105,10 +105,10 @@ class RocksDbContent(StoreContent):
         old_name = _in_folder(newest)
         parsed = parse_name(old_name)
         old_id = None if parsed is None else parsed.unique_id
-        before = version - 1
-        renamed = SPELLED.snapshot.format(before if old_id is None else f"{before}_{old_id}")
+        previous = version - 1
+        renamed = SPELLED.snapshot.format(previous if old_id is None else f"{previous}_{old_id}")
         if unique_id is not None and old_id is not None:
-            form = replace(form, lineage=(LineageItem(before, old_id),))
+            form = replace(form, lineage=(LineageItem(previous, old_id),))
         ends = folder.with_side_files([newest])
         names = {
             file: _in_folder(file).replace(old_name, renamed, 1) if file in ends else ""

@@ -72,8 +72,8 @@ def decode_block(
         if not len(entries.removed):
             return None
         if not encoding.several_values and entries.merged.any():
-            at = int(entries.keys.offsets[np.argmax(entries.merged)])
-            raise RecordError("a merge in a store of single values", offset=at)  # noqa: TRY301
+            offset = int(entries.keys.offsets[np.argmax(entries.merged)])
+            raise RecordError("a merge in a store of single values", offset=offset)  # noqa: TRY301
         if encoding.avro is not None:
             parts = encoding.avro.with_unsafe_rows(scanned.buffer, entries.keys, entries.values)
             scanned = scanned._replace(buffer=parts.buffer)
@@ -122,9 +122,18 @@ def _check(
     # A put has checksum, size and value, and so has each value that is merged to it; the checksum
     # covers key and value (KeyValueChecksumEncoder, 4.2 on).
     wrong = set()
-    at = np.flatnonzero(removed)
+    removed_rows = np.flatnonzero(removed)
     for row, sum_at, start, size in zip(
-        *(part.tolist() for part in (at, sums[at], keys.offsets[at], keys.lengths[at])), strict=True
+        *(
+            part.tolist()
+            for part in (
+                removed_rows,
+                sums[removed_rows],
+                keys.offsets[removed_rows],
+                keys.lengths[removed_rows],
+            )
+        ),
+        strict=True,
     ):
         if not checksum_matches(buffer, sum_at, start, size, 0, REMOVED):
             wrong.add(row)
@@ -262,11 +271,11 @@ class ListLengths:
         """The records that the next entries of the file make; what is ``merged`` is appended."""
         # The counts are the rows of each entry's value; none of a removal's.
         if self._replayed:
-            before = self._replayed.pop(0)
+            old_counts = self._replayed.pop(0)
         else:
-            before = self._before(buffer, keys, merged, counts)
-            self._recorded.append(before)
-        return _places(before.astype(np.int64), merged, counts)
+            old_counts = self._before(buffer, keys, merged, counts)
+            self._recorded.append(old_counts)
+        return _places(old_counts.astype(np.int64), merged, counts)
 
     def _before(self, buffer: bytes, keys: Spans, merged: Bools, counts: Int64s) -> Int32s:
         """The length of each entry's list before it, and the new lengths kept."""
@@ -281,22 +290,22 @@ class ListLengths:
             result[:] = lengths[ids]
             lengths[ids] = np.where(merged, result + counts, counts)
             return result
-        for at, (key, adds, more) in enumerate(
+        for index, (key, adds, more) in enumerate(
             zip(ids.tolist(), merged.tolist(), counts.tolist(), strict=True)
         ):
-            result[at] = lengths[key]
+            result[index] = lengths[key]
             lengths[key] = lengths[key] + more if adds else more
         return result
 
 
-def _places(before: Int64s, merged: Bools, counts: Int64s) -> Places:
+def _places(old_counts: Int64s, merged: Bools, counts: Int64s) -> Places:
     """Return, for each entry, the rows that it puts, and then the rows that it removes."""
-    gone = np.where(merged, 0, np.maximum(before - counts, 0))
+    gone = np.where(merged, 0, np.maximum(old_counts - counts, 0))
     total = counts + gone
     entries = np.repeat(np.arange(len(total), dtype=np.int64), total)
     start = np.repeat(np.cumsum(total) - total, total)
     within = np.arange(int(total.sum()), dtype=np.int64) - start
-    indices = within + np.repeat(np.where(merged, before, 0), total)
+    indices = within + np.repeat(np.where(merged, old_counts, 0), total)
     put = within < counts[entries]
     first = np.cumsum(counts) - counts
     elements = np.where(put, first[entries] + within, -1)
