@@ -36,10 +36,10 @@ def make_room(owner: object, names: Sequence[str], elements: int) -> None:
             setattr(owner, name, longer(getattr(owner, name), room))
 
 
-def chunks(array: ArrayT, most: int) -> Iterator[ArrayT]:
+def chunks(array: ArrayT, max_rows: int) -> Iterator[ArrayT]:
     """An array in parts of at most so many elements."""
-    for start in range(0, len(array), most):
-        yield array[start : start + most]  # type: ignore[misc]
+    for start in range(0, len(array), max_rows):
+        yield array[start : start + max_rows]  # type: ignore[misc]
 
 
 def concatenate(parts: Sequence[bytes]) -> tuple[bytes, Int64s, Int64s]:

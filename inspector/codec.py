@@ -93,9 +93,10 @@ def _optional(inner: _Codec) -> _Codec:
 
 def _tuple(arguments: tuple[Any, ...]) -> _Codec:
     if arguments[1:] == (...,):
-        one = _codec(arguments[0])
+        element = _codec(arguments[0])
         return _Codec(
-            lambda value: list(map(one.write, value)), lambda value: tuple(map(one.read, value))
+            lambda value: list(map(element.write, value)),
+            lambda value: tuple(map(element.read, value)),
         )
     parts = [_codec(argument) for argument in arguments]
     return _Codec(

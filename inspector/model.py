@@ -144,14 +144,14 @@ class Limits:
         Raises:
             ValueError: no limit has such a name, or the number is none above 0.
         """
-        given: dict[str, int] = {}
+        parts: dict[str, int] = {}
         for entry in filter(None, map(str.strip, text.split(","))):
             name, _, number = (part.strip() for part in entry.partition("="))
             if name not in cls.__dataclass_fields__ or not number.isdecimal() or not int(number):
                 names = ", ".join(cls.__dataclass_fields__)
                 raise ValueError(f"got the limit {entry!r}, expected NAME=NUMBER of {names}")
-            given[name] = int(number)
-        return cls(**given)
+            parts[name] = int(number)
+        return cls(**parts)
 
 
 LIMITS_VARIABLE = "INSPECTOR_LIMITS"

@@ -82,8 +82,8 @@ def _connect(
 def note_refusal(system: Any) -> None:
     """Note that the storage refused what was requested by a connection."""
     with _lock:
-        for kept in _kept.values():
-            kept.refused |= kept.system is system
+        for driver in _kept.values():
+            driver.refused |= driver.system is system
 
 
 def is_async(system: Any) -> bool:

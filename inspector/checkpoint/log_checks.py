@@ -61,11 +61,11 @@ def cross_checks(
         yield from _find_lost("commits", commits, needed)
     contradictions = list(_contradictions(clocks))
     # Of one query the clock goes back where that of the machine is set, and both at once never.
-    by_two = sum(_goes_back(older, newer) for older, newer, _ in contradictions) >= _BY_TURNS
+    is_shuffled = sum(_goes_back(older, newer) for older, newer, _ in contradictions) >= _BY_TURNS
     for _, newer, fault in contradictions:
         path = f"offsets/{newer.batch_id}"
         message = f"{fault}: one of the two entries was changed"
-        if by_two:
+        if is_shuffled:
             message = (
                 "most likely two runs of the query write here by turns, as clock and watermark go "
                 f"back and forth: {fault}"
@@ -83,25 +83,25 @@ def conf_checks(
 
     Paths are relative to the checkpoint's root.
     """
-    for before, after in pairwise(confs):
-        if after != before + 1 or after in control:
+    for batch, next_batch in pairwise(confs):
+        if next_batch != batch + 1 or next_batch in control:
             continue
-        for key in sorted(confs[before].keys() & confs[after].keys()):
-            old, new = confs[before][key], confs[after][key]
-            if old != new and not (clocks[after].appended and key == SHUFFLE_PARTITIONS):
+        for key in sorted(confs[batch].keys() & confs[next_batch].keys()):
+            old, new = confs[batch][key], confs[next_batch][key]
+            if old != new and not (clocks[next_batch].appended and key == SHUFFLE_PARTITIONS):
                 moved = ", so keys are looked for in other partitions" * (key == SHUFFLE_PARTITIONS)
                 yield _differs(
-                    after,
-                    f"got {new[:80]!r} as {key}, offsets/{before} says {old[:80]!r}, and a restart "
+                    next_batch,
+                    f"got {new[:80]!r} as {key}, offsets/{batch} says {old[:80]!r}, and a restart "
                     f"takes over what is recorded{moved}",
                 )
-        later = confs.get(BatchId(after + 1), {})
-        for key in sorted((confs[before].keys() & later.keys()) - confs[after].keys()):
-            yield _differs(after, f"got no {key}, the entries before and after it record one")
-        older, newer = sources.get(before, ()), sources.get(after, ())
+        later = confs.get(BatchId(next_batch + 1), {})
+        for key in sorted((confs[batch].keys() & later.keys()) - confs[next_batch].keys()):
+            yield _differs(next_batch, f"got no {key}, the entries before and after it record one")
+        older, newer = sources.get(batch, ()), sources.get(next_batch, ())
         if len(older) != len(newer) and all(map(str.isdecimal, (*older, *newer))):
-            message = f"got {len(newer)} sources, offsets/{before} has {len(older)} of them"
-            yield _differs(after, message, CHANGED_SOURCES)
+            message = f"got {len(newer)} sources, offsets/{batch} has {len(older)} of them"
+            yield _differs(next_batch, message, CHANGED_SOURCES)
 
 
 def has_equal_gaps(offsets: Collection[BatchId], commits: Collection[BatchId]) -> bool:

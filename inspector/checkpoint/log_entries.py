@@ -232,10 +232,10 @@ def _setback(source: str, previous: OffsetEntry, entry: OffsetEntry) -> Setback 
     return None
 
 
-def _delta_setback(previous: str, after: str) -> Setback | None:
+def _delta_setback(previous: str, current: str) -> Setback | None:
     """Return how an offset of Delta Lake is of another table, or of an older version."""
     try:
-        old, new = json_object(previous), json_object(after)
+        old, new = json_object(previous), json_object(current)
         versions = [long_field(offset, "reservoirVersion") for offset in (old, new)]
     except DecodeError:
         return None
@@ -259,7 +259,7 @@ def _records(source: str, previous: OffsetEntry, entry: OffsetEntry) -> int | No
     first, last = previous.positions.get(source, {}), entry.positions[source]
     if not last or first.keys() != last.keys():
         return None
-    read = [position - first[place] for place, position in last.items()]
+    read = [position - first[partition] for partition, position in last.items()]
     return sum(read) if min(read) >= 0 else None
 
 
@@ -276,5 +276,5 @@ def _positions(offset: str) -> dict[tuple[str, str], int]:
         for topic, partitions in topics.items()
         for partition, position in (partitions.items() if isinstance(partitions, dict) else ())
     }
-    counted = all(type(place) is int and abs(place) <= MAX_LONG for place in positions.values())
+    counted = all(type(value) is int and abs(value) <= MAX_LONG for value in positions.values())
     return positions if counted else {}

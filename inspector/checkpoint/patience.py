@@ -65,9 +65,9 @@ class Pending(Generic[T]):
         pause = FIRST_PAUSE_S
         attempts = 1 if OUTAGE.failed >= GIVEN_UP else self._limits.attempts
         for left in range(attempts - 1, -1, -1):
-            under_way, self._first = self._first or self._start(), None
+            request, self._first = self._first or self._start(), None
             try:
-                answer = self._in_time(under_way)
+                answer = self._in_time(request)
             except Exception as error:
                 if not is_for_a_moment(error):
                     OUTAGE.failed = 0  # that is an answer too
@@ -84,19 +84,19 @@ class Pending(Generic[T]):
             pause *= 2
         raise AssertionError("there is at least one attempt")
 
-    def _in_time(self, under_way: Future[T]) -> T:
+    def _in_time(self, request: Future[T]) -> T:
         """The answer of a request, which is left behind if it comes too late."""
         seconds = self._seconds()
-        wait((under_way,), min(WORD_AFTER_S, seconds))
-        if not under_way.done() and seconds > WORD_AFTER_S:
+        wait((request,), min(WORD_AFTER_S, seconds))
+        if not request.done() and seconds > WORD_AFTER_S:
             LOG.warning("%s: no answer for %.0f s, still waiting", self._place, WORD_AFTER_S)
-            wait((under_way,), seconds - WORD_AFTER_S)
-        if not under_way.done():
-            under_way.cancel()
+            wait((request,), seconds - WORD_AFTER_S)
+        if not request.done():
+            request.cancel()
             SILENCE[self._place] = SILENCE.get(self._place, 0) + seconds
             left = self._seconds() > 0
             raise TimeoutError(f"no answer within {seconds:g} s" if left else self._silent())
-        return under_way.result()
+        return request.result()
 
     def _seconds(self) -> float:
         """Seconds that the next attempt may take; 0 if the object has been silent for too long."""

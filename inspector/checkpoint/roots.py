@@ -70,8 +70,8 @@ def _has_query(storage: Storage) -> bool:
     A GET is a twelfth of the price of the LIST that it saves. Without either a bucket that was
     named by mistake would be listed from end to end.
     """
-    most = LIMITS.small_file_bytes  # its size is not known, and would be another request
-    return storage.lists_all and read_query_id(storage, size=most)[0] is not None
+    max_bytes = LIMITS.small_file_bytes  # its size is not known, and would be another request
+    return storage.lists_all and read_query_id(storage, size=max_bytes)[0] is not None
 
 
 def is_root(storage: Storage) -> bool:
@@ -113,8 +113,8 @@ def _description(entries: tuple[Entry, ...]) -> str:
     if not entries:
         return "an empty folder"
     names = [f"{entry.name}/" if entry.is_dir else entry.name for entry in entries]
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return f"a folder with {', '.join(names[:_SHOWN])}{more}"
+    remainder = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f"a folder with {', '.join(names[:_SHOWN])}{remainder}"
 
 
 def _checkpoints_hint(storage: Storage, entries: tuple[Entry, ...]) -> str:
@@ -132,13 +132,13 @@ def _checkpoints_hint(storage: Storage, entries: tuple[Entry, ...]) -> str:
 
 def above(url: str) -> Iterator[tuple[str, list[str]]]:
     """The folders above a URL, nearest first, each with the parts that lead back down."""
-    spelled, whole = url.rstrip("/").split("/"), absolute(url.rstrip("/")).split("/")
+    spelled, resolved = url.rstrip("/").split("/"), absolute(url.rstrip("/")).split("/")
     # Of "s3://bucket/x" and "/x" the first parts are no folder's name.
-    fixed = 3 if whole[0].endswith(":") and whole[1:2] == [""] else 1
-    for depth in range(1, min(_DEEPEST, len(whole) - fixed) + 1):
+    fixed = 3 if resolved[0].endswith(":") and resolved[1:2] == [""] else 1
+    for depth in range(1, min(_DEEPEST, len(resolved) - fixed) + 1):
         # The user's own spelling, as long as it goes that high up.
         short = depth < len(spelled) and not {".", ".."} & set(spelled)
-        parts = spelled if short else whole
+        parts = spelled if short else resolved
         yield "/".join(parts[:-depth]) or "/", parts[-depth:]
 
 

@@ -72,8 +72,8 @@ def lies_in(url: str, root: str) -> bool:
     targets = [inner.target, outer.target]
     if is_local(url) and is_local(root):
         targets = [os.path.realpath(target) for target in targets]
-    inside, around = (f"{target.rstrip('/')}/" for target in targets)
-    return inner.protocol == outer.protocol and inside.startswith(around)
+    inside, outside = (f"{target.rstrip('/')}/" for target in targets)
+    return inner.protocol == outer.protocol and inside.startswith(outside)
 
 
 def absolute(url: str) -> str:
@@ -90,8 +90,8 @@ def join_path(root: str, relative: str) -> str:
 
 def spell_root(url: str) -> str:
     """A place as messages name it: without secrets, and without a slash at its end."""
-    told = url if is_local(url) else redact(url)
-    return told if told.endswith("://") else told.rstrip("/") or "/"
+    spelled = url if is_local(url) else redact(url)
+    return spelled if spelled.endswith("://") else spelled.rstrip("/") or "/"
 
 
 def typed_options(options: Mapping[str, str]) -> dict[str, object]:
@@ -149,8 +149,8 @@ def _azure(tail: str) -> Address:
 def _dbfs(tail: str) -> Address:
     path = "/" + tail.lstrip("/")
     # Volumes are mounted at their own name, all else below /dbfs.
-    mount, below = ("/Volumes", "") if path.startswith("/Volumes/") else ("/dbfs", "/dbfs")
-    return _local(below + path) if os.path.isdir(mount) else Address("dbfs", f"dbfs:{path}")
+    mount, prefix = ("/Volumes", "") if path.startswith("/Volumes/") else ("/dbfs", "/dbfs")
+    return _local(prefix + path) if os.path.isdir(mount) else Address("dbfs", f"dbfs:{path}")
 
 
 def staged_url(name: str) -> str:

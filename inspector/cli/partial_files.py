@@ -25,12 +25,12 @@ def partial_file(target: Path) -> Iterator[Path]:
 
     A new file has the rights that the umask leaves it. click.UsageError: none can be made there.
     """
-    made = not target.parent.exists()
+    is_new_folder = not target.parent.exists()
     partial = target.parent / f".{target.name}.{os.urandom(4).hex()}"
     try:
         # Its name is known before it is there: a signal finds every file that there is.
         with _CREATING:
-            if made:
+            if is_new_folder:
                 _PARTIAL.add(target.parent)
                 target.parent.mkdir()
             _PARTIAL.add(partial)
@@ -43,7 +43,7 @@ def partial_file(target: Path) -> Iterator[Path]:
         os.replace(partial, target)
     except BaseException:
         remove(partial)
-        if made:
+        if is_new_folder:
             remove(target.parent)
         raise
     _PARTIAL.difference_update((partial, target.parent))

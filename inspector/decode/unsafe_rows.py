@@ -37,19 +37,17 @@ def write_row(schema: StructType, values: Sequence[Any]) -> bytes:
     return bytes(row)
 
 
-def _put(
-    into: bytearray, position: int, data_type: DataType, value: Any, reserved: int = 0
-) -> None:
+def _put(row: bytearray, position: int, data_type: DataType, value: Any, reserved: int = 0) -> None:
     """A value in its slot; or behind all that is there, and in the slot where that is."""
     if data_type.fixed_width is not None:
-        into[position : position + len(value)] = value
+        row[position : position + len(value)] = value
         return
     data = _variable(data_type, value)
-    into[position : position + SLOT_BYTES] = (len(into) << 32 | len(data)).to_bytes(
+    row[position : position + SLOT_BYTES] = (len(row) << 32 | len(data)).to_bytes(
         SLOT_BYTES, "little"
     )
-    into += data
-    into += bytes(max(reserved - len(data), -len(data) % SLOT_BYTES))
+    row += data
+    row += bytes(max(reserved - len(data), -len(data) % SLOT_BYTES))
 
 
 def _variable(data_type: DataType, value: Any) -> bytes:

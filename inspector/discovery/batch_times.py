@@ -73,8 +73,8 @@ def _log_times(logs: Logs) -> dict[BatchId, tuple[int, int]]:
         return {}
     span = (clocks[-1] or 0) - (clocks[0] or 0)
     # In real-time mode the first entry comes a batch later than its clock, as the last one does.
-    shown = times[batches[-1]][0] - times[batches[0]][0]
-    if span < _LEAST_SPAN_MS or abs(shown - span) > max(_TOLERANCE_MS, _TOLERANCE * span):
+    logged_ms = times[batches[-1]][0] - times[batches[0]][0]
+    if span < _LEAST_SPAN_MS or abs(logged_ms - span) > max(_TOLERANCE_MS, _TOLERANCE * span):
         return {}
     return times
 

@@ -18,16 +18,16 @@ def count_unsummed_files(checkpoint: Checkpoint, version: int) -> tuple[int, int
     """The deltas and snapshots of a version and older ones; how many of them hold no checksum."""
     # None of these vouches for them: the codec, of which only lz4 has checksums in its blocks; the
     # checksum of each row (stateStore.rowChecksum.enabled); a checksum file beside them.
-    files = without = 0
+    files = unsummed = 0
     sums = cache(partial(sums_itself, checkpoint))
     for layout in checkpoint.layout.folders:
-        of_store = [file for file in layout.files if is_state(file, version)]
-        beside = {main_path(side) for side in layout.of_kind(*KINDS_OF_SUMS)}
-        files += len(of_store)
-        for file in of_store:
+        store_files = [file for file in layout.files if is_state(file, version)]
+        summed_paths = {main_path(side) for side in layout.of_kind(*KINDS_OF_SUMS)}
+        files += len(store_files)
+        for file in store_files:
             own = file.kind is FileKind.SNAPSHOT and checkpoint.provider.sums_snapshots
-            without += not (file.path in beside or sums(file.version or 0) or own)
-    return files, without
+            unsummed += not (file.path in summed_paths or sums(file.version or 0) or own)
+    return files, unsummed
 
 
 def sums_itself(checkpoint: Checkpoint, version: int) -> bool:

@@ -182,8 +182,8 @@ def _stray(checkpoint: Checkpoint, layout: StoreLayout) -> Iterator[Problem]:
     versions = sorted(present)
     if planned is None or not versions or not versions[0] <= planned + 2 < versions[-1]:
         return
-    above = [v for v in versions if v > planned + 2]
-    newest = next((v for v in above if v - 1 not in present), versions[-1])
+    impossible = [v for v in versions if v > planned + 2]
+    newest = next((v for v in impossible if v - 1 not in present), versions[-1])
     if newest <= checkpoint.newest_listed_batch + 2:
         return
     path = (files.deltas.get(newest) or files.snapshots[newest]).path
@@ -193,8 +193,10 @@ def _stray(checkpoint: Checkpoint, layout: StoreLayout) -> Iterator[Problem]:
         else "the logs are older than the state, as from a backup, and a restart runs the batches "
         "after that again, between files of their first run"
     )
-    made = f"got version {newest}, and the newest batch, {planned}, makes version {planned + 1}"
-    yield Problem(STRAY, f"{made}: {follows}", path, store=layout.store, version=newest)
+    found_text = (
+        f"got version {newest}, and the newest batch, {planned}, makes version {planned + 1}"
+    )
+    yield Problem(STRAY, f"{found_text}: {follows}", path, store=layout.store, version=newest)
 
 
 # --- the folders of the state ----------------------------------------------------------------
@@ -304,14 +306,14 @@ def _sign_of_more_operators(checkpoint: Checkpoint, highest: int) -> str | None:
 def _partitions(checkpoint: Checkpoint, operator: Operator, version: int) -> Iterator[Problem]:
     if checkpoint.selection.partition_id is not None:
         return
-    by_log, by_metadata = partition_count(checkpoint, version), _by_metadata(operator)
+    log_count, metadata_count = partition_count(checkpoint, version), _by_metadata(operator)
     source = "spark.sql.shuffle.partitions in the offset log"
     if operator.single_partition:
         count, source = 1, "the operator needs all rows in one place"
-    elif by_log:
-        count = by_log
+    elif log_count:
+        count = log_count
     else:
-        count, source = by_metadata, "numPartitions in the operator's metadata"
+        count, source = metadata_count, "numPartitions in the operator's metadata"
     if not count or operator.shape.single is SinglePartition.UNKNOWN:
         return
     have = {partition.partition_id for partition in operator.layout.partitions}
@@ -335,11 +337,11 @@ def _partitions(checkpoint: Checkpoint, operator: Operator, version: int) -> Ite
     # Metadata of format 1 keeps the number that the query began with, whatever came after.
     first_known = min(checkpoint.logs.confs, default=0)
     old = bool(first_known) and operator.metadata is not None and operator.metadata.format == 1
-    is_plausible = by_metadata in partition_counts(checkpoint) or old
-    if by_log and by_metadata and not is_plausible and not operator.single_partition:
+    is_plausible = metadata_count in partition_counts(checkpoint) or old
+    if log_count and metadata_count and not is_plausible and not operator.single_partition:
         message = (
-            f"got numPartitions {by_metadata} in the operator's metadata, the offset log says "
-            f"{by_log} (spark.sql.shuffle.partitions)"
+            f"got numPartitions {metadata_count} in the operator's metadata, the offset log says "
+            f"{log_count} (spark.sql.shuffle.partitions)"
         )
         yield Problem("partition-counts", message, location)
 
@@ -354,9 +356,9 @@ def _by_metadata(operator: Operator) -> int:
 
 def _hidden_names(checkpoint: Checkpoint, directory: str) -> set[str]:
     """Names of what is in a folder of the state, and could not be listed: it is not missing."""
-    above = f"{checkpoint.storage.full_path(directory)}/"
+    folder_prefix = f"{checkpoint.storage.full_path(directory)}/"
     paths = (problem.path or "" for problem in checkpoint.problems if problem.slug in UNSEEN)
-    return {path.removeprefix(above) for path in paths if path.startswith(above)}
+    return {path.removeprefix(folder_prefix) for path in paths if path.startswith(folder_prefix)}
 
 
 def _hidden_numbers(checkpoint: Checkpoint, directory: str) -> set[int]:

@@ -100,5 +100,5 @@ def hashed_fields(checkpoint: Checkpoint, operator: Operator, store: str, versio
     if family is not None:
         return grouping_fields(family, schema.key)
     # The last field is a session's start, or a row's index among those of its join key.
-    beside = int(operator.name in SESSION) or columns_beside(store)
-    return len(schema.key.fields) - beside
+    extra_columns = int(operator.name in SESSION) or columns_beside(store)
+    return len(schema.key.fields) - extra_columns

@@ -94,8 +94,8 @@ def plan(
     batch = max((b for b in batches if b < version), default=None)
     if batch is None or not history:
         return tasks
-    without_facts = replace(ALL_LEFTOVERS, timeout_kind=request.timeout_kind)
-    older = plan(checkpoint, batches[batch] + 1, without_facts)
+    request_without_facts = replace(ALL_LEFTOVERS, timeout_kind=request.timeout_kind)
+    older = plan(checkpoint, batches[batch] + 1, request_without_facts)
     return _with_origins(checkpoint, tasks, [task for task in older if task.present], batch + 1)
 
 
@@ -111,28 +111,28 @@ def _with_origins(
     origins: list[list[Task]] = []
     cost = {id(task): _reads(task) for task in older}
     for operator in checkpoint.operators:
-        of_operator = [task for task in older if task.operator_id == operator.operator_id]
+        operator_tasks = [task for task in older if task.operator_id == operator.operator_id]
         version = repartitioned - 1
         placed = all(hashed_fields(checkpoint, operator, s, version) for s in operator.rules)
         for task in tasks:
             if task.operator_id == operator.operator_id:
                 step = gcd(partition_count(checkpoint, version), task.partitions) if placed else 1
                 related = (
-                    o for o in of_operator if (o.partition_id - task.partition_id) % step == 0
+                    o for o in operator_tasks if (o.partition_id - task.partition_id) % step == 0
                 )
                 origins.append(list(related) if task.present else [])
-    reads = sum(cost[id(task)] for of_task in origins for task in of_task)
+    reads = sum(cost[id(task)] for task_origins in origins for task in task_origins)
     if reads > max(MOST_READS * len(tasks), FEW_READS):
         return tasks
     return [
         replace(
             task,
             origins=tuple(
-                replace(item, clocks=(), codecs={}, options={}).to_json() for item in of_task
+                replace(item, clocks=(), codecs={}, options={}).to_json() for item in task_origins
             ),
-            repartitioned=repartitioned if of_task else 0,
+            repartitioned=repartitioned if task_origins else 0,
         )
-        for task, of_task in zip(tasks, origins, strict=True)
+        for task, task_origins in zip(tasks, origins, strict=True)
     ]
 
 
@@ -210,9 +210,9 @@ def _rises(
     followed = rule.expiry or rule.event_time
     if followed is None or followed.clock is not Clock.WATERMARK:
         return
-    by_fastest = checkpoint.conf(version, "multipleWatermarkPolicy") == "max"
-    within = operator.name in deduplicate_within_watermark.NAMES
-    delay_ms = max(delays_of(checkpoint), default=0) if within else 0
+    is_maximum = checkpoint.conf(version, "multipleWatermarkPolicy") == "max"
+    has_expiry_column = operator.name in deduplicate_within_watermark.NAMES
+    delay_ms = max(delays_of(checkpoint), default=0) if has_expiry_column else 0
     for batch, clock in checkpoint.logs.clocks.items():
         old_watermark, new_watermark = clock.watermark_ms, clock.next_watermark_ms
         if (
@@ -222,7 +222,7 @@ def _rises(
             or new_watermark - old_watermark < FAR_MS
         ):
             continue
-        if by_fastest or new_watermark - (clock.timestamp_ms or new_watermark) >= FAR_MS:
+        if is_maximum or new_watermark - (clock.timestamp_ms or new_watermark) >= FAR_MS:
             yield batch + 1, new_watermark + delay_ms
 
 
@@ -244,9 +244,9 @@ def possible_times(operator: Operator, store: str) -> list[tuple[RowPart, tuple[
     schema = operator.schemas.get(store)
     if schema is None or operator.name in GROUP_STATE:
         return []
-    in_value = time_fields(schema.value) if operator.name in JOIN else []
-    of_key = [(RowPart.KEY, path) for path in time_fields(schema.key)]
-    return [*of_key, *((RowPart.VALUE, path) for path in in_value)]
+    value_fields = time_fields(schema.value) if operator.name in JOIN else []
+    key_fields = [(RowPart.KEY, path) for path in time_fields(schema.key)]
+    return [*key_fields, *((RowPart.VALUE, path) for path in value_fields)]
 
 
 def _scenarios(
@@ -294,9 +294,9 @@ def _certainty(
     # stays shows that this is another watermark, or that something else put it (one-watermark).
     if rule.user_supplied:
         return Certainty.PROVEN, rule.source
-    above = operator_holding_back(checkpoint, operator, version)
-    if above is not None:
-        return Certainty.INFERRED, f"downstream of {above.name} the watermark lags"
+    feeder = operator_holding_back(checkpoint, operator, version)
+    if feeder is not None:
+        return Certainty.INFERRED, f"downstream of {feeder.name} the watermark lags"
     if rule.doubt == COMPLETE and has_branches(checkpoint, version):
         return Certainty.UNDECIDED, UNSEEN
     if rule.doubt:

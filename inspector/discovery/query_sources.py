@@ -102,8 +102,8 @@ def times_of_entry(storage: Storage, source: str, entry: int) -> list[int]:
         with suppress(InspectorError, OSError):
             _, lines = split_log(storage.read(f"sources/{source}/{name}", _LOG_BYTES), 1)
             files = [json_object(line) for line in lines if line]
-            of_entry = [file for file in files if file.get("batchId") == entry]
-            return [long_field(file, "timestamp") or 0 for file in of_entry]
+            entry_files = [file for file in files if file.get("batchId") == entry]
+            return [long_field(file, "timestamp") or 0 for file in entry_files]
     return []
 
 

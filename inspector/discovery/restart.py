@@ -202,10 +202,10 @@ class Restart:
                 "releases fail."
             )
         if self.later:
-            since = self.later[0].since
+            release = self.later[0].since
             return (
-                f"{begin}: yes with Spark before {since}{self._files()}; no with Spark {since} or "
-                f"later: {self.later[0]}."
+                f"{begin}: yes with Spark before {release}{self._files()}; no with Spark {release} "
+                f"or later: {self.later[0]}."
             )
         if self.conditions:
             options = " and ".join(map(str, self.conditions))
@@ -221,14 +221,14 @@ class Restart:
 
     def _refusal_text(self, begin: str) -> str:
         """The sentence where something stands in its way; ``begin`` names the batch."""
-        more = sum(obstacle.files for obstacle in self.obstacles) - 1
-        remainder = f", and {short_count_text(more, 'more file')}" if more else ""
+        further = sum(obstacle.files for obstacle in self.obstacles) - 1
+        remainder = f", and {short_count_text(further, 'more file')}" if further else ""
         if self.ends is not None:
-            least, most = self.ends
-            copied = f"every partition end at version {least:,}, as in a copy whose logs are"
+            first, last = self.ends
+            copied = f"every partition end at version {first:,}, as in a copy whose logs are"
             remainder += f"; the files of {copied} newer than its state"
-            if least < most:
-                copied = f"partitions end at versions {least:,} to {most:,}, as in a copy made"
+            if first < last:
+                copied = f"partitions end at versions {first:,} to {last:,}, as in a copy made"
                 remainder = f"; the files of {copied} while the query ran"
         return f"{begin}: no, {self.obstacles[0]}{remainder}."
 
@@ -255,11 +255,11 @@ class Restart:
             return not self._loads_snapshot(problem)
         if problem.store is None:
             folder = (problem.path or "").split("/")[-2:-1]
-            of_logs = problem.slug == LOST_ENTRY or (
+            is_log_problem = problem.slug == LOST_ENTRY or (
                 problem.slug in _UNPARSED and folder in ([OFFSETS], [COMMITS], ["_metadata"])
             )
             starts = self.possible is True and not self.by_release
-            return starts and (of_logs or problem.slug == LOST_METADATA)
+            return starts and (is_log_problem or problem.slug == LOST_METADATA)
         location = problem.store.operator_id, problem.store.partition_id
         stores = [o.store for o in self.obstacles if o.store is not None]
         stores += [load.store for load in self.needs_repair]
@@ -269,9 +269,9 @@ class Restart:
 
     def _loads_snapshot(self, problem: Problem) -> bool:
         """Return whether a restart loads the snapshot of a problem's partition and version."""
-        place = problem.store and (problem.store.operator_id, problem.store.partition_id)
+        partition = problem.store and (problem.store.operator_id, problem.store.partition_id)
         return any(
-            (load.store.operator_id, load.store.partition_id) == place
+            (load.store.operator_id, load.store.partition_id) == partition
             and load.base == problem.version
             for load in self.loads
         )
@@ -298,15 +298,15 @@ class Restart:
             return ", with an empty state"
         bases = {load.base for load in self.loads}
         counts = {load.deltas for load in self.loads}
-        most = max(counts)
+        highest = max(counts)
         upto = "up to " if len(counts) > 1 else ""
-        deltas = f"{upto}{short_count_text(most, self.names.delta_noun)}" if most else ""
+        deltas = f"{upto}{short_count_text(highest, self.names.delta_noun)}" if highest else ""
         snapshot = self.names.snapshot.format(max(bases)) if len(bases) == 1 else "snapshots"
         return ", from " + " and ".join(filter(None, ("" if bases == {0} else snapshot, deltas)))
 
 
 def restart_of(
-    checkpoint: Checkpoint, problems: Iterable[Problem] = (), place: str | None = None
+    checkpoint: Checkpoint, problems: Iterable[Problem] = (), restart_path: str | None = None
 ) -> Restart:
     """Judge the restart from the newest entries of the logs.
 
@@ -327,12 +327,12 @@ def restart_of(
         for operator in (checkpoint.operators if batch else ())
         for result in _stores(checkpoint, operator, batch, damage)
     ]
-    refusals = tuple(refusals_of(checkpoint, planned, place))
+    refusals = tuple(refusals_of(checkpoint, planned, restart_path))
     folders = _source_folders(checkpoint, planned, damage)
-    of_sources = [*judge_sources(checkpoint, planned, folders)]
+    source_reasons = [*judge_sources(checkpoint, planned, folders)]
     obstacles = [
         *_in_logs(checkpoint, planned, damage, folders),
-        *(_obstacle_of(result) for result in of_sources if isinstance(result, Refusal)),
+        *(_obstacle_of(result) for result in source_reasons if isinstance(result, Refusal)),
         *_in_metadata(checkpoint, damage),
         *(_obstacle_of(refusal) for refusal in refusals if isinstance(refusal, Refusal)),
         *(result for result in stores if isinstance(result, Obstacle)),
@@ -360,7 +360,7 @@ def restart_of(
         block=damage.block and checkpoint.storage.relative(damage.block),
         doubts=(
             *(refusal for refusal in refusals if isinstance(refusal, Doubt)),
-            *(result for result in of_sources if isinstance(result, Doubt)),
+            *(result for result in source_reasons if isinstance(result, Doubt)),
             *_partition_doubts(checkpoint, batch),
             *(_sink_doubts(checkpoint, batch) if again else ()),
         ),
@@ -443,10 +443,10 @@ def _text(checkpoint: Checkpoint, restart: Restart) -> str:
         again = "in real-time mode a restart removes its entry and plans it anew"
     elif restart.real_time is None:
         again += ", or in real-time mode removes its entry and plans it anew"
-    since = "nothing" if committed is None else f"nothing after batch {committed}"
+    reason = "nothing" if committed is None else f"nothing after batch {committed}"
     text = (
         f"batch {batch} was planned{planned} and has no commit, as it runs or failed: "
-        f"{again}; {since} has been committed."
+        f"{again}; {reason} has been committed."
     )
     if _have_written(checkpoint, batch):
         text += " All partitions have written their state of it: "
@@ -513,9 +513,9 @@ def _silent(checkpoint: Checkpoint, batch: int) -> Iterator[str]:
                 words = f"{len(silent):,} of {partitions:,} partitions"
             if 1 < len(silent) <= _NAMED:
                 words = f"Partitions {', '.join(map(str, silent))}"
-            several = len(checkpoint.operators) > 1
-            of_operator = f" of operator {operator.operator_id}" if several else ""
-            yield f"{words}{of_operator} wrote nothing"
+            has_many = len(checkpoint.operators) > 1
+            operator_text = f" of operator {operator.operator_id}" if has_many else ""
+            yield f"{words}{operator_text} wrote nothing"
 
 
 def _have_written(checkpoint: Checkpoint, batch: int) -> bool:
@@ -596,7 +596,7 @@ class _Damage:
             return ""
         return problem.message.partition(REFUSES)[2]
 
-    def spoils(self, file: StoreFile, store: StoreId, beside: Collection[str]) -> str:
+    def spoils(self, file: StoreFile, store: StoreId, listed_paths: Collection[str]) -> str:
         """Path of what is damaged, so that Spark cannot read a file; no text if it can."""
         # A snapshot cannot be read either where a file is damaged, or is not there, that it shares
         # with others, which is none of those beside it. Where it is not known it counts as doubted:
@@ -605,14 +605,14 @@ class _Damage:
         if problem is None and file.kind is FileKind.SNAPSHOT:
             location = (store.operator_id, store.partition_id, file.version or 0)
             shared = self.versions.get(location)
-            problem = shared if shared and shared.path not in beside else None
+            problem = shared if shared and shared.path not in listed_paths else None
         if problem is not None and problem.slug in _NO_VERDICT:
             self.doubted += 1
             return ""
         if problem and problem.slug == RecordError.slug and self.lacks_schema(file):
             self.doubted += 1
             return ""
-        if problem and problem.slug == FrameError.slug and problem.path not in beside:
+        if problem and problem.slug == FrameError.slug and problem.path not in listed_paths:
             self.doubted += 1
             self.block = self.block or problem.path or file.path
             return ""
@@ -656,8 +656,8 @@ def _lost_ids(checkpoint: Checkpoint, planned: int, damage: _Damage) -> Iterator
     if batch in checkpoint.logs.unique_ids or (problem and problem.slug != LOST_ENTRY):
         return
     for files in checkpoint.store_files.values():
-        made = (files.deltas.get(batch + 1), files.snapshots.get(batch + 1))
-        if any(file is not None and checkpoint.provider.unique_id(file) for file in made):
+        written = (files.deltas.get(batch + 1), files.snapshots.get(batch + 1))
+        if any(file is not None and checkpoint.provider.unique_id(file) for file in written):
             yield Obstacle(name, files.names.absent)
             return
 
@@ -725,24 +725,24 @@ def _stores(
         if partition_id >= older > 0:
             entry = f"offsets/{version - 1}"
             absent += f", as {entry} has {count} partitions where an older entry has {older}"
-        since = SHIFT_ENDS if operator.shape.first else ""
-        yield Obstacle(absent, names.absent, store, since=since)
+        release = SHIFT_ENDS if operator.shape.first else ""
+        yield Obstacle(absent, names.absent, store, since=release)
     for partition in operator.layout.partitions:
         if was_left(checkpoint, partition, version):
             continue
         stores = {store.directory: store for store in reversed(partition.stores)}
-        several = len(stores) > 1 or not partition.stores
+        is_ambiguous = len(stores) > 1 or not partition.stores
         for directory, layout in stores.items():
             result = _store(checkpoint.store_files[directory], layout, version, damage)
-            if several and isinstance(result, Obstacle):
+            if is_ambiguous and isinstance(result, Obstacle):
                 result = replace(result, name=f"{result.name} of {layout.store.store_name}")
             yield result
         have = {store.store.store_name for store in partition.stores}
-        expected = {*operator.layout.expected_stores} if several else set()
+        expected = {*operator.layout.expected_stores} if is_ambiguous else set()
         for name in sorted(expected - have):
             store = StoreId(operator.operator_id, name, partition.partition_id)
-            of_store = f" of {name}" if len(expected) > 1 else ""
-            yield Obstacle(f"{names.delta.format(1)}{of_store}", names.absent, store)
+            store_text = f" of {name}" if len(expected) > 1 else ""
+            yield Obstacle(f"{names.delta.format(1)}{store_text}", names.absent, store)
 
 
 def _store(
@@ -751,28 +751,28 @@ def _store(
     """Return the files from which a store version is loaded, or the first one that Spark lacks."""
     store, names = layout.store, files.names
     skipped, culprit, missing, words = "", "", False, ""
-    beside = {file.path for file in (*files.deltas.values(), *files.snapshots.values())}
+    listed_paths = {file.path for file in (*files.deltas.values(), *files.snapshots.values())}
     for base in (*sorted((v for v in files.snapshots if v <= version), reverse=True), 0):
         snapshot = files.snapshots.get(base)
-        path = "" if snapshot is None else damage.spoils(snapshot, store, beside)
+        path = "" if snapshot is None else damage.spoils(snapshot, store, listed_paths)
         if not path:
             break
         if not skipped:
             skipped = culprit = names.snapshot.format(base)
             words = damage.refusal(path)
-            if path not in beside:
+            if path not in listed_paths:
                 missing = all(file.path != path for file in layout.files)
                 culprit = f"{path.rpartition(f'{layout.directory}/')[2]} of {skipped}"
     # A store with snapshots alone had one of this version, and no delta.
-    of_snapshots = files.compares and files.snapshots and not files.deltas
-    if skipped and (version - base > MOST_REPLAYED or (of_snapshots and base < version)):
+    has_snapshots_only = files.compares and files.snapshots and not files.deltas
+    if skipped and (version - base > MOST_REPLAYED or (has_snapshots_only and base < version)):
         return Obstacle(culprit, _UNREADABLE, store, missing=missing, words=words)
     chain = range(base + 1, version + 1)
-    if of_snapshots and chain:
+    if has_snapshots_only and chain:
         return Obstacle(names.snapshot.format(version), names.absent, store)
     absent = [delta for delta in chain if delta not in files.deltas]
     read = (files.deltas[delta] for delta in chain if delta in files.deltas)
-    unread = [file.version or 0 for file in read if damage.spoils(file, store, beside)]
+    unread = [file.version or 0 for file in read if damage.spoils(file, store, listed_paths)]
     if not absent and not unread:
         return Load(store, base, version - base, skipped)
     first = min([*absent, *unread])

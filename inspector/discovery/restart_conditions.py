@@ -78,20 +78,20 @@ def needs_async_progress(checkpoint: Checkpoint, planned: int) -> bool:
 
 
 def refusals_of(
-    checkpoint: Checkpoint, planned: int, place: str | None = None
+    checkpoint: Checkpoint, planned: int, restart_path: str | None = None
 ) -> Iterator[Refusal | Doubt]:
     """Yield each condition that prevents a restart, or may prevent it, besides state files.
 
     ``place`` is the path from which Spark will read the checkpoint, by default the one opened.
     """
     # Of files that Spark has staged too, the root is the URL that Spark reads.
-    root = absolute(place or checkpoint.storage.root)
+    root = absolute(restart_path or checkpoint.storage.root)
     for operator in checkpoint.query:
         if operator.processor is not None:
             yield from _moved_schemas(checkpoint, operator, root)
     numbers = metadata_partition_counts(checkpoint)
-    in_v2 = checkpoint.logs.formats.get(OFFSETS, 1) >= _V2
-    if in_v2 and _lacks_partition_count(checkpoint, planned) and len(numbers) != 1:
+    is_v2 = checkpoint.logs.formats.get(OFFSETS, 1) >= _V2
+    if is_v2 and _lacks_partition_count(checkpoint, planned) and len(numbers) != 1:
         where = f"in {OFFSETS}/{planned} nor in operator metadata"
         if numbers:
             listed = ", ".join(map(str, sorted(numbers)))

@@ -187,8 +187,8 @@ def split_task(task: Task, count: int, seed: int | None = None) -> list[Task]:
     count = min(count, MOST_RANGES)
     # The variables of a transformWithState are held against each other by a part of their keys, and
     # so are the rows of a list: nothing puts those that belong together into one range.
-    whole = any(store.family is not None or store.several_values for store in task.stores)
-    if count < 2 or whole or not task.stores:
+    is_indivisible = any(store.family is not None or store.several_values for store in task.stores)
+    if count < 2 or is_indivisible or not task.stores:
         return [task]
     first, *further = (replace(task, key_range=part) for part in KeyRange.divide(count, seed))
     # What is not about single keys is for the first range to say.
@@ -205,8 +205,10 @@ def with_bounds(task: Task, call_bounds: Mapping[StoreId, Mapping[int, CallBound
     """A task with what all ranges of its partition show, by store and version."""
 
     def told(store: StoreTask) -> StoreTask:
-        of_store = call_bounds.get(task.store_id(store), {})
-        return replace(store, call_bounds={v: astuple(bounds) for v, bounds in of_store.items()})
+        store_bounds = call_bounds.get(task.store_id(store), {})
+        return replace(
+            store, call_bounds={v: astuple(bounds) for v, bounds in store_bounds.items()}
+        )
 
     return replace(task, stores=tuple(map(told, task.stores)))
 
@@ -215,11 +217,11 @@ def replayed_files(task: Task, store: StoreTask) -> list[StoreFile]:
     """The files of a store whose records are in the map at the same time, where it is largest."""
     # Each record in them may have another key.
     largest: list[StoreFile] = []
-    since: list[StoreFile] = []
+    applied_files: list[StoreFile] = []
     files = provider_by_name(task.provider).files_of(store.files)
     for step in replay_steps(files, task.version):
         applied = step.base or step.delta or step.compared
         assert applied is not None  # a step has one of them
-        since = [applied] if step.base is not None else [*since, applied]
-        largest = max(largest, since, key=lambda files: sum(file.size for file in files))
+        applied_files = [applied] if step.base is not None else [*applied_files, applied]
+        largest = max(largest, applied_files, key=lambda files: sum(file.size for file in files))
     return largest

@@ -79,14 +79,14 @@ def with_unknown_watermarks(checkpoint: Checkpoint, version: int) -> Checkpoint:
     # reach. What the user said of an operator counts. Timers have clocks of their own.
     operators = []
     for operator in checkpoint.operators:
-        rules, above = operator.rules, operator_holding_back(checkpoint, operator, version)
-        if above is not None:
-            rules = {name: _doubt(rule, operator, above) for name, rule in rules.items()}
+        rules, feeder = operator.rules, operator_holding_back(checkpoint, operator, version)
+        if feeder is not None:
+            rules = {name: _doubt(rule, operator, feeder) for name, rule in rules.items()}
         operators.append(replace(operator, rules=rules))
     return replace(checkpoint, operators=tuple(operators))
 
 
-def _doubt(rule: StoreRule, operator: Operator, above: PhysicalOperator) -> StoreRule:
+def _doubt(rule: StoreRule, operator: Operator, feeder: PhysicalOperator) -> StoreRule:
     expiry = rule.expiry
     if expiry is None or expiry.clock is not Clock.WATERMARK or rule.user_supplied:
         return rule
@@ -95,7 +95,7 @@ def _doubt(rule: StoreRule, operator: Operator, above: PhysicalOperator) -> Stor
         rule,
         expiry=None,
         event_time=expiry,
-        unknown=f"downstream of {above.name} the operator's watermark lags by an amount that is "
+        unknown=f"downstream of {feeder.name} the operator's watermark lags by an amount that is "
         f"not in the checkpoint (--operator-rule gives it, such as "
         f"'{operator.operator_id}={field}<=watermark-1h')",
     )

@@ -132,7 +132,7 @@ class RememberedFiles(VerifiedFiles):
         """Begin another look: folders are listed anew, and what has gone is forgotten."""
         # An object that was silent has another chance. tree: a listing of all, made just now.
         SILENCE.clear()
-        self._kept = {path: kept for path, kept in self._kept.items() if self._entry_of(path)}
+        self._kept = {path: content for path, content in self._kept.items() if self._entry_of(path)}
         self._listed.clear()
         self._by_name.clear()
         self._spare.clear()
@@ -145,10 +145,10 @@ class RememberedFiles(VerifiedFiles):
         """A whole small file, from memory if it is unchanged; one that failed is read again."""
         self._list_once(relative.rpartition("/")[0])
         entry = self._entry_of(relative)
-        kept = self._kept.get(relative)
-        if kept is not None and entry is not None and kept[0] == entry:
-            self.vouched[relative] = kept[2]
-            return kept[1]
+        content = self._kept.get(relative)
+        if content is not None and entry is not None and content[0] == entry:
+            self.vouched[relative] = content[2]
+            return content[1]
         if entry is not None and size is None:
             size = entry.size
         data = super().read(relative, limit, size=size)

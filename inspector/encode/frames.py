@@ -31,10 +31,10 @@ def _blocks(blocks: Iterable[bytes], size: int) -> Iterator[bytes]:
     remainder = b""
     for block in blocks:
         data = remainder + block if remainder else block
-        whole = len(data) - len(data) % size
-        for start in range(0, whole, size):
+        whole_bytes = len(data) - len(data) % size
+        for start in range(0, whole_bytes, size):
             yield data[start : start + size]
-        remainder = data[whole:]
+        remainder = data[whole_bytes:]
     if remainder:
         yield remainder
 
@@ -93,7 +93,7 @@ def lzf_chunk(raw: bytes) -> bytes:
 
 def lzf_data(raw: bytes) -> bytes:
     """LZF instructions: the longest copy from where the next three bytes stood last."""
-    out, literals, position = bytearray(), bytearray(), 0
+    output, literals, position = bytearray(), bytearray(), 0
     last: dict[bytes, int] = {}
     while position < len(raw):
         source = last.get(raw[position : position + 3], -1)
@@ -103,7 +103,7 @@ def lzf_data(raw: bytes) -> bytes:
             literals.append(raw[position])
             position += 1
             continue
-        out += _lzf_literals(literals)
+        output += _lzf_literals(literals)
         literals.clear()
         size = 3
         while (
@@ -112,9 +112,9 @@ def lzf_data(raw: bytes) -> bytes:
             and raw[position + size] == raw[source + size]
         ):
             size += 1
-        out += _lzf_copy(size - 2, back)
+        output += _lzf_copy(size - 2, back)
         position += size
-    return bytes(out + _lzf_literals(literals))
+    return bytes(output + _lzf_literals(literals))
 
 
 def _lzf_literals(literals: bytes | bytearray) -> bytes:

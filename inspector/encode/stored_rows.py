@@ -60,8 +60,8 @@ class StoredRows:
             return [head + _ROW_VERSION + row for row in rows]
         scanned, remainder = self._parts(rows)
         return [
-            head + _with_size(_ROW_VERSION + first) + (_ROW_VERSION + rest if rest else b"")
-            for first, rest in zip(scanned, remainder, strict=True)
+            head + _with_size(_ROW_VERSION + first) + (_ROW_VERSION + suffix if suffix else b"")
+            for first, suffix in zip(scanned, remainder, strict=True)
         ]
 
     def _parts(self, rows: Sequence[bytes]) -> tuple[list[bytes], list[bytes]]:
@@ -79,8 +79,8 @@ class StoredRows:
             scanned = _in_order([columns[ordinal] for ordinal in first], len(rows))
         else:
             raise DecodeError(f"keys that are arranged by {self.encoder.name!r} are not written")
-        others = [column for ordinal, column in enumerate(columns) if ordinal not in first]
-        return scanned, split(buffer, others, len(rows)) if others else [b""] * len(rows)
+        remainder = [column for ordinal, column in enumerate(columns) if ordinal not in first]
+        return scanned, split(buffer, remainder, len(rows)) if remainder else [b""] * len(rows)
 
 
 def split(buffer: bytes, columns: Sequence[Column], count: int) -> list[bytes]:

@@ -123,8 +123,8 @@ def run_as_one(engine: Engine, requests: Sequence[_Request]) -> None:
     groups = list(dict.fromkeys(map(tuple, owners.values())))
     number_of = {group: number for number, group in enumerate(groups)}
     first = requests[0].job
-    of_specs = {digest(spec): number_of[tuple(group)] for spec, group in owners.items()}
-    tagged = tagging(first.function, of_specs)
+    numbers_by_digest = {digest(spec): number_of[tuple(group)] for spec, group in owners.items()}
+    tagged = tagging(first.function, numbers_by_digest)
     schema = pa.schema([pa.field(OWNERS, pa.int32()), *first.schema])
     merges = [requests[group[0]].job.merge for group in groups]
     for batch in engine.run(Job(tagged, schema, list(work.values()), merging(merges))):
@@ -158,11 +158,11 @@ def merging(merges: Sequence[Merge | None]) -> Merge | None:
         return None
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        held: dict[int, list[pa.RecordBatch]] = {}
+        parts_by_number: dict[int, list[pa.RecordBatch]] = {}
         for batch in batches:
             for number, part in by_owners(batch):
-                held.setdefault(number, []).append(part)
-        for number, parts in held.items():
+                parts_by_number.setdefault(number, []).append(part)
+        for number, parts in parts_by_number.items():
             merge = merges[number]
             for result in parts if merge is None else merge.function(parts):
                 yield _tag(result, number)

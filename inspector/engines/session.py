@@ -110,15 +110,15 @@ def start(master: str | None, conf: Mapping[str, str]) -> SparkSession:
     builder: Any = SparkSession.builder
     try:
         _quieten(scope)
-        made = _build(builder.remote(master), conf) if remote else _classic(builder, scope)
+        session = _build(builder.remote(master), conf) if remote else _classic(builder, scope)
     except BaseException as error:
         scope.close()
         if not isinstance(error, Exception):
             raise
         where = "this machine" if master is None else redact(_PARAMETERS.sub(r"\1", master))
         raise EngineError(f"no Spark session on {where}: {_message(error, conf)}") from None
-    _close_with(register(made, scope), made)
-    return made
+    _close_with(register(session, scope), session)
+    return session
 
 
 def _classic(builder: Any, scope: SessionScope) -> SparkSession:
@@ -200,10 +200,10 @@ def _close_with(scope: SessionScope, session: SparkSession) -> None:
     reference = weakref.ref(session)
 
     def stop_and_close() -> None:
-        held = reference()
+        session = reference()
         try:
-            if held is not None:
-                stop(held)
+            if session is not None:
+                stop(session)
         finally:
             scope.close()
 
@@ -265,7 +265,7 @@ def _check_answers(master: str) -> None:
     # A standalone cluster may have several masters, of which one is at work.
     addresses = _ADDRESS.findall(remainder.partition("/")[0].partition(";")[0])
     pairs = [(host, int(port_text or port)) for host, port_text in addresses]
-    silent = [said for host, number in pairs if (said := _silence(host, number))]
+    silent = [error for host, number in pairs if (error := _silence(host, number))]
     if silent and len(silent) == len(addresses):
         server = "Spark Connect server" if scheme == "sc" else "Spark master"
         raise EngineError(
@@ -301,9 +301,9 @@ _PYTHON_ERROR = re.compile(
 
 def _heart(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    of_python = [match[1] for line in lines if (match := _PYTHON_ERROR.match(line))]
+    python_errors = [match[1] for line in lines if (match := _PYTHON_ERROR.match(line))]
     causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
-    return (of_python or causes[-1:] or lines or [""])[0]
+    return (python_errors or causes[-1:] or lines or [""])[0]
 
 
 @dataclass

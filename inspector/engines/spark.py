@@ -135,8 +135,8 @@ class SparkEngine(Engine):
             return self._frame(encode_as_ipc(job.function), IPC_SCHEMA, job.work)
         # As bytes here too: a shuffle of facts by their columns took longer than to make them.
         schema = keys_and_ipc(job.schema, merge.keys)
-        in_part = self._frame(merge_in_part(job.function, merge), schema, job.work)
-        parts = in_part.repartition(_MERGERS, *merge.keys)
+        partial_frame = self._frame(merge_in_part(job.function, merge), schema, job.work)
+        parts = partial_frame.repartition(_MERGERS, *merge.keys)
         merged: DataFrame = parts.mapInArrow(merge_at_last(merge), from_arrow_schema(IPC_SCHEMA))
         return merged
 
@@ -173,10 +173,10 @@ class SparkEngine(Engine):
         try:
             return [str(row[0]) for row in numbers.select(probe("id")).collect()]
         except Exception as error:  # noqa: BLE001 - as above
-            said = sessions.message_of(error, self.session)
-            if "PYTHON_VERSION_MISMATCH" in said:
-                said = f"{said.rstrip('.')}; {_OTHER_PYTHON}"
-            raise EngineError(f"Spark's Python workers do not start: {said}") from None
+            message = sessions.message_of(error, self.session)
+            if "PYTHON_VERSION_MISMATCH" in message:
+                message = f"{message.rstrip('.')}; {_OTHER_PYTHON}"
+            raise EngineError(f"Spark's Python workers do not start: {message}") from None
 
     def _ship(self) -> None:
         # The file stays as long as the session: an executor that starts within a job fetches it.

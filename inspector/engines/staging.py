@@ -166,12 +166,12 @@ def relative_path(path: str, root: str, mark: str, *, encoded: bool = False) -> 
     # Of the user's spelling of the root only the last part is sure to be in Spark's.
     parts = (unquote(path) if encoded else path).split("/")
     positions = [i for i, part in enumerate(parts) if part == mark]
-    above = root.rstrip("/").rsplit("/", 1)[-1]
-    after_root = [i for i in positions if i and parts[i - 1] == above]
+    parent = root.rstrip("/").rsplit("/", 1)[-1]
+    candidates = [i for i in positions if i and parts[i - 1] == parent]
     if not positions:
         message = f"Spark lists {parts[-1]!r} outside of {mark!r}, expected it inside"
         raise EngineError(message, root)
-    return "/".join(parts[(after_root or positions)[-1] :])
+    return "/".join(parts[(candidates or positions)[-1] :])
 
 
 class TaskFile(NamedTuple):

@@ -110,14 +110,14 @@ def trend(times_ms: Sequence[int], values: Sequence[int]) -> Trend | None:
 def _grows(values: _Floats) -> bool:
     cut = len(values) - max(2, len(values) // 3)
     older, newest = values[:cut], values[cut:]
-    half = len(values) // 2 - 1
-    records = np.diff(np.maximum.accumulate(values))[half:] > 0
+    middle = len(values) // 2 - 1
+    records = np.diff(np.maximum.accumulate(values))[middle:] > 0
     higher = newest.max() > older.max() and newest.min() > older.min()
     if not higher or values[-1] <= median(older) or records.sum() < _RECORDS:
         return False
     if _is_full(values):
         return False
-    steps = np.diff(values)[half:]
+    steps = np.diff(values)[middle:]
     error = float(steps.std(ddof=1)) / len(steps) ** 0.5
     rises = newest.max() > _RISE * older.max() or steps.mean() > _STANDARD_ERRORS * error
     return bool(rises or (steps >= 0).all())

@@ -246,7 +246,7 @@ class RemovedRows(StoreSum):
         previous: BatchClock | None,
     ) -> RemovedRows:
         """Count those of one version."""
-        now_ms, before_ms = (
+        now_ms, previous_ms = (
             None if clock is None else event_time.clock.time_ms(clock)
             for clock in (batch, previous)
         )
@@ -256,6 +256,6 @@ class RemovedRows(StoreSum):
         times = touched.was_clock[touched.was_live & ~touched.now_live]
         good = (times != NO_CLOCK) & (times <= now_ms * event_time.per_ms)
         early = times > now_ms * event_time.per_ms
-        if before_ms:
-            good &= times > before_ms * event_time.per_ms
+        if previous_ms:
+            good &= times > previous_ms * event_time.per_ms
         return cls(int(good.sum()), int((~good).sum()), int(early.sum()))

@@ -111,9 +111,9 @@ class Simulation:
                 self._follow(touched, state, step)
                 return
             removed = touched.ids[~touched.now_live & touched.was_live]
-            by_rule = self._open[_REAL, removed] <= self._clocks[step]
-            self._open[_GONE, removed[by_rule]] = 1
-            self._close(removed[~by_rule], step)
+            follows_rule = self._open[_REAL, removed] <= self._clocks[step]
+            self._open[_GONE, removed[follows_rule]] = 1
+            self._close(removed[~follows_rule], step)
             ids = touched.ids[touched.written & touched.now_live]
         self._busy[step] = len(ids) > 0
         if self._scenario.first_put and not change.rebased:
@@ -133,10 +133,10 @@ class Simulation:
         same_old, same_new = _pairs(old[_KEY:_GONE], new[_KEY:_GONE])
         new[:_KEY, same_new] = old[:_KEY, same_old]
         ended = np.delete(old, same_old, axis=1)
-        by_rule = ended[_REAL] <= self._clocks[step]
-        ended[_GONE] = by_rule
-        self._removed.append(ended[:, by_rule])
-        self._end(ended[:, ~by_rule], step)
+        follows_rule = ended[_REAL] <= self._clocks[step]
+        ended[_GONE] = follows_rule
+        self._removed.append(ended[:, follows_rule])
+        self._end(ended[:, ~follows_rule], step)
         self._open[_START, old_ids] = -1
         self._open[:, new_ids] = new
 
@@ -168,12 +168,12 @@ class Simulation:
             if self._reading(version) is None:
                 continue
             reached = first > 0 and self._clocks[step] + shift >= first + later
-            whole = self._from_empty or (shift >= 0 and not later) or reached
-            whole &= not self._real_time and not_late
-            rows, keys, values, *of_counters = map(int, total)
+            is_whole = self._from_empty or (shift >= 0 and not later) or reached
+            is_whole &= not self._real_time and not_late
+            rows, keys, values, *counters = map(int, total)
             kind = self._scenario.kind
-            of_counters += (self._seen, self._seen_again)
-            yield version, SimulatedRows(rows, keys, values, 1, int(whole), kind, *of_counters)
+            counters += (self._seen, self._seen_again)
+            yield version, SimulatedRows(rows, keys, values, 1, int(is_whole), kind, *counters)
 
     def _counters(self) -> Int64s:
         """Join keys that begin with a version less those that end, and their bytes."""
@@ -205,10 +205,10 @@ class Simulation:
         order = np.argsort(ids)
         for alike, words, _ in without_index(state, ids, self._key):
             if words is not None:
-                of_words = number_rows(self._join_keys, words)
-                numbers[order[np.searchsorted(ids, alike, sorter=order)]] = of_words
+                word_numbers = number_rows(self._join_keys, words)
+                numbers[order[np.searchsorted(ids, alike, sorter=order)]] = word_numbers
                 size = words.shape[1] * words.itemsize
-                self._sizes |= dict.fromkeys(distinct(of_words).tolist(), size)
+                self._sizes |= dict.fromkeys(distinct(word_numbers).tolist(), size)
         return numbers
 
     def _clock(self, version: int) -> int:

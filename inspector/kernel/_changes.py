@@ -208,8 +208,15 @@ class _Apply:
             row["mark"] = mark
         if row["touched"] != self._step + 1:
             row["touched"] = self._step + 1
-            held = (key, row["value_hash"], row["clock"], row["value_size"], row["live"], b"")
-            self.touched[self.touches] = held
+            previous_state = (
+                key,
+                row["value_hash"],
+                row["clock"],
+                row["value_size"],
+                row["live"],
+                b"",
+            )
+            self.touched[self.touches] = previous_state
             was = self.touched[self.touches]
             self.touches += 1
         row["key_size"], row["record"] = key_size, ordinal & _MOST

@@ -49,22 +49,22 @@ def scan(
     if not 0 <= start <= len(view):
         raise ValueError("start lies outside of the buffer")
     room = len(table) // layout.SPAN
-    of_kinds = None if kinds is None else writable(kinds, np.uint8)
-    if of_kinds is not None and len(of_kinds) < room:
+    kind_bytes = None if kinds is None else writable(kinds, np.uint8)
+    if kind_bytes is not None and len(kind_bytes) < room:
         raise ValueError("arrays differ in length")
     result: list[int] = []
     seen: list[int] = []
     status = layout.FULL
     while status == layout.FULL and len(result) < room * layout.SPAN:
-        if of_kinds is None:
+        if kind_bytes is None:
             status, start = _record(view, start, max_length, result)
         else:
             status, start = _of_kind(view, start, max_length, result, seen)
     for column in range(layout.SPAN):
         start_of = column * room
         table[start_of : start_of + len(result) // layout.SPAN] = result[column :: layout.SPAN]
-    if of_kinds is not None:
-        of_kinds[: len(seen)] = seen
+    if kind_bytes is not None:
+        kind_bytes[: len(seen)] = seen
     return status, len(result) // layout.SPAN, start
 
 

@@ -18,7 +18,7 @@ _MOST = 1 << 31
 _ALL_BITS = (1 << 64) - 1
 
 
-def hash64(buffer: Any, offsets: Any, lengths: Any, skip: int, out: Any) -> None:
+def hash64(buffer: Any, offsets: Any, lengths: Any, skip: int, output: Any) -> None:
     """Hash every span by XXH64 with seed 0, into the unsigned numbers of ``out``.
 
     If ``skip`` is not negative, the 8 bytes at this offset of each span do not count (a clock that
@@ -27,7 +27,7 @@ def hash64(buffer: Any, offsets: Any, lengths: Any, skip: int, out: Any) -> None
     """
     skip = number(skip)
     view, starts, sizes = checked_spans(buffer, offsets, lengths)
-    hashes = writable(out, np.uint64)
+    hashes = writable(output, np.uint64)
     same_length(starts, hashes)
     tail = skip + _WORD
     for i, (start, size) in enumerate(zip(starts.tolist(), sizes.tolist(), strict=True)):

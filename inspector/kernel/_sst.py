@@ -47,7 +47,7 @@ class _CorruptError(Exception):
 
 
 def lz4_blocks(
-    buffer: Any, offsets: Any, lengths: Any, out: Any, positions: Any, sizes: Any
+    buffer: Any, offsets: Any, lengths: Any, output: Any, positions: Any, sizes: Any
 ) -> int:
     """Unpack LZ4 blocks into ``out``, each to exactly as many bytes as ``sizes`` says.
 
@@ -58,16 +58,16 @@ def lz4_blocks(
     """
     view, starts, ends = checked_spans(buffer, offsets, lengths)
     ends = starts + ends
-    target = octets(out)
-    _, into, bytes_each = checked_spans(out, positions, sizes)
-    same_length(starts, into)
+    target = octets(output)
+    _, targets, bytes_each = checked_spans(output, positions, sizes)
+    same_length(starts, targets)
     for number in range(len(starts)):
         block = bytes(view[starts[number] : ends[number]])
         try:
             result = _lz4_block(block, int(bytes_each[number]))
         except (_CorruptError, IndexError):
             return number
-        target[into[number] : into[number] + bytes_each[number]] = result
+        target[targets[number] : targets[number] + bytes_each[number]] = result
     return len(starts)
 
 
@@ -102,10 +102,10 @@ def _lz4_block(block: bytes, size: int) -> bytes:
 def _lengthen(block: bytes, position: int, length: int) -> tuple[int, int]:
     """A length with the bytes that lengthen one of 15, and where they end."""
     if length == _LONG:
-        more = 255
-        while more == 255:
-            more = block[position]
-            length += more
+        extra = 255
+        while extra == 255:
+            extra = block[position]
+            length += extra
             position += 1
     return length, position
 

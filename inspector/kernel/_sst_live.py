@@ -51,9 +51,9 @@ def table_live(  # noqa: PLR0913 - buffers with spans, as in C
     view, starts, sizes = checked_spans(buffer, offsets, lengths)
     entries, ends = integers(tags), integers(runs).tolist()
     same_length(entries, starts)
-    limits, from_, bytes_each = checked_spans(bounds, bound_offsets, bound_lengths)
+    limits, lower_bounds, bytes_each = checked_spans(bounds, bound_offsets, bound_lengths)
     ranges = integers(sequences)
-    same_length(from_, np.empty(2 * len(ranges)))
+    same_length(lower_bounds, np.empty(2 * len(ranges)))
     position = writable(state, np.int64)
     same_length(position, np.empty(2))
     ascending = sorted(ends) == ends and (not ends or 0 <= ends[0] <= ends[-1] <= len(entries))
@@ -66,14 +66,14 @@ def table_live(  # noqa: PLR0913 - buffers with spans, as in C
             yield key, -int(entries[position]), number, position
 
     def bound(number: int) -> bytes:
-        return bytes(limits[from_[number] : from_[number] + bytes_each[number]])
+        return bytes(limits[lower_bounds[number] : lower_bounds[number] + bytes_each[number]])
 
     merged = heapq.merge(*(run(number) for number in range(len(ends) - 1)))
     result = _Found(writable(order, np.int64), writable(pieces, np.int64))
     first, status = int(position[0]), MORE
-    until = [bound(number) for number in range(2 * first + 1, len(from_), 2)]
+    upper_bounds = [bound(number) for number in range(2 * first + 1, len(lower_bounds), 2)]
     for key, group in groupby(merged, key=lambda entry: entry[0]):
-        current = first + bisect_right(until, key)
+        current = first + bisect_right(upper_bounds, key)
         position[0] = current
         inside = current < len(ranges) and bound(2 * current) <= key
         status = result.take(group, int(ranges[current]) if inside else 0)

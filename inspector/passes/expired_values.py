@@ -100,15 +100,15 @@ class ExpiredValues:
         self, store: StoreTask, variable: str, element: bytes, key: bytes, value: bytes
     ) -> Iterator[Changes]:
         entries = self._lists.get(variable, {}).get(element)
-        kept = entries.rest if entries is not None else []
-        if not kept or store.family is Family.TTL_INDEX:
+        remaining = entries.rest if entries is not None else []
+        if not remaining or store.family is Family.TTL_INDEX:
             yield [(key, None)], []
-        if not kept:
+        if not remaining:
             return
-        number = len(kept).to_bytes(8, "little")
+        number = len(remaining).to_bytes(8, "little")
         if store.family is not Family.ENTRY_COUNT:
-            as_int = partial(int.from_bytes, byteorder="little", signed=True)
-            number = min((row[_EXPIRY] for row in kept), key=as_int)
+            to_int = partial(int.from_bytes, byteorder="little", signed=True)
+            number = min((row[_EXPIRY] for row in remaining), key=to_int)
         if store.family is Family.TTL_INDEX:
             key = key[: _LONG.start] + number + key[_LONG.stop :]
         else:

@@ -261,14 +261,14 @@ class BoundFilter:
     ) -> Int64s:
         """Return the rows of ``rows`` whose key, a span of the buffer, matches."""
         if (self.rows or self.hashes) and len(rows):
-            of_groups = rows[:0]
+            group_matches = rows[:0]
             if self.groups is not None:
                 groups, positions = self.groups.rows(buffer, offsets[rows], lengths[rows])
                 group_rows = np.arange(len(positions), dtype=np.int64)
-                of_groups = rows[positions[self._of_bytes(*groups, group_rows)]]
+                group_matches = rows[positions[self._of_bytes(*groups, group_rows)]]
             alone = self.groups is not None and self.groups.alone
-            of_keys = rows[:0] if alone else self._of_bytes(buffer, offsets, lengths, rows)
-            rows = np.union1d(of_keys, of_groups)
+            key_matches = rows[:0] if alone else self._of_bytes(buffer, offsets, lengths, rows)
+            rows = np.union1d(key_matches, group_matches)
         if self.keys is not None and len(rows):
             rows = self.keys.matching(buffer, offsets, lengths, rows)
         return rows
@@ -279,8 +279,8 @@ class BoundFilter:
             rows = _same_bytes(buffer, offsets, lengths, rows, row)
         view = memoryview(buffer)
         for digits in self.hashes:
-            of_row = (view[offsets[at] : offsets[at] + lengths[at]] for at in rows)
-            met = [hash_digits(item).startswith(digits) for item in of_row]
+            row_bytes = (view[offsets[index] : offsets[index] + lengths[index]] for index in rows)
+            met = [hash_digits(item).startswith(digits) for item in row_bytes]
             rows = rows[np.array(met, np.bool_)]
         return rows
 
@@ -349,8 +349,8 @@ def check_filter(checkpoint: Checkpoint, requested: KeyFilter) -> None:
         raise CheckpointError(next(iter(errors)))
     if errors:
         listed = [f"{location}: {message}" for message, location in errors.items()]
-        more = f"; and {len(listed) - _MOST_ERRORS} more" if len(listed) > _MOST_ERRORS else ""
-        raise CheckpointError("; ".join(listed[:_MOST_ERRORS]) + more)
+        remainder = f"; and {len(listed) - _MOST_ERRORS} more" if len(listed) > _MOST_ERRORS else ""
+        raise CheckpointError("; ".join(listed[:_MOST_ERRORS]) + remainder)
 
 
 def _schema_or_error(schema: StructType | None) -> StructType:

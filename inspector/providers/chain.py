@@ -57,7 +57,7 @@ class StoreFiles:
     def without(self, file: StoreFile) -> StoreFiles:
         """Return a copy without one file, to continue past a file that cannot be read."""
         kinds = (self.deltas, self.snapshots)
-        deltas, snapshots = ({v: f for v, f in of.items() if f != file} for of in kinds)
+        deltas, snapshots = ({v: f for v, f in files.items() if f != file} for files in kinds)
         return StoreFiles(deltas, snapshots, self.names, self.compares)
 
 

@@ -64,7 +64,7 @@ def verdict_value(verdict: Verdict, report: ReportData) -> dict[str, Any]:
     size, growth, cause, restart = verdict.size, verdict.growth, verdict.cause, verdict.restart
     rates = ("rows_per_hour", "bytes_per_hour", "heap_bytes_per_hour")
     changes = ("new_rows_per_hour", "removed_rows_per_hour")
-    of_growth = fields_of(growth, *rates, *changes) if growth else {}
+    growth_fields = fields_of(growth, *rates, *changes) if growth else {}
     return {
         "level": verdict.level.value,
         **fields_of(verdict, "errors", "warnings", "infos", "problems", "leftovers"),
@@ -82,7 +82,7 @@ def verdict_value(verdict: Verdict, report: ReportData) -> dict[str, Any]:
         "growth": growth
         and {
             "growing": growth.growing,
-            **{name: None if rate is None else round(rate) for name, rate in of_growth.items()},
+            **{name: None if rate is None else round(rate) for name, rate in growth_fields.items()},
             **fields_of(growth, "since_batch", "since_ms"),
             "since": time_ms_text(growth.since_ms),
             **fields_of(growth, "since_oldest", "versions", "judged"),

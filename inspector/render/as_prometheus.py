@@ -69,8 +69,8 @@ def observed(report: ReportData) -> Observed:
     counts = Counter((finding.kind.id, finding.severity.word) for finding in report.findings)
     if report.judged:
         ids = {finding.kind.id for finding in report.findings}
-        without = (kind for kind in report.rules or all_kinds() if kind.id not in ids)
-        counts.update({(kind.id, kind.severity.word): 0 for kind in without})
+        absent_kinds = (kind for kind in report.rules or all_kinds() if kind.id not in ids)
+        counts.update({(kind.id, kind.severity.word): 0 for kind in absent_kinds})
     samples += ((_FINDINGS, labels, counts[labels]) for labels in sorted(counts))
     return (escape(report.checkpoint), escape(str(summary.get("query_id") or ""))), samples
 

@@ -74,8 +74,10 @@ class Display:
             prefix, text = "  ", prefix.strip() + " " + text
         style_text = STYLES.get(style, "")
         room = max(limit - len(prefix), 1)
-        shown = self.console.render_str(break_names(text, room), style="" if prefix else style_text)
-        for line in shown.wrap(self.console, room, overflow="fold"):
+        rendered = self.console.render_str(
+            break_names(text, room), style="" if prefix else style_text
+        )
+        for line in rendered.wrap(self.console, room, overflow="fold"):
             line.rstrip()
             head = self.console.render_str(prefix, style=style_text if prefix else "")
             yield from self.drawn(head.append_text(line))

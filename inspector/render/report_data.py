@@ -113,8 +113,8 @@ class ReportData:
         """True if a gate fails for a finding or metric. An incomplete read does not count here."""
         exceeded = any(gate.passed is Passed.EXCEEDED for gate in self.gates)
         worse = self.comparison is not None and bool(self.comparison.worse_metrics)
-        of_findings = bool(self.failing) or (worse and self.fail_on is not None)
-        return self.nothing_done or exceeded or of_findings
+        has_failing = bool(self.failing) or (worse and self.fail_on is not None)
+        return self.nothing_done or exceeded or has_failing
 
     def __repr__(self) -> str:
         parts = [] if self.verdict is None else [self.verdict.level.value]

@@ -156,11 +156,11 @@ class Row:
     @classmethod
     def columns(cls, *, raw: bool = False, without: Collection[str] = ()) -> tuple[Column, ...]:
         """The columns, with or without those of ``--raw`` and those that are named (ValueError)."""
-        plain, more = _columns(cast("Hashable", cls))
-        unknown = set(without) - {column.name for column in (*plain, *more)}
+        plain, marked = _columns(cast("Hashable", cls))
+        unknown = set(without) - {column.name for column in (*plain, *marked)}
         if unknown:
             raise ValueError(f"{cls.__name__} has no columns {sorted(unknown)}")
-        chosen = (*plain, *(more if raw else ()))
+        chosen = (*plain, *(marked if raw else ()))
         return tuple(column for column in chosen if column.name not in without)
 
     @classmethod
@@ -196,14 +196,14 @@ def values(row: Row) -> Mapping[str, Any]:
 def _columns(cls: Any) -> tuple[list[Column], list[Column]]:
     """Its columns, and those of ``--raw``; of marks of one kind the last counts."""
     hints = hints_of(cls)
-    plain, more = list[Column](), list[Column]()
+    plain, marked = list[Column](), list[Column]()
     for member in fields(cls):
         marks = _marks(hints[member.name])
         declared = {_KINDS[type(mark)]: mark for mark in marks if not isinstance(mark, Mark)}
         exact, wide = ESTIMATE not in marks, WIDE in marks
         column = Column(member.name.rstrip("_"), exact=exact, wide=wide, **declared)
-        (more if RAW in marks else plain).append(column)
-    return plain, more
+        (marked if RAW in marks else plain).append(column)
+    return plain, marked
 
 
 def _marks(hint: Any) -> tuple[Any, ...]:
@@ -345,8 +345,8 @@ class StreamedRows:
         return chain(self._ahead, self._source)
 
     def __repr__(self) -> str:
-        kept = "read when they are needed" if self._kept is None else f"{len(self._kept):,} kept"
-        return f"<rows of {self._name}: {kept}>"
+        state = "read when they are needed" if self._kept is None else f"{len(self._kept):,} kept"
+        return f"<rows of {self._name}: {state}>"
 
     @property
     def count(self) -> int | None:

@@ -181,10 +181,10 @@ def _markdown_line(line: Line) -> str:
     """A line of the first screen: the verdict stands out, and a command is code."""
     if line.kind == "copy":
         return _code(line.text)
-    said = markdown_text(line.text.removesuffix(line.code))
+    text = markdown_text(line.text.removesuffix(line.code))
     if line.code:
-        return f"{said}{_code(line.code)}"
-    return f"**{said}**" if line.kind == "verdict" else said
+        return f"{text}{_code(line.code)}"
+    return f"**{text}**" if line.kind == "verdict" else text
 
 
 def _code(command: str) -> str:

@@ -99,9 +99,11 @@ class _Reader(DataSourceReader):
 class _FilteringReader(_Reader):
     def pushFilters(self, filters: Sequence[Any]) -> Iterable[Any]:  # noqa: N802 - Spark's name
         """Leave out the tasks of other partitions; the filters stay Spark's to apply."""
-        for kept in map(_partitions_of, filters):
-            if kept is not None:
-                self._work = [work for work in self._work if work.partition_id in {*kept, None}]
+        for partitions in map(_partitions_of, filters):
+            if partitions is not None:
+                self._work = [
+                    work for work in self._work if work.partition_id in {*partitions, None}
+                ]
         return filters
 
 

@@ -217,9 +217,9 @@ def _elements(
 ) -> tuple[npt.NDArray[np.int64], Spans]:
     """The rows of all values: which entry each belongs to, and where it lies."""
     put = np.flatnonzero(~entries.removed)
-    before_size = ROW_CHECKSUM_BYTES if encoding.row_checksum else 0
+    prefix_size = ROW_CHECKSUM_BYTES if encoding.row_checksum else 0
     values = entries.values.some(put)
-    owners, encoded = pieces_of(buffer, values, encoding.delimiter_bytes, before_size)
+    owners, encoded = pieces_of(buffer, values, encoding.delimiter_bytes, prefix_size)
     if encoding.row_checksum:
         encoded = Spans(encoded.offsets + ROW_CHECKSUM_BYTES, sizes_at(buffer, encoded))
     return put[owners], plain_rows(buffer, encoded)
@@ -290,11 +290,11 @@ class ListLengths:
             result[:] = lengths[ids]
             lengths[ids] = np.where(merged, result + counts, counts)
             return result
-        for index, (key, adds, more) in enumerate(
+        for index, (key, adds, added) in enumerate(
             zip(ids.tolist(), merged.tolist(), counts.tolist(), strict=True)
         ):
             result[index] = lengths[key]
-            lengths[key] = lengths[key] + more if adds else more
+            lengths[key] = lengths[key] + added if adds else added
         return result
 
 
@@ -304,9 +304,9 @@ def _places(old_counts: Int64s, merged: Bools, counts: Int64s) -> Places:
     total = counts + gone
     entries = np.repeat(np.arange(len(total), dtype=np.int64), total)
     start = np.repeat(np.cumsum(total) - total, total)
-    within = np.arange(int(total.sum()), dtype=np.int64) - start
-    indices = within + np.repeat(np.where(merged, old_counts, 0), total)
-    put = within < counts[entries]
+    entry_index = np.arange(int(total.sum()), dtype=np.int64) - start
+    indices = entry_index + np.repeat(np.where(merged, old_counts, 0), total)
+    put = entry_index < counts[entries]
     first = np.cumsum(counts) - counts
-    elements = np.where(put, first[entries] + within, -1)
+    elements = np.where(put, first[entries] + entry_index, -1)
     return Places(entries, indices, elements)
