@@ -98,7 +98,7 @@ def history(
 
     def changes() -> Iterator[pa.RecordBatch]:
         nonlocal run
-        newest = max(started.checkpoint.uncommitted_versions, default=0) if uncommitted else 0
+        newest = max(started.checkpoint.versions_without_commit, default=0) if uncommitted else 0
         run = started
         if newest > run.version:
             run = replace(run, version=newest, listings=Listings())

@@ -14,7 +14,7 @@ from inspector.analyses.shared.options import REPLAY, Option, Options
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.stores import selected_tasks
 from inspector.analyses.shared.words import add_problems
-from inspector.decode.field_sizes import FieldBytes, RowBytes, nested_fields
+from inspector.decode.field_sizes import FieldBytes, RowBytes, walk_nested_fields
 from inspector.discovery.checkpoint import Checkpoint, state_file_bytes
 from inspector.discovery.tasks import Request
 from inspector.facts.size_distributions import SizeCounts
@@ -201,7 +201,7 @@ def _lines(
     schema: sparktypes.StructType, row_bytes: RowBytes
 ) -> Iterator[tuple[str, sparktypes.DataType, FieldBytes, str | None]]:
     """Each field, followed by those that are in it, with the name of what they are in."""
-    pairs = zip(nested_fields(schema), row_bytes.nested, strict=True)
+    pairs = zip(walk_nested_fields(schema), row_bytes.nested, strict=True)
     nested = group_by(pairs, lambda pair: pair[0].ordinal)
     names = sparktypes.unique_names(schema.fields)
     for i, (name, attribute) in enumerate(zip(names, row_bytes.fields, strict=True)):

@@ -41,14 +41,14 @@ class QuerySource:
     offset: str | None  # its newest offset, as Spark wrote it; None if it has none
 
     @property
-    def place_name(self) -> str:
+    def short_location(self) -> str:
         """The last part of what it reads; "" if the files do not show it."""
         return (self.place or "").rpartition("/")[2]
 
     @property
     def stands_in(self) -> bool:
         """True if this is the stand-in by which a rehearsal replaces the query's source."""
-        return self.place_name.startswith(STAND_IN)
+        return self.short_location.startswith(STAND_IN)
 
     def __str__(self) -> str:
         """``files of /data/in``."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from inspector.decode.field_sizes import nested_fields
+from inspector.decode.field_sizes import walk_nested_fields
 from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.facts.size_distributions import SampledSizes
 from inspector.facts.top_keys import TopBy
@@ -143,7 +143,7 @@ def _wide_column(store: StoreView) -> efficiency.WideColumn | None:
             continue
         of_side = schema.key if side is RowPart.KEY else widen_timeout(schema.value)
         names = [_NUMBERED.sub("", field) for field in unique_names(of_side.fields)]
-        names += [nested.name for nested in nested_fields(of_side)]
+        names += [nested.name for nested in walk_nested_fields(of_side)]
         of_bytes = totals[side] / newest.rows / (sum(column.bytes for column in rows.fields) or 1)
         for field, measured in zip(names, (*rows.fields, *rows.nested), strict=True):
             # A field in a struct comes after it, and says more where it has nearly all of it.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from inspector.checkpoint import logfile
 from inspector.checkpoint.log_checks import LOST_ENTRY
-from inspector.discovery.listing import STRAY, whole_copy
+from inspector.discovery.listing import STRAY, complete_copy
 from inspector.discovery.lost_files import EXCHANGED
 from inspector.discovery.restart import Restart
 from inspector.discovery.restart_conditions import JOIN_NULLS, SCHEMA_PATHS
@@ -17,7 +17,7 @@ from inspector.exceptions import (
     TailError,
     TruncatedError,
 )
-from inspector.facts.join_rows import least_size
+from inspector.facts.join_rows import min_size
 from inspector.facts.misplaced import MisplacedKeys
 from inspector.findings import catalogue
 from inspector.findings.finding import Finding, Kind, Severity
@@ -155,7 +155,7 @@ def _to_do(kind: Kind, severity: Severity, path: str, message: str, restart: Res
         harmless = _NOTHING_NEEDED + (_FOR_A_ROLLBACK if of_versions else "")
         return MOVED_TO_DO if severity is Severity.INFO else harmless
     remedy = "" if restart is None else restart.remedy(path)
-    if kind is catalogue.MISSING_DELTA and (copy := whole_copy(message)):
+    if kind is catalogue.MISSING_DELTA and (copy := complete_copy(message)):
         return (
             f"rename {copy} to the name of the missing file while the query is stopped, and run "
             f"verify; or {kind.to_do}"
@@ -279,9 +279,9 @@ def judge_widths(
 
     Spark's own check takes such rows (``UnsafeRowUtils.validateStructuralIntegrity``).
     """
-    if not schema.fields or any(field.data_type.fixed_width is None for field in schema.fields):
+    if not schema.fields or any(field.data_type.slot_width is None for field in schema.fields):
         return
-    width = least_size(schema)
+    width = min_size(schema)
     wider = {size: rows for size, rows in sizes.items() if size > width}
     rows, total = sum(wider.values()), sum(sizes.values())
     if not rows:

@@ -183,7 +183,7 @@ class SameRows:
             return "The query of the third checkpoint is not that of the one in production."
         inputs = [
             # By their rows, not by what the two functions call them.
-            sorted(s.place_name.rpartition("-")[2] for s in side.sources if s.stands_in)
+            sorted(s.short_location.rpartition("-")[2] for s in side.sources if s.stands_in)
             for side in (self.old, new)
         ]
         if inputs[0] != inputs[1]:
@@ -450,7 +450,7 @@ class Preflight:
         if len(after) > 1 and self._states is None:
             return "sources-alike"
         before = after if self._states is None else self._states.old.sources
-        names = [[source.place_name for source in side] for side in (before, after)]
+        names = [[source.short_location for source in side] for side in (before, after)]
         is_swapped = names[0] != names[1] and sorted(names[0]) == sorted(names[1])
         return "sources-swapped" if is_swapped else "sources-rehearsed"
 

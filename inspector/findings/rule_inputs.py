@@ -21,7 +21,7 @@ from inspector.findings.views.checkpoint_view import OperatorView
 from inspector.findings.views.query_clock import watermark_of
 from inspector.findings.views.store_keys import columns_of
 from inspector.findings.views.store_view import StoreView
-from inspector.merge.collect import Facts, covered_timed_rows
+from inspector.merge.collect import Facts, count_covered_rows
 from inspector.model import BatchClock, BatchId, StoreName, TimeoutKind
 from inspector.operators import deduplicate_within_watermark, transform_with_state
 from inspector.operators.deduplicate import NAMES as DEDUPLICATE
@@ -279,7 +279,7 @@ def join_lifetime(
         operator.operator_id,
         {store: retention(checkpoint, facts, name, version) for store, name in sides.items()},
         {store: checks[name] for store, name in names.items() if name in checks},
-        {store: covered_timed_rows(votes.get(name, {})) for store, name in names.items()},
+        {store: count_covered_rows(votes.get(name, {})) for store, name in names.items()},
         {store: partners[name] for store, name in names.items() if name in partners},
     )
 

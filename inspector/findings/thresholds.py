@@ -109,7 +109,7 @@ class Thresholds:
         for name, value in given.items():
             amount = number_of(value) if isinstance(value, str) else value
             if _ID.fullmatch(name):
-                ids[name] = int(_whole(name, value, amount))
+                ids[name] = int(_x(name, value, amount))
             elif name not in defaults:
                 raise ValueError(
                     f"unknown threshold {name!r}; expected one of {', '.join(sorted(defaults))}, "
@@ -122,7 +122,7 @@ class Thresholds:
                     )
                 result[name] = float(amount)
             else:
-                result[name] = int(_whole(name, value, amount))
+                result[name] = int(_x(name, value, amount))
         fixed = {name: number for name, number in result.items() if name in field_defaults}
         return cls(result, **fixed, at_least=ids)
 
@@ -131,7 +131,7 @@ class Thresholds:
         return (1 if count is None else count) >= self.at_least.get(id_, 0)
 
 
-def _whole(name: str, value: object, amount: float | None) -> float:
+def _x(name: str, value: object, amount: float | None) -> float:
     if amount is None or amount != int(amount):
         raise ValueError(f"{value!r} is not a whole number for the threshold {name}")
     return amount

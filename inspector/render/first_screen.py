@@ -171,13 +171,13 @@ def copy_command(text: str, checkpoint: str) -> tuple[str, str]:
 
     In both the placeholders of the checkpoint and of its copy are replaced by paths.
     """
-    paths = f"{shlex.quote(checkpoint)} {shlex.quote(place_of_copy(checkpoint))}"
+    paths = f"{shlex.quote(checkpoint)} {shlex.quote(suggest_copy_path(checkpoint))}"
     action, mark, remainder = text.partition(f": {_COPY}")
     named = action.replace(_COPY, f"inspector copy {paths}")
     return (f"{named}:", f"inspector copy {paths}{remainder}") if mark else (named, "")
 
 
-def place_of_copy(checkpoint: str) -> str:
+def suggest_copy_path(checkpoint: str) -> str:
     """Return the path that commands suggest for a copy of a checkpoint."""
     return f"{checkpoint.rstrip('/')}-copy"
 

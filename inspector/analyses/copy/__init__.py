@@ -360,7 +360,7 @@ class _Copy:
         if self._version > logs.last_committed + 1:
             raise CheckpointError(f"batch {self._version - 1} was not committed", root)
         self._check_next_batch(logs)
-        newer = [v for v in checkpoint.uncommitted_versions if v > logs.last_committed + 1]
+        newer = [v for v in checkpoint.versions_without_commit if v > logs.last_committed + 1]
         if newer and not self._assumed.stopped:
             raise CheckpointError(
                 f"there are state files of version {newer[0]}, which no batch has committed: a "

@@ -74,8 +74,8 @@ class Subject:
         }
         if clock and clock.watermark_ms is None and clock.timestamp_ms is not None:
             head["watermark_in_doubt"] = True
-        if checkpoint.uncommitted_versions:
-            head["uncommitted_versions"] = list(checkpoint.uncommitted_versions)
+        if checkpoint.versions_without_commit:
+            head["uncommitted_versions"] = list(checkpoint.versions_without_commit)
         if checkpoint.unsummed_small_files:
             head["small_files_without_checksum"] = checkpoint.unsummed_small_files
         return head

@@ -126,7 +126,7 @@ _identity = attrgetter("slug", "path", "message")
 
 def newest_whole(checkpoint: Checkpoint) -> int | None:
     """The newest committed version that every store can restore; None if there is no such one."""
-    committed = (v for v in checkpoint.whole_versions if v <= checkpoint.newest_version)
+    committed = (v for v in checkpoint.restorable_versions if v <= checkpoint.newest_version)
     return max(committed, default=None)
 
 
@@ -137,7 +137,7 @@ def doubts(problems: Iterable[Problem]) -> list[Problem]:
 
 def restores(checkpoint: Checkpoint, version: int) -> bool:
     """Whether every store of a checkpoint can restore a version that is committed."""
-    has_it = version in checkpoint.whole_versions or not checkpoint.store_files
+    has_it = version in checkpoint.restorable_versions or not checkpoint.store_files
     return has_it and version <= checkpoint.newest_version
 
 

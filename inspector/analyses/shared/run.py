@@ -26,8 +26,8 @@ from inspector.discovery.tasks import (
     Request,
     StoreTask,
     Task,
+    files_to_replay,
     needs_bounds,
-    replayed_files,
     split_task,
     with_bounds,
 )
@@ -270,7 +270,7 @@ def _most_keys(task: Task, record_bytes: dict[tuple[int, str], float]) -> int:
     """Keys of a task at the most beside its snapshots' rows, by a sample of each store's name."""
     keys = 0.0
     for store in task.stores:
-        files = [file for file in replayed_files(task, store) if _has_rows(task, file)]
+        files = [file for file in files_to_replay(task, store) if _has_rows(task, file)]
         if files:
             name = task.operator_id, store.store_name
             if name not in record_bytes:
@@ -288,7 +288,7 @@ def _snapshot_rows(task: Task) -> int:
     """Rows that the snapshots of the stores say they have: the oldest, or the newest if more."""
     rows = 0
     for store, reader in open_stores(_without_sums(task)):
-        result = [file for file in replayed_files(task, store) if not _has_rows(task, file)]
+        result = [file for file in files_to_replay(task, store) if not _has_rows(task, file)]
         ends = (reader.files.snapshot_rows(file) or 0 for file in result[:1] + result[-1:])
         rows += max(ends, default=0)
     return rows
@@ -298,7 +298,7 @@ def _kept_length(task: Task) -> int:
     """Bytes of a key by the first block of a file, in stores that keep keys: at most, or 0."""
     length = 0
     for store, reader in open_stores(_without_sums(task)):
-        files = [] if shows_few(task, store) else replayed_files(task, store)
+        files = [] if shows_few(task, store) else files_to_replay(task, store)
         if files:
             with suppress(exceptions.InspectorError, OSError):
                 largest = max(files, key=lambda file: file.size)

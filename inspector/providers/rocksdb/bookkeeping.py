@@ -112,7 +112,7 @@ def compare_tables(
     )
 
 
-def unlisted_message(bookkeeping: Bookkeeping) -> str:
+def message_on_unlisted(bookkeeping: Bookkeeping) -> str:
     """Return the sentence on the tables of a snapshot that RocksDB deletes."""
     names = sorted(bookkeeping.unlisted)
     more = f" and {len(names) - 1:,} more" if len(names) > 1 else ""

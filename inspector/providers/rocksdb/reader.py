@@ -18,7 +18,7 @@ from inspector.providers.file_reader import FileReader
 from inspector.providers.reader_options import AVRO, UNSAFE_ROW
 from inspector.providers.rocksdb import PIECE_BYTES
 from inspector.providers.rocksdb.avro_entries import AvroEntries
-from inspector.providers.rocksdb.bookkeeping import unlisted_message
+from inspector.providers.rocksdb.bookkeeping import message_on_unlisted
 from inspector.providers.rocksdb.snapshot import (
     Snapshot,
     StorageSource,
@@ -118,7 +118,7 @@ class RocksDbReader(FileReader):
         reported = f"{file.path}#{UNLISTED}"
         if snapshot.bookkeeping.unlisted and reported not in self._storage.known:
             self._storage.known[reported] = True
-            self._report(UNLISTED, unlisted_message(snapshot.bookkeeping), file, None)
+            self._report(UNLISTED, message_on_unlisted(snapshot.bookkeeping), file, None)
 
     def _snapshot(self, file: StoreFile) -> Snapshot:
         cache = self._storage.known

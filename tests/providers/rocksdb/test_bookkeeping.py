@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from inspector import api
 from inspector.checkpoint.storage import Storage
 from inspector.discovery.checkpoint import open_checkpoint
-from inspector.discovery.loaded_snapshots import loaded_snapshot_problems
+from inspector.discovery.loaded_snapshots import snapshot_problems
 from inspector.discovery.restart import restart_of
 from inspector.exceptions import REFUSES, DecodeError, RefusedSnapshotError
 from inspector.model import UNLISTED, FileKind, StoreFile, Version
@@ -41,7 +41,7 @@ def test_every_command_says_what_spark_does(zips: Path, damage: Damage) -> None:
     restart = restart_in(verified)
     assert restart.possible is (not damage.words)
     assert damage.words in restart.sentence
-    of_listing = restart_of(checkpoint, loaded_snapshot_problems(checkpoint))
+    of_listing = restart_of(checkpoint, snapshot_problems(checkpoint))
     assert of_listing.possible is restart.possible
     assert str(of_listing.obstacles[:1]) == str(restart.obstacles[:1])
     assert damage.words in api.info(str(zips)).summary["restart"]
