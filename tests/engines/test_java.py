@@ -115,7 +115,7 @@ def test_it_gets_all_arguments_as_they_are_but_for_the_module_it_lacks() -> None
 
 def test_the_folder_ends_with_the_process() -> None:
     pytest.importorskip(java.PACKAGE)
-    said = "from inspector.engines.session import packaged_home as home; print(home())"
+    said = "from inspector.engines.session import java_home_of_package as home; print(home())"
     done = subprocess.run(
         [sys.executable, "-c", said], cwd=ROOT, capture_output=True, text=True, check=True
     )
