@@ -83,7 +83,9 @@ def folder_contents(checkpoint: Checkpoint) -> tuple[Shared, tuple[Problem, ...]
     """What the snapshots of the selected stores share, and what cannot be read of it."""
     layouts, storage = checkpoint.layout.folders, checkpoint.storage
     content = checkpoint.provider.content
-    answers = in_parallel(lambda folder: content.shared_files(storage, folder.files), layouts)
+    answers = in_parallel(
+        lambda folder: content.shared_files(storage, folder.files), layouts, storage.threads
+    )
     result: dict[str, SharedFiles] = {}
     problems: list[Problem] = []
     for layout, answer in zip(layouts, answers, strict=True):

@@ -7,10 +7,9 @@ reports exist at the same time as runs: what is kept of each is made where it wa
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from inspector.analyses.shared.opening import Recalled, begin
 from inspector.analyses.shared.options import Options, cache_inside
@@ -26,6 +25,9 @@ from inspector.findings.catalogue import all_kinds
 from inspector.findings.verdict import Level
 from inspector.light_dataclasses import dataclass, replace
 from inspector.render.report import Report
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 T = TypeVar("T")
 
@@ -158,6 +160,8 @@ class _Fleet(Generic[T]):
         return Measure(self._done, self._total, CHECKPOINTS)
 
     def run(self, candidates: Iterable[Found], ahead: Ahead | None) -> Iterator[Outcome[T]]:
+        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - not for one checkpoint
+
         pool = ThreadPoolExecutor(self._at_once, thread_name_prefix="checkpoint")
         waiting: dict[Future[T], str] = {}
         self._total = len(candidates) if isinstance(candidates, Sequence) else 0
@@ -195,6 +199,8 @@ class _Fleet(Generic[T]):
                 batched.leave()
 
     def _next(self, waiting: dict[Future[T], str]) -> Iterator[Outcome[T]]:
+        from concurrent.futures import FIRST_COMPLETED, wait  # noqa: PLC0415 - as in run
+
         done, _ = wait(waiting, return_when=FIRST_COMPLETED)
         for future in sorted(done, key=lambda candidate: waiting[candidate]):
             self._done += 1
