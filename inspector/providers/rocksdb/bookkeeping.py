@@ -33,7 +33,7 @@ _LAST_SEQUENCE_NUMBER = (1 << 56) - 1  # the largest one of RocksDB (``kMaxSeque
 
 @dataclass(frozen=True)
 class Bookkeeping:
-    """What RocksDB's own files say of a snapshot, as far as it could be judged."""
+    """Findings from RocksDB's own files in a snapshot: CURRENT, MANIFEST and table properties."""
 
     # why RocksDB does not open the snapshot; None if it does, or if that is not known
     refusal: RefusedSnapshotError | None = None
