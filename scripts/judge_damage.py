@@ -120,7 +120,7 @@ class Runs:
 
         live, name = self._damaged(shape, damage)
         try:
-            api.copy(str(live / name), str(live / COPIED))
+            api.copy(str(live / name), str(live / COPIED), stopped=True)
         except api.InspectorError as error:
             shutil.rmtree(live, ignore_errors=True)
             return {"refusal": f"{type(error).__name__}: {error}".replace(str(live), "")}

@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Outcome(Generic[T]):
-    """What became of one checkpoint: what was made of it, or why it failed."""
+    """Result of the run of one checkpoint, or its error."""
 
     path: str  # as its user spelled it, or as it was found
     result: T | None = None
@@ -53,7 +53,7 @@ Ahead = Callable[[Iterable[Found], Options, Engine], Iterable[Found]]  # makes r
 
 @dataclass(frozen=True)
 class Shown:
-    """Which checkpoints of many are reported: from a level on, with one of some findings."""
+    """Filter of the checkpoints that are reported: a least level, and findings to have one of."""
 
     level: Level = Level.OK
     findings: frozenset[str] = frozenset()
@@ -69,7 +69,7 @@ class Shown:
         return cls(Level(level or Level.OK), frozenset(map(str.upper, ids)))
 
     def shows(self, report: Report | None) -> bool:
-        """Whether a checkpoint is reported; of one that could not be read there is no report."""
+        """Return whether a checkpoint is reported. ``report`` is None if it could not be read."""
         if report is None:
             return not self.findings
         ids = {finding.kind.id for finding in report.findings}
@@ -89,7 +89,7 @@ def find_all(paths: Iterable[str], options: Options, *, recursive: bool) -> Iter
 
 
 def means_many(paths: Iterable[str], *, recursive: bool) -> bool:
-    """Whether paths may mean any number of checkpoints other than one."""
+    """Return whether paths may name more or fewer checkpoints than one."""
     given = list(paths)
     return recursive or len(given) != 1 or is_pattern(given[0])
 
@@ -156,7 +156,7 @@ class _Fleet(Generic[T]):
         self._done = self._found = self._total = 0
 
     def measure(self) -> Measure:
-        """How far they are; how many there will be is unknown as long as they are searched."""
+        """Return the progress of the runs. The total is unknown while checkpoints are searched."""
         return Measure(self._done, self._total, CHECKPOINTS)
 
     def run(self, candidates: Iterable[Found], ahead: Ahead | None) -> Iterator[Outcome[T]]:
