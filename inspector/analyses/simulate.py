@@ -333,7 +333,10 @@ def _row(
 
 
 def _certainty(scenario: Scenario, whole: bool) -> tuple[str, str | None]:
-    """How certain the numbers are, and why; whether what the versions show is all there was."""
+    """Return how certain the numbers of a scenario are, and the reason or None.
+
+    ``whole`` is True if the versions show every change since the query began.
+    """
     if scenario.clock_shift_ms < 0:
         result = AT_LEAST, _LATE
     elif scenario.first_put and scenario.event_before_ms and scenario.clock_shift_ms:
@@ -403,7 +406,10 @@ def _follow(
 def _facts(
     then: Mapping[int, SimulatedRows], version: int, versions: Mapping[int, VersionFacts]
 ) -> VersionFacts:
-    """What a version would hold, and share with the one before: as many keys are put over."""
+    """Return the facts of a simulated version.
+
+    The number of keys that a put overwrites is taken from the real version.
+    """
     rows, real = then[version], versions[version]
     before = then[version - 1].rows if version - 1 in then else 0
     over = min(real.changed_rows + real.same_value_rows, rows.put_rows, before)

@@ -67,7 +67,7 @@ class SizeRow(t.StoreRow, table="sizes", empty="no store has rows of this versio
 def size_columns(
     checkpoint: Checkpoint, group: Place, version: int, facts: VersionFacts
 ) -> dict[str, Any]:
-    """What names a line, and its sizes: the columns of :class:`SizeRow`."""
+    """Return the columns of :class:`SizeRow` for a group: its names and its sizes."""
     columns: dict[str, Any] = {
         "operator_id": group[0],
         "operator_name": operator_names(checkpoint).get(group[0]),
@@ -151,7 +151,10 @@ MeasuredFields = dict[tuple[StoreName, RowPart], tuple[sparktypes.StructType, Ro
 
 
 def fields_report(judged: Judged) -> Report:
-    """What each field of each store takes, by :func:`inspector.passes.worker.run_fields`."""
+    """Return the report on the bytes of each field of each store.
+
+    The facts are those of :func:`inspector.passes.worker.run_fields`.
+    """
     measured: MeasuredFields = {}
     for name, schema in store_schemas(judged.checkpoint).items():
         widened = sparktypes.widen_timeout(schema.value)

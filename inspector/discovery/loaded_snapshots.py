@@ -35,7 +35,8 @@ def snapshot_problems(checkpoint: Checkpoint) -> list[Problem]:
     }
     loads = [load for load in restart_of(checkpoint).loads if load.base and load.store in layouts]
     items = [(layouts[load.store], load.base) for load in loads[:MOST_SNAPSHOTS]]
-    answers = in_parallel(lambda item: list(_problems(checkpoint, *item)), items)
+    threads = checkpoint.storage.threads
+    answers = in_parallel(lambda item: list(_problems(checkpoint, *item)), items, threads)
     return [problem for answer in answers if isinstance(answer, list) for problem in answer]
 
 

@@ -7,7 +7,6 @@ one is read (:class:`ReadAhead`), and behind the last one those of the tasks tha
 
 from __future__ import annotations
 
-import tempfile
 import threading
 import weakref
 from collections import deque
@@ -119,6 +118,8 @@ class TaskFiles(Storage):
 
     def _open_content(self) -> None:
         if self._content is None:
+            import tempfile  # noqa: PLC0415 - only for remote storages
+
             self._content = tempfile.SpooledTemporaryFile(IN_MEMORY_BYTES)  # noqa: SIM115
             weakref.finalize(self, self._content.close)
 

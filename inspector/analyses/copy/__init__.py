@@ -23,6 +23,7 @@ from inspector.analyses.shared.store_heaps import removal_saving
 from inspector.analyses.shared.words import StoreWords
 from inspector.checkpoint.copy_record import RECORD, CopyRecord, read_record
 from inspector.checkpoint.destination import Destination, check_new, new_folder
+from inspector.checkpoint.log_checks import LOST_ENTRY
 from inspector.checkpoint.logfile import UNSEEN
 from inspector.checkpoint.logs import Logs
 from inspector.checkpoint.metadata import LOST_METADATA
@@ -546,7 +547,8 @@ class _Copy:
                 which += f" {store.partition_id}: the copy does not hold the rows that it should"
                 raise SourceNotWholeError(f"{which}, {_GIVEN_UP}", spell_root(self._dest))
         for problem in (*read.problems, *_damage(run, read)):
-            raise SourceNotWholeError(problem.message, problem.path, problem.offset)
+            if problem.slug != LOST_ENTRY:  # the newest entries are written after this check
+                raise SourceNotWholeError(problem.message, problem.path, problem.offset)
 
     def _check_log(self) -> None:
         """Refuse to finish if the query has gone on meanwhile (CheckpointError)."""

@@ -72,7 +72,7 @@ class Versions:
         return numbers
 
     def total(self, name: str, *, changes: bool = False) -> list[int | None]:
-        """The same over all stores."""
+        """Return a measure of each version, summed over all stores; None if a store lacks it."""
         columns = [self.of_store(store, name, changes=changes) for store in self.by_store]
         return [sum_or_none(row) for row in zip(*columns, strict=True)]
 
@@ -117,7 +117,7 @@ def growth_charts(judged: Judged) -> list[LineChart]:
 
 
 def churn_charts(versions: Versions) -> list[LineChart]:
-    """What each version changed, and what it shares with the one before."""
+    """Return charts of each version's changes, and of bytes shared with the previous version."""
     names = {"same_value_puts": "puts of the same value"}
     churn = [
         Series(names.get(name, name), versions.total(name, changes=True))
@@ -135,7 +135,7 @@ def churn_charts(versions: Versions) -> list[LineChart]:
 
 
 def bytes_chart(judged: Judged) -> BarChart:
-    """Where the row bytes of the judged version are: by store and field, the most first."""
+    """Return the chart of the judged version's row bytes by store and field, the largest first."""
     checkpoint, facts = judged.checkpoint, judged.facts
     names, measured = store_labels(checkpoint), _fields(checkpoint, facts)
     amounts: list[tuple[str, str, int]] = []
@@ -196,7 +196,7 @@ def age_chart(ages: Table) -> BarChart:
 
 
 def store_labels(checkpoint: Checkpoint) -> dict[StoreName, str]:
-    """What a store is called on a page: by its operator, and by its own name if it has one."""
+    """Return the label of each store on a page: its operator, and its own name if it has one."""
     labels, several = {}, len(checkpoint.operators) > 1
     for operator in checkpoint.operators:
         name = f"{operator.operator_id} {operator.name}" if several else operator.name

@@ -93,7 +93,7 @@ class Run(Opened):
     def map_work(
         self, function: BatchFunction, work: Sequence[Work], merge: Merge | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """The same of tasks of another kind."""
+        """Run work items that are not tasks of facts, and yield their fact batches."""
         batches = self.engine.run(Job(function, facts_schema(), work, merge))
         read = _reading(sum(task.weight for task in work))
         return self._watch(batches, lambda: self.engine.measure() or read())
@@ -131,7 +131,7 @@ class Run(Opened):
         return fold_problems((*self.listed, *facts.problems))
 
     def judge(self, facts: Facts) -> Judged:
-        """What facts of this version are judged by."""
+        """Return the subject of a report with facts of this version."""
         problems = list(self.problems(facts))
         return Judged(self.checkpoint, self.version, problems, self.options, facts=facts)
 
@@ -211,7 +211,10 @@ def _key_memory(limit: int, at_once: int) -> int:
 
 
 def ranges_for_cores(tasks: Sequence[Task], cores: int | None) -> list[int]:
-    """How many ranges keep all cores busy; of timers one, as they need a pass more if split."""
+    """Return the number of key ranges for each task that keeps all cores busy.
+
+    A task with timers has one range, because a split needs another pass over them.
+    """
     total = sum(task.file_bytes for task in tasks)
     share = CLUSTER_BYTES if cores is None else total // max(cores, 1) + 1
 
@@ -239,7 +242,10 @@ def with_idle_cores(tasks: Sequence[Task], cores: int) -> list[Task]:
 
 
 def ranges_for_memory(tasks: Sequence[Task], memory: int) -> list[int]:
-    """How many ranges of each task fit into so many bytes, by the records of its files."""
+    """Return the number of key ranges for each task whose keys fit into ``memory`` bytes.
+
+    The number of keys is estimated from the records of the files.
+    """
     record_bytes: dict[tuple[int, str], float] = {}
     threads = 1 if all(is_local(task.url) for task in tasks) else THREADS
     told = [
@@ -280,7 +286,7 @@ def _most_keys(task: Task, record_bytes: dict[tuple[int, str], float]) -> int:
 
 
 def _has_rows(task: Task, file: StoreFile) -> bool:
-    """Whether a file has its rows in itself: a snapshot of shared files has them in those."""
+    """Return whether a file has rows itself. A snapshot of RocksDB has them in shared tables."""
     return file.kind is not FileKind.SNAPSHOT or not provider_by_name(task.provider).shares_files
 
 
@@ -345,7 +351,7 @@ def bound_ranges(
 def in_whole(
     tasks: Sequence[Task], observations: Iterable[Observed[Any]]
 ) -> Iterable[Observed[Any]]:
-    """What tasks observed, as if none of their partitions had been split."""
+    """Return the observations of tasks as if none of their partitions had been split."""
     split = [task for task in tasks if task.key_range is not None]
     if not split:
         return observations
@@ -359,7 +365,7 @@ def in_whole(
 def observed(
     run: Opened, tasks_of: Callable[[], Iterable[Task]], read: Read
 ) -> Iterator[Observed[Any]]:
-    """What tasks observe; those whose files moved under them, by a later look."""
+    """Yield the observations of tasks. Tasks whose files were removed meanwhile are run again."""
     result: list[Observed[Any]] = []
     again: set[Place] | None = None
     doubted = _Doubts()

@@ -123,14 +123,14 @@ def change_batches(run: Run, tasks: Iterable[Task], **fields: Any) -> Batches:
 
 
 def looking(run: Run) -> typed_rows.Look[Task]:
-    """What reads a store, and looks again where its files moved under it."""
+    """Return a function that reads a store, and lists it again if its files were removed."""
     return looking_by((run,), partial(listed_again, run))
 
 
 def looking_by(
     runs: Sequence[Run], again: Callable[[TaskT, Sequence[str]], TaskT]
 ) -> typed_rows.Look[TaskT]:
-    """What reads a task in this process, and looks again where its files moved under it.
+    """Return a function that reads a task, and lists again if its files were removed.
 
     The runs are of the task's checkpoints, on one engine, whose reader, if any, fetches the files
     at each look; ``again`` is that of :func:`inspector.passes.typed_rows.look_again`.
@@ -213,10 +213,10 @@ def held_batches(
 
 
 def of_one_version(read: Callable[[], T], begin_anew: Callable[[OutpacedError], None]) -> T:
-    """What is read of one version: of a newer one, where the query removed it meanwhile.
+    """Return what ``read`` reads of one version, or of a newer one if the query removed it.
 
-    ``begin_anew`` goes over to the newest version, or raises what it is given. OutpacedError: the
-    query was faster at every attempt, or its user chose the version.
+    ``begin_anew`` changes to the newest version, or raises the error that it is given.
+    OutpacedError: the query was faster at every attempt, or its user chose the version.
     """
     for _ in range(MORE_LOOKS):
         try:

@@ -36,8 +36,8 @@ from inspector.providers.rocksdb.bookkeeping import (
     CURRENT,
     Bookkeeping,
     compare_tables,
+    lost_message,
     manifest_name,
-    message_on_unlisted,
 )
 from inspector.providers.task_files import check_identity
 
@@ -322,7 +322,7 @@ def check_unique_id(
 
 
 def check_snapshot(storage: Storage, file: StoreFile, files: Sequence[StoreFile]) -> str:
-    """Return the sentence on tables that RocksDB deletes, no text if there are none.
+    """Return the sentence on rows that RocksDB loses, no text if it loses none.
 
     DecodeError, with the path: Spark does not load the snapshot. No row of it is read. ``files``
     are those of the store, as they were listed. OSError.
@@ -351,7 +351,7 @@ def check_snapshot(storage: Storage, file: StoreFile, files: Sequence[StoreFile]
             except DecodeError:
                 continue  # what reads the table says why
             check_unique_id(stored, table, bookkeeping, of_table.path, name)
-    return message_on_unlisted(bookkeeping) if bookkeeping.unlisted else ""
+    return lost_message(bookkeeping)
 
 
 class _Tail:
