@@ -43,29 +43,31 @@ class Sources:
         """Yield a line for each difference, or one that there is none."""
         before, after = self._old.sources, _as_format(self._old, self._new)
         if self._old.confs[OFFSET_FORMAT] != "1":
-            yield from self._named(before, after)
+            yield from self._compare_by_name(before, after)
             return
         if len(before) != len(after):
             texts = [f"{len(side)}: {_list(side)}" for side in (before, after)]
             yield self._line("sources", "source-count", *texts)
             return
-        yield from self._compared(list(zip(before, after, strict=True)))
+        yield from self._compare(list(zip(before, after, strict=True)))
 
-    def _named(self, before: Sequence[QuerySource], after: Sequence[QuerySource]) -> Iterator[Line]:
+    def _compare_by_name(
+        self, before: Sequence[QuerySource], after: Sequence[QuerySource]
+    ) -> Iterator[Line]:
         """Yield the lines on sources of offset log v2, whose lines have names."""
         olds, news = ({source.name: source for source in side} for side in (before, after))
         for name in sorted(olds.keys() ^ news.keys()):
             about = "source-removed" if name in olds else "source-added"
             sides = [str(side[name]) if name in side else None for side in (olds, news)]
             yield self._line(f"source {name}", about, *sides)
-        lines = self._compared([(olds[name], news[name]) for name in olds if name in news])
+        lines = self._compare([(olds[name], news[name]) for name in olds if name in news])
         is_whole = olds.keys() == news.keys()
         yield from (line for line in lines if is_whole or line.rule.about not in _SAME)
 
-    def _compared(self, pairs: Sequence[Pair]) -> Iterator[Line]:
+    def _compare(self, pairs: Sequence[Pair]) -> Iterator[Line]:
         """Yield the lines on sources of which each is paired with its old offset."""
         if any(new.stands_in for _, new in pairs):
-            yield from self._rehearsed(pairs)
+            yield from self._compare_rehearsals(pairs)
             return
         olds = [old for old, _ in pairs]
         owners = [_owner(old, new, olds) for old, new in pairs]
@@ -139,7 +141,7 @@ class Sources:
         is_own = owner.log == new.log and holder.offset == old.offset
         return ("", "") if is_own else ("source-log-other", detail)
 
-    def _rehearsed(self, pairs: Sequence[Pair]) -> Iterator[Line]:
+    def _compare_rehearsals(self, pairs: Sequence[Pair]) -> Iterator[Line]:
         """Yield the lines on sources of a rehearsal, which reads other rows in place of them."""
         olds, news = [old for old, _ in pairs], [new for _, new in pairs]
         item, texts = "number of sources", (_list(olds), _list(news))

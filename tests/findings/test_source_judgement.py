@@ -34,7 +34,7 @@ def files(*places: str, logs: str = "", moved: bool | None = True) -> tuple[Quer
     )
 
 
-def rehearsed(*names: str, logs: str = "") -> tuple[QuerySource, ...]:
+def rehearsal_of(*names: str, logs: str = "") -> tuple[QuerySource, ...]:
     return files(*(f"{REHEARSED}{name}" for name in names), logs=logs)
 
 
@@ -87,8 +87,8 @@ def test_sources_of_files_that_both_queries_rehearsed(
     production = files(*(PLACES[name] for name in old.split("-")), logs=old_logs)
     found = verdicts(
         production,
-        rehearsed(*names[1], logs=new_logs),
-        rehearsed(*names[0], logs=old_logs),
+        rehearsal_of(*names[1], logs=new_logs),
+        rehearsal_of(*names[0], logs=old_logs),
     )
     assert found == ({"sources-rehearsed": "ok"} if expected == SAME else expected)
 
@@ -96,23 +96,23 @@ def test_sources_of_files_that_both_queries_rehearsed(
 def test_files_of_the_last_batch_alone_refuse_another_folder() -> None:
     old = files(ONE, TWO, moved=False)
     assert verdicts(old, files(TWO, ONE)) == {"sources-swapped": "silent"}
-    pairs = rehearsed("a-1", "b-2"), rehearsed("b-2", "a-1")
+    pairs = rehearsal_of("a-1", "b-2"), rehearsal_of("b-2", "a-1")
     assert verdicts(old, pairs[1], pairs[0]) == {"sources-swapped": "silent"}
     assert verdicts(files(ONE, ONE, logs="00", moved=False), files(ONE, ONE)) == OTHER_LOG
 
 
 def test_parameters_with_other_names_are_matched_by_their_rows() -> None:
-    old, before = files(ONE, TWO), rehearsed("a-1", "b-2")
-    assert verdicts(old, rehearsed("x-1", "y-2"), before) == {"sources-rehearsed": "ok"}
-    assert verdicts(old, rehearsed("x-2", "y-1"), before) == SWAPPED
-    same_rows = rehearsed("a-1", "b-1")
-    assert verdicts(old, rehearsed("x-1", "y-1"), same_rows) == {"sources-alike": "unknown"}
-    assert verdicts(old, rehearsed("b-1", "a-1"), same_rows) == SWAPPED
+    old, before = files(ONE, TWO), rehearsal_of("a-1", "b-2")
+    assert verdicts(old, rehearsal_of("x-1", "y-2"), before) == {"sources-rehearsed": "ok"}
+    assert verdicts(old, rehearsal_of("x-2", "y-1"), before) == SWAPPED
+    same_rows = rehearsal_of("a-1", "b-1")
+    assert verdicts(old, rehearsal_of("x-1", "y-1"), same_rows) == {"sources-alike": "unknown"}
+    assert verdicts(old, rehearsal_of("b-1", "a-1"), same_rows) == SWAPPED
 
 
 def test_rehearsal_with_other_distinct_sources_than_production_decides_nothing() -> None:
     unknown = {"sources-alike": "unknown"}
-    used_twice, two = rehearsed("a-1", "a-1", logs="00"), rehearsed("a-1", "b-2")
+    used_twice, two = rehearsal_of("a-1", "a-1", logs="00"), rehearsal_of("a-1", "b-2")
     assert verdicts(files(ONE, TWO), used_twice, used_twice) == unknown
     assert verdicts(files(ONE, ONE, logs="00"), two, two) == unknown
     assert verdicts(files(ONE, TWO), two) == unknown  # without a rehearsal of the old query
@@ -123,12 +123,12 @@ def test_sources_of_other_kinds_follow_the_positions_of_the_rehearsal() -> None:
         QuerySource(str(number), KAFKA, name, f'{{"{name}":{{"0":7}}}}', None, True)
         for number, name in enumerate(("orders", "clicks"))
     )
-    before = rehearsed("a-1", "b-2")
-    assert verdicts(topics, rehearsed("b-2", "a-1"), before) == {"sources-swapped": "silent"}
-    assert verdicts(topics, rehearsed("a-1", "a-1", logs="00"), before) == {"topics": "unknown"}
+    before = rehearsal_of("a-1", "b-2")
+    assert verdicts(topics, rehearsal_of("b-2", "a-1"), before) == {"sources-swapped": "silent"}
+    assert verdicts(topics, rehearsal_of("a-1", "a-1", logs="00"), before) == {"topics": "unknown"}
     assert verdicts(topics, before, before) == {"sources-rehearsed": "ok"}
     mixed = (topics[0], *files(ONE, TWO)[1:])
-    assert verdicts(mixed, rehearsed("b-2", "a-1"), before) == {"source-kind": "refused"}
+    assert verdicts(mixed, rehearsal_of("b-2", "a-1"), before) == {"source-kind": "refused"}
 
 
 def test_another_number_of_lines_is_refused_in_offset_log_1_alone() -> None:
