@@ -5,6 +5,9 @@
     python scripts/judge_releases.py modes FOLDER     with PySpark 4.3: asynchronous and real-time
     python scripts/judge_releases.py judge FOLDER     what is said of what was run
 
+A checkpoint has to be judged where it was made: it names absolute paths. ``judge`` keeps the cases
+of the record that FOLDER does not have.
+
 ``begin`` makes a folder for its release and notes which rows are right: those that the same query
 gives of the third input without a change. ``restart`` lets its release take over each checkpoint of
 each other release, which stays as it was. ``judge`` writes the record
@@ -37,13 +40,15 @@ NAMES = (
     *("sessions-end", "once-k-ts", "once-within", "once-six", "once-mixed", "join-30"),
     *("join-left", "chain", "limit-5", "timers-15", "state", "state-list", "state-ttl", "no-state"),
     *("json-sink", "rate", "one-two", "cast", "checkpoint-v2", "offsets-v2", "row-checksums"),
-    "avro-state",
+    *("avro-state", "avro-state-more-fields", "state-two", "state-map", "state-event-time"),
+    *("state-timers", "state-all", "state-ttl-list"),
 )
 """The queries whose checkpoints change the release."""
 ON_BOTH = ("min-max", "once-six", "join-30", "sessions-end", "windows-end")
 """Queries that run on both providers; the others alternate."""
 PAIRS = (
-    *(("3.5.9", "4.0.5"), ("3.5.9", "4.3.0"), ("4.0.5", "4.3.0"), ("4.2.1", "4.3.0")),
+    *(("3.5.9", "4.0.5"), ("3.5.9", "4.3.0"), ("4.0.5", "4.2.1"), ("4.0.5", "4.3.0")),
+    ("4.2.1", "4.3.0"),
     *(("4.0.5", "3.5.9"), ("4.2.1", "4.0.5"), ("4.3.0", "4.2.1")),
 )
 """The releases before and after a restart."""
@@ -143,10 +148,11 @@ def judge(folder: Path, _only: str) -> int:
     from documentation.restarts import RELEASES_RECORD
 
     record: dict[str, Any] = {}
+    if RELEASES_RECORD.exists():
+        record = json.loads(RELEASES_RECORD.read_text())
     for file in sorted(folder.glob("*/in-*.json")):
         old, new = file.parent.name, file.stem.removeprefix("in-")
-        counts: Counter[str] = Counter()
-        cases = {}
+        cases = record.get(f"{old} to {new}", {}).get("cases", {})
         for name, told in sorted(json.loads(file.read_text()).items()):
             provider, query, *called = name.split(" ")
             path = file.parent / provider / told.get("checkpoint", query)
@@ -160,10 +166,12 @@ def judge(folder: Path, _only: str) -> int:
             conf |= told.get("conf", {})
             said, rules = said_of(path, new, conf, told.get("mode"))
             score = score_of(said, told["did"])
-            counts.update((told["did"], score))
             cases[name] = {**told, "said": said, "rules": rules}
             if score in ("wrong", "alarm"):
                 print(f"{score}: {old} to {new}: {name}: {said} {rules}: {told}")
+        counts: Counter[str] = Counter()
+        for case in cases.values():
+            counts.update((case["did"], score_of(case["said"], case["did"])))
         record[f"{old} to {new}"] = {"counts": dict(counts), "cases": cases}
     RELEASES_RECORD.parent.mkdir(parents=True, exist_ok=True)
     RELEASES_RECORD.write_text(json.dumps(record, indent=1) + "\n")

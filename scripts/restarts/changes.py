@@ -350,6 +350,8 @@ CHANGES: tuple[Change, ...] = (
             (OWN, "state", "state-twice", "the processor counts twice", True),
             (OWN, "state-ttl", "state-ttl", "nothing, with a TTL", False),
             (OWN, "state-ttl", "state-ttl-2h", "a TTL of an hour becomes two hours", True),
+            (OWN, "state-timers", "state-timers", "nothing, with timers of a processor", False),
+            (OWN, "state-timers", "state-timers-60", "timers of 10 s become 60 s", True),
             (OPERATORS, "chain", "chain-20", "other windows behind a deduplication", True),
             (OPERATORS, "chain", "chain-fewer", "a deduplication loses a column", False),
             (OPERATORS, "limit-5", "limit-5-filter", "a filter before a limit", True),

@@ -280,6 +280,7 @@ def _processor(
     mode: str = "Update",
     ttl: int | None = None,
     step: int = 1,
+    timer: int | None = None,
 ) -> Build:
     """``transformWithState`` with the variables that :class:`restarts.processors.Counter` has."""
 
@@ -292,7 +293,7 @@ def _processor(
         events: Any = _events(spark, inputs)
         if time_mode == "EventTime":
             events = events.withWatermark("ts", "1 hour")
-        counter = processors.Counter(variables, ttl, step)
+        counter = processors.Counter(variables, ttl, step, timer)
         output = "k string, total bigint"
         rows: DataFrame = events.groupBy("k").transformWithStateInPandas(
             counter, output, mode, time_mode
@@ -563,6 +564,14 @@ QUERIES: Mapping[str, Query] = {
     "timers-15-kept": Query(_timers(15, keeps=True)),
     "state-twice": _with_state("total:value:n bigint", step=2),
     "state-ttl-2h": _with_state("total:value:n bigint", time_mode="ProcessingTime", ttl=7_200_000),
+    "state-all": _with_state(
+        "total:value:n bigint; rows:list:n bigint; each:map:n bigint",
+        time_mode="EventTime",
+        timer=10_000,
+    ),
+    "state-ttl-list": _with_state("total:list:n bigint", time_mode="ProcessingTime", ttl=3_600_000),
+    "state-timers": _with_state("total:value:n bigint", time_mode="EventTime", timer=10_000),
+    "state-timers-60": _with_state("total:value:n bigint", time_mode="EventTime", timer=60_000),
     "chain-20": Query(_chain(length="20 seconds"), "append"),
     "chain-fewer": Query(_chain(keys="k ts"), "append"),
     "limit-5-filter": Query(_limit(5, "n > 4"), "append"),
