@@ -10,7 +10,8 @@ of the record that FOLDER does not have.
 
 ``begin`` makes a folder for its release and notes which rows are right: those that the same query
 gives of the third input without a change. ``restart`` lets its release take over each checkpoint of
-each other release, which stays as it was. ``judge`` writes the record
+each other release, which stays as it was; run it again for restarts that the load of the machine
+prevented. ``judge`` writes the record
 ``restarts/records/releases/counts.json`` and ends with 1 where something was said that Spark did
 not do. ``refresh_docs.py`` puts the counts on the page ``reference/restarts``.
 """
@@ -32,7 +33,7 @@ from judge_restarts import AT_ONCE, RIGHT, session
 from restarts.changes import Change
 from restarts.queries import PREFIX, PROVIDERS, QUERIES
 from restarts.real_time import run_modes
-from restarts.runs import EQUAL, PATH, Outcome, Runs, compare, write_input
+from restarts.runs import EQUAL, NO_WORKER, PATH, Outcome, Runs, compare, write_input
 
 DONE = "done.json"
 NAMES = (
@@ -112,9 +113,10 @@ def restart(folder: Path, only: str) -> int:
     for of_release in sorted(path.parent for path in folder.glob(f"*/{DONE}")):
         begun = json.loads((of_release / DONE).read_text())
         file = of_release / f"in-{spark.version}.json"
-        if (of_release.name, spark.version) not in PAIRS or file.exists():
+        if (of_release.name, spark.version) not in PAIRS:
             continue
-        runs, done = Runs(spark, of_release), dict[str, Any]()
+        runs = Runs(spark, of_release)
+        done: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
 
         def restart_one(
             place: str, runs: Runs = runs, begun: Any = begun, done: Any = done
@@ -128,13 +130,18 @@ def restart(folder: Path, only: str) -> int:
                 return
             right = Outcome(tuple(begun[place]["right"]))
             for called, conf in confs_of(name):
+                case = f"{place} {called}".strip()
+                if case in done:
+                    continue
                 change = Change(name, name, "", "", conf=conf)
                 outcome = runs.restart(change, provider)
+                if (outcome.error or "").startswith(NO_WORKER):
+                    continue
                 error = outcome.error and shorten(
                     PATH.sub("PATH", outcome.error), 140, placeholder=""
                 )
                 did = compare(right, outcome)
-                done[f"{place} {called}".strip()] = {"did": did, "error": error}
+                done[case] = {"did": did, "error": error}
 
         with ThreadPoolExecutor(AT_ONCE) as pool:
             list(pool.map(restart_one, begun))

@@ -32,6 +32,7 @@ from restarts.queries import PROVIDERS, QUERIES
 from restarts.runs import (
     EQUAL,
     LATER,
+    NO_WORKER,
     NOT_THERE,
     OTHER,
     PATH,
@@ -148,7 +149,7 @@ class _Work:
         for provider, change in group:
             outcome = self.runs.restart(change, provider)
             rows = self._right[change.new, change.later]
-            lacks = (outcome.error or "").startswith(NOT_THERE)
+            lacks = (outcome.error or "").startswith((NOT_THERE, NO_WORKER))
             self.done[f"{provider} {change.name}"] = {
                 "did": NOT_RUN if lacks else compare(rows, outcome), "error": outcome.error,
                 "right": rows.rows, "rows": outcome.rows,

@@ -27,6 +27,8 @@ EQUAL, OTHER, REFUSED = "equal", "other", "refused"
 _CLASS = re.compile(r"\[([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+(?:\.[A-Z0-9_]+)?)\]")
 _OUTER = ("STREAM_FAILED", "FOREACH_BATCH_USER_FUNCTION_ERROR")
 NOT_THERE = "what is damaged is not there"
+NO_WORKER = "Python worker failed to connect back"
+"""Spark's error if a worker needs more than ten seconds to start, as on a machine under load."""
 PATH = re.compile(r"(file:)?/[\w.>/-]{8,}")
 _CAUSE = "terminated with exception: "
 _INNERMOST = re.compile(r"^Caused by: (?:[a-z]\w*\.)*(\w+: .*)", re.MULTILINE)
