@@ -24,7 +24,6 @@ import re
 import shutil
 import sys
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -33,6 +32,7 @@ from typing import Any
 
 from copies import starting
 from copies.families import (
+    BEFORE,
     CONFS,
     FAMILIES,
     PROVIDERS,
@@ -47,8 +47,8 @@ from copies.families import (
 from copies.families import OTHER as OTHER_SCHEMA
 from restarts.sessions import OtherPython, start_session
 
-BEFORE, AFTER, RETURN = 4, 3, 2
-"""Batches before the copies, after them, and with the evicted users again."""
+AFTER, RETURN = 3, 2
+"""Batches after the copies, and with the evicted users again."""
 LAST = BEFORE + AFTER + RETURN
 
 COPIER = """
@@ -107,7 +107,7 @@ class Judge:
 
         def collect(frame: Any, batch: int) -> None:
             rows = map(tuple, frame.collect())
-            batches[batch] = Counter(row for row in rows if not family.drops(row))
+            batches[batch] = Counter(rows)
 
         def source(side: str) -> Any:
             schema = SCHEMA if side == "left" else OTHER_SCHEMA
@@ -184,7 +184,6 @@ class Judge:
             )
         for batch in range(BEFORE, BEFORE + AFTER):
             write_input(inputs, batch, victims=False)
-        time.sleep(family.pause_s)
         expected, copied = self.run(family, inputs, twin), self.run(family, inputs, plain)
         verdict.batches, verdict.rows = len(expected), sum(map(Counter.total, expected.values()))
         words = f"the plain copy goes on differently: {_difference(_all(expected), _all(copied))}"

@@ -247,12 +247,14 @@ def _same_rows(before: Opened, new: Opened) -> judgement.SameRows:
     )
 
 
-def _range_text(kept: int | None, evicted: int) -> str:
+def _range_text(kept: int | None, evicted: int | None) -> str:
     """Return a sentence on how far behind the watermark a join kept and evicted rows."""
+    if evicted is None:
+        return f"No row was evicted up to {long_duration_text(kept or 0)} behind the watermark."
+    first_evicted = long_duration_text(evicted)
     if kept is None:
-        return f"Every row was evicted, first at {long_duration_text(evicted)}."
-    distances = map(long_duration_text, (kept, evicted))
-    return f"Rows were kept up to {' and evicted from '.join(distances)} on."
+        return f"Every row was evicted, first at {first_evicted}."
+    return f"Rows were kept up to {long_duration_text(kept)} and evicted from {first_evicted} on."
 
 
 def _is_by_clock(processor: Properties) -> bool:

@@ -20,6 +20,7 @@ from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.source_logs import source_folders
 from inspector.exceptions import InspectorError
 from inspector.light_dataclasses import dataclass
+from inspector.model import BatchId
 
 FILES, KAFKA = "files", "Kafka topics"
 NO_OFFSET = "no offset yet"
@@ -33,12 +34,16 @@ _COMPACT = ".compact"
 
 @dataclass(frozen=True)
 class QuerySource:
-    """One source of a query."""
+    """One line of an offset entry: a source of a query, or in offset log v1 one use of it."""
 
-    name: str  # its place among the sources, from 0, or its name in offset log v2
+    name: str  # position among the lines, from 0, or the name in offset log v2
     kind: str  # class as Spark recorded it, or what the form of its offset shows
     place: str | None  # Kafka topics, or the folder of the newest files; None if not seen
-    offset: str | None  # its newest offset, as Spark wrote it; None if it has none
+    offset: str | None  # newest offset, as Spark wrote it; None if it has none
+    log: str | None = None  # folder of its log below ``sources``; None if unknown, or not of files
+    # True if the batch read up to another offset than the batch before; None if it has no
+    # predecessor
+    moved: bool | None = None
 
     @property
     def short_location(self) -> str:
@@ -50,22 +55,33 @@ class QuerySource:
         """True if this is the stand-in by which a rehearsal replaces the query's source."""
         return self.short_location.startswith(STAND_IN)
 
+    @property
+    def rows(self) -> str:
+        """The digest of the rows that a rehearsal gave it."""
+        return self.short_location.rpartition("-")[2]
+
     def __str__(self) -> str:
         """``files of /data/in``."""
         return f"{self.kind} of {self.place}" if self.place else self.kind
 
 
 def query_sources(checkpoint: Checkpoint, batch: int) -> tuple[QuerySource, ...]:
-    """The sources of a batch, in order of its offsets; InspectorError, OSError if unreadable."""
+    """Return the sources of a batch, in order of its offsets.
+
+    Raises InspectorError or OSError if they cannot be read.
+    """
     storage = checkpoint.storage
     entry = parse_offsets(storage.read(f"{OFFSETS}/{batch}"))
     folders = source_folders(checkpoint, batch).folders
+    moved = {s.name: s.moved for s in checkpoint.logs.sources.get(BatchId(batch), ())}
     sources = []
     for name, offset in entry.sources.items():
         kind, location = _form(offset)
+        log = folders.get(name) if kind == FILES else None
         if kind == FILES:
             location = _newest_folder(storage, folders.get(name, name))
-        sources.append(QuerySource(name, entry.providers.get(name, kind), location, offset))
+        kind = entry.providers.get(name, kind)
+        sources.append(QuerySource(name, kind, location, offset, log, moved.get(name)))
     return tuple(sources)
 
 

@@ -24,6 +24,7 @@ from contextlib import suppress
 
 from inspector.checkpoint.confs import SHUFFLE_PARTITIONS, SOURCE_EVOLUTION
 from inspector.checkpoint.logs import COMMITS, OFFSETS
+from inspector.checkpoint.roots import STATE
 from inspector.checkpoint.urls import absolute, is_local, translate
 from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.discovery.placement import partition_count
@@ -73,8 +74,14 @@ def conditions_of(checkpoint: Checkpoint, planned: int) -> Iterator[Condition]:
 
 
 def needs_async_progress(checkpoint: Checkpoint, planned: int) -> bool:
-    """True if the entry before the newest was never written: progress tracking was asynchronous."""
-    return checkpoint.logs.is_sparse and planned > 0 and planned - 1 not in checkpoint.logs.confs
+    """Return True if progress tracking was asynchronous and left out the entry before the newest.
+
+    Other queries keep at least two entries. A log whose only entry is batch N > 0, without a
+    commit of another batch, is that of asynchronous tracking whose older entries were purged.
+    """
+    logs = checkpoint.logs
+    is_alone = logs.clocks.keys() == {planned} and STATE not in checkpoint.layout.root_names
+    return (logs.is_sparse or is_alone) and planned > 0 and planned - 1 not in logs.confs
 
 
 def refusals_of(

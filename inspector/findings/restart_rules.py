@@ -145,6 +145,8 @@ RULES: tuple[RestartRule, ...] = (
     RestartRule("SS412", "source-kind", _REFUSED),
     RestartRule("SS413", "sources-swapped", _SILENT),
     RestartRule("SS428", "files-swapped", _REFUSED),
+    RestartRule("SS525", "source-log-absent", _REFUSED),
+    RestartRule("SS526", "source-log-other", _UNKNOWN),
     RestartRule("SS414", "sources-alike", _UNKNOWN),
     RestartRule("SS415", "sources-same", _OK),
     RestartRule("SS416", "topics", _UNKNOWN),

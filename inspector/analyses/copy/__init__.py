@@ -31,7 +31,7 @@ from inspector.checkpoint.roots import Selection
 from inspector.checkpoint.storage import Storage
 from inspector.checkpoint.urls import is_local, spell_root
 from inspector.discovery import copy_contents
-from inspector.discovery.checkpoint import Checkpoint, open_checkpoint
+from inspector.discovery.checkpoint import Checkpoint, checkpoint_at
 from inspector.discovery.restart import restart_of
 from inspector.discovery.store_schemas import UNKNOWN_OPERATOR
 from inspector.discovery.tasks import Request
@@ -476,8 +476,7 @@ class _Copy:
             content = self._record(done, renamed=bool(changed & work.renamed.keys()))
             record = copy_contents.SmallFile(RECORD, content=content.to_json().encode())
             self._write_small(place, (*first, record))
-            if tasks:  # without state the logs alone do not show yet that it is a checkpoint
-                self._check_rows(place, done, self._version)
+            self._check_rows(place, done, self._version)
             self._check_log()
             self._write_small(place, last)
             restart = restart_of(self._open(place), restart_path=self._dest)
@@ -527,9 +526,13 @@ class _Copy:
         )
 
     def _open(self, place: Destination) -> Checkpoint:
-        """Open the copy, by the format that the user gave for the source."""
+        """Open the copy, by the format that the user gave for the source.
+
+        Its root is known, so that an unfinished copy does not have to look like a checkpoint.
+        """
         form = self._run.options.provider_format
-        return open_checkpoint(place.url, self._options, provider_format=form)
+        storage = Storage.open(place.url, self._options)
+        return checkpoint_at(storage, Selection(), provider_format=form)
 
     def _check_rows(self, place: Destination, done: Facts, version: int) -> None:
         """Read the copy back: every partition has the rows that belong into it, by their prints.
