@@ -57,11 +57,15 @@ class Case:
         *,
         severity: Severity | None = None,
         certainty: Certainty | None = None,
+        subject: Subject | None = None,
         **numbers: Any,
     ) -> Evidence:
-        """Return the evidence for this case: rows and bytes concerned, and the numbers."""
+        """Return the evidence for this case: rows and bytes concerned, and the numbers.
+
+        ``subject`` is a part of the view that the evidence is about, such as one store.
+        """
         severity = self.severity if severity is None else severity
-        return Evidence(self, rows, size, severity, certainty or self.certainty, numbers)
+        return Evidence(self, rows, size, severity, certainty or self.certainty, numbers, subject)
 
 
 @dataclass(frozen=True)
@@ -74,6 +78,7 @@ class Evidence:
     severity: Severity | None = None  # None for that of the rule
     certainty: Certainty | None = None  # None for the first of the rule
     numbers: Mapping[str, Any] = field(default_factory=dict)  # values of the templates' fields
+    subject: Subject | None = None  # a part of the view; None for the whole view
 
 
 ViewT = TypeVar("ViewT", bound=Subject)
@@ -122,15 +127,15 @@ class Rule(Generic[ViewT]):
     def findings(self, view: ViewT) -> Iterator[Finding]:
         """Yield the findings about a view, in words."""
         for evidence in self.find(view):
-            values = {**view.numbers, **evidence.numbers, "rows": evidence.rows}
-            case = evidence.case
+            subject, case = evidence.subject or view, evidence.case
+            values = {**subject.numbers, **evidence.numbers, "rows": evidence.rows}
             yield Finding(
                 self.kind,
                 evidence.certainty or self.certainties[0],
                 wording.write(case.evidence, values),
                 wording.write(case.next_step, values) if case.next_step else self.next_step,
-                view.operator_id,
-                view.store_name,
+                subject.operator_id,
+                subject.store_name,
                 rows=evidence.rows,
                 bytes=evidence.bytes,
                 cause=wording.write(case.cause, values),

@@ -33,6 +33,11 @@ def _brackets(text: str) -> str:
     return f" ({text})" if text else ""
 
 
+def _more(parts: Collection[str]) -> str:
+    """Return further observations, each behind a semicolon; nothing for empty texts."""
+    return "".join(f"; {part}" for part in parts if part)
+
+
 def _words(parts: list[str]) -> str:
     """Return texts as an enumeration: ``a``, ``a and b``, ``a, b and c``."""
     return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
@@ -66,6 +71,7 @@ UNITS: Mapping[str, Callable[[Any], str]] = {
     "quoted": repr,
     "brackets": _brackets,
     "words": _words,
+    "more": _more,
     "span": _span,
     "capital": capitalise,
 }
