@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
-from inspector.checkpoint.layout import Layout, OperatorLayout
+from inspector.checkpoint.layout import Layout, OperatorLayout, PartitionLayout, StoreLayout
 from inspector.checkpoint.log_entries import SourceOffset
 from inspector.checkpoint.logs import Logs
 from inspector.checkpoint.metadata import OperatorMetadata
@@ -18,12 +18,14 @@ from inspector.facts.timer_runs import CallsByClock, TimerCalls
 from inspector.facts.timers import ClockEvidence
 from inspector.facts.top_keys import SampledKey
 from inspector.facts.versions import VersionFacts
-from inspector.findings.views.checkpoint_view import CheckpointView
+from inspector.findings.views.checkpoint_view import CheckpointView, OperatorView
 from inspector.findings.views.judged_version import Context
 from inspector.findings.views.store_view import StoreView
+from inspector.light_dataclasses import replace
 from inspector.merge.collect import Facts
-from inspector.model import BatchClock, StoreId, StoreName, TimeoutKind
+from inspector.model import BatchClock, StoreFile, StoreId, StoreName, TimeoutKind
 from inspector.operators.rule import StoreRule
+from inspector.providers.chain import StoreFiles
 from inspector.sparktypes import StructType
 
 SECOND_MS = 1000
@@ -149,3 +151,28 @@ def processor_metadata(*declared: str) -> OperatorMetadata:
     """Return the metadata of a transformWithState that declares these values."""
     variables = [{"stateName": name, "stateVariableType": "ValueState"} for name in declared]
     return OperatorMetadata("transformWithStateExec", properties={"stateVariables": variables})
+
+
+def operator_view(
+    *folders: Sequence[StoreFile], compares: bool = False, **more: Any
+) -> OperatorView:
+    """Return a view of an operator with these files in the folder of each partition.
+
+    ``compares``: snapshots may be written without deltas, as by RocksDB.
+    """
+    view = checkpoint_view({"default": StoreRule()}, **more)
+    layouts = [
+        StoreLayout(StoreId(0, "default", number), f"0/{number}", tuple(files))
+        for number, files in enumerate(folders)
+    ]
+    partitions = tuple(
+        PartitionLayout(layout.store.partition_id, layout.directory, (layout,))
+        for layout in layouts
+    )
+    vars(view.checkpoint)["store_files"] = {
+        layout.directory: StoreFiles.of(layout.files, cast("Any", None), compares=compares)
+        for layout in layouts
+    }
+    (operator,) = view.operators
+    operator.operator = replace(operator.operator, layout=OperatorLayout(0, "0", partitions))
+    return operator

@@ -31,7 +31,6 @@ def _kind(id_: str, severity: Severity, cause: str = "", **more: Any) -> Kind:
 
 
 _of_files = partial(_kind, command="verify")
-_of_records = partial(_kind, command="files", concerns=Concerns.RECORDS)
 _of_inference = partial(_kind, certainties=(Certainty.INFERRED,))
 _of_proof_or_inference = partial(_kind, certainties=(Certainty.PROVEN, Certainty.INFERRED))
 
@@ -128,19 +127,6 @@ FOREIGN_SOURCE = _of_inference(
     command="info",
 )
 OFFSET_BACK = _kind("SS128", _WARNING)
-# A hot key is why a partition has its rows.
-HOT_KEY = _kind("SS307", _INFO, command="top", explains=("SS222",), hides=("SS302",))
-GROWING_VALUES = _of_inference(
-    "SS308", _INFO, command="sizes", concerns=Concerns.REWRITTEN_ROWS, hides=("SS313",)
-)
-# In windows that overlap much, each event makes many keys by design.
-FAN_OUT = _of_inference("SS309", _INFO, command="rows", hides=("SS217",))
-WIDE_COLUMN = _of_inference("SS313", _INFO, command="sizes")
-SLOW_BATCHES = _of_proof_or_inference("SS315", _INFO, command="timeline")
-WHOLE_UPLOADS = _of_records("SS310", _INFO)
-LEFT_FILES = _of_records("SS311", _INFO)
-KEPT_VERSIONS = _of_records("SS312", _INFO)
-HEAP_OVER_LIMIT = _of_inference("SS306", _WARNING, command="memory")
 
 _DECLARED = tuple(kind for kind in list(vars().values()) if isinstance(kind, Kind))
 

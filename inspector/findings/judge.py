@@ -14,11 +14,8 @@ from inspector.discovery.restart_conditions import JOIN_NULLS
 from inspector.exceptions import MissingVersionError
 from inspector.facts.misplaced import MisplacedKeys
 from inspector.findings import integrity_rules
-from inspector.findings.cost_inputs import file_costs, store_costs
-from inspector.findings.efficiency import judge_costs, judge_files, judge_heap
 from inspector.findings.finding import Finding, Group, Severity
 from inspector.findings.rule import rules
-from inspector.findings.slow_batches import judge_durations
 from inspector.findings.sources import judge_setbacks, judge_source_logs
 from inspector.findings.thresholds import DEFAULTS, Thresholds
 from inspector.findings.unwritten import judge_unwritten
@@ -54,21 +51,17 @@ def judge(  # noqa: PLR0913 - what findings rest on
     ``heap_bytes`` estimates what the retained versions take, where there is a limit for it;
     ``restart`` is known if the version is the newest; ``growing`` lacks stores that cannot be told.
     """
-    view = CheckpointView(checkpoint, version, facts, Context(problems, key_words, growing))
+    context = Context(problems, key_words, growing, heap_bytes, restart)
+    view = CheckpointView(checkpoint, version, facts, context)
     of_files = restart and _without_null_rows(restart)
     broken = judge_integrity(checkpoint, version, facts, problems, thresholds, of_files)
     findings: list[Finding] = []
-    for operator_view in view.operators:
-        operator = operator_view.operator
-        findings += judge_files(file_costs(checkpoint, operator, facts), thresholds)
-    for costs in store_costs(view):
-        findings += judge_costs(costs, thresholds)
-    findings += judge_heap(heap_bytes, thresholds)
-    findings += _judge_batches(checkpoint, version, restart, thresholds)
+    if restart is not None:
+        findings += judge_unwritten(checkpoint, restart, thresholds)
     findings += judge_rules(view, thresholds)
     findings = _visible_findings(findings)
     findings = _with_attempts(findings, _versions_of_two_attempts(checkpoint, version))
-    reported = (f for f in findings if thresholds.reports(f.kind.id, f.rows))
+    reported = (f for f in findings if thresholds.reports(f.kind.id, f.count))
     return _gravest_first([*broken, *reported])
 
 
@@ -84,16 +77,6 @@ def _visible_findings(findings: Sequence[Finding]) -> list[Finding]:
     """Return the findings without those that another one of the same subject hides."""
     hidden = {(id_, finding.store) for finding in findings for id_ in finding.hides}
     return [f for f in findings if (f.kind.id, f.store) not in hidden]
-
-
-def _judge_batches(
-    checkpoint: Checkpoint, version: int, restart: Restart | None, thresholds: Thresholds
-) -> Iterator[Finding]:
-    """How long the newest batches take, and whether one stands still."""
-    if version >= checkpoint.newest_version:
-        yield from judge_durations(checkpoint.logs, thresholds)
-    if restart is not None:
-        yield from judge_unwritten(checkpoint, restart, thresholds)
 
 
 def _without_null_rows(restart: Restart) -> Restart:

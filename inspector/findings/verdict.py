@@ -177,7 +177,7 @@ def main_finding(
     of the state that each is about, if it counts any, ``total`` is all of it.
     """
     # Files that changelogs would save are no trouble of the state: they explain least of all.
-    findings = [f for f in findings if f.kind is not catalogue.WHOLE_UPLOADS] or findings
+    findings = [f for f in findings if f.kind.id != "SS310"] or findings
     # Nor does a path or a later release, where Spark would not start the query, change the state.
     elsewhere = catalogue.REFUSED_RESTART, Severity.INFO
     findings = [f for f in findings if (f.kind, f.severity) != elsewhere] or findings
@@ -231,7 +231,7 @@ def cause_sentence(
         return main.cause
     beside = max(about, key=lambda finding: (finding.severity, sizes.get(finding, 0)))
     # Of a join's side one key says more than that no row of it has gone yet.
-    hot = beside.kind is catalogue.HOT_KEY and main.kind.id == "SS205"
+    hot = beside.kind.id == "SS307" and main.kind.id == "SS205"
     first, second = (beside, main) if hot else (main, beside)
     return f"{first.cause.removesuffix('.')}; {go_on_with(second.cause)}"
 

@@ -17,6 +17,7 @@ from inspector.quantities import (
     capitalise,
     count_text,
     duration_text,
+    long_duration_text,
     plural_of,
     share_text,
 )
@@ -49,6 +50,17 @@ def _span(versions: Collection[int]) -> str:
     return f"version {first}" if first == last else f"versions {first} to {last}"
 
 
+def _batches(batches: Collection[int]) -> str:
+    """Return the first and the last of some batches: ``batch 3``, ``batches 3 to 12``."""
+    first, last = min(batches), max(batches)
+    return f"batch {first:,}" if first == last else f"batches {first:,} to {last:,}"
+
+
+def _estimate(share: float) -> str:
+    """Return an estimated share: ``~54 %``."""
+    return share_text(share, "~")
+
+
 def _watermark(millis: int | None) -> str:
     """Return a watermark in epoch ms; 0 is none yet."""
     return f"the watermark {time_ms_text(millis)}" if millis else "no watermark"
@@ -63,7 +75,9 @@ UNITS: Mapping[str, Callable[[Any], str]] = {
     "": str,
     "number": _number,
     "duration": duration_text,
+    "exact": long_duration_text,
     "percent": share_text,
+    "estimate": _estimate,
     "bytes": bytes_text,
     "moment": time_ms_text,
     "day": _day,
@@ -73,6 +87,7 @@ UNITS: Mapping[str, Callable[[Any], str]] = {
     "words": _words,
     "more": _more,
     "span": _span,
+    "batches": _batches,
     "capital": capitalise,
 }
 """Unit of a field -> how its value is written. Times are epoch ms, durations ms, shares 0 to 1."""

@@ -215,7 +215,7 @@ def _first(verdict: Verdict, report: ReportData) -> str:
 
 def _is_beside(cause: Cause) -> bool:
     """Return whether the cause is about the uploads of batches, and not about the state."""
-    return cause.finding.kind is catalogue.WHOLE_UPLOADS
+    return cause.finding.kind.id == "SS310"
 
 
 def _place(cause: Cause) -> str:

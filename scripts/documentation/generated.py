@@ -102,6 +102,8 @@ def rule_entry(rule: type[Rule[Any]]) -> str:
 
 def _default_text(threshold: Threshold[Any]) -> str:
     """Return the default of a threshold with its unit."""
+    if threshold.default is None:
+        return "not judged"
     if threshold.unit == "share":
         return share_text(threshold.default)
     unit = threshold.unit.removesuffix("s") if threshold.default == 1 else threshold.unit

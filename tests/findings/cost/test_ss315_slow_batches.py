@@ -1,4 +1,4 @@
-"""Batches that take longer than they did (SS315)."""
+"""SS315: batches that take longer."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from collections.abc import Sequence
 import pytest
 
 from inspector.checkpoint.logs import COMMITS, OFFSETS, Logs
+from inspector.findings.cost.ss315_slow_batches import SlowBatches
 from inspector.findings.finding import Finding
 from inspector.findings.rule import parse_thresholds
-from inspector.findings.slow_batches import judge_durations
+from inspector.light_dataclasses import replace
 from inspector.model import BatchClock, BatchId, Certainty
+from tests.store_views import checkpoint_view
 
 FIRST_MS = 1_700_000_000_000
 
@@ -35,7 +37,10 @@ def logs(
 
 
 def judged(of: Logs, **thresholds: float) -> list[Finding]:
-    return list(judge_durations(of, parse_thresholds(thresholds)))
+    view = checkpoint_view({}, clocks=of.clocks)
+    view.checkpoint = replace(view.checkpoint, logs=of)
+    vars(view.checkpoint)["newest_version"] = view.version
+    return list(SlowBatches(parse_thresholds(thresholds)).findings(view))
 
 
 def test_the_newest_batches_are_compared_with_the_ones_before() -> None:
