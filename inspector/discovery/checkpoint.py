@@ -48,6 +48,7 @@ from inspector.operators.user_rules import UserRules
 from inspector.providers.chain import StoreFiles, restorable_versions
 from inspector.providers.provider import Provider
 from inspector.providers.registry import classify, provider_for
+from inspector.sparktypes import StructType
 
 CONF = "streaming."
 
@@ -107,6 +108,12 @@ class Operator:
         if variable is not None and variable in self.schemas:
             variable_family = self.family(variable)
         return grouping_key_of(family, variable_family, schema.key)
+
+    def key_of_entries(self, store: str) -> StructType:
+        """Return the part of a key that has several entries in a list, a map or a session store."""
+        schema = self.schemas[store].key
+        nested = self.family(store) is Family.MAP and schema.fields[0].data_type
+        return nested if isinstance(nested, StructType) else StructType(schema.fields[:-1])
 
     def _family(self, processor: Properties, store: str) -> tuple[Family, str]:
         schema = self.schemas.get(store)

@@ -14,7 +14,6 @@ from typing import Any
 from inspector.findings.finding import Concerns, Kind, Severity
 from inspector.findings.rule import rules
 from inspector.model import Certainty
-from inspector.operators.inferences import INFERENCES
 
 _PAGE = get_data("inspector", "docs/reference/findings.md") or b""
 # Git on Windows may have ended its lines by CR LF.
@@ -32,18 +31,10 @@ def _kind(id_: str, severity: Severity, cause: str = "", **more: Any) -> Kind:
 
 
 _of_files = partial(_kind, command="verify")
-_of_records = partial(_kind, command="files", concerns=Concerns.RECORDS)
 _of_inference = partial(_kind, certainties=(Certainty.INFERRED,))
 _of_proof_or_inference = partial(_kind, certainties=(Certainty.PROVEN, Certainty.INFERRED))
 
 
-def _severity(inference: str) -> Severity:
-    """A warning, if the inference is right often enough to be one."""
-    return Severity.WARNING if INFERENCES[inference].warns else Severity.INFO
-
-
-LATE_ROWS = _severity("late-rows")
-"""Of findings that say which rows are dropped as late."""
 RESTORE_MISSING = "restore what is missing from a backup"
 
 MISSING_DELTA = _of_files(
@@ -136,59 +127,6 @@ FOREIGN_SOURCE = _of_inference(
     command="info",
 )
 OFFSET_BACK = _kind("SS128", _WARNING)
-NEVER_EXPIRES = _of_proof_or_inference("SS201", _WARNING, explains=("SS204",), in_store=True)
-PAST_WATERMARK = _of_proof_or_inference("SS202", _WARNING, command="leftovers")
-TIMEOUT_KEPT = _of_proof_or_inference(
-    "SS203", _ERROR, command="leftovers", explains=("SS204", "SS210"), in_store=True
-)
-NO_REMOVES = _of_inference("SS204", _WARNING)
-JOIN_SIDE = _of_inference("SS205", _severity("join-side"))
-NO_WATERMARK = _kind(
-    "SS207",
-    _WARNING,
-    certainties=(Certainty.PROVEN, Certainty.UNDECIDED),
-    concerns=Concerns.BY_WATERMARK,
-    explains=("SS202", "SS204", "SS205", "SS209"),
-)
-WATERMARK_AHEAD = _kind("SS211", _WARNING, explains=("SS202", "SS206", "SS218"), hides=("SS206",))
-EXPIRED_TTL = _kind("SS212", _WARNING, command="leftovers")
-DUE_TIMER = _of_proof_or_inference("SS213", _WARNING, command="leftovers")
-TIMER_WITHOUT_STATE = _kind("SS214", _INFO, command="rows")
-UNDECLARED = _kind("SS215", _WARNING, command="info")
-GROWING_ENTRIES = _of_inference(
-    "SS216", _WARNING, command="top", explains=("SS201", "SS204", "SS210"), in_store=True
-)
-UNFED = _of_proof_or_inference("SS220", _INFO)
-TIMERS_GATHER = _of_inference("SS219", _INFO)
-SHORT_TTL = _of_inference("SS221", _INFO)
-JOIN_COUNTERS = _of_files("SS208", _WARNING)
-JOIN_COPY = _of_inference("SS209", _severity("join-copy"))
-NO_MATCH = _of_inference(
-    "SS222",
-    _INFO,
-    "No row of the join has ever found a match: the keys of its two sides are never equal "
-    "(spelling, type, unit), or the time range excludes those that are.",
-    command="rows",
-)
-NEARLY_EQUAL = _of_inference(
-    "SS223", _INFO, command="rows", explains=("SS217", "SS218"), in_store=True
-)
-OPEN_SESSIONS = _of_inference("SS224", _INFO)
-WATERMARK_OF_CLOCK = _of_inference("SS225", _INFO, explains=("SS217", "SS218"))
-UNDECIDED = _kind("SS210", _INFO, certainties=(Certainty.UNDECIDED,), command="leftovers")
-# A hot key is why a partition has its rows.
-HOT_KEY = _kind("SS307", _INFO, command="top", explains=("SS222",), hides=("SS302",))
-GROWING_VALUES = _of_inference(
-    "SS308", _INFO, command="sizes", concerns=Concerns.REWRITTEN_ROWS, hides=("SS313",)
-)
-# In windows that overlap much, each event makes many keys by design.
-FAN_OUT = _of_inference("SS309", _INFO, command="rows", hides=("SS217",))
-WIDE_COLUMN = _of_inference("SS313", _INFO, command="sizes")
-SLOW_BATCHES = _of_proof_or_inference("SS315", _INFO, command="timeline")
-WHOLE_UPLOADS = _of_records("SS310", _INFO)
-LEFT_FILES = _of_records("SS311", _INFO)
-KEPT_VERSIONS = _of_records("SS312", _INFO)
-HEAP_OVER_LIMIT = _of_inference("SS306", _WARNING, command="memory")
 
 _DECLARED = tuple(kind for kind in list(vars().values()) if isinstance(kind, Kind))
 

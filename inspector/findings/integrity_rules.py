@@ -21,6 +21,7 @@ from inspector.facts.join_rows import min_size
 from inspector.facts.misplaced import MisplacedKeys
 from inspector.findings import catalogue
 from inspector.findings.finding import Finding, Kind, Severity
+from inspector.findings.lifetime.ss208_join_counters import JoinCounters
 from inspector.findings.thresholds import DEFAULTS, Thresholds
 from inspector.model import COMPARED, LEFT, UNLISTED, Problem, StoreId, StoreName
 from inspector.quantities import capitalise, count_text, duration_text
@@ -72,7 +73,7 @@ _MOVE_BACK = (
     "start the query where the checkpoint was written, or make a checkpoint for this place with "
     "inspector copy, which rewrites the paths"
 )
-_REMEDIES = {SCHEMA_PATHS: _MOVE_BACK, JOIN_NULLS: catalogue.JOIN_COUNTERS.to_do}
+_REMEDIES = {SCHEMA_PATHS: _MOVE_BACK, JOIN_NULLS: JoinCounters.next_step}
 """What to do about obstacles to a restart, by the rule about them."""
 _NOTHING_NEEDED = "nothing is needed to go on"
 _FOR_A_ROLLBACK = (

@@ -7,30 +7,21 @@ from contextlib import suppress
 from types import MappingProxyType
 
 from inspector.decode.row_hash import row_hash
-from inspector.discovery.checkpoint import Checkpoint, Operator
+from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.listing import ranges_text
 from inspector.discovery.restart import Restart
 from inspector.discovery.restart_conditions import JOIN_NULLS
 from inspector.exceptions import MissingVersionError
 from inspector.facts.misplaced import MisplacedKeys
-from inspector.findings import integrity_rules, rule_inputs
-from inspector.findings.cost_inputs import file_costs, store_costs
-from inspector.findings.efficiency import judge_costs, judge_files, judge_heap
+from inspector.findings import integrity_rules
 from inspector.findings.finding import Finding, Group, Severity
-from inspector.findings.join_restarts import reads_all_rows
-from inspector.findings.joins import JoinLifetime, judge_join
-from inspector.findings.lifetime_rules import judge as judge_life
 from inspector.findings.rule import rules
-from inspector.findings.slow_batches import judge_durations
 from inspector.findings.sources import judge_setbacks, judge_source_logs
 from inspector.findings.thresholds import DEFAULTS, Thresholds
 from inspector.findings.unwritten import judge_unwritten
-from inspector.findings.variables import judge_variable
 from inspector.findings.views.checkpoint_view import CheckpointView
-from inspector.findings.views.event_times import newest_times
 from inspector.findings.views.judged_version import Context, KeyWords
 from inspector.findings.views.query_clock import span
-from inspector.findings.watermarks import judge_watermark
 from inspector.light_dataclasses import replace
 from inspector.merge.collect import Facts
 from inspector.model import (
@@ -41,7 +32,6 @@ from inspector.model import (
     StoreId,
     StoreName,
 )
-from inspector.operators.join import NAMES as JOIN
 from inspector.providers.chain import chain_for
 
 
@@ -61,38 +51,17 @@ def judge(  # noqa: PLR0913 - what findings rest on
     ``heap_bytes`` estimates what the retained versions take, where there is a limit for it;
     ``restart`` is known if the version is the newest; ``growing`` lacks stores that cannot be told.
     """
-    view = CheckpointView(checkpoint, version, facts, Context(problems, key_words, growing))
+    context = Context(problems, key_words, growing, heap_bytes, restart)
+    view = CheckpointView(checkpoint, version, facts, context)
     of_files = restart and _without_null_rows(restart)
     broken = judge_integrity(checkpoint, version, facts, problems, thresholds, of_files)
     findings: list[Finding] = []
-    for operator_view in view.operators:
-        operator = operator_view.operator
-        findings += judge_files(file_costs(checkpoint, operator, facts), thresholds)
-        of_run = checkpoint, operator, version, facts
-        for life in rule_inputs.store_lifetimes(operator_view):
-            findings += judge_life(life, thresholds)
-        for variable in rule_inputs.variable_lives(operator, version, facts):
-            findings += judge_variable(variable, thresholds)
-        if operator.name in JOIN:
-            findings += _judge_join(operator, rule_inputs.join_lifetime(*of_run), thresholds)
-    for costs in store_costs(view):
-        findings += judge_costs(costs, thresholds)
-    findings += judge_watermark(
-        view.clock.batches,
-        version - 1,
-        newest_times(view),
-        view.sources,
-        delay_ms=max(view.clock.delays_ms, default=None),
-        by_slowest=not view.clock.is_by_fastest,
-        late=rule_inputs.late_batches(facts),
-        thresholds=thresholds,
-    )
-    findings += judge_heap(heap_bytes, thresholds)
-    findings += _judge_batches(checkpoint, version, restart, thresholds)
+    if restart is not None:
+        findings += judge_unwritten(checkpoint, restart, thresholds)
     findings += judge_rules(view, thresholds)
     findings = _visible_findings(findings)
     findings = _with_attempts(findings, _versions_of_two_attempts(checkpoint, version))
-    reported = (f for f in findings if thresholds.reports(f.kind.id, f.rows))
+    reported = (f for f in findings if thresholds.reports(f.kind.id, f.count))
     return _gravest_first([*broken, *reported])
 
 
@@ -110,26 +79,9 @@ def _visible_findings(findings: Sequence[Finding]) -> list[Finding]:
     return [f for f in findings if (f.kind.id, f.store) not in hidden]
 
 
-def _judge_batches(
-    checkpoint: Checkpoint, version: int, restart: Restart | None, thresholds: Thresholds
-) -> Iterator[Finding]:
-    """How long the newest batches take, and whether one stands still."""
-    if version >= checkpoint.newest_version:
-        yield from judge_durations(checkpoint.logs, thresholds)
-    if restart is not None:
-        yield from judge_unwritten(checkpoint, restart, thresholds)
-
-
 def _without_null_rows(restart: Restart) -> Restart:
     """Return the restart without null rows of joins, which SS208 reports."""
     return replace(restart, obstacles=tuple(o for o in restart.obstacles if o.about != JOIN_NULLS))
-
-
-def _judge_join(
-    operator: Operator, life: JoinLifetime, thresholds: Thresholds
-) -> Iterator[Finding]:
-    read = [store for store in life.checks if reads_all_rows(operator, life, store)]
-    return judge_join(replace(life, read_whole=read), thresholds)
 
 
 def judge_integrity(

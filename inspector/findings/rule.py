@@ -57,11 +57,17 @@ class Case:
         *,
         severity: Severity | None = None,
         certainty: Certainty | None = None,
+        subject: Subject | None = None,
+        occurrences: int | None = None,
         **numbers: Any,
     ) -> Evidence:
-        """Return the evidence for this case: rows and bytes concerned, and the numbers."""
+        """Return the evidence for this case: rows and bytes concerned, and the numbers.
+
+        ``subject`` is a part of the view that the evidence is about, such as one store.
+        """
         severity = self.severity if severity is None else severity
-        return Evidence(self, rows, size, severity, certainty or self.certainty, numbers)
+        certainty = certainty or self.certainty
+        return Evidence(self, rows, size, severity, certainty, numbers, subject, occurrences)
 
 
 @dataclass(frozen=True)
@@ -74,6 +80,9 @@ class Evidence:
     severity: Severity | None = None  # None for that of the rule
     certainty: Certainty | None = None  # None for the first of the rule
     numbers: Mapping[str, Any] = field(default_factory=dict)  # values of the templates' fields
+    # the part of the checkpoint that it is about; None for the view that ``find`` takes
+    subject: Subject | None = None
+    occurrences: int | None = None  # number of times that it was seen, if it counts no rows
 
 
 ViewT = TypeVar("ViewT", bound=Subject)
@@ -122,15 +131,16 @@ class Rule(Generic[ViewT]):
     def findings(self, view: ViewT) -> Iterator[Finding]:
         """Yield the findings about a view, in words."""
         for evidence in self.find(view):
-            values = {**view.numbers, **evidence.numbers, "rows": evidence.rows}
-            case = evidence.case
+            case, subject = evidence.case, evidence.subject or view
+            values = {**subject.numbers, **evidence.numbers, "rows": evidence.rows}
             yield Finding(
                 self.kind,
                 evidence.certainty or self.certainties[0],
                 wording.write(case.evidence, values),
                 wording.write(case.next_step, values) if case.next_step else self.next_step,
-                view.operator_id,
-                view.store_name,
+                subject.operator_id,
+                subject.store_name,
+                occurrences=evidence.occurrences,
                 rows=evidence.rows,
                 bytes=evidence.bytes,
                 cause=wording.write(case.cause, values),
@@ -152,11 +162,11 @@ class Rule(Generic[ViewT]):
 
 
 @cache
-def rules() -> tuple[type[Rule[Any]], ...]:
-    """Return every rule by its id; imports all modules of the rules."""
+def rules(folders: tuple[str, ...] = FOLDERS) -> tuple[type[Rule[Any]], ...]:
+    """Return the rules of some folders by their ids; imports all modules of these rules."""
     modules = (
         import_module(f"{package.__name__}.{module.name}")
-        for package in (import_module(f"inspector.findings.{folder}") for folder in FOLDERS)
+        for package in (import_module(f"inspector.findings.{folder}") for folder in folders)
         for module in iter_modules(package.__path__)
     )
     return tuple(sorted(map(_rule_in, modules), key=lambda rule: rule.id))

@@ -50,16 +50,11 @@ class Thresholds:
     # thresholds of rules that the user set, by name
     given: Mapping[str, float] = field(default_factory=dict)
     window_versions: int = 5
-    entries_per_key: int = 64
-    entries_warned: int = 1024
-    timers_per_key: float = 3.0
-    many_timers_per_key: float = 10.0
     unique_puts: int = 100
     unique_share: float = 0.99
     alike_share: float = 0.05
     far_hours: float = 1.0
     far_share: float = 0.01
-    short_delay_ms: int = 1_000
     data_batches: int = 3
     replay_deltas: int = 100
     replay_noted: int = 50
@@ -68,25 +63,11 @@ class Thresholds:
     unwritten_noted: float = 3.0
     unwritten_gaps: float = 10.0
     unwritten_seconds: float = 60.0
-    ahead_hours: float = 24.0
     behind_hours: float = 1.0
-    ahead_noted: float = 0.5
     value_bytes: int = 4096
     hot_share: float = 0.5
     hot_rows: int = 100
-    rows_per_join_key: float = 20.0
-    value_growth: float = 2.0
     mean_value_bytes: int = 1024
-    windows_per_event: int = 24
-    rows_per_record: float = 10.0
-    slow_ratio: float = 3.0
-    slow_seconds: float = 2.0
-    zip_ratio: float = 2.0
-    zip_bytes: int = 8_192
-    left_files: int = 10
-    kept_versions: int = 200
-    kept_batches: int = 120
-    heap_bytes: int | None = None
     # id of a finding -> the least rows or occurrences from which on it is reported
     at_least: Mapping[str, int] = field(default_factory=dict)
 
@@ -171,3 +152,9 @@ BEHIND_HOURS: Threshold[float] = _declare(
     "behind_hours", "hours", "Hours from the watermark to the newest event times less the delay."
 )
 VALUE_BYTES: Threshold[int] = _declare("value_bytes", "bytes", "Bytes of the largest value.")
+MEAN_VALUE_BYTES: Threshold[int] = _declare(
+    "mean_value_bytes", "bytes", "Bytes of the mean value, or of a column of a row."
+)
+HOT_ROWS: Threshold[int] = _declare(
+    "hot_rows", "rows", "Rows of a join's side, sessions, or entries of a list or map."
+)

@@ -215,7 +215,7 @@ def _first(verdict: Verdict, report: ReportData) -> str:
 
 def _is_beside(cause: Cause) -> bool:
     """Return whether the cause is about the uploads of batches, and not about the state."""
-    return cause.finding.kind is catalogue.WHOLE_UPLOADS
+    return cause.finding.kind.id == "SS310"
 
 
 def _place(cause: Cause) -> str:
@@ -293,7 +293,7 @@ def _rows(growth: StateGrowth) -> str:
 
 def _share(cause: Cause, part: Part | None) -> str:
     if cause.rows_share == 1:
-        return f"These are all rows of {'the state' if part is None else 'this part'}."
+        return f"That is 100 % of {'the state' if part is None else 'this part'}."
     if cause.rows_share == 0:  # a watermark stands still, and has let all rows go that it can
         return ""
     shares = (

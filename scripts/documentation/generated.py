@@ -50,11 +50,7 @@ def findings(before: str) -> str:
     Args:
         before: the block as it is; what is written in it stays.
     """
-    parts: list[str] = ["| id | severity | what | certainty |", "|---|---|---|---|"]
-    parts += [
-        f"| {kind.id} | {kind.severity.word} | {kind.title} | {_certainties(kind)} |"
-        for kind in all_kinds()
-    ]
+    parts: list[str] = []
     for group in dict.fromkeys(kind.group for kind in all_kinds()):
         parts += ["", f"## {_TITLES[group]}"]
         parts += [_finding(kind, before) for kind in all_kinds() if kind.group is group]
@@ -95,13 +91,14 @@ def rule_entry(rule: type[Rule[Any]]) -> str:
         f"In Spark: look for `{kind.spark}`.\n",
     ]
     if declared := list(rule.thresholds()):
-        lines += ["| threshold | default | meaning |", "|---|---|---|"]
-        lines += [f"| `{t.name}` | {_default_text(t)} | {t.meaning} |" for t in declared]
+        lines += [f"- `{t.name}` ({_default_text(t)}): {t.meaning}" for t in declared]
     return "\n".join(lines)
 
 
 def _default_text(threshold: Threshold[Any]) -> str:
     """Return the default of a threshold with its unit."""
+    if threshold.default is None:
+        return "not judged"
     if threshold.unit == "share":
         return share_text(threshold.default)
     unit = threshold.unit.removesuffix("s") if threshold.default == 1 else threshold.unit

@@ -32,7 +32,7 @@ from inspector.sums import sum_by_key
 def findings_of(judged: Judged) -> tuple[Finding, ...]:
     """Every rule applied to what a run showed, by the thresholds of its user; the gravest first."""
     thresholds, checkpoint = judged.thresholds, judged.checkpoint
-    limited = thresholds.heap_bytes is not None and checkpoint.provider.keeps_maps
+    limited = "heap_bytes" in thresholds.given and checkpoint.provider.keeps_maps
     heap = sum(heap_by_store(judged).values()) if limited else None
     words = StoreWords(checkpoint, judged.options.redact or Redact.HASH)
     fields = StoreWords(checkpoint)

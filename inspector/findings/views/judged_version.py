@@ -9,6 +9,7 @@ from typing import Protocol
 from inspector.checkpoint.log_entries import SourceOffset
 from inspector.decode.row_hash import row_hash
 from inspector.discovery.checkpoint import Checkpoint
+from inspector.discovery.restart import Restart
 from inspector.exceptions import RowError
 from inspector.findings.views.query_clock import QueryClock
 from inspector.light_dataclasses import dataclass, field
@@ -33,6 +34,9 @@ class Context:
     key_words: KeyWords = lambda _store, key, _schema=None: row_hash(key)
     # True if the bytes of a store grow; stores without an answer are absent
     growing: Mapping[StoreName, bool] = field(default_factory=dict)
+    # estimated heap of the retained versions in bytes; None without a limit for it
+    heap_bytes: int | None = None
+    restart: Restart | None = None  # None if the judged version is not the newest
 
 
 class JudgedVersion:
