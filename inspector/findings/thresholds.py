@@ -61,13 +61,6 @@ class Thresholds:
     far_share: float = 0.01
     short_delay_ms: int = 1_000
     data_batches: int = 3
-    replay_deltas: int = 100
-    replay_noted: int = 50
-    replay_slow: int = 20
-    replay_minutes: float = 10.0
-    unwritten_noted: float = 3.0
-    unwritten_gaps: float = 10.0
-    unwritten_seconds: float = 60.0
     ahead_hours: float = 24.0
     behind_hours: float = 1.0
     ahead_noted: float = 0.5

@@ -16,8 +16,8 @@ from inspector.cli.exits import exit_of
 from inspector.exceptions import InspectorError
 from inspector.findings.catalogue import all_kinds
 from inspector.findings.finding import Group, Kind, Severity
-from inspector.findings.integrity_rules import KIND_OF_PROBLEM
 from inspector.findings.metrics import METRICS
+from inspector.findings.problem_rule import ProblemRule
 from inspector.findings.restart_rules import RULES
 from inspector.findings.rule import Rule, rules
 from inspector.findings.thresholds import Threshold, Thresholds
@@ -94,6 +94,8 @@ def rule_entry(rule: type[Rule[Any]]) -> str:
         *(f"**{label}.** {sections[label]}\n" for label in _RULE_SECTIONS),
         f"In Spark: look for `{kind.spark}`.\n",
     ]
+    if issubclass(rule, ProblemRule) and rule.slugs:
+        lines.append(f"Slugs of its problems: {', '.join(f'`{slug}`' for slug in rule.slugs)}.\n")
     if declared := list(rule.thresholds()):
         lines += ["| threshold | default | meaning |", "|---|---|---|"]
         lines += [f"| `{t.name}` | {_default_text(t)} | {t.meaning} |" for t in declared]
@@ -124,7 +126,6 @@ def _finding(kind: Kind, before: str) -> str:
     own = {rule.id: rule for rule in rules()}
     if kind.id in own:
         return rule_entry(own[kind.id])
-    slugs = [slug for slug, of_slug in KIND_OF_PROBLEM.items() if of_slug is kind]
     paragraphs = "\n".join(_entry(kind.id, before))
     said = dict(re.findall(r"^\*\*([\w ]+)\.\*\* (.+)$", paragraphs, re.MULTILINE))
     if missing := [label for label in _WRITTEN if label not in said]:
@@ -134,8 +135,6 @@ def _finding(kind: Kind, before: str) -> str:
         f"Severity {kind.severity.word}; {_certainties(kind)}.\n",
         *(f"**{label}.** {said[label]}\n" for label in _WRITTEN),
     ]
-    if slugs:
-        lines.append(f"Problems of the slug {', '.join(f'`{s}`' for s in slugs)} make it.\n")
     return "\n".join([*lines, f"In Spark: look for `{kind.spark}`."])
 
 

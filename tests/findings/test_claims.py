@@ -16,6 +16,7 @@ import pytest
 from inspector import docs
 from inspector.findings.catalogue import all_kinds
 from inspector.findings.finding import Kind
+from inspector.findings.rule import rules
 
 HOME = Path(__file__).resolve().parents[1]
 SPARK = "spark/test_claims.py"
@@ -59,7 +60,13 @@ CLAIMS: dict[str, dict[str, str]] = {
         "No version from that delta on can be loaded": LOST,
         "its cleanup of old files stops with a warning in the executor's log": FAILS,
     },
+    "SS102": {
+        "Spark does not read so far, and no row is lost": (
+            f"{SPARK}::test_what_follows_the_end_mark_of_a_delta_is_not_read"
+        )
+    },
     "SS103": {
+        "A restart has to replay up to": READ,
         "read the newest snapshot and then every delta after it": READ,
         "Spark's maintenance has made no snapshot": MAINTAINS,
         "It makes one only of a version that is in the executor's memory": (
@@ -85,6 +92,7 @@ CLAIMS: dict[str, dict[str, str]] = {
         "queries that began before Spark 3.3": OLD_LOG,
         "Spark 4.3 repartitions a checkpoint on RocksDB": REPARTITIONED,
         "where Spark does not look": MOVED,
+        "where Spark looks for them": MOVED,
     },
     "SS108": {"Spark's cleanup removed files": CLEANS},
     "SS109": {
@@ -112,7 +120,6 @@ CLAIMS: dict[str, dict[str, str]] = {
         "Spark loads them as they are": LOADS_AS_IT_IS,
     },
     "SS114": {
-        "named by its metadata (Spark 4.0 and later)": PARTITIONS,
         "Spark never opens such a folder": FOREIGN,
         "with a name that Spark never gives": FOREIGN,
         "Spark ignores it": FOREIGN,
@@ -130,6 +137,9 @@ CLAIMS: dict[str, dict[str, str]] = {
     },
     "SS120": {
         "Spark refuses the checkpoint": REFUSED,
+        "Spark does not start the query": REFUSED,
+        "or later does not start the query": REFUSED,
+        "Spark refuses the restart, or lists the input folder": WRITTEN_AGAIN,
         "which Spark may write again": WRITTEN_AGAIN,
         "Spark 4.0 wrote are read by Spark 4.0 alone": (
             f"{SPARK}::test_snapshots_of_format_2_by_spark_4_0_are_read_by_spark_4_0_alone"
@@ -202,7 +212,11 @@ CLAIMS: dict[str, dict[str, str]] = {
     },
     "SS307": {"each row of the other side of a join with that key is joined with all": JOINS},
     "SS308": {},
-    "SS311": {"Spark removes none of them": MAINTAINS},
+    "SS217": {"every batch brings only new values": NO_CLAIM},
+    "SS311": {
+        "Spark removes none of them": MAINTAINS,
+        "Spark removes none.": MAINTAINS,
+    },
     "SS312": {
         "kept than Spark's default of 100": MAINTAINS,
         "which is read at each start": MAINTAINS,
@@ -217,6 +231,7 @@ CLAIMS: dict[str, dict[str, str]] = {
     },
     "SS226": {
         "Spark runs a batch without new data for them": NO_DATA,
+        "no batch without new data has ever run": NO_DATA,
     },
 }
 """By finding, a part of each sentence that says what Spark does, and what shows it."""
@@ -229,9 +244,11 @@ SAYS = re.compile(
 """What a sentence has that says what Spark does."""
 
 
-def texts_of(kind: Kind) -> tuple[str, str, str]:
-    """What a finding means, what to do about it, and its cause."""
-    return docs.entry(kind.id).paragraphs["What it means"], kind.to_do, kind.cause
+def texts_of(kind: Kind) -> tuple[str, ...]:
+    """What a finding means, what to do about it, and its causes."""
+    cases = (case for rule in rules() if rule.id == kind.id for case in rule.cases().values())
+    means = docs.entry(kind.id).paragraphs["What it means"]
+    return means, kind.to_do, kind.cause, *(case.cause for case in cases)
 
 
 def sentences(kind: Kind) -> Iterator[str]:
