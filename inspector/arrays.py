@@ -22,9 +22,9 @@ ArrayT = TypeVar("ArrayT", bound=npt.NDArray[Any])
 
 def longer(array: npt.NDArray[Any], length: int) -> npt.NDArray[Any]:
     """A copy of an array, each row of which is lengthened by zeros."""
-    *rows, before = array.shape
+    *rows, old_length = array.shape
     grown = np.zeros((*rows, length), array.dtype)  # which costs nothing until they are written
-    grown[..., :before] = array
+    grown[..., :old_length] = array
     return grown
 
 
@@ -36,10 +36,10 @@ def make_room(owner: object, names: Sequence[str], elements: int) -> None:
             setattr(owner, name, longer(getattr(owner, name), room))
 
 
-def chunks(array: ArrayT, most: int) -> Iterator[ArrayT]:
+def chunks(array: ArrayT, max_rows: int) -> Iterator[ArrayT]:
     """An array in parts of at most so many elements."""
-    for start in range(0, len(array), most):
-        yield array[start : start + most]  # type: ignore[misc]
+    for start in range(0, len(array), max_rows):
+        yield array[start : start + max_rows]  # type: ignore[misc]
 
 
 def concatenate(parts: Sequence[bytes]) -> tuple[bytes, Int64s, Int64s]:
@@ -63,7 +63,7 @@ def tally(numbers: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Int64s]:
 
 
 def lengths_of(ends: Int64s) -> Int64s:
-    """How long consecutive parts are that end so; ``np.diff`` takes five times as long for few."""
+    """Return the lengths of consecutive parts, given where each part ends."""
     result = ends.copy()
     result[1:] -= ends[:-1]
     return result
@@ -76,7 +76,7 @@ def median(numbers: npt.NDArray[Any]) -> float:
 
 
 def count_by(numbers: npt.NDArray[Any], counts: npt.NDArray[Any]) -> Counter[int]:
-    """How many there are of each number."""
+    """Return the count of each number."""
     counter: Counter[int] = Counter()  # which would first ask what it is given
     dict.update(counter, zip(numbers.tolist(), counts.tolist(), strict=True))
     return counter

@@ -50,7 +50,7 @@ def _codec(hint: Any) -> _Codec:
 
 @cache
 def _make_codec(hint: Any) -> _Codec:
-    """How values of a type are written and read (TypeError: they cannot be)."""
+    """Return functions that write and read values of a type (TypeError: impossible)."""
     hint = getattr(hint, "__supertype__", hint)
     origin, arguments = get_origin(hint), get_args(hint)
     if hint in (bool, int, float, str, type(None)):
@@ -93,9 +93,10 @@ def _optional(inner: _Codec) -> _Codec:
 
 def _tuple(arguments: tuple[Any, ...]) -> _Codec:
     if arguments[1:] == (...,):
-        one = _codec(arguments[0])
+        element = _codec(arguments[0])
         return _Codec(
-            lambda value: list(map(one.write, value)), lambda value: tuple(map(one.read, value))
+            lambda value: list(map(element.write, value)),
+            lambda value: tuple(map(element.read, value)),
         )
     parts = [_codec(argument) for argument in arguments]
     return _Codec(
@@ -127,7 +128,7 @@ def _mapping(key: Any, value: Any) -> _Codec:
 
 
 def _record(cls: Any) -> _Codec:
-    """Of a dataclass, by name: an engine finds the files of a task in its text."""
+    """Return the codec of a dataclass, which writes fields by name."""
     hints = hints_of(cls)
     codecs = {f.name: _codec(hints[f.name]) for f in fields(cls)}
     # A task has a thousand files: what JSON has as it is passes without a call.

@@ -92,16 +92,16 @@ def learn_arguments(arguments: Sequence[str]) -> None:
 
     They are in URLs anywhere, and in ``NAME=VALUE`` of the options that open storages and sessions.
     """
-    for before, argument in zip(("", *arguments), arguments, strict=False):
+    for previous, argument in zip(("", *arguments), arguments, strict=False):
         learn(*_URL.findall(argument))
         option, _, joined = argument.partition("=")
-        pair = argument if before in _OPENING else joined if option in _OPENING else ""
+        pair = argument if previous in _OPENING else joined if option in _OPENING else ""
         name, _, value = pair.partition("=")
         learn(options={name: value})
 
 
 def is_secret(name: str) -> bool:
-    """Whether an option of this name holds a secret."""
+    """Return whether an option of this name holds a secret."""
     return bool(_SECRET_NAME.search(name)) and not _HARMLESS_NAME.search(name)
 
 

@@ -47,7 +47,7 @@ class InspectorError(Exception):
         return where(self.path, self.offset) + self.message
 
     def at(self: E, path: str | None) -> E:
-        """The same error with the path it happened in, if known, unless it has one already."""
+        """Return the error with the path where it happened, unless it has a path already."""
         if self.path is None and path is not None:
             self.path = redact(path)
             self.args = (self.message, self.path, self.offset)
@@ -102,7 +102,7 @@ class RecordError(DecodeError, slug="bad-record"):
 
 
 class TailError(RecordError, slug="bad-tail"):
-    """What follows the end mark of a file's records, which Spark does not read, is wrong."""
+    """Error in the bytes after the end mark of a file's records, which Spark does not read."""
 
 
 class RowError(DecodeError, slug="bad-row"):

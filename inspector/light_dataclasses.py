@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 else:
 
     def dataclass(cls=None, /, *, frozen=False, eq=True, order=False, kw_only=False, slots=False):
-        """As :func:`dataclasses.dataclass`, whose ``slots`` and ``order`` it leaves to that."""
+        """Decorate a class like :func:`dataclasses.dataclass`, with quicker generated methods."""
 
         def decorate(cls):
             if slots or order:
@@ -95,7 +95,7 @@ def _init(
     # Names that no field has.
     scope: dict[str, Any] = {"_missing_": MISSING}
     positional: list[str] = []
-    by_name: list[str] = []
+    keyword_names: list[str] = []
     # Half of what object.__setattr__ takes, which a frozen class itself does not let through.
     body: list[str] = ["_values_ = self.__dict__"] if frozen else []
     for member in members:
@@ -111,13 +111,13 @@ def _init(
             scope[f"_default_{name}_"] = member.default
             parameter += f"=_default_{name}_"
         if member.init:
-            (by_name if member.kw_only else positional).append(parameter)
+            (keyword_names if member.kw_only else positional).append(parameter)
         elif member.default_factory is MISSING:
             continue  # its default is the class's, or __post_init__ sets it
         body.append(f"_values_[{name!r}] = {value}" if frozen else f"self.{name} = {value}")
     if hasattr(cls, "__post_init__"):
         body.append("self.__post_init__()")
-    parameters = ["self", *positional, *(("*", *by_name) if by_name else ())]
+    parameters = ["self", *positional, *(("*", *keyword_names) if keyword_names else ())]
     exec(f"def __init__({', '.join(parameters)}):\n " + "\n ".join(body or ["pass"]), scope)
     init: Callable[..., None] = scope["__init__"]
     init.__qualname__, init.__module__ = f"{cls.__qualname__}.__init__", cls.__module__
@@ -130,8 +130,8 @@ def _repr(members: tuple[dataclasses.Field[Any], ...]) -> Callable[[object], str
 
     @recursive_repr()
     def represent(value: object) -> str:
-        shown = ", ".join(f"{name}={getattr(value, name)!r}" for name in names)
-        return f"{type(value).__qualname__}({shown})"
+        parts = ", ".join(f"{name}={getattr(value, name)!r}" for name in names)
+        return f"{type(value).__qualname__}({parts})"
 
     return represent
 

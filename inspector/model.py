@@ -34,7 +34,7 @@ JOIN_SIDES = ("left", "right")
 
 
 def is_store(name: str, store: str) -> bool:
-    """Whether a user's store name means this one; ``left`` and ``right`` are a join side's rows."""
+    """Return whether a user's name means a store; ``left``, ``right`` mean a side's rows."""
     return name == store or (
         name in JOIN_SIDES
         and store in (*JOIN_ROW_STORES, *JOIN_TIMED_ROW_STORES)
@@ -46,7 +46,7 @@ NO_TIMEOUT = -1  # ``timeoutTimestamp`` of a group state without an armed timer 
 
 
 class FileKind(enum.Enum):
-    """What a file in a store's folder is, by its name alone, whichever provider wrote it.
+    """Kind of a file in a store's folder, from its name alone, for every provider.
 
     A delta holds what one version changed, a snapshot a whole version. Tables hold the rows of
     snapshots that share them, and table logs what RocksDB wrote beside them. ABANDONED are deltas
@@ -88,7 +88,7 @@ class StoreId:
 
     @property
     def name(self) -> StoreName:
-        """The same store over all partitions."""
+        """Name of the store without its partition."""
         return StoreName(self.operator_id, self.store_name)
 
 
@@ -144,14 +144,14 @@ class Limits:
         Raises:
             ValueError: no limit has such a name, or the number is none above 0.
         """
-        given: dict[str, int] = {}
+        parts: dict[str, int] = {}
         for entry in filter(None, map(str.strip, text.split(","))):
             name, _, number = (part.strip() for part in entry.partition("="))
             if name not in cls.__dataclass_fields__ or not number.isdecimal() or not int(number):
                 names = ", ".join(cls.__dataclass_fields__)
                 raise ValueError(f"got the limit {entry!r}, expected NAME=NUMBER of {names}")
-            given[name] = int(number)
-        return cls(**given)
+            parts[name] = int(number)
+        return cls(**parts)
 
 
 LIMITS_VARIABLE = "INSPECTOR_LIMITS"
@@ -203,12 +203,12 @@ class BatchClock:
         return self.appended or self.edited
 
     def time_ms(self, kind: TimeoutKind) -> int | None:
-        """What the timers of a group state are held against; None if it was not recorded."""
+        """Return the clock for timers of a kind, epoch ms; None if the log does not record it."""
         return self.watermark_ms if kind is TimeoutKind.EVENT_TIME else self.timestamp_ms
 
 
 class Certainty(enum.Enum):
-    """How sure a statement is.
+    """Certainty of a statement.
 
     * proven: the bytes allow nothing else, by premises that Spark's source makes true
       (the page ``explanation/proofs`` of the documentation).
@@ -222,7 +222,7 @@ class Certainty(enum.Enum):
 
 
 class TimeoutKind(enum.Enum):
-    """Which clock a query's timeouts follow (``GroupStateTimeout``); not in the checkpoint."""
+    """Clock of a query's timeouts (``GroupStateTimeout``); it is not in the checkpoint."""
 
     __hash__ = object.__hash__
 
@@ -237,7 +237,7 @@ class TimeoutKind(enum.Enum):
 
 
 class ProblemMode(enum.Enum):
-    """How what cannot be read is handled; the words of Spark's own sources.
+    """Handling of files that cannot be read, in the words of Spark's own sources.
 
     ``failfast``: an error. ``permissive``: a row whose column ``problem`` says what, as JSON, and
     which else names only the store. ``dropmalformed``: nothing.
@@ -249,7 +249,7 @@ class ProblemMode(enum.Enum):
 
 
 class Redact(enum.Enum):
-    """What a report shows of keys and values, which are personal data."""
+    """Display of keys and values, which are personal data."""
 
     NONE = "none"
     HASH = "hash"
@@ -290,7 +290,7 @@ class Problem:
 
     @property
     def cause(self) -> tuple[Any, ...]:
-        """The same of one lost file, by whichever others it was expected."""
+        """Key that all problems of one lost file share."""
         return self.slug, self.path, self.offset, self.message.partition(", expected")[0]
 
     @classmethod
@@ -325,7 +325,7 @@ class Subset:
         return cls(int(number), int(count))
 
     def has(self, path: str) -> bool:
-        """Whether a file is in the part, by its path below the checkpoint's root."""
+        """Return whether a file is in the part, by its path below the checkpoint's root."""
         return zlib.crc32(path.encode("utf-8", "surrogatepass")) % self.count == self.number - 1
 
     def __str__(self) -> str:

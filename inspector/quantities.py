@@ -29,6 +29,7 @@ _IRREGULAR = {
     "was": "were",
     "holds": "hold",
     "it": "them",
+    "its": "their",
 }
 
 
@@ -89,8 +90,8 @@ def bytes_rate_text(per_hour: float) -> str:
 
 def rate_text(per_hour: float) -> str:
     """Things per hour: ``2,430/h``; a rate below ten has a decimal."""
-    whole = abs(per_hour) >= _ONE_UNIT or per_hour == round(per_hour)
-    return f"{per_hour:,.0f}/h" if whole else f"{per_hour:,.1f}/h"
+    is_whole = abs(per_hour) >= _ONE_UNIT or per_hour == round(per_hour)
+    return f"{per_hour:,.0f}/h" if is_whole else f"{per_hour:,.1f}/h"
 
 
 def share_text(share: float, mark: str = "") -> str:
@@ -126,7 +127,7 @@ def long_duration_text(millis: int) -> str:
 
 
 def duration_text(millis: int) -> str:
-    """The same, ``2 d 4 h``, but from ten of the largest unit on that alone, rounded: ``628 d``.
+    """Return a duration such as ``2 d 4 h``; from ten of the largest unit on rounded: ``628 d``.
 
     From two years on it is in years.
     """
@@ -136,10 +137,10 @@ def duration_text(millis: int) -> str:
     amount, unit, *words = long_duration_text(millis).split(" ")
     if abs(int(amount)) < _ONE_UNIT or unit not in dict(_MILLIS):
         return " ".join([f"{int(amount):,}", unit, *words])
-    size, whole = dict(_MILLIS)[unit], int(amount)
-    up = round(millis / size)
+    size, units = dict(_MILLIS)[unit], int(amount)
+    rounded = round(millis / size)
     # Not up to the next unit: 59 s, not 60.
-    return f"{whole if abs(up) == _NEXT.get(unit) else up:,} {unit}"
+    return f"{units if abs(rounded) == _NEXT.get(unit) else rounded:,} {unit}"
 
 
 def capitalise(text: str) -> str:

@@ -155,8 +155,8 @@ def _from_list(values: list[Any], kind: Any) -> Any:
         return pa.Array.from_buffers(kind, len(values), [valid, bits])
     parts: list[Any] = [() if value is None else value for value in values]
     if pa.types.is_string(kind) or pa.types.is_binary(kind):
-        to_bytes = str.encode if pa.types.is_string(kind) else memoryview
-        parts = [b"" if part is None else to_bytes(part) for part in values]
+        convert = str.encode if pa.types.is_string(kind) else memoryview
+        parts = [b"" if part is None else convert(part) for part in values]
     ends = array("i", accumulate(map(len, parts), initial=0))
     if pa.types.is_list(kind):
         child = _from_list([item for part in parts for item in part], kind.value_type)

@@ -32,7 +32,7 @@ def least(number: int | None, second: int | None) -> int | None:
 
 
 def either(value: T, second: T) -> T:
-    """What all values of a sum have in common; the zero has it not."""
+    """Return the first non-zero value. All non-zero operands of such a field are equal."""
     return value or second
 
 
@@ -78,8 +78,8 @@ def sum_of(values: Sequence[T]) -> T:
         return sum(values)  # type: ignore[arg-type, return-value]
     if isinstance(first, Counter):
         return _sum_counters(values)  # type: ignore[arg-type, return-value]
-    by_fields = isinstance(first, Sums) and type(first).__add__ is Sums.__add__
-    return _sum_fields(values) if by_fields else reduce(add, values)  # type: ignore[type-var]
+    has_fields_only = isinstance(first, Sums) and type(first).__add__ is Sums.__add__
+    return _sum_fields(values) if has_fields_only else reduce(add, values)  # type: ignore[type-var]
 
 
 def _sum_fields(values: Sequence[SumsT]) -> SumsT:

@@ -76,7 +76,7 @@ PLANTED = {
         ("decode.frames", "inspector.checkpoint.storage"),
         ("state.compare", "inspector.facts.size_distributions"),
         ("providers.chain", "inspector.operators.rule"),
-        ("docs", "inspector.findings.catalogue"),
+        ("docs", "inspector.findings.rule"),
         ("findings.finding", "inspector.render.report"),
         ("api", "inspector.cli.main"),
     ],

@@ -73,13 +73,15 @@ def audit_many(
     # Else each checkpoint would fail for it.
     signature(audit).bind("", options, **keywords)
     analyses.load("audit").accept(options)
-    given = [paths] if isinstance(paths, str | os.PathLike) else paths
-    candidates = find_all([os.fspath(path) for path in given], options, recursive=recursive)
+    requested_paths = [paths] if isinstance(paths, str | os.PathLike) else paths
+    candidates = find_all(
+        [os.fspath(path) for path in requested_paths], options, recursive=recursive
+    )
 
-    shown = Shown.of(level, finding)
+    filters = Shown.of(level, finding)
     ahead = None if keywords.get("page") or keywords.get("estimate") else audits_by_executors
     outcomes = run_all(candidates, options, partial(audit, **keywords), at_once, ahead)
-    return (outcome for outcome in outcomes if shown.shows(outcome.result))
+    return (outcome for outcome in outcomes if filters.shows(outcome.result))
 
 
 AT_ONCE = 256  # checkpoints of one job; the driver holds their reports
@@ -120,33 +122,33 @@ class _Job:
         self._said: set[str] = set()
 
     def run(self, places: Sequence[Found]) -> Iterator[Found]:
-        waiting = {n: place for n, place in enumerate(places) if place.error is None}
-        yield from (place for place in places if place.error is not None)
+        waiting = {n: candidate for n, candidate in enumerate(places) if candidate.error is None}
+        yield from (candidate for candidate in places if candidate.error is not None)
         listed: dict[int, Work] = {}
-        for answer in self._ask(_look, [_work(n, place) for n, place in waiting.items()]):
+        for answer in self._ask(_look, [_work(n, candidate) for n, candidate in waiting.items()]):
             number = answer["number"]
             if answer["report"] is not None:
                 yield self._place_with(waiting.pop(number), answer)
             else:
                 weights = answer["bytes"], answer["files"]
                 listed[number] = _work(number, waiting[number], *weights)
-        most = max(WHOLE_COST, sum(work.cost for work in listed.values()) // SHARES)
-        whole = [work for work in listed.values() if work.cost <= most]
-        if whole and self._options.cache is not None:
+        max_cost = max(WHOLE_COST, sum(work.cost for work in listed.values()) // SHARES)
+        small_work = [work for work in listed.values() if work.cost <= max_cost]
+        if small_work and self._options.cache is not None:
             # Else each executor might make a secret, and lose what another one kept by its own.
             # Where it cannot be made, they say so.
             folder = self._options.cache
             options = tuple(sorted(self._options.storage_options.items()))
             with suppress(OSError, InspectorError, TypeError):
-                for place in waiting.values():
-                    report_cache.check_outside(place.path, folder)
+                for candidate in waiting.values():
+                    report_cache.check_outside(candidate.path, folder)
                 cache_files(folder, options).secret(new=True)
-        for answer in self._ask(_audit, whole):
+        for answer in self._ask(_audit, small_work):
             yield self._place_with(waiting.pop(answer["number"]), answer)
         yield from waiting.values()
 
     def _ask(self, make: Make, work: Sequence[Work]) -> Iterator[Answer]:
-        """What the executors answer; nothing if the job fails."""
+        """Return the answers of the executors; empty if the job fails."""
         remote = replace(self._options, engine=EngineOptions(LOCAL), workers=1)
         try:
             answers = list(self._engine.run(Job(partial(_run, make, remote), ANSWERS, work)))
@@ -156,25 +158,28 @@ class _Job:
         for batch in answers:
             yield from batch.to_pylist()
 
-    def _place_with(self, place: Found, answer: Answer) -> Audited:
+    def _place_with(self, candidate: Found, answer: Answer) -> Audited:
         for note in answer["notes"]:
             if note not in self._said:
                 self._said.add(note)
                 self._options.engine.notify(note)
         report = report_cache.report_from_json(zlib.decompress(answer["report"]).decode())
         recalled = Recalled(report, self._options, is_kept=answer["is_kept"])
-        return Audited(place.path, is_root=place.is_root, run=recalled)
+        return Audited(candidate.path, is_root=candidate.is_root, run=recalled)
 
 
-def _work(number: int, place: Found, size: int = 0, files: int = 0) -> Work:
-    spec = {"number": number, "path": place.path, "is_root": place.is_root}
+def _work(number: int, candidate: Found, size: int = 0, files: int = 0) -> Work:
+    spec = {"number": number, "path": candidate.path, "is_root": candidate.is_root}
     return Work(json.dumps(spec), size, files=files)
 
 
 def _run(
     make: Make, options: Options, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """What is made of checkpoints; nothing of one that fails: the driver opens it, and says why."""
+    """Yield the results of checkpoints.
+
+    A checkpoint that fails yields nothing: the driver opens it again and reports the error.
+    """
     for spec in map(json.loads, specs_in(batches)):
         notes: list[str] = []
         # Which kernel the workers run the engine has said of all of them.
@@ -185,18 +190,20 @@ def _run(
             yield batch_of(ANSWERS, [answer | {"number": spec["number"], "notes": notes}])
 
 
-def _look(place: Found, options: Options) -> Answer:
-    """What a listing says: the report that a cache has, or what is to be read."""
+def _look(candidate: Found, options: Options) -> Answer:
+    """Return the report that the cache has for a checkpoint, or the work that reads it."""
     if options.cache is not None:
-        report = report_cache.ReportCache(place.path, options, is_root=place.is_root).recall()
+        report = report_cache.ReportCache(
+            candidate.path, options, is_root=candidate.is_root
+        ).recall()
         if report is not None:
             return _row_of(report, is_kept=True)
-    work = work_of(place, options)
+    work = work_of(candidate, options)
     return {"files": work.files, "bytes": work.bytes}
 
 
-def _audit(place: Found, options: Options) -> Answer:
-    run = begin(place.path, options, is_root=place.is_root)
+def _audit(candidate: Found, options: Options) -> Answer:
+    run = begin(candidate.path, options, is_root=candidate.is_root)
     if isinstance(run, Recalled):
         return _row_of(run.report, is_kept=True)
     return _row_of(audit(run), is_kept=False)

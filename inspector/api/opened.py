@@ -119,20 +119,20 @@ class Method:
 
 
 def signature_of(analysis: Analysis) -> Signature:
-    """What the method of an analysis takes."""
+    """Return the signature of the method that runs an analysis."""
     kind = Kind.POSITIONAL_OR_KEYWORD
     parameters = [
-        Kind(of.name, kind, default=Kind.empty if of.required else of.default)
-        for of in analysis.arguments
-        if of.name != "path"
+        Kind(argument.name, kind, default=Kind.empty if argument.required else argument.default)
+        for argument in analysis.arguments
+        if argument.name != "path"
     ]
     function = signature(analysis.function).parameters
     parameters += [function[name].replace(annotation=Kind.empty) for name in _own(analysis)]
     defaults = Options()
     for name in _shared_names(analysis):
         default = getattr(defaults, name)
-        shown = default.name if isinstance(default, EngineOptions) else default
-        parameters.append(Kind(name, Kind.KEYWORD_ONLY, default=shown))
+        default_value = default.name if isinstance(default, EngineOptions) else default
+        parameters.append(Kind(name, Kind.KEYWORD_ONLY, default=default_value))
     return Signature(parameters)
 
 
@@ -154,17 +154,17 @@ def _accept(analysis: Analysis, options: Options) -> Options:
     return replace(options, **unshared | {"engine": options.engine})
 
 
-def _check(call: str, given: Iterable[str], names: tuple[str, ...]) -> None:
+def _check(call: str, names_passed: Iterable[str], names: tuple[str, ...]) -> None:
     """Refuse an option that there is not (TypeError); says which there are, or may be meant."""
-    for name in given:
+    for name in names_passed:
         if name not in names:
             near = get_close_matches(name, names, n=1)
             hint = f", did you mean {near[0]!r}?" if near else f", expected {', '.join(names)}"
             raise TypeError(f"{call} has no option {name!r}{hint}")
 
 
-def _with(options: Options, given: dict[str, Any]) -> Options:
-    values = {name: _option(name, value) for name, value in given.items()}
+def _with(options: Options, changes: dict[str, Any]) -> Options:
+    values = {name: _option(name, value) for name, value in changes.items()}
     for name, second in _SAME:
         if name in values and second not in values:
             values[second] = None

@@ -1,1 +1,1 @@
-"""What a checkpoint has and Spark wrote about it: listings, logs, metadata, schemas. Read only."""
+"""Contents of a checkpoint besides rows: listings, logs, metadata, schemas. Read only."""

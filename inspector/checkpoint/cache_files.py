@@ -40,7 +40,10 @@ class CacheFiles:
         self._writes = 0
 
     def read(self, name: str) -> bytes | None:
-        """What was kept under a name; None if nothing, or something else. OSError: no answer."""
+        """Return the content that is cached under a name; None if there is no valid content.
+
+        Raises OSError if the storage does not answer.
+        """
         secret = self.secret()
         content = None if secret is None else self._read(_file_of(secret, name))
         if secret is None or content is None:
@@ -51,7 +54,10 @@ class CacheFiles:
         return zlib.decompressobj().decompress(packed, MOST_FILE_BYTES)
 
     def present(self) -> Callable[[str], bool]:
-        """Whether there is a file under a name, by a listing of all that is made now (OSError)."""
+        """Return a function that says whether a name is cached, by one listing made now.
+
+        Raises OSError if the storage does not answer.
+        """
         files = {entry.name for entry in self._storage.list(missing_ok=True)}
         secret = self.secret()
         return lambda name: secret is not None and _file_of(secret, name) in files

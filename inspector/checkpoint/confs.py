@@ -1,4 +1,4 @@
-"""What Spark assumes for a conf that an offset log entry does not record.
+"""Values that Spark assumes for confs that an offset log entry does not record.
 
 A checkpoint that an older release began lacks the newer keys of ``OffsetSeqMetadata``; a later one
 then takes the value that keeps old state readable, not today's default.
@@ -40,5 +40,5 @@ def full_key(key: str) -> str:
 
 
 def default_of(key: str) -> str | None:
-    """What Spark takes for an unrecorded key; None where it takes the session's value."""
+    """Return Spark's value for an unrecorded key; None if Spark takes the session's value."""
     return ASSUMED.get(full_key(key))

@@ -16,7 +16,7 @@ _MAX_MS = 1 << 47  # later times are of no calendar
 
 @dataclass(frozen=True)
 class CopyRecord(Message):
-    """How a copy was made."""
+    """Record of how a copy was made."""
 
     source: str  # URL of the checkpoint that was copied, without secrets
     query_id: str | None  # id of the query

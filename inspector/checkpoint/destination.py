@@ -119,8 +119,8 @@ def check_new(url: str, options: Mapping[str, str], source: Storage) -> None:
         raise CheckpointError(f"{location.root} is a file, expected nothing or an empty folder")
     entries = location.list(missing_ok=True)
     if entries:
-        more = f" and {len(entries) - 1} more" if entries[1:] else ""
+        remainder = f" and {len(entries) - 1} more" if entries[1:] else ""
         raise CheckpointError(
-            f"{location.root} holds {entries[0].name}{more}, expected nothing or an empty folder: "
-            "name a new place"
+            f"{location.root} holds {entries[0].name}{remainder}, expected nothing or an empty "
+            "folder: name a new place"
         )

@@ -82,17 +82,17 @@ def _connect(
 def note_refusal(system: Any) -> None:
     """Note that the storage refused what was requested by a connection."""
     with _lock:
-        for kept in _kept.values():
-            kept.refused |= kept.system is system
+        for driver in _kept.values():
+            driver.refused |= driver.system is system
 
 
 def is_async(system: Any) -> bool:
-    """Whether a driver's requests are coroutines that any thread may start."""
+    """Return whether a driver's requests are coroutines that any thread may start."""
     return system is not None and system.async_impl and not system.asynchronous
 
 
 def lists_recursively(system: Any) -> bool:
-    """Whether a driver has a listing of its own for all that lies below a path."""
+    """Return whether a driver can list everything below a path with one call."""
     # Object stores do, whose folders are parts of names. Others list one folder after the other.
     if not is_async(system):
         return False

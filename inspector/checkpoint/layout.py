@@ -1,4 +1,4 @@
-"""Which operators, partitions, stores and state files a checkpoint has, from listings alone.
+"""Operators, partitions, stores and state files of a checkpoint, from listings alone.
 
 ::
 
@@ -90,7 +90,7 @@ class OperatorLayout:
         return tuple(sorted({layout.store.store_name for layout in self.stores}))
 
     def map_stores(self, change: Callable[[StoreLayout], Iterable[StoreLayout]]) -> OperatorLayout:
-        """The same with none, one or several stores in the place of each."""
+        """Return a copy in which each store is replaced by the stores that ``change`` returns."""
         partitions = (
             replace(partition, stores=tuple(chain.from_iterable(map(change, partition.stores))))
             for partition in self.partitions
@@ -100,7 +100,7 @@ class OperatorLayout:
 
 @dataclass(frozen=True)
 class Layout:
-    """What lies in a checkpoint's ``state`` folder."""
+    """Contents of a checkpoint's ``state`` folder."""
 
     operators: tuple[OperatorLayout, ...] = ()  # by number; empty for a query without state
     has_state: bool = False
@@ -197,8 +197,8 @@ class _Walk:
         below = [entry for entries in inside.values() for entry in entries if entry.is_dir]
         folders = [entry for entry in below if self._is_store(entry)]
         listed = self._list(e for e in folders if e.name in names)
-        of_stores = [*listed.values(), *(inside.values() if DEFAULT_STORE in names else ())]
-        entries_of_stores = (entry for entries in of_stores for entry in entries)
+        store_listings = [*listed.values(), *(inside.values() if DEFAULT_STORE in names else ())]
+        entries_of_stores = (entry for entries in store_listings for entry in entries)
         shared = [entry for entry in entries_of_stores if entry.is_dir and self._is_own(entry)]
         self._inside_shared.update(self._list(shared))  # they hold files of several versions
         source = "by the operator's metadata" if by_metadata else "by the names that Spark gives"
@@ -229,11 +229,11 @@ class _Walk:
 
     def _store(self, directory: str, entries: Collection[Entry]) -> StoreLayout:
         _, operator, partition, *names = directory.split("/")
-        folder, files, others = self._storage.full_path(directory), list[StoreFile](), []
+        folder, files, unknown_names = self._storage.full_path(directory), list[StoreFile](), []
         for entry in entries:
             name, _, is_dir, size, modified_ms, is_special, _ = entry
             if is_dir or is_special:
-                others.append(entry)
+                unknown_names.append(entry)
                 files += self._shared_files(entry)
             else:
                 kind, version = self._classify(name)
@@ -242,7 +242,7 @@ class _Walk:
         store = StoreId(int(operator), names[0] if names else DEFAULT_STORE, int(partition))
         self._found += [
             replace(entry.not_a_file(self._storage.full_path(entry.path)), store=store)
-            for entry in others
+            for entry in unknown_names
             if self._has_the_name_of_state(entry)
         ]
         others_by_name = (file for file in files if file.kind is FileKind.OTHER)
@@ -259,8 +259,8 @@ class _Walk:
             if not entry.is_dir and not is_marker(entry.name):
                 path = self._storage.full_path(entry.path)
                 own_kind, _ = self._classify(entry.name)
-                of_kind = kind if own_kind is FileKind.OTHER else own_kind
-                yield StoreFile(path, of_kind, None, entry.size, entry.modified_ms)
+                file_kind = kind if own_kind is FileKind.OTHER else own_kind
+                yield StoreFile(path, file_kind, None, entry.size, entry.modified_ms)
 
     def _is_own(self, folder: Entry) -> bool:
         return self._classify(folder.name, is_dir=True)[0] is not FileKind.OTHER

@@ -16,7 +16,7 @@ _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | getattr(os, "O_BINARY", 0)
 
 
 def listing(folder: str, relative: str) -> tuple[Entry, ...]:
-    """What a folder holds, by name (OSError); links followed, what is no file marked special."""
+    """List a local folder by name (OSError). Links are followed; devices and such are special."""
     start = f"{relative}/" if relative else ""
     list_folder = compiled("list_folder")  # of what has files and folders alone
     result: list[Entry] = []
@@ -44,17 +44,17 @@ def listing(folder: str, relative: str) -> tuple[Entry, ...]:
 
 
 def entry_at(path: str, relative: str) -> Entry:
-    """What is at a path (OSError: it cannot be said)."""
+    """Return the file or folder at a path. Raises OSError if it cannot be read."""
     return _entry(relative.rsplit("/", 1)[-1], relative, os.stat(path))
 
 
-def read_at_most(path: str, most: int) -> tuple[bytes, int]:
+def read_at_most(path: str, max_bytes: int) -> tuple[bytes, int]:
     """The first bytes of a file, and its size; OSError if unreadable, or no regular file."""
     file = os.open(path, _FLAGS)  # a context manager would take as long as the open
     try:
         size = _size_of(file)
         parts: list[bytes] = []
-        left = min(most, size + 1)
+        left = min(max_bytes, size + 1)
         # One byte more than there is: if it alone is missing, that was the end.
         probe = int(left > size)
         while left > probe or (left and not parts):
@@ -89,12 +89,12 @@ def chunks(path: str, chunk_bytes: int) -> Iterator[bytes]:
         left = _size_of(file)
         while True:
             # One byte more than is left shows the end of a file without another call.
-            asked = min(chunk_bytes, max(left, 0) + 1)
-            chunk = os.read(file, asked)
+            size = min(chunk_bytes, max(left, 0) + 1)
+            chunk = os.read(file, size)
             if chunk:
                 yield chunk
             left -= len(chunk)
-            if not chunk or (left <= 0 and len(chunk) < asked):
+            if not chunk or (left <= 0 and len(chunk) < size):
                 return
     finally:
         os.close(file)

@@ -1,4 +1,4 @@
-"""What the two logs say of each other: a damaged or lost entry shows where they disagree.
+"""Checks of the two logs against each other: damaged or lost entries show where they disagree.
 
 * Entry N of ``offsets`` begins with the watermark that entry N - 1 of ``commits`` ends with:
   ``MicroBatchExecution`` takes both from one ``WatermarkTracker``, also when it restarts. An
@@ -52,7 +52,7 @@ def cross_checks(
     committed: bool = True,
     is_sparse: bool = False,
 ) -> Iterator[Problem]:
-    """What is wrong between the logs, by the batches with an entry in each and what entries say."""
+    """Yield a problem for each contradiction between the offset log and the commit log."""
     # Paths are relative to the checkpoint's root. committed: the query has a commit log at all.
     # is_sparse: the gaps that both logs share are not damage.
     if not is_sparse:
@@ -61,16 +61,16 @@ def cross_checks(
         yield from _find_lost("commits", commits, needed)
     contradictions = list(_contradictions(clocks))
     # Of one query the clock goes back where that of the machine is set, and both at once never.
-    by_two = sum(_goes_back(before, after) for before, after, _ in contradictions) >= _BY_TURNS
-    for _, after, fault in contradictions:
-        path = f"offsets/{after.batch_id}"
+    is_shuffled = sum(_goes_back(older, newer) for older, newer, _ in contradictions) >= _BY_TURNS
+    for _, newer, fault in contradictions:
+        path = f"offsets/{newer.batch_id}"
         message = f"{fault}: one of the two entries was changed"
-        if by_two:
+        if is_shuffled:
             message = (
                 "most likely two runs of the query write here by turns, as clock and watermark go "
                 f"back and forth: {fault}"
             )
-        yield Problem(CONTRADICTION, message, path, version=after.batch_id + 1)
+        yield Problem(CONTRADICTION, message, path, version=newer.batch_id + 1)
 
 
 def conf_checks(
@@ -79,26 +79,29 @@ def conf_checks(
     clocks: Mapping[BatchId, BatchClock],
     control: Collection[BatchId] = (),
 ) -> Iterator[Problem]:
-    """What is wrong between neighbours of the offset log; paths as of :func:`cross_checks`."""
-    for before, after in pairwise(confs):
-        if after != before + 1 or after in control:
+    """Yield a problem for each contradiction between neighbouring entries of the offset log.
+
+    Paths are relative to the checkpoint's root.
+    """
+    for batch, next_batch in pairwise(confs):
+        if next_batch != batch + 1 or next_batch in control:
             continue
-        for key in sorted(confs[before].keys() & confs[after].keys()):
-            old, new = confs[before][key], confs[after][key]
-            if old != new and not (clocks[after].appended and key == SHUFFLE_PARTITIONS):
+        for key in sorted(confs[batch].keys() & confs[next_batch].keys()):
+            old, new = confs[batch][key], confs[next_batch][key]
+            if old != new and not (clocks[next_batch].appended and key == SHUFFLE_PARTITIONS):
                 moved = ", so keys are looked for in other partitions" * (key == SHUFFLE_PARTITIONS)
                 yield _differs(
-                    after,
-                    f"got {new[:80]!r} as {key}, offsets/{before} says {old[:80]!r}, and a restart "
+                    next_batch,
+                    f"got {new[:80]!r} as {key}, offsets/{batch} says {old[:80]!r}, and a restart "
                     f"takes over what is recorded{moved}",
                 )
-        later = confs.get(BatchId(after + 1), {})
-        for key in sorted((confs[before].keys() & later.keys()) - confs[after].keys()):
-            yield _differs(after, f"got no {key}, the entries before and after it record one")
-        older, newer = sources.get(before, ()), sources.get(after, ())
+        later = confs.get(BatchId(next_batch + 1), {})
+        for key in sorted((confs[batch].keys() & later.keys()) - confs[next_batch].keys()):
+            yield _differs(next_batch, f"got no {key}, the entries before and after it record one")
+        older, newer = sources.get(batch, ()), sources.get(next_batch, ())
         if len(older) != len(newer) and all(map(str.isdecimal, (*older, *newer))):
-            message = f"got {len(newer)} sources, offsets/{before} has {len(older)} of them"
-            yield _differs(after, message, CHANGED_SOURCES)
+            message = f"got {len(newer)} sources, offsets/{batch} has {len(older)} of them"
+            yield _differs(next_batch, message, CHANGED_SOURCES)
 
 
 def has_equal_gaps(offsets: Collection[BatchId], commits: Collection[BatchId]) -> bool:
@@ -120,7 +123,10 @@ def has_equal_gaps(offsets: Collection[BatchId], commits: Collection[BatchId]) -
 
 
 def offset_checks(like_json: Mapping[BatchId, Mapping[str, bool]]) -> Iterator[Problem]:
-    """What is wrong with the sources' offsets, which by batch and source look like JSON."""
+    """Yield a problem for each source whose offsets change between JSON and other text.
+
+    ``like_json`` says by batch and source whether the offset looks like JSON.
+    """
     for (batch, name), neighbour in sorted(_changed_offsets(like_json).items()):
         message = f"the offset of source {name[:80]!r} is not JSON, in offsets/{neighbour} it is"
         yield _differs(batch, message, CHANGED_SOURCES)
@@ -156,12 +162,12 @@ def without_doubtful(
     # Which of two watermarks was changed cannot be told, so both count as not recorded. Whether a
     # batch had new data is said by its offsets and those before.
     result = dict(clocks)
-    for before, after, _ in _contradictions(clocks):
-        first = replace(result[before.batch_id], next_watermark_ms=None)
-        if before.next_watermark_ms in (None, after.watermark_ms):
+    for older, newer, _ in _contradictions(clocks):
+        first = replace(result[older.batch_id], next_watermark_ms=None)
+        if older.next_watermark_ms in (None, newer.watermark_ms):
             first = replace(first, watermark_ms=None)  # a watermark that fell
-        result[before.batch_id] = first
-        result[after.batch_id] = replace(result[after.batch_id], watermark_ms=None)
+        result[older.batch_id] = first
+        result[newer.batch_id] = replace(result[newer.batch_id], watermark_ms=None)
     for changed, _ in _changed_offsets(like_json):
         for batch in (changed, BatchId(changed + 1)):
             if batch in result and batch > 0:  # the first is compared with none
@@ -182,12 +188,12 @@ def _find_lost(
             yield Problem(LOST_ENTRY, message, log)
         return
     present = sorted(entries)
-    for before, after in pairwise(present):
-        if after - before - 1 > NAMED_OF_A_GAP:
-            message = f"the entries {before + 1} to {after - 1} are missing, {_AROUND}"
-            yield Problem(LOST_ENTRY, message, f"{log}/{before + 1}", version=before + 2)
+    for older, newer in pairwise(present):
+        if newer - older - 1 > NAMED_OF_A_GAP:
+            message = f"the entries {older + 1} to {newer - 1} are missing, {_AROUND}"
+            yield Problem(LOST_ENTRY, message, f"{log}/{older + 1}", version=older + 2)
         else:
-            yield from _lost_entries(log, range(before + 1, after), needed)
+            yield from _lost_entries(log, range(older + 1, newer), needed)
     later = sorted(batch for batch in needed if batch > present[-1])
     yield from _lost_entries(log, later, needed)
 
@@ -201,26 +207,26 @@ def _lost_entries(
         yield Problem(LOST_ENTRY, message, f"{log}/{batch}", version=batch + 1)
 
 
-def _goes_back(before: BatchClock, after: BatchClock) -> bool:
-    """Whether both the batch clock and the watermark are less than they were."""
-    if before.timestamp_ms is None or after.timestamp_ms is None:
+def _goes_back(older: BatchClock, newer: BatchClock) -> bool:
+    """Return whether both the batch clock and the watermark fall from one entry to the next."""
+    if older.timestamp_ms is None or newer.timestamp_ms is None:
         return False
-    mark = before.watermark_ms if before.next_watermark_ms is None else before.next_watermark_ms
-    return before.timestamp_ms > after.timestamp_ms and (mark or 0) > (after.watermark_ms or 0)
+    mark = older.watermark_ms if older.next_watermark_ms is None else older.next_watermark_ms
+    return older.timestamp_ms > newer.timestamp_ms and (mark or 0) > (newer.watermark_ms or 0)
 
 
 def _contradictions(
     clocks: Mapping[BatchId, BatchClock],
 ) -> Iterator[tuple[BatchClock, BatchClock, str]]:
-    for before, after in pairwise(clocks.values()):
-        if after.batch_id != before.batch_id + 1 or after.watermark_ms is None or after.appended:
+    for older, newer in pairwise(clocks.values()):
+        if newer.batch_id != older.batch_id + 1 or newer.watermark_ms is None or newer.appended:
             continue
-        ended, began = before.next_watermark_ms, after.watermark_ms
+        ended, began = older.next_watermark_ms, newer.watermark_ms
         if ended is not None and ended != began:
-            fault = f"commits/{before.batch_id} says {ended} as nextBatchWatermarkMs"
-        elif before.watermark_ms is not None and before.watermark_ms > began:
-            at = f"{before.watermark_ms} of offsets/{before.batch_id}"
-            fault = f"less than {at}, and a watermark never falls"
+            fault = f"commits/{older.batch_id} says {ended} as nextBatchWatermarkMs"
+        elif older.watermark_ms is not None and older.watermark_ms > began:
+            text = f"{older.watermark_ms} of offsets/{older.batch_id}"
+            fault = f"less than {text}, and a watermark never falls"
         else:
             continue
-        yield before, after, f"got batchWatermarkMs {began}, {fault}"
+        yield older, newer, f"got batchWatermarkMs {began}, {fault}"

@@ -45,7 +45,7 @@ class OffsetEntry:
 
     @cached_property
     def positions(self) -> Mapping[str, Mapping[tuple[str, str], int]]:
-        """Where the partitions of each source stand; the entry after it is compared with them."""
+        """Positions of each source's partitions, to be compared with those of the next entry."""
         sources = islice(self.sources.items(), MOST_SOURCES)
         return {source: _positions(offset or "") for source, offset in sources}
 
@@ -156,7 +156,7 @@ DELTA_TABLE, DELTA_VERSION, NUMBER = "delta-table", "delta-version", "number"
 
 @dataclass(frozen=True)
 class Setback:
-    """How an offset of a source is behind that of the batch before."""
+    """Offset of a source that is behind the offset of the batch before."""
 
     kind: str  # of offset, by its form: FILES, KAFKA, DELTA_TABLE and so on
     before: str  # the position in the entry before, with the partition if there are several
@@ -165,7 +165,7 @@ class Setback:
 
 @dataclass(frozen=True)
 class SourceOffset:
-    """Where one source stood when a batch began to read up to it."""
+    """Offset of one source in an entry: the end of the range that the batch reads."""
 
     name: str  # its place among the sources, from 0, or its ``DataStreamReader.name`` (4.2 on)
     offset: str | None  # the beginning of its offset as Spark wrote it; None as long as it has none
@@ -181,18 +181,18 @@ class SourceOffset:
 
     @property
     def log_entry(self) -> int | None:
-        """Of a source of files, the number of the newest entry of its log that it has read."""
+        """Number of the newest source log entry that was read; None unless it is a file source."""
         offset = _LOG_OFFSET.match(self.offset or "")
         return None if offset is None else int(offset[1])
 
 
 def like_json(offset: str) -> bool:
-    """Whether an offset begins and ends as JSON does, which nearly every source writes."""
+    """Return whether an offset begins and ends like JSON, which nearly every source writes."""
     return _JSON.fullmatch(offset) is not None
 
 
 def source_offsets(
-    entry: OffsetEntry, before: OffsetEntry | None, *, appended: bool = False
+    entry: OffsetEntry, previous: OffsetEntry | None, *, appended: bool = False
 ) -> tuple[SourceOffset, ...]:
     """The sources of an entry, in its order; ``before`` is None if that is not in the log.
 
@@ -202,17 +202,17 @@ def source_offsets(
         SourceOffset(
             name[:NAME_CHARS],
             None if offset is None else offset[:OFFSET_CHARS],
-            None if before is None else before.sources.get(name) != offset,
-            None if before is None else _records(name, before, entry),
-            None if before is None or appended else _setback(name, before, entry),
+            None if previous is None else previous.sources.get(name) != offset,
+            None if previous is None else _records(name, previous, entry),
+            None if previous is None or appended else _setback(name, previous, entry),
         )
         for name, offset in islice(entry.sources.items(), MOST_SOURCES)
     )
 
 
-def _setback(source: str, before: OffsetEntry, after: OffsetEntry) -> Setback | None:
+def _setback(source: str, previous: OffsetEntry, entry: OffsetEntry) -> Setback | None:
     """Return how a source's offset is behind the one before; None if it is not, or not known."""
-    old, new = before.sources.get(source), after.sources[source]
+    old, new = previous.sources.get(source), entry.sources[source]
     if old is None or new is None or old == new:
         return None
     for kind, pattern in ((FILES, _LOG_OFFSET), (RATE_MICRO_BATCH, _RATE), (NUMBER, _NUMBER)):
@@ -222,7 +222,7 @@ def _setback(source: str, before: OffsetEntry, after: OffsetEntry) -> Setback | 
             return Setback(kind, f"{first}", f"{last}") if last < first else None
     if _DELTA.match(old) and _DELTA.match(new):
         return _delta_setback(old, new)
-    start, end = before.positions.get(source, {}), after.positions.get(source, {})
+    start, end = previous.positions.get(source, {}), entry.positions.get(source, {})
     for topic, partition in sorted(start.keys() & end.keys()):
         position = topic, partition
         # Kafka's -1 and -2 mean the latest and the earliest offset.
@@ -232,10 +232,10 @@ def _setback(source: str, before: OffsetEntry, after: OffsetEntry) -> Setback | 
     return None
 
 
-def _delta_setback(before: str, after: str) -> Setback | None:
+def _delta_setback(previous: str, current: str) -> Setback | None:
     """Return how an offset of Delta Lake is of another table, or of an older version."""
     try:
-        old, new = json_object(before), json_object(after)
+        old, new = json_object(previous), json_object(current)
         versions = [long_field(offset, "reservoirVersion") for offset in (old, new)]
     except DecodeError:
         return None
@@ -249,22 +249,22 @@ def _delta_setback(before: str, after: str) -> Setback | None:
     return None
 
 
-def _records(source: str, before: OffsetEntry, after: OffsetEntry) -> int | None:
+def _records(source: str, previous: OffsetEntry, entry: OffsetEntry) -> int | None:
     """Records between two offsets: of Kafka of each partition, of rate-micro-batch of all."""
-    offset = after.sources[source]
-    if offset is None or before.sources.get(source) is None:
+    offset = entry.sources[source]
+    if offset is None or previous.sources.get(source) is None:
         return None
-    if before.sources[source] == offset:
+    if previous.sources[source] == offset:
         return 0
-    first, last = before.positions.get(source, {}), after.positions[source]
+    first, last = previous.positions.get(source, {}), entry.positions[source]
     if not last or first.keys() != last.keys():
         return None
-    read = [position - first[place] for place, position in last.items()]
+    read = [position - first[partition] for partition, position in last.items()]
     return sum(read) if min(read) >= 0 else None
 
 
 def _positions(offset: str) -> dict[tuple[str, str], int]:
-    """Where each partition stands; nothing of a source that counts otherwise."""
+    """Return the position of each (topic, partition); empty for sources that do not count."""
     if rate := _RATE.fullmatch(offset):
         return {("", ""): int(rate[1])}
     try:
@@ -276,5 +276,5 @@ def _positions(offset: str) -> dict[tuple[str, str], int]:
         for topic, partitions in topics.items()
         for partition, position in (partitions.items() if isinstance(partitions, dict) else ())
     }
-    counted = all(type(place) is int and abs(place) <= MAX_LONG for place in positions.values())
+    counted = all(type(value) is int and abs(value) <= MAX_LONG for value in positions.values())
     return positions if counted else {}

@@ -64,11 +64,11 @@ def split_log(data: bytes, newest: int) -> tuple[int, list[str]]:
     return format_of(lines[0].strip(), newest, got, "a version line such as 'v1'"), lines[1:]
 
 
-def format_of(text: str, newest: int, got: str, wanted: str) -> int:
+def format_of(text: str, newest: int, got: str, expected: str) -> int:
     """The format that a file begins with, ``v1`` to ``newest`` (DecodeError: another, or none)."""
     match = _VERSION.fullmatch(text)
     if match is None:
-        raise DecodeError(f"got {got}, expected {wanted}", offset=0)
+        raise DecodeError(f"got {got}, expected {expected}", offset=0)
     version = int(match[1])
     if not 1 <= version <= newest:
         raise DecodeError(f"got format v{version}, expected v1 to v{newest}", offset=0)

@@ -120,31 +120,31 @@ class Near:
     batch_id: int | None = None
 
     def of(self, batches: Sequence[BatchId]) -> set[BatchId]:
-        """Which batches of a log are read: the newest, those next to the batch, and batch 0."""
+        """Choose the batches of a log to read: the newest, those near the batch, and batch 0."""
         # Batch 0 shows with what release the query began.
-        around = self.batch_id
-        nearby = [b for b in batches if around is not None and abs(b - around) <= NEAR]
+        batch = self.batch_id
+        nearby = [b for b in batches if batch is not None and abs(b - batch) <= NEAR]
         return {*batches[-NEAR:], *nearby, *(b for b in batches[:1] if b == 0)}
 
 
-def read_logs(storage: Storage, most: int = MOST_ENTRIES, near: Near | None = None) -> Logs:
+def read_logs(storage: Storage, max_entries: int = MOST_ENTRIES, near: Near | None = None) -> Logs:
     """Read both logs: the newest ``most`` entries of each, of these ``near`` a batch alone.
 
     A log whose folder cannot be listed is a problem, and nothing is known of it. Without the commit
     log every batch before the newest of the offset log counts as committed: Spark plans none before
     the one before it has been; so do those whose commit entries are lost from it.
     """
-    reader = _Reader(storage, most, near)
+    reader = _Reader(storage, max_entries, near)
     # Commits first: a batch that finishes meanwhile then counts as running, which it was.
     commits = reader.list(COMMITS)
     offsets = reader.list(OFFSETS)
     if commits is not None and batches_before_newest(offsets or ()) - set(commits):
         # Batches may have finished between the listings; what is still not there is lost.
-        commits = _Reader(storage, most, near).list(COMMITS)
+        commits = _Reader(storage, max_entries, near).list(COMMITS)
     entries = dict(reader.parse_entries(commits or {}, parse_commit))
     if near is not None and any(entry.unique_ids for entry in entries.values()):
         # Which files belong to a version is said by its own entry alone (checkpoint format 2).
-        return read_logs(storage, most)
+        return read_logs(storage, max_entries)
     watermarks = {batch: entry.next_watermark_ms for batch, entry in entries.items()}
     planned = _Planned()
     for batch, entry in reader.parse_entries(offsets or {}, parse_offsets):
@@ -164,11 +164,11 @@ def read_logs(storage: Storage, most: int = MOST_ENTRIES, near: Near | None = No
     if commits is not None and offsets is not None:
         # Spark refuses asynchronous progress tracking for queries with state.
         is_sparse = has_equal_gaps(offsets, commits) and not storage.exists(STATE)
-        of_logs = {"committed": planned.knows_commits, "is_sparse": is_sparse}
+        log_options = {"committed": planned.knows_commits, "is_sparse": is_sparse}
         crossed = [
             replace(result, path=storage.full_path(result.path or ""))
             for result in (
-                *cross_checks(offsets, commits, clocks, **of_logs),
+                *cross_checks(offsets, commits, clocks, **log_options),
                 *conf_checks(planned.confs, planned.names, clocks, planned.control_batches),
                 *offset_checks(planned.like_json),
             )
@@ -188,9 +188,9 @@ def read_logs(storage: Storage, most: int = MOST_ENTRIES, near: Near | None = No
         repartitions=planned.repartitions,
         is_sparse=is_sparse,
         written_ms={
-            log: {b: e.modified_ms for b, e in (of_log or {}).items() if e.modified_ms is not None}
-            for log, of_log in ((OFFSETS, offsets), (COMMITS, commits))
-            if of_log
+            log: {b: e.modified_ms for b, e in (batches or {}).items() if e.modified_ms is not None}
+            for log, batches in ((OFFSETS, offsets), (COMMITS, commits))
+            if batches
         },
     )
 
@@ -198,9 +198,9 @@ def read_logs(storage: Storage, most: int = MOST_ENTRIES, near: Near | None = No
 class _Reader:
     """Reads entries side by side, a few at a time, and collects what is wrong with them."""
 
-    def __init__(self, storage: Storage, most: int, near: Near | None) -> None:
+    def __init__(self, storage: Storage, max_entries: int, near: Near | None) -> None:
         self._storage = storage
-        self._most, self._near = most, near
+        self._most, self._near = max_entries, near
         self.problems: list[Problem] = []
         self.formats: dict[str, int] = {}
 
@@ -214,8 +214,8 @@ class _Reader:
         # Spark takes only names that are a long; "5.compact" and the like are another log's.
         numbers = {BatchId(n): e for e in entries if (n := number(e.name)) is not None}
         location = self._storage.full_path
-        others = [entry for entry in numbers.values() if not entry.is_file]
-        self.problems += [entry.not_a_file(location(entry.path)) for entry in others]
+        folders = [entry for entry in numbers.values() if not entry.is_file]
+        self.problems += [entry.not_a_file(location(entry.path)) for entry in folders]
         result = {batch: numbers[batch] for batch in sorted(numbers) if numbers[batch].is_file}
         for batch in [batch for batch in result if batch > MAX_BATCH]:
             message = "got a number that no batch can have; the entry is ignored"
@@ -231,8 +231,8 @@ class _Reader:
     ) -> Iterator[tuple[BatchId, T]]:
         batches = list(entries)
         if self._near is not None:
-            wanted = self._near.of(batches)
-            batches = [batch for batch in batches if batch in wanted]
+            selected = self._near.of(batches)
+            batches = [batch for batch in batches if batch in selected]
         oldest: int | None = batches[0] if batches[1:] else None
         for start in range(0, len(batches), AT_ONCE):
             part = batches[start : start + AT_ONCE]
@@ -262,7 +262,7 @@ class _Reader:
 
 
 class _Planned:
-    """What the offset log says, entry by entry in the order of batches; forgets long offsets."""
+    """Contents of the offset log, collected in batch order. Long offsets are not kept."""
 
     def __init__(self) -> None:
         self.confs: dict[BatchId, Mapping[str, str]] = {}
@@ -277,7 +277,7 @@ class _Planned:
 
     @property
     def knows_commits(self) -> bool:
-        """Whether the query writes a commit log: 2.2 began with it, and with confs in entries."""
+        """True if the query writes a commit log, as 2.2 and later do, which also record confs."""
         return any(self.confs.values())
 
     def add(self, batch: BatchId, entry: OffsetEntry) -> None:
@@ -288,8 +288,8 @@ class _Planned:
         if entry.control is not None:
             self.control_batches[batch] = entry.control
         appended = self._is_appended(batch, entry)
-        before = self._before.get(batch - 1)
-        new_data = None if before is None else before.sources != entry.sources
+        previous = self._before.get(batch - 1)
+        new_data = None if previous is None else previous.sources != entry.sources
         if batch == 0:
             new_data = any(offset is not None for offset in entry.sources.values())
         self._clocks[batch] = BatchClock(
@@ -299,7 +299,7 @@ class _Planned:
             has_new_data=False if appended else new_data,
             appended=appended,
         )
-        self.sources[batch] = source_offsets(entry, before, appended=appended)
+        self.sources[batch] = source_offsets(entry, previous, appended=appended)
         self._before = {batch: entry}
 
     def clocks(
@@ -318,7 +318,7 @@ class _Planned:
         }
 
     def _is_appended(self, batch: BatchId, entry: OffsetEntry) -> bool:
-        """Whether a tool appended the batch (premise ``appended-batch``)."""
+        """Return whether a tool appended the batch (premise ``appended-batch``)."""
         # Its entry has the offsets, the watermark and the very time stamp of the batch whose state
         # it goes on from. That is the one before; a repartitioning that gives up failed batches
         # (OfflineStateRepartitionRunner.skipUncommittedBatches) copies an older one, and then the
@@ -328,8 +328,8 @@ class _Planned:
         like = None if entry.timestamp_ms is None else self._planned.get(key)
         self._planned[key] = batch
         confs = [self.confs.get(BatchId(n), {}) for n in (batch - 1, batch)]
-        before, after = (conf.get(SHUFFLE_PARTITIONS) for conf in confs)
-        divided = None not in (before, after) and before != after
+        old_count, new_count = (conf.get(SHUFFLE_PARTITIONS) for conf in confs)
+        divided = None not in (old_count, new_count) and old_count != new_count
         if like is not None and divided:
             self.repartitions[batch] = like
         return entry.control is not None or like == batch - 1 or (like is not None and divided)

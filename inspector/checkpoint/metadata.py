@@ -1,4 +1,4 @@
-"""What the checkpoint says about the query and its stateful operators.
+"""Metadata that Spark writes about the query and its stateful operators.
 
 ``metadata`` is ``{"id":"<query id>"}``, without a version line. ``state/<op>/_metadata/metadata``
 (v1, Spark 4.0 on) has the operator's name and stores; ``_metadata/v2/<batch>`` (v2) also the paths
@@ -35,7 +35,7 @@ NEWEST_FORMAT = 2
 
 @dataclass(frozen=True)
 class StoreInfo:
-    """What operator metadata says about one store."""
+    """Metadata of one store, from the operator metadata."""
 
     store_name: str
     num_cols_prefix_key: int = 0  # leading key columns by which Spark scans; 0 for none
@@ -45,7 +45,7 @@ class StoreInfo:
 
 @dataclass(frozen=True)
 class OperatorMetadata:
-    """What Spark wrote about one stateful operator."""
+    """Metadata of one stateful operator."""
 
     operator_name: str  # Spark's short name, such as ``stateStoreSave``
     stores: tuple[StoreInfo, ...] = ()
@@ -93,7 +93,7 @@ def parse_operator_metadata(data: bytes) -> OperatorMetadata:
 def read_operator_metadata(
     storage: Storage, operator_id: int
 ) -> tuple[OperatorMetadata | None, tuple[Problem, ...]]:
-    """What Spark wrote about an operator, of v2 the newest file; None before Spark 4.0."""
+    """Read the metadata of an operator, of v2 the newest file; None before Spark 4.0."""
     folder = f"state/{operator_id}/_metadata"
     path = storage.full_path(folder)
     try:

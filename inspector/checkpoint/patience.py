@@ -40,7 +40,7 @@ GIVEN_UP = 3
 
 @dataclass
 class Outage:
-    """Whether the storage is down: how many requests in a row failed at every attempt."""
+    """Count of requests in a row that failed at every attempt, a sign that the storage is down."""
 
     failed: int = 0
 
@@ -65,9 +65,9 @@ class Pending(Generic[T]):
         pause = FIRST_PAUSE_S
         attempts = 1 if OUTAGE.failed >= GIVEN_UP else self._limits.attempts
         for left in range(attempts - 1, -1, -1):
-            under_way, self._first = self._first or self._start(), None
+            request, self._first = self._first or self._start(), None
             try:
-                answer = self._in_time(under_way)
+                answer = self._in_time(request)
             except Exception as error:
                 if not is_for_a_moment(error):
                     OUTAGE.failed = 0  # that is an answer too
@@ -84,22 +84,22 @@ class Pending(Generic[T]):
             pause *= 2
         raise AssertionError("there is at least one attempt")
 
-    def _in_time(self, under_way: Future[T]) -> T:
+    def _in_time(self, request: Future[T]) -> T:
         """The answer of a request, which is left behind if it comes too late."""
         seconds = self._seconds()
-        wait((under_way,), min(WORD_AFTER_S, seconds))
-        if not under_way.done() and seconds > WORD_AFTER_S:
+        wait((request,), min(WORD_AFTER_S, seconds))
+        if not request.done() and seconds > WORD_AFTER_S:
             LOG.warning("%s: no answer for %.0f s, still waiting", self._place, WORD_AFTER_S)
-            wait((under_way,), seconds - WORD_AFTER_S)
-        if not under_way.done():
-            under_way.cancel()
+            wait((request,), seconds - WORD_AFTER_S)
+        if not request.done():
+            request.cancel()
             SILENCE[self._place] = SILENCE.get(self._place, 0) + seconds
             left = self._seconds() > 0
             raise TimeoutError(f"no answer within {seconds:g} s" if left else self._silent())
-        return under_way.result()
+        return request.result()
 
     def _seconds(self) -> float:
-        """How long the next attempt may take; 0 if the object has been silent for too long."""
+        """Seconds that the next attempt may take; 0 if the object has been silent for too long."""
         left = self._limits.object_seconds - SILENCE.get(self._place, 0)
         return max(0.0, min(float(self._limits.request_seconds), left))
 
@@ -163,7 +163,7 @@ def translate_error(error: Exception, path: str, options: Mapping[str, str]) -> 
 
 
 def _message(error: Exception) -> str:
-    """What an error says, without the path that one of this machine has, which may say anything."""
+    """Return an error's message; for a local error without its path, which may be personal data."""
     return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
 
 
@@ -179,7 +179,7 @@ def family_of(error: Exception) -> type[OSError]:
 
 
 def is_for_a_moment(error: Exception) -> bool:
-    """Whether the same request may well be answered soon: nothing is said about its object."""
+    """Return whether an error is transient: it is about the service, not about the object."""
     statuses = set(_statuses(error))
     if statuses:
         return bool(statuses & _MOMENTARY_STATUS)
@@ -188,7 +188,7 @@ def is_for_a_moment(error: Exception) -> bool:
 
 
 def same_reason(message: str) -> str:
-    """What two failures for the same reason have in common: no path, no number, no operation."""
+    """Return a message without paths, numbers and operation, so that equal causes compare equal."""
     return _PATHS_AND_NUMBERS.sub("", _OPERATION.sub("", message)).strip(" :,.'\"")
 
 

@@ -1,4 +1,4 @@
-"""Where a checkpoint begins: the root that a path belongs to, and the part of it that is meant.
+"""Root of the checkpoint that a path belongs to, and the selected part below the root.
 
 A root is recognised by what Spark puts into it: ``metadata``, ``offsets``, ``commits``, ``sources``
 and, for queries with state, ``state``; a copied ``state`` folder alone will do.
@@ -37,7 +37,7 @@ class Selection:
     version: Version | None = None
 
     def has_store(self, name: str) -> bool:
-        """Whether a store is in the part."""
+        """Return whether a store is in the selected part."""
         return self.store_name is None or is_store(self.store_name, name)
 
 
@@ -65,22 +65,22 @@ def resolve_root(
 
 
 def _has_query(storage: Storage) -> bool:
-    """Whether a query's metadata show the root of a checkpoint that one listing tells whole.
+    """Return whether the query's metadata mark a root, for storages that list all at once.
 
     A GET is a twelfth of the price of the LIST that it saves. Without either a bucket that was
     named by mistake would be listed from end to end.
     """
-    most = LIMITS.small_file_bytes  # its size is not known, and would be another request
-    return storage.lists_all and read_query_id(storage, size=most)[0] is not None
+    max_bytes = LIMITS.small_file_bytes  # its size is not known, and would be another request
+    return storage.lists_all and read_query_id(storage, size=max_bytes)[0] is not None
 
 
 def is_root(storage: Storage) -> bool:
-    """Whether the storage's folder is a checkpoint's root."""
+    """Return whether the storage's folder is the root of a checkpoint."""
     return is_root_with(storage, storage.list(missing_ok=True))
 
 
 def is_root_with(storage: Storage, entries: Sequence[Entry]) -> bool:
-    """Whether a folder is a checkpoint's root, by a listing of it that is there already."""
+    """Return whether a folder is the root of a checkpoint, given its listing."""
     if _has_marks(entries):
         return True
     states = [entry.path for entry in entries if entry.is_dir and entry.name == STATE]
@@ -88,7 +88,7 @@ def is_root_with(storage: Storage, entries: Sequence[Entry]) -> bool:
 
 
 def is_numbered(entry: Entry) -> bool:
-    """Whether it is an operator's or a partition's folder: Spark numbers them with an int."""
+    """Return whether an entry is a folder of an operator or partition, which Spark numbers."""
     return entry.is_dir and number(entry.name, MAX_INT) is not None
 
 
@@ -113,8 +113,8 @@ def _description(entries: tuple[Entry, ...]) -> str:
     if not entries:
         return "an empty folder"
     names = [f"{entry.name}/" if entry.is_dir else entry.name for entry in entries]
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return f"a folder with {', '.join(names[:_SHOWN])}{more}"
+    remainder = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f"a folder with {', '.join(names[:_SHOWN])}{remainder}"
 
 
 def _checkpoints_hint(storage: Storage, entries: tuple[Entry, ...]) -> str:
@@ -132,18 +132,18 @@ def _checkpoints_hint(storage: Storage, entries: tuple[Entry, ...]) -> str:
 
 def above(url: str) -> Iterator[tuple[str, list[str]]]:
     """The folders above a URL, nearest first, each with the parts that lead back down."""
-    spelled, whole = url.rstrip("/").split("/"), absolute(url.rstrip("/")).split("/")
+    spelled, resolved = url.rstrip("/").split("/"), absolute(url.rstrip("/")).split("/")
     # Of "s3://bucket/x" and "/x" the first parts are no folder's name.
-    fixed = 3 if whole[0].endswith(":") and whole[1:2] == [""] else 1
-    for depth in range(1, min(_DEEPEST, len(whole) - fixed) + 1):
+    fixed = 3 if resolved[0].endswith(":") and resolved[1:2] == [""] else 1
+    for depth in range(1, min(_DEEPEST, len(resolved) - fixed) + 1):
         # The user's own spelling, as long as it goes that high up.
         short = depth < len(spelled) and not {".", ".."} & set(spelled)
-        parts = spelled if short else whole
+        parts = spelled if short else resolved
         yield "/".join(parts[:-depth]) or "/", parts[-depth:]
 
 
 def selection_of(tail: list[str], classify: Classify, *, is_dir: bool) -> Selection:
-    """What the parts of a path below the root mean; none of them means all."""
+    """Return the selection that the parts of a path below the root name; no part selects all."""
     if tail[0] != STATE or len(tail) < 2 or (operator_id := number(tail[1], MAX_INT)) is None:
         return Selection()
     if len(tail) < 3 or (partition_id := number(tail[2], MAX_INT)) is None:

@@ -42,7 +42,7 @@ class Found:
 
 
 def is_pattern(url: str) -> bool:
-    """Whether a path means several; a local one that is there as it is spelled does not."""
+    """Return whether a path is a glob pattern; an existing local path never is."""
     return bool(_MAGIC.search(url)) and not (is_local(url) and os.path.lexists(url))
 
 
@@ -100,7 +100,7 @@ class _Search:
     def run(self) -> Iterator[Found]:
         frontier: dict[str, Reached] = {"": self._reach({0})}
         for _ in range(DEEPEST + 1):
-            below: dict[str, Reached] = {}
+            next_frontier: dict[str, Reached] = {}
             folders = iter(sorted(frontier))
             while part := list(islice(filter(self._is_new, folders), _AT_ONCE)):
                 if self.listed + len(part) > self.most_folders:
@@ -111,18 +111,21 @@ class _Search:
                     yield Found(self.storage.root, error.at(self.storage.root))
                     return
                 self.listed += len(part)
-                yield from self._look_into(part, frontier, below)
-            frontier = below
+                yield from self._look_into(part, frontier, next_frontier)
+            frontier = next_frontier
             if not frontier:
                 return
 
     def _look_into(
-        self, folders: Sequence[str], frontier: Mapping[str, Reached], below: dict[str, Reached]
+        self,
+        folders: Sequence[str],
+        frontier: Mapping[str, Reached],
+        next_frontier: dict[str, Reached],
     ) -> Iterator[Found]:
         errors: dict[str, OSError] = {}
         roots = {folder for folder in folders if self.was_root(self.storage.full_path(folder))}
-        others = [folder for folder in folders if folder not in roots]
-        listings = self.storage.list_many(others, missing_ok=True, errors=errors)
+        remainder = [folder for folder in folders if folder not in roots]
+        listings = self.storage.list_many(remainder, missing_ok=True, errors=errors)
         for folder in folders:
             reached = frontier[folder]
             try:
@@ -139,7 +142,9 @@ class _Search:
                 matched = {i for i in reached if entry.is_dir and self._matches(entry.name, i)}
                 further = {i if self.pattern[i] == ANY_FOLDERS else i + 1 for i in matched}
                 if further:
-                    below[entry.path] = self._reach(further | below.get(entry.path, frozenset()))
+                    next_frontier[entry.path] = self._reach(
+                        further | next_frontier.get(entry.path, frozenset())
+                    )
 
     def _matches(self, name: str, index: int) -> bool:
         if index == len(self.pattern):
@@ -159,7 +164,7 @@ class _Search:
         return self.shared.setdefault(frozenset(result), frozenset(result))
 
     def _is_new(self, folder: str) -> bool:
-        """Whether a folder is entered for the first time; on a local disk, by whatever links."""
+        """Return whether a folder is entered for the first time, with local links resolved."""
         location = self.storage.full_path(folder)
         if is_local(location):
             location = os.path.realpath(translate(location).target)

@@ -50,7 +50,7 @@ class ColumnFamily:
 
     @property
     def encoder(self) -> KeyEncoder:
-        """How RocksDB arranges the key."""
+        """Encoder by which RocksDB arranges the key."""
         return KeyEncoder.parse(self.key_encoder)
 
 
@@ -108,12 +108,12 @@ def read_state_schema(
 
 
 def schema_folder(operator_id: int, store_name: str) -> str:
-    """Where Spark 4.0 and later write the schemas of a store, below the root (v3)."""
+    """Return the folder of a store's schemas below the root, as of Spark 4.0 (schema v3)."""
     return f"state/{operator_id}/_stateSchema/{store_name}"
 
 
 def schema_path(operator_id: int, store_name: str) -> str:
-    """Where Spark 3.1 and later write the schema of a store, below the root (v1 and v2)."""
+    """Return the path of a store's schema below the root, as of Spark 3.1 (schemas v1, v2)."""
     partition = f"state/{operator_id}/0"
     folder = partition if store_name == DEFAULT_STORE else f"{partition}/{store_name}"
     return f"{folder}/_metadata/schema"
@@ -186,8 +186,8 @@ def _struct(text: str) -> StructType:
 
 def _modified_utf8(data: bytes, offset: int) -> str:
     if max(data, default=0) > _MAX_ASTRAL:
-        at = next(location for location, byte in enumerate(data) if byte > _MAX_ASTRAL)
-        raise _not_utf(data, at, offset)
+        position = next(location for location, byte in enumerate(data) if byte > _MAX_ASTRAL)
+        raise _not_utf(data, position, offset)
     texts = []
     start = 0
     for piece in data.split(b"\xc0\x80"):
@@ -199,8 +199,10 @@ def _modified_utf8(data: bytes, offset: int) -> str:
     return "\0".join(texts)
 
 
-def _not_utf(data: bytes, at: int, offset: int) -> DecodeError:
-    return DecodeError(f"got byte 0x{data[at]:02x}, expected modified UTF-8", offset=offset + at)
+def _not_utf(data: bytes, position: int, offset: int) -> DecodeError:
+    return DecodeError(
+        f"got byte 0x{data[position]:02x}, expected modified UTF-8", offset=offset + position
+    )
 
 
 def _join_surrogates(text: str) -> str:
@@ -246,15 +248,15 @@ def _read_v3(
 
 
 def _evolve(older: StateSchema, newer: StateSchema) -> StateSchema:
-    before = {family.name: family for family in older.column_families}
+    older_families = {family.name: family for family in older.column_families}
     families = []
     for family in newer.column_families:
         values: dict[int, StructType] = {}
-        if (old := before.pop(family.name, None)) is not None:
+        if (old := older_families.pop(family.name, None)) is not None:
             values = {**old.older_values, old.value_schema_id: old.value}
             values.pop(family.value_schema_id, None)
         families.append(replace(family, older_values=values))
-    return replace(newer, column_families=(*families, *before.values()))
+    return replace(newer, column_families=(*families, *older_families.values()))
 
 
 def _order(entries: Sequence[Entry], schema_paths: Sequence[str]) -> list[Entry]:

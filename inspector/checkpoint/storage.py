@@ -95,11 +95,11 @@ class Storage:
             return None
 
     def exists(self, relative: str) -> bool:
-        """Whether there is a file or folder at a path; see :meth:`stat`."""
+        """Return whether there is a file or folder at a path; see :meth:`stat`."""
         return self.stat(relative) is not None
 
     def list(self, relative: str = "", *, missing_ok: bool = False) -> tuple[Entry, ...]:
-        """What a folder holds, sorted by name; sockets, devices and the like are marked special."""
+        """List a folder, sorted by name. Sockets, devices and the like are marked special."""
         # missing_ok: a folder that is not there is empty, and raises no FileNotFoundError.
         try:
             with _Guard(self, relative):
@@ -136,7 +136,7 @@ class Storage:
 
     @property
     def lists_all(self) -> bool:
-        """Whether one listing gives all that lies below the root, as those of object stores do."""
+        """True if one listing returns everything below the root, as on object stores."""
         return lists_recursively(self._fs)
 
     def tree(self) -> Tree | None:
@@ -157,7 +157,7 @@ class Storage:
             return None
 
     def walk(self, folders: Collection[str]) -> Tree:
-        """What the root and all below some of its folders hold; OSError if one cannot be listed."""
+        """List the root and everything below some of its folders (OSError if a listing fails)."""
         tree: dict[str, tuple[Entry, ...]] = {}
         level = [""]
         for _ in range(DEEPEST):
@@ -183,20 +183,20 @@ class Storage:
         # A range of an empty object is an error (HTTP 416), so none is requested.
         if size == 0:
             return bytes
-        under_way = None
+        pending = None
         if size is not None and size <= limit:
-            under_way = self._fetch(relative, 0, limit + 1)
-        return partial(self._request, relative, limit, size, under_way)
+            pending = self._fetch(relative, 0, limit + 1)
+        return partial(self._request, relative, limit, size, pending)
 
     def _request(
-        self, relative: str, limit: int, size: int | None, under_way: Pending[bytes] | None
+        self, relative: str, limit: int, size: int | None, pending: Pending[bytes] | None
     ) -> bytes:
         with _Guard(self, relative):
             known_size = self._file_size(relative) if size is None else size
             data = b""
             if 0 < known_size <= limit:
-                under_way = under_way or self._fetch(relative, 0, limit + 1)
-                data = bytes(under_way.result())
+                pending = pending or self._fetch(relative, 0, limit + 1)
+                data = bytes(pending.result())
         return self._check_limit(relative, data, max(known_size, len(data)), limit)
 
     def _read_local(self, relative: str, limit: int) -> bytes:
@@ -266,14 +266,14 @@ class Storage:
 
     def _ranges(self, relative: str, chunk_bytes: int, size: int) -> Iterator[bytes]:
         locations = iter(range(0, size, chunk_bytes))
-        under_way: deque[Pending[bytes]] = deque()
+        pending: deque[Pending[bytes]] = deque()
         while True:
-            while len(under_way) <= CHUNKS_AHEAD and (start := next(locations, None)) is not None:
+            while len(pending) <= CHUNKS_AHEAD and (start := next(locations, None)) is not None:
                 end = min(start + chunk_bytes, size)
-                under_way.append(self._fetch(relative, start, end))
-            if not under_way:
+                pending.append(self._fetch(relative, start, end))
+            if not pending:
                 return
-            yield bytes(under_way.popleft().result())
+            yield bytes(pending.popleft().result())
 
     def _open(self, relative: str, chunk_bytes: int) -> Iterator[bytes]:
         opened: list[Any] = []
@@ -339,8 +339,8 @@ class Storage:
             from asyncio import run_coroutine_threadsafe  # noqa: PLC0415 - as fsspec: where remote
 
             def begin() -> Future[bytes]:
-                asked: Coroutine[Any, Any, bytes] = self._fs._cat_file(path, start=start, end=end)
-                return run_coroutine_threadsafe(asked, self._fs.loop)
+                request: Coroutine[Any, Any, bytes] = self._fs._cat_file(path, start=start, end=end)
+                return run_coroutine_threadsafe(request, self._fs.loop)
         else:
 
             def begin() -> Future[bytes]:
@@ -372,7 +372,7 @@ class _Guard:
 
 
 def parts_of(size: int) -> int:
-    """How many requests it takes to read a remote file of so many bytes from start to end."""
+    """Return the number of requests that read a remote file of ``size`` bytes from start to end."""
     return -(-size // LIMITS.chunk_bytes) if size > SMALL_BYTES else int(size > 0)
 
 

@@ -33,7 +33,7 @@ class Entry(NamedTuple):
 
     @property
     def is_file(self) -> bool:
-        """Whether it can be read."""
+        """True if the entry is a regular file, which can be read."""
         return not (self.is_dir or self.is_special)
 
     def not_a_file(self, full_path: str) -> Problem:
@@ -72,7 +72,7 @@ def _milliseconds(value: object) -> int | None:
 
 @dataclass(frozen=True)
 class Tree:
-    """What lies below a root: path of a folder (empty for the root) -> what it holds, sorted."""
+    """Listing of everything below a root: path of a folder (empty for the root) to its entries."""
 
     folders: Mapping[str, tuple[Entry, ...]]
 
@@ -99,9 +99,9 @@ def tree_of(infos: Mapping[str, Any], base: str) -> Tree:
         if name.endswith("/") or info["type"] == "directory":
             _add_folder(folders, path)
         else:
-            above = path.rpartition("/")[0]
-            _add_folder(folders, above)
-            folders[above][path] = entry_of(info, path)
+            parent = path.rpartition("/")[0]
+            _add_folder(folders, parent)
+            folders[parent][path] = entry_of(info, path)
     # Entries of one folder sort by their names.
     return Tree({path: tuple(sorted(inside.values())) for path, inside in folders.items()})
 
@@ -112,6 +112,6 @@ def _add_folder(folders: dict[str, dict[str, Entry]], path: str) -> None:
         missing.append(path)
         path = path.rpartition("/")[0]
     for entry in reversed(missing):
-        above, _, name = entry.rpartition("/")
-        folders[above][entry] = Entry(name, entry, True, 0)
+        parent, _, name = entry.rpartition("/")
+        folders[parent][entry] = Entry(name, entry, True, 0)
         folders[entry] = {}

@@ -62,22 +62,22 @@ def translate(url: str) -> Address:
 
 
 def is_local(url: str) -> bool:
-    """Whether the URL names a file of this machine."""
+    """Return whether the URL names a file of this machine."""
     return url.startswith(f"{STAGED}:/") or translate(url).protocol == "file"
 
 
 def lies_in(url: str, root: str) -> bool:
-    """Whether a place is another one or lies below it; on a local disk wherever links lead."""
+    """Return whether a path equals another or is below it. Local links are resolved."""
     inner, outer = translate(url), translate(root)
     targets = [inner.target, outer.target]
     if is_local(url) and is_local(root):
         targets = [os.path.realpath(target) for target in targets]
-    inside, around = (f"{target.rstrip('/')}/" for target in targets)
-    return inner.protocol == outer.protocol and inside.startswith(around)
+    inside, outside = (f"{target.rstrip('/')}/" for target in targets)
+    return inner.protocol == outer.protocol and inside.startswith(outside)
 
 
 def absolute(url: str) -> str:
-    """The same place, independent of the working folder, so that another process can open it."""
+    """Return the URL independent of the working folder, so that another process can open it."""
     return url if _SCHEME.fullmatch(url) else os.path.abspath(url)
 
 
@@ -90,8 +90,8 @@ def join_path(root: str, relative: str) -> str:
 
 def spell_root(url: str) -> str:
     """A place as messages name it: without secrets, and without a slash at its end."""
-    told = url if is_local(url) else redact(url)
-    return told if told.endswith("://") else told.rstrip("/") or "/"
+    spelled = url if is_local(url) else redact(url)
+    return spelled if spelled.endswith("://") else spelled.rstrip("/") or "/"
 
 
 def typed_options(options: Mapping[str, str]) -> dict[str, object]:
@@ -100,7 +100,7 @@ def typed_options(options: Mapping[str, str]) -> dict[str, object]:
 
 
 def missing_driver(protocol: str, error: Exception) -> str:
-    """What to install so that URLs of this protocol can be read."""
+    """Return the advice which driver to install for URLs of a protocol."""
     if protocol in _NEEDS:
         return _NEEDS[protocol]
     if protocol in EXTRAS:
@@ -149,8 +149,8 @@ def _azure(tail: str) -> Address:
 def _dbfs(tail: str) -> Address:
     path = "/" + tail.lstrip("/")
     # Volumes are mounted at their own name, all else below /dbfs.
-    mount, below = ("/Volumes", "") if path.startswith("/Volumes/") else ("/dbfs", "/dbfs")
-    return _local(below + path) if os.path.isdir(mount) else Address("dbfs", f"dbfs:{path}")
+    mount, prefix = ("/Volumes", "") if path.startswith("/Volumes/") else ("/dbfs", "/dbfs")
+    return _local(prefix + path) if os.path.isdir(mount) else Address("dbfs", f"dbfs:{path}")
 
 
 def staged_url(name: str) -> str:
@@ -177,15 +177,15 @@ def staged_folder(url: str) -> str:
 @contextmanager
 def stage_folder(name: str, folder: str) -> Iterator[None]:
     """Let a name mean a folder of this process, as long as the block lasts."""
-    before = _folders.get(name)
+    previous = _folders.get(name)
     _folders[name] = folder
     try:
         yield
     finally:
-        if before is None:
+        if previous is None:
             _folders.pop(name, None)
         else:
-            _folders[name] = before
+            _folders[name] = previous
 
 
 _TRANSLATORS: Mapping[str, Callable[[str], Address]] = {

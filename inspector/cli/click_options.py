@@ -39,7 +39,7 @@ PEOPLE = ("table", "markdown", "html")  # formats that a person reads
 def parameters(analysis: Analysis) -> Iterator[click.Parameter]:
     """The arguments and options of an analysis' command, but for those of its output."""
     for argument in analysis.arguments:
-        yield _argument(argument, many=analysis.many and argument.name == "path")
+        yield _argument(argument, is_list=analysis.many and argument.name == "path")
     yield from map(_option, analysis.options)
     if analysis.fail_on is not None:
         yield click.Option(
@@ -133,9 +133,9 @@ def own_options(analysis: Analysis, parsed: Mapping[str, Any]) -> dict[str, Any]
     """The values of the options that are the analysis' own, by the names of its function."""
     values = {}
     for declared in analysis.options:
-        value, few = parsed[_name(declared)], declared.option.for_people
-        if value is None and few is not None:
-            value = few if parsed["output"] in PEOPLE else declared.default
+        value, default_for_people = parsed[_name(declared)], declared.option.for_people
+        if value is None and default_for_people is not None:
+            value = default_for_people if parsed["output"] in PEOPLE else declared.default
         values[declared.name] = value
     return values
 
@@ -167,12 +167,12 @@ def api_options(parsed: Mapping[str, Any], shared: Iterable[Parameter] = SHARED)
 
 def _messages(parsed: Mapping[str, Any]) -> Callable[[str], None]:
     """Return a function that writes a line of the engine to stderr, each once, unless quiet."""
-    said: set[str] = set()
+    seen: set[str] = set()
 
     def say(text: str) -> None:
-        if text not in said and not parsed.get("quiet"):
+        if text not in seen and not parsed.get("quiet"):
             echo_message(text)
-        said.add(text)
+        seen.add(text)
 
     return say
 
@@ -182,9 +182,9 @@ def _name(declared: Parameter) -> str:
     return declared.flag.removeprefix("--").replace("-", "_")
 
 
-def _argument(declared: Parameter, *, many: bool) -> click.Argument:
+def _argument(declared: Parameter, *, is_list: bool) -> click.Argument:
     name, metavar, required = declared.name, declared.option.metavar, declared.required
-    if many:
+    if is_list:
         return click.Argument([f"{name}s"], metavar="PATH...", nargs=-1, required=True)
     if metavar is not None and not required:
         metavar = f"[{metavar}]"
@@ -342,10 +342,10 @@ def progress_text(now: Measure, seconds: float) -> str:
 
     Rate and remaining time are by what was done in the seconds since it began.
     """
-    of_bytes = now.unit == BYTES
-    words = bytes_text if of_bytes else "{:,}".format
+    is_bytes = now.unit == BYTES
+    words = bytes_text if is_bytes else "{:,}".format
     text = words(now.done) + (f" of {words(now.total)}" if now.total else "")
-    if not of_bytes:
+    if not is_bytes:
         text += f" {now.unit}"
     elif now.done:
         text += f", {bytes_text(now.done / seconds)}/s"

@@ -71,16 +71,16 @@ def _report(analysis: Analysis, parsed: dict[str, Any]) -> None:
 
             write_by_executors(analysis, run, parsed, keywords)
         arguments = [run]
-    beside = output_files.Beside(analysis, parsed, keywords, options.engine)
+    side_files = output_files.Beside(analysis, parsed, keywords, options.engine)
     report = analysis.function(*arguments, options, **keywords)
-    beside.add(report)
+    side_files.add(report)
     fail_on = parsed.get("fail_on", NEVER)
     if output in analysis.formats:
         from inspector.cli.export_files import write_parquet  # noqa: PLC0415 - takes a while to import
 
         write_parquet(report, target, force=parsed["force"])
         sys.exit(output_files.code_of(report, fail_on))
-    beside.write()
+    side_files.write()
     output_files.write_report(output_files.failing_on(report, fail_on), parsed)
     sys.exit(output_files.code_of(report, fail_on))
 

@@ -58,28 +58,28 @@ def explain(words: tuple[str, ...], *, wide: bool) -> None:
     if _PATH.fullmatch(last) and not _FILE.search(last) and not os.path.exists(last):
         raise click.UsageError(f"there is nothing at {escape(last)}")
     try:
-        for_programs = data(topic)
-        text = for_programs or (lookup(topic) if words else contents())
+        topic_data = data(topic)
+        text = topic_data or (lookup(topic) if words else contents())
     except FileNotFoundError:
         message = "this copy of the package has no documentation: it was packed for Spark workers"
         raise click.UsageError(message) from None
     if text is None:
         raise click.UsageError(_unknown_text(topic))
-    for_terminal = sys.stdout is not None and sys.stdout.isatty() and for_programs is None
+    is_terminal = sys.stdout is not None and sys.stdout.isatty() and topic_data is None
     # The marks of Markdown are drawn on a terminal, and read where it is piped.
-    say = markdown_text if for_terminal else escape
+    say = markdown_text if is_terminal else escape
     if lines := [*_changes(topic, checkpoint), *_files(topic, checkpoint)]:
         text = "\n".join(("# In this text", "", *map(escape, lines), "", text))
     if checkpoint is not None:
         text = _of_checkpoint(text, checkpoint, say)
     with destination(None, force=False) as file:
-        if for_terminal:
+        if is_terminal:
             # They take a while to import, and only terminals need them.
             from rich import console, markdown  # noqa: PLC0415
 
             console.Console(file=sys.stdout).print(markdown.Markdown(text))
         else:
-            width = None if for_programs else display_of({"wide": wide}).width
+            width = None if topic_data else display_of({"wide": wide}).width
             write([_fold(text, width)], file)
 
 
@@ -89,11 +89,11 @@ def _fold(text: str, width: int | None) -> str:
         return text
     wrapper = textwrap.TextWrapper(max(width, 20), break_long_words=False, break_on_hyphens=False)
     lines: list[str] = []
-    in_code = False
+    is_code = False
     for line in text.split("\n"):
         begin = line.lstrip(" ")
-        in_code ^= begin.startswith("```")
-        is_prose = begin and not in_code and not begin.startswith(("|", "#", "```"))
+        is_code ^= begin.startswith("```")
+        is_prose = begin and not is_code and not begin.startswith(("|", "#", "```"))
         wrapper.subsequent_indent = " " * (len(line) - len(begin) + 2 * begin.startswith("- "))
         lines += wrapper.wrap(line) if is_prose else [line]
     return "\n".join(lines)
@@ -186,8 +186,8 @@ def _changes(text: str, checkpoint: str | None) -> list[str]:
                 for store in stores
                 if _words(str(store[f"{part}_schema"])) == _words(old)
             ]
-            which = f" In this checkpoint it is {' or '.join(names)}."
-            line += which if names else f" No operator of this checkpoint has it{_OF_ANOTHER}."
+            names_text = f" In this checkpoint it is {' or '.join(names)}."
+            line += names_text if names else f" No operator of this checkpoint has it{_OF_ANOTHER}."
         lines.append(line)
     return lines
 
@@ -219,8 +219,8 @@ def _of_checkpoint(text: str, path: str, say: Callable[[str], str]) -> str:
     causes = dict.fromkeys(_AUDITED.findall(text))
     lines = [f"# This checkpoint: {say(path)}", ""]
     for line in first_screen(report):
-        said = say(line.text.removesuffix(line.code))
-        lines += [f"{said}`{line.code}`" if line.code else said, ""]
+        sentence = say(line.text.removesuffix(line.code))
+        lines += [f"{sentence}`{line.code}`" if line.code else sentence, ""]
     lines += [f"- It has {id_}: {say(findings[id_].cause)}" for id_ in causes if id_ in findings]
     absent = [id_ for id_ in causes if id_ not in findings]
     if absent:

@@ -63,8 +63,8 @@ def export(analysis: Analysis, parsed: dict[str, Any]) -> None:
     outside(run.checkpoint.root, parsed["output_file"])
     if not run.engine.in_process:
         check_format(form)
-    of_engine = partial(_write_files, analysis) if run.engine.in_process else _write_by_spark
-    problems = of_one_version(lambda: of_engine(run, form, parsed, keywords), run.begin_anew)
+    write = partial(_write_files, analysis) if run.engine.in_process else _write_by_spark
+    problems = of_one_version(lambda: write(run, form, parsed, keywords), run.begin_anew)
     for line in message_lines(problems, quiet=parsed["quiet"]):
         click.echo(line, err=True)
     sys.exit(Exit.INCOMPLETE if any(p.slug not in READABLE for p in problems) else Exit.OK)
@@ -117,15 +117,15 @@ def _say(text: str, parsed: _Values) -> None:
         click.echo(escape(text), err=True)
 
 
-def _format(output: str, given: str | None) -> str:
+def _format(output: str, requested: str | None) -> str:
     """The format that is given, or that a name means; a folder is Parquet (click.UsageError)."""
     path = Path(output)
     if not path.suffix or path.is_dir() or output.endswith(("/", os.sep)):
-        return given or "parquet"
+        return requested or "parquet"
     means = {ending: form for form, ending in SUFFIXES.items()}.get(path.suffix)
-    if means is not None and given not in (None, means):
-        raise click.UsageError(f"{output}: the name is that of {means}, got --format {given}")
-    form = given or means
+    if means is not None and requested not in (None, means):
+        raise click.UsageError(f"{output}: the name is that of {means}, got --format {requested}")
+    form = requested or means
     if form is None:
         endings = ", ".join(SUFFIXES.values())
         hint = f"give one of {endings}, a folder that ends with a slash, or --format"
@@ -249,8 +249,8 @@ def check_format(form: str) -> None:
 def write_by_executors(analysis: Analysis, run: Opened, parsed: _Values, keywords: _Values) -> None:
     """Write the table of an analysis by Spark, and end the process; a part of it is a report."""
     table, target, form = analysis.by_executors, parsed["output_file"], parsed["output"]
-    whole = all(keywords[option.name] == option.default for option in analysis.options)
-    if table is None or form not in FORMATS or not whole:
+    is_default = all(keywords[option.name] == option.default for option in analysis.options)
+    if table is None or form not in FORMATS or not is_default:
         return
     if not target:
         raise click.UsageError(
@@ -259,10 +259,12 @@ def write_by_executors(analysis: Analysis, run: Opened, parsed: _Values, keyword
         )
     from inspector.spark import writing  # noqa: PLC0415 - takes a second to import
 
-    few = {o.name: o.option.for_people for o in analysis.options if o.option.for_people}
+    defaults_for_people = {
+        o.name: o.option.for_people for o in analysis.options if o.option.for_people
+    }
 
     def write_all() -> Report:
-        report: Report = analysis.function(run, **few)
+        report: Report = analysis.function(run, **defaults_for_people)
         writing.write_table(run, table, target, form, force=parsed["force"])
         return report
 

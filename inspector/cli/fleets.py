@@ -40,7 +40,7 @@ def write_fleet(analysis: Analysis, parsed: dict[str, Any]) -> NoReturn:
     if parsed["output"] in analysis.formats:
         raise click.UsageError(f"-o {parsed['output']} is for one checkpoint, got several")
     try:
-        shown = Shown.of(parsed.get("level"), parsed.get("finding"))
+        filters = Shown.of(parsed.get("level"), parsed.get("finding"))
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     options = api_options(parsed, analysis.shared)
@@ -53,7 +53,7 @@ def write_fleet(analysis: Analysis, parsed: dict[str, Any]) -> NoReturn:
         output, display = parsed["output"], display_of(parsed)
         form = Form(analysis.name, output, display, parsed["details"], spool.keep)
         fleet = _Fleet(analysis, parsed, options, form)
-        members = list(fleet.members(candidates, options, shown))
+        members = list(fleet.members(candidates, options, filters))
         if options.cache is not None:
             counts = f"{len(fleet.recalled):,} of {len(members) + fleet.left_out:,}"
             options.engine.notify(f"cache: {counts} reports are from {shown_url(options.cache)}")
@@ -90,7 +90,7 @@ class _Fleet:
         self.exit_code, self.left_out = int(Exit.OK), 0
 
     def members(
-        self, candidates: Iterable[Found], options: Options, shown: Shown
+        self, candidates: Iterable[Found], options: Options, filters: Shown
     ) -> Iterator[Member]:
         """Yield the results of each shown checkpoint as soon as they are ready."""
         fail_on = self._parsed.get("fail_on", NEVER)
@@ -102,13 +102,13 @@ class _Fleet:
             self._note(report.checkpoint, report.summary.get("query_id"))
             report = output_files.failing_on(report, fail_on)
             member = self._form.member(report, lambda: output_files.code_of(report, fail_on))
-            is_shown = shown.shows(report)
+            is_shown = filters.shows(report)
             self.beside.add(report, is_shown=is_shown)
             return member, is_shown
 
         at_once: int | None = self._parsed["at_once"]
         for outcome in run_all(candidates, options, make, at_once, self._ahead()):
-            member, is_shown = outcome.result or (self._failure(outcome), shown.shows(None))
+            member, is_shown = outcome.result or (self._failure(outcome), filters.shows(None))
             self.exit_code = max(self.exit_code, member.row["exit_code"])
             self.left_out += not is_shown
             if is_shown:

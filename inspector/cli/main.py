@@ -121,9 +121,9 @@ def run() -> None:
         try:
             inspector.main(prog_name="inspector", standalone_mode=False)
         except click.ClickException as error:
-            shown = io.StringIO()
-            error.show(shown)
-            click.echo(escape_lines(redact(shown.getvalue())), nl=False, err=True)
+            error_text = io.StringIO()
+            error.show(error_text)
+            click.echo(escape_lines(redact(error_text.getvalue())), nl=False, err=True)
             sys.exit(Exit.USAGE)
         except (click.exceptions.Abort, KeyboardInterrupt):
             # It has come by PySpark, which ends its jobs; the next one shall not wait for that.

@@ -142,8 +142,8 @@ def write_report(report: Report, parsed: dict[str, Any]) -> None:
     with destination(parsed["output_file"], force=parsed["force"]) as file:
         write(render(report, output, display_of(parsed)), file)
         # Rows of a version that went while they were written make no file: it would look whole.
-        of_file = parsed["output_file"] is not None and not report.judged
-        for problem in report.problems if of_file else ():
+        is_file_only = parsed["output_file"] is not None and not report.judged
+        for problem in report.problems if is_file_only else ():
             if problem.slug == OutpacedError.slug:
                 raise OutpacedError(problem.message, problem.path)
     if output in ("ndjson", "csv"):

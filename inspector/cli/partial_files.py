@@ -25,12 +25,12 @@ def partial_file(target: Path) -> Iterator[Path]:
 
     A new file has the rights that the umask leaves it. click.UsageError: none can be made there.
     """
-    made = not target.parent.exists()
+    is_new_folder = not target.parent.exists()
     partial = target.parent / f".{target.name}.{os.urandom(4).hex()}"
     try:
         # Its name is known before it is there: a signal finds every file that there is.
         with _CREATING:
-            if made:
+            if is_new_folder:
                 _PARTIAL.add(target.parent)
                 target.parent.mkdir()
             _PARTIAL.add(partial)
@@ -43,7 +43,7 @@ def partial_file(target: Path) -> Iterator[Path]:
         os.replace(partial, target)
     except BaseException:
         remove(partial)
-        if made:
+        if is_new_folder:
             remove(target.parent)
         raise
     _PARTIAL.difference_update((partial, target.parent))
@@ -105,9 +105,9 @@ def end_on_signals() -> Iterator[None]:
         return
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
-    before = {number: signal.getsignal(number) for number in _ENDING}
+    previous = {number: signal.getsignal(number) for number in _ENDING}
     woken_before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-    for number, handler in before.items():
+    for number, handler in previous.items():
         # A signal that whoever started the process ignores, as nohup does, stays ignored.
         if handler is not signal.SIG_IGN:
             signal.signal(number, _end)
@@ -117,7 +117,7 @@ def end_on_signals() -> Iterator[None]:
         yield
     finally:
         signal.set_wakeup_fd(woken_before)
-        for number, handler in before.items():
+        for number, handler in previous.items():
             signal.signal(number, handler)
         os.close(writer)
         thread.join()

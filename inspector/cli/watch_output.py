@@ -52,7 +52,7 @@ def watch(analysis: Analysis, parsed: dict[str, Any]) -> None:
     target = parsed["prometheus"]
     if target is not None:
         outside(parsed["path"], target)  # before the state is replayed, which may take long
-    complete, said = True, set[str]()
+    complete, printed = True, set[str]()
     with destination(None, force=False) as file:
         display = display_of(parsed)
         for number, report in enumerate(reports):
@@ -69,13 +69,13 @@ def watch(analysis: Analysis, parsed: dict[str, Any]) -> None:
                 with destination(target, force=True) as metrics:
                     write(render(report, "prometheus"), metrics)
             complete &= report.complete
-            said |= _say(report, said, parsed)
+            printed |= _say(report, printed, parsed)
     sys.exit(Exit.OK if complete else Exit.INCOMPLETE)
 
 
-def _say(report: Report, said: set[str], parsed: dict[str, Any]) -> set[str]:
+def _say(report: Report, printed: set[str], parsed: dict[str, Any]) -> set[str]:
     problems = dict.fromkeys(message_lines(report.problems, quiet=parsed["quiet"]))
-    for line in problems.keys() - said:
+    for line in problems.keys() - printed:
         click.echo(line, err=True)
     for note in report.notes if not parsed["quiet"] else ():
         click.echo(f"note: {escape(note)}", err=True)
@@ -109,10 +109,10 @@ def batch_lines(report: ReportData, display: Display) -> Iterator[str]:
     yield _line(cells, display)
     for finding in row["findings_new"]:
         text = f"{_head(finding)}: {finding['cause']}"
-        yield from display.text(text, finding["severity"], before=f"{_INDENT}+ ")
+        yield from display.text(text, finding["severity"], prefix=f"{_INDENT}+ ")
     for finding in row["findings_gone"]:
         text = f"{_head(finding)}: {finding['title']}: gone"
-        yield from display.text(text, "ok", before=f"{_INDENT}- ")
+        yield from display.text(text, "ok", prefix=f"{_INDENT}- ")
 
 
 def _line(cells: Mapping[str, str], display: Display) -> str:
@@ -131,6 +131,6 @@ def _count(number: int | None) -> str:
 def _head(finding: Mapping[str, Any]) -> str:
     """``SS205 info (operator 0, left-keyToNumValues)``."""
     operator, store = finding["operator_id"], finding["store_name"]
-    of_store = "" if store in (None, "default") else f", {store}"
-    location = "" if operator is None else f" (operator {operator}{of_store})"
+    store_text = "" if store in (None, "default") else f", {store}"
+    location = "" if operator is None else f" (operator {operator}{store_text})"
     return f"{finding['id']} {finding['severity']}{location}"

@@ -44,14 +44,14 @@ def reserved_bytes(data_type: DataType) -> int:
     return _RESERVED if isinstance(kind, AtomicType) and kind.kind in _RESERVING else 0
 
 
-def numbers_at(buffer: Any, kind: str, at: Int64s) -> npt.NDArray[Any]:
+def numbers_at(buffer: Any, kind: str, offsets: Int64s) -> npt.NDArray[Any]:
     """Numbers of a numpy dtype at any offsets in some bytes, aligned or not."""
     dtype = np.dtype(kind)
     count = len(buffer) - dtype.itemsize + 1
-    if not at.size or count <= 0:
-        return np.zeros(at.size, dtype)
+    if not offsets.size or count <= 0:
+        return np.zeros(offsets.size, dtype)
     view: npt.NDArray[Any] = np.ndarray((count,), dtype, buffer, 0, (1,))
-    return view[at]
+    return view[offsets]
 
 
 class Page:
@@ -80,9 +80,9 @@ class Page:
         rows = np.flatnonzero(self.bad).tolist()
         return tuple((row, self._reasons[int(self._reason[row])]) for row in rows)
 
-    def numbers(self, kind: str, at: Int64s) -> npt.NDArray[Any]:
+    def numbers(self, kind: str, offsets: Int64s) -> npt.NDArray[Any]:
         """Numbers of a numpy dtype at any offsets."""
-        return numbers_at(self.buffer, kind, at)
+        return numbers_at(self.buffer, kind, offsets)
 
     def spend(self, cells: int) -> None:
         """Count values, so that no input makes endless many (LimitError: :data:`MOST_CELLS`)."""
@@ -141,9 +141,9 @@ class Regions(_Values):
         if not wrong.any():
             return self
         page.flag(self.row[wrong], f"{self.path}: {reason}")
-        kept = self.present & fits
-        start, size = np.where(kept, self.start, 0), np.where(kept, self.size, 0)
-        return replace(self, start=start, size=size, present=kept)
+        valid = self.present & fits
+        start, size = np.where(valid, self.start, 0), np.where(valid, self.size, 0)
+        return replace(self, start=start, size=size, present=valid)
 
     def part(self, start: Int64s, size: Int64s, name: str) -> Regions:
         """Regions within these; where there is no value, none."""
@@ -157,18 +157,22 @@ def regions(page: Page, cells: Cells) -> Regions:
     slots = page.numbers("<u8", cells.at[live])
     offset = (slots >> np.uint64(32)).astype(np.int64)
     size = (slots & np.uint64(0xFFFFFFFF)).astype(np.int64)
-    owner, within = cells.owner[live], cells.within
-    whole = within.size[owner]
-    inside = (offset >= within.fixed[owner]) & (offset <= whole) & (size <= whole - offset)
+    owner, containers = cells.owner[live], cells.within
+    region_size = containers.size[owner]
+    inside = (
+        (offset >= containers.fixed[owner])
+        & (offset <= region_size)
+        & (size <= region_size - offset)
+    )
     page.flag(cells.row[live[~inside]], f"{cells.path}: lies outside of what contains it")
     live, offset, size, owner = live[inside], offset[inside], size[inside], owner[inside]
-    np.subtract.at(within.budget, owner, size)
-    alone = within.budget[owner] >= 0
+    np.subtract.at(containers.budget, owner, size)
+    alone = containers.budget[owner] >= 0
     page.flag(cells.row[live[~alone]], f"{cells.path}: shares bytes with another value")
     live, owner = live[alone], owner[alone]
     starts, sizes = np.zeros(len(cells), np.int64), np.zeros(len(cells), np.int64)
     present: Bools = np.zeros(len(cells), np.bool_)
-    starts[live], sizes[live] = within.base[owner] + offset[alone], size[alone]
+    starts[live], sizes[live] = containers.base[owner] + offset[alone], size[alone]
     present[live] = True
     return Regions(present, cells.row, cells.path, starts, sizes)
 

@@ -38,13 +38,13 @@ class Source:
         self._place += size
         self.offset += size
 
-    def some(self, most: int) -> memoryview:
+    def some(self, max_bytes: int) -> memoryview:
         """At most this many of the next bytes; empty at the end only."""
         if self.at_end():
             return memoryview(b"")
-        taken = self.window[:most]
-        self.skip(len(taken))
-        return taken
+        part = self.window[:max_bytes]
+        self.skip(len(part))
+        return part
 
     def up_to(self, size: int) -> memoryview:
         """The next ``size`` bytes, or all that are left; bytes are kept only as they arrive."""
@@ -60,20 +60,20 @@ class Source:
     def take(self, size: int, noun: str) -> memoryview:
         """Exactly the next ``size`` bytes; TruncatedError, where they start, if they end before."""
         start = self.offset
-        taken = self.up_to(size)
-        if len(taken) < size:
-            raise TruncatedError(f"{noun}: got {len(taken)} bytes, expected {size}", offset=start)
-        return taken
+        part = self.up_to(size)
+        if len(part) < size:
+            raise TruncatedError(f"{noun}: got {len(part)} bytes, expected {size}", offset=start)
+        return part
 
     def header(self, layout: struct.Struct, magic: bytes, noun: str) -> tuple[Any, ...]:
         """All fields of a header; the first is ``magic`` (FrameError, TruncatedError)."""
         start = self.offset
-        taken = self.up_to(layout.size)
-        if len(taken) == layout.size:
-            fields = layout.unpack(taken)
+        part = self.up_to(layout.size)
+        if len(part) == layout.size:
+            fields = layout.unpack(part)
             if fields[0] == magic:
                 return fields
-        result = bytes(taken[: len(magic)])
+        result = bytes(part[: len(magic)])
         if not magic.startswith(result):
             raise FrameError(f"got {result!r}, expected {noun}", offset=start)
         raise TruncatedError(f"{noun} is cut short", offset=start)

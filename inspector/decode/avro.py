@@ -124,8 +124,8 @@ def _struct(written: types.StructType, schema: types.StructType) -> _Read:
     readers: list[tuple[int | None, _Read]] = []
     for field in written.fields:
         ordinal = positions.get(field.name)
-        wanted = field if ordinal is None else schema.fields[ordinal]
-        readers.append((ordinal, _nullable(field.data_type, wanted.data_type)))
+        target = field if ordinal is None else schema.fields[ordinal]
+        readers.append((ordinal, _nullable(field.data_type, target.data_type)))
     width = len(schema.fields)
 
     def read(cursor: _Cursor) -> list[Any]:
@@ -140,10 +140,10 @@ def _struct(written: types.StructType, schema: types.StructType) -> _Read:
     return read
 
 
-def _nullable(written: types.DataType, wanted: types.DataType) -> _Read:
+def _nullable(written: types.DataType, target: types.DataType) -> _Read:
     """A value that is a union with null; void is null without one."""
-    written, wanted = types.storage_type(written), types.storage_type(wanted)
-    read = _value(written, wanted)
+    written, target = types.storage_type(written), types.storage_type(target)
+    read = _value(written, target)
     if written == types.VOID:
         return read
 
@@ -156,11 +156,11 @@ def _nullable(written: types.DataType, wanted: types.DataType) -> _Read:
     return choose
 
 
-def _element(written: types.DataType, wanted: types.DataType) -> _Read:
-    written, wanted = types.storage_type(written), types.storage_type(wanted)
+def _element(written: types.DataType, target: types.DataType) -> _Read:
+    written, target = types.storage_type(written), types.storage_type(target)
     if isinstance(written, types.StructType | types.ArrayType | types.MapType):
-        return _nullable(written, wanted)
-    return _value(written, wanted)
+        return _nullable(written, target)
+    return _value(written, target)
 
 
 def _value(written: types.DataType, wanted: types.DataType) -> _Read:
@@ -246,10 +246,10 @@ def _widen(form: str, target: str, cursor: _Cursor) -> bytes:
 def _decimal(data_type: types.DecimalType, cursor: _Cursor) -> bytes:
     """The unscaled number: a long up to 18 digits, else as few bytes as it needs."""
     start = cursor.at
-    most: int = 10**data_type.precision
-    size = ((most - 1).bit_length() + 8) // 8
+    limit: int = 10**data_type.precision
+    size = ((limit - 1).bit_length() + 8) // 8
     value = int.from_bytes(cursor.take(size), "big", signed=True)
-    if abs(value) >= most:
+    if abs(value) >= limit:
         message = f"got an Avro decimal of more than {data_type.precision} digits"
         raise RowError(message, offset=start)
     if data_type.fixed_width is not None:

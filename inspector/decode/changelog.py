@@ -69,13 +69,13 @@ def raw_records(blocks: Iterable[bytes], limits: Limits = LIMITS) -> Iterator[by
     The bytes are what another changelog of the same format version may hold. Raises as
     :func:`read_changelog`.
     """
-    head, found = read_changelog(blocks, limits)
-    before_key = _KEY_LENGTH_BYTES + (head.version in WITH_KINDS)
-    for scanned in found:
+    head, records = read_changelog(blocks, limits)
+    key_offset = _KEY_LENGTH_BYTES + (head.version in WITH_KINDS)
+    for scanned in records:
         if scanned.spans.shape[1]:
             first, last = scanned.spans[:, 0], scanned.spans[:, -1]
             end = int(last[2] + max(last[3], 0))
-            yield bytes(scanned.buffer[int(first[0]) - before_key : end])
+            yield bytes(scanned.buffer[int(first[0]) - key_offset : end])
 
 
 class _Beginning:

@@ -56,8 +56,8 @@ def columns_of(
 ) -> list[Column]:
     """The fields, of these types, of rows in a buffer (RowError: one does not fit)."""
     bits = bitset_bytes(len(types))
-    least = bits + WORD * len(types)
-    _require((lengths >= least) & (lengths % WORD == 0), offsets, "a row without room")
+    min_bytes = bits + WORD * len(types)
+    _require((lengths >= min_bytes) & (lengths % WORD == 0), offsets, "a row without room")
     result = []
     for ordinal, data_type in enumerate(types):
         slots = numbers_at(buffer, "<u8", offsets + (bits + WORD * ordinal))
@@ -72,7 +72,7 @@ def columns_of(
         room[starts == 0] = 0
         if reserved := reserved_bytes(data_type):
             room[starts != 0] = reserved
-        inside = (starts >= least) & (room <= lengths - starts) & (sizes <= room)
+        inside = (starts >= min_bytes) & (room <= lengths - starts) & (sizes <= room)
         _require(inside | (room == 0), offsets, "a field outside of its row")
         result.append(Column(sizes.astype(np.uint64), null, offsets + starts, room))
     return result
@@ -85,37 +85,41 @@ def compose_rows(buffer: bytes, columns: Sequence[Column], count: int) -> Rows:
     for room in (column.room for column in columns if column.room is not None):
         lengths += room // WORD
     starts = np.cumsum(lengths) - lengths
-    out = np.zeros(int(lengths.sum()), np.uint64)
+    output = np.zeros(int(lengths.sum()), np.uint64)
     cursor = np.full(count, bits + len(columns), np.int64)
     for ordinal, column in enumerate(columns):
         if column.null.any():
             bit = column.null.astype(np.uint64) << np.uint64(ordinal % _BITS)
-            out[starts + ordinal // _BITS] |= bit
+            output[starts + ordinal // _BITS] |= bit
         slots = column.slots
         if column.offsets is not None and column.room is not None:
             has = column.room > 0
-            at = (cursor * WORD).astype(np.uint64) << np.uint64(32)
-            slots = np.where(has | ~column.null, at | column.slots, column.slots)
-            _copy(buffer, column.offsets, column.room // WORD, out, starts + cursor)
+            pointers = (cursor * WORD).astype(np.uint64) << np.uint64(32)
+            slots = np.where(has | ~column.null, pointers | column.slots, column.slots)
+            _copy(buffer, column.offsets, column.room // WORD, output, starts + cursor)
             cursor = cursor + column.room // WORD
-        out[starts + bits + ordinal] = slots
-    return Rows(out.tobytes(), starts * WORD, lengths * WORD)
+        output[starts + bits + ordinal] = slots
+    return Rows(output.tobytes(), starts * WORD, lengths * WORD)
 
 
-def _copy(buffer: bytes, offsets: Int64s, words: Int64s, out: UInt64s, targets: Int64s) -> None:
+def _copy(buffer: bytes, offsets: Int64s, words: Int64s, output: UInt64s, targets: Int64s) -> None:
     total = int(words.sum())
     if not total:
         return
-    most = int(words.max())
-    if most <= 8:  # fields of a few words: word by word through all rows
-        for at in range(most):
-            rows: Any = slice(None) if at < int(words.min()) else np.flatnonzero(words > at)
-            out[targets[rows] + at] = numbers_at(buffer, "<u8", offsets[rows] + at * WORD)
+    max_words = int(words.max())
+    if max_words <= 8:  # fields of a few words: word by word through all rows
+        for position in range(max_words):
+            rows: Any = (
+                slice(None) if position < int(words.min()) else np.flatnonzero(words > position)
+            )
+            output[targets[rows] + position] = numbers_at(
+                buffer, "<u8", offsets[rows] + position * WORD
+            )
         return
-    before = np.cumsum(words) - words
-    within = np.arange(total, dtype=np.int64) - np.repeat(before, words)
-    at_words = np.repeat(offsets, words) + within * WORD
-    out[np.repeat(targets, words) + within] = numbers_at(buffer, "<u8", at_words)
+    starts = np.cumsum(words) - words
+    word_index = np.arange(total, dtype=np.int64) - np.repeat(starts, words)
+    word_offsets = np.repeat(offsets, words) + word_index * WORD
+    output[np.repeat(targets, words) + word_index] = numbers_at(buffer, "<u8", word_offsets)
 
 
 def _require(good: Bools, offsets: Int64s, fault: str) -> None:

@@ -52,9 +52,9 @@ class Spans(NamedTuple):
         """Some of them."""
         return Spans(self.offsets[rows], self.lengths[rows])
 
-    def less(self, size: int, *, behind: int = 0) -> Spans:
+    def less(self, size: int, *, suffix_size: int = 0) -> Spans:
         """Each without its first bytes, and without some behind."""
-        return Spans(self.offsets + size, self.lengths - (size + behind))
+        return Spans(self.offsets + size, self.lengths - (size + suffix_size))
 
 
 def of_family(buffer: bytes, keys: Spans, family: int) -> Bools:
@@ -135,24 +135,29 @@ class KeyDecoder:
         ordinals = self.encoder.ordinals
         prefix, remainder = _split(buffer, keys)
         ordered = columns_of(buffer, *plain_rows(buffer, prefix), [BINARY] * len(ordinals))
-        by_ordinal = {
+        columns = {
             ordinal: _number(buffer, column, types[ordinal], prefix)
             for ordinal, column in zip(ordinals, ordered, strict=True)
         }
-        unordered = {at: types[at] for at in range(len(types)) if at not in by_ordinal}
+        unordered = {
+            position: types[position] for position in range(len(types)) if position not in columns
+        }
         if unordered:
             rows = plain_rows(buffer, remainder)
-            behind = columns_of(buffer, *rows, [*unordered.values()])
-            by_ordinal |= dict(zip(unordered, behind, strict=True))
-        return [by_ordinal[ordinal] for ordinal in range(len(types))]
+            values = columns_of(buffer, *rows, [*unordered.values()])
+            columns |= dict(zip(unordered, values, strict=True))
+        return [columns[ordinal] for ordinal in range(len(types))]
 
     def _time_columns(self, buffer: bytes, keys: Spans, types: Sequence[DataType]) -> list[Column]:
         _require(keys.lengths >= _TIME_BYTES, keys, "a key without its time")
         if self.encoder.kind is KeyEncoding.TIMESTAMP_FIRST:
-            at, rows = keys.offsets, keys.less(_TIME_BYTES)
+            offsets, rows = keys.offsets, keys.less(_TIME_BYTES)
         else:
-            at, rows = keys.offsets + keys.lengths - _TIME_BYTES, keys.less(0, behind=_TIME_BYTES)
-        times = numbers_at(buffer, ">u8", at).astype(np.uint64) ^ _SIGN
+            offsets, rows = (
+                keys.offsets + keys.lengths - _TIME_BYTES,
+                keys.less(0, suffix_size=_TIME_BYTES),
+            )
+        times = numbers_at(buffer, ">u8", offsets).astype(np.uint64) ^ _SIGN
         columns = columns_of(buffer, *plain_rows(buffer, rows), types[:-1])
         return [*columns, constant(times.view(np.int64))]
 
@@ -168,25 +173,25 @@ class Pieces(NamedTuple):
     pieces: Spans  # where each lies, without its size and without what precedes that
 
 
-def pieces_of(buffer: bytes, lists: Spans, delimiter_bytes: int, before_size: int = 0) -> Pieces:
+def pieces_of(buffer: bytes, lists: Spans, delimiter_bytes: int, prefix_size: int = 0) -> Pieces:
     """The parts of values that were merged (``MultiValuedStateEncoder``), at least one in each.
 
     Between two that were merged are ``delimiter_bytes``: 1 (``,``), or 0 with version 2 of the
     merge operator (``spark.sql.streaming.stateStore.rocksdb.mergeOperatorVersion``);
     ``before_size`` are bytes of each before its size. Raises RecordError for an impossible size.
     """
-    at, ends = lists.offsets.copy(), lists.offsets + lists.lengths
-    live = np.arange(len(at), dtype=np.int64)
+    starts, ends = lists.offsets.copy(), lists.offsets + lists.lengths
+    live = np.arange(len(starts), dtype=np.int64)
     owners, offsets, lengths = [live[:0]], [live[:0]], [live[:0]]
     while len(live):
-        spans = Spans(at[live] + before_size, ends[live] - at[live] - before_size)
+        spans = Spans(starts[live] + prefix_size, ends[live] - starts[live] - prefix_size)
         sizes = sizes_at(buffer, spans)
         owners.append(live)
         offsets.append(spans.offsets + _SIZE_BYTES)
         lengths.append(sizes)
-        at[live] += before_size + _SIZE_BYTES + sizes
-        live = live[at[live] < ends[live]]
-        at[live] += delimiter_bytes
+        starts[live] += prefix_size + _SIZE_BYTES + sizes
+        live = live[starts[live] < ends[live]]
+        starts[live] += delimiter_bytes
     owner, pieces = np.concatenate(owners), Spans(np.concatenate(offsets), np.concatenate(lengths))
     order = np.argsort(owner, kind="stable")
     return Pieces(owner[order], pieces.some(order))

@@ -79,12 +79,12 @@ def nested_fields(schema: StructType) -> Iterator[NestedField]:
         yield from _below(i, name, field.data_type)
 
 
-def _below(ordinal: int, within: str, data_type: DataType) -> Iterator[NestedField]:
+def _below(ordinal: int, parent: str, data_type: DataType) -> Iterator[NestedField]:
     kind = storage_type(data_type)
     if isinstance(kind, StructType):
         for item, field in zip(unique_names(kind.fields), kind.fields, strict=True):
-            yield NestedField(ordinal, f"{within}.{item}", within, field.data_type)
-            yield from _below(ordinal, f"{within}.{item}", field.data_type)
+            yield NestedField(ordinal, f"{parent}.{item}", parent, field.data_type)
+            yield from _below(ordinal, f"{parent}.{item}", field.data_type)
 
 
 def measure_rows(schema: StructType, buffer: Any, offsets: Int64s, lengths: Int64s) -> RowBytes:
@@ -94,8 +94,8 @@ def measure_rows(schema: StructType, buffer: Any, offsets: Int64s, lengths: Int6
     bits = bitset_bytes(len(schema.fields))
     measured = fields.measure(schema, offsets, lengths, nested)
     unaccounted = int(lengths.sum()) - sum(item.bytes for item in fields.found) - bits * measured
-    by_field = tuple(fields.found), unaccounted, tuple(nested.found)
-    return RowBytes(len(lengths), bits * measured, *by_field)
+    field_sizes = tuple(fields.found), unaccounted, tuple(nested.found)
+    return RowBytes(len(lengths), bits * measured, *field_sizes)
 
 
 class _Fields:
@@ -122,8 +122,8 @@ class _Fields:
         return len(starts)
 
 
-def _int32(data: npt.NDArray[np.uint8], at: Int64s) -> Int64s:
-    return numbers_at(data, "<u4", at).astype(np.int64)
+def _int32(data: npt.NDArray[np.uint8], offsets: Int64s) -> Int64s:
+    return numbers_at(data, "<u4", offsets).astype(np.int64)
 
 
 def _field(
@@ -135,7 +135,7 @@ def _field(
     size = _int32(data, slot)
     # A size that the row has no room for is another check's finding; here it must not count.
     size = np.where(null | (size > room), 0, size)
-    taken = -(-size // SLOT_BYTES) * SLOT_BYTES
+    padded_size = -(-size // SLOT_BYTES) * SLOT_BYTES
     if reserved := reserved_bytes(kind):
-        taken = np.minimum(np.maximum(taken, reserved), room)
-    return FieldBytes(int(null.sum()), words, int(size.sum()), int((taken - size).sum()))
+        padded_size = np.minimum(np.maximum(padded_size, reserved), room)
+    return FieldBytes(int(null.sum()), words, int(size.sum()), int((padded_size - size).sum()))

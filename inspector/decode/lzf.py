@@ -51,7 +51,7 @@ def inflate(source: Source, _limits: Limits) -> Iterator[bytes]:
 
 def decompress(data: bytes, size: int) -> bytes:
     """Decompress LZF data of exactly ``size`` bytes; ValueError: another size, a bad reference."""
-    out = bytearray()
+    output = bytearray()
     position = 0
     while position < len(data):
         control = data[position]
@@ -60,18 +60,18 @@ def decompress(data: bytes, size: int) -> bytes:
             end = position + control + 1
             if end > len(data):
                 raise ValueError("literal bytes are missing")
-            out += data[position:end]
+            output += data[position:end]
             position = end
         else:
-            position = _copy(data, position, control, out)
-        if len(out) > size:
+            position = _copy(data, position, control, output)
+        if len(output) > size:
             raise ValueError(f"holds more than {size} bytes")
-    if len(out) != size:
-        raise ValueError(f"holds {len(out)} bytes, expected {size}")
-    return bytes(out)
+    if len(output) != size:
+        raise ValueError(f"holds {len(output)} bytes, expected {size}")
+    return bytes(output)
 
 
-def _copy(data: bytes, position: int, control: int, out: bytearray) -> int:
+def _copy(data: bytes, position: int, control: int, output: bytearray) -> int:
     """Carry out the copy whose first byte is ``control``; returns the place behind it."""
     length = control >> 5
     needed = 2 if length == _LONG else 1
@@ -81,10 +81,10 @@ def _copy(data: bytes, position: int, control: int, out: bytearray) -> int:
         length += data[position]
     length += 2
     back = ((control & 0x1F) << 8 | data[position + needed - 1]) + 1
-    if back > len(out):
+    if back > len(output):
         raise ValueError("refers to bytes before the start")
-    pattern = out[len(out) - back : len(out) - back + length]
+    pattern = output[len(output) - back : len(output) - back + length]
     if len(pattern) < length:  # the copy overlaps what it writes: a repeated pattern
         pattern = (pattern * (length // back + 1))[:length]
-    out += pattern
+    output += pattern
     return position + needed

@@ -123,8 +123,12 @@ def read_small_deltas(contents: Sequence[bytes], limits: Limits = LIMITS) -> Sma
     if read is None:
         return None
     spans, ends = np.empty((SPAN, _ROOM_TOGETHER), np.int64), np.empty((2, len(contents)), np.int64)
-    most = min(limits.block_bytes, limits.ratio_from_bytes), limits.frame_bytes, limits.record_bytes
-    buffer, files = read(tuple(contents), spans, ends, *most)
+    size_limits = (
+        min(limits.block_bytes, limits.ratio_from_bytes),
+        limits.frame_bytes,
+        limits.record_bytes,
+    )
+    buffer, files = read(tuple(contents), spans, ends, *size_limits)
     if not files:
         return None
     records, raw = ends[:, :files]
@@ -214,13 +218,13 @@ def _fill(remainder: bytes, stream: Iterator[bytes], size: int) -> bytes:
 
 
 def _scan(
-    buffer: bytes, start: int, position: _Position, limits: Limits, with_kinds: bool
+    buffer: bytes, start: int, position: _Position, limits: Limits, has_kinds: bool
 ) -> tuple[int, Scanned, int]:
     """Records from ``start`` on: status (MORE, FULL or END), where they lie, where they stop."""
     # How many records the rest may have: about, and one at least.
     room = min(_ROOM, (len(buffer) - start) // max(position.each, _SMALLEST) * 9 // 8 + 16)
     spans, raw = np.empty((SPAN, room), np.int64), position.raw
-    kinds = np.empty(room, np.uint8) if with_kinds else None
+    kinds = np.empty(room, np.uint8) if has_kinds else None
     status, count, stop = kernel().scan(buffer, start, spans, limits.record_bytes, kinds)
     if status in (BAD_KEY_LENGTH, OVER_LIMIT, BAD_KIND) and count:
         last = spans[:, count - 1]  # first return the good ones before it
@@ -232,10 +236,10 @@ def _scan(
         raise RecordError("impossible key length (raw offset)", offset=raw + stop)
     if status == OVER_LIMIT:
         raise above_limit("record_bytes", "key or value too long (raw offset)", limits, raw + stop)
-    of_kinds = None if kinds is None else kinds[:count]
+    read_kinds = None if kinds is None else kinds[:count]
     if count:
         position.each = (stop - start) // count
-    return status, Scanned(buffer, raw, position.records, spans[:, :count], of_kinds), stop
+    return status, Scanned(buffer, raw, position.records, spans[:, :count], read_kinds), stop
 
 
 def _block(scanned: Scanned, snapshot: bool, row_checksum: bool) -> RecordBlock:
@@ -271,8 +275,8 @@ def strip_and_verify(buffer: bytes, spans: npt.NDArray[np.int64], raw: int) -> t
     where a value, or a removal's key, is shorter than a checksum.
     """
     removed = spans[3] < 0
-    held = np.where(removed, spans[1], spans[3])
-    if (short := np.flatnonzero(held < ROW_CHECKSUM_BYTES)).size:
+    lengths_used = np.where(removed, spans[1], spans[3])
+    if (short := np.flatnonzero(lengths_used < ROW_CHECKSUM_BYTES)).size:
         offset = raw + int(spans[0, short[0]])
         raise RecordError("no room for a row checksum, (raw offset of its key)", offset=offset)
     sums_at = np.where(removed, spans[0], spans[2])

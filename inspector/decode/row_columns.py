@@ -147,14 +147,14 @@ def array(
 def _values(page: Page, cells: Cells, dtype: str) -> npt.NDArray[Any]:
     """Numbers of all cells, 0 where there is none; notes slots with more than the number."""
     live = cells.live()
-    at = cells.at[live]
+    offsets = cells.at[live]
     width = np.dtype(dtype).itemsize
     if cells.slotted and width < types.SLOT_BYTES:
-        unused = page.numbers("<u8", at) >> np.uint64(8 * width)
+        unused = page.numbers("<u8", offsets) >> np.uint64(8 * width)
         reason = f"{cells.path}: the slot holds more than {width} bytes"
         page.flag(cells.row[live[unused != 0]], reason)
     values = np.zeros(len(cells), dtype)
-    values[live] = page.numbers(dtype, at)
+    values[live] = page.numbers(dtype, offsets)
     return values
 
 
@@ -193,12 +193,12 @@ def _decimals(page: Page, values: Int64s, present: Bools, cells: Cells, arrow: A
     """Decimals from low and high halves; those of too many digits are misfits."""
     # Spark refuses them as well, where it does not trust the bytes (Decimal.set).
     low, high = values[:, 0].view("<u8"), values[:, 1]
-    most = 10**arrow.precision - 1
+    limit = 10**arrow.precision - 1
     mask = (1 << 64) - 1
-    over = (high > most >> 64) | ((high == most >> 64) & (low > np.uint64(most & mask)))
-    under = (high < -most >> 64) | ((high == -most >> 64) & (low < np.uint64(-most & mask)))
+    too_large = (high > limit >> 64) | ((high == limit >> 64) & (low > np.uint64(limit & mask)))
+    too_small = (high < -limit >> 64) | ((high == -limit >> 64) & (low < np.uint64(-limit & mask)))
     reason = f"{cells.path}: more than {arrow.precision} digits"
-    page.flag(cells.row[over | under], reason)
+    page.flag(cells.row[too_large | too_small], reason)
     return array(arrow, present, values)
 
 
@@ -290,16 +290,16 @@ def struct_fields(
     """The struct array of rows whose size was checked; one not ``filled`` has all fields null."""
     bits = bitset_bytes(len(schema.fields))
     fixed = np.full(len(rows), fixed_bytes(len(schema.fields)), np.int64)
-    within = Containers(rows.start, rows.size, fixed, rows.size - fixed)
+    containers = Containers(rows.start, rows.size, fixed, rows.size - fixed)
     owner = np.arange(len(rows), dtype=np.int64)
     live = np.flatnonzero(filled)
     children = []
     for i, field in enumerate(schema.fields):
         present = filled.copy()
         present[live] = ~null_bits(page, rows.start[live], i)
-        at = rows.start + (bits + i * WORD)
+        offsets = rows.start + (bits + i * WORD)
         path = f"{rows.path}{'.' if rows.path else ''}{field.name}"
-        cells = Cells(present, rows.row, path, at, owner, within)
+        cells = Cells(present, rows.row, path, offsets, owner, containers)
         children.append(values(page, field.data_type, cells, arrow.field(i).type))
     return array(arrow, rows.present, children=children)
 
@@ -375,11 +375,11 @@ def _elements(page: Page, element: types.DataType, spans: Regions, counts: Int64
     index = np.arange(total, dtype=np.int64) - (np.cumsum(counts) - counts)[owner]
     start = spans.start[owner]
     present = ~null_bits(page, start + WORD, index)
-    at = start + header[owner] + index * width
+    offsets = start + header[owner] + index * width
     fixed = header + counts * width
-    within = Containers(spans.start, spans.size, fixed, spans.size - fixed)
+    containers = Containers(spans.start, spans.size, fixed, spans.size - fixed)
     row, path = spans.row[owner], f"{spans.path}[]"
-    return Cells(present, row, path, at, owner, within, slotted=False)
+    return Cells(present, row, path, offsets, owner, containers, slotted=False)
 
 
 def _nest(arrow: ArrowType, present: Bools, counts: Int64s, child: Array) -> Array:

@@ -107,8 +107,8 @@ def _check(data_type: types.DataType) -> tuple[int, ...]:
     if isinstance(data_type, types.StringType):
         return (programs.REGION,)
     if isinstance(data_type, types.DecimalType) and data_type.fixed_width is not None:
-        most: int = 10**data_type.precision - 1
-        return (programs.RANGE, -most, most)
+        limit: int = 10**data_type.precision - 1
+        return (programs.RANGE, -limit, limit)
     kind = data_type.kind if isinstance(data_type, types.AtomicType) else ""
     return _CHECKED.get(kind, (programs.DOUBT,))
 
@@ -126,18 +126,18 @@ class KeyOrder:
         """For each record, whether its key is below that of the record before it in the block."""
         # Of a block with a key that does not fit the schema, or with more values than one call
         # checks, nothing is said.
-        below = np.zeros(block.count, np.bool_)
+        result = np.zeros(block.count, np.bool_)
         if block.count < 2:
-            return below
+            return result
         spans = block.buffer, block.key_offset, block.key_length
-        descents = kernel().descents(*spans, self._program, below)
+        descents = kernel().descents(*spans, self._program, result)
         try:
             fits = descents == 0 or (descents > 0 and not self._check.misfits(*spans))
         except LimitError:
             fits = False
         if not fits:
-            below[:] = False
-        return below
+            result[:] = False
+        return result
 
 
 def _order(data_type: types.DataType) -> tuple[int, ...]:
@@ -154,8 +154,8 @@ def _order(data_type: types.DataType) -> tuple[int, ...]:
         element = _order(data_type.element)
         return element if element == _UNORDERED else (programs.ELEMENTS, len(element), *element)
     if isinstance(data_type, types.StringType):
-        by_bytes = data_type.collation == types.BINARY_COLLATION
-        return (programs.BYTES if by_bytes else programs.EQUAL_BYTES,)
+        is_binary = data_type.collation == types.BINARY_COLLATION
+        return (programs.BYTES if is_binary else programs.EQUAL_BYTES,)
     if isinstance(data_type, types.DecimalType):
         return (data_type.fixed_width or programs.BIG_NUMBER,)
     kind = data_type.kind if isinstance(data_type, types.AtomicType) else ""

@@ -45,15 +45,17 @@ class HadoopSum:
         remainder = memoryview(chunk)
         if self._filled:
             remainder = self._take(remainder, self._part - self._filled)
-        size, at_once = self._part, self._part * _PARTS_AT_ONCE
-        whole = len(remainder) - len(remainder) % size
-        for start in range(0, whole, at_once):
-            part = remainder[start : min(start + at_once, whole)]
-            self._compare([zlib.crc32(part[at : at + size]) for at in range(0, len(part), size)])
-        self._take(remainder[whole:], size)
+        size, chunk_bytes = self._part, self._part * _PARTS_AT_ONCE
+        whole_bytes = len(remainder) - len(remainder) % size
+        for start in range(0, whole_bytes, chunk_bytes):
+            part = remainder[start : min(start + chunk_bytes, whole_bytes)]
+            self._compare(
+                [zlib.crc32(part[offset : offset + size]) for offset in range(0, len(part), size)]
+            )
+        self._take(remainder[whole_bytes:], size)
 
-    def _take(self, remainder: memoryview, most: int) -> memoryview:
-        part = remainder[:most]
+    def _take(self, remainder: memoryview, max_bytes: int) -> memoryview:
+        part = remainder[:max_bytes]
         if part:
             self._sum = zlib.crc32(part, self._sum)
             self._filled += len(part)
@@ -64,13 +66,13 @@ class HadoopSum:
 
     def _compare(self, sums: list[int]) -> None:
         """Hold the sums of the next parts against those that were recorded, all at once mostly."""
-        at = self._parts * _HADOOP_SUM.size
+        position = self._parts * _HADOOP_SUM.size
         result = struct.pack(f">{len(sums)}I", *sums)
-        recorded = self._expected[at : at + len(result)]
+        recorded = self._expected[position : position + len(result)]
         if result != recorded:
             item = _HADOOP_SUM.size
             spans = (slice(start, start + item) for start in range(0, len(result), item))
-            bad = [part for part, of in enumerate(spans) if result[of] != recorded[of]]
+            bad = [part for part, span in enumerate(spans) if result[span] != recorded[span]]
             self._bad += len(bad)
             self._first = self._parts + bad[0] if self._first is None else self._first
         self._parts += len(sums)

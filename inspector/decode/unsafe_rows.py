@@ -25,27 +25,29 @@ def write_row(schema: StructType, values: Sequence[Any]) -> bytes:
     row = bytearray(slots + count * SLOT_BYTES)
     for ordinal, (field, value) in enumerate(zip(schema.fields, values, strict=True)):
         data_type = storage_type(field.data_type)
-        at = slots + ordinal * SLOT_BYTES
+        position = slots + ordinal * SLOT_BYTES
         reserved = reserved_bytes(data_type)
         if value is not None:
-            _put(row, at, data_type, value, reserved)
+            _put(row, position, data_type, value, reserved)
             continue
         row[ordinal >> 3] |= 1 << (ordinal & 7)
         if reserved:
-            row[at : at + SLOT_BYTES] = (len(row) << 32).to_bytes(SLOT_BYTES, "little")
+            row[position : position + SLOT_BYTES] = (len(row) << 32).to_bytes(SLOT_BYTES, "little")
             row += bytes(reserved)
     return bytes(row)
 
 
-def _put(into: bytearray, at: int, data_type: DataType, value: Any, reserved: int = 0) -> None:
+def _put(row: bytearray, position: int, data_type: DataType, value: Any, reserved: int = 0) -> None:
     """A value in its slot; or behind all that is there, and in the slot where that is."""
     if data_type.fixed_width is not None:
-        into[at : at + len(value)] = value
+        row[position : position + len(value)] = value
         return
     data = _variable(data_type, value)
-    into[at : at + SLOT_BYTES] = (len(into) << 32 | len(data)).to_bytes(SLOT_BYTES, "little")
-    into += data
-    into += bytes(max(reserved - len(data), -len(data) % SLOT_BYTES))
+    row[position : position + SLOT_BYTES] = (len(row) << 32 | len(data)).to_bytes(
+        SLOT_BYTES, "little"
+    )
+    row += data
+    row += bytes(max(reserved - len(data), -len(data) % SLOT_BYTES))
 
 
 def _variable(data_type: DataType, value: Any) -> bytes:

@@ -117,10 +117,10 @@ class _Variant:
         starts = range(offsets, offsets + count * width, width)
         return [self.at(data + _number(self._value, start, width), depth) for start in starts]
 
-    def _count_of(self, large: int, start: int, least: int) -> tuple[int, int]:
+    def _count_of(self, large: int, start: int, min_size: int) -> tuple[int, int]:
         width = 4 if large else 1
         count = _number(self._value, start, width)
-        if len(self._value) - start < count * least:
+        if len(self._value) - start < count * min_size:
             raise RowError(f"got a variant of {count} members in {len(self._value)} bytes")
         return count, start + width
 
@@ -160,17 +160,17 @@ def _number(data: bytes, start: int, size: int, *, signed: bool = False) -> int:
 
 
 _PRIMITIVES: dict[int, Callable[[bytes, int], Any]] = {
-    0: lambda _data, _at: None,
-    1: lambda _data, _at: True,
-    2: lambda _data, _at: False,
-    7: lambda data, at: struct.unpack_from("<d", data, at)[0],
-    11: lambda data, at: Date(_number(data, at, 4, signed=True)),
-    12: lambda data, at: Timestamp(_number(data, at, 8, signed=True)),
-    13: lambda data, at: LocalTimestamp(_number(data, at, 8, signed=True)),
-    14: lambda data, at: struct.unpack_from("<f", data, at)[0],
+    0: lambda _data, _position: None,
+    1: lambda _data, _position: True,
+    2: lambda _data, _position: False,
+    7: lambda data, position: struct.unpack_from("<d", data, position)[0],
+    11: lambda data, position: Date(_number(data, position, 4, signed=True)),
+    12: lambda data, position: Timestamp(_number(data, position, 8, signed=True)),
+    13: lambda data, position: LocalTimestamp(_number(data, position, 8, signed=True)),
+    14: lambda data, position: struct.unpack_from("<f", data, position)[0],
     15: _sized_bytes,
-    16: lambda data, at: _sized_bytes(data, at).decode("utf-8"),
-    20: lambda data, at: uuid.UUID(bytes=_take(data, at, 16)),
+    16: lambda data, position: _sized_bytes(data, position).decode("utf-8"),
+    20: lambda data, position: uuid.UUID(bytes=_take(data, position, 16)),
 }
 
 

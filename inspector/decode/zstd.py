@@ -43,9 +43,9 @@ def inflate(source: Source, limits: Limits) -> Iterator[bytes]:
 class _Reader(io.RawIOBase):
     """The part of a file object that pyarrow reads from; gives ``taken``, then the ``source``."""
 
-    def __init__(self, source: Source, taken: bytes) -> None:
+    def __init__(self, source: Source, prefix: bytes) -> None:
         super().__init__()
-        self._source, self._taken = source, taken
+        self._source, self._taken = source, prefix
         self.failure: OSError | None = None  # of the storage beneath, not of the format
 
     def readable(self) -> bool:
@@ -53,8 +53,8 @@ class _Reader(io.RawIOBase):
 
     def read(self, size: int = -1, /) -> bytes:
         if self._taken:
-            taken, self._taken = self._taken, b""
-            return taken
+            prefix, self._taken = self._taken, b""
+            return prefix
         try:
             return bytes(self._source.some(size))
         except OSError as error:

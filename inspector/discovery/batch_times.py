@@ -1,4 +1,4 @@
-"""How long batches took, and whether in real-time mode, by the times of log files.
+"""Durations of batches, and signs of real-time mode, from the times of log files.
 
 ``offsets/N`` is written when batch N begins and ``commits/N`` when it has ended
 (``MicroBatchExecution.markMicroBatchStart``, ``markMicroBatchEnd``). Real-time mode (4.1 and later)
@@ -58,7 +58,10 @@ def is_real_time(checkpoint: Checkpoint) -> bool | None:
 
 
 def _log_times(logs: Logs) -> dict[BatchId, tuple[int, int]]:
-    """When the entries of each committed batch were written, ms; empty if the times are no such."""
+    """Return when the offsets and commits entries of each committed batch were written, epoch ms.
+
+    Returns nothing if the file times do not agree with the clocks in the entries, as in a copy.
+    """
     offsets, commits = (logs.written_ms.get(log, {}) for log in (OFFSETS, COMMITS))
     batches = [b for b in sorted(offsets.keys() & commits.keys()) if b in logs.clocks]
     times = {batch: (offsets[batch], commits[batch]) for batch in batches}
@@ -66,12 +69,12 @@ def _log_times(logs: Logs) -> dict[BatchId, tuple[int, int]]:
     if len(batches) < 2 or None in clocks:
         return {}
     ordered = [time for pair in times.values() for time in pair]
-    if any(before > after for before, after in pairwise(ordered)):
+    if any(older > newer for older, newer in pairwise(ordered)):
         return {}
     span = (clocks[-1] or 0) - (clocks[0] or 0)
     # In real-time mode the first entry comes a batch later than its clock, as the last one does.
-    shown = times[batches[-1]][0] - times[batches[0]][0]
-    if span < _LEAST_SPAN_MS or abs(shown - span) > max(_TOLERANCE_MS, _TOLERANCE * span):
+    logged_ms = times[batches[-1]][0] - times[batches[0]][0]
+    if span < _LEAST_SPAN_MS or abs(logged_ms - span) > max(_TOLERANCE_MS, _TOLERANCE * span):
         return {}
     return times
 

@@ -73,24 +73,24 @@ class Operator:
 
     @property
     def single_partition(self) -> bool:
-        """Whether Spark runs it in partition 0 alone: a limit, or an aggregation without keys."""
+        """True if Spark runs the operator only in partition 0: a limit or a keyless aggregation."""
         no_key = any(not schema.key.fields for schema in self.schemas.values())
         return no_key or self.physical.single_partition or self.shape.is_single
 
     @cached_property
     def physical(self) -> PhysicalOperator:
-        """What it does to the operators below it."""
+        """Behaviour of the operator towards the operators below it in the plan."""
         return physical_operator(self.name, self.metadata.properties if self.metadata else None)
 
     @cached_property
     def processor(self) -> Properties | None:
-        """What transformWithState says of its processor; None for every other operator."""
+        """Properties of the StatefulProcessor; None unless the operator is transformWithState."""
         if self.name not in TRANSFORM:
             return None
         return Properties.of(self.metadata.properties if self.metadata else {})
 
     def family(self, store: str) -> Family | None:
-        """What a store of transformWithState holds; None for every other operator."""
+        """Return the content of a transformWithState store; None for any other operator."""
         return None if self.processor is None else self._family(self.processor, store)[0]
 
     def variable(self, store: str) -> str | None:
@@ -104,10 +104,10 @@ class Operator:
         if family is None or schema is None:
             return None
         variable = self.variable(store)
-        of_variable = None
+        variable_family = None
         if variable is not None and variable in self.schemas:
-            of_variable = self.family(variable)
-        return grouping_key_of(family, of_variable, schema.key)
+            variable_family = self.family(variable)
+        return grouping_key_of(family, variable_family, schema.key)
 
     def key_of_entries(self, store: str) -> StructType:
         """Return the part of a key that has several entries in a list, a map or a session store."""
@@ -168,7 +168,7 @@ class Checkpoint:
         """The number in the newest snapshot of checkpoint format 2; 1 where there is none."""
         # Spark 4.0 writes v2 there, which no other release reads.
         stores = self.store_files.values() if self.logs.unique_ids else ()
-        files = [file for of_store in stores for file in of_store.snapshots.values()]
+        files = [file for store_files in stores for file in store_files.snapshots.values()]
         snapshots = [file for file in files if (file.version or 0) <= self.newest_version]
         if not snapshots:
             return 1
@@ -199,11 +199,11 @@ class Checkpoint:
                 max((file.version or 0 for file in store.of_kind(*KINDS_OF_STATE)), default=0)
                 for store in operator.layout.folders
             ]
-            last, most = min(newest, default=0), max(newest, default=0)
+            last, highest = min(newest, default=0), max(newest, default=0)
             missing = [self.newest_version - version for version in newest]
             follows = self.logs.confs.get(BatchId(last))
             checked = has_metadata if follows is None else SINCE_4_0 in follows
-            if not last or most > last + 1 or min(missing) < 1 or sum(missing) < 2 or checked:
+            if not last or highest > last + 1 or min(missing) < 1 or sum(missing) < 2 or checked:
                 return result
             result[operator.operator_id] = last
         return {}  # a query that has state has an operator
@@ -212,7 +212,9 @@ class Checkpoint:
     def uncommitted_versions(self) -> dict[int, int]:
         """Versions newer than the last committed one that have files -> number of stores."""
         stores = ({*files.deltas, *files.snapshots} for files in self.store_files.values())
-        versions = Counter(v for of_store in stores for v in of_store if v > self.newest_version)
+        versions = Counter(
+            v for store_files in stores for v in store_files if v > self.newest_version
+        )
         return dict(sorted(versions.items()))
 
     def first_partition(self, operator_id: int) -> int:
@@ -296,32 +298,32 @@ def checkpoint_at(  # noqa: PLR0913 - what opening a checkpoint rests on
     verified = small_files or VerifiedFiles(storage)
     # The logs first: then all that is committed by them is among the files.
     logs = read_logs(verified, near=near)
-    whole = discover(verified, classify)
-    record = read_record(storage) if RECORD in whole.root_names else None
+    layout = discover(verified, classify)
+    record = read_record(storage) if RECORD in layout.root_names else None
     logs = logs if record is None else with_changed_versions(logs, record)
-    files = tuple(file for store in whole.stores for file in store.files)
+    files = tuple(file for store in layout.stores for file in store.files)
     provider = provider_for(logs.provider_class, files, storage.root, provider_format)
-    whole = resolve_attempts(verified, whole, provider, logs)
-    whole, schemas, of_schemas = read_schemas(verified, whole)
-    selected = whole.select(chosen)
+    layout = resolve_attempts(verified, layout, provider, logs)
+    layout, schemas, schema_problems = read_schemas(verified, layout)
+    selected = layout.select(chosen)
     locations = {(item.store.operator_id, item.store.partition_id) for item in selected.stores}
     problems = [
         problem
-        for problem in whole.problems
+        for problem in layout.problems
         if (store := problem.store) is None or (store.operator_id, store.partition_id) in locations
     ]
     problems += logs.problems
     for name, pair in (user_schemas or UserSchemas()).of_stores(selected).items():
         schemas[name] = with_user_schemas(schemas.get(name), pair, name)
-        of_schemas.pop(name, None)
-    shapes = _shapes(storage, provider, whole, logs, schemas)
-    query = _operators(whole, schemas, shapes)
-    for name in sorted(of_schemas, key=lambda item: -item.operator_id):
-        problems += of_schemas[name]
-    of_query = {operator.operator_id: tuple(operator.schemas) for operator in query}
+        schema_problems.pop(name, None)
+    shapes = _shapes(storage, provider, layout, logs, schemas)
+    query = _operators(layout, schemas, shapes)
+    for name in sorted(schema_problems, key=lambda item: -item.operator_id):
+        problems += schema_problems[name]
+    schemas_by_operator = {operator.operator_id: tuple(operator.schemas) for operator in query}
     reported = {problem.path for problem in problems}
-    problems += lost_files(verified, logs, whole.operators, of_query, reported)
-    problems += unknown_operators(verified, whole.operators)
+    problems += lost_files(verified, logs, layout.operators, schemas_by_operator, reported)
+    problems += unknown_operators(verified, layout.operators)
     layouts = {operator.operator_id: operator for operator in selected.operators}
     chosen_operators = [o for o in query if o.operator_id in layouts]
     operators = tuple(replace(o, layout=layouts[o.operator_id]) for o in chosen_operators)
@@ -346,7 +348,7 @@ def with_changed_versions(logs: Logs, record: CopyRecord) -> Logs:
 def state_file_bytes(checkpoint: Checkpoint) -> int:
     """Bytes on storage of the state files of the selected stores."""
     files = [folder.of_kind(*KINDS_OF_STATE) for folder in checkpoint.layout.folders]
-    return sum(file.size for of_store in files for file in of_store)
+    return sum(file.size for store_files in files for file in store_files)
 
 
 def _shapes(
@@ -354,10 +356,10 @@ def _shapes(
     provider: Provider,
     whole: Layout,
     logs: Logs,
-    of_stores: Mapping[StoreName, StateSchema],
+    store_schemas: Mapping[StoreName, StateSchema],
 ) -> dict[int, PartitionShape]:
     """Return the partitions of the operators of which neither metadata nor schemas are there."""
-    described = {n.operator_id for n, schema in of_stores.items() if schema.version != GIVEN}
+    described = {n.operator_id for n, schema in store_schemas.items() if schema.version != GIVEN}
     newest = logs.last_offset if logs.last_committed is None else logs.last_committed
     count = logs.conf_for(newest or 0, SHUFFLE_PARTITIONS).value or ""
     conf = logs.confs.get(BatchId(newest or 0), {})
@@ -372,14 +374,14 @@ def _shapes(
 
 def _operators(
     whole: Layout,
-    of_stores: Mapping[StoreName, StateSchema],
+    store_schemas: Mapping[StoreName, StateSchema],
     shapes: Mapping[int, PartitionShape],
 ) -> tuple[Operator, ...]:
     operators: list[Operator] = []
     for layout in reversed(whole.operators):
         metadata = layout.metadata
         stores = [StoreName(layout.operator_id, store) for store in layout.store_names]
-        schemas = {name.store_name: of_stores[name] for name in stores if name in of_stores}
+        schemas = {name.store_name: store_schemas[name] for name in stores if name in store_schemas}
         pairs = {name: (schema.key, schema.value) for name, schema in schemas.items()}
         name = metadata.operator_name if metadata else identify(layout.store_names, pairs)
         upstream = tuple(operator.physical for operator in operators)
@@ -428,7 +430,10 @@ def _commit_ids(logs: Logs, store: StoreId) -> dict[int, frozenset[str]]:
 
 
 def with_rules(checkpoint: Checkpoint, user_rules: UserRules) -> Checkpoint:
-    """The same checkpoint by the user's rules; CheckpointError: no such operator or field."""
+    """Return a copy of the checkpoint whose operators follow the user's rules.
+
+    Raises CheckpointError if a rule names an operator or field that does not exist.
+    """
     if user_rules == UserRules():
         return checkpoint
     have = {operator.operator_id for operator in checkpoint.operators}

@@ -1,4 +1,4 @@
-"""Which files no checksum vouches for, by the listing and the log alone.
+"""State files that no checksum protects, from the listing and the log alone.
 
 A byte that changes there is noticed only where decoding, the schema or another file shows it.
 """
@@ -18,20 +18,20 @@ def count_unsummed_files(checkpoint: Checkpoint, version: int) -> tuple[int, int
     """The deltas and snapshots of a version and older ones; how many of them hold no checksum."""
     # None of these vouches for them: the codec, of which only lz4 has checksums in its blocks; the
     # checksum of each row (stateStore.rowChecksum.enabled); a checksum file beside them.
-    files = without = 0
+    files = unsummed = 0
     sums = cache(partial(sums_itself, checkpoint))
     for layout in checkpoint.layout.folders:
-        of_store = [file for file in layout.files if is_state(file, version)]
-        beside = {main_path(side) for side in layout.of_kind(*KINDS_OF_SUMS)}
-        files += len(of_store)
-        for file in of_store:
+        store_files = [file for file in layout.files if is_state(file, version)]
+        summed_paths = {main_path(side) for side in layout.of_kind(*KINDS_OF_SUMS)}
+        files += len(store_files)
+        for file in store_files:
             own = file.kind is FileKind.SNAPSHOT and checkpoint.provider.sums_snapshots
-            without += not (file.path in beside or sums(file.version or 0) or own)
-    return files, without
+            unsummed += not (file.path in summed_paths or sums(file.version or 0) or own)
+    return files, unsummed
 
 
 def sums_itself(checkpoint: Checkpoint, version: int) -> bool:
-    """Whether the files of a version hold checksums of their own, by what the log records."""
+    """Return whether the files of a version contain checksums, according to the offset log."""
     if checkpoint.conf(version, "stateStore.rowChecksum.enabled") == "true":
         return True
     recorded = checkpoint.conf(version, "stateStore.compression.codec") or DEFAULT_CODEC
@@ -42,5 +42,5 @@ def sums_itself(checkpoint: Checkpoint, version: int) -> bool:
 
 
 def is_state(file: StoreFile, version: int) -> bool:
-    """Whether it is a delta or snapshot of the judged version or an older one."""
+    """Return whether a file is a delta or snapshot of the judged version or an older one."""
     return file.kind in KINDS_OF_VERSION and (file.version or 0) <= version

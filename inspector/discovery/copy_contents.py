@@ -1,4 +1,4 @@
-"""What a restart from a batch needs of a checkpoint besides its state.
+"""Files of a checkpoint besides its state that a restart from a batch needs.
 
 A restart reads the newest entry of both logs and the one before it
 (``MicroBatchExecution.populateStartOffsets``), the logs of the sources, and what Spark wrote of the
@@ -36,7 +36,7 @@ class SmallFile:
     content: bytes | None = None
 
     def chunks(self, storage: Storage) -> Iterable[bytes]:
-        """What is written."""
+        """Yield the bytes to write to the copy."""
         if self.content is not None:
             return [self.content]
         return storage.stream(self.path, size=self.size)
@@ -134,7 +134,7 @@ def check_file_logs(checkpoint: Checkpoint, batch: int) -> None:
 
 @dataclass(frozen=True)
 class _Folder:
-    """What a folder holds, by name."""
+    """Entries of one folder, by name."""
 
     path: str
     entries: Mapping[str, Entry] = field(default_factory=dict)

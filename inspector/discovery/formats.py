@@ -1,4 +1,4 @@
-"""What is written as another release or provider would: the codec in use, operators of RocksDB."""
+"""Signs of another release or provider: compression codecs, and operators that need RocksDB."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _HEAD = 16  # bytes by which a codec is recognised
 
 def codec_in_use(checkpoint: Checkpoint) -> tuple[str | None, StoreFile | None]:
     """The newest state file, if any, and what its first bytes show: None if none of Spark's."""
-    of_stores = (store.of_kind(*KINDS_OF_VERSION) for store in checkpoint.layout.folders)
-    files = chain.from_iterable(of_stores)
+    store_files = (store.of_kind(*KINDS_OF_VERSION) for store in checkpoint.layout.folders)
+    files = chain.from_iterable(store_files)
     # Deltas first among those of a version: a snapshot may have been written much later.
     newest = max(files, key=lambda f: (f.version or 0, f.kind is FileKind.DELTA), default=None)
     codec = None
@@ -28,7 +28,7 @@ def codec_in_use(checkpoint: Checkpoint) -> tuple[str | None, StoreFile | None]:
 
 
 def needs_rocksdb(checkpoint: Checkpoint, operator: Operator) -> str | None:
-    """Why an operator cannot run on this provider; None if it can."""
+    """Return why an operator cannot run on the checkpoint's provider; None if it can."""
     if checkpoint.provider.has_column_families:
         return None
     name, metadata = operator.name, operator.metadata

@@ -1,4 +1,4 @@
-"""What is wrong with a checkpoint by the names of its files alone; no file is read for it.
+"""Problems of a checkpoint that its file names show; no file is read.
 
 * Spark numbers the stateful operators of a query from 0 on (``IncrementalExecution``), and each has
   its folder from its first batch on.
@@ -37,7 +37,10 @@ from inspector.providers.chain import compared_versions, restorable_versions
 
 
 def listing_problems(checkpoint: Checkpoint, version: int) -> Iterator[Problem]:
-    """What is missing, or too many, by names alone; stores have to restore the version."""
+    """Yield a problem for each operator, partition or store that is missing or unexpected.
+
+    Uses file names only. ``version`` is the state version that all stores must restore.
+    """
     yield from impossible_partitions(checkpoint, version)
     yield from state_problems(checkpoint, version)
     for operator in checkpoint.operators:
@@ -179,8 +182,8 @@ def _stray(checkpoint: Checkpoint, layout: StoreLayout) -> Iterator[Problem]:
     versions = sorted(present)
     if planned is None or not versions or not versions[0] <= planned + 2 < versions[-1]:
         return
-    above = [v for v in versions if v > planned + 2]
-    newest = next((v for v in above if v - 1 not in present), versions[-1])
+    impossible = [v for v in versions if v > planned + 2]
+    newest = next((v for v in impossible if v - 1 not in present), versions[-1])
     if newest <= checkpoint.newest_listed_batch + 2:
         return
     path = (files.deltas.get(newest) or files.snapshots[newest]).path
@@ -190,8 +193,10 @@ def _stray(checkpoint: Checkpoint, layout: StoreLayout) -> Iterator[Problem]:
         else "the logs are older than the state, as from a backup, and a restart runs the batches "
         "after that again, between files of their first run"
     )
-    made = f"got version {newest}, and the newest batch, {planned}, makes version {planned + 1}"
-    yield Problem(STRAY, f"{made}: {follows}", path, store=layout.store, version=newest)
+    found_text = (
+        f"got version {newest}, and the newest batch, {planned}, makes version {planned + 1}"
+    )
+    yield Problem(STRAY, f"{found_text}: {follows}", path, store=layout.store, version=newest)
 
 
 # --- the folders of the state ----------------------------------------------------------------
@@ -204,7 +209,10 @@ UNFINISHED_ERROR = "STREAMING_UNFINISHED_REPARTITION_DETECTED"
 
 
 def state_problems(checkpoint: Checkpoint, version: int) -> Iterator[Problem]:
-    """What is missing or too many among the state's folders, once a batch is committed."""
+    """Yield a problem for each missing or unexpected folder of the state.
+
+    Yields nothing before the first committed batch.
+    """
     yield from _open_repartitioning(checkpoint)
     # No entries at all beside state; a copied folder ``state`` has none either.
     logs, names = checkpoint.logs, checkpoint.layout.root_names
@@ -235,7 +243,7 @@ def state_problems(checkpoint: Checkpoint, version: int) -> Iterator[Problem]:
 
 
 def _open_repartitioning(checkpoint: Checkpoint) -> Iterator[Problem]:
-    """That the newest batch is a repartitioning that was not committed."""
+    """Yield a problem if the newest batch is a repartitioning that was not committed."""
     # Spark 4.3 repartitions the state of RocksDB alone (OfflineStateRepartitionRunner).
     if not is_repartitioning(checkpoint):
         return
@@ -252,7 +260,7 @@ def _open_repartitioning(checkpoint: Checkpoint) -> Iterator[Problem]:
 
 
 def is_repartitioning(checkpoint: Checkpoint) -> bool:
-    """Whether the newest entry of the offset log gives the state another number of partitions."""
+    """Return whether the newest, uncommitted entry of the offset log repartitions the state."""
     logs = checkpoint.logs
     newest = logs.last_offset
     return newest is not None and newest in logs.repartitions and newest != logs.last_committed
@@ -285,7 +293,7 @@ def _missing_operators(checkpoint: Checkpoint) -> Iterator[Problem]:
 
 
 def _sign_of_more_operators(checkpoint: Checkpoint, highest: int) -> str | None:
-    """Why the query has operators of higher numbers than those that are there; None if not seen."""
+    """Return a sign that the query has operators above number ``highest``; None without a sign."""
     newest = max(checkpoint.logs.unique_ids, default=None)
     if newest is not None and max(checkpoint.logs.unique_ids[newest], default=0) > highest:
         return f"commits/{newest} has their checkpoints"
@@ -298,14 +306,14 @@ def _sign_of_more_operators(checkpoint: Checkpoint, highest: int) -> str | None:
 def _partitions(checkpoint: Checkpoint, operator: Operator, version: int) -> Iterator[Problem]:
     if checkpoint.selection.partition_id is not None:
         return
-    by_log, by_metadata = partition_count(checkpoint, version), _by_metadata(operator)
+    log_count, metadata_count = partition_count(checkpoint, version), _by_metadata(operator)
     source = "spark.sql.shuffle.partitions in the offset log"
     if operator.single_partition:
         count, source = 1, "the operator needs all rows in one place"
-    elif by_log:
-        count = by_log
+    elif log_count:
+        count = log_count
     else:
-        count, source = by_metadata, "numPartitions in the operator's metadata"
+        count, source = metadata_count, "numPartitions in the operator's metadata"
     if not count or operator.shape.single is SinglePartition.UNKNOWN:
         return
     have = {partition.partition_id for partition in operator.layout.partitions}
@@ -329,17 +337,17 @@ def _partitions(checkpoint: Checkpoint, operator: Operator, version: int) -> Ite
     # Metadata of format 1 keeps the number that the query began with, whatever came after.
     first_known = min(checkpoint.logs.confs, default=0)
     old = bool(first_known) and operator.metadata is not None and operator.metadata.format == 1
-    is_plausible = by_metadata in partition_counts(checkpoint) or old
-    if by_log and by_metadata and not is_plausible and not operator.single_partition:
+    is_plausible = metadata_count in partition_counts(checkpoint) or old
+    if log_count and metadata_count and not is_plausible and not operator.single_partition:
         message = (
-            f"got numPartitions {by_metadata} in the operator's metadata, the offset log says "
-            f"{by_log} (spark.sql.shuffle.partitions)"
+            f"got numPartitions {metadata_count} in the operator's metadata, the offset log says "
+            f"{log_count} (spark.sql.shuffle.partitions)"
         )
         yield Problem("partition-counts", message, location)
 
 
 def _by_metadata(operator: Operator) -> int:
-    """How many partitions the metadata says; 0 where it does not, or gives several numbers."""
+    """Return the partition count in the operator metadata; 0 if absent or ambiguous."""
     stores = operator.metadata.stores if operator.metadata else ()
     numbers = {store.num_partitions for store in stores}
     count = (numbers.pop() or 0) if len(numbers) == 1 else 0
@@ -348,9 +356,9 @@ def _by_metadata(operator: Operator) -> int:
 
 def _hidden_names(checkpoint: Checkpoint, directory: str) -> set[str]:
     """Names of what is in a folder of the state, and could not be listed: it is not missing."""
-    above = f"{checkpoint.storage.full_path(directory)}/"
+    folder_prefix = f"{checkpoint.storage.full_path(directory)}/"
     paths = (problem.path or "" for problem in checkpoint.problems if problem.slug in UNSEEN)
-    return {path.removeprefix(above) for path in paths if path.startswith(above)}
+    return {path.removeprefix(folder_prefix) for path in paths if path.startswith(folder_prefix)}
 
 
 def _hidden_numbers(checkpoint: Checkpoint, directory: str) -> set[int]:

@@ -36,7 +36,7 @@ def loaded_snapshot_problems(checkpoint: Checkpoint) -> list[Problem]:
     loads = [load for load in restart_of(checkpoint).loads if load.base and load.store in layouts]
     items = [(layouts[load.store], load.base) for load in loads[:MOST_SNAPSHOTS]]
     answers = in_parallel(lambda item: list(_problems(checkpoint, *item)), items)
-    return [problem for found in answers if isinstance(found, list) for problem in found]
+    return [problem for answer in answers if isinstance(answer, list) for problem in answer]
 
 
 def _problems(checkpoint: Checkpoint, layout: StoreLayout, newest: int) -> Iterator[Problem]:
@@ -53,12 +53,14 @@ def _problems(checkpoint: Checkpoint, layout: StoreLayout, newest: int) -> Itera
 
 def _problem(checkpoint: Checkpoint, layout: StoreLayout, file: StoreFile) -> Problem | None:
     storage, content = checkpoint.storage, checkpoint.provider.content
-    of_file = layout.store, file.version
+    store_version = layout.store, file.version
     try:
         lost = content.check_snapshot(storage, file, layout.files)
-        return Problem(UNLISTED, lost, file.path, None, *of_file) if lost else None
+        return Problem(UNLISTED, lost, file.path, None, *store_version) if lost else None
     except LimitError:
         return None
     except InspectorError as error:
         check_identity(storage, file)
-        return Problem(error.slug, error.message, error.path or file.path, error.offset, *of_file)
+        return Problem(
+            error.slug, error.message, error.path or file.path, error.offset, *store_version
+        )

@@ -40,17 +40,17 @@ def lost_files(
     """The schemas and metadata that are gone, of all operators of the query."""
     layouts = [o for o in operators if any(s.of_kind(*KINDS_OF_VERSION) for s in o.stores)]
     began = logs.confs.get(BatchId(0), {})
-    with_metadata = any(layout.metadata for layout in layouts)
+    has_metadata = any(layout.metadata for layout in layouts)
     stores = [store for layout in layouts for store in layout.stores]
     sums = (file for store in stores for file in store.of_kind(FileKind.SPARK_CHECKSUM))
     began_with_sums = any(file.version == 1 for file in sums)  # of batch 0
-    metadata = with_metadata or SINCE_4_0 in began or began_with_sums
-    with_schemas = any(
+    metadata = has_metadata or SINCE_4_0 in began or began_with_sums
+    has_schemas = any(
         SINCE_3_1 in confs
         for batch, confs in logs.confs.items()
         if logs.last_committed is not None and batch <= logs.last_committed
     )
-    any_schema = any(schemas.values()) or with_metadata or with_schemas
+    any_schema = any(schemas.values()) or has_metadata or has_schemas
     for layout in layouts:
         folder = f"{layout.directory}/_metadata"
         path = storage.full_path(f"{folder}/metadata")
@@ -63,9 +63,13 @@ def lost_files(
             )
         for store in layout.store_names if any_schema else ():
             infos = layout.metadata.stores if layout.metadata else ()
-            in_folder = any(item.store_name == store and item.schema_paths for item in infos)
+            has_schema_folder = any(
+                item.store_name == store and item.schema_paths for item in infos
+            )
             # A folder of schemas where they are of format 3.
-            place_of = schema_folder if layout.has_state_schema or in_folder else schema_path
+            place_of = (
+                schema_folder if layout.has_state_schema or has_schema_folder else schema_path
+            )
             location = place_of(layout.operator_id, store)
             path = storage.full_path(location)
             is_there = store in schemas.get(layout.operator_id, ())
@@ -80,11 +84,16 @@ def lost_files(
                     path,
                 )
                 continue
-            others = [p.directory for p in layout.partitions if p.partition_id and p.has_schemas]
+            partitions_with_schemas = [
+                p.directory for p in layout.partitions if p.partition_id and p.has_schemas
+            ]
             slug, reason = LOST_SCHEMA, "though the release that ran the query writes it"
-            if others:
+            if partitions_with_schemas:
                 slug = EXCHANGED
-                reason = f"it lies in {others[0]}: the folders of two partitions were exchanged"
+                reason = (
+                    f"it lies in {partitions_with_schemas[0]}: the folders of two partitions were "
+                    "exchanged"
+                )
             message = (
                 f"the state schema is missing, {reason}, and what depends on it is missing from "
                 "the report for this store"
@@ -93,6 +102,6 @@ def lost_files(
 
 
 def _is_named(reported: Collection[str | None], storage: Storage, path: str) -> bool:
-    """Whether a problem is about a file or folder, or about what lies in it."""
+    """Return whether a reported path is this file or folder, or is inside this folder."""
     location = storage.full_path(path)
     return any(path == location or (path or "").startswith(f"{location}/") for path in reported)

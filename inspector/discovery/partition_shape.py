@@ -34,7 +34,7 @@ _MOST_BYTES = 1 << 20  # of a state file that is opened for it
 
 
 class SinglePartition(enum.Enum):
-    """Whether an operator needs all rows in partition 0, by its rows."""
+    """Judgement by the rows whether an operator needs all of them in partition 0."""
 
     NO = "no"
     YES = "yes"
@@ -78,7 +78,7 @@ def partition_shape(
 def _single_partition(
     storage: Storage, provider: Provider, layout: OperatorLayout
 ) -> SinglePartition:
-    """Whether the rows of partition 0, the only one that is there, need all rows in one place."""
+    """Judge from a row of partition 0, the only partition, whether all rows must be there."""
     files = [file for store in layout.folders for file in store.of_kind(*KINDS_OF_VERSION)]
     # Deltas before snapshots, which are larger; the newest first.
     files.sort(key=lambda file: (file.kind is FileKind.DELTA, file.version or 0), reverse=True)

@@ -26,14 +26,14 @@ _DIGITS = 9
 
 
 def partition_count(checkpoint: Checkpoint, version: int) -> int:
-    """How many partitions the state of a version has, by the offset log; 0 if it does not say."""
+    """Return the partition count of a version from the offset log; 0 if it is not recorded."""
     # Nor does a number above the limit partitions, which impossible_partitions reports.
     count = _recorded_count(checkpoint, version)
     return count if count <= LIMITS.partitions else 0
 
 
 def impossible_partitions(checkpoint: Checkpoint, version: int) -> Iterator[Problem]:
-    """That the log says a number of partitions which is above the limit."""
+    """Yield a problem if the recorded partition count is above the limit."""
     count = _recorded_count(checkpoint, version)
     if count > LIMITS.partitions:
         error = above_limit("partitions", f"got {count:,} as {SHUFFLE_PARTITIONS}")
@@ -50,7 +50,7 @@ def _number(conf: str | None) -> int:
 
 
 def partition_counts(checkpoint: Checkpoint) -> set[int]:
-    """How many partitions the state has had, by all entries of the offset log."""
+    """Return every partition count that the entries of the offset log record."""
     confs = checkpoint.logs.confs.values()
     return {_number(conf.get(SHUFFLE_PARTITIONS)) for conf in confs}
 
@@ -58,7 +58,7 @@ def partition_counts(checkpoint: Checkpoint) -> set[int]:
 def has_partition(
     checkpoint: Checkpoint, operator_id: int, partition_id: int, version: int
 ) -> bool:
-    """Whether a version's state has a partition; where the log does not say it, True."""
+    """Return whether a version has a partition; True if the log has no partition count."""
     # A repartitioning leaves the folders of partitions that there are no more, with the files of
     # older versions (OfflineStateRepartitionRunner of 4.3 removes nothing).
     count = partition_count(checkpoint, version)
@@ -66,12 +66,12 @@ def has_partition(
 
 
 def lacks_operator(checkpoint: Checkpoint, operator_id: int, version: int) -> bool:
-    """Whether the query no longer has an operator when it makes a version."""
+    """Return whether the query had dropped an operator before it made a version."""
     return checkpoint.ended_operators.get(operator_id, version) < version
 
 
 def was_left(checkpoint: Checkpoint, partition: PartitionLayout, version: int) -> bool:
-    """Whether a version does not have a partition because others do, or none of its operator."""
+    """Return whether a partition folder is left from an older query or partition count."""
     # The newest file of such a folder is of a version that has the partition: of one before a
     # repartitioning, or not finished. Where the newest entry of a stopped query was changed, it is
     # of the version that this entry's batch had made. Of what is older nothing is known.
@@ -100,5 +100,5 @@ def hashed_fields(checkpoint: Checkpoint, operator: Operator, store: str, versio
     if family is not None:
         return grouping_fields(family, schema.key)
     # The last field is a session's start, or a row's index among those of its join key.
-    beside = int(operator.name in SESSION) or columns_beside(store)
-    return len(schema.key.fields) - beside
+    extra_columns = int(operator.name in SESSION) or columns_beside(store)
+    return len(schema.key.fields) - extra_columns

@@ -94,8 +94,8 @@ def plan(
     batch = max((b for b in batches if b < version), default=None)
     if batch is None or not history:
         return tasks
-    without_facts = replace(ALL_LEFTOVERS, timeout_kind=request.timeout_kind)
-    older = plan(checkpoint, batches[batch] + 1, without_facts)
+    request_without_facts = replace(ALL_LEFTOVERS, timeout_kind=request.timeout_kind)
+    older = plan(checkpoint, batches[batch] + 1, request_without_facts)
     return _with_origins(checkpoint, tasks, [task for task in older if task.present], batch + 1)
 
 
@@ -111,28 +111,28 @@ def _with_origins(
     origins: list[list[Task]] = []
     cost = {id(task): _reads(task) for task in older}
     for operator in checkpoint.operators:
-        of_operator = [task for task in older if task.operator_id == operator.operator_id]
+        operator_tasks = [task for task in older if task.operator_id == operator.operator_id]
         version = repartitioned - 1
         placed = all(hashed_fields(checkpoint, operator, s, version) for s in operator.rules)
         for task in tasks:
             if task.operator_id == operator.operator_id:
                 step = gcd(partition_count(checkpoint, version), task.partitions) if placed else 1
                 related = (
-                    o for o in of_operator if (o.partition_id - task.partition_id) % step == 0
+                    o for o in operator_tasks if (o.partition_id - task.partition_id) % step == 0
                 )
                 origins.append(list(related) if task.present else [])
-    reads = sum(cost[id(task)] for of_task in origins for task in of_task)
+    reads = sum(cost[id(task)] for task_origins in origins for task in task_origins)
     if reads > max(MOST_READS * len(tasks), FEW_READS):
         return tasks
     return [
         replace(
             task,
             origins=tuple(
-                replace(item, clocks=(), codecs={}, options={}).to_json() for item in of_task
+                replace(item, clocks=(), codecs={}, options={}).to_json() for item in task_origins
             ),
-            repartitioned=repartitioned if of_task else 0,
+            repartitioned=repartitioned if task_origins else 0,
         )
-        for task, of_task in zip(tasks, origins, strict=True)
+        for task, task_origins in zip(tasks, origins, strict=True)
     ]
 
 
@@ -210,15 +210,20 @@ def _rises(
     followed = rule.expiry or rule.event_time
     if followed is None or followed.clock is not Clock.WATERMARK:
         return
-    by_fastest = checkpoint.conf(version, "multipleWatermarkPolicy") == "max"
-    within = operator.name in deduplicate_within_watermark.NAMES
-    delay_ms = max(delays_of(checkpoint), default=0) if within else 0
+    is_maximum = checkpoint.conf(version, "multipleWatermarkPolicy") == "max"
+    has_expiry_column = operator.name in deduplicate_within_watermark.NAMES
+    delay_ms = max(delays_of(checkpoint), default=0) if has_expiry_column else 0
     for batch, clock in checkpoint.logs.clocks.items():
-        before, after = clock.watermark_ms, clock.next_watermark_ms
-        if before is None or after is None or batch >= version or after - before < FAR_MS:
+        old_watermark, new_watermark = clock.watermark_ms, clock.next_watermark_ms
+        if (
+            old_watermark is None
+            or new_watermark is None
+            or batch >= version
+            or new_watermark - old_watermark < FAR_MS
+        ):
             continue
-        if by_fastest or after - (clock.timestamp_ms or after) >= FAR_MS:
-            yield batch + 1, after + delay_ms
+        if is_maximum or new_watermark - (clock.timestamp_ms or new_watermark) >= FAR_MS:
+            yield batch + 1, new_watermark + delay_ms
 
 
 FAR_MS = 1_800_000  # how far a watermark rises at once that leaves behind what comes with its batch
@@ -239,15 +244,15 @@ def possible_times(operator: Operator, store: str) -> list[tuple[RowPart, tuple[
     schema = operator.schemas.get(store)
     if schema is None or operator.name in GROUP_STATE:
         return []
-    in_value = time_fields(schema.value) if operator.name in JOIN else []
-    of_key = [(RowPart.KEY, path) for path in time_fields(schema.key)]
-    return [*of_key, *((RowPart.VALUE, path) for path in in_value)]
+    value_fields = time_fields(schema.value) if operator.name in JOIN else []
+    key_fields = [(RowPart.KEY, path) for path in time_fields(schema.key)]
+    return [*key_fields, *((RowPart.VALUE, path) for path in value_fields)]
 
 
 def _scenarios(
     checkpoint: Checkpoint, operator: Operator, store: str, request: Request
 ) -> tuple[Scenario, ...]:
-    """What is simulated; by each clock, where nobody knows yet which one the timers follow."""
+    """Return the scenarios to simulate: one for each clock that the timers may follow."""
     if request.what_if is None:
         return ()
     scenario = scenario_of(checkpoint, operator, store, request.what_if)
@@ -260,7 +265,7 @@ def _scenarios(
 
 
 def _key_encoder(operator: Operator, store: str, schema: StateSchema | None) -> KeyEncoder:
-    """How a provider that sorts its keys arranges those of a store."""
+    """Return the key encoder of a store, by which a provider that sorts arranges its keys."""
     # A schema of format 3 says it, else the operator's metadata (4.0 on). Before, only a session
     # window has a prefix: all but the last field (StreamingSessionWindowStateManagerImplV1).
     if schema is not None and schema.column_families:
@@ -284,14 +289,14 @@ def _written_values(schema: StateSchema | None) -> dict[int, str]:
 def _certainty(
     checkpoint: Checkpoint, operator: Operator, rule: StoreRule, version: int
 ) -> tuple[Certainty, str]:
-    """How sure it is that a row which the rule covers should be gone, and why."""
+    """Return how certain it is that an expired row is a leftover, and the reason."""
     # Spark leaves no row that the operator's watermark has passed, but in complete mode: one that
     # stays shows that this is another watermark, or that something else put it (one-watermark).
     if rule.user_supplied:
         return Certainty.PROVEN, rule.source
-    above = operator_holding_back(checkpoint, operator, version)
-    if above is not None:
-        return Certainty.INFERRED, f"downstream of {above.name} the watermark lags"
+    feeder = operator_holding_back(checkpoint, operator, version)
+    if feeder is not None:
+        return Certainty.INFERRED, f"downstream of {feeder.name} the watermark lags"
     if rule.doubt == COMPLETE and has_branches(checkpoint, version):
         return Certainty.UNDECIDED, UNSEEN
     if rule.doubt:
@@ -307,7 +312,7 @@ def _certainty(
 def _cross_checks(
     checkpoint: Checkpoint, operator: Operator, rule: StoreRule, version: int
 ) -> tuple[str, ...]:
-    """What the batches of a store cannot have written, by its operator and rule."""
+    """Return the names of the checks that refute a wrong rule: records no batch can write."""
     dedup = operator.name in DEDUPLICATIONS
     checks = ["absent"] if checkpoint.provider.removes_what_it_has else []
     checks += ["updates"] if dedup else []
@@ -326,7 +331,7 @@ def _cross_checks(
 
 
 def _one_time(operator: Operator) -> bool:
-    """Whether the key has one time alone, so that no other can be the one that rows go by."""
+    """Return whether each key has a single time field, which then must decide when rows expire."""
     # Of two columns of a watermark the first of the input counts, whatever the key's order
     # (WatermarkSupport.findEventTimeColumn); and a restart may choose another for the same schema.
     return all(len(time_fields(schema.key)) == 1 for schema in operator.schemas.values())
@@ -345,20 +350,23 @@ def _idle_versions(checkpoint: Checkpoint, version: int) -> tuple[int, ...]:
         return ()
     clocks = list(checkpoint.logs.clocks.values())
     return tuple(
-        before.batch_id + 1
-        for before, after in pairwise(clocks)
-        if after.batch_id == before.batch_id + 1 < version
-        and before.committed
-        and after.has_new_data is False
-        and not after.appended
-        and not before.appended
-        and after.watermark_ms is not None
-        and after.watermark_ms == before.watermark_ms
+        older.batch_id + 1
+        for older, newer in pairwise(clocks)
+        if newer.batch_id == older.batch_id + 1 < version
+        and older.committed
+        and newer.has_new_data is False
+        and not newer.appended
+        and not older.appended
+        and newer.watermark_ms is not None
+        and newer.watermark_ms == older.watermark_ms
     )
 
 
 def _may_ask_always(operator: Operator) -> bool:
-    """Whether an operator may ask for batches anyhow: not group state whose schema has no timer."""
+    """Return whether an operator may request batches at any time, as processing-time timers do.
+
+    Group state whose schema has no timer cannot.
+    """
     rules = operator.rules.values()
     if operator.name in GROUP_STATE and operator.schemas:
         return any(_has_timers(rule) or rule.user_supplied for rule in rules)

@@ -47,7 +47,7 @@ class QuerySource:
 
     @property
     def stands_in(self) -> bool:
-        """Whether it reads rows that a rehearsal put in place of the query's own source."""
+        """True if this is the stand-in by which a rehearsal replaces the query's source."""
         return self.place_name.startswith(STAND_IN)
 
     def __str__(self) -> str:
@@ -86,7 +86,7 @@ def _form(offset: str | None) -> tuple[str, str | None]:
     if value and all(
         isinstance(part, dict)
         and part
-        and all(name.isdecimal() and isinstance(at, int) for name, at in part.items())
+        and all(name.isdecimal() and isinstance(position, int) for name, position in part.items())
         for part in value.values()
     ):
         return KAFKA, ", ".join(sorted(value))[:_SHOWN]
@@ -94,13 +94,16 @@ def _form(offset: str | None) -> tuple[str, str | None]:
 
 
 def times_of_entry(storage: Storage, source: str, entry: int) -> list[int]:
-    """When each file in an entry of a file source's log was changed, ms; none if not readable."""
+    """Return the modification times (epoch ms) of the files in one source log entry.
+
+    Returns an empty list if the entry cannot be read.
+    """
     for name in (str(entry), f"{entry}{_COMPACT}"):
         with suppress(InspectorError, OSError):
             _, lines = split_log(storage.read(f"sources/{source}/{name}", _LOG_BYTES), 1)
             files = [json_object(line) for line in lines if line]
-            of_entry = [file for file in files if file.get("batchId") == entry]
-            return [long_field(file, "timestamp") or 0 for file in of_entry]
+            entry_files = [file for file in files if file.get("batchId") == entry]
+            return [long_field(file, "timestamp") or 0 for file in entry_files]
     return []
 
 
@@ -111,7 +114,7 @@ def newest_first(storage: Storage, sources: Iterable[SourceOffset]) -> Iterator[
         if last is not None and last >= _ENTRIES:
             entries = range(last - _ENTRIES + 1, last + 1)
             times = [times_of_entry(storage, source.name, entry) for entry in entries]
-            if all(times) and all(max(after) < min(before) for before, after in pairwise(times)):
+            if all(times) and all(max(newer) < min(older) for older, newer in pairwise(times)):
                 yield source.called
 
 

@@ -1,4 +1,4 @@
-"""Whether a query restarts from a checkpoint: which batch runs first, and from which files.
+"""Restart of a query from a checkpoint: the first batch, and the files that Spark reads for it.
 
 * The newest entries of the logs decide (``MicroBatchExecution.populateStartOffsets``, 2.3 to 4.3):
   batch N + 1 where N is committed, else N once more; the entry of N - 1 is read in both cases
@@ -79,7 +79,7 @@ _NO_VERDICT = (*UNSEEN, LimitError.slug, RowError.slug)  # Spark may read more o
 
 @dataclass(frozen=True)
 class Obstacle:
-    """What Spark reads to restart and is missing or unreadable, or what it refuses."""
+    """File that Spark needs for a restart and that is missing, unreadable or refused."""
 
     name: str  # of the file: ``3.delta``, ``offsets/12``
     error: str  # Spark's error class
@@ -97,7 +97,7 @@ class Obstacle:
 
     @property
     def is_listed(self) -> bool:
-        """Whether it is a state file or an entry of a log, which are a problem if missing."""
+        """True for a state file or log entry; the loss of one is a problem of its own."""
         # Or a living query has removed it since the names were listed.
         return self.store is not None or self.error == _LOG_ERROR
 
@@ -117,7 +117,7 @@ class Obstacle:
 
 @dataclass(frozen=True)
 class Load:
-    """What one store is loaded from."""
+    """Snapshot and deltas from which Spark loads one store."""
 
     store: StoreId  # which
     base: int  # version of the snapshot; 0 for the empty state
@@ -127,7 +127,7 @@ class Load:
 
 @dataclass(frozen=True)
 class Restart:
-    """How a query restarts."""
+    """Verdict on a restart: the first batch, what it loads, and what prevents it."""
 
     batch: int  # the one that runs first; it loads the state version of the same number
     again: bool  # it was planned before, and has no commit
@@ -177,7 +177,7 @@ class Restart:
 
     @property
     def by_release(self) -> bool:
-        """Whether some releases of Spark restart from it and others do not."""
+        """True if only some releases of Spark can restart from the checkpoint."""
         return bool(self.needs_repair or self.later)
 
     @property
@@ -202,10 +202,10 @@ class Restart:
                 "releases fail."
             )
         if self.later:
-            since = self.later[0].since
+            release = self.later[0].since
             return (
-                f"{begin}: yes with Spark before {since}{self._files()}; no with Spark {since} or "
-                f"later: {self.later[0]}."
+                f"{begin}: yes with Spark before {release}{self._files()}; no with Spark {release} "
+                f"or later: {self.later[0]}."
             )
         if self.conditions:
             options = " and ".join(map(str, self.conditions))
@@ -221,19 +221,19 @@ class Restart:
 
     def _refusal_text(self, begin: str) -> str:
         """The sentence where something stands in its way; ``begin`` names the batch."""
-        more = sum(obstacle.files for obstacle in self.obstacles) - 1
-        remainder = f", and {short_count_text(more, 'more file')}" if more else ""
+        further = sum(obstacle.files for obstacle in self.obstacles) - 1
+        remainder = f", and {short_count_text(further, 'more file')}" if further else ""
         if self.ends is not None:
-            least, most = self.ends
-            copied = f"every partition end at version {least:,}, as in a copy whose logs are"
+            first, last = self.ends
+            copied = f"every partition end at version {first:,}, as in a copy whose logs are"
             remainder += f"; the files of {copied} newer than its state"
-            if least < most:
-                copied = f"partitions end at versions {least:,} to {most:,}, as in a copy made"
+            if first < last:
+                copied = f"partitions end at versions {first:,} to {last:,}, as in a copy made"
                 remainder = f"; the files of {copied} while the query ran"
         return f"{begin}: no, {self.obstacles[0]}{remainder}."
 
     def _unknown_reason(self) -> str:
-        """Why it is not known whether the query restarts, a clause; no text if it is known."""
+        """Clause that says why the restart cannot be judged; empty if it can."""
         if self.block:
             return (
                 f"a block of {self.block} is damaged: RocksDB loads the table and fails when it "
@@ -245,7 +245,7 @@ class Restart:
         return self.doubts[0].reason if self.doubts else ""
 
     def loads_without(self, problem: Problem) -> bool:
-        """Whether every release loads the partition of a problem, or starts without an entry."""
+        """Return whether every release of Spark restarts in spite of a problem."""
         # Never where a file that it loads could not be read here: of its rows nothing is known.
         if self.unknown and problem.slug in _NO_VERDICT:
             return False
@@ -255,11 +255,11 @@ class Restart:
             return not self._loads_snapshot(problem)
         if problem.store is None:
             folder = (problem.path or "").split("/")[-2:-1]
-            of_logs = problem.slug == LOST_ENTRY or (
+            is_log_problem = problem.slug == LOST_ENTRY or (
                 problem.slug in _UNPARSED and folder in ([OFFSETS], [COMMITS], ["_metadata"])
             )
             starts = self.possible is True and not self.by_release
-            return starts and (of_logs or problem.slug == LOST_METADATA)
+            return starts and (is_log_problem or problem.slug == LOST_METADATA)
         location = problem.store.operator_id, problem.store.partition_id
         stores = [o.store for o in self.obstacles if o.store is not None]
         stores += [load.store for load in self.needs_repair]
@@ -269,15 +269,15 @@ class Restart:
 
     def _loads_snapshot(self, problem: Problem) -> bool:
         """Return whether a restart loads the snapshot of a problem's partition and version."""
-        place = problem.store and (problem.store.operator_id, problem.store.partition_id)
+        partition = problem.store and (problem.store.operator_id, problem.store.partition_id)
         return any(
-            (load.store.operator_id, load.store.partition_id) == place
+            (load.store.operator_id, load.store.partition_id) == partition
             and load.base == problem.version
             for load in self.loads
         )
 
     def remedy(self, name: str) -> str:
-        """What to do about the offset log or one of its entries, if not to restore it alone."""
+        """Return the advice for a lost offset log, or for one lost entry of it."""
         if name == OFFSETS and not self.batch:
             return (
                 "restore offsets and commits; without them begin a new checkpoint, or empty this "
@@ -298,20 +298,21 @@ class Restart:
             return ", with an empty state"
         bases = {load.base for load in self.loads}
         counts = {load.deltas for load in self.loads}
-        most = max(counts)
+        highest = max(counts)
         upto = "up to " if len(counts) > 1 else ""
-        deltas = f"{upto}{short_count_text(most, self.names.delta_noun)}" if most else ""
+        deltas = f"{upto}{short_count_text(highest, self.names.delta_noun)}" if highest else ""
         snapshot = self.names.snapshot.format(max(bases)) if len(bases) == 1 else "snapshots"
         return ", from " + " and ".join(filter(None, ("" if bases == {0} else snapshot, deltas)))
 
 
 def restart_of(
-    checkpoint: Checkpoint, problems: Iterable[Problem] = (), place: str | None = None
+    checkpoint: Checkpoint, problems: Iterable[Problem] = (), restart_path: str | None = None
 ) -> Restart:
-    """How the query restarts from the newest entries of the logs; of a part, as far as it goes.
+    """Judge the restart from the newest entries of the logs.
 
-    ``place`` is the path from which Spark will read the checkpoint, if it is not the one that was
-    opened: a copy is moved to its name when it is whole.
+    Only the stores of an opened part are judged. ``problems`` are those found by reading files;
+    without them the answer rests on file names. ``place`` is the path from which Spark will read
+    the checkpoint if it is not the opened path: a finished copy is moved to its final name.
     """
     # Without the problems of the state the answer goes by the names of its files.
     problems = tuple({*checkpoint.problems, *problems})
@@ -326,12 +327,12 @@ def restart_of(
         for operator in (checkpoint.operators if batch else ())
         for result in _stores(checkpoint, operator, batch, damage)
     ]
-    refusals = tuple(refusals_of(checkpoint, planned, place))
+    refusals = tuple(refusals_of(checkpoint, planned, restart_path))
     folders = _source_folders(checkpoint, planned, damage)
-    of_sources = [*judge_sources(checkpoint, planned, folders)]
+    source_reasons = [*judge_sources(checkpoint, planned, folders)]
     obstacles = [
         *_in_logs(checkpoint, planned, damage, folders),
-        *(_obstacle_of(result) for result in of_sources if isinstance(result, Refusal)),
+        *(_obstacle_of(result) for result in source_reasons if isinstance(result, Refusal)),
         *_in_metadata(checkpoint, damage),
         *(_obstacle_of(refusal) for refusal in refusals if isinstance(refusal, Refusal)),
         *(result for result in stores if isinstance(result, Obstacle)),
@@ -359,7 +360,7 @@ def restart_of(
         block=damage.block and checkpoint.storage.relative(damage.block),
         doubts=(
             *(refusal for refusal in refusals if isinstance(refusal, Doubt)),
-            *(result for result in of_sources if isinstance(result, Doubt)),
+            *(result for result in source_reasons if isinstance(result, Doubt)),
             *_partition_doubts(checkpoint, batch),
             *(_sink_doubts(checkpoint, batch) if again else ()),
         ),
@@ -442,10 +443,10 @@ def _text(checkpoint: Checkpoint, restart: Restart) -> str:
         again = "in real-time mode a restart removes its entry and plans it anew"
     elif restart.real_time is None:
         again += ", or in real-time mode removes its entry and plans it anew"
-    since = "nothing" if committed is None else f"nothing after batch {committed}"
+    reason = "nothing" if committed is None else f"nothing after batch {committed}"
     text = (
         f"batch {batch} was planned{planned} and has no commit, as it runs or failed: "
-        f"{again}; {since} has been committed."
+        f"{again}; {reason} has been committed."
     )
     if _have_written(checkpoint, batch):
         text += " All partitions have written their state of it: "
@@ -492,7 +493,7 @@ def _ends(checkpoint: Checkpoint, batch: int) -> tuple[int, int] | None:
 def _silent_partitions(
     checkpoint: Checkpoint, batch: int
 ) -> Iterator[tuple[Operator, list[int], int]]:
-    """Of each operator the partitions without files of a batch, and how many it has in all."""
+    """Yield for each operator its partitions without files of a batch, and its partition count."""
     # A task commits its stores even if it had no rows, so that each has a file then.
     for operator in checkpoint.operators:
         newest: dict[int, int] = {}
@@ -504,7 +505,7 @@ def _silent_partitions(
 
 
 def _silent(checkpoint: Checkpoint, batch: int) -> Iterator[str]:
-    """Of each operator of which some partitions have files of a batch, which have none."""
+    """Yield a clause for each operator with files of a batch in only some of its partitions."""
     for operator, silent, partitions in _silent_partitions(checkpoint, batch):
         if 0 < len(silent) < partitions:
             words = f"Partition {silent[0]}"
@@ -512,13 +513,13 @@ def _silent(checkpoint: Checkpoint, batch: int) -> Iterator[str]:
                 words = f"{len(silent):,} of {partitions:,} partitions"
             if 1 < len(silent) <= _NAMED:
                 words = f"Partitions {', '.join(map(str, silent))}"
-            several = len(checkpoint.operators) > 1
-            of_operator = f" of operator {operator.operator_id}" if several else ""
-            yield f"{words}{of_operator} wrote nothing"
+            has_many = len(checkpoint.operators) > 1
+            operator_text = f" of operator {operator.operator_id}" if has_many else ""
+            yield f"{words}{operator_text} wrote nothing"
 
 
 def _have_written(checkpoint: Checkpoint, batch: int) -> bool:
-    """Whether every partition of every operator that was there before has files of a batch."""
+    """Return whether every known partition of every operator has files of a batch."""
     # Of a first batch nobody knows which operators and partitions there are to be.
     for operator, silent, partitions in _silent_partitions(checkpoint, batch):
         count = 1 if operator.single_partition else partition_count(checkpoint, batch + 1)
@@ -556,7 +557,7 @@ def _earlier_batch(
 
 @dataclass
 class _Damage:
-    """What cannot be read, by path; and by partition and version, for files that are shared."""
+    """Unreadable files by path, and by (operator, partition, version) for shared files."""
 
     paths: Mapping[str, Problem]
     versions: Mapping[tuple[int, int, int], Problem]
@@ -595,7 +596,7 @@ class _Damage:
             return ""
         return problem.message.partition(REFUSES)[2]
 
-    def spoils(self, file: StoreFile, store: StoreId, beside: Collection[str]) -> str:
+    def spoils(self, file: StoreFile, store: StoreId, listed_paths: Collection[str]) -> str:
         """Path of what is damaged, so that Spark cannot read a file; no text if it can."""
         # A snapshot cannot be read either where a file is damaged, or is not there, that it shares
         # with others, which is none of those beside it. Where it is not known it counts as doubted:
@@ -604,14 +605,14 @@ class _Damage:
         if problem is None and file.kind is FileKind.SNAPSHOT:
             location = (store.operator_id, store.partition_id, file.version or 0)
             shared = self.versions.get(location)
-            problem = shared if shared and shared.path not in beside else None
+            problem = shared if shared and shared.path not in listed_paths else None
         if problem is not None and problem.slug in _NO_VERDICT:
             self.doubted += 1
             return ""
         if problem and problem.slug == RecordError.slug and self.lacks_schema(file):
             self.doubted += 1
             return ""
-        if problem and problem.slug == FrameError.slug and problem.path not in beside:
+        if problem and problem.slug == FrameError.slug and problem.path not in listed_paths:
             self.doubted += 1
             self.block = self.block or problem.path or file.path
             return ""
@@ -655,8 +656,8 @@ def _lost_ids(checkpoint: Checkpoint, planned: int, damage: _Damage) -> Iterator
     if batch in checkpoint.logs.unique_ids or (problem and problem.slug != LOST_ENTRY):
         return
     for files in checkpoint.store_files.values():
-        made = (files.deltas.get(batch + 1), files.snapshots.get(batch + 1))
-        if any(file is not None and checkpoint.provider.unique_id(file) for file in made):
+        written = (files.deltas.get(batch + 1), files.snapshots.get(batch + 1))
+        if any(file is not None and checkpoint.provider.unique_id(file) for file in written):
             yield Obstacle(name, files.names.absent)
             return
 
@@ -698,7 +699,7 @@ def _in_metadata(checkpoint: Checkpoint, damage: _Damage) -> Iterator[Obstacle]:
 
 
 def _is_needed(checkpoint: Checkpoint, name: str) -> bool:
-    """Whether Spark 4.3 does not write a schema or metadata anew where they are gone."""
+    """Return whether a lost schema or metadata file stops Spark 4.3, which rewrites others."""
     # Metadata of format 2 it reads, and the schemas that those of transformWithState name.
     for operator in checkpoint.operators:
         if name.startswith(f"{operator.layout.directory}/_stateSchema/"):
@@ -724,54 +725,54 @@ def _stores(
         if partition_id >= older > 0:
             entry = f"offsets/{version - 1}"
             absent += f", as {entry} has {count} partitions where an older entry has {older}"
-        since = SHIFT_ENDS if operator.shape.first else ""
-        yield Obstacle(absent, names.absent, store, since=since)
+        release = SHIFT_ENDS if operator.shape.first else ""
+        yield Obstacle(absent, names.absent, store, since=release)
     for partition in operator.layout.partitions:
         if was_left(checkpoint, partition, version):
             continue
         stores = {store.directory: store for store in reversed(partition.stores)}
-        several = len(stores) > 1 or not partition.stores
+        is_ambiguous = len(stores) > 1 or not partition.stores
         for directory, layout in stores.items():
             result = _store(checkpoint.store_files[directory], layout, version, damage)
-            if several and isinstance(result, Obstacle):
+            if is_ambiguous and isinstance(result, Obstacle):
                 result = replace(result, name=f"{result.name} of {layout.store.store_name}")
             yield result
         have = {store.store.store_name for store in partition.stores}
-        expected = {*operator.layout.expected_stores} if several else set()
+        expected = {*operator.layout.expected_stores} if is_ambiguous else set()
         for name in sorted(expected - have):
             store = StoreId(operator.operator_id, name, partition.partition_id)
-            of_store = f" of {name}" if len(expected) > 1 else ""
-            yield Obstacle(f"{names.delta.format(1)}{of_store}", names.absent, store)
+            store_text = f" of {name}" if len(expected) > 1 else ""
+            yield Obstacle(f"{names.delta.format(1)}{store_text}", names.absent, store)
 
 
 def _store(
     files: StoreFiles, layout: StoreLayout, version: int, damage: _Damage
 ) -> Load | Obstacle:
-    """What a version of a store is loaded from, or the first file that Spark does not get."""
+    """Return the files from which a store version is loaded, or the first one that Spark lacks."""
     store, names = layout.store, files.names
     skipped, culprit, missing, words = "", "", False, ""
-    beside = {file.path for file in (*files.deltas.values(), *files.snapshots.values())}
+    listed_paths = {file.path for file in (*files.deltas.values(), *files.snapshots.values())}
     for base in (*sorted((v for v in files.snapshots if v <= version), reverse=True), 0):
         snapshot = files.snapshots.get(base)
-        path = "" if snapshot is None else damage.spoils(snapshot, store, beside)
+        path = "" if snapshot is None else damage.spoils(snapshot, store, listed_paths)
         if not path:
             break
         if not skipped:
             skipped = culprit = names.snapshot.format(base)
             words = damage.refusal(path)
-            if path not in beside:
+            if path not in listed_paths:
                 missing = all(file.path != path for file in layout.files)
                 culprit = f"{path.rpartition(f'{layout.directory}/')[2]} of {skipped}"
     # A store with snapshots alone had one of this version, and no delta.
-    of_snapshots = files.compares and files.snapshots and not files.deltas
-    if skipped and (version - base > MOST_REPLAYED or (of_snapshots and base < version)):
+    has_snapshots_only = files.compares and files.snapshots and not files.deltas
+    if skipped and (version - base > MOST_REPLAYED or (has_snapshots_only and base < version)):
         return Obstacle(culprit, _UNREADABLE, store, missing=missing, words=words)
     chain = range(base + 1, version + 1)
-    if of_snapshots and chain:
+    if has_snapshots_only and chain:
         return Obstacle(names.snapshot.format(version), names.absent, store)
     absent = [delta for delta in chain if delta not in files.deltas]
     read = (files.deltas[delta] for delta in chain if delta in files.deltas)
-    unread = [file.version or 0 for file in read if damage.spoils(file, store, beside)]
+    unread = [file.version or 0 for file in read if damage.spoils(file, store, listed_paths)]
     if not absent and not unread:
         return Load(store, base, version - base, skipped)
     first = min([*absent, *unread])

@@ -1,4 +1,4 @@
-"""What a restart depends on besides the state files: options, paths and numbers of partitions.
+"""Conditions of a restart besides the state files: options, paths and partition counts.
 
 * Operator metadata of format 2 names the schemas of ``transformWithState`` by absolute paths
   (``OperatorStateMetadataV2``). Spark reads the schemas from these paths, wherever the checkpoint
@@ -78,20 +78,20 @@ def needs_async_progress(checkpoint: Checkpoint, planned: int) -> bool:
 
 
 def refusals_of(
-    checkpoint: Checkpoint, planned: int, place: str | None = None
+    checkpoint: Checkpoint, planned: int, restart_path: str | None = None
 ) -> Iterator[Refusal | Doubt]:
-    """What keeps Spark from a restart, or may, besides the state files.
+    """Yield each condition that prevents a restart, or may prevent it, besides state files.
 
     ``place`` is the path from which Spark will read the checkpoint, by default the one opened.
     """
     # Of files that Spark has staged too, the root is the URL that Spark reads.
-    root = absolute(place or checkpoint.storage.root)
+    root = absolute(restart_path or checkpoint.storage.root)
     for operator in checkpoint.query:
         if operator.processor is not None:
             yield from _moved_schemas(checkpoint, operator, root)
     numbers = metadata_partition_counts(checkpoint)
-    in_v2 = checkpoint.logs.formats.get(OFFSETS, 1) >= _V2
-    if in_v2 and _lacks_partition_count(checkpoint, planned) and len(numbers) != 1:
+    is_v2 = checkpoint.logs.formats.get(OFFSETS, 1) >= _V2
+    if is_v2 and _lacks_partition_count(checkpoint, planned) and len(numbers) != 1:
         where = f"in {OFFSETS}/{planned} nor in operator metadata"
         if numbers:
             listed = ", ".join(map(str, sorted(numbers)))
@@ -142,7 +142,7 @@ def _partitions_in_folders(checkpoint: Checkpoint) -> int:
 def _moved_schemas(
     checkpoint: Checkpoint, operator: Operator, root: str
 ) -> Iterator[Refusal | Doubt]:
-    """What the metadata of an operator says of schemas that are not in this checkpoint."""
+    """Yield a refusal or doubt for schema paths in the metadata that lead out of the checkpoint."""
     storage = checkpoint.storage
     folder = f"{path_of(root)}/{operator.layout.directory}"
     stores = operator.metadata.stores if operator.metadata else ()
@@ -153,7 +153,7 @@ def _moved_schemas(
     if not moved:
         return
     newest, number = moved[-1], operator.operator_id
-    before, details = newest.partition("/state/")[0], (newest, folder)
+    old_root, details = newest.partition("/state/")[0], (newest, folder)
     is_there = None
     # Another host or bucket is not asked, whatever the metadata names.
     if _authority(newest) == _authority(root):
@@ -162,12 +162,12 @@ def _moved_schemas(
     if is_there:
         return  # of a copy, or by another name of this folder: Spark reads the schemas there
     if is_there is False:
-        name = f"the state schemas of operator {number} below {before}, where the query ran"
+        name = f"the state schemas of operator {number} below {old_root}, where the query ran"
         error = "FileNotFoundException"
         yield Refusal(name, error, SCHEMA_PATHS, "looks for", details, number)
         return
     reason = (
-        f"the metadata of operator {number} names its schemas below {before}: Spark starts if it "
+        f"the metadata of operator {number} names its schemas below {old_root}: Spark starts if it "
         "sees the checkpoint there, and fails with FileNotFoundException if it was moved"
     )
     yield Doubt(reason, SCHEMA_PATHS_ELSEWHERE, details, number)

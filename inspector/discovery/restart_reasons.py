@@ -23,7 +23,7 @@ class Condition:
 
 @dataclass(frozen=True)
 class Refusal:
-    """What Spark looks for and does not find, or refuses, besides the state files."""
+    """Reason other than a state file for which Spark refuses a restart."""
 
     name: str  # what it is; of a source, by the entries that show it
     error: str  # Spark's error class, or the words of an error without one
@@ -45,7 +45,7 @@ class ForeignEntry:
 
     @property
     def to_do(self) -> str:
-        """What the user can do."""
+        """Advice for the user."""
         entries = f"{self.path}, all newer entries of this log"
         if self.path.endswith(COMPACT):  # it repeats all older entries
             entries = f"the lines of {self.other} in {self.path}, all newer entries of this log"
@@ -58,7 +58,7 @@ class ForeignEntry:
 
 @dataclass(frozen=True)
 class Doubt:
-    """Why the files do not tell whether the query restarts."""
+    """Reason why the files do not show whether the query restarts."""
 
     reason: str  # a clause behind "because"
     about: str = ""  # the rule of ``preflight`` about it; no text for the one on unknown restarts

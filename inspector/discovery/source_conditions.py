@@ -1,4 +1,4 @@
-"""What the sources of a query let a restart do, by the offset log and the logs of file sources.
+"""Conditions that sources put on a restart, from the offset log and the file sources' logs.
 
 * A restart compares the newest entry of the offset log with the one before it, and no others. It
   calls ``getBatch(previous, newest)`` for sources of the first API (files, Delta Lake), whether the
@@ -76,17 +76,17 @@ def _judge_setback(
     entry = f"{OFFSETS}/{planned}"
     moved = f"{source} goes back in {entry}, from {setback.before} to {setback.after}"
     refused = f"{entry}, in which {source} goes back from {setback.before} to {setback.after}"
-    to_do = (
+    advice = (
         f"restore {entry} and {OFFSETS}/{planned - 1} from a backup; one of the two entries was "
         "changed"
     )
     if setback.kind == FILES:
-        yield Refusal(refused, "AssertionError", to_do=to_do)
+        yield Refusal(refused, "AssertionError", to_do=advice)
     elif setback.kind in (DELTA_TABLE, DELTA_VERSION):
         yield Doubt(f"{moved}: Delta Lake refuses an offset of another table or version")
     elif again and setback.kind == RATE_MICRO_BATCH:
         error = "MALFORMED_STATE_IN_RATE_PER_MICRO_BATCH_SOURCE"
-        yield Refusal(refused, error, to_do=to_do)
+        yield Refusal(refused, error, to_do=advice)
     elif again and setback.kind == KAFKA:
         yield Doubt(f"{moved}: Spark fails unless failOnDataLoss is false")
     elif again and setback.kind == NUMBER:
@@ -149,16 +149,16 @@ def _foreign_entry(
                 return
 
 
-def _files(storage: Storage, path: str, most: int) -> Iterator[tuple[str, int]]:
+def _files(storage: Storage, path: str, max_files: int) -> Iterator[tuple[str, int]]:
     """Yield path and batch of the files that an entry of a source log names.
 
     At most ``most`` bytes are read. What is not as Spark writes it ends the list.
     """
     data = b""
     with suppress(InspectorError, OSError, ValueError):
-        for chunk in storage.stream(path, min(most, LIMITS.chunk_bytes)):
+        for chunk in storage.stream(path, min(max_files, LIMITS.chunk_bytes)):
             data += chunk
-            if len(data) >= most:
+            if len(data) >= max_files:
                 data = data[: data.rfind(b"\n") + 1]  # without the line that was cut
                 break
         _, lines = split_log(data, 1)

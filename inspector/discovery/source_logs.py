@@ -224,20 +224,20 @@ def _by_uses(
         if not extended:
             return listing.lost([listing.gap(str(min(assignments)), source)])
         assignments = extended
-    most = max(assignments)
-    if most <= listing.highest():
-        return _unused_folder(listing, sources, most)
-    named = zip(sources, map(str, assignments[most]), strict=True)
+    highest = max(assignments)
+    if highest <= listing.highest():
+        return _unused_folder(listing, sources, highest)
+    named = zip(sources, map(str, assignments[highest]), strict=True)
     return SourceFolders(
         {source.name: folder for source, folder in named},
-        assumption=_assumption(sources, assignments[most]),
+        assumption=_assumption(sources, assignments[highest]),
     )
 
 
 def _assumption(sources: Sequence[SourceOffset], folders: Sequence[int]) -> str:
     """``sources 0 and 1 are one source ...``; no text if each source has its own folder."""
-    by_folder = group_by(zip(folders, sources, strict=True), lambda pair: pair[0])
-    for folder, pairs in by_folder.items():
+    sources_by_folder = group_by(zip(folders, sources, strict=True), lambda pair: pair[0])
+    for folder, pairs in sources_by_folder.items():
         if len(pairs) > 1:
             names = ", ".join(source.name for _, source in pairs[:-1])
             last = pairs[-1][1].name
@@ -263,8 +263,8 @@ def _unused_folder(listing: _Listing, sources: Sequence[SourceOffset], used: int
 
 def _by_last_uses(listing: _Listing, sources: Sequence[SourceOffset]) -> SourceFolders:
     """Folders of offset log v2, where a source has one line, by the position of its last use."""
-    by_position = {int(source.name): source for source in sources}
-    end = max(by_position) + 1
+    sources_by_position = {int(source.name): source for source in sources}
+    end = max(sources_by_position) + 1
     if end == len(sources):
         return _plain(listing, sources)
     if end > _MOST_POSITIONS:
@@ -275,10 +275,10 @@ def _by_last_uses(listing: _Listing, sources: Sequence[SourceOffset]) -> SourceF
         extended: set[tuple[int, ...]] = set()
         rejected: str | None = None
         for assigned in assignments:
-            if _is_known_use(position, assigned, by_position):
+            if _is_known_use(position, assigned, sources_by_position):
                 extended.add(assigned)
-            for candidate in _first_uses(position, assigned, by_position):
-                gap = listing.gap(str(len(assigned)), by_position[candidate])
+            for candidate in _first_uses(position, assigned, sources_by_position):
+                gap = listing.gap(str(len(assigned)), sources_by_position[candidate])
                 if gap is None:
                     extended.add((*assigned, candidate))
                 rejected = rejected or gap

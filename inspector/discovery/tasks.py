@@ -136,7 +136,7 @@ class Task(Message):
 
     @property
     def speaks_for_files(self) -> bool:
-        """Whether its facts are also on what is not about single keys: files, and all records."""
+        """True if the task also yields facts about whole files; only the first key range does."""
         return self.key_range is None or not self.key_range.number
 
     @property
@@ -149,7 +149,7 @@ class Task(Message):
         return StoreId(self.operator_id, store.store_name, self.partition_id)
 
     def clock(self, version: int) -> BatchClock | None:
-        """What the log says of a version's batch, also of one that a tool appended."""
+        """Return the clock of the batch that made a version; None if the log lacks it."""
         return next((c for c in self.clocks if c.batch_id == version - 1), None)
 
     @cached_property
@@ -159,12 +159,12 @@ class Task(Message):
 
     @property
     def file_count(self) -> int:
-        """How many they are."""
+        """Number of files that the task reads."""
         return len(self._counted_files)
 
     @property
     def has_small_files(self) -> bool:
-        """Whether its files are so small, and so near, that to read one is Python's work mostly."""
+        """True if the files are local and so small that Python's overhead dominates."""
         files = self._counted_files
         return is_local(self.url) and self.file_bytes < SMALL_FILE_BYTES * len(files)
 
@@ -187,8 +187,8 @@ def split_task(task: Task, count: int, seed: int | None = None) -> list[Task]:
     count = min(count, MOST_RANGES)
     # The variables of a transformWithState are held against each other by a part of their keys, and
     # so are the rows of a list: nothing puts those that belong together into one range.
-    whole = any(store.family is not None or store.several_values for store in task.stores)
-    if count < 2 or whole or not task.stores:
+    is_indivisible = any(store.family is not None or store.several_values for store in task.stores)
+    if count < 2 or is_indivisible or not task.stores:
         return [task]
     first, *further = (replace(task, key_range=part) for part in KeyRange.divide(count, seed))
     # What is not about single keys is for the first range to say.
@@ -197,7 +197,7 @@ def split_task(task: Task, count: int, seed: int | None = None) -> list[Task]:
 
 
 def needs_bounds(task: Task) -> bool:
-    """Whether a task has to be told what the keys of other ranges show (``call_bounds``)."""
+    """Return whether a task needs the call bounds of the other key ranges (``call_bounds``)."""
     return task.key_range is not None and any(store.timeout_kinds for store in task.stores)
 
 
@@ -205,8 +205,10 @@ def with_bounds(task: Task, call_bounds: Mapping[StoreId, Mapping[int, CallBound
     """A task with what all ranges of its partition show, by store and version."""
 
     def told(store: StoreTask) -> StoreTask:
-        of_store = call_bounds.get(task.store_id(store), {})
-        return replace(store, call_bounds={v: astuple(bounds) for v, bounds in of_store.items()})
+        store_bounds = call_bounds.get(task.store_id(store), {})
+        return replace(
+            store, call_bounds={v: astuple(bounds) for v, bounds in store_bounds.items()}
+        )
 
     return replace(task, stores=tuple(map(told, task.stores)))
 
@@ -215,11 +217,11 @@ def replayed_files(task: Task, store: StoreTask) -> list[StoreFile]:
     """The files of a store whose records are in the map at the same time, where it is largest."""
     # Each record in them may have another key.
     largest: list[StoreFile] = []
-    since: list[StoreFile] = []
+    applied_files: list[StoreFile] = []
     files = provider_by_name(task.provider).files_of(store.files)
     for step in replay_steps(files, task.version):
         applied = step.base or step.delta or step.compared
         assert applied is not None  # a step has one of them
-        since = [applied] if step.base is not None else [*since, applied]
-        largest = max(largest, since, key=lambda files: sum(file.size for file in files))
+        applied_files = [applied] if step.base is not None else [*applied_files, applied]
+        largest = max(largest, applied_files, key=lambda files: sum(file.size for file in files))
     return largest

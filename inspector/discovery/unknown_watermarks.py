@@ -24,7 +24,10 @@ SINCE_3_5 = "optimizer.pruneFiltersCanPruneStreamingSubplan"
 
 
 def is_recorded(checkpoint: Checkpoint, version: int, key: str) -> bool:
-    """Whether the batch's log entry has a conf that Spark records only from some release on."""
+    """Return whether the batch's log entry records a conf explicitly.
+
+    Spark records some confs only since a release, so that a record dates the entry.
+    """
     return checkpoint.logs.conf_for(version - 1, key).origin != "default"
 
 
@@ -38,7 +41,7 @@ def operator_holding_back(
 
 
 def sees_watermark(checkpoint: Checkpoint, operator: Operator, version: int) -> bool:
-    """Whether the log shows that the operator sees the watermark of the query."""
+    """Return whether the log proves that the operator sees the watermark of the query."""
     # That one of its columns carries a watermark does not: the metadata comes with a schema too, as
     # that of a Parquet file, and on a branch without withWatermark there is none. But a batch that
     # ran without data because the watermark rose was asked for by an operator that sees it
@@ -53,7 +56,7 @@ def sees_watermark(checkpoint: Checkpoint, operator: Operator, version: int) -> 
 
 
 def has_branches(checkpoint: Checkpoint, version: int) -> bool:
-    """Whether the query reads several sources, one of which may bring the watermark alone."""
+    """Return whether the query has several sources, of which one alone may set the watermark."""
     # An operator that is fed by another one then sees none (PropagateWatermarkSimulator, 3.5 on).
     sources = checkpoint.logs.sources.get(BatchId(version - 1), ())
     return len(sources) > 1 and is_recorded(checkpoint, version, SINCE_3_5)
@@ -64,26 +67,26 @@ def batches_for_state_alone(checkpoint: Checkpoint) -> Iterator[int]:
     # MicroBatchExecution.constructNextBatch: without new data only
     # lastExecution.shouldRunAnotherBatch makes one, which asks the stateful operators.
     for clock in checkpoint.logs.clocks.values():
-        before = checkpoint.logs.clocks.get(BatchId(clock.batch_id - 1))
-        rose = before is not None and (before.watermark_ms or 0) < (clock.watermark_ms or 0)
+        previous = checkpoint.logs.clocks.get(BatchId(clock.batch_id - 1))
+        rose = previous is not None and (previous.watermark_ms or 0) < (clock.watermark_ms or 0)
         if clock.committed and clock.has_new_data is False and rose and not clock.appended:
             yield clock.batch_id
 
 
 def with_unknown_watermarks(checkpoint: Checkpoint, version: int) -> Checkpoint:
-    """The same checkpoint, without the rules that are held against such a watermark."""
+    """Return a copy without the rules that compare rows with a watermark that is not known."""
     # The field is followed all the same, to report how far behind the query's watermark the rows
     # reach. What the user said of an operator counts. Timers have clocks of their own.
     operators = []
     for operator in checkpoint.operators:
-        rules, above = operator.rules, operator_holding_back(checkpoint, operator, version)
-        if above is not None:
-            rules = {name: _doubt(rule, operator, above) for name, rule in rules.items()}
+        rules, feeder = operator.rules, operator_holding_back(checkpoint, operator, version)
+        if feeder is not None:
+            rules = {name: _doubt(rule, operator, feeder) for name, rule in rules.items()}
         operators.append(replace(operator, rules=rules))
     return replace(checkpoint, operators=tuple(operators))
 
 
-def _doubt(rule: StoreRule, operator: Operator, above: PhysicalOperator) -> StoreRule:
+def _doubt(rule: StoreRule, operator: Operator, feeder: PhysicalOperator) -> StoreRule:
     expiry = rule.expiry
     if expiry is None or expiry.clock is not Clock.WATERMARK or rule.user_supplied:
         return rule
@@ -92,7 +95,7 @@ def _doubt(rule: StoreRule, operator: Operator, above: PhysicalOperator) -> Stor
         rule,
         expiry=None,
         event_time=expiry,
-        unknown=f"downstream of {above.name} the operator's watermark lags by an amount that is "
+        unknown=f"downstream of {feeder.name} the operator's watermark lags by an amount that is "
         f"not in the checkpoint (--operator-rule gives it, such as "
         f"'{operator.operator_id}={field}<=watermark-1h')",
     )

@@ -70,10 +70,10 @@ class UserSchemas:
 
 
 def with_user_schemas(
-    read: StateSchema | None, given: SchemaPair, store_name: StoreName
+    read: StateSchema | None, schemas: SchemaPair, store_name: StoreName
 ) -> StateSchema:
     """A store's schema: what was given, else the file's; CheckpointError if half of it lacks."""
-    key, value = given
+    key, value = schemas
     if read is not None:
         return replace(read, version=GIVEN, key=key or read.key, value=value or read.value)
     if key is None or value is None:
@@ -84,18 +84,18 @@ def with_user_schemas(
     return StateSchema(GIVEN, key, value)
 
 
-def _one_store(given: UserSchema, known_stores: list[StoreName], option: str) -> StoreName:
+def _one_store(schema: UserSchema, known_stores: list[StoreName], option: str) -> StoreName:
     stores = [
         store
         for store in known_stores
-        if given.operator_id in (None, store.operator_id)
-        and given.store_name in (None, store.store_name)
+        if schema.operator_id in (None, store.operator_id)
+        and schema.store_name in (None, store.store_name)
     ]
     if len(stores) == 1:
         return stores[0]
     names = ", ".join(f"{operator}:{store}" for operator, store in known_stores) or "none"
     if not stores:
-        location = f"{given.operator_id}" + (f":{given.store_name}" if given.store_name else "")
+        location = f"{schema.operator_id}" + (f":{schema.store_name}" if schema.store_name else "")
         raise CheckpointError(f"{option} is for {location}, which is no store; there are {names}")
     example = f"{option} '{stores[0][0]}:{stores[0][1]}=...'"
     raise CheckpointError(f"name the store, as in {example}; there are {names}")

@@ -37,7 +37,10 @@ class VerifiedFiles(Storage):
     def read(
         self, relative: str, limit: int = LIMITS.small_file_bytes, *, size: int | None = None
     ) -> bytes:
-        """As of Storage.read; ChecksumError at the first part whose bytes were changed."""
+        """Read a file as Storage.read does, and check it against its Hadoop checksum file.
+
+        Raises ChecksumError at the first part whose bytes were changed.
+        """
         if size is None:
             size = self._listed_size(relative)
         data = super().read(relative, limit, size=size)
@@ -65,13 +68,13 @@ class VerifiedFiles(Storage):
                 self._spare[folder] = self.list(folder)
 
     def _inside(self, folder: str) -> Mapping[str, Entry]:
-        """What a folder held by name when it was listed; nothing if it was not."""
+        """Return the entries of a folder by name, as of its listing; empty if it was not listed."""
         if folder not in self._by_name:
             self._by_name[folder] = {entry.name: entry for entry in self._listed.get(folder, ())}
         return self._by_name[folder]
 
     def list(self, relative: str = "", *, missing_ok: bool = False) -> tuple[Entry, ...]:
-        """What a folder holds; kept, so that who lists a folder first reads it by one request."""
+        """List a folder. The listing is kept, so that reading its files needs no second one."""
         # And the other way round: who reads a file first gets the listing that was made for it,
         # once. Where one listing tells all that is below the root, no other is made.
         if relative in self._spare:
@@ -97,7 +100,7 @@ class VerifiedFiles(Storage):
         return super().stat(relative) if tree is None else tree.entry(relative)
 
     def tree(self) -> Tree | None:
-        """As of :class:`inspector.checkpoint.storage.Storage`; listed once."""
+        """Return the whole tree as ``Storage.tree`` does; it is listed at most once."""
         if not self._has_asked:
             self._tree, self._has_asked = super().tree(), True
         return self._tree
@@ -129,7 +132,7 @@ class RememberedFiles(VerifiedFiles):
         """Begin another look: folders are listed anew, and what has gone is forgotten."""
         # An object that was silent has another chance. tree: a listing of all, made just now.
         SILENCE.clear()
-        self._kept = {path: kept for path, kept in self._kept.items() if self._entry_of(path)}
+        self._kept = {path: content for path, content in self._kept.items() if self._entry_of(path)}
         self._listed.clear()
         self._by_name.clear()
         self._spare.clear()
@@ -142,10 +145,10 @@ class RememberedFiles(VerifiedFiles):
         """A whole small file, from memory if it is unchanged; one that failed is read again."""
         self._list_once(relative.rpartition("/")[0])
         entry = self._entry_of(relative)
-        kept = self._kept.get(relative)
-        if kept is not None and entry is not None and kept[0] == entry:
-            self.vouched[relative] = kept[2]
-            return kept[1]
+        content = self._kept.get(relative)
+        if content is not None and entry is not None and content[0] == entry:
+            self.vouched[relative] = content[2]
+            return content[1]
         if entry is not None and size is None:
             size = entry.size
         data = super().read(relative, limit, size=size)

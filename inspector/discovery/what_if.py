@@ -1,4 +1,4 @@
-"""What a changed query would do with the rows that are there: another delay, timeout or TTL.
+"""Effects of a changed query on the present rows: another delay, timeout or TTL.
 
 A row goes in the first batch whose clock reaches its deadline. A change moves the clock, moves the
 deadlines, or sets one for each row by the batch that put it last:
@@ -36,13 +36,15 @@ DEDUPLICATIONS = (*deduplicate.NAMES, *deduplicate_within_watermark.NAMES)
 def scenario_of(
     checkpoint: Checkpoint, operator: Operator, store: str, change: WhatIf
 ) -> Scenario | str:
-    """What a change is to a store, or why it is nothing to it or not known, in words."""
+    """Return the scenario that a change makes for a store, or a clause why there is none."""
     scenario = _alone(checkpoint, operator, store, change)
     for feeder in checkpoint.query:
         if feeder.operator_id <= operator.operator_id:
             continue
-        of_feeder = [_alone(checkpoint, feeder, name, change) for name in feeder.rules]
-        if all(isinstance(item, str) and not isinstance(item, Unknown) for item in of_feeder):
+        feeder_scenarios = [_alone(checkpoint, feeder, name, change) for name in feeder.rules]
+        if all(
+            isinstance(item, str) and not isinstance(item, Unknown) for item in feeder_scenarios
+        ):
             continue
         # A deduplication by time drops what is late, and an aggregation has one row or none less.
         drops = feeder.name in deduplicate.NAMES and change.watermark_delay_ms is not None
@@ -57,7 +59,7 @@ def scenario_of(
 def _alone(
     checkpoint: Checkpoint, operator: Operator, store: str, change: WhatIf
 ) -> Scenario | str:
-    """The same, if what comes in stays as it is."""
+    """Return the scenario as :func:`scenario_of` does, without changes of operators above."""
     if change.ttl_ms is not None:
         return _ttl(operator, store, change.ttl_ms)
     if change.timeout_ms is not None:
@@ -81,15 +83,15 @@ def _ttl(operator: Operator, store: str, ttl: int) -> Scenario | str:
         return Unknown("a list with a TTL has other counters")
     if family is None or not family.is_variable:
         return "it holds no state variable, which alone has a TTL"
-    by_ttl = _by_ttl(operator, store)
+    has_ttl = _by_ttl(operator, store)
     return Scenario(
         Clock.PROCESSING_TIME,
         after_put_ms=ttl,
-        more_bytes=0 if by_ttl else _TTL_BYTES,
+        more_bytes=0 if has_ttl else _TTL_BYTES,
         # An entry moves up when those before it are gone, and keeps its expiry.
-        moved=by_ttl and family is Family.LIST,
+        moved=has_ttl and family is Family.LIST,
         premise="the processor writes what it writes now"
-        + ("" if by_ttl else "; what has no TTL gets one, and an index that is not counted"),
+        + ("" if has_ttl else "; what has no TTL gets one, and an index that is not counted"),
     )
 
 
@@ -112,15 +114,15 @@ def _deduplication(operator: Operator, store: str, old: int | None, delay: int) 
         )
     if old is None:
         return NO_DELAY
-    within = operator.name in deduplicate_within_watermark.NAMES
-    longer = old if within else 0  # than until its event is late a key is kept
+    has_expiry_column = operator.name in deduplicate_within_watermark.NAMES
+    longer = old if has_expiry_column else 0  # than until its event is late a key is kept
     return Scenario(
         Clock.WATERMARK,
         clock_shift_ms=old - delay,
         field_shift_ms=delay - longer,
         first_put=True,
         event_before_ms=longer,
-        premise=_ONCE if within and delay != old else "",
+        premise=_ONCE if has_expiry_column and delay != old else "",
     )
 
 
@@ -141,9 +143,9 @@ def _delay(operator: Operator, store: str, old: int | None, delay: int) -> Scena
         return _deduplication(operator, store, old, delay)
     if rule.row_kind is RowKind.TIMER and delay > old:
         return Unknown("a call for data may replace a timer that would not have fired yet")
-    by_timer = rule.expiry.clock is Clock.TIMEOUT or rule.row_kind is RowKind.TIMER
+    has_timer = rule.expiry.clock is Clock.TIMEOUT or rule.row_kind is RowKind.TIMER
     premise = ""
-    if by_timer:
+    if has_timer:
         premise = "the function sets its timers from event times, and no event is late"
     elif operator.name in SESSION and delay > old:
         premise = "no session that went would be one with a later one"

@@ -133,7 +133,7 @@ def _read(path: str) -> str:
 
 
 def lookup(topic: str) -> str | None:
-    """What the documentation has on a topic, for a reader who has no site; None if nothing.
+    """Return the documentation of a topic as text; None if there is none.
 
     A topic is a page by its name or path, or an entry by any of its names, in any case and in
     brackets too; or a whole message of Spark, with the class in it or, of older ones, the words.
@@ -162,11 +162,11 @@ class Entry(NamedTuple):
 def entry(name: str) -> Entry:
     """The entry of a finding, restart rule, premise or other (IndexError: none of this name)."""
     heading, *lines = _plain(_entries_of_name(name.casefold())[0]).splitlines()
-    said: dict[str, str] = {}
+    paragraphs: dict[str, str] = {}
     for line in lines:
         if match := _PARAGRAPH.fullmatch(line):
-            said.setdefault(match[1] or match[2] or "", match[3])
-    return Entry(_names(heading)[-1], said)
+            paragraphs.setdefault(match[1] or match[2] or "", match[3])
+    return Entry(_names(heading)[-1], paragraphs)
 
 
 def _entries_of_name(name: str) -> list[str]:
@@ -174,11 +174,11 @@ def _entries_of_name(name: str) -> list[str]:
     headed, also = _entries()
     # An error class of Spark may come with the class that it is below: CLASS.SUBCLASS.
     # A message has dots too, before what is no class.
-    above, _, below = name.rpartition(".") if " " not in name else ("", "", name)
-    spelled = name if name in headed else below
+    parent, _, child = name.rpartition(".") if " " not in name else ("", "", name)
+    spelled = name if name in headed else child
     first = [_under(text, spelled) for text in headed.get(spelled, ())]
-    entries = [*first, *(also.get(name) or also.get(below) or ())]
-    return entries or [_under(text, above) for text in headed.get(above, ())]
+    entries = [*first, *(also.get(name) or also.get(child) or ())]
+    return entries or [_under(text, parent) for text in headed.get(parent, ())]
 
 
 def _under(text: str, name: str) -> str:
@@ -205,7 +205,7 @@ def _family(beginning: str) -> list[str]:
 
 
 def _is_foreign(message: str) -> bool:
-    """Whether a stack trace ends in code of the user, and nothing in it is of state."""
+    """Return whether a stack trace ends in user code and has no frame of the state store."""
     cause = message[message.rfind("Caused by:") + 1 :]
     return bool(_OWN_FRAME.search(cause)) and not _OF_STATE.search(message)
 
@@ -243,10 +243,10 @@ def _in_message(message: str) -> list[str]:
 def _by_words(text: str) -> list[str]:
     """The symptoms that have most words of what is said; a guess where no phrase of it is known."""
     scores = _scores(text)
-    most = max(scores.values(), default=0)
-    if most < _LEAST_SCORE:
+    best = max(scores.values(), default=0)
+    if best < _LEAST_SCORE:
         return []
-    entries = [entry for entry in list(scores)[:_MOST_ENTRIES] if scores[entry] >= most * _ALMOST]
+    entries = [entry for entry in list(scores)[:_MOST_ENTRIES] if scores[entry] >= best * _ALMOST]
     is_known = any(words.search(text.casefold()) for words, _ in _phrases(_WORDS))
     return entries if is_known else [_GUESS, *entries]
 
@@ -258,19 +258,21 @@ def _scores(text: str) -> dict[str, float]:
     if not asked or len(line.split()) > _MOST_WORDS or _OF_PROGRAM.search(line):
         return {}
     symptoms = _stems_of_symptoms()
-    often = Counter(stem for said, told in symptoms.values() for stem in said | told)
+    often = Counter(
+        stem for own_stems, text_stems in symptoms.values() for stem in own_stems | text_stems
+    )
 
     def weight(stems: Set[str]) -> float:
         counts = (often[stem] or (0 if stem.isdigit() else _UNKNOWN) for stem in stems)
         return sum(log(1 + len(symptoms) / count) for count in counts if count)
 
     scores: dict[str, float] = {}
-    least = min(weight(asked), _ENOUGH)
-    for entry, (said, told) in symptoms.items():
-        shared = asked & (said | told)
-        score = weight(shared & said) + _IN_TEXT * weight(shared - said)
+    threshold = min(weight(asked), _ENOUGH)
+    for entry, (own_stems, text_stems) in symptoms.items():
+        shared = asked & (own_stems | text_stems)
+        score = weight(shared & own_stems) + _IN_TEXT * weight(shared - own_stems)
         # One word alone is a hint and no answer.
-        scores[entry] = score / least if len(shared) > 1 else min(score, _LEAST_SCORE / 2)
+        scores[entry] = score / threshold if len(shared) > 1 else min(score, _LEAST_SCORE / 2)
     for words, entry in _phrases(_WORDS):
         if words.search(line.casefold()):
             scores[entry] = max(scores.get(entry, 0), _LEAST_SCORE) + _IN_ORDER
@@ -283,9 +285,11 @@ def _stems_of_symptoms() -> dict[str, tuple[Set[str], Set[str]]]:
     symptoms = {}
     for names, text in _entries_of(read_page(_SYMPTOMS)):
         lines = text.splitlines()[1:]
-        said = " ".join((*names, *(line for line in lines if line.startswith((_WORDS, _MESSAGES)))))
-        told = " ".join(line for line in lines if not line.startswith(_TO_DO))
-        symptoms[text] = _stems(said), _stems(told)
+        own_text = " ".join(
+            (*names, *(line for line in lines if line.startswith((_WORDS, _MESSAGES))))
+        )
+        full_text = " ".join(line for line in lines if not line.startswith(_TO_DO))
+        symptoms[text] = _stems(own_text), _stems(full_text)
     return symptoms
 
 
@@ -362,9 +366,9 @@ def _entries() -> tuple[dict[str, list[str]], dict[str, list[str]]]:
 @cache
 def _phrases(begin: str) -> list[tuple[re.Pattern[str], str]]:
     """Words in lower case that lines which begin so have, and the entry that explains them."""
-    between = f".{{0,{_BETWEEN}}}?"
+    gap = f".{{0,{_BETWEEN}}}?"
     return [
-        (re.compile(between.join(map(re.escape, words.casefold().split(" ... ")))), text)
+        (re.compile(gap.join(map(re.escape, words.casefold().split(" ... ")))), text)
         for page in PAGES
         for _, text in _entries_of(read_page(page))
         for line in text.splitlines()
@@ -390,10 +394,10 @@ def _entries_of(page: str) -> Iterator[tuple[list[str], str]]:
 
 def _lines(page: str) -> Iterator[tuple[int, str, str]]:
     """Each line with the level and text of the heading that it is; level 0 for any other."""
-    in_code = False
+    is_code = False
     for line in page.splitlines():
-        in_code ^= _FENCE.match(line) is not None
-        match = None if in_code else _HEADING.match(line)
+        is_code ^= _FENCE.match(line) is not None
+        match = None if is_code else _HEADING.match(line)
         yield (0, "", line) if match is None else (len(match[1]), match[2], line)
 
 

@@ -31,10 +31,10 @@ def _blocks(blocks: Iterable[bytes], size: int) -> Iterator[bytes]:
     remainder = b""
     for block in blocks:
         data = remainder + block if remainder else block
-        whole = len(data) - len(data) % size
-        for at in range(0, whole, size):
-            yield data[at : at + size]
-        remainder = data[whole:]
+        whole_bytes = len(data) - len(data) % size
+        for start in range(0, whole_bytes, size):
+            yield data[start : start + size]
+        remainder = data[whole_bytes:]
     if remainder:
         yield remainder
 
@@ -93,28 +93,32 @@ def lzf_chunk(raw: bytes) -> bytes:
 
 def lzf_data(raw: bytes) -> bytes:
     """LZF instructions: the longest copy from where the next three bytes stood last."""
-    out, literals, at = bytearray(), bytearray(), 0
+    output, literals, position = bytearray(), bytearray(), 0
     last: dict[bytes, int] = {}
-    while at < len(raw):
-        source = last.get(raw[at : at + 3], -1)
-        last[raw[at : at + 3]] = at
-        back = at - source - 1
-        if source < 0 or back >= _LZF_FAR or at + 3 > len(raw):
-            literals.append(raw[at])
-            at += 1
+    while position < len(raw):
+        source = last.get(raw[position : position + 3], -1)
+        last[raw[position : position + 3]] = position
+        back = position - source - 1
+        if source < 0 or back >= _LZF_FAR or position + 3 > len(raw):
+            literals.append(raw[position])
+            position += 1
             continue
-        out += _lzf_literals(literals)
+        output += _lzf_literals(literals)
         literals.clear()
         size = 3
-        while size < _LZF_LONGEST and at + size < len(raw) and raw[at + size] == raw[source + size]:
+        while (
+            size < _LZF_LONGEST
+            and position + size < len(raw)
+            and raw[position + size] == raw[source + size]
+        ):
             size += 1
-        out += _lzf_copy(size - 2, back)
-        at += size
-    return bytes(out + _lzf_literals(literals))
+        output += _lzf_copy(size - 2, back)
+        position += size
+    return bytes(output + _lzf_literals(literals))
 
 
 def _lzf_literals(literals: bytes | bytearray) -> bytes:
-    parts = [literals[at : at + 32] for at in range(0, len(literals), 32)]
+    parts = [literals[start : start + 32] for start in range(0, len(literals), 32)]
     return b"".join(bytes([len(part) - 1]) + part for part in parts)
 
 

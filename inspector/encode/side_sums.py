@@ -26,10 +26,10 @@ class SideSums:
         self._whole = google_crc32c.extend(self._whole, bytes(chunk))
         self._size += len(chunk)
         data = self._rest + chunk
-        whole = len(data) - len(data) % _PART_BYTES
-        for at in range(0, whole, _PART_BYTES):
-            self._parts.append(zlib.crc32(data[at : at + _PART_BYTES]))
-        self._rest = data[whole:]
+        whole_bytes = len(data) - len(data) % _PART_BYTES
+        for start in range(0, whole_bytes, _PART_BYTES):
+            self._parts.append(zlib.crc32(data[start : start + _PART_BYTES]))
+        self._rest = data[whole_bytes:]
 
     def hadoop(self) -> bytes:
         """``.NAME.crc`` of Hadoop's ``ChecksumFileSystem``."""

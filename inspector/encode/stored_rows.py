@@ -60,8 +60,8 @@ class StoredRows:
             return [head + _ROW_VERSION + row for row in rows]
         scanned, remainder = self._parts(rows)
         return [
-            head + _with_size(_ROW_VERSION + first) + (_ROW_VERSION + rest if rest else b"")
-            for first, rest in zip(scanned, remainder, strict=True)
+            head + _with_size(_ROW_VERSION + first) + (_ROW_VERSION + suffix if suffix else b"")
+            for first, suffix in zip(scanned, remainder, strict=True)
         ]
 
     def _parts(self, rows: Sequence[bytes]) -> tuple[list[bytes], list[bytes]]:
@@ -71,35 +71,35 @@ class StoredRows:
         columns = columns_of(buffer, offsets, lengths, types)
         if self.encoder.kind is KeyEncoding.PREFIX:
             first = tuple(range(self.encoder.prefix_columns))
-            scanned = split(buffer, [columns[at] for at in first], len(rows))
+            scanned = split(buffer, [columns[ordinal] for ordinal in first], len(rows))
         elif self.encoder.kind is KeyEncoding.RANGE and all(
-            types[at] == LONG for at in self.encoder.ordinals
+            types[ordinal] == LONG for ordinal in self.encoder.ordinals
         ):
             first = self.encoder.ordinals
-            scanned = _in_order([columns[at] for at in first], len(rows))
+            scanned = _in_order([columns[ordinal] for ordinal in first], len(rows))
         else:
             raise DecodeError(f"keys that are arranged by {self.encoder.name!r} are not written")
-        others = [column for at, column in enumerate(columns) if at not in first]
-        return scanned, split(buffer, others, len(rows)) if others else [b""] * len(rows)
+        remainder = [column for ordinal, column in enumerate(columns) if ordinal not in first]
+        return scanned, split(buffer, remainder, len(rows)) if remainder else [b""] * len(rows)
 
 
 def split(buffer: bytes, columns: Sequence[Column], count: int) -> list[bytes]:
     """Rows of these fields, each for itself; the fields' variable parts lie in the buffer."""
     rows = compose_rows(buffer, columns, count)
     ends = (rows.offsets + rows.lengths).tolist()
-    return [rows.data[at:end] for at, end in zip(rows.offsets.tolist(), ends, strict=True)]
+    return [rows.data[start:end] for start, end in zip(rows.offsets.tolist(), ends, strict=True)]
 
 
 def _in_order(columns: Sequence[Column], count: int) -> list[bytes]:
     """Rows of numbers as bytes whose order is theirs: a mark of the sign, then big-endian."""
     parts, fields = [], []
-    for at, column in enumerate(columns):
+    for ordinal, column in enumerate(columns):
         part = np.zeros((count, _ROOM), np.uint8)
         part[:, 0] = column.slots.view(np.int64) >= 0
         numbers = column.slots.astype(">u8").view(np.uint8).reshape(count, _LONG_BYTES)
         part[:, _MARK_BYTES : _MARK_BYTES + _LONG_BYTES] = numbers
         parts.append(part.tobytes())
-        offsets = np.arange(count, dtype=np.int64) * _ROOM + at * count * _ROOM
+        offsets = np.arange(count, dtype=np.int64) * _ROOM + ordinal * count * _ROOM
         sizes = np.full(count, _MARK_BYTES + _LONG_BYTES, np.uint64)
         fields.append(Column(sizes, column.null, offsets, np.full(count, _ROOM, np.int64)))
     return split(b"".join(parts), fields, count)

@@ -8,6 +8,7 @@ one job, 50 to 68 s with a job each, however many of these ran at the same time.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from hashlib import blake2b
 from threading import Condition
 
@@ -53,6 +54,24 @@ class BatchedEngine(Engine):
             self._users -= 1
             self._changed.notify_all()
 
+    @contextmanager
+    def hold_jobs(self) -> Iterator[None]:
+        """Start no job inside the block, so that users who join there share one job."""
+        self.join()
+        try:
+            yield
+        finally:
+            self.leave()
+
+    @contextmanager
+    def release_jobs(self) -> Iterator[None]:
+        """Allow jobs inside the block, which is itself inside :meth:`hold_jobs`."""
+        self.leave()
+        try:
+            yield
+        finally:
+            self.join()
+
     def run(self, job: Job) -> Iterator[pa.RecordBatch]:
         """Run a job and return when all results are there; see ``Engine.run``."""
         request = _Request(job)
@@ -62,13 +81,15 @@ class BatchedEngine(Engine):
             self._changed.wait_for(
                 lambda: request.done or (bool(self._waiting) and len(self._waiting) >= self._users)
             )
-            if not request.done:
-                # This thread runs the job of all; nobody else can come, as all of them wait.
-                requests, self._waiting = self._waiting, []
-                try:
-                    for alike in group_by(requests, lambda request: request.job.function).values():
-                        self._run_alike(alike)
-                finally:
+            # The waiting requests, if this thread is to run them; empty if another thread did.
+            requests, self._waiting = ([], self._waiting) if request.done else (self._waiting, [])
+        if requests:
+            try:
+                # The lock is free, but no second job can start: these users wait for this one.
+                for alike in group_by(requests, lambda request: request.job.function).values():
+                    self._run_alike(alike)
+            finally:
+                with self._changed:
                     for item in requests:
                         item.done = True
                     self._changed.notify_all()
@@ -102,8 +123,8 @@ def run_as_one(engine: Engine, requests: Sequence[_Request]) -> None:
     groups = list(dict.fromkeys(map(tuple, owners.values())))
     number_of = {group: number for number, group in enumerate(groups)}
     first = requests[0].job
-    of_specs = {digest(spec): number_of[tuple(group)] for spec, group in owners.items()}
-    tagged = tagging(first.function, of_specs)
+    numbers_by_digest = {digest(spec): number_of[tuple(group)] for spec, group in owners.items()}
+    tagged = tagging(first.function, numbers_by_digest)
     schema = pa.schema([pa.field(OWNERS, pa.int32()), *first.schema])
     merges = [requests[group[0]].job.merge for group in groups]
     for batch in engine.run(Job(tagged, schema, list(work.values()), merging(merges))):
@@ -137,11 +158,11 @@ def merging(merges: Sequence[Merge | None]) -> Merge | None:
         return None
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        held: dict[int, list[pa.RecordBatch]] = {}
+        parts_by_number: dict[int, list[pa.RecordBatch]] = {}
         for batch in batches:
             for number, part in by_owners(batch):
-                held.setdefault(number, []).append(part)
-        for number, parts in held.items():
+                parts_by_number.setdefault(number, []).append(part)
+        for number, parts in parts_by_number.items():
             merge = merges[number]
             for result in parts if merge is None else merge.function(parts):
                 yield _tag(result, number)

@@ -27,9 +27,9 @@ _SEED = 42
 
 def group_count(work: Sequence[Work], cores: int | None = None) -> int:
     """Return the number of Spark tasks for some work, at least 1; cores None: unknown."""
-    by_cost = sum(item.cost for item in work) // GROUP_BYTES
-    most = MAX_GROUPS if cores is None else 1 if cores == 1 else GROUPS_PER_CORE * cores
-    return max(1, min(MAX_GROUPS, most, len(work), max(UNGROUPED_TASKS, by_cost)))
+    cost_groups = sum(item.cost for item in work) // GROUP_BYTES
+    max_groups = MAX_GROUPS if cores is None else 1 if cores == 1 else GROUPS_PER_CORE * cores
+    return max(1, min(MAX_GROUPS, max_groups, len(work), max(UNGROUPED_TASKS, cost_groups)))
 
 
 def pack(work: Sequence[Work], count: int) -> list[list[Work]]:

@@ -67,9 +67,9 @@ class EngineOptions:
 def requested_engine(options: EngineOptions, workers: int | None) -> Engine | None:
     """The engine, if options (EngineError: they contradict) or environment decide it."""
     # EngineError also if a session that is needed cannot be had.
-    given: dict[str, object] = {"--master": options.master, "--conf": options.conf}
-    given["--io hadoop"] = options.io == HADOOP
-    needs_spark = [option for option, present in given.items() if present]
+    spark_options: dict[str, object] = {"--master": options.master, "--conf": options.conf}
+    spark_options["--io hadoop"] = options.io == HADOOP
+    needs_spark = [option for option, present in spark_options.items() if present]
     if options.name == LOCAL:
         if needs_spark:
             raise EngineError(f"{needs_spark[0]} is for Spark, got --engine local")
@@ -122,8 +122,8 @@ def _spark(options: EngineOptions, workers: int | None, reason: str | None = Non
         )
     from inspector.engines.spark import SparkEngine  # noqa: PLC0415 - takes a second to import
 
-    of = options.session, options.master, options.conf
-    engine = SparkEngine.of(*of, io=options.io, tune_workers=options.tune_workers)
+    key = options.session, options.master, options.conf
+    engine = SparkEngine.of(*key, io=options.io, tune_workers=options.tune_workers)
     reasons = [] if reason is None else [f"{SPARK} ({reason})"]
     for note in (*reasons, *engine.notes):
         options.notify(f"engine: {note}")

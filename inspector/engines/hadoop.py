@@ -191,8 +191,8 @@ class HadoopFiles(Reader):
         if seen - files.keys():
             # Rows are of files that are not empty; or it has gone between the two listings.
             again = [now for item in marks if (now := self._mark(root, item.name))]
-            of = ((uri, mark.name) for mark in again for uri in mark.uris)
-            present = {relative_path(uri, root, name, encoded=True) for uri, name in of}
+            pairs = ((uri, mark.name) for mark in again for uri in mark.uris)
+            present = {relative_path(uri, root, name, encoded=True) for uri, name in pairs}
             files |= dict.fromkeys((seen & present) - files.keys(), ListedFile(None, 0, 0))
         return files
 
@@ -203,21 +203,21 @@ class HadoopFiles(Reader):
         frames = self._chunks(dict.fromkeys(files, (0,)))
         if frames:
             frame = reduce(DataFrame.unionAll, frames).select("name", "path", "chunk", "content")
-            few = sum(file.listed_file.size for file in files) <= _AT_ONCE_BYTES
-            for row in frame.collect() if few else frame.toLocalIterator():
+            is_small = sum(file.listed_file.size for file in files) <= _AT_ONCE_BYTES
+            for row in frame.collect() if is_small else frame.toLocalIterator():
                 folder.write(*row)
 
     def _chunks(self, files: Mapping[TaskFile, Iterable[int]]) -> list[DataFrame]:
         self._check_sizes(files)
-        with_bytes = (file for file in files if file.listed_file.uri is not None)
-        groups = group_by(with_bytes, lambda file: file.listing)
+        readable = (file for file in files if file.listed_file.uri is not None)
+        groups = group_by(readable, lambda file: file.listing)
         return [self._chunks_of(listing, group, files) for listing, group in groups.items()]
 
     def _chunks_of(
         self, listing: Listing, files: Sequence[TaskFile], keys: Mapping[TaskFile, Iterable[int]]
     ) -> DataFrame:
-        by_mark = group_by(files, lambda file: file.path.split("/", 1)[0]).values()
-        names = ([os.path.dirname(file.path) or file.path for file in group] for group in by_mark)
+        groups = group_by(files, lambda file: file.path.split("/", 1)[0]).values()
+        names = ([os.path.dirname(file.path) or file.path for file in group] for group in groups)
         folders = list(map(os.path.commonpath, names))
         frame = self._read(*(_join(listing.root, folder) for folder in folders))
         frame = frame.select(F.col("_metadata.file_path").alias("uri"), "content")
@@ -227,8 +227,8 @@ class HadoopFiles(Reader):
             # Known before the files are opened: what is not requested is not read.
             frame = frame.where(F.col("uri").isin([str(file.listed_file.uri) for file in files]))
         pairs = [(file, key) for file in files for key in keys[file]]
-        of_files = [(str(file.listed_file.uri), file.path, key) for file, key in pairs]
-        requests = sessions.to_frame(self._session, of_files, _REQUESTS)
+        rows = [(str(file.listed_file.uri), file.path, key) for file, key in pairs]
+        requests = sessions.to_frame(self._session, rows, _REQUESTS)
         return frame.join(F.broadcast(requests), "uri").selectExpr(
             "partition_key",
             "cast(null as bigint) as task_id",
@@ -239,13 +239,14 @@ class HadoopFiles(Reader):
         )
 
     def _check_sizes(self, files: Iterable[TaskFile]) -> None:
-        most = int(str(self._session.conf.get(MAX_LENGTH, str((1 << 31) - 1))))
+        max_bytes = int(str(self._session.conf.get(MAX_LENGTH, str((1 << 31) - 1))))
         for file in files:
             size = file.listed_file.size
-            if size > most:
+            if size > max_bytes:
                 raise EngineError(
-                    f"file has {size:,} bytes, Spark's binaryFile source reads at most {most:,}: "
-                    f"raise {MAX_LENGTH} (up to 2147483647), or read it without --io hadoop",
+                    f"file has {size:,} bytes, Spark's binaryFile source reads at most "
+                    f"{max_bytes:,}: raise {MAX_LENGTH} (up to 2147483647), or read it without "
+                    "--io hadoop",
                     _join(redact(file.listing.root), file.path),
                 )
 

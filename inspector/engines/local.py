@@ -45,9 +45,9 @@ class LocalEngine(Engine):
         yield from results if job.merge is None else job.merge.function(results)
 
     def _results(self, function: BatchFunction, work: Sequence[Work]) -> Iterator[pa.RecordBatch]:
-        in_turns = self.workers is None and all(item.in_python for item in work)
+        is_serial = self.workers is None and all(item.in_python for item in work)
         tasks = list(_batches(item.spec for item in work))
-        workers = 1 if in_turns else self.cores
+        workers = 1 if is_serial else self.cores
         if workers == 1 or len(tasks) < 2:
             yield from function(tasks)
             return

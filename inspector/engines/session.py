@@ -110,15 +110,15 @@ def start(master: str | None, conf: Mapping[str, str]) -> SparkSession:
     builder: Any = SparkSession.builder
     try:
         _quieten(scope)
-        made = _build(builder.remote(master), conf) if remote else _classic(builder, scope)
+        session = _build(builder.remote(master), conf) if remote else _classic(builder, scope)
     except BaseException as error:
         scope.close()
         if not isinstance(error, Exception):
             raise
         where = "this machine" if master is None else redact(_PARAMETERS.sub(r"\1", master))
         raise EngineError(f"no Spark session on {where}: {_message(error, conf)}") from None
-    _close_with(register(made, scope), made)
-    return made
+    _close_with(register(session, scope), session)
+    return session
 
 
 def _classic(builder: Any, scope: SessionScope) -> SparkSession:
@@ -148,23 +148,23 @@ def _classic(builder: Any, scope: SessionScope) -> SparkSession:
 @contextmanager
 def _python(program: str | None) -> Iterator[None]:
     """Name the workers' Python in the environment while a session starts, which alone reads it."""
-    before = os.environ.get(_PYTHON_VARIABLE)
+    previous = os.environ.get(_PYTHON_VARIABLE)
     if program is not None:
         os.environ[_PYTHON_VARIABLE] = program
     try:
         yield
     finally:
-        if before is not None:
-            os.environ[_PYTHON_VARIABLE] = before
+        if previous is not None:
+            os.environ[_PYTHON_VARIABLE] = previous
         else:
             os.environ.pop(_PYTHON_VARIABLE, None)
 
 
 def _quieten(scope: SessionScope) -> None:
     """Leave out, until the session ends, what PySpark and py4j say beside the point."""
-    before = list(warnings.filters)
+    previous = list(warnings.filters)
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
-    added = [item for item in warnings.filters if item not in before]
+    added = [item for item in warnings.filters if item not in previous]
     scope.on_close(_remove_filters, added)
 
     def is_no_interrupt(record: logging.LogRecord) -> bool:
@@ -200,10 +200,10 @@ def _close_with(scope: SessionScope, session: SparkSession) -> None:
     reference = weakref.ref(session)
 
     def stop_and_close() -> None:
-        held = reference()
+        session = reference()
         try:
-            if held is not None:
-                stop(held)
+            if session is not None:
+                stop(session)
         finally:
             scope.close()
 
@@ -265,7 +265,7 @@ def _check_answers(master: str) -> None:
     # A standalone cluster may have several masters, of which one is at work.
     addresses = _ADDRESS.findall(remainder.partition("/")[0].partition(";")[0])
     pairs = [(host, int(port_text or port)) for host, port_text in addresses]
-    silent = [said for host, number in pairs if (said := _silence(host, number))]
+    silent = [error for host, number in pairs if (error := _silence(host, number))]
     if silent and len(silent) == len(addresses):
         server = "Spark Connect server" if scheme == "sc" else "Spark master"
         raise EngineError(
@@ -301,9 +301,9 @@ _PYTHON_ERROR = re.compile(
 
 def _heart(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    of_python = [match[1] for line in lines if (match := _PYTHON_ERROR.match(line))]
+    python_errors = [match[1] for line in lines if (match := _PYTHON_ERROR.match(line))]
     causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
-    return (of_python or causes[-1:] or lines or [""])[0]
+    return (python_errors or causes[-1:] or lines or [""])[0]
 
 
 @dataclass
@@ -316,7 +316,7 @@ class _Override:
 
 @dataclass(eq=False)
 class SessionScope:
-    """What this process keeps for one session, never for all: it ends with the session."""
+    """Values that this process keeps for one session. They end with the session."""
 
     master: str | None = None  # master, confs: what it was started with; some may be secret
     confs: Mapping[str, str] = field(default_factory=dict)
@@ -393,7 +393,7 @@ def close_stopped_scopes() -> None:
 
 
 def is_stopped(session: Any) -> bool:
-    """Whether a session was stopped, by whomever: Connect says so, a classic one lost its JVM."""
+    """Return whether a session was stopped by anybody. A classic session then has no JVM."""
     if hasattr(type(session), "is_stopped"):
         return bool(session.is_stopped)
     context = getattr(session, "_sc", None)
@@ -436,7 +436,7 @@ def provide_java() -> None:
 
 
 def java_note() -> str | None:
-    """Which Java was taken, where it is not the machine's own."""
+    """Return a note if Spark runs on a packaged Java; None on the machine's own."""
     if packaged_home.cache_info().currsize and os.environ.get("JAVA_HOME") == str(packaged_home()):
         return (
             f"Spark runs on the Java of the package {PACKAGE}: this machine has no Java of its own"

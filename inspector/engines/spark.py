@@ -101,11 +101,11 @@ class SparkEngine(Engine):
 
     @property
     def notes(self) -> list[str]:
-        """What a user is to know of the session: its Java, and its workers."""
+        """Notes for the user about the session: its Java, and its workers."""
         return [note for note in (sessions.java_note(), self.note) if note is not None]
 
     def measure(self) -> Measure:
-        """How many tasks of the stages that run now are done; Spark Connect does not say."""
+        """Return how many tasks of the running stages are done; unknown with Spark Connect."""
         try:
             tracker = self.session.sparkContext.statusTracker()
             stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
@@ -135,13 +135,13 @@ class SparkEngine(Engine):
             return self._frame(encode_as_ipc(job.function), IPC_SCHEMA, job.work)
         # As bytes here too: a shuffle of facts by their columns took longer than to make them.
         schema = keys_and_ipc(job.schema, merge.keys)
-        in_part = self._frame(merge_in_part(job.function, merge), schema, job.work)
-        parts = in_part.repartition(_MERGERS, *merge.keys)
+        partial_frame = self._frame(merge_in_part(job.function, merge), schema, job.work)
+        parts = partial_frame.repartition(_MERGERS, *merge.keys)
         merged: DataFrame = parts.mapInArrow(merge_at_last(merge), from_arrow_schema(IPC_SCHEMA))
         return merged
 
     def frame(self, function: BatchFunction, schema: pa.Schema, work: Sequence[Work]) -> DataFrame:
-        """The same as a DataFrame, to be computed within :meth:`computing`; many results."""
+        """Return the results of a job as a DataFrame, to be computed within :meth:`computing`."""
         return self._frame(encode_columns(function, schema), encoded_schema(schema), work)
 
     def _frame(self, run: BatchFunction, schema: pa.Schema, work: Sequence[Work]) -> DataFrame:
@@ -173,10 +173,10 @@ class SparkEngine(Engine):
         try:
             return [str(row[0]) for row in numbers.select(probe("id")).collect()]
         except Exception as error:  # noqa: BLE001 - as above
-            said = sessions.message_of(error, self.session)
-            if "PYTHON_VERSION_MISMATCH" in said:
-                said = f"{said.rstrip('.')}; {_OTHER_PYTHON}"
-            raise EngineError(f"Spark's Python workers do not start: {said}") from None
+            message = sessions.message_of(error, self.session)
+            if "PYTHON_VERSION_MISMATCH" in message:
+                message = f"{message.rstrip('.')}; {_OTHER_PYTHON}"
+            raise EngineError(f"Spark's Python workers do not start: {message}") from None
 
     def _ship(self) -> None:
         # The file stays as long as the session: an executor that starts within a job fetches it.

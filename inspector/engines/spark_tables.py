@@ -30,13 +30,13 @@ class SparkTable:
         "iceberg": "org.apache.iceberg:iceberg-spark-runtime-{spark}_{scala}",
     }
 
-    def __init__(self, place: str, form: str, options: EngineOptions) -> None:
+    def __init__(self, path: str, form: str, options: EngineOptions) -> None:
         session = getattr(requested_engine(options, None), "session", None)
         if session is None:
             raise EngineError(f"tables of format {form} are Spark's: use --engine spark")
         self._session: Any = session
-        self._place, self._form = place, form
-        self._is_named = re.fullmatch(r"\w+(\.\w+)+", place) is not None
+        self._place, self._form = path, form
+        self._is_named = re.fullmatch(r"\w+(\.\w+)+", path) is not None
         self._frame()  # before the work whose results are to be written
 
     def append(self, rows: pa.Table, partition: str) -> None:
@@ -84,9 +84,9 @@ class SparkTable:
         return frame
 
     def _failure(self, error: Exception) -> EngineError:
-        said = sessions.message_of(error, self._session)
+        message = sessions.message_of(error, self._session)
         if "DATA_SOURCE_NOT_FOUND" not in str(error):
-            return EngineError(f"Spark, on the table {self._place}: {said}")
+            return EngineError(f"Spark, on the table {self._place}: {message}")
         spark = ".".join(self._session.version.split(".")[:2])
         scala = "2.12" if spark.startswith("3.") else "2.13"
         package = self._PACKAGES.get(self._form, "").format(spark=spark, scala=scala)

@@ -70,7 +70,7 @@ class StagingFolder:
 
 
 def on_staged_files(function: BatchFunction, names: Iterable[str]) -> BatchFunction:
-    """The same batch function for rows of :data:`CHUNKS`: tasks together with their files."""
+    """Wrap a batch function for rows of :data:`CHUNKS`: tasks together with their files."""
     names = tuple(names)
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -85,7 +85,7 @@ def on_staged_files(function: BatchFunction, names: Iterable[str]) -> BatchFunct
 
 
 def scratch() -> str | None:
-    """Where a worker may write: a folder that Spark cleans when the executor ends, if any."""
+    """Return a folder that a worker may write to and that Spark cleans up; None without one."""
     folders = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")
     writable = [folder for folder in folders if folder and os.access(folder, os.W_OK)]
     return writable[os.getpid() % len(writable)] if writable else None
@@ -166,12 +166,12 @@ def relative_path(path: str, root: str, mark: str, *, encoded: bool = False) -> 
     # Of the user's spelling of the root only the last part is sure to be in Spark's.
     parts = (unquote(path) if encoded else path).split("/")
     positions = [i for i, part in enumerate(parts) if part == mark]
-    above = root.rstrip("/").rsplit("/", 1)[-1]
-    after_root = [i for i in positions if i and parts[i - 1] == above]
+    parent = root.rstrip("/").rsplit("/", 1)[-1]
+    candidates = [i for i in positions if i and parts[i - 1] == parent]
     if not positions:
         message = f"Spark lists {parts[-1]!r} outside of {mark!r}, expected it inside"
         raise EngineError(message, root)
-    return "/".join(parts[(after_root or positions)[-1] :])
+    return "/".join(parts[(candidates or positions)[-1] :])
 
 
 class TaskFile(NamedTuple):

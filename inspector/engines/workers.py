@@ -76,12 +76,12 @@ def check(answers: Iterable[str]) -> list[Mapping[str, Any]]:
 
 
 def lack_package(workers: Iterable[Mapping[str, Any]]) -> bool:
-    """Whether a worker lacks this package, or has another version of it."""
+    """Return whether a worker lacks this package or has another version of it."""
     return any(worker["inspector"] != inspector.__version__ for worker in workers)
 
 
 def kernel_note(workers: Iterable[Mapping[str, Any]]) -> str | None:
-    """What to know if workers run the slow twin of the kernel."""
+    """Return a note if workers run the slow Python twin of the kernel; None otherwise."""
     if all(worker["kernel"] == "c" for worker in workers):
         return None
     return (
@@ -91,7 +91,7 @@ def kernel_note(workers: Iterable[Mapping[str, Any]]) -> str | None:
 
 
 def tune(function: BatchFunction) -> BatchFunction:
-    """The same batch function on workers that lose less time, and serve no other session."""
+    """Wrap a batch function so that workers lose less time. They then serve no other session."""
     # Spark reuses them for other jobs (spark.python.worker.reuse), and what is frozen stays so.
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -120,15 +120,15 @@ def quick_acknowledgements() -> Iterator[None]:
         if hasattr(socket, "TCP_QUICKACK"):  # Linux has it alone
             for connection in _loopback_connections():
                 with suppress(OSError):
-                    before = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK)
+                    previous = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK)
                     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
-                    changed.append((connection, before))
+                    changed.append((connection, previous))
         yield
     finally:
         # The last first: several descriptors may be of one connection, and see it set already.
-        for connection, before in reversed(changed):
+        for connection, previous in reversed(changed):
             with suppress(OSError):
-                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, before)
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, previous)
             connection.close()
 
 

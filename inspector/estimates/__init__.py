@@ -1,4 +1,4 @@
-"""What facts predict but no byte states: heap, growth, cost. Every number here is an estimate."""
+"""Estimates from facts: heap, growth and cost. No number here is exact."""
 
 FEWEST = 6  # points that a trend is judged by at the least: fewer may be one tooth of a saw
 SHORTEST_MS = 30_000  # least time that a trend is judged by: the burst of a start makes any rate

@@ -23,7 +23,7 @@ LAST_MS = 253_402_300_799_999  # last millisecond of the year 9999: projections 
 
 @dataclass(frozen=True)
 class Growth:
-    """How something grows over time; an estimate."""
+    """Growth of a number over time; an estimate."""
 
     per_hour: float  # units per hour of batch clock
     newest: int  # its last value
@@ -31,7 +31,10 @@ class Growth:
     points: int  # versions that the line is drawn through
 
     def reaches_ms(self, limit: int) -> int | None:
-        """When it meets a limit, epoch ms; its last clock if past it; None if after 9999."""
+        """Return when a limit is reached, epoch ms; None if after the year 9999.
+
+        Returns the newest clock if the limit is reached already.
+        """
         if self.newest >= limit:
             return self.newest_ms
         left = LAST_MS - self.newest_ms
@@ -65,7 +68,7 @@ _Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Trend:
-    """Whether a series goes up for good, and from where on."""
+    """Lasting rise of a series, and the point where it begins."""
 
     line: Growth  # the robust line from ``start`` on
     start: int  # index of the first point of the line
@@ -106,22 +109,22 @@ def trend(times_ms: Sequence[int], values: Sequence[int]) -> Trend | None:
 
 def _grows(values: _Floats) -> bool:
     cut = len(values) - max(2, len(values) // 3)
-    before, newest = values[:cut], values[cut:]
-    half = len(values) // 2 - 1
-    records = np.diff(np.maximum.accumulate(values))[half:] > 0
-    higher = newest.max() > before.max() and newest.min() > before.min()
-    if not higher or values[-1] <= median(before) or records.sum() < _RECORDS:
+    older, newest = values[:cut], values[cut:]
+    middle = len(values) // 2 - 1
+    records = np.diff(np.maximum.accumulate(values))[middle:] > 0
+    higher = newest.max() > older.max() and newest.min() > older.min()
+    if not higher or values[-1] <= median(older) or records.sum() < _RECORDS:
         return False
     if _is_full(values):
         return False
-    steps = np.diff(values)[half:]
+    steps = np.diff(values)[middle:]
     error = float(steps.std(ddof=1)) / len(steps) ** 0.5
-    rises = newest.max() > _RISE * before.max() or steps.mean() > _STANDARD_ERRORS * error
+    rises = newest.max() > _RISE * older.max() or steps.mean() > _STANDARD_ERRORS * error
     return bool(rises or (steps >= 0).all())
 
 
 def _is_full(values: _Floats) -> bool:
-    """Whether it only rose until its last record, and has gone down and up since."""
+    """Return whether a series rose to its record and has gone down and up since."""
     # The rows of a window, or of the delay of a watermark, do so where the first of them have gone.
     # What falls all along is a sawtooth, of which the record says nothing.
     last = int(values.argmax())

@@ -81,7 +81,10 @@ class Layout:
         return layout if version >= _MAP_WRAPPED_SINCE else replace(layout, map_wrapper=0)
 
     def arrays(self, count: int, n_bytes: int) -> int:
-        """That many byte arrays of ``n_bytes`` in all, each a multiple of 8, as UnsafeRows are."""
+        """Return the bytes of ``count`` byte arrays with ``n_bytes`` of content in all.
+
+        Each content is a multiple of 8 bytes, as UnsafeRows are.
+        """
         return count * align(self.array_header) + n_bytes
 
     def table(self, slots: int) -> int:
@@ -198,18 +201,21 @@ class HeapFacts(Sums):
     @classmethod
     def all_of(cls, facts: VersionFacts, prefixes: PrefixFacts | None = None) -> HeapFacts:
         """The objects of one version."""
-        more, sizes = prefixes or PrefixFacts(), (facts.key_bytes, facts.rows, facts.value_bytes)
-        return cls(facts.rows, *sizes, more.prefixes, more.prefix_bytes)
+        prefix_facts, sizes = (
+            prefixes or PrefixFacts(),
+            (facts.key_bytes, facts.rows, facts.value_bytes),
+        )
+        return cls(facts.rows, *sizes, prefix_facts.prefixes, prefix_facts.prefix_bytes)
 
     @classmethod
     def new_in(cls, facts: VersionFacts, prefixes: PrefixFacts | None = None) -> HeapFacts:
         """Return the objects that the previous version did not have."""
         # A put over a present key keeps the key object (ConcurrentHashMap.put); a key that was
         # removed and put again has new ones.
-        more = prefixes or PrefixFacts()
+        prefix_facts = prefixes or PrefixFacts()
         keys = facts.rows - facts.shared_keys, facts.key_bytes - facts.shared_key_bytes
         values = facts.rows - facts.shared_rows, facts.value_bytes - facts.shared_value_bytes
-        return cls(*keys, *values, more.new_prefixes, more.new_prefix_bytes)
+        return cls(*keys, *values, prefix_facts.new_prefixes, prefix_facts.new_prefix_bytes)
 
     def heap(self, layout: Layout) -> Heap:
         """Return the heap that these objects take."""
@@ -236,7 +242,7 @@ class HeapFacts(Sums):
 def of_rows(
     rows: int, key_bytes: int, value_bytes: int, layout: Layout, n: int = RETAINED_BY_DEFAULT
 ) -> Heap:
-    """What rows that no version changes take in ``n`` versions: what removing them saves."""
+    """Return the heap of unchanged rows in ``n`` versions, which their removal would free."""
     # Without their part of the tables, whose sizes are powers of two.
     nodes = Heap(nodes=Part(n * rows, n * rows * layout.node))
     return HeapFacts(rows, key_bytes, rows, value_bytes).heap(layout) + nodes
@@ -299,10 +305,10 @@ class StoreHeap:
         total, layout = self.distinct.heap(self.layout), self.layout
         for version in self.known:
             facts = self.versions[version]
-            most, rows = most_rows(facts) // stores, previous_rows(facts) // stores
-            of_one = _of_map(0, table_slots(rows, version == 1, most), layout, None)
+            max_rows, rows = most_rows(facts) // stores, previous_rows(facts) // stores
+            store_heap = _of_map(0, table_slots(rows, version == 1, max_rows), layout, None)
             nodes = Part(facts.rows, facts.rows * layout.node)
-            total = sum([of_one] * stores, total + Heap(nodes=nodes))
+            total = sum([store_heap] * stores, total + Heap(nodes=nodes))
         return total
 
     @cached_property
@@ -313,21 +319,21 @@ class StoreHeap:
         row, and the copy that is read (:data:`READ_AND_WRITE`), which exists until the delta is
         closed. If no version is retained, the previous one is read for the batch and counts.
         """
-        more = replace(self, retain=max(self.retain, 1) + 1)
-        if not more.known:
+        layout_with_peak = replace(self, retain=max(self.retain, 1) + 1)
+        if not layout_with_peak.known:
             return Heap()
-        newest = more.known[-1]
+        newest = layout_with_peak.known[-1]
         facts = self.versions[newest]
         removed = most_rows(facts) - facts.rows
-        total = more.held + Heap(nodes=Part(removed, removed * self.layout.node))
+        total = layout_with_peak.held + Heap(nodes=Part(removed, removed * self.layout.node))
         # ``getLoadedMapForStore`` of the version before: ``putAll`` and nothing else.
         rows = previous_rows(facts)
         slots = table_slots(rows, built_by_put=False)
         prefixes = self.prefixes.get(newest - 1, self.prefixes.get(newest))
-        before = _of_map(rows, slots, self.layout, prefixes)
-        if len(more.known) == 1 and newest > 1:
-            total += before  # the version before is not known; this one stands for it
-        return total + before if self.operator_name in READ_AND_WRITE and newest > 1 else total
+        previous = _of_map(rows, slots, self.layout, prefixes)
+        if len(layout_with_peak.known) == 1 and newest > 1:
+            total += previous  # the version before is not known; this one stands for it
+        return total + previous if self.operator_name in READ_AND_WRITE and newest > 1 else total
 
 
 def previous_rows(facts: VersionFacts) -> int:
@@ -351,16 +357,16 @@ def _of_map(rows: int, slots: int, layout: Layout, prefixes: PrefixFacts | None)
 
 def _prefix_map(rows: int, layout: Layout, facts: PrefixFacts) -> Heap:
     """The second map of a session window: its table was always made by puts."""
-    most = facts.prefixes + facts.gone_prefixes
-    slots = table_slots(facts.prefixes, built_by_put=True, peak=most)
+    capacity = facts.prefixes + facts.gone_prefixes
+    slots = table_slots(facts.prefixes, built_by_put=True, peak=capacity)
     # A Scala 2.13 ``mutable.HashSet`` that only grew has the slots that puts make.
     counts = facts.set_sizes.counts.items()
     tables = sum(n * layout.table(table_slots(size, built_by_put=True)) for size, n in counts)
     sets = facts.prefixes * layout.hash_set + rows * layout.hash_set_node + tables
-    more = layout.prefix_wrapper - layout.map_wrapper
+    extra_bytes = layout.prefix_wrapper - layout.map_wrapper
     return Heap(
         nodes=Part(facts.prefixes, facts.prefixes * layout.node),
         tables=Part(int(slots > 0), layout.table(slots)),
-        maps=Part(1, layout.concurrent_map + more),  # one wrapper in place of the other
+        maps=Part(1, layout.concurrent_map + extra_bytes),  # one wrapper in place of the other
         prefixes=Part(2 * facts.prefixes + rows, sets),
     )

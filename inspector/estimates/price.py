@@ -77,14 +77,14 @@ _SCHEMES = {"s3": "aws", "s3a": "aws", "s3n": "aws", "gs": "gcp", "gcs": "gcp"} 
 )
 
 
-def prices_for(url: str, given: Mapping[str, str]) -> Prices:
+def prices_for(url: str, own_prices: Mapping[str, str]) -> Prices:
     """The prices of the cloud that a URL names, and what its user sets in their place.
 
     ``given`` may have ``cloud``, and names of :class:`Prices` with dollars. Requests to other
     storages are free. ValueError: no such cloud or price, or no number from 0 on.
     """
     names = [field.name for field in fields(Prices)]
-    values = dict(given)
+    values = dict(own_prices)
     cloud = values.pop("cloud", _SCHEMES.get(url.partition(":")[0], ""))
     if cloud and cloud not in CLOUDS:
         raise ValueError(f"got the cloud {cloud!r}, expected one of {', '.join(CLOUDS)}")
@@ -124,10 +124,10 @@ def work_of_audit(
     if version is None and (committed := _by_number(inside.get(COMMITS, ()))):
         version = int(committed[-1].name) + 1
     files = dict(_state_files(inside, selection))
-    state_files = tuple(file for of_store in files.values() for file in of_store)
+    state_files = tuple(file for store_files in files.values() for file in store_files)
     provider = provider_for(None, state_files, storage.root)
-    for of_store in files.values():
-        work += _work_of_store(provider, of_store, version)
+    for store_files in files.values():
+        work += _work_of_store(provider, store_files, version)
     if selection == Selection():
         work += _work_of_restart(provider, state_files, version)
     return work
@@ -228,12 +228,12 @@ def _work_of_store(provider: Provider, files: list[StoreFile], version: int | No
     sums = group_by((file for file in resolved if file.kind in _SUMS), main_path)
     work = Work()
     for file in resolved:
-        beside = sums.get(file.path, [])
-        wanted = version is None or (file.version or 0) <= version or bool(beside)
+        sum_files = sums.get(file.path, [])
+        is_read = version is None or (file.version or 0) <= version or bool(sum_files)
         is_state = file.kind in KINDS_OF_VERSION
-        if file.kind is FileKind.TABLE or (is_state and wanted):
-            work += Work(0, provider.requests_of(file, has_sums=bool(beside)), 1, file.size)
-            for side in beside:
+        if file.kind is FileKind.TABLE or (is_state and is_read):
+            work += Work(0, provider.requests_of(file, has_sums=bool(sum_files)), 1, file.size)
+            for side in sum_files:
                 work += Work(0, bool(side.size), 1, side.size)
     return work
 

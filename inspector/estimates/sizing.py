@@ -58,15 +58,15 @@ class Load:
         pairs = zip(retained_bytes, peak_bytes, strict=True)
         self.partitions = len(retained_bytes)
         self._usual = _largest_first(retained_bytes)
-        self._more = _largest_first([max(0, most - usual) for usual, most in pairs])
+        self._more = _largest_first([max(0, maximum - usual) for usual, maximum in pairs])
 
     def spread(self, executors: int, cores: int) -> Spread:
         """Return the heap that an executor needs while it processes one partition on each core."""
         share = -(-self.partitions // executors)
-        at_work = min(cores, share)
-        mean_more = self._more[-1] * at_work // self.partitions if self.partitions else 0
+        busy_cores = min(cores, share)
+        mean_more = self._more[-1] * busy_cores // self.partitions if self.partitions else 0
         even = self._usual[-1] // executors + mean_more
-        return Spread(even, max(even, self._usual[share] + self._more[at_work]))
+        return Spread(even, max(even, self._usual[share] + self._more[busy_cores]))
 
     def executors_for(self, room: int, cores: int, *, evenly: bool) -> int | None:
         """The fewest executors that hold it; None if more than one for each partition."""

@@ -60,7 +60,7 @@ class Ages(StoreSum):
         ages = cls(rows, weights, base, base + from_snapshot, oldest, times[1:], *keys)
         if per_ms is None:
             return ages
-        bare = state.where(lambda at: state.live[at] & (state.clock[at] == NO_CLOCK))
+        bare = state.where(lambda ids: state.live[ids] & (state.clock[ids] == NO_CLOCK))
         new = int((state.born_step[bare] >= newer_half(state)).sum())
         return replace(ages, untimed=len(bare), untimed_new=new)
 
@@ -86,8 +86,8 @@ def measure_ages(state: StateMap) -> tuple[Int64s, Int64s, Int64s]:
             slot, sizes = slot[live], sizes[live]
         rows += np.bincount(slot, minlength=slots)
         weights += weigh(slot, sizes, slots)
-    (at,) = rows.nonzero()
-    return np.array([BEFORE, *state.versions])[at], rows[at], weights[at]
+    (live_ids,) = rows.nonzero()
+    return np.array([BEFORE, *state.versions])[live_ids], rows[live_ids], weights[live_ids]
 
 
 def clock_range_ms(state: StateMap, per_ms: int) -> tuple[int, ...]:

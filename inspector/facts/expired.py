@@ -43,21 +43,21 @@ class Clocks:
         return self.watermark_ms if kind is TimeoutKind.EVENT_TIME else self.timestamp_ms
 
 
-def first_step_at(times: Int64s, since: Int64s, targets: Int64s) -> Int64s:
+def first_step_at(times: Int64s, starts: Int64s, targets: Int64s) -> Int64s:
     """The first step at which a clock that may go back had come so far; -1 where it never did.
 
     ``times`` are of the clock, by step, far below all others where it is not known; ``since`` is
     the step from which on it counts, for each of ``targets``, the times that are looked for.
     """
     steps = np.full(len(targets), -1, np.int64)
-    for start in distinct(since).tolist():
-        chosen, after = np.flatnonzero(since == start), np.maximum.accumulate(times[start:])
-        positions = np.searchsorted(after, targets[chosen], side="left")
-        steps[chosen] = np.where(positions < len(after), positions + start, -1)
+    for start in distinct(starts).tolist():
+        chosen, latest = np.flatnonzero(starts == start), np.maximum.accumulate(times[start:])
+        positions = np.searchsorted(latest, targets[chosen], side="left")
+        steps[chosen] = np.where(positions < len(latest), positions + start, -1)
     return steps
 
 
-def first_due(times: Int64s, since: Int64s, timers: Int64s) -> tuple[Int64s, Int64s]:
+def first_due(times: Int64s, starts: Int64s, timers: Int64s) -> tuple[Int64s, Int64s]:
     """The first step behind ``since`` whose time is past each timer, and how many such steps.
 
     ``times`` are of a clock, by step, NO_CLOCK where not known; ``since`` is the step of the put
@@ -67,14 +67,14 @@ def first_due(times: Int64s, since: Int64s, timers: Int64s) -> tuple[Int64s, Int
     # counts by its own time. A timer cannot run out in the batch that sets it.
     first = np.full(len(timers), len(times) - 1, np.int64)
     often = np.ones(len(timers), np.int64)
-    for put in distinct(since).tolist():
-        chosen, after = np.flatnonzero(since == put), times[put + 1 :]
-        if not len(after):
+    for put in distinct(starts).tolist():
+        chosen, later = np.flatnonzero(starts == put), times[put + 1 :]
+        if not len(later):
             continue
-        reached, ordered = np.maximum.accumulate(after), np.sort(after)
+        reached, ordered = np.maximum.accumulate(later), np.sort(later)
         positions = np.searchsorted(reached, timers[chosen], side="right")
-        first[chosen] = np.minimum(positions, len(after) - 1) + put + 1
-        often[chosen] = len(after) - np.searchsorted(ordered, timers[chosen], side="right")
+        first[chosen] = np.minimum(positions, len(later) - 1) + put + 1
+        often[chosen] = len(later) - np.searchsorted(ordered, timers[chosen], side="right")
     return first, np.maximum(often, 1)
 
 
@@ -166,8 +166,8 @@ def past_clock(
     (``StreamingDeduplicateExec`` of Spark 4.3). With ``expiry.after_put`` a row counts from the
     batch behind the one that put it; one that the last batch put, and covered, is undecided.
     """
-    by_watermark = expiry.clock is Clock.WATERMARK
-    times = clocks.watermark_ms if by_watermark else clocks.timestamp_ms
+    is_watermark = expiry.clock is Clock.WATERMARK
+    times = clocks.watermark_ms if is_watermark else clocks.timestamp_ms
     if not len(times):
         return
     # The watermark never goes back: where its log entry is gone, it was at least that of the batch
@@ -178,24 +178,24 @@ def past_clock(
     # A watermark of zero is none yet.
     reached = np.where((risen > 0) & clocks.ran, risen - expiry.delay_ms, NO_CLOCK)
     # In Python's numbers: the clock in units of the field could overflow.
-    least, most = NO_CLOCK + 1, int(reached.max()) * expiry.per_ms - (not expiry.inclusive)
-    if most < least:
+    lower, upper = NO_CLOCK + 1, int(reached.max()) * expiry.per_ms - (not expiry.inclusive)
+    if upper < lower:
         return
-    most = min(most, -least)
+    upper = min(upper, -lower)
     ids = state.where(
-        lambda at: state.live[at] & (state.clock[at] >= least) & (state.clock[at] <= most)
+        lambda at: state.live[at] & (state.clock[at] >= lower) & (state.clock[at] <= upper)
     )
     if not len(ids):
         return
     clock = state.clock[ids]
     # Rounded so that the comparison in milliseconds says what the one in the field's units does.
     clock_ms = -(-clock // expiry.per_ms) if expiry.inclusive else clock // expiry.per_ms + 1
-    since = (state.born_step if expiry.part.value == "key" else state.put_step)[ids]
-    begin = np.maximum(since.astype(np.int64), state.base_step) + expiry.after_put
-    if not by_watermark:
+    starts = (state.born_step if expiry.part.value == "key" else state.put_step)[ids]
+    begin = np.maximum(starts.astype(np.int64), state.base_step) + expiry.after_put
+    if not is_watermark:
         reached = np.where(times > 0, times - expiry.delay_ms, NO_CLOCK)
     step = first_step_at(reached, begin, clock_ms)
-    kind = LeftoverClass.PAST_WATERMARK if by_watermark else LeftoverClass.PAST_PROCESSING_TIME
+    kind = LeftoverClass.PAST_WATERMARK if is_watermark else LeftoverClass.PAST_PROCESSING_TIME
     last = len(times) - 1
     waits = (begin > last) & (reached[last] >= clock_ms)
     for portion, at, sure, why in (

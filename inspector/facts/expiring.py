@@ -79,10 +79,10 @@ class Expiring(Sums, Fact):
         """Return the clock: facts by the same clock add up."""
         return "" if self.timeout_kind is None else self.timeout_kind.value
 
-    def coarsen(self, most: int) -> Expiring:
+    def coarsen(self, max_buckets: int) -> Expiring:
         """Return the same rows in at most ``most`` buckets, which are as short as possible."""
         bounded = self
-        while len(bounded.rows) > most and bounded.width.coarser is not bounded.width:
+        while len(bounded.rows) > max_buckets and bounded.width.coarser is not bounded.width:
             bounded = bounded._by(bounded.width.coarser)
         return bounded
 
@@ -93,9 +93,9 @@ class Expiring(Sums, Fact):
     def _by(self, width: Width) -> Expiring:
         if width is self.width:
             return self
-        many = width // self.width
+        factor = width // self.width
         rows, sizes = (
-            counter_of(sum_by_key((number // many, count) for number, count in item.items()))
+            counter_of(sum_by_key((number // factor, count) for number, count in item.items()))
             for item in (self.rows, self.bytes)
         )
         return replace(self, width=width, rows=rows, bytes=sizes)
@@ -121,13 +121,13 @@ class Expiring(Sums, Fact):
             timed = clock != NO_CLOCK
             if kind is not None:
                 timed &= clock != NO_TIMEOUT
-            clock, weights, since = rows_of((clock, sizes, born), timed)
+            clock, weights, born_steps = rows_of((clock, sizes, born), timed)
             times = expiry_ms(clock, expiry)
             due = times <= now if now is not None else np.zeros(len(times), np.bool_)
             part = cls._of_times(
                 kind,
                 *rows_of((times, weights), ~due),
-                lasting=int((~due & (since < newer)).sum()),
+                lasting=int((~due & (born_steps < newer)).sum()),
                 due_rows=int(due.sum()),
                 due_bytes=int(weights[due].sum()),
                 endless_rows=int((~timed).sum()),

@@ -104,8 +104,8 @@ class LivePrefixes:
         keys, ends = state.joined_keys(fresh)
         data = np.frombuffer(bytearray(keys), np.uint8)
         starts = ends[:-1][np.diff(ends) >= self._slot + 8]  # a shorter key does not fit its schema
-        for at in range(self._slot, self._slot + 8):
-            data[starts + at] = 0
+        for slot in range(self._slot, self._slot + 8):
+            data[starts + slot] = 0
         numbers = self._groups.number(data, ends[:-1], np.diff(ends))
         self._of_key = np.concatenate([self._of_key, numbers])
         self._keys = longer(self._keys, len(self._groups))

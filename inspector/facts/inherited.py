@@ -121,22 +121,22 @@ class RecordMakers:
 
     def __init__(self, state: StateMap, calls: Sequence[Calls]) -> None:
         self._inherited = state.inherited
-        self._sure_from = np.array([of_step.sure_from for of_step in calls], np.int64)
+        self._sure_from = np.array([step_calls.sure_from for step_calls in calls], np.int64)
         self._last_data = {
-            kind: np.array([of_step.last_data.get(kind, -1) for of_step in calls], np.int64)
+            kind: np.array([step_calls.last_data.get(kind, -1) for step_calls in calls], np.int64)
             for kind in MAYBE
         }
 
     def is_sure(self, put: Ints, position: Ints) -> Bools:
         """Return a mask of the puts that a timeout surely made, by step and record position."""
-        by_place = position >= self._sure_from[put]
-        sure: Bools = np.where(put < self._inherited, position & SURE > 0, by_place)
+        is_behind = position >= self._sure_from[put]
+        sure: Bools = np.where(put < self._inherited, position & SURE > 0, is_behind)
         return sure
 
     def is_possible(self, kind: TimeoutKind, put: Ints, position: Ints) -> Bools:
         """Return a mask of the puts that a timeout by a clock may have made."""
-        by_place = position > self._last_data[kind][put]
-        possible: Bools = np.where(put < self._inherited, position & MAYBE[kind] > 0, by_place)
+        is_behind = position > self._last_data[kind][put]
+        possible: Bools = np.where(put < self._inherited, position & MAYBE[kind] > 0, is_behind)
         return possible
 
     def bits(self, put: Ints, position: Ints) -> Int64s:

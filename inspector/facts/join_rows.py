@@ -99,9 +99,9 @@ def compare_index(index: StateMap, rows: StateMap) -> JoinCheck:
     entries = np.flatnonzero(index.live[: len(index)])
     _intern(keys, index, entries)
     all_ids = np.flatnonzero(rows.live[: len(rows)])
-    before = len(keys)
+    old_count = len(keys)
     _intern(keys, rows, all_ids)
-    common = len(all_ids) - (len(keys) - before)
+    common = len(all_ids) - (len(keys) - old_count)
     return JoinCheck(
         missing_rows=len(entries) - common, dangling_rows=len(all_ids) - common, rows=len(all_ids)
     )
@@ -116,8 +116,8 @@ def _intern(keys: Interner, state: StateMap, ids: Int64s) -> None:
 def number_rows(keys: Interner, words: Int64s) -> Int64s:
     """The numbers of rows of one size, a row in each line."""
     count, length = len(words), words.shape[1] * WORD
-    numbers, at = np.empty(count, np.int64), np.arange(count, dtype=np.int64)
-    keys.intern(words.tobytes(), at * length, np.full(count, length, np.int64), numbers)
+    numbers, positions = np.empty(count, np.int64), np.arange(count, dtype=np.int64)
+    keys.intern(words.tobytes(), positions * length, np.full(count, length, np.int64), numbers)
     return numbers
 
 
@@ -243,11 +243,12 @@ class RemovedRows(StoreSum):
         event_time: ExpiryField,  # the clock that the map follows
         batch: BatchClock | None,  # of the version; without its clock nothing is counted
         # the batch before it; without one no row is known to have been covered sooner
-        before: BatchClock | None,
+        previous: BatchClock | None,
     ) -> RemovedRows:
         """Count those of one version."""
-        now_ms, before_ms = (
-            None if clock is None else event_time.clock.time_ms(clock) for clock in (batch, before)
+        now_ms, previous_ms = (
+            None if clock is None else event_time.clock.time_ms(clock)
+            for clock in (batch, previous)
         )
         if change.rebased or now_ms is None:
             return cls()
@@ -255,6 +256,6 @@ class RemovedRows(StoreSum):
         times = touched.was_clock[touched.was_live & ~touched.now_live]
         good = (times != NO_CLOCK) & (times <= now_ms * event_time.per_ms)
         early = times > now_ms * event_time.per_ms
-        if before_ms:
-            good &= times > before_ms * event_time.per_ms
+        if previous_ms:
+            good &= times > previous_ms * event_time.per_ms
         return cls(int(good.sum()), int((~good).sum()), int(early.sum()))

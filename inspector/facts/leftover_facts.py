@@ -222,9 +222,9 @@ class _Observer:
     def _count(self, portion: Int64s) -> LeftoverCount:
         leftovers, state = self._leftovers, self._state
         ids, changes = leftovers.ids[portion], leftovers.change
-        by_change: Any = {}
+        change_counts: Any = {}
         if changes is not None:
-            by_change = {c.word: int((changes[portion] == c).sum()) for c in StateChange}
+            change_counts = {c.word: int((changes[portion] == c).sum()) for c in StateChange}
         return LeftoverCount(
             **self._judgement(int(portion[0])),
             expired_version=int(self._versions[leftovers.expired_step[portion]].min()),
@@ -233,7 +233,7 @@ class _Observer:
             value_bytes=int(state.value_size[ids].sum(dtype=np.int64)),
             fired=int(leftovers.fired[portion].max()),
             first_expired_version=self._first(portion),
-            **by_change,
+            **change_counts,
             group=leftovers.group,
         )
 
@@ -286,8 +286,8 @@ class _Observer:
         steps = self._leftovers.kind_step
         if not limit or steps is None or self._state.tracking.keys is None:
             return self._first_of(np.arange(len(self._size)), limit)
-        of_steps = [np.flatnonzero(steps == step) for step in distinct(steps).tolist()]
-        return np.concatenate([self._first_of(portion, limit) for portion in of_steps])
+        positions_by_step = [np.flatnonzero(steps == step) for step in distinct(steps).tolist()]
+        return np.concatenate([self._first_of(portion, limit) for portion in positions_by_step])
 
     def _first_of(self, ids: Int64s, limit: int) -> Int64s:
         expired = self._leftovers.expired_step[ids]

@@ -59,7 +59,7 @@ def _layout_of(declared: tuple[tuple[str, type[Fact]], ...]) -> tuple[pa.Schema,
 
 def fact_batches(facts: Iterable[Observed[Any] | FactColumns]) -> Iterator[pa.RecordBatch]:
     """Facts as batches of :func:`facts_schema`, as soon as there are enough of them."""
-    held: dict[str, list[Observed[Any]]] = {}
+    observations: dict[str, list[Observed[Any]]] = {}
     columns: dict[type[Fact], list[FactColumns]] = {}
     rows = held_bytes = 0
     for observation in facts:
@@ -67,13 +67,15 @@ def fact_batches(facts: Iterable[Observed[Any] | FactColumns]) -> Iterator[pa.Re
             columns.setdefault(observation.type, []).append(observation)
             rows += len(observation.versions)
         else:
-            held.setdefault(observation.fact.kind, []).append(observation)
+            observations.setdefault(observation.fact.kind, []).append(observation)
             rows += 1
             held_bytes += observation.fact.held_bytes
         if rows >= BATCH_ROWS or held_bytes >= BATCH_BYTES:
-            yield from chain(map(column_batch, columns.values()), map(fact_batch, held.values()))
-            held, columns, rows, held_bytes = {}, {}, 0, 0
-    yield from chain(map(column_batch, columns.values()), map(fact_batch, held.values()))
+            yield from chain(
+                map(column_batch, columns.values()), map(fact_batch, observations.values())
+            )
+            observations, columns, rows, held_bytes = {}, {}, 0, 0
+    yield from chain(map(column_batch, columns.values()), map(fact_batch, observations.values()))
 
 
 def fact_batch(facts: Sequence[Observed[Any]]) -> pa.RecordBatch:
@@ -102,8 +104,8 @@ def _join(arrow: Any, parts: Sequence[Any], rows: Sequence[int]) -> Any:
         is_array = isinstance(parts[0], np.ndarray)
         return _int64s(np.concatenate(parts) if is_array else np.repeat(parts, rows))
     ends: Any = np.zeros(1, np.int64)
-    for _, of_part in parts:
-        ends = np.append(ends, ends[-1] + of_part)
+    for _, part_batch in parts:
+        ends = np.append(ends, ends[-1] + part_batch)
     flat = _int64s(np.concatenate([part[0] for part in parts]))
     buffers = [None, pa.py_buffer(ends.astype(np.int32))]
     lists = pa.Array.from_buffers(arrow[0].type, sum(rows), buffers, children=[flat])
@@ -137,8 +139,8 @@ def facts_in(batch: pa.RecordBatch | Observed[Any] | FactColumns) -> Iterator[Ob
         return
     if isinstance(batch, FactColumns):
         batch = column_batch([batch])
-    for (kind,), of_kind in parts_of(batch, ["kind"]):
-        yield from _of_kind(of_kind, kind)
+    for (kind,), kind_batch in parts_of(batch, ["kind"]):
+        yield from _of_kind(kind_batch, kind)
 
 
 def _of_kind(batch: Any, kind: str) -> Iterator[Observed[Any]]:
@@ -207,8 +209,8 @@ def struct_of(cls: Any) -> Column:
 def _struct(cls: Any) -> Column:
     hints = hints_of(cls)
     columns = [(f.name, column_of(hints[f.name])) for f in fields(cls)]
-    names, by_name = [name for name, _ in columns], any(f.kw_only for f in fields(cls))
-    make = (lambda *parts: cls(**dict(zip(names, parts, strict=True)))) if by_name else cls
+    names, has_keywords = [name for name, _ in columns], any(f.kw_only for f in fields(cls))
+    make = (lambda *parts: cls(**dict(zip(names, parts, strict=True)))) if has_keywords else cls
     arrow: Any = pa.struct([(name, column.type) for name, column in columns])
 
     def array(values: list[Any]) -> Any:
@@ -220,10 +222,10 @@ def _struct(cls: Any) -> Column:
 
     def values(structs: Any) -> list[Any]:
         parts = [column.values(structs.field(i)) for i, (_, column) in enumerate(columns)]
-        made = list(map(make, *parts))
+        objects = list(map(make, *parts))
         if not structs.null_count:
-            return made
-        return [value if structs[i].is_valid else None for i, value in enumerate(made)]
+            return objects
+        return [value if structs[i].is_valid else None for i, value in enumerate(objects)]
 
     return Column(arrow, array, values)
 
@@ -261,18 +263,18 @@ def _list_of(child: Column, make: Callable[[list[Any]], Any]) -> Column:
     def values(column: Any) -> list[Any]:
         inner = child.values(column.values)
         ends = np.frombuffer(column.buffers()[1] or b"\0\0\0\0", np.int32)[column.offset :]
-        made = [make(inner[a:b]) for a, b in pairwise(ends[: len(column) + 1].tolist())]
+        objects = [make(inner[a:b]) for a, b in pairwise(ends[: len(column) + 1].tolist())]
         if not column.null_count:
-            return made
-        return [value if column[i].is_valid else None for i, value in enumerate(made)]
+            return objects
+        return [value if column[i].is_valid else None for i, value in enumerate(objects)]
 
     return Column(arrow, array, values)
 
 
 def _in_order(values: Any) -> Any:
     """A set in an order that does not depend on the process: enums by their values."""
-    in_order = isinstance(values, tuple)
-    return values if in_order else sorted(values, key=lambda item: getattr(item, "value", item))
+    is_ordered = isinstance(values, tuple)
+    return values if is_ordered else sorted(values, key=lambda item: getattr(item, "value", item))
 
 
 def _pairs(counts: Counter[int]) -> tuple[int, ...]:

@@ -111,9 +111,9 @@ class Simulation:
                 self._follow(touched, state, step)
                 return
             removed = touched.ids[~touched.now_live & touched.was_live]
-            by_rule = self._open[_REAL, removed] <= self._clocks[step]
-            self._open[_GONE, removed[by_rule]] = 1
-            self._close(removed[~by_rule], step)
+            follows_rule = self._open[_REAL, removed] <= self._clocks[step]
+            self._open[_GONE, removed[follows_rule]] = 1
+            self._close(removed[~follows_rule], step)
             ids = touched.ids[touched.written & touched.now_live]
         self._busy[step] = len(ids) > 0
         if self._scenario.first_put and not change.rebased:
@@ -133,10 +133,10 @@ class Simulation:
         same_old, same_new = _pairs(old[_KEY:_GONE], new[_KEY:_GONE])
         new[:_KEY, same_new] = old[:_KEY, same_old]
         ended = np.delete(old, same_old, axis=1)
-        by_rule = ended[_REAL] <= self._clocks[step]
-        ended[_GONE] = by_rule
-        self._removed.append(ended[:, by_rule])
-        self._end(ended[:, ~by_rule], step)
+        follows_rule = ended[_REAL] <= self._clocks[step]
+        ended[_GONE] = follows_rule
+        self._removed.append(ended[:, follows_rule])
+        self._end(ended[:, ~follows_rule], step)
         self._open[_START, old_ids] = -1
         self._open[:, new_ids] = new
 
@@ -168,12 +168,12 @@ class Simulation:
             if self._reading(version) is None:
                 continue
             reached = first > 0 and self._clocks[step] + shift >= first + later
-            whole = self._from_empty or (shift >= 0 and not later) or reached
-            whole &= not self._real_time and not_late
-            rows, keys, values, *of_counters = map(int, total)
+            is_whole = self._from_empty or (shift >= 0 and not later) or reached
+            is_whole &= not self._real_time and not_late
+            rows, keys, values, *counters = map(int, total)
             kind = self._scenario.kind
-            of_counters += (self._seen, self._seen_again)
-            yield version, SimulatedRows(rows, keys, values, 1, int(whole), kind, *of_counters)
+            counters += (self._seen, self._seen_again)
+            yield version, SimulatedRows(rows, keys, values, 1, int(is_whole), kind, *counters)
 
     def _counters(self) -> Int64s:
         """Join keys that begin with a version less those that end, and their bytes."""
@@ -193,9 +193,9 @@ class Simulation:
         begins = np.flatnonzero(first)
         last = np.append(begins[1:], len(number)) - 1
         sizes = np.array([self._sizes[key] for key in number[begins].tolist()], np.int64)
-        for at, sign in ((start[begins], 1), (reach[last] - number[last] * span, -1)):
-            for row, weights in zip(more, (np.ones(len(at)), sizes), strict=True):
-                row += sign * weigh(at, weights, span)
+        for steps, sign in ((start[begins], 1), (reach[last] - number[last] * span, -1)):
+            for row, weights in zip(more, (np.ones(len(steps)), sizes), strict=True):
+                row += sign * weigh(steps, weights, span)
         return more
 
     def _join_numbers(self, ids: Int64s, state: StateMap) -> Int64s:
@@ -205,10 +205,10 @@ class Simulation:
         order = np.argsort(ids)
         for alike, words, _ in without_index(state, ids, self._key):
             if words is not None:
-                of_words = number_rows(self._join_keys, words)
-                numbers[order[np.searchsorted(ids, alike, sorter=order)]] = of_words
+                word_numbers = number_rows(self._join_keys, words)
+                numbers[order[np.searchsorted(ids, alike, sorter=order)]] = word_numbers
                 size = words.shape[1] * words.itemsize
-                self._sizes |= dict.fromkeys(distinct(of_words).tolist(), size)
+                self._sizes |= dict.fromkeys(distinct(word_numbers).tolist(), size)
         return numbers
 
     def _clock(self, version: int) -> int:
@@ -283,9 +283,9 @@ class Simulation:
         ends = np.minimum(ends, step)
         if self._key is not None:
             self._ended.append(np.vstack((joined, start, ends)))
-        for at, sign in ((start, 1), (ends, -1)):
+        for steps, sign in ((start, 1), (ends, -1)):
             for row, weights in zip(self._more, (np.ones(len(start)), keys, values), strict=True):
-                row += sign * weigh(at, weights, len(row))
+                row += sign * weigh(steps, weights, len(row))
         come = ends > start
         for row, weights in zip(self._put, (come, come * keys, come * values), strict=True):
             row += weigh(start, weights, len(row))

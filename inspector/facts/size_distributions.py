@@ -63,9 +63,9 @@ class LiveSizes:
         """Take one version's change over."""
         if change.rebased:
             self.key, self.value, self.row = Counter(), Counter(), Counter()
-        for name, more in change.sums.more_by_size.items():
+        for name, added in change.sums.more_by_size.items():
             counter: Counter[int] = getattr(self, name)
-            for size, count in more.items():
+            for size, count in added.items():
                 counter[size] += count
                 if not counter[size]:
                     del counter[size]
@@ -75,24 +75,26 @@ class LiveSizes:
         result = {}
         key, value = moves.key_size, moves.value_size
         for name, sizes in (("key", key), ("value", value), ("row", key + value)):
-            before: Counter[int] = getattr(self, name)
-            known = distinct(np.concatenate([np.array([*before], np.int64), sizes]))
-            table = np.zeros((versions, len(known)), np.int64)
-            np.add.at(table, (moves.at, known.searchsorted(sizes)), moves.rows)
-            table[0] += np.array([before[size] for size in known.tolist()], np.int64)
+            previous: Counter[int] = getattr(self, name)
+            distinct_sizes = distinct(np.concatenate([np.array([*previous], np.int64), sizes]))
+            table = np.zeros((versions, len(distinct_sizes)), np.int64)
+            np.add.at(table, (moves.at, distinct_sizes.searchsorted(sizes)), moves.rows)
+            table[0] += np.array([previous[size] for size in distinct_sizes.tolist()], np.int64)
             counts = table.cumsum(axis=0)
-            at, which = counts.nonzero()
-            numbers = np.empty((len(at), 2), np.int64)
-            numbers[:, 0], numbers[:, 1] = known[which], counts[at, which]
-            ends = 2 * np.bincount(at, minlength=versions).cumsum()
+            size_index, direction = counts.nonzero()
+            numbers = np.empty((len(size_index), 2), np.int64)
+            numbers[:, 0], numbers[:, 1] = distinct_sizes[direction], counts[size_index, direction]
+            ends = 2 * np.bincount(size_index, minlength=versions).cumsum()
             result[f"{name}_sizes"] = numbers.ravel(), ends
             last = counts[-1].nonzero()
-            setattr(self, name, count_by(known[last], counts[-1][last]))
+            setattr(self, name, count_by(distinct_sizes[last], counts[-1][last]))
         return result
 
     def snapshot(self) -> dict[str, SizeCounts]:
         """Key, value and row sizes as they stand, as facts by the names of their columns."""
-        return {f"{name}_sizes": SizeCounts(counter_of(of)) for name, of in vars(self).items()}
+        return {
+            f"{name}_sizes": SizeCounts(counter_of(counts)) for name, counts in vars(self).items()
+        }
 
 
 @fact("field_sizes")

@@ -175,30 +175,34 @@ class _TimedOut:
         Returns arrays: the group (see :meth:`_answer`), the step whose batch's clock matters,
         whether the other clock agrees, and whether this clock makes it a leftover.
         """
-        _, timer, put, over, _, kept, sure = puts
+        _, timer, put, replaced, _, without_timer, sure = puts
         last = self._last
         # Of a timer that was set anew the clock of the last batch matters, too: one that has run
         # out again is reported as ignored, once.
-        rearmed = ~kept & (not self._view.premises.clears_timers)
+        rearmed = ~without_timer & (not self._view.premises.clears_timers)
         again, other_again = (
             rearmed & (timer < due_at[last]) for due_at in (self._due_at, self._other_due_at)
         )
-        by_last = rearmed & sure
-        kind_step = np.where(by_last, last, put)
+        answers_last = rearmed & sure
+        kind_step = np.where(answers_last, last, put)
         likely, other_likely = self._likely(puts)
-        other_due = over < _bound(self._other_due_at)[put]
-        is_either = np.where(by_last, ~other_again, other_due)
+        other_due = replaced < _bound(self._other_due_at)[put]
+        is_either = np.where(answers_last, ~other_again, other_due)
         is_either &= (sure | other_likely) & (not self._single)
-        is_timeout = likely | (sure & (by_last | (over < _bound(self._due_at)[put])))
+        is_timeout = likely | (sure & (answers_last | (replaced < _bound(self._due_at)[put])))
         is_timeout &= ~(again & (sure | other_again)) & ~self._excluded[kind_step]
         again_by = np.where(sure, 0, (again & ~other_again) + 2 * (other_again & ~again))
         is_known = self._due_at[put] != NO_CLOCK
-        is_unsettled = by_last & (put < last) & (self._due_at[last] == NO_CLOCK)
+        is_unsettled = answers_last & (put < last) & (self._due_at[last] == NO_CLOCK)
         is_same_state = self._state.put_same_state[puts.ids]
         is_hidden = sure & (put < self._last_unseen)
         group = _HIDDEN * is_hidden + _UNSETTLED * is_unsettled + _AGAIN_BY_OURS * again_by
         return (
-            group + _SURE * sure + _KNOWN * is_known + _KEPT * kept + _SAME_STATE * is_same_state,
+            group
+            + _SURE * sure
+            + _KNOWN * is_known
+            + _KEPT * without_timer
+            + _SAME_STATE * is_same_state,
             kind_step,
             is_either,
             is_timeout,
@@ -231,7 +235,7 @@ class _TimedOut:
         state, (certainty, reason) = self._state, _proof_of(group)
         step = state.put_step[ids].astype(np.int64)
         fired, first = self._runs_of(ids, step)
-        over = state.put_over_clock[ids]
+        replaced = state.put_over_clock[ids]
         own_due, other_due = self._due_at[step], self._other_due_at[step]
         if self._lags and not (group & _SURE and self._view.premises.all_or_nothing):
             own_due = np.full(len(ids), NO_CLOCK)
@@ -240,8 +244,8 @@ class _TimedOut:
             change[state.value_size[ids] == self._view.empty_size] = StateChange.EMPTY
         return Leftovers(
             LeftoverClass.KEPT_WITHOUT_TIMEOUT if group & _KEPT else LeftoverClass.REARMED,
-            *(certainty, self._kind, ids, step, over),
-            *(np.where(over < self._due_at[step], own_due, other_due), fired),
+            *(certainty, self._kind, ids, step, replaced),
+            *(np.where(replaced < self._due_at[step], own_due, other_due), fired),
             first_step=first,
             change=change.astype(np.int8),
             reason=reason,
@@ -253,8 +257,8 @@ class _TimedOut:
 
     def _needs(self, group: int) -> Needs | None:
         if group & (_AGAIN_BY_OURS | _AGAIN_BY_OTHER):
-            by = self._kind if group & _AGAIN_BY_OURS else self._kind.other
-            return Needs.UNLESS_EVENT if by is EVENT else Needs.UNLESS_PROCESSING
+            kind = self._kind if group & _AGAIN_BY_OURS else self._kind.other
+            return Needs.UNLESS_EVENT if kind is EVENT else Needs.UNLESS_PROCESSING
         if group & _KEPT:
             return Needs.KEPT_BY_HABIT
         return Needs.REARMED_BY_HABIT if group & _SAME_STATE else None
@@ -275,7 +279,9 @@ class _TimedOut:
         state, answered = self._state, np.zeros(len(self._state), np.bool_)
         puts = self._puts()
         answered[puts.ids[self._groups(puts)[-1]]] = True
-        ids = state.where(lambda at: state.live[at] & (state.puts[at] <= 1) & ~answered[at])
+        ids = state.where(
+            lambda slots: state.live[slots] & (state.puts[slots] <= 1) & ~answered[slots]
+        )
         timer, stands = state.clock[ids], is_timer(state.clock[ids])
         if self._view.premises.clears_timers or self._excluded[self._last]:
             reported = np.zeros(len(ids), np.bool_)
@@ -307,11 +313,11 @@ class _TimedOut:
             return
         ever_armed = self._view.runs.ever_armed
 
-        def never(at: slice) -> Bools:
-            before: Bools = state.put_step[at] == BEFORE_WINDOW
-            if before.any():
-                before &= ~ever_armed[at] & state.live[at] & (state.clock[at] == NO_TIMEOUT)
-            return before
+        def never(ids: slice) -> Bools:
+            is_bare: Bools = state.put_step[ids] == BEFORE_WINDOW
+            if is_bare.any():
+                is_bare &= ~ever_armed[ids] & state.live[ids] & (state.clock[ids] == NO_TIMEOUT)
+            return is_bare
 
         ids = state.where(never)
         if not len(ids):

@@ -139,7 +139,7 @@ class TimerRuns:
     def observe(self, state: StateMap) -> Iterator[CallsByClock]:
         """Yield the calls over the whole history, by clock; ``state`` is the map at its end."""
         armed = self.ever_armed[: len(state)]
-        bare = state.where(lambda at: state.live[at] & (state.clock[at] == NO_TIMEOUT))
+        bare = state.where(lambda ids: state.live[ids] & (state.clock[ids] == NO_TIMEOUT))
         never = bare[~armed[bare]]
         for kind, run in self.by_kind.items():
             lost = bare[run.lost[bare]]
@@ -159,9 +159,11 @@ class TimerRuns:
         for portion in state.portions():
             timers = state.clock[portion]
             armed = np.flatnonzero(state.live[portion] & is_timer(timers))
-            since = np.maximum(state.put_step[portion][armed], state.base_step - 1).astype(np.int64)
+            starts = np.maximum(state.put_step[portion][armed], state.base_step - 1).astype(
+                np.int64
+            )
             for kind in self.by_kind:
-                self._mark_standing(kind, timers[armed], since, len(state.versions))
+                self._mark_standing(kind, timers[armed], starts, len(state.versions))
 
     def _reserve(self, keys: int, anew: bool) -> None:
         if anew:
@@ -183,7 +185,7 @@ class TimerRuns:
         sure: Bools = np.all([_by_data(records, calls, of) for of in kinds], axis=0)
         return sure
 
-    def _mark_standing(self, kind: TimeoutKind, timers: Int64s, since: Int64s, until: int) -> None:
+    def _mark_standing(self, kind: TimeoutKind, timers: Int64s, since: Int64s, end: int) -> None:
         """Note the steps that a timer outlived though it had run out by this clock."""
         # It is proof against the clock where no timer outlives its batch (premise clears-timers),
         # and where the clock is the operator's own. Each was set by the put of the step since,
@@ -193,20 +195,24 @@ class TimerRuns:
             run.standing = longer(run.standing, len(thresholds))
         if not self._premises.clears_timers or self._premises.lags(kind) or not len(timers):
             return
-        if timers.min() >= max(thresholds[:until], default=NO_CLOCK):
+        if timers.min() >= max(thresholds[:end], default=NO_CLOCK):
             return  # none has run out
         times = np.array(thresholds, np.int64)
-        reached = np.maximum.accumulate(times[:until])
+        reached = np.maximum.accumulate(times[:end])
         first = np.maximum(np.searchsorted(reached, timers, side="right"), since + 1)
-        starts = np.bincount(first[first < until], minlength=until)[:until]
+        starts = np.bincount(first[first < end], minlength=end)[:end]
         # Where the clock had gone back, nothing is said.
-        run.standing[:until] |= (np.cumsum(starts) > 0) & (times[:until] == reached)
+        run.standing[:end] |= (np.cumsum(starts) > 0) & (times[:end] == reached)
 
     def _advance(
-        self, kind: TimeoutKind, records: TimerRecords, put_before: Int64s, at: tuple[int, Calls]
+        self,
+        kind: TimeoutKind,
+        records: TimerRecords,
+        put_before: Int64s,
+        step_calls: tuple[int, Calls],
     ) -> None:
         """Lengthen the runs of timers that surely fired; end all others that were touched."""
-        run, (step, calls) = self.by_kind[kind], at
+        run, (step, calls) = self.by_kind[kind], step_calls
         times = self.thresholds[kind][: step + 1]
         timed = records.timed
         fires = records.put[timed] & (records.before[timed] < times[-1])
@@ -229,11 +235,11 @@ class TimerRuns:
 
 def _habits(records: TimerRecords, calls: Calls, kind: TimeoutKind) -> TimerCalls:
     """Return the calls of the function that the records of one version show."""
-    by_timeout = records.positions >= calls.sure_from
-    by_data = records.put & _by_data(records, calls, kind)
-    left, had_row = records.armed[by_data], records.before[by_data] != NO_CLOCK
-    armed, changed = _count(left), _count(had_row & ~records.same_state[by_data])
-    timed_out = by_timeout & records.timed
+    is_timeout = records.positions >= calls.sure_from
+    is_data = records.put & _by_data(records, calls, kind)
+    left, had_row = records.armed[is_data], records.before[is_data] != NO_CLOCK
+    armed, changed = _count(left), _count(had_row & ~records.same_state[is_data])
+    timed_out = is_timeout & records.timed
     put, left_again = records.put[timed_out], records.armed[timed_out]
     puts, rearmed = _count(put), _count(put & left_again)
     return TimerCalls(
@@ -250,8 +256,8 @@ def _habits(records: TimerRecords, calls: Calls, kind: TimeoutKind) -> TimerCall
 def _by_data(records: TimerRecords, calls: Calls, kind: TimeoutKind) -> Bools:
     """Records whose timer had not run out, or that stand before one which data made."""
     last = calls.last_data.get(kind, -1)
-    by_data: Bools = (records.positions < calls.sure_from) & (records.positions <= last)
-    return by_data
+    is_data: Bools = (records.positions < calls.sure_from) & (records.positions <= last)
+    return is_data
 
 
 def _count(mask: Bools) -> int:

@@ -70,14 +70,14 @@ class TimerRecords:
     def of(cls, change: Change, state: StateMap) -> TimerRecords:
         """Return the records of one version's change; ``state`` is the map after it."""
         touched = state.touched_keys()
-        ids, before, put = touched.ids, touched.was_clock, touched.written
+        ids, old_timers, put = touched.ids, touched.was_clock, touched.written
         absent = ~touched.was_live
         absent[touched.again] = False
-        after = np.where(put, state.clock[ids], NO_CLOCK)
+        new_timers = np.where(put, state.clock[ids], NO_CLOCK)
         return cls(
-            *(change, ids, put, state.record[ids].astype(np.int64), before, after),
-            *(touched.same_state, is_timer(before), is_timer(after)),
-            *(absent | (before == NO_TIMEOUT), touched.again),
+            *(change, ids, put, state.record[ids].astype(np.int64), old_timers, new_timers),
+            *(touched.same_state, is_timer(old_timers), is_timer(new_timers)),
+            *(absent | (old_timers == NO_TIMEOUT), touched.again),
         )
 
 
@@ -118,18 +118,18 @@ class CallBounds(VersionSum):
             return cls()
         clock = clock or BatchClock(BatchId(records.change.version - 1))
         event, processing = (due_before(records, clock, kind) for kind in (EVENT, PROCESSING))
-        by_any, by_event, by_processing = (
+        any_bound, event_bound, processing_bound = (
             _last(records.positions, records.fresh | (records.timed & ~due))
             for due in (event | processing, event, processing)
         )
         if not records.change.ordered:
-            by_event = by_processing = -1
+            event_bound = processing_bound = -1
         ahead_of_event, ahead_of_processing = (
             _last(records.positions, records.timed & ~due) for due in (event, processing)
         )
         armed, watermark, now = records.after[records.armed], clock.watermark_ms, clock.timestamp_ms
         return cls(
-            *(by_any, by_event, by_processing, ahead_of_event, ahead_of_processing),
+            *(any_bound, event_bound, processing_bound, ahead_of_event, ahead_of_processing),
             int(watermark is not None and (armed < watermark).any()),
             int(now is not None and (armed <= now).any()),
         )

@@ -55,7 +55,7 @@ class SampledKey(Fact):
     version: int | None  # that put it; None if that was before the window
 
 
-def newest_keys(state: StateMap, most: int) -> Iterator[SampledKey]:
+def newest_keys(state: StateMap, max_keys: int) -> Iterator[SampledKey]:
     """Some of the live keys that are not long, those that were put last."""
 
     def steps(keys: slice) -> Int64s:
@@ -63,7 +63,7 @@ def newest_keys(state: StateMap, most: int) -> Iterator[SampledKey]:
         steps[state.key_size[keys] > _SHORT] = _LONG
         return steps
 
-    ids, put = _first(state, most, steps)
+    ids, put = _first(state, max_keys, steps)
     ids, put = ids[put != _LONG], put[put != _LONG]
     orders = (put << 40) - state.appearance(ids)
     versions = [None if step < 0 else state.versions[step] for step in put.tolist()]
@@ -85,32 +85,34 @@ def top_keys(state: StateMap, by: TopBy, most: int) -> Iterator[TopKey]:
 
 
 def _first(
-    state: StateMap, most: int, amounts_of: Callable[[slice], Int64s]
+    state: StateMap, max_keys: int, amounts_of: Callable[[slice], Int64s]
 ) -> tuple[Int64s, Int64s]:
     """The ids of the first live keys by an amount, then by id; and the amounts."""
     # Portion by portion: columns of all keys would be the most memory of a task.
     ids = amounts = np.empty(0, np.int64)
     for portion in state.portions():
         theirs, live = amounts_of(portion), state.live[portion]
-        (more,) = (live & (theirs > amounts[-1]) if len(ids) == most else live).nonzero()
-        if len(more):
-            ids = np.concatenate([ids, more + portion.start])
-            amounts = np.concatenate([amounts, theirs[more]])
-            order = np.argsort(-amounts, kind="stable")[:most]
+        (larger,) = (live & (theirs > amounts[-1]) if len(ids) == max_keys else live).nonzero()
+        if len(larger):
+            ids = np.concatenate([ids, larger + portion.start])
+            amounts = np.concatenate([amounts, theirs[larger]])
+            order = np.argsort(-amounts, kind="stable")[:max_keys]
             ids, amounts = ids[order], amounts[order]
     return ids, amounts
 
 
-def first_keys(keys: Iterable[TopKey], most: int) -> list[TopKey]:
+def first_keys(keys: Iterable[TopKey], max_keys: int) -> list[TopKey]:
     """The first ``most`` keys of a partition, of the tops of its ranges by one ranking."""
-    first = heapq.nsmallest(most, keys, key=lambda key: (-key.amount, key.appeared))
+    first = heapq.nsmallest(max_keys, keys, key=lambda key: (-key.amount, key.appeared))
     return [replace(key, appeared=0) for key in first]
 
 
-def merge_top(ranked_keys: Iterable[Observed[TopKey]], most: int) -> list[Observed[TopKey]]:
+def merge_top(ranked_keys: Iterable[Observed[TopKey]], max_keys: int) -> list[Observed[TopKey]]:
     """The first ``most`` of the tops of several partitions, by one ranking."""
     return heapq.nsmallest(
-        most, ranked_keys, key=lambda observation: (-observation.fact.amount, observation.fact.key)
+        max_keys,
+        ranked_keys,
+        key=lambda observation: (-observation.fact.amount, observation.fact.key),
     )
 
 

@@ -69,8 +69,8 @@ class EntriesPerKey(StoreSum):
 
     def growing_from(self, entries: int) -> int:
         """Keys that only grow and have as many entries, rounded up to a power of two."""
-        least = max(entries - 1, 0).bit_length()
-        return sum(keys for power, keys in self.growing.items() if power >= least)
+        min_bits = max(entries - 1, 0).bit_length()
+        return sum(keys for power, keys in self.growing.items() if power >= min_bits)
 
 
 @fact("key_entries")
@@ -90,13 +90,15 @@ class KeyEntries(Fact):
 
 
 def timers_without_state(
-    timers: StateMap, owners: Int64s, with_state: Int64s
+    timers: StateMap, owners: Int64s, owners_with_state: Int64s
 ) -> TimersWithoutState:
     """Count the timers of keys without state: ``owners`` by row, except those ``with_state``."""
     live = np.flatnonzero(timers.live[: len(timers)])
-    bare = live[(owners[live] >= 0) & ~np.isin(owners[live], with_state)]
-    keys, without = (len(distinct(owners[rows])) for rows in (live, bare))
-    return TimersWithoutState(len(live), len(bare), int(timers.row_size(bare).sum()), without, keys)
+    bare = live[(owners[live] >= 0) & ~np.isin(owners[live], owners_with_state)]
+    keys, bare_keys = (len(distinct(owners[rows])) for rows in (live, bare))
+    return TimersWithoutState(
+        len(live), len(bare), int(timers.row_size(bare).sum()), bare_keys, keys
+    )
 
 
 def fired_keys(timers: StateMap, owners: Int64s, now_ms: int) -> Int64s:
@@ -113,10 +115,10 @@ def entries_of(state: StateMap, owners: Int64s, keys: GroupingKeys) -> Iterator[
     is_known = owners >= 0
     live = state.live[: len(state)] & is_known
     entries = np.bincount(owners[live], minlength=len(keys))
-    in_window = state.born_step[: len(state)] > BEFORE_WINDOW
-    added = np.bincount(owners[live & in_window], minlength=len(keys))
+    is_new = state.born_step[: len(state)] > BEFORE_WINDOW
+    added = np.bincount(owners[live & is_new], minlength=len(keys))
     removed = np.bincount(owners[is_known & ~state.live[: len(state)]], minlength=len(keys))
-    grown = entries[_gaining(state, owners, live & in_window, len(keys)) & (removed == 0)]
+    grown = entries[_gaining(state, owners, live & is_new, len(keys)) & (removed == 0)]
     powers = tally(np.frexp(grown.astype(np.float64))[1] - 1)
     yield EntriesPerKey(
         *(int((entries > 0).sum()), int(entries.sum()), int(entries.max(initial=0))),
@@ -132,10 +134,10 @@ def _gaining(state: StateMap, owners: Int64s, added: Bools, keys: int) -> Bools:
     # ones; but each was put as often as the others. Where entries are put once all are new.
     rows = np.flatnonzero(added)
     puts, owner = state.puts[rows], owners[rows]
-    most = np.zeros(keys, puts.dtype)
-    np.maximum.at(most, owner, puts)
+    most_puts = np.zeros(keys, puts.dtype)
+    np.maximum.at(most_puts, owner, puts)
     gaining = np.zeros(keys, np.bool_)
-    gaining[owner[(2 * puts <= most[owner]) | (most[owner] == 1)]] = True
+    gaining[owner[(2 * puts <= most_puts[owner]) | (most_puts[owner] == 1)]] = True
     return gaining
 
 
@@ -196,20 +198,20 @@ class GroupingKeys:
     def _first(self, schema: StructType, data: bytes, starts: Int64s, lengths: Int64s) -> Int64s:
         """The struct in the first field of each row."""
         numbers = np.full(len(starts), NOBODY, np.int64)
-        least = least_size(schema)
-        whole = (lengths >= least) & (lengths % WORD == 0)
-        if not schema.fields or not whole.any():
+        min_bytes = least_size(schema)
+        fits = (lengths >= min_bytes) & (lengths % WORD == 0)
+        if not schema.fields or not fits.any():
             return numbers
-        if not whole.all():
-            spans = zip(starts[whole].tolist(), lengths[whole].tolist(), strict=True)
+        if not fits.all():
+            spans = zip(starts[fits].tolist(), lengths[fits].tolist(), strict=True)
             structs = [data[start : start + length] for start, length in spans]
-            numbers[whole] = self._first(schema, *concatenate(structs))
+            numbers[fits] = self._first(schema, *concatenate(structs))
             return numbers
         words = np.frombuffer(data, "<i8")
         bits = (len(schema.fields) + 63) // 64
         slot = words[starts // WORD + bits]
         offset, size = slot >> 32, slot & 0xFFFFFFFF
-        good = (words[starts // WORD] & 1 == 0) & (offset >= least) & (size % WORD == 0)
+        good = (words[starts // WORD] & 1 == 0) & (offset >= min_bytes) & (size % WORD == 0)
         good &= (size > 0) & (offset % WORD == 0) & (size <= lengths - offset)
         numbers[good] = self.number(data, (starts + offset)[good], size[good])
         return numbers

@@ -6,21 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from inspector.decode.row_hash import row_hash
-from inspector.discovery.checkpoint import Checkpoint, Operator
+from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.listing import ranges_text
 from inspector.discovery.restart import Restart
-from inspector.findings import rule_inputs
 from inspector.findings.finding import Finding, Group, Severity
-from inspector.findings.join_restarts import reads_all_rows
-from inspector.findings.joins import JoinLifetime, judge_join
-from inspector.findings.lifetime_rules import judge as judge_life
 from inspector.findings.rule import FOLDERS, rules
 from inspector.findings.thresholds import DEFAULTS, Thresholds
-from inspector.findings.variables import judge_variable
 from inspector.findings.views.checkpoint_view import CheckpointView
-from inspector.findings.views.event_times import newest_times
 from inspector.findings.views.judged_version import Context, KeyWords
-from inspector.findings.watermarks import judge_watermark
 from inspector.light_dataclasses import replace
 from inspector.merge.collect import Facts
 from inspector.model import (
@@ -30,7 +23,6 @@ from inspector.model import (
     Problem,
     StoreName,
 )
-from inspector.operators.join import NAMES as JOIN
 
 
 def judge(  # noqa: PLR0913 - what findings rest on
@@ -51,28 +43,7 @@ def judge(  # noqa: PLR0913 - what findings rest on
     """
     context = Context(problems, key_words, growing, heap_bytes, restart)
     view = CheckpointView(checkpoint, version, facts, context)
-    findings: list[Finding] = []
-    for operator_view in view.operators:
-        operator = operator_view.operator
-        of_run = checkpoint, operator, version, facts
-        for life in rule_inputs.store_lifetimes(operator_view):
-            findings += judge_life(life, thresholds)
-        for variable in rule_inputs.variable_lives(operator, version, facts):
-            findings += judge_variable(variable, thresholds)
-        if operator.name in JOIN:
-            findings += _judge_join(operator, rule_inputs.join_lifetime(*of_run), thresholds)
-    findings += judge_watermark(
-        view.clock.batches,
-        version - 1,
-        newest_times(view),
-        view.sources,
-        delay_ms=max(view.clock.delays_ms, default=None),
-        by_slowest=not view.clock.is_by_fastest,
-        late=rule_inputs.late_batches(facts),
-        thresholds=thresholds,
-    )
-    findings += judge_rules(view, thresholds)
-    findings = _visible_findings(findings)
+    findings = _visible_findings(list(judge_rules(view, thresholds)))
     findings = _with_attempts(findings, _versions_of_two_attempts(checkpoint, version))
     return _reported_findings(findings, thresholds)
 
@@ -93,13 +64,6 @@ def _visible_findings(findings: Sequence[Finding]) -> list[Finding]:
     """Return the findings without those that another one of the same subject hides."""
     hidden = {(id_, finding.store) for finding in findings for id_ in finding.hides}
     return [f for f in findings if (f.kind.id, f.store) not in hidden]
-
-
-def _judge_join(
-    operator: Operator, life: JoinLifetime, thresholds: Thresholds
-) -> Iterator[Finding]:
-    read = [store for store in life.checks if reads_all_rows(operator, life, store)]
-    return judge_join(replace(life, read_whole=read), thresholds)
 
 
 def judge_integrity(

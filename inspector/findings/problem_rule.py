@@ -19,7 +19,7 @@ from inspector.findings.rule import Case, Evidence, Part, Rule, rules
 from inspector.findings.views.checkpoint_view import CheckpointView
 from inspector.model import COMPARED, LEFT, UNLISTED, Problem
 
-EVIDENCE = "{file:prefix}{message}{more:more_listed}"
+EVIDENCE = "{file:prefix}{message}{others:others_listed}"
 NO_FINDING = ("codec-mismatch", "uncommitted", COMPARED, LEFT, NoSchemaError.slug)
 """Slugs of what is only remarkable, or follows from another problem: a schema that is missing."""
 NOTHING_NEEDED = "nothing is needed to go on"
@@ -57,7 +57,7 @@ class ProblemRule(Rule[CheckpointView]):
                 path=path or "the checkpoint",
                 message=first.message,
                 short=short_message(first),
-                more=len({problem.cause for problem in problems}) - 1,
+                others=len({problem.cause for problem in problems}) - 1,
                 to_do=self.to_do(view, first),
                 lost=lost_versions(problems, view.files_restart),
                 rollback=FOR_A_ROLLBACK if is_of_version(path) else "",
@@ -89,10 +89,10 @@ class ProblemRule(Rule[CheckpointView]):
         "not restart"
     )
     at_file: ClassVar[Case] = Case(
-        cause="At {path}{more:more}: {short}.", evidence=EVIDENCE, next_step="{to_do}"
+        cause="At {path}{others:others}: {short}.", evidence=EVIDENCE, next_step="{to_do}"
     )
     spared: ClassVar[Case] = Case(
-        cause="At {path}{more:more}: {short}; the query restarts without it{lost}.",
+        cause="At {path}{others:others}: {short}; the query restarts without it{lost}.",
         evidence=EVIDENCE,
         next_step=f"{NOTHING_NEEDED}{{rollback}}",
         severity=Severity.WARNING,

@@ -73,7 +73,10 @@ class Case:
         occurrences: int | None = None,
         **numbers: Any,
     ) -> Evidence:
-        """Return the evidence for this case: rows and bytes concerned, and the numbers."""
+        """Return the evidence for this case: rows and bytes concerned, and the numbers.
+
+        ``subject`` is a part of the view that the evidence is about, such as one store.
+        """
         severity = self.severity if severity is None else severity
         certainty = certainty or self.certainty
         return Evidence(self, rows, size, severity, certainty, numbers, subject, occurrences)
@@ -181,6 +184,12 @@ def rules(folders: tuple[str, ...] = FOLDERS) -> tuple[type[Rule[Any]], ...]:
         for module in iter_modules(package.__path__)
     )
     return tuple(sorted(map(_rule_in, modules), key=lambda rule: rule.id))
+
+
+@cache
+def all_kinds() -> tuple[Kind, ...]:
+    """Return every finding that is made, by id; imports all rules. Ids never change meaning."""
+    return tuple(rule.kind for rule in rules())
 
 
 def _rule_in(module: Any) -> type[Rule[Any]]:

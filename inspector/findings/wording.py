@@ -34,6 +34,11 @@ def _brackets(text: str) -> str:
     return f" ({text})" if text else ""
 
 
+def _more(parts: Collection[str]) -> str:
+    """Return further observations, each behind a semicolon; nothing for empty texts."""
+    return "".join(f"; {part}" for part in parts if part)
+
+
 def _words(parts: list[str]) -> str:
     """Return texts as an enumeration: ``a``, ``a and b``, ``a, b and c``."""
     return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
@@ -61,12 +66,12 @@ def _prefix(text: str) -> str:
     return f"{text}: " if text else ""
 
 
-def _more(count: int) -> str:
+def _others(count: int) -> str:
     """Return the number of further files in brackets behind a space; nothing for none."""
     return f" (and {count:,} more)" if count else ""
 
 
-def _more_listed(count: int) -> str:
+def _others_listed(count: int) -> str:
     """Return the number of further problems, which a table of the report has."""
     return f" (and {count:,} more, see problems)" if count else ""
 
@@ -95,9 +100,10 @@ UNITS: Mapping[str, Callable[[Any], str]] = {
     "quoted": repr,
     "brackets": _brackets,
     "prefix": _prefix,
-    "more": _more,
-    "more_listed": _more_listed,
+    "others": _others,
+    "others_listed": _others_listed,
     "words": _words,
+    "more": _more,
     "span": _span,
     "batches": _batches,
     "capital": capitalise,

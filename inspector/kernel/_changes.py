@@ -40,10 +40,10 @@ class _Outcome:
 
 def _outcomes(table: Any, touched: Any, step: int, flags: int) -> list[_Outcome]:
     rows = structs(table, layout.ROW, writable=False)
-    before = structs(touched, layout.TOUCH, writable=False)
-    if not all(0 <= key < len(rows) for key in before["id"].tolist()):
+    touches = structs(touched, layout.TOUCH, writable=False)
+    if not all(0 <= key < len(rows) for key in touches["id"].tolist()):
         raise ValueError("an id without a row")
-    return [_Outcome(was, rows[was["id"]], step, flags) for was in before]
+    return [_Outcome(was, rows[was["id"]], step, flags) for was in touches]
 
 
 def change_columns(  # noqa: PLR0913 - the tables, the version, and two results
@@ -208,8 +208,15 @@ class _Apply:
             row["mark"] = mark
         if row["touched"] != self._step + 1:
             row["touched"] = self._step + 1
-            held = (key, row["value_hash"], row["clock"], row["value_size"], row["live"], b"")
-            self.touched[self.touches] = held
+            previous_state = (
+                key,
+                row["value_hash"],
+                row["clock"],
+                row["value_size"],
+                row["live"],
+                b"",
+            )
+            self.touched[self.touches] = previous_state
             was = self.touched[self.touches]
             self.touches += 1
         row["key_size"], row["record"] = key_size, ordinal & _MOST

@@ -40,14 +40,14 @@ class Interner:
         self._bytes = 0
         self._busy = threading.Lock()
 
-    def intern(self, buffer: Any, offsets: Any, lengths: Any, out: Any) -> None:
+    def intern(self, buffer: Any, offsets: Any, lengths: Any, output: Any) -> None:
         """Give every span its number in ``out``, a new one if its bytes are new.
 
         Raises ValueError for a span outside of the buffer, or arrays of different length.
         """
         with _busy(self._busy):
             view, starts, sizes = checked_spans(buffer, offsets, lengths)
-            numbers = writable(out, np.int64)
+            numbers = writable(output, np.int64)
             same_length(starts, numbers)
             pairs = zip(starts.tolist(), sizes.tolist(), strict=True)
             for i, (start, size) in enumerate(pairs):

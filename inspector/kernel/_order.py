@@ -35,12 +35,12 @@ def descents(buffer: Any, offsets: Any, lengths: Any, program: Any, below: Any) 
     view, starts, sizes = checked_spans(buffer, offsets, lengths)
     numbers, result = integers(program).tolist(), memoryview(below).cast("B")
     same_length(result, starts)
-    before: memoryview | None = None
+    previous: memoryview | None = None
     for i, row in enumerate(rows_in(view, starts, sizes)):
-        way = _EQUAL if before is None else _rows(before, row, Program(numbers), 0)
+        way = _EQUAL if previous is None else _rows(previous, row, Program(numbers), 0)
         if way == _NO_FIT:
             return -1
-        result[i], before = way == 1, row
+        result[i], previous = way == 1, row
     return sum(result)
 
 

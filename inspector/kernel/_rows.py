@@ -34,8 +34,8 @@ _OPERANDS = {programs.UNUSED: 1, programs.RANGE: 2}
 class Program:
     """Numbers that say what the fields of a row are, one after the other; they end in zeros."""
 
-    def __init__(self, numbers: list[int], at: int = 0) -> None:
-        self._numbers, self._at = numbers, at
+    def __init__(self, numbers: list[int], position: int = 0) -> None:
+        self._numbers, self._at = numbers, position
 
     def copy(self) -> Program:
         """Return a program that continues here, independently."""
@@ -43,8 +43,8 @@ class Program:
 
     def take(self) -> int:
         """The next number."""
-        at, self._at = self._at, self._at + 1
-        return self._numbers[at] if at < len(self._numbers) else 0
+        position, self._at = self._at, self._at + 1
+        return self._numbers[position] if position < len(self._numbers) else 0
 
     def inner(self) -> Program:
         """Return the inner program, whose length is the next number, and continue after it."""
@@ -74,14 +74,14 @@ class Parts:
 
     def value(self, i: int) -> memoryview:
         """The bytes of a value, or of its slot."""
-        at = self._values + i * self._width
-        return self._data[at : at + self._width]
+        offset = self._values + i * self._width
+        return self._data[offset : offset + self._width]
 
-    def region(self, i: int, least: int) -> memoryview | None:
+    def region(self, i: int, min_bytes: int) -> memoryview | None:
         """The variable part of a value, if it lies in the row, not before its byte ``least``."""
         slot = read_uint(self.value(i))
         offset, size = slot >> 32, slot & _UINT32
-        inside = least <= offset and size <= len(self._data) - offset
+        inside = min_bytes <= offset and size <= len(self._data) - offset
         return self._data[offset : offset + size] if inside else None
 
     def part(self, i: int) -> memoryview | None:
@@ -109,7 +109,7 @@ def rows_in(view: memoryview, starts: Int64s, sizes: Int64s) -> Iterator[memoryv
         yield view[start : start + size]
 
 
-def check_rows(buffer: Any, offsets: Any, lengths: Any, program: Any, out: Any) -> int:
+def check_rows(buffer: Any, offsets: Any, lengths: Any, program: Any, output: Any) -> int:
     """Find the UnsafeRows that may not fit their schema: of these the byte in ``out`` is 1, else 0.
 
     A row is not in doubt if it has room for its fields and is of whole words, if each field that is
@@ -121,7 +121,7 @@ def check_rows(buffer: Any, offsets: Any, lengths: Any, program: Any, out: Any) 
     """
     view, starts, sizes = checked_spans(buffer, offsets, lengths)
     numbers = integers(program).tolist()
-    doubts = memoryview(out).cast("B")
+    doubts = memoryview(output).cast("B")
     same_length(doubts, starts)
     for i, row in enumerate(rows_in(view, starts, sizes)):
         doubts[i] = not _fits(row, Program(numbers), 0)

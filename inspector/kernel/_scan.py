@@ -49,22 +49,22 @@ def scan(
     if not 0 <= start <= len(view):
         raise ValueError("start lies outside of the buffer")
     room = len(table) // layout.SPAN
-    of_kinds = None if kinds is None else writable(kinds, np.uint8)
-    if of_kinds is not None and len(of_kinds) < room:
+    kind_bytes = None if kinds is None else writable(kinds, np.uint8)
+    if kind_bytes is not None and len(kind_bytes) < room:
         raise ValueError("arrays differ in length")
     result: list[int] = []
     seen: list[int] = []
     status = layout.FULL
     while status == layout.FULL and len(result) < room * layout.SPAN:
-        if of_kinds is None:
+        if kind_bytes is None:
             status, start = _record(view, start, max_length, result)
         else:
             status, start = _of_kind(view, start, max_length, result, seen)
     for column in range(layout.SPAN):
         start_of = column * room
         table[start_of : start_of + len(result) // layout.SPAN] = result[column :: layout.SPAN]
-    if of_kinds is not None:
-        of_kinds[: len(seen)] = seen
+    if kind_bytes is not None:
+        kind_bytes[: len(seen)] = seen
     return status, len(result) // layout.SPAN, start
 
 
@@ -80,12 +80,12 @@ def _of_kind(
     if kind not in (layout.KIND_PUT, layout.KIND_REMOVAL, layout.KIND_MERGE):
         return layout.BAD_KIND, start
     record: list[int] = []
-    at = start + 1
+    offset = start + 1
     # -1 ends a file without kinds; here it is as impossible as every other length below 0.
-    if len(view) - at >= _INT32.size and _INT32.unpack_from(view, at)[0] < 0:
-        return layout.BAD_KEY_LENGTH, at
-    status, stop = _record(view, at, max_length, record)
-    if _value_contradicts(view, at, max_length, kind):
+    if len(view) - offset >= _INT32.size and _INT32.unpack_from(view, offset)[0] < 0:
+        return layout.BAD_KEY_LENGTH, offset
+    status, stop = _record(view, offset, max_length, record)
+    if _value_contradicts(view, offset, max_length, kind):
         return layout.BAD_KIND, start
     if status != layout.FULL:
         return status, start if status == layout.MORE else stop
@@ -94,15 +94,15 @@ def _of_kind(
     return layout.FULL, stop
 
 
-def _value_contradicts(view: memoryview, at: int, max_length: int, kind: int) -> bool:
+def _value_contradicts(view: memoryview, offset: int, max_length: int, kind: int) -> bool:
     """Return whether a removal has a value, or another record none; False at the end of data."""
-    remaining = len(view) - at - _INT32.size
+    remaining = len(view) - offset - _INT32.size
     if remaining < 0:
         return False
-    (key_length,) = _INT32.unpack_from(view, at)
+    (key_length,) = _INT32.unpack_from(view, offset)
     if key_length > max_length or remaining - key_length < _INT32.size:
         return False
-    (value_length,) = _INT32.unpack_from(view, at + _INT32.size + key_length)
+    (value_length,) = _INT32.unpack_from(view, offset + _INT32.size + key_length)
     return bool((kind == layout.KIND_REMOVAL) != (value_length < 0))
 
 
@@ -121,12 +121,12 @@ def _record(view: memoryview, start: int, max_length: int, spans: list[int]) -> 
     remaining -= key_length + _INT32.size
     if remaining < 0:
         return layout.MORE, start
-    at = start + _INT32.size + key_length
-    value_length = max(_INT32.unpack_from(view, at)[0], -1)
+    offset = start + _INT32.size + key_length
+    value_length = max(_INT32.unpack_from(view, offset)[0], -1)
     if value_length > max_length:
-        return layout.OVER_LIMIT, at
+        return layout.OVER_LIMIT, offset
     if remaining < value_length:
         return layout.MORE, start
-    value_offset = at + _INT32.size
+    value_offset = offset + _INT32.size
     spans += (start + _INT32.size, key_length, value_offset, value_length)
     return layout.FULL, value_offset + max(value_length, 0)

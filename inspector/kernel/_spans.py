@@ -18,7 +18,7 @@ _MOST = 1 << 31
 _ALL_BITS = (1 << 64) - 1
 
 
-def hash64(buffer: Any, offsets: Any, lengths: Any, skip: int, out: Any) -> None:
+def hash64(buffer: Any, offsets: Any, lengths: Any, skip: int, output: Any) -> None:
     """Hash every span by XXH64 with seed 0, into the unsigned numbers of ``out``.
 
     If ``skip`` is not negative, the 8 bytes at this offset of each span do not count (a clock that
@@ -27,7 +27,7 @@ def hash64(buffer: Any, offsets: Any, lengths: Any, skip: int, out: Any) -> None
     """
     skip = number(skip)
     view, starts, sizes = checked_spans(buffer, offsets, lengths)
-    hashes = writable(out, np.uint64)
+    hashes = writable(output, np.uint64)
     same_length(starts, hashes)
     tail = skip + _WORD
     for i, (start, size) in enumerate(zip(starts.tolist(), sizes.tolist(), strict=True)):
@@ -81,12 +81,12 @@ def rows_of_range(  # noqa: PLR0913 - spans, how they are hashed, which are want
 
 
 def _hash(key: memoryview, masks: list[int], seed: int) -> int:
-    at = 0
+    offset = 0
     for mask in masks:
-        if len(key) - at < _WORD:
+        if len(key) - offset < _WORD:
             break
         if mask:
-            word = int.from_bytes(key[at : at + _WORD], "little") & mask
+            word = int.from_bytes(key[offset : offset + _WORD], "little") & mask
             seed = xxhash.xxh64_intdigest(word.to_bytes(_WORD, "little"), seed)
-        at += _WORD
-    return xxhash.xxh64_intdigest(key[at:], seed)
+        offset += _WORD
+    return xxhash.xxh64_intdigest(key[offset:], seed)

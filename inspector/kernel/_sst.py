@@ -47,7 +47,7 @@ class _CorruptError(Exception):
 
 
 def lz4_blocks(
-    buffer: Any, offsets: Any, lengths: Any, out: Any, positions: Any, sizes: Any
+    buffer: Any, offsets: Any, lengths: Any, output: Any, positions: Any, sizes: Any
 ) -> int:
     """Unpack LZ4 blocks into ``out``, each to exactly as many bytes as ``sizes`` says.
 
@@ -58,16 +58,16 @@ def lz4_blocks(
     """
     view, starts, ends = checked_spans(buffer, offsets, lengths)
     ends = starts + ends
-    target = octets(out)
-    _, into, bytes_each = checked_spans(out, positions, sizes)
-    same_length(starts, into)
+    target = octets(output)
+    _, targets, bytes_each = checked_spans(output, positions, sizes)
+    same_length(starts, targets)
     for number in range(len(starts)):
         block = bytes(view[starts[number] : ends[number]])
         try:
             result = _lz4_block(block, int(bytes_each[number]))
         except (_CorruptError, IndexError):
             return number
-        target[into[number] : into[number] + bytes_each[number]] = result
+        target[targets[number] : targets[number] + bytes_each[number]] = result
     return len(starts)
 
 
@@ -102,10 +102,10 @@ def _lz4_block(block: bytes, size: int) -> bytes:
 def _lengthen(block: bytes, position: int, length: int) -> tuple[int, int]:
     """A length with the bytes that lengthen one of 15, and where they end."""
     if length == _LONG:
-        more = 255
-        while more == 255:
-            more = block[position]
-            length += more
+        extra = 255
+        while extra == 255:
+            extra = block[position]
+            length += extra
             position += 1
     return length, position
 
@@ -138,10 +138,10 @@ def table_entries(  # noqa: PLR0913 - a buffer with spans and two to be filled, 
     position = writable(state, np.int64)
     same_length(position, np.empty(3))
     table = writable(columns, np.int64)
-    before = bytes(octets(previous))
-    if position[0] < 0 or position[1] < 0 or 0 < len(before) < _INTERNAL:
+    previous_key = bytes(octets(previous))
+    if position[0] < 0 or position[1] < 0 or 0 < len(previous_key) < _INTERNAL:
         raise ValueError("a span lies outside of the buffer")
-    walk = _Walk(octets(out), table, max_length, before, int(position[1]))
+    walk = _Walk(octets(out), table, max_length, previous_key, int(position[1]))
     index, status = int(position[0]), layout.MORE
     while status == layout.MORE and index < len(starts):
         status = walk.block(bytes(view[starts[index] : starts[index] + sizes[index]]))
@@ -178,21 +178,25 @@ class _Walk:
         if self.count >= len(self.columns) // layout.ENTRY:
             return layout.FULL
         try:
-            shared, at = _varint(block, self.place, end)
-            remainder, at = _varint(block, at, end)
-            value, at = _varint(block, at, end)
+            shared, offset = _varint(block, self.place, end)
+            remainder, offset = _varint(block, offset, end)
+            value, offset = _varint(block, offset, end)
         except _CorruptError:
             return layout.BAD_ENTRY
-        before = len(self.previous) if self.place else 0
-        if end - at - remainder < value or shared + remainder < _INTERNAL or before < shared:
+        previous_size = len(self.previous) if self.place else 0
+        if (
+            end - offset - remainder < value
+            or shared + remainder < _INTERNAL
+            or previous_size < shared
+        ):
             return layout.BAD_ENTRY
         self.need = shared + remainder + value
         if self.max_length < max(shared + remainder - _INTERNAL, value):
             return layout.OVER_LIMIT
         if len(self.out) - self.used < self.need:
             return layout.FULL
-        key = self.previous[:shared] + block[at : at + remainder]
-        end = at + remainder + value
+        key = self.previous[:shared] + block[offset : offset + remainder]
+        end = offset + remainder + value
         self.out[self.used : self.used + self.need] = key + block[end - value : end]
         status = self._take(key, value)
         if status == layout.MORE:
@@ -204,11 +208,11 @@ class _Walk:
         if tag >> 63:
             return layout.BAD_ENTRY
         if self.previous:
-            user, before = key[:-_INTERNAL], self.previous[:-_INTERNAL]
+            user, previous_user = key[:-_INTERNAL], self.previous[:-_INTERNAL]
             (last,) = _UINT64.unpack_from(self.previous, len(self.previous) - _INTERNAL)
-            if user < before or (user == before and tag >= last):
+            if user < previous_user or (user == previous_user and tag >= last):
                 return layout.BAD_ORDER
-            self.plain &= user > before
+            self.plain &= user > previous_user
         self.plain &= tag & 0xFF == _VALUE
         room = len(self.columns) // layout.ENTRY
         where = (self.used, len(key) - _INTERNAL, self.used + len(key), value, tag)
@@ -237,12 +241,12 @@ def _entries_end(block: bytes) -> int:
 def _varint(block: bytes, start: int, end: int, bits: int = 32) -> tuple[int, int]:
     """An integer of up to so many bits, and where it ends (_CorruptError: there is none)."""
     value = 0
-    for at in range(start, min(start + bits // 7 + 1, end)):
-        value |= (block[at] & 0x7F) << 7 * (at - start)
-        if block[at] < 0x80:
+    for offset in range(start, min(start + bits // 7 + 1, end)):
+        value |= (block[offset] & 0x7F) << 7 * (offset - start)
+        if block[offset] < 0x80:
             if value >> bits:
                 break
-            return value, at + 1
+            return value, offset + 1
     raise _CorruptError
 
 

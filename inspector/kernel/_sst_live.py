@@ -51,9 +51,9 @@ def table_live(  # noqa: PLR0913 - buffers with spans, as in C
     view, starts, sizes = checked_spans(buffer, offsets, lengths)
     entries, ends = integers(tags), integers(runs).tolist()
     same_length(entries, starts)
-    limits, from_, bytes_each = checked_spans(bounds, bound_offsets, bound_lengths)
+    limits, lower_bounds, bytes_each = checked_spans(bounds, bound_offsets, bound_lengths)
     ranges = integers(sequences)
-    same_length(from_, np.empty(2 * len(ranges)))
+    same_length(lower_bounds, np.empty(2 * len(ranges)))
     position = writable(state, np.int64)
     same_length(position, np.empty(2))
     ascending = sorted(ends) == ends and (not ends or 0 <= ends[0] <= ends[-1] <= len(entries))
@@ -61,19 +61,19 @@ def table_live(  # noqa: PLR0913 - buffers with spans, as in C
         raise ValueError("a span lies outside of the buffer")
 
     def run(number: int) -> Iterator[tuple[bytes, int, int, int]]:
-        for at in range(ends[number], ends[number + 1]):
-            key = bytes(view[starts[at] : starts[at] + sizes[at]])
-            yield key, -int(entries[at]), number, at
+        for position in range(ends[number], ends[number + 1]):
+            key = bytes(view[starts[position] : starts[position] + sizes[position]])
+            yield key, -int(entries[position]), number, position
 
     def bound(number: int) -> bytes:
-        return bytes(limits[from_[number] : from_[number] + bytes_each[number]])
+        return bytes(limits[lower_bounds[number] : lower_bounds[number] + bytes_each[number]])
 
     merged = heapq.merge(*(run(number) for number in range(len(ends) - 1)))
     result = _Found(writable(order, np.int64), writable(pieces, np.int64))
     first, status = int(position[0]), MORE
-    until = [bound(number) for number in range(2 * first + 1, len(from_), 2)]
+    upper_bounds = [bound(number) for number in range(2 * first + 1, len(lower_bounds), 2)]
     for key, group in groupby(merged, key=lambda entry: entry[0]):
-        current = first + bisect_right(until, key)
+        current = first + bisect_right(upper_bounds, key)
         position[0] = current
         inside = current < len(ranges) and bound(2 * current) <= key
         status = result.take(group, int(ranges[current]) if inside else 0)
@@ -93,9 +93,9 @@ class _Found:
         """Take the entries of a key, of which those below a sequence number are deleted."""
         alive: list[int] = []
         is_open, last = True, -1
-        for _, negative, _, at in group:
+        for _, negative, _, position in group:
             tag = -negative
-            self.met = at
+            self.met = position
             if tag >> 8 == last:
                 return BAD_ORDER
             last = tag >> 8
@@ -103,7 +103,7 @@ class _Found:
             if is_open and tag & 0xFF in (_PUT, _MERGE):
                 if self.used + len(alive) >= len(self._order):
                     return FULL
-                alive.append(at)
+                alive.append(position)
             is_open = is_open and tag & 0xFF == _MERGE
         if not alive:
             return MORE

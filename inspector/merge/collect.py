@@ -58,11 +58,11 @@ class Facts:
         if kind not in self._merged:
             parts: dict[StoreName, dict[Hashable, list[FactT]]] = {}
             for seen in self.of(kind):
-                of_store = parts.setdefault(seen.store.name, {})
-                of_store.setdefault(seen.fact.merge_key(seen.version), []).append(seen.fact)
+                store_parts = parts.setdefault(seen.store.name, {})
+                store_parts.setdefault(seen.fact.merge_key(seen.version), []).append(seen.fact)
             self._merged[kind] = {
-                name: {key: sum_of(facts) for key, facts in by_key.items()}
-                for name, by_key in parts.items()
+                name: {key: sum_of(facts) for key, facts in facts_by_key.items()}
+                for name, facts_by_key in parts.items()
             }
         merged: dict[StoreName, dict[Any, FactT]] = self._merged[kind]
         return merged
@@ -85,8 +85,8 @@ class Facts:
         """By store and version; sums over partitions come once for each look at the checkpoint."""
         facts: dict[tuple[StoreId, int], VersionSumT] = {}
         for observation in self.of(kind):
-            place, fact = (observation.store, observation.version), observation.fact
-            facts[place] = facts[place] + fact if place in facts else fact
+            store_version, fact = (observation.store, observation.version), observation.fact
+            facts[store_version] = facts[store_version] + fact if store_version in facts else fact
         return facts
 
     def by_store(self, version: int | None = None) -> dict[StoreName, dict[int, VersionFacts]]:
@@ -94,7 +94,9 @@ class Facts:
         merged = self._merged_versions
         if version is None:
             return merged
-        return {name: {version: of[version]} for name, of in merged.items() if version in of}
+        return {
+            name: {version: facts[version]} for name, facts in merged.items() if version in facts
+        }
 
     def of_version(self, name: StoreName, version: int) -> VersionFacts:
         """Return the facts of a store at one version, summed over partitions.
@@ -105,8 +107,8 @@ class Facts:
 
     def total(self, version: int) -> VersionFacts:
         """A version, summed over all stores and partitions that could be read."""
-        of_version = (facts for (_, v), facts in self.versions.items() if v == version)
-        return sum(of_version, VersionFacts())
+        version_facts = (facts for (_, v), facts in self.versions.items() if v == version)
+        return sum(version_facts, VersionFacts())
 
     @cached_property
     def _merged_versions(self) -> dict[StoreName, dict[int, VersionFacts]]:
@@ -118,8 +120,8 @@ class Facts:
         """Bytes of the columns of keys and of values, by store; empty if not requested."""
         return {
             (name, sizes.side): sizes.rows
-            for name, by_side in self.merged(FieldSizes).items()
-            for sizes in by_side.values()
+            for name, side_sizes in self.merged(FieldSizes).items()
+            for sizes in side_sizes.values()
             if sizes.side is not None
         }
 
@@ -138,7 +140,9 @@ class Facts:
     def retention(self) -> dict[StoreName, dict[int, int]]:
         """Oldest event time of the rows of each join side by version, in ms."""
         return {
-            name: {v: of.oldest_ms for v, of in versions.items() if of.oldest_ms is not None}
+            name: {
+                v: facts.oldest_ms for v, facts in versions.items() if facts.oldest_ms is not None
+            }
             for name, versions in self.merged(OldestEventTime).items()
         }
 
@@ -151,18 +155,18 @@ class Facts:
     def calls(self) -> dict[tuple[StoreName, TimeoutKind], TimerCalls]:
         """Calls of each group state's function, by store and clock of its timers."""
         return {
-            (name, by_clock.timeout_kind): by_clock.calls
-            for name, by_kind in self.merged(CallsByClock).items()
-            for by_clock in by_kind.values()
-            if by_clock.timeout_kind is not None
+            (name, clock_calls.timeout_kind): clock_calls.calls
+            for name, kind_calls in self.merged(CallsByClock).items()
+            for clock_calls in kind_calls.values()
+            if clock_calls.timeout_kind is not None
         }
 
     @cached_property
     def resolution(self) -> Resolution:
         """Clock that the timers of each group state followed, by all partitions together."""
         against = {
-            name: {version: evidence.against for version, evidence in by_version.items()}
-            for name, by_version in self.merged(ClockEvidence).items()
+            name: {version: evidence.against for version, evidence in version_evidence.items()}
+            for name, version_evidence in self.merged(ClockEvidence).items()
         }
         kinds = {kind for _, kind in self.calls}
         user_clock = next(iter(kinds)) if len(kinds) == 1 else None
@@ -175,7 +179,11 @@ class Facts:
         if kind not in self._resolved:
             self._resolved[kind] = list(self.resolution.resolved(self.of(kind)))
         resolved: list[Observed[LeftoverT]] = self._resolved[kind]
-        return [of for of in resolved if (of.fact.certainty is Certainty.UNDECIDED) is undecided]
+        return [
+            leftover
+            for leftover in resolved
+            if (leftover.fact.certainty is Certainty.UNDECIDED) is undecided
+        ]
 
     @cached_property
     def leftovers(self) -> list[Observed[Leftover]]:
@@ -232,15 +240,15 @@ def times_with_watermark(
     result: dict[int, set[Path]] = {}
     covered = {
         (store.operator_id, path)
-        for store, by_path in votes.items()
-        for path, vote in by_path.items()
+        for store, path_votes in votes.items()
+        for path, vote in path_votes.items()
         if vote.covered
     }
-    for store, by_path in votes.items():
+    for store, path_votes in votes.items():
         went = removed.get(store, RemovedRows())
         if not went.on_time or went.off_time:
             continue
-        for path, vote in by_path.items():
+        for path, vote in path_votes.items():
             if vote.same and not vote.other and (store.operator_id, path) not in covered:
                 result.setdefault(store.operator_id, set()).add(path)
     return {operator: paths.pop() for operator, paths in result.items() if len(paths) == 1}

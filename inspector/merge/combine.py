@@ -39,7 +39,7 @@ def combine_here(
     version: int, facts: Iterable[Observed[Any] | FactColumns]
 ) -> Iterator[Observed[Any]]:
     """Yield facts of one engine in this process, with those of equal merge keys added up."""
-    held: dict[Hashable, list[Observed[Any]]] = {}
+    groups: dict[Hashable, list[Observed[Any]]] = {}
     sums: dict[StoreName, VersionSums] = defaultdict(VersionSums)
     first_apart = version - 1
     for item in facts:
@@ -50,14 +50,14 @@ def combine_here(
         if key is None or (item.fact.by_partition and item.version >= first_apart):
             yield item
             continue
-        alike = held.setdefault(key, [])
+        alike = groups.setdefault(key, [])
         alike.append(item)
         if len(alike) == AT_ONCE:
             alike[:] = [add_up(alike)]
-    yield from map(add_up, held.values())
+    yield from map(add_up, groups.values())
     for name, version_sums in sums.items():
-        for partition_id, number, of_version in version_sums.total():
-            yield Observed(StoreId(*name, partition_id), number, of_version)
+        for partition_id, number, version_facts in version_sums.total():
+            yield Observed(StoreId(*name, partition_id), number, version_facts)
 
 
 def _parts(batch: pa.RecordBatch) -> Iterator[Observed[Any] | FactColumns]:
@@ -99,8 +99,8 @@ class VersionSums:
         counts = map(part.columns.__getitem__, COUNTS)
         columns = [np.where(apart, part.store.partition_id, ALL_PARTITIONS), part.versions, *counts]
         table = np.empty((len(apart), len(columns)), np.int64)
-        for at, column in enumerate(columns):
-            table[:, at] = column
+        for index, column in enumerate(columns):
+            table[:, index] = column
         tables = [table]
         for name in HISTOGRAMS:
             numbers, ends = part.columns[name]
@@ -122,14 +122,14 @@ class VersionSums:
         ((numbers, *sizes),) = self._tables
         distributions: list[dict[tuple[int, int], Counter[int]]] = []
         for table in sizes:
-            by_version: dict[tuple[int, int], Counter[int]] = defaultdict(Counter)
+            counters: dict[tuple[int, int], Counter[int]] = defaultdict(Counter)
             for partition_id, version, size, count in table.tolist():
-                by_version[partition_id, version][size] = count
-            distributions.append(by_version)
+                counters[partition_id, version][size] = count
+            distributions.append(counters)
         for partition_id, version, *counts in numbers.tolist():
             values: dict[str, Any] = dict(zip(COUNTS, counts, strict=True))
-            for name, by_version in zip(HISTOGRAMS, distributions, strict=True):
-                values[name] = SizeCounts(by_version[partition_id, version])
+            for name, counters in zip(HISTOGRAMS, distributions, strict=True):
+                values[name] = SizeCounts(counters[partition_id, version])
             yield partition_id, version, VersionFacts(**values)
 
 

@@ -63,20 +63,20 @@ def fold_ranges(
             clocks[store, version] |= fact.against
         elif isinstance(fact, EntriesPerKey):
             entries[store, version] += fact.entries
-    held: dict[Hashable, list[Observed[Any]]] = defaultdict(list)
+    groups: dict[Hashable, list[Observed[Any]]] = defaultdict(list)
     for observation in parts:
         fact, store, version = observation.fact, observation.store, observation.version
         is_leftover = isinstance(fact, JudgedLeftover)
         if is_leftover and _is_contradicted(fact, clocks.get((store, fact.clock_version))):
             continue
-        in_common = _IN_COMMON.get(type(fact))
-        common = fact.merge_key(version) if in_common is None else in_common(fact)
-        held[type(fact), store, version, common].append(observation)
-    for alike in held.values():
+        common_fields = _IN_COMMON.get(type(fact))
+        common = fact.merge_key(version) if common_fields is None else common_fields(fact)
+        groups[type(fact), store, version, common].append(observation)
+    for alike in groups.values():
         store, version = alike[0].store, alike[0].version
         listed = split[store.operator_id, store.partition_id]
-        of = entries[store, version]
-        for fact in _of_partition([one.fact for one in alike], store, listed, of):
+        entry_facts = entries[store, version]
+        for fact in _of_partition([one.fact for one in alike], store, listed, entry_facts):
             yield Observed(store, version, fact)
 
 
@@ -86,8 +86,8 @@ def _is_contradicted(fact: JudgedLeftover, against: frozenset[TimeoutKind] | Non
     See :mod:`inspector.facts.timed_out`.
     """
     # What stands by both clocks is found with the watermark.
-    by_clock = fact.clock_version is not None and fact.needs is not Needs.BEFORE_WINDOW
-    return by_clock and against == frozenset([fact.timeout_kind or EVENT])
+    is_dated = fact.clock_version is not None and fact.needs is not Needs.BEFORE_WINDOW
+    return is_dated and against == frozenset([fact.timeout_kind or EVENT])
 
 
 _IN_COMMON: Mapping[type[Fact], Callable[[Any], Hashable]] = {
@@ -113,7 +113,9 @@ def _of_partition(facts: list[Any], store: StoreId, listed: Listed, entries: int
         KeyEntries: lambda: [key for key in facts if key.is_listed(entries)],
         # By each time that a key has: the rows of all ranges that are timed by it.
         RowsTimedInRange: lambda: [
-            RowsTimedByKey(max(map(sum, zip(*(of.rows for of in facts), strict=True)), default=0))
+            RowsTimedByKey(
+                max(map(sum, zip(*(votes.rows for votes in facts), strict=True)), default=0)
+            )
         ],
     }
     make = special.get(type(facts[0]))
@@ -130,11 +132,11 @@ def _problem(differences: Sequence[SnapshotDiffers], store: StoreId) -> ReadProb
 def _count(counts: Sequence[LeftoverCount]) -> LeftoverCount:
     """The leftovers of all ranges of a partition's keys, of one group of one judgement."""
     names = ("rows", "key_bytes", "value_bytes", "untouched", "changed", "empty")
-    sums: Any = {name: sum_or_none(getattr(of, name) for of in counts) for name in names}
+    sums: Any = {name: sum_or_none(getattr(count, name) for count in counts) for name in names}
     return replace(
         counts[0],
-        expired_version=min(of.expired_version for of in counts),
-        first_expired_version=reduce(least, [of.first_expired_version for of in counts]),
-        fired=max(of.fired for of in counts),
+        expired_version=min(count.expired_version for count in counts),
+        first_expired_version=reduce(least, [count.first_expired_version for count in counts]),
+        fired=max(count.fired for count in counts),
         **sums,
     )

@@ -54,21 +54,21 @@ class Resolution(Message):
         """The clock that the timers of a store followed in the batch of a version."""
         if self.user_clock is not None:
             return ClockOf(self.user_clock, shown=True)
-        of_store = self.against.get(name, {})
-        if version in of_store:
-            kind = _remaining(of_store[version])
+        evidence = self.against.get(name, {})
+        if version in evidence:
+            kind = _remaining(evidence[version])
             return ClockOf(kind, shown=kind is not None)
-        before = [at for at in sorted(of_store) if at < version][-1:]
-        after = [at for at in sorted(of_store) if at > version][:1]
-        around = {_remaining(of_store[at]) for at in (*before, *after)}
-        return ClockOf(around.pop() if len(around) == 1 else None, shown=False)
+        older = [step for step in sorted(evidence) if step < version][-1:]
+        newer = [step for step in sorted(evidence) if step > version][:1]
+        neighbours = {_remaining(evidence[step]) for step in (*older, *newer)}
+        return ClockOf(neighbours.pop() if len(neighbours) == 1 else None, shown=False)
 
     def may_have_changed(self, name: StoreName, version: int) -> bool:
         """Return whether a restart may have changed a store's clock.
 
         It may, if no batch from ``version`` on shows the clock.
         """
-        later = any(at >= version for at in self.against.get(name, {}))
+        later = any(step >= version for step in self.against.get(name, {}))
         return self.user_clock is None and not later
 
     def usual_clock(self, name: StoreName) -> TimeoutKind | None:
@@ -81,7 +81,7 @@ class Resolution(Message):
     def may_name(self, name: StoreName, kind: TimeoutKind) -> bool:
         """Return whether the user may name ``kind``: none is named, and no batch contradicts it."""
         against = self.against.get(name, {}).values()
-        return self.user_clock is None and not any(kind in of_batch for of_batch in against)
+        return self.user_clock is None and not any(kind in batch_kinds for batch_kinds in against)
 
     def resolved(
         self, observations: Iterable[Observed[LeftoverT]]
@@ -113,8 +113,8 @@ class Resolution(Message):
             if not switched or not is_open or leftover.by_either_clock:
                 return None
             return self._with_habits(name, self._of_unknown_clock(leftover))
-        by_neighbours = not clock.shown and not leftover.by_either_clock
-        if by_neighbours and leftover.certainty is Certainty.PROVEN:
+        is_inferred = not clock.shown and not leftover.by_either_clock
+        if is_inferred and leftover.certainty is Certainty.PROVEN:
             certainty = INFERENCES["clock-of-neighbours"].certainty
             leftover = replace(leftover, certainty=certainty, reason=NEIGHBOURS)
         elif not clock.shown and not leftover.is_ignored and not self._is_between(name, leftover):
@@ -126,8 +126,8 @@ class Resolution(Message):
         """Return whether batches before and after a leftover's batch show the clock of a store."""
         # Where none does after it, a restart before the run of timeouts may have changed it.
         version = leftover.clock_version or 0
-        before = any(at <= version for at in self.against.get(name, {}))
-        return before and not self.may_have_changed(name, version)
+        is_older = any(step <= version for step in self.against.get(name, {}))
+        return is_older and not self.may_have_changed(name, version)
 
     def _of_unknown_clock(self, leftover: LeftoverT) -> LeftoverT | None:
         """Return a leftover of a batch whose clock is unknown.
@@ -149,15 +149,23 @@ class Resolution(Message):
         """Without the batches of a run of timeouts that followed the other clock."""
         first = leftover.run_start
         last = (leftover.clock_version if leftover.is_ignored else None) or leftover.expired_version
-        shown = {at: _remaining(kinds) for at, kinds in self.against.get(name, {}).items()}
+        remaining_kinds = {
+            step: _remaining(kinds) for step, kinds in self.against.get(name, {}).items()
+        }
         opposite = kind.other
-        if self.user_clock is None and opposite in shown.values():
+        if self.user_clock is None and opposite in remaining_kinds.values():
             leftover = leftover.with_mixed_clocks()
-        opposing = [at for at, votes in shown.items() if at < last and votes is opposite]
+        opposing = [
+            step for step, votes in remaining_kinds.items() if step < last and votes is opposite
+        ]
         if not opposing or self.user_clock is not None:
             return leftover
         # Between the two nobody knows: what is said holds from the first batch that shows it.
-        same_side = [at for at, votes in shown.items() if at > max(opposing) and votes is kind]
+        same_side = [
+            step
+            for step, votes in remaining_kinds.items()
+            if step > max(opposing) and votes is kind
+        ]
         begin = min([last, *same_side])
         if begin <= first:
             return leftover
@@ -198,13 +206,13 @@ def habits_of(
         arms = call.armed_by_data >= KNOWN_CALLS and not call.unarmed_by_data
         changes = call.changed_by_data >= KNOWN_CALLS and not call.untouched_by_data
         # Where no timeout is known to have answered so, who did was called for data.
-        many = timeouts >= KNOWN_CALLS
+        has_enough = timeouts >= KNOWN_CALLS
         holds = {
             Needs.KEPT_BY_HABIT: arms and call.timeout_kept >= usual,
             Needs.BEFORE_WINDOW: arms and call.timeout_kept >= usual,
             Needs.REARMED_BY_HABIT: changes and call.timeout_rearmed >= usual,
-            LeftoverClass.KEPT_WITHOUT_TIMEOUT: many and not call.timeout_kept,
-            LeftoverClass.REARMED: many and not call.timeout_rearmed,
+            LeftoverClass.KEPT_WITHOUT_TIMEOUT: has_enough and not call.timeout_kept,
+            LeftoverClass.REARMED: has_enough and not call.timeout_rearmed,
         }
         habits |= {(name, kind, habit.value) for habit, is_so in holds.items() if is_so}
     return frozenset(habits)

@@ -105,10 +105,10 @@ def way_of(
     name: str, rule: StoreRule, value: StructType | None, chosen: str | None, *, expired: bool
 ) -> Way:
     """Return the way to evict leftovers of an operator (``expired``), or rows that a user named."""
-    in_group_state = name in group_state.NAMES
-    timer = group_state.timeout_ordinal(value) if in_group_state and value is not None else None
+    is_group_state = name in group_state.NAMES
+    timer = group_state.timeout_ordinal(value) if is_group_state and value is not None else None
     way = chosen or (REMOVAL if timer is None else TIMEOUT)
-    if in_group_state:
+    if is_group_state:
         return Way(way, _CALLED if way == TIMEOUT else _ANEW, timer=timer)
     if name in (*deduplicate.NAMES, *deduplicate_within_watermark.NAMES):
         gone = _NO_CHANGE if name in deduplicate.NAMES else _FORGOTTEN

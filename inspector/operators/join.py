@@ -79,10 +79,12 @@ def rule(shape: OperatorShape, store: str) -> StoreRule:
         )
         return StoreRule(unknown=reason, needs_none=True)
     timed = not set(model.JOIN_TIMED_ROW_STORES).isdisjoint(shape.schemas)
-    of_rows = model.JOIN_TIMED_ROW_STORES if timed else model.JOIN_ROW_STORES
-    sides = {name: shape.schemas.get(name) for name in of_rows}  # left before right
+    row_stores = model.JOIN_TIMED_ROW_STORES if timed else model.JOIN_ROW_STORES
+    sides = {name: shape.schemas.get(name) for name in row_stores}  # left before right
     # Without a schema there is no proof that the watermark is absent.
-    if not any(of is None or any(map(event_time_field, of)) for of in sides.values()):
+    if not any(
+        schemas is None or any(map(event_time_field, schemas)) for schemas in sides.values()
+    ):
         return StoreRule(
             # Columns that nothing above the join uses are pruned from its state, event times too.
             never="no column of either side that is in the state carries a watermark, so no row "
@@ -91,7 +93,11 @@ def rule(shape: OperatorShape, store: str) -> StoreRule:
         )
     key, value = shape.schemas[store]
     event_time = watermark_field(value, RowPart.VALUE)
-    bare = [name for name, of in sides.items() if of is not None and not event_time_field(of[1])]
+    bare = [
+        name
+        for name, schemas in sides.items()
+        if schemas is not None and not event_time_field(schemas[1])
+    ]
     if bare and not time_fields(key):
         # A range bounds the rows of one side by the watermark of a column of the other one.
         return StoreRule(

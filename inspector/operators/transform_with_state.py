@@ -247,8 +247,8 @@ def rule(shape: OperatorShape, store: str) -> StoreRule:
     if family is Family.UNUSED:
         return StoreRule(unknown="Spark keeps nothing here", needs_none=True)
     if family.is_helper:
-        of = f"the rows of {variable!r}" if variable else "the timers"
-        return StoreRule(unknown=f"{family.value}: its rows go with {of}", needs_none=True)
+        subject = f"the rows of {variable!r}" if variable else "the timers"
+        return StoreRule(unknown=f"{family.value}: its rows go with {subject}", needs_none=True)
     if has_ttl(value):
         expiry = ExpiryField(Clock.PROCESSING_TIME, RowPart.VALUE, (1,), 1, True, TTL_FIELD)
         advice = (

@@ -66,10 +66,14 @@ class UserRules:
         """An operator's rules with the user's in place; CheckpointError: no such field, no time."""
         changed = dict(rules)
         for store in rules:
-            of_store = self.operator_rules.get((operator_id, store))
-            text = self.operator_rules.get((operator_id, None)) if of_store is None else of_store
-            of_all = self.event_time_fields.get(None) if store in schemas else None
-            named = self.event_time_fields.get(operator_id, of_all)
+            operator_rule = self.operator_rules.get((operator_id, store))
+            text = (
+                self.operator_rules.get((operator_id, None))
+                if operator_rule is None
+                else operator_rule
+            )
+            default_field = self.event_time_fields.get(None) if store in schemas else None
+            named = self.event_time_fields.get(operator_id, default_field)
             if named is not None:
                 changed[store] = _with_event_time(store, name, schemas, changed[store], named)
             if text is not None:
@@ -80,9 +84,9 @@ class UserRules:
 
     def _retain(self, operator_id: int, rules: dict[str, StoreRule]) -> None:
         for side, store in zip(join.STORE_SIDES, join.VALUE_STORES, strict=True):
-            of_all = self.join_retention.get((None, side))
-            kept = self.join_retention.get((operator_id, side), of_all)
-            if kept is None or store not in rules:
+            default_retention = self.join_retention.get((None, side))
+            retention = self.join_retention.get((operator_id, side), default_retention)
+            if retention is None or store not in rules:
                 continue
             event_time = rules[store].event_time
             if event_time is None:
@@ -91,8 +95,8 @@ class UserRules:
                     "say which with --event-time-field"
                 )
             # Spark cuts the bound to whole milliseconds, one less where the condition is >=.
-            bound = replace(event_time, delay_ms=kept + 1)
-            source = f"--join-retention {side}={kept}ms"
+            bound = replace(event_time, delay_ms=retention + 1)
+            source = f"--join-retention {side}={retention}ms"
             rules[store] = replace(
                 rules[store], expiry=bound, unknown=None, user_supplied=True, source=source
             )
@@ -130,11 +134,11 @@ def _operator_rule(text: str) -> tuple[tuple[int, str | None], str]:
 
 
 def _join_retention(text: str) -> tuple[tuple[int | None, str], int]:
-    location, sign, kept = text.partition("=")
+    location, sign, duration = text.partition("=")
     operator, colon, side = location.strip().rpartition(":")
     if not sign or side not in JOIN_SIDES or (colon and not operator.isdecimal()):
         raise ValueError(f"got {text!r}, expected [OP:]SIDE=DURATION such as left=1h")
-    return (int(operator) if colon else None, side), parse_duration(kept)
+    return (int(operator) if colon else None, side), parse_duration(duration)
 
 
 def _user_rule(text: str, store: str, schemas: tuple[StructType, StructType] | None) -> StoreRule:
@@ -198,11 +202,11 @@ def _path(names: list[str], schema: StructType) -> tuple[tuple[int, ...], DataTy
     data_type: DataType = schema
     for name in names:
         fields = data_type.fields if isinstance(data_type, StructType) else ()
-        at = next((i for i, column in enumerate(fields) if column.name == name), None)
-        if at is None:
+        index = next((i for i, column in enumerate(fields) if column.name == name), None)
+        if index is None:
             return None
-        ordinals.append(at)
-        data_type = fields[at].data_type
+        ordinals.append(index)
+        data_type = fields[index].data_type
     if isinstance(data_type, StructType) and is_window(data_type):
         return (*ordinals, 1), data_type.fields[1].data_type, ".".join([*names, "end"])
     return tuple(ordinals), data_type, ".".join(names)

@@ -33,7 +33,7 @@ class _End:
         self.error = error
 
 
-def make_ahead(items: Iterable[T], most: int = MOST_AHEAD) -> Iterator[T]:
+def make_ahead(items: Iterable[T], max_items: int = MOST_AHEAD) -> Iterator[T]:
     """Yield ``items`` in their order while another thread produces them.
 
     Decoding and replaying both release the GIL, so that they use two cores. An error of ``items``
@@ -41,13 +41,13 @@ def make_ahead(items: Iterable[T], most: int = MOST_AHEAD) -> Iterator[T]:
     waits for a storage ends when it has its answer, or with the process. At most ``most`` items
     are produced before they are requested. Only that thread may use ``items``.
     """
-    made: Queue[T | _End] = Queue(most)
+    queue: Queue[T | _End] = Queue(max_items)
     unwanted = Event()
 
     def give(item: T | _End) -> bool:
         while not unwanted.is_set():
             with suppress(Full):
-                made.put(item, timeout=_PATIENCE_S)
+                queue.put(item, timeout=_PATIENCE_S)
                 return True
         return False
 
@@ -64,14 +64,14 @@ def make_ahead(items: Iterable[T], most: int = MOST_AHEAD) -> Iterator[T]:
     thread = Thread(target=make, name="inspector-ahead", daemon=True)
     thread.start()
     try:
-        while not isinstance(item := made.get(), _End):
+        while not isinstance(item := queue.get(), _End):
             yield item
         if item.error is not None:
             raise item.error
     finally:
         unwanted.set()
         with suppress(Empty):
-            made.get_nowait()  # the thread may wait for room
+            queue.get_nowait()  # the thread may wait for room
         thread.join(_LONGEST_BLOCK_S)  # who interrupts waits for no storage with it
 
 

@@ -57,7 +57,7 @@ class Condition:
         """
         pc = compute()
         # A field within a null struct is null: struct_field lets the struct's null through.
-        field = reduce(lambda array, at: pc.struct_field(array, [at]), self.path, rows)
+        field = reduce(lambda array, index: pc.struct_field(array, [index]), self.path, rows)
         result = pc.and_(rows.is_valid(), pc.fill_null(self._compare_field(field, pc), False))
         met: Bools = result.to_numpy(zero_copy_only=False)
         return met
@@ -116,13 +116,13 @@ class Term:
             yield self._of_text(data_type, path)
             return
         try:
-            given = text_value(data_type, self.text)
+            expected = text_value(data_type, self.text)
         except ValueError as error:
             raise _misfit(self.name, self.text, str(error)) from None
         if self.compare == "=":
-            yield from _conditions_of(data_type, given, path, self.name)
+            yield from _conditions_of(data_type, expected, path, self.name)
             return
-        value = _scalar(data_type, given, self.name)
+        value = _scalar(data_type, expected, self.name)
         no_order = value is None or pa.types.is_nested(value.type) or _is_nan(value)
         if self.compare in _ORDER and no_order:
             raise _misfit(self.name, self.text, f"which {self.compare} cannot compare with")
@@ -196,10 +196,10 @@ def no_field(
     near = get_close_matches(name.casefold(), spelled, n=1)
     hint = f"; did you mean {spelled[near[0]]}?" if near else "."
     listed = [f"{item} {words}" for item, words in fields.items()]
-    more = f" and {len(listed) - _LISTED} more" if len(listed) > _LISTED else ""
+    remainder = f" and {len(listed) - _LISTED} more" if len(listed) > _LISTED else ""
     subject = "The field is" if len(listed) == 1 else "The fields are"
     owner = "rows have" if len(sides) > 1 else "keys have"
-    names = f"{', '.join(listed[:_LISTED]) or 'none'}{more}"
+    names = f"{', '.join(listed[:_LISTED]) or 'none'}{remainder}"
     return CheckpointError(f"{owner} no field {name[:SHOWN]!r}{hint} {subject} {names}")
 
 
@@ -208,8 +208,8 @@ def _fields(schema: StructType, depth: int = _DEEPEST) -> Iterator[tuple[str, Da
     for name, field in zip(unique_names(schema.fields), schema.fields, strict=True):
         data_type = storage_type(field.data_type)
         if isinstance(data_type, StructType) and data_type.fields and depth:
-            for inner, of_inner in _fields(data_type, depth - 1):
-                yield f"{name}.{inner}", of_inner
+            for inner, inner_type in _fields(data_type, depth - 1):
+                yield f"{name}.{inner}", inner_type
         else:
             yield name, field.data_type
 

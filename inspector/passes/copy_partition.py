@@ -131,12 +131,14 @@ class _Folder:
     def copy(self) -> Iterator[Observed[Any]]:
         request = self._request
         changed = self._new_form() if request.evicts or request.compact else None
-        whole = changed is not None and changed.has_all_rows
+        is_whole = changed is not None and changed.has_all_rows
         form = None if changed is None else changed.form
-        entries = (entry for store in self._stores for entry in self._records(*store, form, whole))
+        entries = (
+            entry for store in self._stores for entry in self._records(*store, form, is_whole)
+        )
         # A folder of which nothing is evicted is copied as it is, unless it is one new snapshot.
         first = next(entries, None)
-        if changed is None or (first is None and not whole):
+        if changed is None or (first is None and not is_whole):
             if first is not None:
                 raise AssertionError("rows are evicted and their version is not written")
             names = {file.path: self._name_of(file) for file in self._files_of(self._of_version)}
@@ -228,10 +230,10 @@ class _Folder:
         self._files += 1
 
     def _records(
-        self, store: StoreTask, reader: StoreReader, form: DeltaForm | None, whole: bool
+        self, store: StoreTask, reader: StoreReader, form: DeltaForm | None, is_whole: bool
     ) -> Iterator[Record]:
         """Yield the records of the new file as the provider has them: of all rows if ``whole``."""
-        entries = self._entries(store, reader, whole=whole)
+        entries = self._entries(store, reader, is_whole=is_whole)
         if form is None or not form.changelog:
             yield from cast(Iterator[Record], entries)
             return
@@ -247,25 +249,25 @@ class _Folder:
             )
             yield from stored.records(chain([entry], entries))
 
-    def _entries(self, store: StoreTask, reader: StoreReader, *, whole: bool) -> Iterator[Entry]:
-        """What is written of the rows; what else they show is kept on the way."""
+    def _entries(self, store: StoreTask, reader: StoreReader, *, is_whole: bool) -> Iterator[Entry]:
+        """Yield the entries to write for the rows of a store, and collect what the copy reports."""
         request, expired, prints = self._request, self._expired, RowPrints()
         evicted: dict[str, Evicted] = {}
         for block, live in live_blocks(request.task, store, reader):
-            by_class = self._choice.of_block(store, block, live)
-            gone = np.concatenate([np.empty(0, np.int64), *by_class.values()])
-            for name, rows in by_class.items():
-                before = evicted.get(name, Evicted(name))
-                evicted[name] = before + Evicted.of(name, block, rows)
-                for key, value in records_of(block, rows[: max(0, KEYS_SHOWN - before.rows)]):
-                    shown = EvictedKey(name, key, len(value))
-                    self._found.append(Observed(reader.store, self._version, shown))
+            rows_by_class = self._choice.of_block(store, block, live)
+            gone = np.concatenate([np.empty(0, np.int64), *rows_by_class.values()])
+            for name, rows in rows_by_class.items():
+                previous = evicted.get(name, Evicted(name))
+                evicted[name] = previous + Evicted.of(name, block, rows)
+                for key, value in records_of(block, rows[: max(0, KEYS_SHOWN - previous.rows)]):
+                    example = EvictedKey(name, key, len(value))
+                    self._found.append(Observed(reader.store, self._version, example))
             changed = np.union1d(expired.others(store, block, live), gone)
-            kept = np.setdiff1d(live, changed)
-            prints += RowPrints.of(block, kept)
-            if whole:
-                yield from records_of(block, kept)
-            for entries, rows_made in self._changes(store, block, changed, gone, whole):
+            unchanged = np.setdiff1d(live, changed)
+            prints += RowPrints.of(block, unchanged)
+            if is_whole:
+                yield from records_of(block, unchanged)
+            for entries, rows_made in self._changes(store, block, changed, gone, is_whole):
                 prints += RowPrints.of_rows(rows_made)
                 yield from entries
         for entries, rows_made in expired.lists(store):
@@ -276,12 +278,15 @@ class _Folder:
         missing = expired.missing(store)
         if missing:
             reader.report("twin-rows", TWINS.format(store=store.store_name, missing=missing))
-        at = reader.store, self._version
-        self._found += [Observed(*at, prints), *(Observed(*at, e) for e in evicted.values())]
-        self._found += [ReadProblem.observe(problem, *at) for problem in reader.problems]
+        position = reader.store, self._version
+        self._found += [
+            Observed(*position, prints),
+            *(Observed(*position, e) for e in evicted.values()),
+        ]
+        self._found += [ReadProblem.observe(problem, *position) for problem in reader.problems]
 
     def _changes(
-        self, store: StoreTask, block: RecordBlock, changed: Int64s, gone: Int64s, whole: bool
+        self, store: StoreTask, block: RecordBlock, changed: Int64s, gone: Int64s, is_whole: bool
     ) -> Iterable[Changes]:
         if store.store_name in self._choice.refused:
             return ()
@@ -291,7 +296,7 @@ class _Folder:
             return self._expired.changes(store, block, changed, gone)
         if self._request.timer is not None:
             return timeouts(block, gone, self._request.timer)
-        removed = records_of(block, gone[:0] if whole else gone)
+        removed = records_of(block, gone[:0] if is_whole else gone)
         return [([(key, None) for key, _ in removed], [])]
 
 
@@ -302,7 +307,7 @@ PAST_MS = 1
 
 def timeouts(block: RecordBlock, rows: Int64s, ordinal: int) -> Iterator[Changes]:
     """Rows of group state whose timer, their last field, becomes one that has run out."""
-    at, timer = ordinal // 64 * 8 + 8 + 8 * ordinal, PAST_MS.to_bytes(8, "little")
+    offset, timer = ordinal // 64 * 8 + 8 + 8 * ordinal, PAST_MS.to_bytes(8, "little")
     records = records_of(block, rows)
-    changed = [(key, value[:at] + timer + value[at + 8 :]) for key, value in records]
+    changed = [(key, value[:offset] + timer + value[offset + 8 :]) for key, value in records]
     yield changed, changed

@@ -57,11 +57,11 @@ class CrossChecks:
 
     def of(self, change: Change) -> list[tuple[str, str]]:
         """Slugs and messages of what is wrong with a change's delta; nothing of a snapshot's."""
-        batch, before = (self._batches.get(change.version - ago) for ago in (1, 2))
+        batch, previous = (self._batches.get(change.version - ago) for ago in (1, 2))
         if change.rebased or (batch is not None and batch.has_foreign_rows):
             return []
-        around = batch, before, self._per_ms
-        messages = ((check.slug, check.message(change, around)) for check in self._checks)
+        context = batch, previous, self._per_ms
+        messages = ((check.slug, check.message(change, context)) for check in self._checks)
         return [(slug, message) for slug, message in messages if message is not None]
 
 
@@ -69,7 +69,7 @@ _Around = tuple[BatchClock | None, BatchClock | None, int]
 """The batch of a change, the one before it, and units of a row's time in a millisecond."""
 
 
-def _absent(change: Change, _around: _Around) -> str | None:
+def _absent(change: Change, _context: _Around) -> str | None:
     text = (
         f"got {change.counts.absent_removals:,} removals of keys that the version before "
         "does not have, expected none: Spark removes only what is there"
@@ -77,7 +77,7 @@ def _absent(change: Change, _around: _Around) -> str | None:
     return text if change.counts.absent_removals else None
 
 
-def _updates(change: Change, _around: _Around) -> str | None:
+def _updates(change: Change, _context: _Around) -> str | None:
     text = (
         f"got {change.counts.updates:,} puts of keys that are there already, expected "
         "none: a deduplication never puts a key again"
@@ -85,8 +85,8 @@ def _updates(change: Change, _around: _Around) -> str | None:
     return text if change.counts.updates else None
 
 
-def _removals(change: Change, around: _Around) -> str | None:
-    batch, _, per_ms = around
+def _removals(change: Change, context: _Around) -> str | None:
+    batch, _, per_ms = context
     if batch is None or batch.watermark_ms is None or change.latest_removal is None:
         return None
     bound = batch.watermark_ms * per_ms
@@ -98,24 +98,24 @@ def _removals(change: Change, around: _Around) -> str | None:
     )
 
 
-def _late(change: Change, around: _Around) -> str | None:
-    batch, before, per_ms = around
+def _late(change: Change, context: _Around) -> str | None:
+    batch, previous, per_ms = context
     # Without a watermark an operator evicts what lies before 1970, and drops no more.
     if batch is None or change.earliest_put is None or (change.latest_removal or 0) <= 0:
         return None
-    if before is None or before.watermark_ms is None or batch.watermark_ms is None:
+    if previous is None or previous.watermark_ms is None or batch.watermark_ms is None:
         return None
-    bound = min(before.watermark_ms, batch.watermark_ms) * per_ms
+    bound = min(previous.watermark_ms, batch.watermark_ms) * per_ms
     if not bound or change.earliest_put > bound:
         return None
     return (
         f"got a put of a row of the time {change.earliest_put}, expected none up to "
-        f"{bound}, the watermark of batch {before.batch_id}: Spark drops late rows"
+        f"{bound}, the watermark of batch {previous.batch_id}: Spark drops late rows"
     )
 
 
-def _timers(change: Change, around: _Around) -> str | None:
-    batch, _, _ = around
+def _timers(change: Change, context: _Around) -> str | None:
+    batch, _, _ = context
     if batch is None or batch.watermark_ms is None or batch.timestamp_ms is None:
         return None
     bound = min(batch.watermark_ms, batch.timestamp_ms)

@@ -40,11 +40,11 @@ class _Entries:
 
     @property
     def rest(self) -> list[bytes]:
-        return [value for at, (_, value) in sorted(self.rows.items()) if at not in self.gone]
+        return [value for index, (_, value) in sorted(self.rows.items()) if index not in self.gone]
 
 
 class ExpiredValues:
-    """What is evicted from the variables of one partition, and what that means for other rows.
+    """Evicted values of the variables of one partition, and the changes that follow in other rows.
 
     Of each store only the keys of its leftovers may be evicted.
     """
@@ -63,7 +63,7 @@ class ExpiredValues:
                 self._lists[store.store_name] = {key: _Entries() for key in keys}
 
     def others(self, store: StoreTask, block: RecordBlock, rows: Int64s) -> Int64s:
-        """Of some live rows those that change as values of other keys, or stores, are evicted."""
+        """Return the live rows that change because values of other keys or stores are evicted."""
         variable = variable_of(store.store_name)
         lists, values = self._lists.get(variable, {}), self._values.get(variable, set())
         if store.family in _TWINS and (lists or values):
@@ -78,7 +78,7 @@ class ExpiredValues:
     def changes(
         self, store: StoreTask, block: RecordBlock, rows: Int64s, gone: Int64s
     ) -> Iterator[Changes]:
-        """What is written for rows that change: of :meth:`others`, and those that are evicted."""
+        """Yield the changes to write for evicted rows and for the rows of :meth:`others`."""
         variable = variable_of(store.store_name)
         records = list(records_of(block, rows))
         if store.family is Family.LIST:
@@ -100,15 +100,15 @@ class ExpiredValues:
         self, store: StoreTask, variable: str, element: bytes, key: bytes, value: bytes
     ) -> Iterator[Changes]:
         entries = self._lists.get(variable, {}).get(element)
-        kept = entries.rest if entries is not None else []
-        if not kept or store.family is Family.TTL_INDEX:
+        remaining = entries.rest if entries is not None else []
+        if not remaining or store.family is Family.TTL_INDEX:
             yield [(key, None)], []
-        if not kept:
+        if not remaining:
             return
-        number = len(kept).to_bytes(8, "little")
+        number = len(remaining).to_bytes(8, "little")
         if store.family is not Family.ENTRY_COUNT:
-            as_int = partial(int.from_bytes, byteorder="little", signed=True)
-            number = min((row[_EXPIRY] for row in kept), key=as_int)
+            to_int = partial(int.from_bytes, byteorder="little", signed=True)
+            number = min((row[_EXPIRY] for row in remaining), key=to_int)
         if store.family is Family.TTL_INDEX:
             key = key[: _LONG.start] + number + key[_LONG.stop :]
         else:
@@ -155,4 +155,4 @@ def _elements(store: StoreTask, block: RecordBlock, rows: Int64s) -> list[bytes]
         assert element.offsets is not None
         offsets, sizes = element.offsets, element.slots.astype(np.int64)
     spans = zip(offsets.tolist(), sizes.tolist(), strict=True)
-    return [block.buffer[at : at + size] for at, size in spans]
+    return [block.buffer[start : start + size] for start, size in spans]

@@ -93,10 +93,10 @@ class Fit:
                 measured = measure_rows(schema, block.buffer, starts, lengths)
                 self.sampled[side] = self.sampled.get(side, RowBytes()) + measured
 
-    def _of_block(self, file: StoreFile, block: RecordBlock, side: RowPart, before: int) -> int:
+    def _of_block(self, file: StoreFile, block: RecordBlock, side: RowPart, old_rows: int) -> int:
         rows, offsets, lengths = _part_of(block, side)
         misfits = self._checks[side].misfits(block.buffer, offsets, lengths)
-        for index, message in misfits[: max(0, MISFITS_LISTED - before)]:
+        for index, message in misfits[: max(0, MISFITS_LISTED - old_rows)]:
             record = block.first_record + (index if rows is None else int(rows[index]))
             raw = block.raw_offset + int(offsets[index])
             text = f"{side.value} of record {record} at raw byte {raw}: {message}"

@@ -79,10 +79,10 @@ class Followed:
     def _each_store(self, task: Task) -> Iterator[Observed[Any]]:
         states: dict[str, StateMap] = {}
         for store, reader in open_stores(task):
-            kept = self._reach(task, store, reader)
-            yield from kept.facts
-            state = yield from kept.pass_.emit_last()
-            for problem in kept.problems:
+            store_pass = self._reach(task, store, reader)
+            yield from store_pass.facts
+            state = yield from store_pass.pass_.emit_last()
+            for problem in store_pass.problems:
                 yield ReadProblem.observe(problem, reader.store, task.version)
             if state is not None and meets_others(store):
                 states[store.store_name] = state
@@ -92,31 +92,33 @@ class Followed:
     def _reach(self, task: Task, store: StoreTask, reader: StoreReader) -> _Kept:
         """A store at the version of a task, or as near as its files lead."""
         files = reader.provider.files_of(store.files)
-        kept = self._stores.get(reader.store)
-        if kept is None or not kept.continues(store, files, task.version):
-            kept = _Kept(_shape(store), StorePass(task, store, reader, confirm=False, exact=True))
-            self._stores[reader.store] = kept
-            self._advance(kept, replay_steps(files, task.version), reader)
-            kept.keys = len(kept.pass_.state)
+        store_pass = self._stores.get(reader.store)
+        if store_pass is None or not store_pass.continues(store, files, task.version):
+            store_pass = _Kept(
+                _shape(store), StorePass(task, store, reader, confirm=False, exact=True)
+            )
+            self._stores[reader.store] = store_pass
+            self._advance(store_pass, replay_steps(files, task.version), reader)
+            store_pass.keys = len(store_pass.pass_.state)
         else:
-            kept.pass_.resume(task, store, reader)
-            self._advance(kept, replay_steps(files, task.version), reader)
+            store_pass.pass_.resume(task, store, reader)
+            self._advance(store_pass, replay_steps(files, task.version), reader)
         paths = {file.path for file in store.files}
-        kept.problems = [item for item in kept.problems if item.path in paths]
+        store_pass.problems = [item for item in store_pass.problems if item.path in paths]
         oldest = task.version - KEPT_VERSIONS
-        kept.facts = [item for item in kept.facts if item.version > oldest]
-        return kept
+        store_pass.facts = [item for item in store_pass.facts if item.version > oldest]
+        return store_pass
 
-    def _advance(self, kept: _Kept, steps: list[Step], reader: StoreReader) -> None:
-        steps = [step for step in steps if step.version > kept.reached]
+    def _advance(self, store_pass: _Kept, steps: list[Step], reader: StoreReader) -> None:
+        steps = [step for step in steps if step.version > store_pass.reached]
         applied = [step.base or step.delta or step.compared for step in steps]
         reader.files.expect(filter(None, applied))
         for step, file in zip(steps, applied, strict=True):
-            change = kept.pass_.advance(step)
+            change = store_pass.pass_.advance(step)
             if change is not None:
-                kept.facts += kept.pass_.emit_version(change, step)
-            kept.reached, kept.last = step.version, file
-        kept.problems += reader.problems
+                store_pass.facts += store_pass.pass_.emit_version(change, step)
+            store_pass.reached, store_pass.last = step.version, file
+        store_pass.problems += reader.problems
 
 
 def _shape(store: StoreTask) -> StoreTask:

@@ -128,7 +128,7 @@ class _Names:
         *,
         whole_groups: bool,
     ) -> _Names:
-        """Those of a store; CheckpointError: only groups are named, and it has none."""
+        """Return the names of a store's fields. CheckpointError: it has no grouping key to name."""
         part = None if grouping is None or key is None else (grouping.schema(key), grouping.path)
         if not whole_groups:
             return cls({KEY: key, VALUE: value}, part)
@@ -208,7 +208,7 @@ class _Groups:
     def of(
         cls, key: StructType | None, grouping: GroupingKey | None, *, alone: bool
     ) -> _Groups | None:
-        """Those of a store; None if its key is the grouping key, or there is none."""
+        """Return the groups of a store; None if its key is the grouping key, or if it has none."""
         if key is None or grouping is None:
             return None
         is_key = not grouping.path and grouping.fields == len(key.fields)
@@ -223,7 +223,10 @@ class _Groups:
         try:
             return grouping_keys(buffer, offsets, lengths, self.schema, self.grouping), positions
         except DecodeError:
-            key_spans = ((offsets[at : at + 1], lengths[at : at + 1]) for at in positions)
+            key_spans = (
+                (offsets[position : position + 1], lengths[position : position + 1])
+                for position in positions
+            )
             fitting = positions[[self._fits(buffer, *span) for span in key_spans]]
             spans = offsets[fitting], lengths[fitting]
             return grouping_keys(buffer, *spans, self.schema, self.grouping), fitting
@@ -258,14 +261,14 @@ class BoundFilter:
     ) -> Int64s:
         """Return the rows of ``rows`` whose key, a span of the buffer, matches."""
         if (self.rows or self.hashes) and len(rows):
-            of_groups = rows[:0]
+            group_matches = rows[:0]
             if self.groups is not None:
                 groups, positions = self.groups.rows(buffer, offsets[rows], lengths[rows])
                 group_rows = np.arange(len(positions), dtype=np.int64)
-                of_groups = rows[positions[self._of_bytes(*groups, group_rows)]]
+                group_matches = rows[positions[self._of_bytes(*groups, group_rows)]]
             alone = self.groups is not None and self.groups.alone
-            of_keys = rows[:0] if alone else self._of_bytes(buffer, offsets, lengths, rows)
-            rows = np.union1d(of_keys, of_groups)
+            key_matches = rows[:0] if alone else self._of_bytes(buffer, offsets, lengths, rows)
+            rows = np.union1d(key_matches, group_matches)
         if self.keys is not None and len(rows):
             rows = self.keys.matching(buffer, offsets, lengths, rows)
         return rows
@@ -276,8 +279,8 @@ class BoundFilter:
             rows = _same_bytes(buffer, offsets, lengths, rows, row)
         view = memoryview(buffer)
         for digits in self.hashes:
-            of_row = (view[offsets[at] : offsets[at] + lengths[at]] for at in rows)
-            met = [hash_digits(item).startswith(digits) for item in of_row]
+            row_bytes = (view[offsets[index] : offsets[index] + lengths[index]] for index in rows)
+            met = [hash_digits(item).startswith(digits) for item in row_bytes]
             rows = rows[np.array(met, np.bool_)]
         return rows
 
@@ -346,8 +349,8 @@ def check_filter(checkpoint: Checkpoint, requested: KeyFilter) -> None:
         raise CheckpointError(next(iter(errors)))
     if errors:
         listed = [f"{location}: {message}" for message, location in errors.items()]
-        more = f"; and {len(listed) - _MOST_ERRORS} more" if len(listed) > _MOST_ERRORS else ""
-        raise CheckpointError("; ".join(listed[:_MOST_ERRORS]) + more)
+        remainder = f"; and {len(listed) - _MOST_ERRORS} more" if len(listed) > _MOST_ERRORS else ""
+        raise CheckpointError("; ".join(listed[:_MOST_ERRORS]) + remainder)
 
 
 def _schema_or_error(schema: StructType | None) -> StructType:

@@ -108,9 +108,9 @@ def _decimal(data_type: types.DecimalType, value: Any) -> Decimal:
     assert isinstance(exponent, int)
     unscaled, shift = int("".join(map(str, digits))), exponent + data_type.scale
     if abs(shift) <= _MOST_SHIFT and (shift >= 0 or not unscaled % 10**-shift):
-        whole = str(unscaled * 10**shift if shift >= 0 else unscaled // 10**-shift)
-        if len(whole) <= data_type.precision:
-            return Decimal((sign, tuple(map(int, whole)), -data_type.scale))
+        digits_text = str(unscaled * 10**shift if shift >= 0 else unscaled // 10**-shift)
+        if len(digits_text) <= data_type.precision:
+            return Decimal((sign, tuple(map(int, digits_text)), -data_type.scale))
     raise ValueError(f"expected a number that {to_ddl(data_type)} can hold")
 
 
@@ -182,9 +182,16 @@ def _days(match: re.Match[str]) -> int:
     if not 1 <= month <= 12 or not 1 <= day <= lengths[month - 1]:
         raise ValueError("there is no such day")
     shifted = year - (month <= 2)
-    era, of_era = divmod(shifted, 400)
+    era, year_of_era = divmod(shifted, 400)
     day_of_year = (153 * (month + (-3 if month > 2 else 9)) + 2) // 5 + day - 1
-    return era * 146_097 + of_era * 365 + of_era // 4 - of_era // 100 + day_of_year - 719_468
+    return (
+        era * 146_097
+        + year_of_era * 365
+        + year_of_era // 4
+        - year_of_era // 100
+        + day_of_year
+        - 719_468
+    )
 
 
 def _nanos(
@@ -197,8 +204,8 @@ def _nanos(
     padded = (fraction or "").ljust(9, "0")
     if padded[digits:].strip("0"):
         raise ValueError(f"expected at most {digits} digits of a second's fraction")
-    whole: int = 10**digits
-    return (parts[0] * 3600 + parts[1] * 60 + parts[2]) * whole + int(padded[:digits])
+    units: int = 10**digits
+    return (parts[0] * 3600 + parts[1] * 60 + parts[2]) * units + int(padded[:digits])
 
 
 def _offset(zone: str | None) -> int:

@@ -59,8 +59,8 @@ class Lifetime:
     @property
     def looks_at_versions(self) -> bool:
         """Return whether each version has facts: about timers, or about the times of rows."""
-        of_times = self._store.event_time is not None or self._store.family is Family.TIMERS
-        return self._has_timers or of_times or bool(self._store.raised)
+        has_times = self._store.event_time is not None or self._store.family is Family.TIMERS
+        return self._has_timers or has_times or bool(self._store.raised)
 
     def update(self, change: Change) -> Iterator[Observed[Any]]:
         """Apply one version's change; emit what belongs to the version alone."""
@@ -82,21 +82,21 @@ class Lifetime:
                 # Whatever timer a tool wrote over, no call answered it.
                 self._state.put_over_clock[records.ids] = NO_CLOCK
         event_time, expiry = self._store.event_time, self._store.expiry
-        before = self._task.clock(change.version - 1)
+        clock = self._task.clock(change.version - 1)
         if self._store.family is Family.TIMERS and expiry is not None and not self.disputed:
-            removed = RemovedRows.observe(change, self._state, expiry, batch, before)
+            removed = RemovedRows.observe(change, self._state, expiry, batch, clock)
             yield self._observe(removed, change.version)
         raised, followed = self._store.raised.get(change.version), expiry or event_time
         if raised is not None and followed is not None and not change.rebased:
-            behind = RowsBehind.observe(self._state, followed.per_ms, raised)
-            yield self._observe(behind, change.version)
+            rows_behind = RowsBehind.observe(self._state, followed.per_ms, raised)
+            yield self._observe(rows_behind, change.version)
         if event_time is None:
             return
         oldest = OldestEventTime.observe(self._state, event_time.per_ms)
         if oldest.oldest_ms is not None:
             yield self._observe(oldest, change.version)
         if not self.disputed:
-            removed = RemovedRows.observe(change, self._state, event_time, batch, before)
+            removed = RemovedRows.observe(change, self._state, event_time, batch, clock)
             yield self._observe(removed, change.version)
 
     def bounds(self, change: Change) -> Observed[timers.CallBounds]:
@@ -140,8 +140,8 @@ class Lifetime:
         Rows of a join expire by their event time, if the key may contain it. Whether the join
         follows that time is decided by all partitions together.
         """
-        by_key_time = self._store.event_time if self._store.by_key_time else None
-        expiry = self._store.expiry or by_key_time
+        key_time = self._store.event_time if self._store.by_key_time else None
+        expiry = self._store.expiry or key_time
         if expiry is None:
             return
         batch = self._task.clock(self._task.version)
@@ -190,11 +190,11 @@ class Lifetime:
         return Ages.observe(self._state, from_snapshot=self._from_snapshot, per_ms=per_ms)
 
     def _timers(self, calls: Mapping[int, timers.Calls]) -> Iterator[Observed[Any]]:
-        for version, of_version in calls.items():
-            if of_version.against:
-                yield self._observe(timers.ClockEvidence(of_version.against), version)
+        for version, version_calls in calls.items():
+            if version_calls.against:
+                yield self._observe(timers.ClockEvidence(version_calls.against), version)
         yield from map(self._observe, self.runs.observe(self._state))
 
     def _observe(self, fact: FactT, version: int | None = None) -> Observed[FactT]:
-        at = self._task.version if version is None else version
-        return Observed(self._store_id, at, fact)
+        observed_version = self._task.version if version is None else version
+        return Observed(self._store_id, observed_version, fact)

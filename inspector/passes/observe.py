@@ -245,12 +245,12 @@ class StorePass:
         for slug, message in () if self.life.disputed else self._crossed.of(change):
             self._reader.report(slug, message, delta)
 
-    def _load(self, file: StoreFile, beside: StoreFile | None = None) -> _Running:
+    def _load(self, file: StoreFile, side_file: StoreFile | None = None) -> _Running:
         self._since = []
         self.life.disputed = False
         change = yield from self._run(file, rebase=True)
-        if change is not None and beside is not None:
-            self._hold_against(file, beside)
+        if change is not None and side_file is not None:
+            self._hold_against(file, side_file)
         return change
 
     def _run(self, file: StoreFile, *, rebase: bool = False, compared: bool = False) -> _Running:
@@ -361,8 +361,8 @@ class StorePass:
 
         The lists of a store are not known from which that delta went on.
         """
-        asked = self._task.request.fit or self._store.expiry
-        if not asked or self._store.several_values or not self._is_compared(snapshot, delta):
+        is_requested = self._task.request.fit or self._store.expiry
+        if not is_requested or self._store.several_values or not self._is_compared(snapshot, delta):
             return
         try:
             difference = compare_delta(self.state, self._reader.blocks(delta))
@@ -389,8 +389,10 @@ class StorePass:
         return self._reader.blocks_here(file, self._check(file))
 
     def _check_blocks(self, file: StoreFile) -> Iterator[RecordBlock]:
-        given, self._given = self._given, None
-        return self._reader.blocks(file, self._check(file)) if given is None else given
+        blocks_given, self._given = self._given, None
+        return (
+            self._reader.blocks(file, self._check(file)) if blocks_given is None else blocks_given
+        )
 
     def _check(self, file: StoreFile) -> Check:
         return iter if self._fit is None else partial(self._fit.check, file)
@@ -479,17 +481,19 @@ class StorePass:
         if self._prefixes is not None and key is not None and len(key.fields) > 1:
             for item in self._prefixes.entries(self.state, key):
                 yield Observed(store, version, item)
-        for at, rows in chain.from_iterable(each.observe() for each in self._simulations):
+        for step, rows in chain.from_iterable(
+            simulation.observe() for simulation in self._simulations
+        ):
             speaks = self._task.speaks_for_files
-            yield Observed(store, at, rows if speaks else replace(rows, stores=0, whole=0))
+            yield Observed(store, step, rows if speaks else replace(rows, stores=0, whole=0))
         if self.state.tracking.mark is not None:
             yield Observed(store, version, MisplacedKeys.observe(self.state))
         request = self._task.request
         audited = (*_OF_AUDIT, TopBy.PUTS) if self._store.session_fields else _OF_AUDIT
         rankings = audited if request.sampled else TopBy if request.top else ()
-        for by in rankings:
-            if by is not TopBy.NUMBER or self._store.number is not None:
-                for top in top_keys(self.state, by, self._task.request.top):
+        for ranking in rankings:
+            if ranking is not TopBy.NUMBER or self._store.number is not None:
+                for top in top_keys(self.state, ranking, self._task.request.top):
                     yield Observed(store, version, top)
         yield from self._emit_samples()
 
@@ -517,7 +521,7 @@ def _origins_of(
     """Yield the same store in the partitions that its rows came from, each with a reader."""
     for origin in map(Task.from_json, task.origins):
         clocks = tuple(clock for clock in task.clocks if clock.batch_id < origin.version)
-        whole = replace(origin, clocks=clocks, codecs=task.codecs)
+        task_origin = replace(origin, clocks=clocks, codecs=task.codecs)
         for origin_store in origin.stores:
             if origin_store.store_name == store.store_name:
-                yield whole, origin_store, reader.again(whole, origin_store)
+                yield task_origin, origin_store, reader.again(task_origin, origin_store)

@@ -17,8 +17,8 @@ COLUMN = "problem"
 
 def with_problems(columns: Sequence[tuple[str, pa.DataType]], mode: ProblemMode) -> pa.Schema:
     """The schema of a table: its columns, and ``problem`` where problems are rows."""
-    more = [(COLUMN, pa.string())] if mode is ProblemMode.PERMISSIVE else []
-    return pa.schema([*columns, *more])
+    extra_columns = [(COLUMN, pa.string())] if mode is ProblemMode.PERMISSIVE else []
+    return pa.schema([*columns, *extra_columns])
 
 
 def problem_batches(
@@ -63,5 +63,7 @@ def without_problems(batch: pa.RecordBatch) -> pa.RecordBatch:
     """The rows of such a batch, without its column ``problem``."""
     texts: Any = batch.column(COLUMN)
     rows: Any = batch.drop_columns([COLUMN])
-    kept: pa.RecordBatch = rows if texts.null_count == len(texts) else rows.filter(texts.is_null())
-    return kept
+    sound_rows: pa.RecordBatch = (
+        rows if texts.null_count == len(texts) else rows.filter(texts.is_null())
+    )
+    return sound_rows

@@ -157,7 +157,7 @@ class _Unit:
         """Return the differences whose old or new value matches the filter."""
         if not any(part.filter and part.filter.values for part in self._sides[Compared.NEW]):
             return differ
-        kept = [
+        parts = [
             ids[part.filter.mask_values(block.some(rows))]
             for side, alone in zip(Compared, ("removed", "added"), strict=True)
             for part, block, rows, ids in self._rows_of_keys(
@@ -165,9 +165,9 @@ class _Unit:
             )
             if part.filter is not None
         ]
-        met = distinct(np.concatenate([np.empty(0, np.int64), *kept]))
-        of_change = {change: ids[np.isin(ids, met)] for change, ids in differ.ids.items()}
-        return replace(differ, ids=of_change)
+        met = distinct(np.concatenate([np.empty(0, np.int64), *parts]))
+        ids_by_change = {change: ids[np.isin(ids, met)] for change, ids in differ.ids.items()}
+        return replace(differ, ids=ids_by_change)
 
     def _counts(self, differ: Differences) -> pa.RecordBatch:
         (first, *_) = [part for parts in self._sides for part in parts]
@@ -193,17 +193,17 @@ class _Unit:
             old, new = [changed], [changed]
             if number == 0:
                 old, new = [changed, differ.ids["removed"]], [changed, differ.ids["added"]]
-            held: dict[int, bytes] = {}
+            old_bytes: dict[int, bytes] = {}
             for part, block, rows, ids in self._rows_of_keys(differ, old, Compared.OLD):
                 pair = np.isin(ids, changed, assume_unique=True)
                 values = values_of(block, rows[pair]).to_pylist()
-                held.update(zip(ids[pair].tolist(), values, strict=True))
+                old_bytes.update(zip(ids[pair].tolist(), values, strict=True))
                 gone = rows[~pair]
                 if len(gone):
                     value = values_of(block, gone)
                     yield _batch(part, "removed", keys_of(block, gone), value, None)
             for part, block, rows, ids in self._rows_of_keys(differ, new, Compared.NEW):
-                yield from _of_new(part, block, rows, ids, held)
+                yield from _of_new(part, block, rows, ids, old_bytes)
 
     def _rounds(self, differ: Differences) -> list[Int64s]:
         """Changed keys in shares whose old values may be held at once; at least one share."""
@@ -223,25 +223,27 @@ class _Unit:
                 continue
             try:
                 for block in part.reader.blocks(file):
-                    rows, at = positions.find(number, block.ordinals)
+                    rows, indices = positions.find(number, block.ordinals)
                     if len(rows):
-                        yield part, block, rows, all_ids[at]
+                        yield part, block, rows, all_ids[indices]
             except READ_ERRORS as error:
                 # It could be read a moment ago: the query has replaced or removed it meanwhile.
                 part.reader.note_failure(error, file)
 
 
 def _of_new(
-    part: _Part, block: RecordBlock, rows: Int64s, ids: Int64s, held: dict[int, bytes]
+    part: _Part, block: RecordBlock, rows: Int64s, ids: Int64s, old_bytes: dict[int, bytes]
 ) -> Iterator[pa.RecordBatch]:
-    old = [held.pop(item, None) for item in ids.tolist()]
+    old = [old_bytes.pop(item, None) for item in ids.tolist()]
     pair = np.array([value is not None for value in old], np.bool_)
     added, changed = rows[~pair], rows[pair]
     if len(added):
         yield _batch(part, "added", keys_of(block, added), None, values_of(block, added))
     if len(changed):
-        before = pa.array([value for value in old if value is not None], pa.binary())
-        yield _batch(part, "changed", keys_of(block, changed), before, values_of(block, changed))
+        old_values = pa.array([value for value in old if value is not None], pa.binary())
+        yield _batch(
+            part, "changed", keys_of(block, changed), old_values, values_of(block, changed)
+        )
 
 
 def _batch(part: _Part, change: str, key: Any, old: Any, new: Any) -> pa.RecordBatch:

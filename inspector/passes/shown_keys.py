@@ -41,9 +41,9 @@ def shows_few(task: Task, store: StoreTask) -> bool:
     """
     if store.family is not None or store.several_values or _has_compared(task, store):
         return False
-    by_fields = store.store_name in (*COUNT_STORES, *VALUE_STORES) or bool(store.session_fields)
+    has_fields = store.store_name in (*COUNT_STORES, *VALUE_STORES) or bool(store.session_fields)
     lists_all = store.expiry is not None and not task.request.leftover_limit
-    if by_fields or lists_all:
+    if has_fields or lists_all:
         return False
     return is_local(task.url) or sum(file.size for file in store.files) > FAR_BYTES
 
@@ -65,11 +65,11 @@ class HeldDeltas(NamedTuple):
 
     def records(self, step: int) -> list[RecordBlock]:
         """The records of the delta of a step, if it is one of them."""
-        at = step - self.first
-        if self.small is None or not 0 <= at < len(self.small.ends):
+        index = step - self.first
+        if self.small is None or not 0 <= index < len(self.small.ends):
             return []
-        start = self.small.ends[at - 1] if at else 0
-        return [self.small.block.some(slice(start, self.small.ends[at]))]
+        start = self.small.ends[index - 1] if index else 0
+        return [self.small.block.some(slice(start, self.small.ends[index]))]
 
 
 def with_keys(
@@ -77,7 +77,7 @@ def with_keys(
     state: StateMap,
     applied: Sequence[StoreFile],
     reader: StoreReader,
-    held: HeldDeltas,
+    deltas: HeldDeltas,
 ) -> Iterator[Observed[Any]]:
     """Facts with the keys that they show; what cannot be read again stays with ``reader``.
 
@@ -91,7 +91,7 @@ def with_keys(
         else:
             yield item
     ids = distinct(np.array([id_of(item.fact.key) for item in showing], np.int64))
-    keys = _keys(ids, state, applied, reader, held) if showing else {}
+    keys = _keys(ids, state, applied, reader, deltas) if showing else {}
     for item in showing:
         key = keys.get(id_of(item.fact.key))
         if key is not None:
@@ -103,12 +103,12 @@ def _keys(
     state: StateMap,
     applied: Sequence[StoreFile],
     reader: StoreReader,
-    held: HeldDeltas,
+    deltas: HeldDeltas,
 ) -> Mapping[int, bytes]:
     steps = np.where(state.put_step[ids] == BEFORE_WINDOW, state.base_step, state.put_step[ids])
     keys: dict[int, bytes] = {}
     used: list[int] = distinct(steps).tolist()
-    near = {step: held.records(step) for step in used}
+    near = {step: deltas.records(step) for step in used}
     if not all(near.values()):
         reader.files.expect([applied[step] for step in used if not near[step]])
     for step in used:
@@ -134,9 +134,9 @@ def _in_file(
     for block in blocks:
         upto = int(np.searchsorted(records, block.first_record + block.count))
         locations = records[done:upto] - block.first_record
-        for key_id, at in zip(ids[done:upto].tolist(), locations.tolist(), strict=True):
-            start = int(block.key_offset[at])
-            key = bytes(memoryview(block.buffer)[start : start + int(block.key_length[at])])
+        for key_id, location in zip(ids[done:upto].tolist(), locations.tolist(), strict=True):
+            start = int(block.key_offset[location])
+            key = bytes(memoryview(block.buffer)[start : start + int(block.key_length[location])])
             if state.interner.find(key) == key_id:
                 yield key_id, key
         done = upto

@@ -73,9 +73,11 @@ def emit_variables(task: Task, states: Mapping[str, StateMap]) -> Iterator[Obser
     variables = [store for store in stores if store.family is not Family.TIMERS]
     if not timers or not all(store.store_name in read for store in variables):
         return  # that a key has no state is known only if every variable is
-    of_variables = [(store, *read[store.store_name]) for store in variables]
-    with_rows = [(store, ids[state.live[: len(state)]]) for store, state, ids in of_variables]
-    all_ids = distinct(np.concatenate([*(ids for _, ids in with_rows), _NO_IDS]))
+    variable_stores = [(store, *read[store.store_name]) for store in variables]
+    stores_with_rows = [
+        (store, ids[state.live[: len(state)]]) for store, state, ids in variable_stores
+    ]
+    all_ids = distinct(np.concatenate([*(ids for _, ids in stores_with_rows), _NO_IDS]))
     batch = task.clock(task.version)
     for store in timers:
         timed, owners = read[store.store_name]
@@ -83,9 +85,9 @@ def emit_variables(task: Task, states: Mapping[str, StateMap]) -> Iterator[Obser
         yield Observed(task.store_id(store), task.version, item)
         now = now_ms(store.expiry, batch) if store.expiry else None
         fired = _NO_IDS if now is None else variable_entries.fired_keys(timed, owners, now)
-        for variable, ids in with_rows if len(fired) else ():
-            kept = variable_entries.FiredKeys(len(fired), int(np.isin(fired, ids).sum()))
-            yield Observed(task.store_id(variable), task.version, kept)
+        for variable, ids in stores_with_rows if len(fired) else ():
+            fired_keys = variable_entries.FiredKeys(len(fired), int(np.isin(fired, ids).sum()))
+            yield Observed(task.store_id(variable), task.version, fired_keys)
 
 
 _NO_IDS: Int64s = np.empty(0, np.int64)
@@ -98,10 +100,10 @@ def emit_fields(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[O
     ``reader``.
     """
     sides = zip((RowPart.KEY, RowPart.VALUE), schemas(store), strict=True)
-    by_side = {side: schema for side, schema in sides if schema is not None}
-    result = {side: RowBytes.none(schema) for side, schema in by_side.items()}
+    side_schemas = {side: schema for side, schema in sides if schema is not None}
+    result = {side: RowBytes.none(schema) for side, schema in side_schemas.items()}
     for batch in live_rows(task, store, reader):
-        for side, schema in by_side.items():
+        for side, schema in side_schemas.items():
             result[side] += measure_rows(schema, *spans_of(batch.column(side.value)))
     for side, measured in result.items():
         yield Observed(reader.store, task.version, FieldSizes(side, measured))
@@ -125,21 +127,21 @@ def emit_partners(task: Task, store: StoreTask, reader: StoreReader) -> Iterator
 
 def emit_sides(task: Task, states: Mapping[str, StateMap]) -> Iterator[Observed[Any]]:
     """Facts on each side of a join whose stores could be replayed whole."""
-    by_name = {store.store_name: store for store in task.stores}
+    stores_by_name = {store.store_name: store for store in task.stores}
     for counts, values in zip(COUNT_STORES, VALUE_STORES, strict=True):
         if counts not in states or values not in states:
             continue
-        key, _ = schemas(by_name[values])
+        key, _ = schemas(stores_by_name[values])
         timed = values in JOIN_TIMED_ROW_STORES
         if key is None or (states[counts].tracking.clock is None and not timed):
             continue
-        store = task.store_id(by_name[values])
+        store = task.store_id(stores_by_name[values])
         if timed:
             check = compare_index(states[counts], states[values])
         else:
             check = compare_side(states[counts], states[values], key)
         yield Observed(store, task.version, check)
-        yield from _key_times(task, by_name[values], states[values], key)
+        yield from _key_times(task, stores_by_name[values], states[values], key)
 
 
 def _key_times(
@@ -148,10 +150,10 @@ def _key_times(
     batch = task.clock(task.version)
     watermark_ms = (batch.watermark_ms if batch else None) or 0
     votes = [KeyTimeVotes.observe(state, key, field, watermark_ms) for field in key_times(key)]
-    most = max((vote.same for vote in votes), default=0)
+    most_votes = max((vote.same for vote in votes), default=0)
     store_id = task.store_id(store)
     if task.key_range is None:
-        yield Observed(store_id, task.version, RowsTimedByKey(most))
+        yield Observed(store_id, task.version, RowsTimedByKey(most_votes))
     else:
         equal_rows = RowsTimedInRange(tuple(vote.same for vote in votes))
         yield Observed(store_id, task.version, equal_rows)

@@ -50,9 +50,9 @@ class StoreReader:
             None if store.value_schema is None else parse_schema_json(store.value_schema),
             {number: parse_schema_json(text) for number, text in store.written_values.items()},
         )
-        of_task = task.codecs, task.row_checksum, task.merge_delimiter, task.encoding
-        of_store = ReadOptions(*of_task, form), store.files, store.side_files
-        self.files = self.provider.reader(self.storage, *of_store, self.report)
+        task_options = task.codecs, task.row_checksum, task.merge_delimiter, task.encoding
+        store_arguments = ReadOptions(*task_options, form), store.files, store.side_files
+        self.files = self.provider.reader(self.storage, *store_arguments, self.report)
 
     @property
     def problems(self) -> list[Problem]:
@@ -131,8 +131,8 @@ class StoreReader:
         An audit lists a checksum file that does not match as a finding of its own. Everything else
         shows rows or numbers of that file, which are then not known to be what Spark wrote.
         """
-        of_state = file is not None and file.kind in KINDS_OF_STATE
-        if slug == SIDE_SLUG and of_state and not self._fit:
+        is_state_file = file is not None and file.kind in KINDS_OF_STATE
+        if slug == SIDE_SLUG and is_state_file and not self._fit:
             slug = ChecksumError.slug
         path, version = (None, None) if file is None else (file.path, file.version)
         self._problems[Problem(slug, message, path, offset, self.store, version)] = None

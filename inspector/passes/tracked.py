@@ -74,11 +74,11 @@ def tracking(store: StoreTask) -> Tracking:
 
 def _clock_reader(expiry: ExpiryField, schema: StructType) -> Any:
     field = Int64Path(schema, expiry.path)
-    of_key = expiry.part is RowPart.KEY
+    is_key = expiry.part is RowPart.KEY
 
     def read(block: RecordBlock) -> Int64s:
         rows, offsets, lengths = puts_of(block)
-        if of_key:
+        if is_key:
             offsets, lengths = block.key_offset, block.key_length
             if rows is not None:
                 offsets, lengths = offsets[rows], lengths[rows]
@@ -101,8 +101,8 @@ def range_filter(task: Task, store: StoreTask) -> RangeFilter | None:
     """Return a filter for the records of a task's key range; None for a task about all keys."""
     if task.key_range is None:
         return None
-    of_rows = _ROWS_OF.get(store.store_name, store.store_name)
-    rows = next((item for item in task.stores if item.store_name == of_rows), None)
+    row_store = _ROWS_OF.get(store.store_name, store.store_name)
+    rows = next((item for item in task.stores if item.store_name == row_store), None)
     is_shared = store.session_fields or store.store_name in (*COUNT_STORES, *VALUE_STORES)
     key, _ = (None, None) if rows is None or not is_shared else schemas(rows)
     if key is None or not key.fields:

@@ -190,17 +190,17 @@ def look_again(
 
     Raises OutpacedError as ``again`` does.
     """
-    given = False
+    has_yielded = False
     for batch in read(task):
         # Problems, of which a second look may not confirm some.
         is_problem = batch.column("kind")[0].as_py() == "problem"
         doubtful = is_problem and not DOUBTFUL.isdisjoint(batch.column("slug").to_pylist())
-        if doubtful and (given or not looks):
+        if doubtful and (has_yielded or not looks):
             again(task, [path for path in batch.column("path").to_pylist() if path is not None])
         elif doubtful:
             newer = again(task, ())
             left = looks - 1 if newer != task else 0
             yield from look_again(newer, read, again=again, looks=left)
             return
-        given = True
+        has_yielded = True
         yield batch

@@ -91,8 +91,8 @@ def files_ahead(tasks: Iterable[Task]) -> Iterator[StoreFile]:
         for store in task.stores if provider.reads_each_file_whole else ():
             sides = group_by(store.side_files, main_path)
             steps = replay_steps(provider.files_of(store.files), task.version)
-            in_order = [file for step in steps for file in step.files]
-            for file in _of_subset(task, store) if task.request.subset else in_order:
+            ordered_files = [file for step in steps for file in step.files]
+            for file in _of_subset(task, store) if task.request.subset else ordered_files:
                 yield from sides.get(file.path, ())
                 yield file
 
@@ -186,9 +186,9 @@ def _of_rows(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[Obse
     request, emitters = task.request, (store_facts.emit_partners, store_facts.emit_fields)
     for emit, is_requested in zip(emitters, (request.matched, request.fields), strict=True):
         if is_requested and task.present:
-            more = reader.again(task, store)
-            yield from emit(task, store, more)
-            reader.add(more.problems)
+            second_rows = reader.again(task, store)
+            yield from emit(task, store, second_rows)
+            reader.add(second_rows.problems)
     _check_doubts(task, reader)
     yield from _problems(task, reader, first)
 

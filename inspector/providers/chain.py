@@ -1,4 +1,4 @@
-"""Which files make a state version.
+"""Files that make a state version: a snapshot and the deltas after it.
 
 Version V is the newest snapshot at or below V (or the empty version 0) and then every delta up to V
 (``HDFSBackedStateStoreProvider.loadMap``). A version may have both a delta and a snapshot: Spark
@@ -16,7 +16,7 @@ from inspector.model import FileKind, StoreFile
 
 @dataclass(frozen=True)
 class FileNames:
-    """How a provider spells the files of a version, for messages; ``{}`` is the version."""
+    """Names of a provider's files of a version, for messages; ``{}`` stands for the version."""
 
     # delta, snapshot: their names
     delta: str
@@ -55,9 +55,9 @@ class StoreFiles:
         return max([*self.deltas, *self.snapshots], default=0)
 
     def without(self, file: StoreFile) -> StoreFiles:
-        """The same files less one, for going on past a file that cannot be read."""
+        """Return a copy without one file, to continue past a file that cannot be read."""
         kinds = (self.deltas, self.snapshots)
-        deltas, snapshots = ({v: f for v, f in of.items() if f != file} for of in kinds)
+        deltas, snapshots = ({v: f for v, f in files.items() if f != file} for files in kinds)
         return StoreFiles(deltas, snapshots, self.names, self.compares)
 
 
@@ -87,7 +87,7 @@ class Step:
 
     @property
     def files(self) -> tuple[StoreFile, ...]:
-        """What the step reads, in order: with a base not the delta."""
+        """Files that the step reads, in order. A step with a base does not read its delta."""
         files = (self.base,) if self.base is not None else (self.delta, self.check, self.compared)
         return tuple(filter(None, files))
 

@@ -1,4 +1,4 @@
-"""What is in a provider's files beside the rows, and how the files that follow are written."""
+"""Contents of a provider's files besides rows, and the writer of files that continue them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class FolderVersion:
 
 @dataclass(frozen=True)
 class Contents(Sums):
-    """What files say that they hold; no row of them is read."""
+    """Counts that files record about their contents. No row is read."""
 
     entries: int = 0  # all entries: puts, tombstones and what is to be merged
     tombstones: int = 0  # entries that delete a key or a range of keys
@@ -61,7 +61,7 @@ class SnapshotFiles:
 
 @dataclass(frozen=True)
 class SharedFiles:
-    """What the snapshots in one folder share."""
+    """Table files that the snapshots in one folder share."""
 
     snapshots: tuple[SnapshotFiles, ...]
     orphans: tuple[StoreFile, ...] | None  # files of no snapshot; None if one cannot be read
@@ -84,14 +84,14 @@ class ChangedVersion:
 
 
 class StoreContent:
-    """What a provider's files say; as it stands, of one whose files say nothing but rows."""
+    """Records of a provider's files besides rows. The base class is for files of rows alone."""
 
     def shared_files(self, storage: Storage, files: Sequence[StoreFile]) -> SharedFiles | None:
-        """What the snapshots in one folder share; None if each has its rows for itself."""
+        """Return the files that the snapshots in a folder share; None if snapshots share none."""
         return None
 
     def files_to_copy(self, folder: FolderVersion) -> tuple[StoreFile, ...]:
-        """What the version is loaded from, with checksum files (InspectorError, OSError)."""
+        """Return the files that load a version, with checksum files (InspectorError, OSError)."""
         return folder.with_side_files(folder.chain.files)
 
     def check_snapshot(self, storage: Storage, file: StoreFile, files: Sequence[StoreFile]) -> str:

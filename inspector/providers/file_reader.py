@@ -1,4 +1,4 @@
-"""What readers of state files have in common: checksums, counts, and records blocks by block."""
+"""Common part of the readers of state files: checksums, counts, and blocks of records."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def inflate_file(
 
 @dataclass(frozen=True)
 class Checked:
-    """What a reader read to the end, sound: files decoded, and checksum files beside them."""
+    """Counts of what a reader read to the end and found sound."""
 
     files: int
     file_checksums: int
@@ -77,7 +77,7 @@ class FileReader(ABC):
 
     @property
     def checks(self) -> Checked:
-        """What was right so far, each file once."""
+        """Counts of the files and checksums that were right so far, each file once."""
         row_checksums = sum(self._decoded.values()) if self._options.row_checksum else 0
         return Checked(len(self._decoded), self._checks.passed, row_checksums)
 
@@ -145,7 +145,7 @@ class FileReader(ABC):
         """Take over what another reader knows of the store's last version; by default nothing."""
 
     def snapshot_rows(self, file: StoreFile) -> int | None:
-        """How many rows a snapshot says that it has, of all stores that share it, if it does."""
+        """Return the row count that a snapshot records for all stores sharing it; None if none."""
         return None
 
     def family(self, file: StoreFile) -> int | None:
@@ -153,7 +153,7 @@ class FileReader(ABC):
         return None
 
     def files_to_check(self, files: Iterable[StoreFile]) -> Iterator[StoreFile]:
-        """Those files that have checksums and that nobody has read to their end."""
+        """Yield the files with checksums that have not been read to their end."""
         checks = self._checks
         return (f for f in files if f.path in checks.sides and f.path not in checks.done)
 

@@ -1,4 +1,4 @@
-"""What a state store provider has to answer, so that nothing above needs to know which it is."""
+"""Interface of a state store provider. Nothing above it depends on which provider it is."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Provider(ABC):
 
     @property
     def content(self) -> StoreContent:
-        """What its files say beside the rows: ``CONTENT`` of the folder's ``content``."""
+        """Access to what the files record besides rows: ``CONTENT`` of the folder's ``content``."""
         name = f"{type(self).__module__}.content"
         content: StoreContent = import_module(name).CONTENT if find_spec(name) else StoreContent()
         return content
@@ -65,7 +65,7 @@ class Provider(ABC):
         # A folder of any other kind belongs to the store that it lies in and is no store itself.
 
     def requests_of(self, file: StoreFile, *, has_sums: bool) -> int:
-        """How many requests an audit makes for a state file on an object store."""
+        """Return the number of requests that an audit makes for a state file on an object store."""
         # Where a checksum file lies beside it, it is read as a whole.
         return parts_of(file.size)
 
@@ -84,7 +84,7 @@ class Provider(ABC):
         return reader
 
     def detect(self, provider_class: str | None, files: Iterable[StoreFile]) -> bool:
-        """Whether it wrote the checkpoint: by the class in the offset log, or else by its files."""
+        """Return whether it wrote the checkpoint, by the recorded class, or by the file names."""
         if provider_class is not None:
             return self.has_class(provider_class)
         names = (file.path.rpartition("/")[2] for file in files)

@@ -1,4 +1,4 @@
-"""How a reader is told what the files of a store look like, and where it reports problems."""
+"""Options of readers: the form of a store's files, and the receiver of problems."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Report = Callable[[str, str, StoreFile | None, int | None], None]  # slug, messa
 
 @dataclass(frozen=True)
 class StoreForm:
-    """How a store keeps its rows, where that is not the same for all stores of a provider."""
+    """Form of the rows of one store, for providers whose stores differ."""
 
     column_family: str | None = None  # the part of the files that it is; None if they are its own
     key: StructType | None = None  # schema of its keys, as operators put them; None: not known
@@ -31,7 +31,7 @@ UNSAFE_ROW, AVRO = "unsaferow", "avro"  # stateStore.encodingFormat in lower cas
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """How the state files were written, as far as the offset log records it."""
+    """Options with which the state files were written, from the offset log."""
 
     codecs: Mapping[int, str] = field(default_factory=dict)  # by version; else Spark's default
     row_checksum: bool = False

@@ -1,4 +1,4 @@
-"""Which providers there are (packages here with a ``PROVIDER``), and which wrote a checkpoint."""
+"""Known providers (packages here with a ``PROVIDER``), and the choice of one by checkpoint."""
 
 from __future__ import annotations
 
@@ -50,16 +50,16 @@ def provider_for(
     """
     if provider_format is not None:
         return provider_by_name(provider_format)
-    known = all_providers()
-    if recorded is not None and files and not any(item.has_class(recorded) for item in known):
-        classes = ", ".join(item.spark_class for item in known)
-        formats = " or ".join(f"--provider-format {item.name}" for item in known)
+    candidates = all_providers()
+    if recorded is not None and files and not any(item.has_class(recorded) for item in candidates):
+        classes = ", ".join(item.spark_class for item in candidates)
+        formats = " or ".join(f"--provider-format {item.name}" for item in candidates)
         message = (
             f"got state of {recorded[:200]}, expected one of {classes}; if its files have the "
             f"format of one of these, name it: {formats}"
         )
         raise UnsupportedProviderError(message, root)
-    provider = next((item for item in known if item.detect(recorded, files)), None)
+    provider = next((item for item in candidates if item.detect(recorded, files)), None)
     if provider is None:
         raise UnsupportedProviderError("got state of an unknown provider", root)
     return provider

@@ -46,10 +46,10 @@ class _Upcoming:
             self._taken.add(relative)
             return self._started.pop(relative, None)
 
-    def start(self, most: int) -> None:
+    def start(self, max_files: int) -> None:
         """Let so many files be under way that nobody has taken yet."""
         with self._lock:
-            while self._todo and len(self._started) < most:
+            while self._todo and len(self._started) < max_files:
                 relative, size = self._todo.popleft()
                 if relative in self._taken:
                     self._taken.discard(relative)
@@ -105,7 +105,7 @@ class TaskFiles(Storage):
             self._to_keep |= {self.relative(file.path) for file in files}
 
     def read_range(self, relative: str, start: int, end: int) -> bytes:
-        """As of Storage; of a remote one once: what is read by ranges are shared tables."""
+        """Read a range as Storage does; a remote range is kept, as tables are shared."""
         if not self._is_remote:
             return super().read_range(relative, start, end)
         key = relative, start, end
@@ -125,7 +125,7 @@ class TaskFiles(Storage):
     def request(
         self, relative: str, limit: int = LIMITS.small_file_bytes, *, size: int | None = None
     ) -> Callable[[], bytes]:
-        """As of :class:`inspector.checkpoint.storage.Storage`; what is there is not requested."""
+        """Request a file as Storage does. A file that is kept is not requested again."""
         if relative in self._kept:
             return partial(self._kept_content, relative)
         next_tasks = _places.get(self.url) if self._is_remote else None
@@ -139,7 +139,7 @@ class TaskFiles(Storage):
     def stream(
         self, relative: str, chunk_bytes: int = LIMITS.chunk_bytes, *, size: int | None = None
     ) -> Iterator[bytes]:
-        """As of :class:`inspector.checkpoint.storage.Storage`; what is there is not requested."""
+        """Stream a file as Storage does. A file that is kept is not requested again."""
         if relative in self._kept:
             yield from self._between(*self._kept[relative], chunk_bytes)
             return
@@ -154,11 +154,11 @@ class TaskFiles(Storage):
             yield chunk
         self._kept[relative] = start, location
 
-    def request_upcoming(self, most: int) -> None:
+    def request_upcoming(self, max_files: int) -> None:
         """Request files of the next tasks, until so many of them are under way."""
         next_tasks = _places.get(self.url)
         if next_tasks is not None:
-            next_tasks.start(most)
+            next_tasks.start(max_files)
 
     def _keeping(self, relative: str, requested: Callable[[], bytes]) -> bytes:
         content = requested()
@@ -278,21 +278,21 @@ class Turns:
     ) -> Iterator[Scanned]:
         """The blocks of a file, as ``make`` reads them."""
         # again: reads what is needed of one that was read whole, and whose first blocks are gone.
-        made = self._files.get(path)
-        if made is None:
-            made = self._files[path] = _Made()
+        file_blocks = self._files.get(path)
+        if file_blocks is None:
+            file_blocks = self._files[path] = _Made()
             for block in make():
-                made.add(block, self._most)
+                file_blocks.add(block, self._most)
                 yield block
-            made.whole = True
+            file_blocks.whole = True
             return
         index = 0
-        for block in made.since(0):
+        for block in file_blocks.since(0):
             index += 1
             yield block
-        if made.whole and index == made.count:
+        if file_blocks.whole and index == file_blocks.count:
             return
-        if made.whole and not index and again is not None:
+        if file_blocks.whole and not index and again is not None:
             yield from again()
         else:
             yield from islice(make(), index, None)

@@ -47,10 +47,10 @@ def _state_values(report: ReportData, name: str, rows: Sequence[Mapping[str, Any
     """Keys or values of one type; None of several, where they are hidden, or do not fit it."""
     stores: set[Any] = {(row.get("operator_id"), row.get("store_name")) for row in rows}
     schemas = [report.schemas.get(store) for store in stores]
-    of_stores = [schema.key if name == "key" else schema.value for schema in schemas if schema]
+    row_types = [schema.key if name == "key" else schema.value for schema in schemas if schema]
     try:
-        kinds = {arrow_type(data_type) for data_type in of_stores}
-        if len(of_stores) < len(stores) or len(kinds) != 1:
+        kinds = {arrow_type(data_type) for data_type in row_types}
+        if len(row_types) < len(stores) or len(kinds) != 1:
             return None
         (kind,) = kinds
         return pa.array([_convert(row.get(name), kind) for row in rows], kind)
@@ -67,7 +67,7 @@ def _convert(value: Any, kind: Any) -> Any:
         return {member.name: _convert(value[member.name], member.type) for member in kind}
     if is_.is_map(kind):
         listed = isinstance(value, list)
-        pairs = [(of["key"], of["value"]) for of in value] if listed else value.items()
+        pairs = [(pair["key"], pair["value"]) for pair in value] if listed else value.items()
         return [(_convert(k, kind.key_type), _convert(v, kind.item_type)) for k, v in pairs]
     if is_.is_list(kind):
         return [_convert(member, kind.value_type) for member in value]
@@ -101,8 +101,8 @@ def record_batch_of(
     """Rows as a batch of a schema that begins with these columns; the others are null."""
     listed = list(rows)
     arrays = [_array(column, listed, schema.field(i).type) for i, column in enumerate(columns)]
-    more = [pa.nulls(len(listed), field.type) for field in list(schema)[len(arrays) :]]
-    return pa.RecordBatch.from_arrays([*arrays, *more], schema=schema)
+    null_arrays = [pa.nulls(len(listed), field.type) for field in list(schema)[len(arrays) :]]
+    return pa.RecordBatch.from_arrays([*arrays, *null_arrays], schema=schema)
 
 
 def _array(column: Column, rows: Sequence[Mapping[str, Any]], kind: pa.DataType) -> Any:

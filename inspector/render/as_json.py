@@ -38,10 +38,10 @@ def render_json(report: ReportData) -> Iterator[str]:
         "table": primary.name,
         "columns": columns,
     }
-    before = dumps(head)[:-1] + ", "
+    prefix = dumps(head)[:-1] + ", "
     if primary.name not in LISTED:
-        yield before + '"rows": ['
-        before = "\n], "
+        yield prefix + '"rows": ['
+        prefix = "\n], "
         for number, row in enumerate(primary.rows):
             yield (",\n" if number else "\n") + dumps(plain_row(primary, row))
     tail = {
@@ -56,7 +56,7 @@ def render_json(report: ReportData) -> Iterator[str]:
         "notes": [*report.notes, *report.footnotes],
         **({"steps": [asdict(step) for step in report.steps]} if report.steps else {}),
     }
-    yield before + dumps(tail)[1:] + "\n"
+    yield prefix + dumps(tail)[1:] + "\n"
 
 
 def verdict_value(verdict: Verdict, report: ReportData) -> dict[str, Any]:
@@ -64,7 +64,7 @@ def verdict_value(verdict: Verdict, report: ReportData) -> dict[str, Any]:
     size, growth, cause, restart = verdict.size, verdict.growth, verdict.cause, verdict.restart
     rates = ("rows_per_hour", "bytes_per_hour", "heap_bytes_per_hour")
     changes = ("new_rows_per_hour", "removed_rows_per_hour")
-    of_growth = fields_of(growth, *rates, *changes) if growth else {}
+    growth_fields = fields_of(growth, *rates, *changes) if growth else {}
     return {
         "level": verdict.level.value,
         **fields_of(verdict, "errors", "warnings", "infos", "problems", "leftovers"),
@@ -82,7 +82,7 @@ def verdict_value(verdict: Verdict, report: ReportData) -> dict[str, Any]:
         "growth": growth
         and {
             "growing": growth.growing,
-            **{name: None if rate is None else round(rate) for name, rate in of_growth.items()},
+            **{name: None if rate is None else round(rate) for name, rate in growth_fields.items()},
             **fields_of(growth, "since_batch", "since_ms"),
             "since": time_ms_text(growth.since_ms),
             **fields_of(growth, "since_oldest", "versions", "judged"),

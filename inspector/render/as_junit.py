@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from xml.etree import ElementTree as ET
 
-from inspector.findings.catalogue import all_kinds
 from inspector.findings.finding import Finding
 from inspector.findings.metrics import Metric, Passed
+from inspector.findings.rule import all_kinds
 from inspector.plain_text import escape, escape_lines
 from inspector.render.report_data import ReportData
 from inspector.render.text import problem_line
@@ -45,11 +45,11 @@ def junit_suite(report: ReportData) -> str:
     """The suite of one checkpoint."""
     suite = _Suite(report.command, report.checkpoint)
     problems = [problem_line(problem) for problem in report.problems]
-    shown = "\n".join(problems[:MOST_PROBLEMS])
-    more = len(problems) - MOST_PROBLEMS
-    shown += f"\nand {more:,} more" if more > 0 else ""
+    text = "\n".join(problems[:MOST_PROBLEMS])
+    further = len(problems) - MOST_PROBLEMS
+    text += f"\nand {further:,} more" if further > 0 else ""
     kind = "" if report.complete else _UNREADABLE
-    suite.add("readable", shown, kind, "part of the checkpoint could not be read")
+    suite.add("readable", text, kind, "part of the checkpoint could not be read")
     failing = {id(finding) for finding in report.failing}
     for rule in (report.rules or all_kinds()) if report.judged else ():
         findings = [finding for finding in report.findings if finding.kind.id == rule.id]
@@ -61,8 +61,8 @@ def junit_suite(report: ReportData) -> str:
         _add_number(suite, f"gate {gate.metric.name}", gate.metric, gate.sentence, is_bad=is_bad)
     for trend in report.comparison.metrics if report.comparison is not None else ():
         metric = trend.metric
-        before, now = metric.text(trend.before), metric.text(trend.now)
-        words = f"{trend.trend.value}: {before} before, {now} now"
+        old_value, now = metric.text(trend.before), metric.text(trend.now)
+        words = f"{trend.trend.value}: {old_value} before, {now} now"
         is_bad = trend.trend.is_bad and report.fail_on is not None
         _add_number(suite, f"baseline {metric.name}", metric, words, is_bad=is_bad)
     return suite.text()

@@ -11,8 +11,8 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from inspector.findings.catalogue import all_kinds
 from inspector.findings.metrics import BY_NAME, Passed
+from inspector.findings.rule import all_kinds
 from inspector.findings.verdict import Level
 from inspector.plain_text import escape
 from inspector.render.report_data import ReportData
@@ -56,7 +56,7 @@ Observed = tuple[tuple[str, str], Sequence[Sample]]  # labels and few numbers of
 
 
 def observed(report: ReportData) -> Observed:
-    """What is exported of a report."""
+    """Return the exported metrics of a report."""
     summary = report.summary
     timestamp = summary.get("batch_timestamp_ms")
     seconds = None if timestamp is None else timestamp / 1000
@@ -69,14 +69,14 @@ def observed(report: ReportData) -> Observed:
     counts = Counter((finding.kind.id, finding.severity.word) for finding in report.findings)
     if report.judged:
         ids = {finding.kind.id for finding in report.findings}
-        without = (kind for kind in report.rules or all_kinds() if kind.id not in ids)
-        counts.update({(kind.id, kind.severity.word): 0 for kind in without})
+        absent_kinds = (kind for kind in report.rules or all_kinds() if kind.id not in ids)
+        counts.update({(kind.id, kind.severity.word): 0 for kind in absent_kinds})
     samples += ((_FINDINGS, labels, counts[labels]) for labels in sorted(counts))
     return (escape(report.checkpoint), escape(str(summary.get("query_id") or ""))), samples
 
 
 def unreadable(checkpoint: str) -> Observed:
-    """What is exported of a checkpoint that could not be read at all."""
+    """Return the exported metrics of a checkpoint that could not be read at all."""
     return (escape(checkpoint), ""), [(_LEVEL, (), Level.UNREADABLE.rank)]
 
 

@@ -1,4 +1,4 @@
-"""What audits found, kept for later ones: a table of Parquet files, partitioned by day.
+"""History of audits: a table of Parquet files, partitioned by day.
 
 A row is a store at one audit, or a checkpoint that has none or could not be read. pandas, Spark and
 DuckDB read the folder as it is; :mod:`inspector.analyses.trend` says what the audits say together.
@@ -81,14 +81,14 @@ def rows_of(report: Report, audited: datetime, *, is_newest: bool = True) -> lis
     for table in filter(None, (tables.get("sizes"), tables.get("checks"))):
         for row in table.rows:
             sizes = ("rows", "key_bytes", "value_bytes", "row_bytes")
-            of_store = {size: row.get(size) for size in sizes}
-            of_store["leftovers"] = None if classes is None else 0
-            stores[row["operator_id"], row["store_name"]] = of_store
+            store_sizes = {size: row.get(size) for size in sizes}
+            store_sizes["leftovers"] = None if classes is None else 0
+            stores[row["operator_id"], row["store_name"]] = store_sizes
     for row in () if classes is None else classes.rows:
-        of_store = stores.setdefault((row["operator_id"], row["store_name"]), {})
-        of_store["leftovers"] = (of_store.get("leftovers") or 0) + row["keys"]
+        store_sizes = stores.setdefault((row["operator_id"], row["store_name"]), {})
+        store_sizes["leftovers"] = (store_sizes.get("leftovers") or 0) + row["keys"]
     rows = []
-    for (operator_id, store_name), of_store in (stores or {(None, None): {}}).items():
+    for (operator_id, store_name), store_sizes in (stores or {(None, None): {}}).items():
         ids = {
             finding.kind.id
             for finding in report.findings
@@ -96,7 +96,7 @@ def rows_of(report: Report, audited: datetime, *, is_newest: bool = True) -> lis
             and finding.store_name in (None, store_name)
         }
         names = {"operator_id": operator_id, "store_name": store_name}
-        rows.append({**common, **names, **of_store, "findings": sorted(ids)})
+        rows.append({**common, **names, **store_sizes, "findings": sorted(ids)})
     return rows
 
 
@@ -125,7 +125,7 @@ def _time(value: int | None) -> datetime | None:
 
 
 class HistoryTable:
-    """Where a history lies, and who writes and reads it: this process, or Spark.
+    """Path of a history and its reader and writer: this process, or Spark.
 
     The path is a folder; for Spark also the name of a table in a catalog, in a format that the
     session has a source for (EngineError).
@@ -155,9 +155,9 @@ class HistoryTable:
             return
         import pyarrow.parquet as pq  # noqa: PLC0415 - takes a while, and few keep audits
 
-        for day, of_day in group_by(rows, lambda row: row["audited"].date().isoformat()).items():
+        for day, day_rows in group_by(rows, lambda row: row["audited"].date().isoformat()).items():
             content = io.BytesIO()
-            table = pa.Table.from_pylist(of_day, schema=schema())
+            table = pa.Table.from_pylist(day_rows, schema=schema())
             pq.write_table(table, content, compression="zstd", coerce_timestamps="us")
             name = f"{DAY}={day}/{uuid.uuid4().hex}.parquet"
             Destination(self.path, self._options).write(name, [content.getvalue()])
@@ -171,10 +171,10 @@ class HistoryTable:
         path, table = self.path, None
         system, folder = connect(absolute(path), self._options)
         try:
-            found = (system or glob).glob
+            list_files = (system or glob).glob
             # Not all files of a Delta table are of its newest version.
-            is_delta = bool(found(f"{folder.rstrip('/')}/_delta_log"))
-            files = [] if is_delta else found(f"{folder.rstrip('/')}/{DAY}=*/*.parquet")
+            is_delta = bool(list_files(f"{folder.rstrip('/')}/_delta_log"))
+            files = [] if is_delta else list_files(f"{folder.rstrip('/')}/{DAY}=*/*.parquet")
             if files:
                 table = ds.dataset(files, schema(), format="parquet", filesystem=system).to_table()
         except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
@@ -238,9 +238,9 @@ class Proofs:
             # A checkpoint that could not be read has no count of problems.
             if row["command"] == "verify" and row["problems"] == 0 and not row["is_part"]:
                 subset = Subset(row["subset"] or 1, row["subsets"] or 1)
-                of_checkpoint = times.setdefault(row["checkpoint"], {})
-                before = of_checkpoint.get(subset, row["audited"])
-                of_checkpoint[subset] = max(before, row["audited"])
+                checkpoint_times = times.setdefault(row["checkpoint"], {})
+                previous = checkpoint_times.get(subset, row["audited"])
+                checkpoint_times[subset] = max(previous, row["audited"])
         return cls(times, path)
 
     def next(self, checkpoint: str, count: int) -> Subset:
@@ -256,10 +256,12 @@ class Proofs:
             return f"Nothing is remembered of the other parts: {hint}."
         now = datetime.now(timezone.utc)
         times = self._of(checkpoint, subset.count) | ({subset: now} if proven else {})
-        without = sorted(part.number for part, time in times.items() if time is None)
-        if without:
-            count = f"{len(without):,} of {subset.count:,}"
-            numbers = ", ".join(map(str, without[:_SHOWN])) + (", ..." * (len(without) > _SHOWN))
+        unaudited = sorted(part.number for part, time in times.items() if time is None)
+        if unaudited:
+            count = f"{len(unaudited):,} of {subset.count:,}"
+            numbers = ", ".join(map(str, unaudited[:_SHOWN])) + (
+                ", ..." * (len(unaudited) > _SHOWN)
+            )
             return f"{count} parts have no proof in {self.place}: {numbers}."
         oldest = min(time for time in times.values() if time is not None)
         hours = (now - oldest).total_seconds() / 3600
@@ -271,9 +273,9 @@ class Proofs:
 
     def _of(self, checkpoint: str, count: int) -> dict[Subset, datetime | None]:
         proofs = self.times.get(place_of(checkpoint), {})
-        of_all = Subset(1, 1)
+        everything = Subset(1, 1)
         newest: dict[Subset, datetime | None] = {}
         for subset in (Subset(number, count) for number in range(1, count + 1)):
-            times = [proofs[part] for part in (subset, of_all) if part in proofs]
+            times = [proofs[part] for part in (subset, everything) if part in proofs]
             newest[subset] = max(times, default=None)
         return newest

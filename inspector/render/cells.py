@@ -99,7 +99,7 @@ def summary_name(name: str, value: object = None) -> str:
     """The name of a value of a report's summary, for people."""
     if name == "partitions" and isinstance(value, list):
         return "partition ids"  # of others it is how many
-    side, _, of_side = name.partition("_")
-    if side in ("from", "to") and of_side in _LABELS:
-        return f"{side} {_LABELS[of_side]}"
+    side, _, side_name = name.partition("_")
+    if side in ("from", "to") and side_name in _LABELS:
+        return f"{side} {_LABELS[side_name]}"
     return _LABELS.get(name) or name.removesuffix("_ms").replace("_", " ")

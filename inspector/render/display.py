@@ -58,7 +58,7 @@ class Display:
         """True if no column of a table is left out."""
         return self.wide or self.width is None
 
-    def text(self, text: str, style: str = "", *, before: str = "") -> Iterator[str]:
+    def text(self, text: str, style: str = "", *, prefix: str = "") -> Iterator[str]:
         """A paragraph, wrapped to the width.
 
         The style is a name of :data:`STYLES`; that of ``before``, where there is one, which stands
@@ -66,24 +66,26 @@ class Display:
         """
         text = escape(text)
         if self.width is None and not self.color:
-            yield f"{before}{text}\n"
+            yield f"{prefix}{text}\n"
             return
         limit = self.width or NO_LIMIT
-        if len(before) > limit // 2:
+        if len(prefix) > limit // 2:
             # A narrow terminal keeps its width for the words.
-            before, text = "  ", before.strip() + " " + text
+            prefix, text = "  ", prefix.strip() + " " + text
         style_text = STYLES.get(style, "")
-        room = max(limit - len(before), 1)
-        shown = self.console.render_str(break_names(text, room), style="" if before else style_text)
-        for line in shown.wrap(self.console, room, overflow="fold"):
+        room = max(limit - len(prefix), 1)
+        rendered = self.console.render_str(
+            break_names(text, room), style="" if prefix else style_text
+        )
+        for line in rendered.wrap(self.console, room, overflow="fold"):
             line.rstrip()
-            head = self.console.render_str(before, style=style_text if before else "")
+            head = self.console.render_str(prefix, style=style_text if prefix else "")
             yield from self.drawn(head.append_text(line))
-            before = " " * len(before)
+            prefix = " " * len(prefix)
 
-    def command(self, text: str, before: str = "") -> Iterator[str]:
+    def command(self, text: str, prefix: str = "") -> Iterator[str]:
         """A command line that can be copied as it is: it is never broken."""
-        yield f"{before}{escape(text)}\n"
+        yield f"{prefix}{escape(text)}\n"
 
     def drawn(self, *renderables: RenderableType) -> Iterator[str]:
         """Yield the lines that rich renders."""

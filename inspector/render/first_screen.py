@@ -107,9 +107,9 @@ def first_screen(report: ReportData) -> Iterator[Line]:
     # What fails comes first, as somebody reads it because it failed.
     exceeded = [gate.sentence for gate in report.gates if gate.passed is Passed.EXCEEDED]
     if exceeded:
-        of_all = f"{len(exceeded)} of {short_count_text(len(report.gates), 'limit')}"
+        counted = f"{len(exceeded)} of {short_count_text(len(report.gates), 'limit')}"
         verb = "is" if len(exceeded) == 1 else "are"
-        yield Line("gates", f"{of_all} {verb} exceeded: {'; '.join(exceeded)}.")
+        yield Line("gates", f"{counted} {verb} exceeded: {'; '.join(exceeded)}.")
     yield from _verdict(verdict, report)
     restart = verdict.restart
     if verdict.size is not None and (growing or (cause is not None and not _is_beside(cause))):
@@ -121,9 +121,9 @@ def first_screen(report: ReportData) -> Iterator[Line]:
     if cause is not None:
         yield from _next(cause.to_do, cause.command, report)
     elif growth is not None and growing and verdict.level is not Level.UNREADABLE:
-        by_keys = round(growth.rows_per_hour) > 0
-        to_do, command = (_OF_NEW_KEYS, "timeline") if by_keys else _TOP
-        yield from _next(to_do, command, report)
+        gains_keys = round(growth.rows_per_hour) > 0
+        advice, command = (_OF_NEW_KEYS, "timeline") if gains_keys else _TOP
+        yield from _next(advice, command, report)
 
 
 def _verdict(verdict: Verdict, report: ReportData) -> Iterator[Line]:
@@ -152,8 +152,8 @@ def _leads_with_batch(verdict: Verdict) -> bool:
     return verdict.level is Level.OK or (verdict.level is Level.INFO and bool(restart.silent))
 
 
-def _next(to_do: str, command: str, report: ReportData) -> Iterator[Line]:
-    action, copying = copy_command(to_do, report.checkpoint)
+def _next(advice: str, command: str, report: ReportData) -> Iterator[Line]:
+    action, copying = copy_command(advice, report.checkpoint)
     yield Line("to_do", f"Recommended action: {action}")
     if copying:
         # A line of its own, which can be copied as it is.
@@ -171,9 +171,9 @@ def copy_command(text: str, checkpoint: str) -> tuple[str, str]:
     In both the placeholders of the checkpoint and of its copy are replaced by paths.
     """
     paths = f"{shlex.quote(checkpoint)} {shlex.quote(place_of_copy(checkpoint))}"
-    action, mark, rest = text.partition(f": {_COPY}")
+    action, mark, remainder = text.partition(f": {_COPY}")
     named = action.replace(_COPY, f"inspector copy {paths}")
-    return (f"{named}:", f"inspector copy {paths}{rest}") if mark else (named, "")
+    return (f"{named}:", f"inspector copy {paths}{remainder}") if mark else (named, "")
 
 
 def place_of_copy(checkpoint: str) -> str:
@@ -220,9 +220,9 @@ def _is_beside(cause: Cause) -> bool:
 def _place(cause: Cause) -> str:
     """Return the operator and store of a cause, to be put after its sentence."""
     operator, name, store = cause.finding.operator_id, cause.operator_name, cause.store_name
-    of_name = "" if name in (None, UNKNOWN_NAME) else f", {name}"
-    of_store = "" if store in (None, "default") else f", store {store}"
-    return "" if operator is None else f" (Operator {operator}{of_name}{of_store}.)"
+    name_text = "" if name in (None, UNKNOWN_NAME) else f", {name}"
+    store_text = "" if store in (None, "default") else f", store {store}"
+    return "" if operator is None else f" (Operator {operator}{name_text}{store_text}.)"
 
 
 def _size_text(size: StateSize) -> str:
@@ -251,13 +251,13 @@ def growth_text(growth: StateGrowth) -> str:
         change = f"by timers or indexes of the same keys: ~{_rows(growth)} more per hour"
     else:
         names = " or ".join(growth.new_columns)
-        of_each = f", most likely one for each {names}" if names else ""
+        rate_text = f", most likely one for each {names}" if names else ""
         come = "comes" if round(new) == 1 else "come"
         # A share, as the difference of two averages is not the slope of the line told below.
         share = share_text(gone / new, "~") if gone and new else ""
         removed = f"{share} as many go" if share else "none has gone yet"
         keys = f"~{short_count_text(round(new), 'key')} {come} per hour"
-        change = f"by new keys only{of_each}: {keys}, {removed}"
+        change = f"by new keys only{rate_text}: {keys}, {removed}"
     return f"Growing {change}; no expired rows remain."
 
 
@@ -271,19 +271,19 @@ def _growth(verdict: Verdict, size: StateSize, summary: Mapping[str, Any]) -> st
         return f"{capitalise(too_short(growth.versions if growth else 0))}. {holds}"
     if not growth.growing:
         return f"The state does not grow. {holds}"
-    since = f"since batch {growth.since_batch} ({time_ms_text(growth.since_ms)})"
+    start = f"since batch {growth.since_batch} ({time_ms_text(growth.since_ms)})"
     if growth.since_oldest:
-        since += " or earlier, which can no longer be read"
+        start += " or earlier, which can no longer be read"
     # Without a finding the line before has said how many keys come and go.
     rate = (
         "" if verdict.cause is None or not round(growth.rows_per_hour) else f"~{_rows(growth)} and "
     )
     if short := short_history_text(growth.since_ms, summary.get("batch_timestamp_ms")):
-        since += f", {short}"
+        start += f", {short}"
     rate += f"~{bytes_text(growth.bytes_per_hour)} per hour"
     if growth.heap_bytes_per_hour is not None:
         rate += f" (~{bytes_rate_text(growth.heap_bytes_per_hour)} of heap)"
-    return f"The state grows by {rate} {since}. {holds}"
+    return f"The state grows by {rate} {start}. {holds}"
 
 
 def _rows(growth: StateGrowth) -> str:
@@ -292,7 +292,7 @@ def _rows(growth: StateGrowth) -> str:
 
 def _share(cause: Cause, part: Part | None) -> str:
     if cause.rows_share == 1:
-        return f"These are all rows of {'the state' if part is None else 'this part'}."
+        return f"That is 100 % of {'the state' if part is None else 'this part'}."
     if cause.rows_share == 0:  # a watermark stands still, and has let all rows go that it can
         return ""
     shares = (
@@ -300,5 +300,5 @@ def _share(cause: Cause, part: Part | None) -> str:
         (cause.bytes_share, "", "their bytes"),
         (cause.heap_share, "~", "the heap"),
     )
-    words = [f"{share_text(n, mark)} of {whole}" for n, mark, whole in shares if n is not None]
+    words = [f"{share_text(n, mark)} of {total}" for n, mark, total in shares if n is not None]
     return f"These rows are {', '.join(words)}." if words else ""

@@ -53,14 +53,14 @@ def drawn_table(table: Table, display: Display) -> Iterator[str]:
     if table.hides_constants and not display.every_column and len(rows) > 1:
         candidates = [c for c in candidates if _tells_rows_apart(c, rows)]
     measured = [_measure(column, rows, display) for column in candidates]
-    shown = measured if display.every_column else _fitting(measured, display.width or 0)
-    yield from _draw(shown, display)
-    missing = len(table.columns) - len(shown)
-    more = [short_count_text(missing, "more column")] if missing else []
-    if any(drawn.is_cut for drawn in shown):
-        more.append("whole values")
-    if more:
-        yield from display.text(f"({' and '.join(more)} with --wide)", "quiet")
+    visible = measured if display.every_column else _fitting(measured, display.width or 0)
+    yield from _draw(visible, display)
+    missing = len(table.columns) - len(visible)
+    hidden_text = [short_count_text(missing, "more column")] if missing else []
+    if any(drawn.is_cut for drawn in visible):
+        hidden_text.append("whole values")
+    if hidden_text:
+        yield from display.text(f"({' and '.join(hidden_text)} with --wide)", "quiet")
 
 
 def _tells_rows_apart(column: Column, rows: Sequence[Mapping[str, object]]) -> bool:
@@ -87,20 +87,20 @@ def _measure(column: Column, rows: Sequence[Mapping[str, object]], display: Disp
         # A name is broken at its points and slashes alone, where it leaves room for others.
         words = (cell_len(word) for cell in cells for word in re.split(r"[\s./]", cell))
         folded = max([folded, *(word for word in words if word <= display.width // 2)])
-    least = min(natural, folded) if column.unit in FOLDED else natural
-    return Drawn(column, head, cells, natural, least, is_cut)
+    min_width = min(natural, folded) if column.unit in FOLDED else natural
+    return Drawn(column, head, cells, natural, min_width, is_cut)
 
 
 def _fitting(measured: Sequence[Drawn], width: int) -> list[Drawn]:
     """The columns that have room, the most important first; in the order of the table."""
-    room, taken = width + GAP, list[Drawn]()
+    room, chosen = width + GAP, list[Drawn]()
     ranked = [math.inf if drawn.column.rank is None else drawn.column.rank for drawn in measured]
     for _, column in sorted(zip(ranked, measured, strict=True), key=itemgetter(0)):
         # A terminal too narrow for anything still shows what matters most.
-        if column.least + GAP <= room or not taken:
-            taken.append(column)
+        if column.least + GAP <= room or not chosen:
+            chosen.append(column)
             room -= column.least + GAP
-    return [column for column in measured if column in taken]
+    return [column for column in measured if column in chosen]
 
 
 def _draw(columns: Sequence[Drawn], display: Display) -> Iterator[str]:
@@ -110,13 +110,13 @@ def _draw(columns: Sequence[Drawn], display: Display) -> Iterator[str]:
     height = max(len(column.head) for column in columns)
     for column in columns:
         head = [""] * (height - len(column.head)) + list(column.head)
-        least = min(column.least, display.width or 1)
+        min_width = min(column.least, display.width or 1)
         table.add_column(
             Text("\n".join(head), STYLES["heading"]),
             justify="right" if column.column.unit in NUMBERS else "left",
             no_wrap=display.every_column or column.column.unit not in FOLDED,
             overflow="fold",
-            min_width=column.natural if display.every_column else least,
+            min_width=column.natural if display.every_column else min_width,
         )
     for cells in zip(*(column.cells for column in columns), strict=True):
         table.add_row(*(_Cell(cell, STYLES[cell] if cell in _LEVELS else "") for cell in cells))

@@ -77,12 +77,12 @@ class Form:
         names = plain_names(report.primary) if self.output == "csv" else ()
         cause = report.verdict and report.verdict.cause
         # Many of a fleet say the same: it is kept once.
-        to_do = (cause.finding.kind.id, sys.intern(cause.to_do)) if cause else None
+        advice = (cause.finding.kind.id, sys.intern(cause.to_do)) if cause else None
         if row["message"]:
             row["message"] = sys.intern(row["message"])
         exported = observed(report) if self.output == "prometheus" else None
-        said = sys.intern(fleet_rows.cause_text(report))
-        return Member(row, columns, text, names, exported, said, to_do)
+        cause_line = sys.intern(fleet_rows.cause_text(report))
+        return Member(row, columns, text, names, exported, cause_line, advice)
 
     def failure(self, checkpoint: str, message: str, kind: str, exit_code: int) -> Member:
         """Return the results of a checkpoint that could not be read."""
@@ -94,8 +94,8 @@ class Form:
         elif self.output == "junit":
             text = junit_failure(self.command, checkpoint, message)
         row, columns = fleet_rows.failed_row(checkpoint, message, exit_code)
-        kept = self.keep(iter((text,)))
-        return Member(row, columns, kept, observed=unreadable(checkpoint), cause=f"{message}.")
+        lines = self.keep(iter((text,)))
+        return Member(row, columns, lines, observed=unreadable(checkpoint), cause=f"{message}.")
 
     def _text(self, report: ReportData) -> Iterator[str]:
         if self.output in ("ndjson", "csv"):
@@ -165,8 +165,8 @@ def fleet_table(members: Sequence[Member]) -> Table:
     counts = Counter(member.level for member in members)
     parts = [f"{counts[level]} {word}" for level, word in _LEVEL_WORDS.items() if counts[level]]
     failing = sum(bool(member.row.get("gates_exceeded")) for member in members)
-    of_limits = f", {failing:,} above a limit" if failing else ""
-    title = f"{short_count_text(len(members), 'checkpoint')}{of_limits}: {', '.join(parts)}"
+    limits_text = f", {failing:,} above a limit" if failing else ""
+    title = f"{short_count_text(len(members), 'checkpoint')}{limits_text}: {', '.join(parts)}"
     return Table("fleet", title, [*columns.values()], rows, "no checkpoints found")
 
 
@@ -215,14 +215,14 @@ def _for_people(
         yield from drawn_table(table, form.display)
     else:
         names, frame = fleet_rows.short_names([str(member.row["checkpoint"]) for member in members])
-        around = f"Each of them is {frame}." if frame else ""
+        common_text = f"Each of them is {frame}." if frame else ""
         if any(member.cause for member in members):
             yield from form.display.text(table.title, "heading")
-            yield from form.display.text(around) if around else ()
+            yield from form.display.text(common_text) if common_text else ()
             yield from _cause_list(form.display, members, names, groups)
         else:
             rows = [{**m.row, "checkpoint": name} for m, name in zip(members, names, strict=True)]
-            title = f"{table.title}. {around}".strip()
+            title = f"{table.title}. {common_text}".strip()
             yield from drawn_table(replace(table, title=title, rows=rows), form.display)
     if left_out:
         hidden = short_count_text(left_out, "checkpoint")
@@ -255,10 +255,10 @@ def _cause_list(
         level = f"{group.level:<{_LEVEL_WIDTH}}"
         number = len(group.members)
         subject = short_count_text(number, "checkpoint") if number > 1 else names[group.members[0]]
-        yield from display.text(f"{subject}: {group.cause}", group.level, before=level)
+        yield from display.text(f"{subject}: {group.cause}", group.level, prefix=level)
         if group.level == Level.OK.value and number > 1:
             listed = ", ".join(names[index] for index in group.members)
-            yield from display.text(listed, before=" " * (_LEVEL_WIDTH + 2))
+            yield from display.text(listed, prefix=" " * (_LEVEL_WIDTH + 2))
         if group.level == Level.OK.value or number == 1:
             continue
         widest = max(len(names[index]) for index in group.members)
@@ -266,7 +266,7 @@ def _cause_list(
         for index in group.members:
             numbers = fleet_rows.numbers_text(members[index].row, room)
             line = f"{names[index]:<{widest}}  {numbers}".rstrip()
-            yield from display.text(line, before=" " * (_LEVEL_WIDTH + 2))
+            yield from display.text(line, prefix=" " * (_LEVEL_WIDTH + 2))
 
 
 def _actions(form: Form, members: Sequence[Member]) -> Iterator[str]:
@@ -274,12 +274,12 @@ def _actions(form: Form, members: Sequence[Member]) -> Iterator[str]:
     counts = Counter(m.to_do for m in members if m.to_do and m.level is not Level.INFO)
     if counts:
         yield from form.paragraph("Recommended actions, by finding:")
-    for (name, to_do), number in counts.items():
-        of = f" ({short_count_text(number, 'checkpoint')})" if number > 1 else ""
+    for (name, advice), number in counts.items():
+        count_text = f" ({short_count_text(number, 'checkpoint')})" if number > 1 else ""
         if form.output == "markdown":
-            yield f"- {name}{of}: {markdown_text(to_do)}\n"
+            yield f"- {name}{count_text}: {markdown_text(advice)}\n"
         else:
-            yield from form.display.text(f"{to_do}{of}", before=f"{name}  ")
+            yield from form.display.text(f"{advice}{count_text}", prefix=f"{name}  ")
     notes = sorted({m.to_do[0] for m in members if m.to_do and m.level is Level.INFO})
     if notes:
         listed = " ".join(notes)

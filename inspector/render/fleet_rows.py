@@ -198,7 +198,10 @@ def short_names(paths: Sequence[str]) -> tuple[list[str], str]:
         return list(paths), ""
     begin = min(_equal(parts), min(map(len, parts)) - 1)
     end = _equal([part[:begin:-1] for part in parts])
-    around = "/".join([*parts[0][:begin], "NAME", *parts[0][len(parts[0]) - end :]])
-    if around in ("NAME", "/NAME"):  # the root alone: a path without its slash would be another one
+    pattern = "/".join([*parts[0][:begin], "NAME", *parts[0][len(parts[0]) - end :]])
+    if pattern in (
+        "NAME",
+        "/NAME",
+    ):  # the root alone: a path without its slash would be another one
         return list(paths), ""
-    return ["/".join(part[begin : len(part) - end]) for part in parts], around
+    return ["/".join(part[begin : len(part) - end]) for part in parts], pattern

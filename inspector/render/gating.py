@@ -32,10 +32,10 @@ class Baseline:
     def earlier(self, checkpoint: str, query_id: str | None) -> Earlier | None:
         """Return the earlier results of a checkpoint, by query id, then by path; None if none."""
         same_query = self.by_query.get(query_id or "", ())
-        by_path = self.by_path.get(checkpoint.rstrip("/"))
-        if len(same_query) == 1 or (same_query and by_path not in same_query):
+        same_path = self.by_path.get(checkpoint.rstrip("/"))
+        if len(same_query) == 1 or (same_query and same_path not in same_query):
             return same_query[0]
-        return by_path
+        return same_path
 
     def __iter__(self) -> Iterator[Earlier]:
         return iter(self.by_path.values())
@@ -78,8 +78,8 @@ def _read(file: str, _changed_ns: int, _size: int) -> Baseline:
     # What could not be read at all then says nothing of what was there.
     baseline = [earlier_of(r) for r in reports if not (isinstance(r, dict) and "error" in r)]
     identified = (earlier for earlier in baseline if earlier.query_id is not None)
-    by_query = group_by(identified, lambda earlier: earlier.query_id or "")
-    return Baseline(by_query, {item.checkpoint.rstrip("/"): item for item in baseline})
+    earlier_by_query = group_by(identified, lambda earlier: earlier.query_id or "")
+    return Baseline(earlier_by_query, {item.checkpoint.rstrip("/"): item for item in baseline})
 
 
 class GateRow(t.Row, table="gates"):
@@ -131,7 +131,7 @@ class AuditCriteria:
     def apply(self, report: Report) -> Report:
         """A report with its gates and what has changed, each as a table behind its findings."""
         gates, comparison = apply_gates(self.gates, report.metrics), None
-        first, *behind = report.tables
+        first, *remaining_tables = report.tables
         added = [gate_table(gates)] if gates else []
         if self.baseline is not None:
             earlier = self.baseline.earlier(report.checkpoint, report.summary.get("query_id"))
@@ -141,7 +141,9 @@ class AuditCriteria:
         if exceeded:
             rows = [*first.rows, *(t.values(_row(report, gate)) for gate in exceeded)]
             first = replace(first, rows=rows)
-        return replace(report, tables=(first, *added, *behind), gates=gates, comparison=comparison)
+        return replace(
+            report, tables=(first, *added, *remaining_tables), gates=gates, comparison=comparison
+        )
 
 
 def wrong_options(parsed: Mapping[str, Any]) -> str | None:

@@ -24,7 +24,7 @@ def html_head(report: ReportData) -> str:
     table = next(iter(report.shown_tables), report.primary)
     head, total = _head(table)
     columns = [column for column in table.columns if not column.wide]
-    shown = report.findings[:_MOST_FINDINGS]
+    findings = report.findings[:_MOST_FINDINGS]
     batch = report.summary.get("batch_id")
     template = environment().get_template("notebook.html.j2")
     return template.render(
@@ -33,8 +33,8 @@ def html_head(report: ReportData) -> str:
         where="" if batch is None else f"batch {batch}",
         lines=_lines(report),
         charts=list(growth_of(report.charts)),
-        findings=[_finding(finding) for finding in shown],
-        more_findings=len(report.findings) - len(shown),
+        findings=[_finding(finding) for finding in findings],
+        more_findings=len(report.findings) - len(findings),
         title=_cut(table.title),
         columns=[(_cut(c.head), "right" if c.unit in NUMBERS else "left") for c in columns],
         rows=[[_cut(cell_text(c, row.get(c.name))) for c in columns] for row in head],
@@ -54,23 +54,23 @@ def _head(table: Table) -> tuple[Sequence[Mapping[str, Any]], int | None]:
     return head[:HEAD_ROWS], len(head) if is_whole else rows.count
 
 
-def _footer(report: ReportData, table: Table, shown: int, total: int | None) -> str:
+def _footer(report: ReportData, table: Table, row_count: int, total: int | None) -> str:
     parts = []
-    if not shown and total is None:
+    if not row_count and total is None:
         parts.append("The rows have already been read and are not kept. Call the analysis again.")
     elif total is None:
-        parts.append(f"The first {shown} rows. Use to_arrow() or to_pandas() for all.")
+        parts.append(f"The first {row_count} rows. Use to_arrow() or to_pandas() for all.")
     elif not total:
         parts.append(f"No rows: {_cut(table.empty)}.")
-    elif total > shown:
-        parts.append(f"The first {shown} of {total:,} rows; to_pandas() has all.")
+    elif total > row_count:
+        parts.append(f"The first {row_count} of {total:,} rows; to_pandas() has all.")
     names = [other_table.name for other_table in report.tables if other_table is not table]
     if names:
         parts.append(f"Other tables: {', '.join(names)}.")
     if report.problems:
         number = count_text(len(report.problems), "problem")
-        whole = "" if report.complete else ": not all could be read"
-        parts.append(f"{number}{whole}; to_dict()['problems'] lists them.")
+        incomplete_text = "" if report.complete else ": not all could be read"
+        parts.append(f"{number}{incomplete_text}; to_dict()['problems'] lists them.")
     return " ".join(parts)
 
 
@@ -106,5 +106,5 @@ def _finding(finding: Finding) -> dict[str, str]:
     return {"head": _cut(head), "evidence": _cut(finding.evidence, 4 * _MOST_CHARS)}
 
 
-def _cut(text: str, most: int = _MOST_CHARS) -> str:
-    return text if len(text) <= most else text[:most] + "…"
+def _cut(text: str, max_chars: int = _MOST_CHARS) -> str:
+    return text if len(text) <= max_chars else text[:max_chars] + "…"

@@ -47,7 +47,7 @@ class AuditFindingRow(FindingRow, _CheckpointRow, table="findings"):
 
 
 class ProblemRow(t.Row, table="problems", empty="none: all files are readable and consistent"):
-    """What cannot be read, is missing, or is not as it should be."""
+    """File or folder that cannot be read, is missing, or is not as it should be."""
 
     problem: Annotated[t.Text, "What is wrong, as a stable name (slug).", t.Rank(1)]
     path: Annotated[t.Text | None, "The file or folder.", t.Rank(2)]

@@ -46,5 +46,5 @@ def render(
         return render_junit(report)
     if output in _MACHINE:
         return _MACHINE[output](report)
-    for_people = {"table": render_text, "markdown": render_markdown}[output]
-    return for_people(report, display or Display())
+    text_renderer = {"table": render_text, "markdown": render_markdown}[output]
+    return text_renderer(report, display or Display())

@@ -98,7 +98,7 @@ class ReportData:
 
     @property
     def level(self) -> Level:
-        """How much the checkpoint needs a person; known when the rows have been read."""
+        """Level of the checkpoint: how urgently it needs a person. Known when all rows are read."""
         restart = None if self.verdict is None else self.verdict.restart
         stopping = (p for p in self.problems if restart is None or not restart.loads_without(p))
         return level_of(self.findings, tuple(stopping))
@@ -110,11 +110,11 @@ class ReportData:
 
     @property
     def fails(self) -> bool:
-        """Whether a gate fails for what was found; a checkpoint that was read in part aside."""
+        """True if a gate fails for a finding or metric. An incomplete read does not count here."""
         exceeded = any(gate.passed is Passed.EXCEEDED for gate in self.gates)
         worse = self.comparison is not None and bool(self.comparison.worse_metrics)
-        of_findings = bool(self.failing) or (worse and self.fail_on is not None)
-        return self.nothing_done or exceeded or of_findings
+        has_failing = bool(self.failing) or (worse and self.fail_on is not None)
+        return self.nothing_done or exceeded or has_failing
 
     def __repr__(self) -> str:
         parts = [] if self.verdict is None else [self.verdict.level.value]

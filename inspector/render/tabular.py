@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 else:
 
     def dataclass_transform(**_options):
-        """What type checkers alone read."""
+        """Do nothing. Type checkers read the decorator."""
         return lambda cls: cls
 
 
@@ -39,7 +39,7 @@ R = TypeVar("R", bound="Row")
 
 
 class Unit(enum.Enum):
-    """What a column's numbers count; text renderers format by it, machine formats do not."""
+    """Unit of a column's numbers. Text renderers format by it; machine formats do not."""
 
     TEXT = "text"
     COUNT = "count"
@@ -99,7 +99,7 @@ class Table:
         return replace(self, hides_constants=True)
 
     def with_wide(self, *names: str) -> Table:
-        """The same with more columns that tables for people leave out."""
+        """Return a copy with more columns, which tables for people leave out."""
         columns = [replace(c, wide=c.wide or c.name in names) for c in self.columns]
         return replace(self, columns=columns)
 
@@ -117,7 +117,7 @@ class Table:
 
 
 class Rank(int):
-    """How important a column is (:attr:`Column.rank`); the ranks of a table only have an order."""
+    """Rank of a column by importance (:attr:`Column.rank`). Only the order counts."""
 
 
 class Title(str):
@@ -125,7 +125,7 @@ class Title(str):
 
 
 class Mark(enum.Enum):
-    """What else a column can be: left out for people, not counted, or of ``--raw``, behind all."""
+    """Further property of a column: hidden from people, not counted, or shown with ``--raw``."""
 
     WIDE = "wide"
     ESTIMATE = "estimate"
@@ -150,17 +150,17 @@ class Row:
 
     @classmethod
     def row_meaning(cls) -> str:
-        """What a row stands for: the docstring of the class, as a part of a sentence."""
+        """Return the meaning of a row from the docstring of its class, as part of a sentence."""
         return go_on_with(" ".join((cls.__doc__ or "").split()).removesuffix("."))
 
     @classmethod
     def columns(cls, *, raw: bool = False, without: Collection[str] = ()) -> tuple[Column, ...]:
         """The columns, with or without those of ``--raw`` and those that are named (ValueError)."""
-        plain, more = _columns(cast("Hashable", cls))
-        unknown = set(without) - {column.name for column in (*plain, *more)}
+        plain, marked = _columns(cast("Hashable", cls))
+        unknown = set(without) - {column.name for column in (*plain, *marked)}
         if unknown:
             raise ValueError(f"{cls.__name__} has no columns {sorted(unknown)}")
-        chosen = (*plain, *(more if raw else ()))
+        chosen = (*plain, *(marked if raw else ()))
         return tuple(column for column in chosen if column.name not in without)
 
     @classmethod
@@ -196,18 +196,18 @@ def values(row: Row) -> Mapping[str, Any]:
 def _columns(cls: Any) -> tuple[list[Column], list[Column]]:
     """Its columns, and those of ``--raw``; of marks of one kind the last counts."""
     hints = hints_of(cls)
-    plain, more = list[Column](), list[Column]()
+    plain, marked = list[Column](), list[Column]()
     for member in fields(cls):
         marks = _marks(hints[member.name])
         declared = {_KINDS[type(mark)]: mark for mark in marks if not isinstance(mark, Mark)}
         exact, wide = ESTIMATE not in marks, WIDE in marks
         column = Column(member.name.rstrip("_"), exact=exact, wide=wide, **declared)
-        (more if RAW in marks else plain).append(column)
-    return plain, more
+        (marked if RAW in marks else plain).append(column)
+    return plain, marked
 
 
 def _marks(hint: Any) -> tuple[Any, ...]:
-    """What stands beside a type; that of the type of an optional value first."""
+    """Return the annotations of a type; those inside an optional type come first."""
     if get_origin(hint) is Annotated:
         return (*_marks(get_args(hint)[0]), *hint.__metadata__)
     return next(filter(None, map(_marks, get_args(hint))), ())
@@ -345,17 +345,17 @@ class StreamedRows:
         return chain(self._ahead, self._source)
 
     def __repr__(self) -> str:
-        kept = "read when they are needed" if self._kept is None else f"{len(self._kept):,} kept"
-        return f"<rows of {self._name}: {kept}>"
+        state = "read when they are needed" if self._kept is None else f"{len(self._kept):,} kept"
+        return f"<rows of {self._name}: {state}>"
 
     @property
     def count(self) -> int | None:
-        """How many there are; None where nobody has read them to the end."""
+        """Number of rows; None if they have not been read to the end."""
         return None if self._kept is None else len(self._kept)
 
     @property
     def gone(self) -> bool:
-        """Whether they have been read and are not kept."""
+        """True if the rows have been read and were not kept."""
         return self._given and self._kept is None
 
     def head(self, number: int) -> list[Mapping[str, Any]]:

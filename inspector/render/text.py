@@ -40,7 +40,7 @@ def render_text(report: ReportData, display: Display = _NO_LIMITS) -> Iterator[s
         number = short_count_text(len(faults), "problem")
         yield from display.text(f"{number}: unreadable or inconsistent files", "warning")
     for problem in faults:
-        yield from display.text(problem_line(problem), before=f"{problem.slug}  ")
+        yield from display.text(problem_line(problem), prefix=f"{problem.slug}  ")
     for note in (*notes, *report.notes, *report.footnotes):
         yield "\n"
         yield from display.text(note)
@@ -67,9 +67,9 @@ def _steps(steps: Sequence[Step], display: Display) -> Iterator[str]:
         yield "\n"
         yield from display.text("next steps", "heading")
     for number, step in enumerate(steps, 1):
-        yield from display.text(step.text, before=f"{number}. ")
+        yield from display.text(step.text, prefix=f"{number}. ")
         if step.command:
-            yield from display.command(step.command, before="   ")
+            yield from display.command(step.command, prefix="   ")
 
 
 def render_markdown(report: ReportData, display: Display = _NO_LIMITS) -> Iterator[str]:
@@ -102,7 +102,7 @@ def render_markdown(report: ReportData, display: Display = _NO_LIMITS) -> Iterat
 
 
 def _part(problems: Sequence[Problem]) -> tuple[list[Problem], list[str]]:
-    """What is wrong; and as notes what is no fault, without the place, which is the whole."""
+    """Return the problems that are faults, each cause once, and the other problems as notes."""
     faults = list({p.cause: p for p in reversed(problems) if p.slug not in NO_FAULT}.values())
     faults.reverse()
     notes = [problem.message for problem in problems if problem.slug in NO_FAULT]
@@ -129,12 +129,12 @@ def _summary(summary: Mapping[str, Any], display: Display) -> Iterator[str]:
     for name, value in summary.items():
         label, text = summary_name(name, value), summary_text(name, value, summary)
         if not narrow:
-            yield from display.text(text, before=f"{label:<{width}}  ")
+            yield from display.text(text, prefix=f"{label:<{width}}  ")
         elif len(label) + 2 + len(text) <= (display.width or 0):
             yield from display.text(f"{label}  {text}")
         else:
             yield from display.text(label)
-            yield from display.text(text, before="    ")
+            yield from display.text(text, prefix="    ")
 
 
 def _findings(report: ReportData, display: Display) -> Iterator[str]:
@@ -144,14 +144,14 @@ def _findings(report: ReportData, display: Display) -> Iterator[str]:
         yield "(none)\n"
     for finding in report.findings:
         yield from display.text(_finding_head(finding), finding.severity.word)
-        yield from display.text(finding.evidence, before="    ")
+        yield from display.text(finding.evidence, prefix="    ")
         if finding.bytes is not None:
             size = f"{bytes_text(finding.bytes)} of key and value bytes (exact)"
-            yield from display.text(size, before="    ")
+            yield from display.text(size, prefix="    ")
         next_step, command = copy_command(finding.next_step, report.checkpoint)
-        yield from display.text(next_step, before="    next: ")
+        yield from display.text(next_step, prefix="    next: ")
         if command:
-            yield from display.command(command, before="    ")
+            yield from display.command(command, prefix="    ")
 
 
 def _finding_head(finding: Finding) -> str:
@@ -181,10 +181,10 @@ def _markdown_line(line: Line) -> str:
     """A line of the first screen: the verdict stands out, and a command is code."""
     if line.kind == "copy":
         return _code(line.text)
-    said = markdown_text(line.text.removesuffix(line.code))
+    text = markdown_text(line.text.removesuffix(line.code))
     if line.code:
-        return f"{said}{_code(line.code)}"
-    return f"**{said}**" if line.kind == "verdict" else said
+        return f"{text}{_code(line.code)}"
+    return f"**{text}**" if line.kind == "verdict" else text
 
 
 def _code(command: str) -> str:

@@ -1,4 +1,4 @@
-"""What a session that its user has can do: reports, DataFrames, and rehearsals of a query."""
+"""Methods of a session for its user: reports, DataFrames, and rehearsals of a query."""
 
 from __future__ import annotations
 
@@ -67,9 +67,13 @@ class TableFunction:
         self.__doc__ = inspect.cleandoc(table.doc) + _ARGUMENTS + "\n".join(lines)
         kinds = inspect.Parameter
         names = {"spark": kinds.empty, "path": kinds.empty, "options": None}
-        first = [kinds(n, kinds.POSITIONAL_OR_KEYWORD, default=of) for n, of in names.items()]
-        more = [kinds(n, kinds.KEYWORD_ONLY, default=of) for n, of in self._own.items()]
-        self.__signature__ = inspect.Signature([*first, *more])
+        first = [
+            kinds(n, kinds.POSITIONAL_OR_KEYWORD, default=default) for n, default in names.items()
+        ]
+        keywords = [
+            kinds(n, kinds.KEYWORD_ONLY, default=default) for n, default in self._own.items()
+        ]
+        self.__signature__ = inspect.Signature([*first, *keywords])
 
     def __repr__(self) -> str:
         return f"<function inspector.spark.{self.__name__}{self.__signature__}>"
@@ -146,10 +150,10 @@ def rehearse(
         ValueError: there is no input, or the sources have different numbers of inputs.
     """
     location = Path(tempfile.mkdtemp(prefix="rehearsal-") if folder is None else folder).resolve()
-    by_name = rows if isinstance(rows, Mapping) else {_ALONE: rows}
+    inputs_by_name = rows if isinstance(rows, Mapping) else {_ALONE: rows}
     inputs = {
         name: list(frames) if isinstance(frames, Sequence) else [frames]
-        for name, frames in by_name.items()
+        for name, frames in inputs_by_name.items()
     }
     counts = {len(frames) for frames in inputs.values()}
     if len(counts) != 1 or 0 in counts:
@@ -158,7 +162,9 @@ def rehearse(
             f"got these numbers of inputs: {numbers or 'none'}; expected the same number, at least "
             "1, for each source. A source without rows in a batch takes an empty DataFrame."
         )
-    folders = {name: f"{location / STAND_IN}{name}-{_digest(of)}" for name, of in inputs.items()}
+    folders = {
+        name: f"{location / STAND_IN}{name}-{_digest(content)}" for name, content in inputs.items()
+    }
     checkpoint = str(location / "checkpoint")
     streams: dict[str, DataFrame] = {}
     query: Any = None
@@ -225,8 +231,8 @@ def _batches_since(checkpoint: str, step: int) -> int:
 def _has_read(storage: Storage, batch: int, step: int) -> bool:
     """Return True if the offsets of a batch include the file of an input for every source."""
     offsets = parse_offsets(storage.read(f"{OFFSETS}/{batch}")).sources.values()
-    found = [re.fullmatch(r'\{"logOffset":(\d+)\}', offset or "") for offset in offsets]
-    return bool(found) and all(match and int(match[1]) >= step for match in found)
+    matches = [re.fullmatch(r'\{"logOffset":(\d+)\}', offset or "") for offset in offsets]
+    return bool(matches) and all(match and int(match[1]) >= step for match in matches)
 
 
 def _start(start_query: StartQuery, streams: Mapping[str, Any], checkpoint: str) -> Any:

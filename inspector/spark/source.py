@@ -50,7 +50,7 @@ class InspectorDataSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """What ``format`` is given."""
+        """Return the name that ``format`` takes."""
         return "inspector"
 
     def schema(self) -> StructType:
@@ -61,7 +61,7 @@ class InspectorDataSource(DataSource):
         return from_arrow_schema(encoded_schema(schema), prefer_timestamp_ntz=True)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """What reads it; with ``pushdown`` one that takes filters."""
+        """Return the reader of a table; with ``pushdown`` one that accepts filters."""
         with in_one_sentence():
             plan = plan_table(*_request(self.options))
             pushdown = _flag(_lower_names(self.options), "pushdown")
@@ -99,9 +99,11 @@ class _Reader(DataSourceReader):
 class _FilteringReader(_Reader):
     def pushFilters(self, filters: Sequence[Any]) -> Iterable[Any]:  # noqa: N802 - Spark's name
         """Leave out the tasks of other partitions; the filters stay Spark's to apply."""
-        for kept in map(_partitions_of, filters):
-            if kept is not None:
-                self._work = [work for work in self._work if work.partition_id in {*kept, None}]
+        for partitions in map(_partitions_of, filters):
+            if partitions is not None:
+                self._work = [
+                    work for work in self._work if work.partition_id in {*partitions, None}
+                ]
         return filters
 
 

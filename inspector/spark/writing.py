@@ -148,10 +148,10 @@ def _run(frame: DataFrame, action: Callable[[], Any], target: str = "") -> Any:
     try:
         return action()
     except Exception as error:  # noqa: BLE001 - py4j, gRPC and PySpark each have their own
-        said = sessions.message_of(error, frame.sparkSession)
-        if "PATH_ALREADY_EXISTS" in said:
+        message = sessions.message_of(error, frame.sparkSession)
+        if "PATH_ALREADY_EXISTS" in message:
             raise EngineError(f"{target} exists; --force overwrites it") from None
-        raise EngineError(f"Spark: {said}") from None
+        raise EngineError(f"Spark: {message}") from None
 
 
 def _csv(frame: DataFrame) -> Any:

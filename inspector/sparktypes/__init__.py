@@ -152,16 +152,16 @@ def unique_names(fields: Sequence[StructField]) -> list[str]:
     """Names of fields with every repetition numbered: ``count``, ``count#2``, ``count#3``."""
     # A number that a declared name already uses is passed over: no collision, always the same
     # names.
-    taken = {item.name for item in fields}
+    used = {item.name for item in fields}
     last: dict[str, int] = {}
     names = []
     for item in fields:
         name = item.name
         if name in last:
-            while name in taken:
+            while name in used:
                 last[item.name] += 1
                 name = f"{item.name}#{last[item.name]}"
-            taken.add(name)
+            used.add(name)
         last.setdefault(item.name, 1)
         names.append(name)
     return names

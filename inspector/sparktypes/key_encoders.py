@@ -1,4 +1,4 @@
-"""How RocksDB's keys are arranged, as a schema file says for each column family.
+"""Arrangement of RocksDB's keys, as a schema file gives it for each column family.
 
 ``KeyStateEncoderSpec`` of Spark 4.0 to 4.3, as JSON in a schema file of format 3::
 
@@ -21,7 +21,7 @@ _MOST_COLUMNS = 1 << 16
 
 
 class KeyEncoding(enum.Enum):
-    """What lies in the place of a key's UnsafeRow."""
+    """Encoding that replaces a key's UnsafeRow."""
 
     ROW = "row"  # the row itself
     PREFIX = "prefix"  # the row of the leading columns, to be scanned by, then the rest
@@ -44,7 +44,7 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class KeyEncoder:
-    """How the keys of a store are arranged."""
+    """Arrangement of the keys of a store."""
 
     kind: KeyEncoding = KeyEncoding.ROW  # which arrangement
     prefix_columns: int = 0  # prefix: leading columns of the key that come first

@@ -27,16 +27,21 @@ class Moves(NamedTuple):
     rows: Int64s
 
     @classmethod
-    def of(cls, at: Int64s, key_size: Int64s, touched: npt.NDArray[Any], now_size: Int64s) -> Moves:
+    def of(
+        cls, steps: Int64s, key_size: Int64s, touched: npt.NDArray[Any], now_size: Int64s
+    ) -> Moves:
         """Return the moves of touched keys, from their old entries and the new sizes of values."""
-        was, before = touched["live"], touched["size"].astype(np.int64)
+        was, old_size = touched["live"], touched["size"].astype(np.int64)
         now = now_size >= 0
-        moved = ~(was & now & (before == now_size))
+        moved = ~(was & now & (old_size == now_size))
         went, came = np.flatnonzero(was & moved), np.flatnonzero(now & moved)
-        both = np.concatenate([went, came])
-        sizes, rows = np.concatenate([before[went], now_size[came]]), np.ones(len(both), np.int64)
+        all_steps = np.concatenate([went, came])
+        sizes, rows = (
+            np.concatenate([old_size[went], now_size[came]]),
+            np.ones(len(all_steps), np.int64),
+        )
         rows[: len(went)] = -1
-        return cls(at[both], key_size[both], sizes, rows)
+        return cls(steps[all_steps], key_size[all_steps], sizes, rows)
 
 
 @dataclass(frozen=True)
@@ -78,11 +83,11 @@ class Changes(NamedTuple):
     latest_removal: Int64s
     moves: Moves  # the rows that came, went, or changed their size
 
-    def each(self, which: Int64s | slice = slice(None)) -> Iterator[Change]:
+    def each(self, selection: Int64s | slice = slice(None)) -> Iterator[Change]:
         """Yield the changes of each version, or of those at ``which``, without their sums."""
         counts = vars(self.counts).values()
         columns = self.versions, self.earliest_put, self.latest_removal, *counts
-        parts = (column[which].tolist() for column in columns)
+        parts = (column[selection].tolist() for column in columns)
         for version, put, removal, *numbers in zip(*parts, strict=True):
             yield Change(
                 version,
@@ -151,19 +156,23 @@ class Adder:
 
     def finish(self, keys: Callable[[], TouchedKeys]) -> ChangeSums:
         """The sums of a version; ``keys`` gives those that it touched, where rows are too large."""
-        more: list[dict[int, int]] = [{} for _ in layout.SIZES]
+        counters: list[dict[int, int]] = [{} for _ in layout.SIZES]
         used = self.by_size[:, : self._largest + 1]
-        of, sizes = used.nonzero()
-        if len(of):
-            counted = zip(of.tolist(), sizes.tolist(), used[of, sizes].tolist(), strict=True)
+        step_index, sizes = used.nonzero()
+        if len(step_index):
+            counted = zip(
+                step_index.tolist(), sizes.tolist(), used[step_index, sizes].tolist(), strict=True
+            )
             for kind, size, count in counted:
-                more[kind][size] = count
+                counters[kind][size] = count
         if self._largest >= _SMALL:
-            _count_large(keys(), more)
-        return ChangeSums._make([*self.sums.tolist(), dict(zip(layout.SIZES, more, strict=True))])
+            _count_large(keys(), counters)
+        return ChangeSums._make(
+            [*self.sums.tolist(), dict(zip(layout.SIZES, counters, strict=True))]
+        )
 
 
-def _count_large(keys: TouchedKeys, more: list[dict[int, int]]) -> None:
+def _count_large(keys: TouchedKeys, counters: list[dict[int, int]]) -> None:
     """Count the rows of sizes for which the kernel's table has no room."""
     moved = ~(keys.was_live & keys.now_live & (keys.was_size == keys.now_size))
     for live, values, rows in (
@@ -171,7 +180,7 @@ def _count_large(keys: TouchedKeys, more: list[dict[int, int]]) -> None:
         (keys.now_live, keys.now_size, 1),
     ):
         for counts, sizes in zip(
-            more, (keys.key_size, values, keys.key_size + values), strict=True
+            counters, (keys.key_size, values, keys.key_size + values), strict=True
         ):
             large, result = tally(sizes[live & moved & (sizes >= _SMALL)])
             for size, count in zip(large.tolist(), result.tolist(), strict=True):

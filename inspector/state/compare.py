@@ -41,13 +41,13 @@ def apply_snapshot(state: StateMap, blocks: Iterable[RecordBlock]) -> None:
     """
     seen = np.zeros(len(state), np.bool_)
     for block in blocks:
-        kept, ids, is_same = state.holds(block)
+        old_values, ids, is_same = state.holds(block)
         if len(state) > len(seen):
             seen = longer(seen, len(state))
         seen[ids] = True
         differ = np.flatnonzero(~is_same)
         if len(differ):
-            state.apply(kept.part(differ), kept=True)
+            state.apply(old_values.part(differ), kept=True)
     gone = np.flatnonzero(state.live[: len(seen)] & ~seen)
     for ids in chunks(gone, 1 << 16):
         buffer, offsets, lengths = concatenate(state.keys(ids))
@@ -81,13 +81,13 @@ def compare_delta(state: StateMap, blocks: Iterable[RecordBlock]) -> SnapshotDif
     no_ids = np.empty(0, np.int64)
     all_ids, put, is_same = [no_ids], [no_ids.astype(np.bool_)], [no_ids.astype(np.bool_)]
     for block in blocks:
-        kept, ids, equal = state.holds(block)
+        old_values, ids, equal = state.holds(block)
         all_ids.append(ids)
-        put.append(kept.value_length >= 0)
+        put.append(old_values.value_length >= 0)
         is_same.append(equal)
     keys = np.concatenate(all_ids)
-    ids, behind = np.unique(keys[::-1], return_index=True)
-    last = len(keys) - 1 - behind
+    ids, last_index = np.unique(keys[::-1], return_index=True)
+    last = len(keys) - 1 - last_index
     puts, equals, live = np.concatenate(put)[last], np.concatenate(is_same)[last], state.live[ids]
     return SnapshotDifference(
         missing=int((puts & ~live).sum()),

@@ -51,7 +51,7 @@ class BlockEvents:
 
     def some(self, rows: Int64s) -> BlockEvents:
         """Return the events of the records at ``rows``."""
-        values = tuple(self.old_values[at] for at in rows) if self.old_values else ()
+        values = tuple(self.old_values[row] for row in rows) if self.old_values else ()
         return BlockEvents(self.events[rows], self.old_sizes[rows], values)
 
 
@@ -127,13 +127,13 @@ class Presence:
         """Keep the values of a block in the place of older ones, and return those."""
         if not self._keep:
             return ()
-        held, replaced = self._values, []
+        old_values, replaced = self._values, []
         view = memoryview(block.buffer)
         columns = (column.tolist() for column in (ids, block.value_offset, block.value_length))
         for key_id, start, length in zip(*columns, strict=True):
-            replaced.append(held.pop(key_id, None))
+            replaced.append(old_values.pop(key_id, None))
             if length >= 0:
-                held[key_id] = bytes(view[start : start + length])
+                old_values[key_id] = bytes(view[start : start + length])
         return tuple(replaced)
 
     def _ids(self, block: RecordBlock) -> Int64s:

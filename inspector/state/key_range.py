@@ -35,8 +35,10 @@ class RangeFilter:
     def rows(self, block: RecordBlock) -> Int64s:
         """Their indexes in the block."""
         rows = np.empty(block.count, np.int64)
-        spans, of = (block.buffer, block.key_offset, block.key_length), self.range
-        count = kernel().rows_of_range(*spans, self.masks, of.seed, of.count, of.number, rows)
+        spans, key_range = (block.buffer, block.key_offset, block.key_length), self.range
+        count = kernel().rows_of_range(
+            *spans, self.masks, key_range.seed, key_range.count, key_range.number, rows
+        )
         return rows[:count]
 
 

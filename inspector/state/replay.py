@@ -133,16 +133,16 @@ class StateMap:
             setattr(self, name, table[name])
 
     def _count_keys(self) -> None:
-        before, self._keys = self._keys, len(self.interner)
+        old_keys, self._keys = self._keys, len(self.interner)
         if self._keys > len(self._table):
             self._reserve(self._keys)
-        self.put_over_clock[before : self._keys] = NO_CLOCK
-        most = self.tracking.most_bytes
-        if most and self.memory > most:
+        self.put_over_clock[old_keys : self._keys] = NO_CLOCK
+        max_bytes = self.tracking.most_bytes
+        if max_bytes and self.memory > max_bytes:
             raise LimitError(
                 f"{self._keys:,} keys take {self.memory / 1e6:,.0f} MB, more than the "
-                f"{most / 1e6:,.0f} MB that the memory limit leaves them: the keys of this part of "
-                "the partition do not fit, raise --memory-limit or lower --workers"
+                f"{max_bytes / 1e6:,.0f} MB that the memory limit leaves them: the keys of this "
+                "part of the partition do not fit, raise --memory-limit or lower --workers"
             )
 
     @property
@@ -192,7 +192,7 @@ class StateMap:
     ) -> Changes:
         """Apply the records of several versions to come, and close each: what they changed."""
         ids, hashes, clocks = self._read(block)
-        at = of_record = ends.searchsorted(np.arange(len(ids)), "right")
+        touched_steps = record_steps = ends.searchsorted(np.arange(len(ids)), "right")
         touched = np.empty(len(ids), layout.TOUCH)
         # Of each row of `touched` that is filled.
         filled, key_size = np.ones(len(ids), np.bool_), block.key_length.copy()
@@ -202,10 +202,10 @@ class StateMap:
         timed = self.tracking.clock_slot >= 0
         self.begin(versions[0])
         self.versions.pop()
-        at_once = 1 if timed or follow is not None else len(versions)
+        batch_versions = 1 if timed or follow is not None else len(versions)
         stops, i = [0, *ends.tolist()], 0
         while i < len(versions):
-            first, upto = stops[i], min(i + at_once, len(versions))
+            first, upto = stops[i], min(i + batch_versions, len(versions))
             span, steps = slice(first, stops[upto]), slice(i, upto)
             self.versions.append(versions[i])
             sizes = block.key_length[span], block.value_length[span]
@@ -233,15 +233,19 @@ class StateMap:
             if follow is not None:
                 follow(Change(versions[last], first_descent=self._descent(block.some(part))))
         if not filled.all():
-            at, key_size, now_size = at[filled], key_size[filled], now_size[filled]
+            touched_steps, key_size, now_size = (
+                touched_steps[filled],
+                key_size[filled],
+                now_size[filled],
+            )
             removed, touched = removed[filled], touched[filled]
         sums = ChangeSums._make([*totals.T, {}])
         live = self._totals(sums)
         earliest, latest = np.full(len(ends), NO_LATER), np.full(len(ends), NO_CLOCK)
         if clocks is not None:
             put = (clocks != NO_CLOCK) & (clocks != NO_TIMEOUT)
-            np.minimum.at(earliest, of_record[put], clocks[put])
-            np.maximum.at(latest, at[removed], touched["clock"][removed])
+            np.minimum.at(earliest, record_steps[put], clocks[put])
+            np.maximum.at(latest, touched_steps[removed], touched["clock"][removed])
         return Changes(
             np.array(versions, np.int64),
             sums,
@@ -249,7 +253,7 @@ class StateMap:
             *live,
             earliest,
             latest,
-            Moves.of(at, key_size, touched, now_size),
+            Moves.of(touched_steps, key_size, touched, now_size),
         )
 
     def apply(self, block: RecordBlock, *, kept: bool = False) -> None:
@@ -285,9 +289,9 @@ class StateMap:
     ) -> int:
         """Apply records to the table; returns how many rows of ``touched`` were filled."""
         apply: Callable[..., tuple[int, int]] = self._kernel.apply
-        at = len(self.versions) - 1, first, self._flags
+        position = len(self.versions) - 1, first, self._flags
         results = touched, counts, sums, self._adder.by_size
-        count, largest = apply(self._table[: self._keys], *columns, *at, *results, *ends)
+        count, largest = apply(self._table[: self._keys], *columns, *position, *results, *ends)
         self._adder.note_largest(largest)
         return count
 
@@ -367,12 +371,12 @@ class StateMap:
 
     def holds(self, block: RecordBlock) -> tuple[RecordBlock, Int64s, Bools]:
         """Return the puts of kept keys in a block, their ids, and whether each is unchanged."""
-        before = self._keys
+        old_keys = self._keys
         block = self._kept_records(block)
         ids, hashes, clocks = self._read(block)
-        marks = self.mark[before : self._keys].copy()
-        self._table[before : self._keys] = layout.FRESH  # no record of a version names them
-        self.mark[before : self._keys] = marks
+        marks = self.mark[old_keys : self._keys].copy()
+        self._table[old_keys : self._keys] = layout.FRESH  # no record of a version names them
+        self.mark[old_keys : self._keys] = marks
         is_same = self.live[ids] & (self.value_hash[ids] == hashes)
         is_same &= self.value_size[ids] == block.value_length
         if self.tracking.clock_slot >= 0:
@@ -404,10 +408,10 @@ class StateMap:
     def _read(self, block: RecordBlock) -> tuple[Int64s, UInt64s, Int64s | None]:
         """Ids of the keys, made where they are new; hashes and clocks of the values."""
         ids = np.empty(block.count, np.int64)
-        before = self._keys
+        old_keys = self._keys
         self.interner.intern(block.buffer, block.key_offset, block.key_length, ids)
         self._count_keys()
-        self._note_new_keys(block, ids, before)
+        self._note_new_keys(block, ids, old_keys)
         hashes = np.empty(block.count, np.uint64)
         offsets, sizes = block.value_offset, block.value_length
         if not block.puts_only:
@@ -419,33 +423,33 @@ class StateMap:
     def _descent(self, block: RecordBlock) -> int | None:
         """Position of the first record of a block whose key is below the one before it."""
         descends = self.tracking.descends
-        below = [] if descends is None else np.flatnonzero(descends(block)).tolist()
-        return block.first_record + below[0] if below else None
+        descending = [] if descends is None else np.flatnonzero(descends(block)).tolist()
+        return block.first_record + descending[0] if descending else None
 
     def _note_clocks(self, block: RecordBlock, ids: Int64s, clocks: Int64s) -> None:
         """Note the least clock that is put, and the greatest that is removed."""
-        least = int(clocks.min())
-        if least <= NO_TIMEOUT:  # one that is none, or before 1970
+        minimum = int(clocks.min())
+        if minimum <= NO_TIMEOUT:  # one that is none, or before 1970
             put = clocks[(clocks != NO_CLOCK) & (clocks != NO_TIMEOUT)]
-            least = int(put.min()) if len(put) else NO_CLOCK
-        if least != NO_CLOCK:
-            before = self._earliest_put
-            self._earliest_put = least if before is None else min(before, least)
+            minimum = int(put.min()) if len(put) else NO_CLOCK
+        if minimum != NO_CLOCK:
+            previous = self._earliest_put
+            self._earliest_put = minimum if previous is None else min(previous, minimum)
         if not block.puts_only:
             # A key's last clock stays in the table when the key goes.
             rows = self._table[ids[block.value_length < 0]]
             removed = rows["clock"][(rows["clock"] != NO_CLOCK) & (rows["touched"] > 0)]
             if len(removed):
-                most = int(removed.max())
-                before = self._latest_removal
-                self._latest_removal = most if before is None else max(before, most)
+                maximum = int(removed.max())
+                previous = self._latest_removal
+                self._latest_removal = maximum if previous is None else max(previous, maximum)
 
     def _note_timers(self) -> None:
         """Note of the keys that the version put what became of their timers and states."""
         touched = self.touched_keys()
         columns = touched.ids, touched.was_clock, touched.same_state
-        ids, over, same_state = rows_of(columns, touched.written)
-        self.put_over_clock[ids], self.put_same_state[ids] = over, same_state
+        ids, old_clocks, same_state = rows_of(columns, touched.written)
+        self.put_over_clock[ids], self.put_same_state[ids] = old_clocks, same_state
 
     def _clocks_put(self, ids: Int64s) -> Int64s:
         """The clocks that earlier blocks of the version put for some keys; NO_CLOCK for none."""
@@ -458,12 +462,12 @@ class StateMap:
         # Of a block's records the keys and the clocks that they put, and what `_clocks_put` gave
         # before the block; None for the first one.
         if earlier is not None:
-            before = np.flatnonzero(earlier != NO_CLOCK)
-            self._again |= zip(ids[before].tolist(), earlier[before].tolist(), strict=True)
+            put_ids = np.flatnonzero(earlier != NO_CLOCK)
+            self._again |= zip(ids[put_ids].tolist(), earlier[put_ids].tolist(), strict=True)
         order = np.argsort(ids, kind="stable")
         first, second = order[:-1], order[1:]
-        several = (ids[first] == ids[second]) & (clocks[first] != NO_CLOCK)
-        keys, replaced = ids[second[several]], clocks[first[several]]
+        is_repeated = (ids[first] == ids[second]) & (clocks[first] != NO_CLOCK)
+        keys, replaced = ids[second[is_repeated]], clocks[first[is_repeated]]
         self._again |= zip(keys.tolist(), replaced.tolist(), strict=True)
 
     def _add_again(self, sums: Int64s) -> None:
@@ -471,9 +475,9 @@ class StateMap:
         self._adder.clear()
         sums[:] = 0
         table = self._table[: self._keys]
-        of_version = len(self.versions) - 1, self._flags, sums, self._adder.by_size
+        version_sums = len(self.versions) - 1, self._flags, sums, self._adder.by_size
         for part in self._touched:
-            self._adder.note_largest(self._kernel.tally(table, part, *of_version))
+            self._adder.note_largest(self._kernel.tally(table, part, *version_sums))
 
     def _totals(self, sums: Any) -> tuple[Int64s, Int64s, Int64s]:
         """Take over the sums of one or several versions: rows and bytes behind each of them."""

@@ -47,7 +47,7 @@ def entries(root: Path, log: str) -> list[Path]:
 
 
 def restart(root: Path, place: str | None = None) -> Restart:
-    return restart_of(open_checkpoint(str(root)), place=place)
+    return restart_of(open_checkpoint(str(root)), restart_path=place)
 
 
 def rules(old: Path, **options: Any) -> dict[str, str]:

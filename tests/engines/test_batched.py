@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 from typing import Any
 
@@ -95,6 +95,59 @@ def test_the_tasks_of_all_are_one_job_and_each_gets_its_own() -> None:
     assert found == [["a1", "a2"], ["b1"], []]
     (job,) = cluster.jobs
     assert sorted(job) == ["a1", "a2", "b1"]
+
+
+def test_no_job_starts_while_users_are_added() -> None:
+    cluster = Cluster()
+    engine = BatchedEngine(cluster)
+
+    def run_and_leave(spec: str) -> list[str]:
+        try:
+            return mapping(spec)(engine)
+        finally:
+            engine.leave()
+
+    with ThreadPoolExecutor(2) as pool:
+        with engine.hold_jobs():
+            engine.join()
+            first = pool.submit(run_and_leave, "a")
+            # Time enough for the first user to run alone, if nothing held it back.
+            assert not wait([first], 0.05).done
+            engine.join()
+            second = pool.submit(run_and_leave, "b")
+        assert (first.result(30), second.result(30)) == (["a"], ["b"])
+    assert [sorted(job) for job in cluster.jobs] == [["a", "b"]]
+
+
+def test_jobs_start_while_adding_is_paused() -> None:
+    cluster = Cluster()
+    engine = BatchedEngine(cluster)
+    with ThreadPoolExecutor(1) as pool, engine.hold_jobs():
+        engine.join()
+        first = pool.submit(lambda: mapping("a")(engine))
+        with engine.release_jobs():
+            assert first.result(30) == ["a"]
+    assert cluster.jobs == [["a"]]
+
+
+def test_a_user_is_added_while_a_job_runs() -> None:
+    started, end = threading.Event(), threading.Event()
+
+    def slow(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        started.set()
+        end.wait(60)
+        yield from echo(batches)
+
+    engine = BatchedEngine(LocalEngine(1))
+    with ThreadPoolExecutor(1) as pool:
+        engine.join()
+        first = pool.submit(lambda: mapping("a", function=slow)(engine))
+        started.wait(10)
+        engine.join()  # a lock that the job holds would wait here for a minute
+        assert not end.is_set()
+        assert not first.done()
+        end.set()
+        assert first.result(30) == ["a"]
 
 
 def test_a_task_of_two_users_runs_once() -> None:

@@ -14,9 +14,8 @@ from pathlib import Path
 import pytest
 
 from inspector import docs
-from inspector.findings.catalogue import all_kinds
 from inspector.findings.finding import Kind
-from inspector.findings.rule import rules
+from inspector.findings.rule import all_kinds, rules
 
 HOME = Path(__file__).resolve().parents[1]
 SPARK = "spark/test_claims.py"
@@ -161,6 +160,7 @@ CLAIMS: dict[str, dict[str, str]] = {
     "SS202": {"which keeps every group": EVICTS},
     "SS203": {
         "it fires in every later batch": TIMED_OUT,
+        "so that it fires again in every batch": TIMED_OUT,
         "A key without a timer is never called again": TIMED_OUT,
     },
     "SS205": {
@@ -172,31 +172,43 @@ CLAIMS: dict[str, dict[str, str]] = {
         "Spark fails when it reads a row that is not there": JOIN_NULLS,
         "A join with a time range reads all rows in every batch": JOIN_NULLS,
         "It is an error if the next batch fails": JOIN_NULLS,
+        "The next batch fails, as it reads all rows": JOIN_NULLS,
         "skipNullsForStreamStreamJoins.enabled to true": JOIN_NULLS,
         "rows behind their counter are never joined and never removed": JOINS,
     },
-    "SS210": {"Spark removes those in the same batch": EVICTS},
+    "SS210": {
+        "Spark removes those in the same batch": EVICTS,
+        "the next batch will show if Spark fires": EXPIRED,
+    },
     "SS211": {
         "The watermark never goes back": EVICTS,
+        "it never goes back": EVICTS,
     },
     "SS212": {
+        "Spark has not removed": RECORDED,
         "Spark removes such values at the end of every batch": RECORDED,
         "the first batch of a run that declares it again removes them": RECORDED,
     },
     "SS213": {
         "Spark fires every such timer after the new data": EXPIRED,
+        "Spark has neither fired nor deleted": EXPIRED,
         # What a user's own classes do; Spark's are named for the difference.
         "whether the query ever ran with classes other than Spark's": NO_CLAIM,
     },
-    "SS214": {"Each of them takes two rows until it fires": RECORDED},
+    "SS214": {
+        "Each of them takes two rows until it fires": RECORDED,
+        "Spark will fire": RECORDED,
+    },
     "SS215": {
         "nothing removes them, not even a TTL": RECORDED,
+        "Spark left its index behind": RECORDED,
         "the indexes that Spark kept for it stay behind": RECORDED,
     },
     "SS218": {
         "with what Spark expects": TIMED_OUT,
         "setTimeoutTimestamp and timers take milliseconds": TIMED_OUT,
     },
+    "SS221": {"ends before the next batch sees": NO_CLAIM},
     "SS301": {
         "The format is fixed when a checkpoint begins": (
             f"{SPARK}::test_a_checkpoint_keeps_the_format_that_it_began_with"

@@ -9,14 +9,14 @@ LONG = "a sentence of some words that is longer than a narrow terminal"
 
 
 def test_without_a_width_nothing_is_wrapped() -> None:
-    assert list(Display().text(LONG * 40, before="    ")) == ["    " + LONG * 40 + "\n"]
+    assert list(Display().text(LONG * 40, prefix="    ")) == ["    " + LONG * 40 + "\n"]
     assert Display().every_column
     assert Display(80, wide=True).every_column
     assert not Display(80).every_column
 
 
 def test_a_paragraph_goes_on_below_itself() -> None:
-    assert list(Display(30).text(LONG, before="  next: ")) == [
+    assert list(Display(30).text(LONG, prefix="  next: ")) == [
         "  next: a sentence of some\n",
         "        words that is longer\n",
         "        than a narrow terminal\n",
@@ -24,14 +24,14 @@ def test_a_paragraph_goes_on_below_itself() -> None:
 
 
 def test_a_narrow_terminal_keeps_its_width_for_the_words() -> None:
-    lines = list(Display(20).text(LONG, before="a long label: "))
+    lines = list(Display(20).text(LONG, prefix="a long label: "))
     assert lines[0].startswith("  a long label: a")
     assert all(len(line) <= 21 and line.startswith("  ") for line in lines)
 
 
 @pytest.mark.parametrize("width", [1, 2, 7, 40])
 def test_a_word_that_is_too_long_is_broken(width: int) -> None:
-    lines = list(Display(width).text("x" * 100, before="ab "))
+    lines = list(Display(width).text("x" * 100, prefix="ab "))
     assert all(len(line) <= max(width, 3) + 1 for line in lines)
     assert "".join(lines).count("x") == 100
 

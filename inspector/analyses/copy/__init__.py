@@ -478,7 +478,7 @@ class _Copy:
                 self._check_rows(place, done, self._version)
             self._check_log()
             self._write_small(place, last)
-            restart = restart_of(self._open(place), place=self._dest)
+            restart = restart_of(self._open(place), restart_path=self._dest)
             # The user may have said that the sink does not have the batch.
             told = self._assumed.sink_has_no_batch_ids
             doubts = [doubt for doubt in restart.doubts if not (doubt.is_of_sink and told)]

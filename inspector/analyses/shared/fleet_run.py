@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -22,7 +22,7 @@ from inspector.checkpoint.urls import absolute, is_local, translate
 from inspector.engines.choose import EngineOptions, SharedEngines
 from inspector.engines.engine import CHECKPOINTS, HADOOP, Engine, Measure
 from inspector.exceptions import EngineError, InspectorError
-from inspector.findings.catalogue import all_kinds
+from inspector.findings.rule import all_kinds
 from inspector.findings.verdict import Level
 from inspector.light_dataclasses import dataclass, replace
 from inspector.render.report import Report
@@ -164,19 +164,24 @@ class _Fleet(Generic[T]):
         batched = self._engines.batched
         if ahead is not None and batched is not None and batched.reader is None:
             candidates = ahead(candidates, self._options, batched.engine)
+        holding = nullcontext() if batched is None else batched.hold_jobs()
+        release = nullcontext if batched is None else batched.release_jobs
         try:
-            for candidate in candidates:
-                self._found += 1
-                if candidate.error is not None:
-                    self._done += 1
-                    yield Outcome(candidate.path, error=candidate.error)
-                    continue
-                if batched is not None:
-                    # Before its thread starts, so that a job waits for all that are under way.
-                    batched.join()
-                waiting[pool.submit(self._one, candidate)] = candidate.path
-                if len(waiting) >= self._at_once:
-                    yield from self._next(waiting)
+            # All checkpoints that fit join before a job starts: one job reads all of them.
+            with holding:
+                for candidate in candidates:
+                    self._found += 1
+                    if candidate.error is not None:
+                        self._done += 1
+                        with release():
+                            yield Outcome(candidate.path, error=candidate.error)
+                        continue
+                    if batched is not None:
+                        batched.join()
+                    waiting[pool.submit(self._one, candidate)] = candidate.path
+                    if len(waiting) >= self._at_once:
+                        with release():
+                            yield from self._next(waiting)
             self._total = self._found
             while waiting:
                 yield from self._next(waiting)

@@ -87,27 +87,27 @@ class Blocks:
                 for first, end in _groups(np.cumsum(packed.size), raw_bytes):
                     yield _unpack(data, packed.rows(first, end))
 
-    def _pieces(self, handles: Handles, most: int) -> Iterator[Handles]:
+    def _pieces(self, handles: Handles, max_bytes: int) -> Iterator[Handles]:
         self._check_sizes(handles.size, handles.offset)
         ends = handles.offset + handles.size + footer.TRAILER
         # A gap between blocks (aligned ones have some) counts as read.
-        for first, end in _groups(ends - (handles.offset[0] if len(ends) else 0), most):
+        for first, end in _groups(ends - (handles.offset[0] if len(ends) else 0), max_bytes):
             yield handles.part(first, end)
 
     def _pack(self, data: bytes, handles: Handles, start: int) -> _Packed:
         octets = np.frombuffer(data, np.uint8)
-        at = handles.offset - start
-        end = at + handles.size
+        offsets = handles.offset - start
+        end = offsets + handles.size
         kind = octets[end].astype(np.int64)
         trailers = octets[end[:, None] + _SUM].astype(np.int64)
         view, check = memoryview(data), footer.check_block
         for first, last, expected in zip(
-            at.tolist(), end.tolist(), (trailers @ _BYTES).tolist(), strict=True
+            offsets.tolist(), end.tolist(), (trailers @ _BYTES).tolist(), strict=True
         ):
             check(self._footer, view[first:last], data[last], expected, start + first)
-        size, skipped = raw_sizes(octets, at, end, kind, start)
+        size, skipped = raw_sizes(octets, offsets, end, kind, start)
         self._check_sizes(size, handles.offset)
-        return _Packed(kind, at + skipped, handles.size - skipped, size, handles.offset)
+        return _Packed(kind, offsets + skipped, handles.size - skipped, size, handles.offset)
 
     def _check_sizes(self, sizes: Int64s, offsets: Int64s) -> None:
         large = np.flatnonzero(sizes > self._limits.frame_bytes)
@@ -116,34 +116,34 @@ class Blocks:
             raise above_limit("frame_bytes", text, self._limits, int(offsets[large[0]]))
 
 
-def _groups(ends: Int64s, most: int) -> Iterator[tuple[int, int]]:
+def _groups(ends: Int64s, max_bytes: int) -> Iterator[tuple[int, int]]:
     """Neighbours of at most so many bytes, or one that has more; ``ends`` ascend from 0."""
-    first, before = 0, 0
+    first, decoded_size = 0, 0
     while first < len(ends):
-        end = max(int(np.searchsorted(ends, before + most, "right")), first + 1)
+        end = max(int(np.searchsorted(ends, decoded_size + max_bytes, "right")), first + 1)
         yield first, end
-        first, before = end, int(ends[end - 1])
+        first, decoded_size = end, int(ends[end - 1])
 
 
 def _unpack(data: bytes, blocks: _Packed) -> RawBlocks:
     if not blocks.kind.any():
         return RawBlocks(data, blocks.start, blocks.length, blocks.place)
-    out = bytearray(int(blocks.size.sum()))
-    into = np.cumsum(blocks.size) - blocks.size
+    output = bytearray(int(blocks.size.sum()))
+    targets = np.cumsum(blocks.size) - blocks.size
     is_lz4 = np.isin(blocks.kind, LZ4)
     lz4 = np.flatnonzero(is_lz4)
     arrays = (blocks.start[lz4], blocks.length[lz4])
-    done = kernel().lz4_blocks(data, *arrays, out, into[lz4], blocks.size[lz4])
+    done = kernel().lz4_blocks(data, *arrays, output, targets[lz4], blocks.size[lz4])
     if done < len(lz4):
         raise FrameError("LZ4 block: it is corrupt", offset=int(blocks.place[lz4[done]]))
     for number in np.flatnonzero(~is_lz4).tolist():
         kind, size = int(blocks.kind[number]), int(blocks.size[number])
-        start, at = int(blocks.start[number]), int(into[number])
+        start, target = int(blocks.start[number]), int(targets[number])
         content = data[start : start + int(blocks.length[number])]
         if kind != NONE:
             content = decompress(kind, content, size, int(blocks.place[number]))
-        out[at : at + size] = content
-    return RawBlocks(out, into, blocks.size, blocks.place)
+        output[target : target + size] = content
+    return RawBlocks(output, targets, blocks.size, blocks.place)
 
 
 # --- what blocks hold ---------------------------------------------------------------------------

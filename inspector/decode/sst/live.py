@@ -54,27 +54,27 @@ def live_entries(
     """
     deletions = [range_deletion for table in tables for range_deletion in table.range_deletions()]
     merge = _Merge(Tombstones.of(deletions), limits, delimiter)
-    held = min(limits.block_bytes, max(_LEAST_HELD, _HELD_BYTES // max(2 * len(tables), 1)))
+    block_bytes = min(limits.block_bytes, max(_LEAST_HELD, _HELD_BYTES // max(2 * len(tables), 1)))
     keyed = ((table.first_key(), table) for table in tables)
     first_keys = [(key, table) for key, table in keyed if key is not None]
     waiting = deque(sorted(first_keys, key=lambda pair: pair[0]))
     runs: list[_Run] = []
     while runs or waiting:
-        until = min((run.until for run in runs if run.until is not None), default=None)
-        if waiting and (not runs or until is None or waiting[0][0] <= until):
-            until = waiting[0][0]
-        cuts = [(run, run.cut(until)) for run in runs]
-        parts = [(run, at) for run, at in cuts if at > run.at]
+        bound = min((run.until for run in runs if run.until is not None), default=None)
+        if waiting and (not runs or bound is None or waiting[0][0] <= bound):
+            bound = waiting[0][0]
+        cuts = [(run, run.cut(bound)) for run in runs]
+        parts = [(run, position) for run, position in cuts if position > run.at]
         if parts:
             yield from merge.live(parts)
-            for run, at in parts:
-                run.go_on(at)
-        elif waiting and until == waiting[0][0]:
+            for run, position in parts:
+                run.go_on(position)
+        elif waiting and bound == waiting[0][0]:
             _, table = waiting.popleft()
-            runs.append(_Run(table, table.entries(held, start, end)))
+            runs.append(_Run(table, table.entries(block_bytes, start, end)))
         else:
             for run in runs:
-                if run.until == until:
+                if run.until == bound:
                     run.join()
         runs = [run for run in runs if run.block is not None]
 
@@ -95,17 +95,17 @@ class _Run:
         # the first key of the block after it: what is below is complete; None at the end
         self.until = None if self._next is None else self._next.key(0)
 
-    def cut(self, until: bytes | None) -> int:
+    def cut(self, bound: bytes | None) -> int:
         """The first entry at hand whose key is not below a bound."""
         assert self.block is not None
         high = self.block.count
-        if until is None or (high and self.block.key(high - 1) < until):
+        if bound is None or (high and self.block.key(high - 1) < bound):
             return high
-        return bisect_left(range(high), until, self.at, key=self.block.key)
+        return bisect_left(range(high), bound, self.at, key=self.block.key)
 
-    def go_on(self, at: int) -> None:
-        self.at = at
-        if self.block is not None and at == self.block.count:
+    def go_on(self, position: int) -> None:
+        self.at = position
+        if self.block is not None and position == self.block.count:
             self._shift()
 
     def join(self) -> None:
@@ -135,8 +135,8 @@ def _part(block: EntryBlock, start: int, end: int) -> EntryBlock:
 def _join(parts: list[EntryBlock]) -> EntryBlock:
     buffers = [part.buffer for part in parts]
     spans = np.concatenate([part.spans for part in parts], axis=1)
-    before = np.cumsum([0, *map(len, buffers[:-1])])
-    spans[::2] += np.repeat(before, [part.count for part in parts])
+    starts = np.cumsum([0, *map(len, buffers[:-1])])
+    spans[::2] += np.repeat(starts, [part.count for part in parts])
     tags = np.concatenate([part.tag for part in parts])
     return EntryBlock(b"".join(buffers), spans, tags, plain=False)
 
@@ -186,21 +186,21 @@ class _Merge:
         """The keys with their values, put together where these have several pieces."""
         first = np.cumsum(pieces) - pieces
         spans, buffer = block.spans.take(order[first], axis=1), block.buffer
-        several = np.flatnonzero(pieces > 1)
-        if len(several):
-            lengths = np.add.reduceat(block.spans[3, order], first)[several]
-            lengths += (pieces[several] - 1) * len(self._delimiter)
+        merged_keys = np.flatnonzero(pieces > 1)
+        if len(merged_keys):
+            lengths = np.add.reduceat(block.spans[3, order], first)[merged_keys]
+            lengths += (pieces[merged_keys] - 1) * len(self._delimiter)
             if int(lengths.max()) > self._limits.record_bytes:
                 text = f"a merged value of {int(lengths.max()):,} bytes"
                 raise above_limit("record_bytes", text, self._limits).at(table.path)
-            spans[2, several] = len(buffer) + np.cumsum(lengths) - lengths
-            spans[3, several] = lengths
+            spans[2, merged_keys] = len(buffer) + np.cumsum(lengths) - lengths
+            spans[3, merged_keys] = lengths
             # The values one behind the other, and a delimiter between the pieces of each.
-            in_order = order[np.repeat(pieces > 1, pieces)]
-            starts, sizes = np.empty((2, 2 * len(in_order)), np.int64)
-            starts[0::2], sizes[0::2] = block.spans[2:, in_order]
+            ordered_pieces = order[np.repeat(pieces > 1, pieces)]
+            starts, sizes = np.empty((2, 2 * len(ordered_pieces)), np.int64)
+            starts[0::2], sizes[0::2] = block.spans[2:, ordered_pieces]
             starts[1::2], sizes[1::2] = len(buffer), len(self._delimiter)
-            sizes[2 * np.cumsum(pieces[several]) - 1] = 0  # none behind the last piece of a key
+            sizes[2 * np.cumsum(pieces[merged_keys]) - 1] = 0  # none behind the last piece of a key
             buffer += kernel().gather(buffer + self._delimiter, starts, sizes)
         return LiveBlock(buffer, spans)
 

@@ -138,11 +138,13 @@ class Table:
         Raises DecodeError with path and offset, and OSError.
         """
         limits, raw = self._limits, 0
-        held = held_bytes or limits.block_bytes
+        block_bytes = held_bytes or limits.block_bytes
         with _located(self.path):
             self._check_readable()
-            reader = EntryReader(limits, held_bytes=held)
-            for blocks in self._blocks.stretch(self._from(start), _PIECES * held, held):
+            reader = EntryReader(limits, held_bytes=block_bytes)
+            for blocks in self._blocks.stretch(
+                self._from(start), _PIECES * block_bytes, block_bytes
+            ):
                 for block in reader.read(blocks):
                     if end is not None and block.key(0) >= end:
                         return

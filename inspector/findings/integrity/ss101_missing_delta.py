@@ -50,7 +50,7 @@ class MissingDelta(ProblemRule):
         return super().to_do(view, problem)
 
     at_file = Case(
-        cause="At {path}{more:more}: {short}, so no version that needs it can be loaded.",
+        cause="At {path}{others:others}: {short}, so no version that needs it can be loaded.",
         evidence=EVIDENCE,
         next_step="{to_do}",
     )

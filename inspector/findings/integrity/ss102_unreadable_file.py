@@ -47,7 +47,7 @@ class UnreadableFile(ProblemRule):
         return self.tail if problem.slug == TailError.slug else super().special_case(view, problem)
 
     tail = Case(
-        cause="At {path}{more:more}: {short}; Spark does not read so far, and no row is lost.",
+        cause="At {path}{others:others}: {short}; Spark does not read so far, and no row is lost.",
         evidence=EVIDENCE,
         next_step=NOTHING_NEEDED,
         severity=Severity.WARNING,

@@ -70,7 +70,7 @@ class WrongPartition(ProblemRule):
             subject=Part(name.operator_id, name.store_name),
             count=len(wrong),
             partitions=", ".join(map(str, wrong[:PARTITIONS_NAMED])),
-            more=max(0, len(wrong) - PARTITIONS_NAMED),
+            others=max(0, len(wrong) - PARTITIONS_NAMED),
             theirs=sum(partitions[number].checked for number in wrong),
             checked=total.checked,
         )
@@ -81,9 +81,9 @@ class WrongPartition(ProblemRule):
         next_step="{to_do}",
     )
     misplaced = Case(
-        cause="{count:/Partition} {partitions}{more:more} {count:/has} {rows:number} of "
+        cause="{count:/Partition} {partitions}{others:others} {count:/has} {rows:number} of "
         "{theirs:key} that belong to another partition, where Spark looks for them: so it is after "
         "files of another one, or of a run with more or fewer, are copied.",
         evidence="{rows:number} of {checked:key} belong to another partition than the one that has "
-        "them: {count:/partition} {partitions}{more:more}",
+        "them: {count:/partition} {partitions}{others:others}",
     )

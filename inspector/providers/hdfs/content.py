@@ -1,4 +1,4 @@
-"""How a version whose rows are changed is written; files say nothing else but rows."""
+"""Writer of a version with changed rows. HDFS-backed files contain nothing but rows."""
 
 from __future__ import annotations
 

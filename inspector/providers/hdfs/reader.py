@@ -31,10 +31,10 @@ class HdfsReader(FileReader):
         codecs, storage = self._options.codecs, self._storage
         if self._options.row_checksum or self._ahead.is_remote:
             return (), None
-        of_codec = takewhile(
+        same_codec = takewhile(
             lambda file: codecs.get(file.version or 0, DEFAULT_CODEC) == DEFAULT_CODEC, files
         )
-        paths = [storage.relative(file.path) for file in of_codec]
+        paths = [storage.relative(file.path) for file in same_codec]
         contents = storage.read_some(paths, 1 + sum(file.size for file in files))
         return contents, read_small_deltas(contents)
 

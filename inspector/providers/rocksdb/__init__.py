@@ -122,30 +122,35 @@ def mark_attempts(
             attempts.setdefault(name.version, {}).setdefault(name.unique_id, []).append(file)
     # The id of each version's attempt that counts.
     ids: dict[int, str | None] = {}
-    by_lineage: dict[int, str] = {}
+    lineage_ids: dict[int, str] = {}
     changelog: StoreFile | None = None  # of the version above, by the attempt that counts
     for version in sorted(attempts, reverse=True):
-        of_version = attempts[version]
+        version_attempts = attempts[version]
         logged = committed.get(version)
-        unclear = logged is None and len(of_version) > 1 and version not in by_lineage
+        unclear = logged is None and len(version_attempts) > 1 and version not in lineage_ids
         if unclear and changelog is not None:
-            by_lineage |= lineage(changelog)
+            lineage_ids |= lineage(changelog)
         if logged is not None:
             # None of them: whatever is there was never committed.
-            ids[version] = next((unique_id for unique_id in of_version if unique_id in logged), "")
-        elif len(of_version) == 1:
-            ids[version] = next(iter(of_version))
-        elif by_lineage.get(version) in of_version:
-            ids[version] = by_lineage[version]
+            ids[version] = next(
+                (unique_id for unique_id in version_attempts if unique_id in logged), ""
+            )
+        elif len(version_attempts) == 1:
+            ids[version] = next(iter(version_attempts))
+        elif lineage_ids.get(version) in version_attempts:
+            ids[version] = lineage_ids[version]
         else:
-            times = {i: max(f.modified_ms or 0 for f in of_id) for i, of_id in of_version.items()}
+            times = {
+                i: max(f.modified_ms or 0 for f in id_files)
+                for i, id_files in version_attempts.items()
+            }
             ids[version] = max(times, key=lambda unique_id: times[unique_id])
-        of_id = of_version.get(ids[version], ())
-        changelog = next((file for file in of_id if file.kind is FileKind.DELTA), None)
+        id_files = version_attempts.get(ids[version], ())
+        changelog = next((file for file in id_files if file.kind is FileKind.DELTA), None)
     abandoned = {
         file.path
-        for version, of_version in attempts.items()
-        for unique_id, attempt_files in of_version.items()
+        for version, version_attempts in attempts.items()
+        for unique_id, attempt_files in version_attempts.items()
         if unique_id != ids[version]
         for file in attempt_files
     }

@@ -29,7 +29,7 @@ _SIZE_BYTES = 4
 
 
 class Parts(NamedTuple):
-    """Where keys and values lie in a buffer of their own; values of removals are not used."""
+    """Positions of keys and values in a separate buffer. Values of removals are not used."""
 
     buffer: bytes
     keys: Spans
@@ -48,22 +48,22 @@ class AvroEntries:
     checksum_bytes: int = 0  # before each value and merged row
 
     def with_unsafe_rows(self, buffer: bytes, keys: Spans, values: Spans) -> Parts:
-        """The same entries: keys as they are arranged, without a column family, and values."""
+        """Return the entries as UnsafeRows: keys without a column family, and values."""
         # Those of removals have a length below 0. RecordError has the offset in the buffer.
-        out = bytearray()
+        output = bytearray()
         spans = np.zeros((4, len(keys.offsets)), np.int64)
-        for at, (key_at, key_size, value_at, value_size) in enumerate(
+        for index, (key_at, key_size, value_at, value_size) in enumerate(
             zip(*(part.tolist() for part in (*keys, *values)), strict=True)
         ):
             key = self._place(self._key, buffer, key_at, key_size)
-            spans[0, at], spans[1, at] = len(out), len(key)
-            out += key
-            spans[2, at], spans[3, at] = len(out), value_size
+            spans[0, index], spans[1, index] = len(output), len(key)
+            output += key
+            spans[2, index], spans[3, index] = len(output), value_size
             if value_size >= 0:
                 value = self._place(self._value_of, buffer, value_at, value_size)
-                spans[3, at] = len(value)
-                out += value
-        return Parts(bytes(out), Spans(spans[0], spans[1]), Spans(spans[2], spans[3]))
+                spans[3, index] = len(value)
+                output += value
+        return Parts(bytes(output), Spans(spans[0], spans[1]), Spans(spans[2], spans[3]))
 
     @staticmethod
     def _place(read: Callable[[bytes], bytes], buffer: bytes, start: int, size: int) -> bytes:
@@ -75,7 +75,7 @@ class AvroEntries:
     # -- keys --------------------------------------------------------------------------------
 
     def _key(self, data: bytes) -> bytes:
-        first_columns, others = self._parts_of_key
+        first_columns, remaining_columns = self._parts_of_key
         if self.encoder.kind is KeyEncoding.ROW:
             return _VERSION + first_columns.unsafe_row(_record(data, has_id=True))
         size = int.from_bytes(data[:_SIZE_BYTES], "little")
@@ -84,10 +84,10 @@ class AvroEntries:
         prefix = _record(data[_SIZE_BYTES : _SIZE_BYTES + size], has_id=False)
         first = _VERSION + self._first(first_columns, prefix)
         remainder = data[_SIZE_BYTES + size :]
-        behind = b""
-        if others.schema.fields:
-            behind = _VERSION + others.unsafe_row(_record(remainder, has_id=True))
-        return len(first).to_bytes(_SIZE_BYTES, "little") + first + behind
+        suffix = b""
+        if remaining_columns.schema.fields:
+            suffix = _VERSION + remaining_columns.unsafe_row(_record(remainder, has_id=True))
+        return len(first).to_bytes(_SIZE_BYTES, "little") + first + suffix
 
     def _first(self, columns: AvroRows, record: bytes) -> bytes:
         if self.encoder.kind is KeyEncoding.PREFIX:
@@ -102,7 +102,7 @@ class AvroEntries:
 
     @cached_property
     def _parts_of_key(self) -> tuple[AvroRows, AvroRows]:
-        """What reads the columns that come first in a key, and the others."""
+        """Return the readers of the first columns of a key and of the remaining columns."""
         columns, ordinals = self.key.fields, self.encoder.ordinals
         if max(ordinals, default=-1) >= len(columns):
             raise DecodeError(
@@ -110,9 +110,11 @@ class AvroEntries:
                 f"{len(columns)}"
             )
         if self.encoder.kind is KeyEncoding.RANGE:
-            first = range_fields(StructType(tuple(columns[at] for at in ordinals)))
-            others = tuple(column for at, column in enumerate(columns) if at not in ordinals)
-            return AvroRows(first), AvroRows(StructType(others))
+            first = range_fields(StructType(tuple(columns[ordinal] for ordinal in ordinals)))
+            remaining_columns = tuple(
+                column for ordinal, column in enumerate(columns) if ordinal not in ordinals
+            )
+            return AvroRows(first), AvroRows(StructType(remaining_columns))
         if self.encoder.kind not in (KeyEncoding.ROW, KeyEncoding.PREFIX):
             raise DecodeError(f"keys of Avro are arranged by {self.encoder.name!r}")
         count = self.encoder.prefix_columns or len(columns)
@@ -123,8 +125,8 @@ class AvroEntries:
     def _value_of(self, data: bytes) -> bytes:
         if self.delimiter_bytes is None:
             return self._row(data)
-        whole = Spans(np.zeros(1, np.int64), np.array([len(data)], np.int64))
-        parts = pieces_of(data, whole, self.delimiter_bytes, self.checksum_bytes)
+        spans = Spans(np.zeros(1, np.int64), np.array([len(data)], np.int64))
+        parts = pieces_of(data, spans, self.delimiter_bytes, self.checksum_bytes)
         result = bytearray()
         for start, size in zip(*(part.tolist() for part in parts.pieces), strict=True):
             if result:

@@ -31,7 +31,7 @@ _SHOWN = 60  # characters of what CURRENT says
 
 @dataclass(frozen=True)
 class Bookkeeping:
-    """What RocksDB's own files say of a snapshot, as far as it could be judged."""
+    """Findings from RocksDB's own files in a snapshot: CURRENT, MANIFEST and table properties."""
 
     # why RocksDB does not open the snapshot; None if it does, or if that is not known
     refusal: RefusedSnapshotError | None = None

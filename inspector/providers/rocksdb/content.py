@@ -1,4 +1,4 @@
-"""What snapshots and changelogs say beside the rows, and how a version with other rows is written.
+"""Contents of snapshots and changelogs besides rows, and the writer of changed versions.
 
 Spark loads the newest snapshot up to a version and the changelogs after it, whatever its conf
 (``RocksDB.load``, 3.5 to 4.3). So a changelog of the version, behind an older snapshot, makes it.
@@ -32,7 +32,7 @@ class RocksDbContent(StoreContent):
     """Snapshots that name table files, and changelogs that name what they are based on."""
 
     def shared_files(self, storage: Storage, files: Sequence[StoreFile]) -> SharedFiles:
-        """How the snapshots in one folder share table files."""
+        """Return the table files that the snapshots in one folder share."""
         return shared_files(storage, files)
 
     def files_to_copy(self, folder: FolderVersion) -> tuple[StoreFile, ...]:
@@ -56,11 +56,11 @@ class RocksDbContent(StoreContent):
         return check_snapshot(storage, file, files)
 
     def snapshot_format(self, storage: Storage, file: StoreFile) -> int:
-        """As its entry ``metadata`` has it."""
+        """Return the format number in the snapshot's entry ``metadata``."""
         return read_snapshot(storage, file).format
 
     def lineage(self, storage: Storage, file: StoreFile) -> Mapping[int, str]:
-        """As the head of a changelog has it."""
+        """Return the unique ids by version in the head of a changelog."""
         return {item.version: item.unique_id for item in _head_of(storage, file)[0].lineage}
 
     def changed_version(
@@ -105,10 +105,10 @@ class RocksDbContent(StoreContent):
         old_name = _in_folder(newest)
         parsed = parse_name(old_name)
         old_id = None if parsed is None else parsed.unique_id
-        before = version - 1
-        renamed = SPELLED.snapshot.format(before if old_id is None else f"{before}_{old_id}")
+        previous = version - 1
+        renamed = SPELLED.snapshot.format(previous if old_id is None else f"{previous}_{old_id}")
         if unique_id is not None and old_id is not None:
-            form = replace(form, lineage=(LineageItem(before, old_id),))
+            form = replace(form, lineage=(LineageItem(previous, old_id),))
         ends = folder.with_side_files([newest])
         names = {
             file: _in_folder(file).replace(old_name, renamed, 1) if file in ends else ""

@@ -69,7 +69,7 @@ class RocksDbReader(FileReader):
             self._lists.end(file.path, file.version or 0)
 
     def snapshot_rows(self, file: StoreFile) -> int | None:
-        """How many rows a snapshot says that it has, or else its tables: at most so many."""
+        """Return the row count recorded in a snapshot, or an upper bound from its tables."""
         if file.kind is not FileKind.SNAPSHOT:
             return None
         snapshot = self._snapshot(file)
@@ -136,7 +136,7 @@ class RocksDbReader(FileReader):
 
     @cached_property
     def _encoding(self) -> Encoding:
-        """How the store's entries are encoded, but for a file's family; DecodeError: unknown."""
+        """Return the encoding of the store's entries, without the family. DecodeError: unknown."""
         options, form = self._options, self._options.form
         if form.key is None and self._has_families():
             raise NoSchemaError("column families cannot be read: the state schema is missing")
@@ -162,7 +162,7 @@ class RocksDbReader(FileReader):
         )
 
     def _has_families(self) -> bool:
-        """Whether a snapshot names column families; only the schema says what they hold."""
+        """Return whether a snapshot names column families, which only a schema describes."""
         for file in (item for item in self._files if item.kind is FileKind.SNAPSHOT):
             with suppress(DecodeError, OSError):
                 return bool(self._snapshot(file).families)
@@ -200,7 +200,7 @@ class RocksDbReader(FileReader):
 
 
 def _agree(families: Mapping[str, int], numbered: Mapping[str, int]) -> bool:
-    """Whether two snapshots number their column families alike: no repartition lies between."""
+    """Return whether two snapshots number column families alike, so without a repartitioning."""
     numbers = {number: name for name, number in numbered.items()}
     return all(
         numbered.get(name, number) == number and numbers.get(number, name) == name

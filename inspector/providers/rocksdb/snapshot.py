@@ -66,7 +66,7 @@ class TableFile:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What a snapshot says of its version."""
+    """Description of a snapshot, from its zip entries."""
 
     tables: tuple[TableFile, ...]  # its table files
     logs: tuple[TableFile, ...] = ()  # its archived logs of writes
@@ -105,7 +105,7 @@ def _snapshot(version: int, fields: dict[str, object]) -> Snapshot:
 
 
 def read_snapshot(storage: Storage, file: StoreFile, content: bytes | None = None) -> Snapshot:
-    """What a snapshot says, by its content or some ranges; DecodeError with the path, OSError.
+    """Read the description of a snapshot from its content or by ranges (DecodeError, OSError).
 
     A snapshot that RocksDB refuses is no error here: :attr:`Snapshot.bookkeeping` has the reason.
     """
@@ -210,7 +210,7 @@ class _Zip:
 
 
 def _bookkeeping(zip_file: _Zip, snapshot: Snapshot, fields: Mapping[str, object]) -> Bookkeeping:
-    """What RocksDB's own files in a zip say of its tables."""
+    """Check RocksDB's own files in a zip against the tables of the snapshot."""
     names = zip_file.names
     if CURRENT not in names and not any(name.startswith("MANIFEST-") for name in names):
         return Bookkeeping()  # no zip that Spark made: what reads it is not known
@@ -404,7 +404,7 @@ class StorageSource:
 
 
 def shared_files(storage: Storage, files: Sequence[StoreFile]) -> SharedFiles:
-    """What the snapshots of one folder share."""
+    """Return the table files that the snapshots of one folder share."""
     usage = _Usage(storage, files)
     result: list[SnapshotFiles] = []
     older: set[str] = set()

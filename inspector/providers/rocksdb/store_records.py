@@ -40,7 +40,7 @@ _GROWN_BY = 1024  # lengths of lists that are made room for at once
 
 @dataclass(frozen=True)
 class Encoding:
-    """How the entries of one store are encoded."""
+    """Encoding of the entries of one store."""
 
     keys: KeyDecoder
     family: int | None = None  # number of its column family; None if the store has none
@@ -51,7 +51,7 @@ class Encoding:
 
 
 class _Entries(NamedTuple):
-    """Those of a block that belong to the store, without family and checksums."""
+    """Entries of a block that belong to the store, without family and checksums."""
 
     keys: Spans  # where each key lies; arranged
     values: Spans  # where each value lies; encoded
@@ -72,8 +72,8 @@ def decode_block(
         if not len(entries.removed):
             return None
         if not encoding.several_values and entries.merged.any():
-            at = int(entries.keys.offsets[np.argmax(entries.merged)])
-            raise RecordError("a merge in a store of single values", offset=at)  # noqa: TRY301
+            offset = int(entries.keys.offsets[np.argmax(entries.merged)])
+            raise RecordError("a merge in a store of single values", offset=offset)  # noqa: TRY301
         if encoding.avro is not None:
             parts = encoding.avro.with_unsafe_rows(scanned.buffer, entries.keys, entries.values)
             scanned = scanned._replace(buffer=parts.buffer)
@@ -118,13 +118,22 @@ def _entries(scanned: Scanned, encoding: Encoding) -> _Entries:
 def _check(
     buffer: bytes, keys: Spans, values: Spans, removed: Bools, sums: Int64s, encoding: Encoding
 ) -> tuple[tuple[int, ...], Spans]:
-    """Which checksums are wrong; and the values without them, where each has one."""
+    """Return the rows with wrong checksums, and the values without their checksums."""
     # A put has checksum, size and value, and so has each value that is merged to it; the checksum
     # covers key and value (KeyValueChecksumEncoder, 4.2 on).
     wrong = set()
-    at = np.flatnonzero(removed)
+    removed_rows = np.flatnonzero(removed)
     for row, sum_at, start, size in zip(
-        *(part.tolist() for part in (at, sums[at], keys.offsets[at], keys.lengths[at])), strict=True
+        *(
+            part.tolist()
+            for part in (
+                removed_rows,
+                sums[removed_rows],
+                keys.offsets[removed_rows],
+                keys.lengths[removed_rows],
+            )
+        ),
+        strict=True,
     ):
         if not checksum_matches(buffer, sum_at, start, size, 0, REMOVED):
             wrong.add(row)
@@ -208,9 +217,9 @@ def _elements(
 ) -> tuple[npt.NDArray[np.int64], Spans]:
     """The rows of all values: which entry each belongs to, and where it lies."""
     put = np.flatnonzero(~entries.removed)
-    before_size = ROW_CHECKSUM_BYTES if encoding.row_checksum else 0
+    prefix_size = ROW_CHECKSUM_BYTES if encoding.row_checksum else 0
     values = entries.values.some(put)
-    owners, encoded = pieces_of(buffer, values, encoding.delimiter_bytes, before_size)
+    owners, encoded = pieces_of(buffer, values, encoding.delimiter_bytes, prefix_size)
     if encoding.row_checksum:
         encoded = Spans(encoded.offsets + ROW_CHECKSUM_BYTES, sizes_at(buffer, encoded))
     return put[owners], plain_rows(buffer, encoded)
@@ -262,11 +271,11 @@ class ListLengths:
         """The records that the next entries of the file make; what is ``merged`` is appended."""
         # The counts are the rows of each entry's value; none of a removal's.
         if self._replayed:
-            before = self._replayed.pop(0)
+            old_counts = self._replayed.pop(0)
         else:
-            before = self._before(buffer, keys, merged, counts)
-            self._recorded.append(before)
-        return _places(before.astype(np.int64), merged, counts)
+            old_counts = self._before(buffer, keys, merged, counts)
+            self._recorded.append(old_counts)
+        return _places(old_counts.astype(np.int64), merged, counts)
 
     def _before(self, buffer: bytes, keys: Spans, merged: Bools, counts: Int64s) -> Int32s:
         """The length of each entry's list before it, and the new lengths kept."""
@@ -281,23 +290,23 @@ class ListLengths:
             result[:] = lengths[ids]
             lengths[ids] = np.where(merged, result + counts, counts)
             return result
-        for at, (key, adds, more) in enumerate(
+        for index, (key, adds, added) in enumerate(
             zip(ids.tolist(), merged.tolist(), counts.tolist(), strict=True)
         ):
-            result[at] = lengths[key]
-            lengths[key] = lengths[key] + more if adds else more
+            result[index] = lengths[key]
+            lengths[key] = lengths[key] + added if adds else added
         return result
 
 
-def _places(before: Int64s, merged: Bools, counts: Int64s) -> Places:
-    """Of each entry: the rows that it puts, then the places beyond them that it empties."""
-    gone = np.where(merged, 0, np.maximum(before - counts, 0))
+def _places(old_counts: Int64s, merged: Bools, counts: Int64s) -> Places:
+    """Return, for each entry, the rows that it puts, and then the rows that it removes."""
+    gone = np.where(merged, 0, np.maximum(old_counts - counts, 0))
     total = counts + gone
     entries = np.repeat(np.arange(len(total), dtype=np.int64), total)
     start = np.repeat(np.cumsum(total) - total, total)
-    within = np.arange(int(total.sum()), dtype=np.int64) - start
-    indices = within + np.repeat(np.where(merged, before, 0), total)
-    put = within < counts[entries]
+    entry_index = np.arange(int(total.sum()), dtype=np.int64) - start
+    indices = entry_index + np.repeat(np.where(merged, old_counts, 0), total)
+    put = entry_index < counts[entries]
     first = np.cumsum(counts) - counts
-    elements = np.where(put, first[entries] + within, -1)
+    elements = np.where(put, first[entries] + entry_index, -1)
     return Places(entries, indices, elements)

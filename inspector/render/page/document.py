@@ -173,8 +173,8 @@ _EXPLAINED = ("What it means", "What Spark does", "How it is proven", "Reported 
 
 
 def _explanation(kind: Kind) -> list[tuple[str, str]]:
-    said = docs.entry(kind.id).paragraphs
-    return [(label, said[label]) for label in _EXPLAINED if label in said]
+    paragraphs = docs.entry(kind.id).paragraphs
+    return [(label, paragraphs[label]) for label in _EXPLAINED if label in paragraphs]
 
 
 def _fleet(
@@ -183,8 +183,8 @@ def _fleet(
     links: Sequence[str],
     parts: Sequence[Markup],
 ) -> dict[str, Any]:
-    of_failures = [(path, Level.UNREADABLE, sentence(message)) for path, message in failures]
-    entries = of_failures + [(r.checkpoint, r.level, cause_text(r)) for r in ordered]
+    failed = [(path, Level.UNREADABLE, sentence(message)) for path, message in failures]
+    entries = failed + [(r.checkpoint, r.level, cause_text(r)) for r in ordered]
     names, frame = short_names([path for path, _, _ in entries])
     groups = list(groups_of([(path, level.value, cause) for path, level, cause in entries]))
     group_of = {index: number for number, g in enumerate(groups) for index in g.members}
@@ -277,7 +277,7 @@ def _asset(name: str) -> str:
 @cache
 def environment() -> Environment:
     """The templates of pages, in which markup and control characters are escaped."""
-    made = Environment(
+    jinja = Environment(
         autoescape=True,
         finalize=_plain,
         loader=FunctionLoader(lambda name: _ASSETS.joinpath(name).read_text("utf-8")),
@@ -285,8 +285,8 @@ def environment() -> Environment:
         trim_blocks=True,
         undefined=StrictUndefined,
     )
-    made.filters |= {"path": _path_markup, "prose": _prose_markup, "documentation": _entry_markup}
-    return made
+    jinja.filters |= {"path": _path_markup, "prose": _prose_markup, "documentation": _entry_markup}
+    return jinja
 
 
 def _path_markup(path: str) -> Markup:
@@ -297,10 +297,10 @@ def _path_markup(path: str) -> Markup:
 
 def _prose_markup(text: str) -> Markup:
     """Text whose times stay on one line, and whose confs are broken behind dots alone."""
-    shown = str(markup_escape(escape(text)))
-    shown = re.sub(r"(?<=[a-zA-Z]\.)(?=[a-zA-Z])", "<wbr>", shown)
+    markup = str(markup_escape(escape(text)))
+    markup = re.sub(r"(?<=[a-zA-Z]\.)(?=[a-zA-Z])", "<wbr>", markup)
     time = r"\d{4}-\d\d-\d\dT[\d:.]+Z"
-    return Markup(re.sub(time, r'<span class="moment">\g<0></span>', shown))
+    return Markup(re.sub(time, r'<span class="moment">\g<0></span>', markup))
 
 
 def _entry_markup(text: str) -> Markup:
@@ -332,13 +332,15 @@ def table_view(table: Table) -> View:
     """A table with the columns that are for people, and as many rows as a page has."""
     columns = [column for column in table.columns if not column.wide]
     rows = list(islice(iter(table.rows), MOST_ROWS + 1))
-    more = f"This page shows only the first {MOST_ROWS:,} rows." if len(rows) > MOST_ROWS else ""
+    cut_text = (
+        f"This page shows only the first {MOST_ROWS:,} rows." if len(rows) > MOST_ROWS else ""
+    )
     return View(
         kind="table",
         title=capitalise(table.title),
         heads=[View(text=column.head, number=column.unit in NUMBERS) for column in columns],
         rows=[[cell(c, row.get(c.name)) for c in columns] for row in rows[:MOST_ROWS]],
-        more=more,
+        more=cut_text,
         empty=capitalise(table.empty) + ".",
         docs=[(column.head, column.doc.replace("`", "")) for column in columns if column.doc],
     )
@@ -355,15 +357,15 @@ def chart_view(chart: LineChart) -> View:
         pairs = zip(chart.series, line, strict=True)
         numbers = [number_cell(chart.scale, value, exact=of.exact) for of, value in pairs]
         rows.append([Cell(str(batch), batch), cell(clock, time), *numbers])
-    one, several = chart.over
-    heads = [View(text=one, number=True), View(text="time", number=False)]
+    singular, plural = chart.over
+    heads = [View(text=singular, number=True), View(text="time", number=False)]
     heads += [View(text=series.name, number=True) for series in chart.series]
     left_out = len(chart.batches) > MOST_ROWS
-    more = f"This page shows only the newest {MOST_ROWS:,} {several}." if left_out else ""
-    words = {"title": chart.title, "more": more, "empty": "No version can be restored."}
+    cut_text = f"This page shows only the newest {MOST_ROWS:,} {plural}." if left_out else ""
+    words = {"title": chart.title, "more": cut_text, "empty": "No version can be restored."}
     table = View(kind="table", heads=heads, rows=rows, docs=(), **words)
-    said, scale = _description(chart), chart.scale.value
-    return View(title=chart.title, about=chart.about, said=said, scale=scale, table=table)
+    description, scale = _description(chart), chart.scale.value
+    return View(title=chart.title, about=chart.about, said=description, scale=scale, table=table)
 
 
 def _description(chart: LineChart) -> str:
@@ -375,14 +377,16 @@ def _description(chart: LineChart) -> str:
             sentences.append(f"{capitalise(series.name)}: not known.")
             continue
         numbers = [value for _, value in points]
-        begin, end, least, most = (
+        begin, end, minimum, maximum = (
             number_text(chart.scale, number)
             for number in (numbers[0], numbers[-1], min(numbers), max(numbers))
         )
         about = "" if series.exact else "about "
         text = f"{capitalise(series.name)}: {about}{end} after {chart.over[0]} {points[-1][0]}"
         if len(points) > 1:
-            text += f", {begin} after {chart.over[0]} {points[0][0]}; least {least}, most {most}"
+            text += (
+                f", {begin} after {chart.over[0]} {points[0][0]}; least {minimum}, most {maximum}"
+            )
         sentences.append(f"{text}.")
     return " ".join(sentences)
 
@@ -450,11 +454,11 @@ def _polylines(batches: Sequence[int], values: Sequence[int | None]) -> Iterator
     sampled = list(zip(batches, values, strict=True))[::-step][::-1]
     first, last = sampled[0][0], sampled[-1][0]
     across = WIDTH / max(last - first, 1)
-    up = (HEIGHT - 4) / (max(value for _, value in sampled if value is not None) or 1)
+    pixels_per_unit = (HEIGHT - 4) / (max(value for _, value in sampled if value is not None) or 1)
     for is_known, points in groupby(sampled, lambda point: point[1] is not None):
         if is_known:
             yield " ".join(
-                f"{(batch - first) * across:.0f},{HEIGHT - 2 - (value or 0) * up:.1f}"
+                f"{(batch - first) * across:.0f},{HEIGHT - 2 - (value or 0) * pixels_per_unit:.1f}"
                 for batch, value in points
             )
 
