@@ -39,12 +39,8 @@ _TITLES = {
 
 
 def findings() -> str:
-    """Return a table of all findings, and the entry of each rule by group."""
-    parts: list[str] = ["| id | severity | what | certainty |", "|---|---|---|---|"]
-    parts += [
-        f"| {kind.id} | {kind.severity.word} | {kind.title} | {_certainties(kind)} |"
-        for kind in all_kinds()
-    ]
+    """Return the entry of each rule, by group."""
+    parts: list[str] = []
     for group in dict.fromkeys(kind.group for kind in all_kinds()):
         parts += ["", f"## {_TITLES[group]}"]
         parts += [rule_entry(rule) for rule in rules() if rule.kind.group is group]
@@ -67,10 +63,9 @@ def rule_entry(rule: type[Rule[Any]]) -> str:
         f"In Spark: look for `{kind.spark}`.\n",
     ]
     if issubclass(rule, ProblemRule) and rule.slugs:
-        lines.append(f"Slugs of its problems: {', '.join(f'`{slug}`' for slug in rule.slugs)}.\n")
+        lines.append(f"Slugs: {', '.join(f'`{slug}`' for slug in rule.slugs)}.\n")
     if declared := list(rule.thresholds()):
-        lines += ["| threshold | default | meaning |", "|---|---|---|"]
-        lines += [f"| `{t.name}` | {_default_text(t)} | {t.meaning} |" for t in declared]
+        lines += [f"- `{t.name}` ({_default_text(t)}): {t.meaning}" for t in declared]
     return "\n".join(lines)
 
 
