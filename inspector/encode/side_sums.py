@@ -16,14 +16,14 @@ class SideSums:
     """The checksums of one file, made of its chunks as they pass."""
 
     def __init__(self) -> None:
-        self._x = 0
+        self._checksum = 0
         self._parts: list[int] = []
         self._rest = b""
         self._size = 0
 
     def update(self, chunk: bytes) -> None:
         """Take the next bytes."""
-        self._x = google_crc32c.extend(self._x, bytes(chunk))
+        self._checksum = google_crc32c.extend(self._checksum, bytes(chunk))
         self._size += len(chunk)
         data = self._rest + chunk
         whole_bytes = len(data) - len(data) % _PART_BYTES
@@ -38,7 +38,7 @@ class SideSums:
 
     def spark(self) -> bytes:
         """``NAME.crc`` of Spark 4.1 and later (``ChecksumCheckpointFileManager``)."""
-        (signed,) = struct.unpack(">i", struct.pack(">I", self._x))
+        (signed,) = struct.unpack(">i", struct.pack(">I", self._checksum))
         content = {
             "algorithm": "CRC32C",
             "value": signed,

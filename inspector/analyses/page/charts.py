@@ -49,7 +49,9 @@ class Versions:
         self.times_ms = [batch["batch_timestamp_ms"] for batch in batches]
         self.lags_ms = [batch["lag_ms"] for batch in batches]
         # Of how many partitions each version is whole.
-        self._x = {name: whole_stores(checkpoint, of) for name, of in self.by_store.items()}
+        self._partition_counts = {
+            name: whole_stores(checkpoint, of) for name, of in self.by_store.items()
+        }
 
     def chart(
         self, title: str, scale: Unit, series: Iterable[Series], about: str = ""
@@ -63,7 +65,7 @@ class Versions:
 
         What a version changed (``changes``) needs the version before too.
         """
-        of_store, whole = self.by_store[store], self._x[store]
+        of_store, whole = self.by_store[store], self._partition_counts[store]
         numbers: list[int | None] = []
         for version in self.versions:
             facts = of_store.get(version)

@@ -1,16 +1,14 @@
 """SS201: rows can never expire.
 
 What it means:
-    By the schema no rule of this operator can remove a row: no watermark on a grouping column, on a
-    column of `dropDuplicates` or on a join side, or no timeout. Or keys of a group state have no
-    timer, as calls for data set none; or the event time of rows is null, and no watermark passes
-    null. It is information if the store does not grow, if keys of a set run out, or if a function
-    removes some keys.
+    By its schema no rule of the operator can remove a row: a grouping column, a column of
+    `dropDuplicates` or a join side carries no watermark, or there is no timeout. Or calls for data
+    set no timer; or event times are null, which no watermark passes. It is information if the store
+    does not grow, or if a function removes some keys.
 
 How it is proven:
-    From the schema, and from every version that can be replayed: none removed a row, or keys had no
-    timer in any. A `withWatermark` that a restart added shows in no schema, so of columns with a
-    time it is inferred (inference `unmarked-time`), and
+    By the schema, and by every version that can be replayed. A `withWatermark` that a restart added
+    shows in no schema, so of columns with a time it is inferred (inference `unmarked-time`), and
     information until the watermark passes them.
 
 Source:

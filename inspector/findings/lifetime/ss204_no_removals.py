@@ -1,12 +1,11 @@
 """SS204: no removes while rows grow.
 
 What it means:
-    The store has more rows than at the beginning of the window, none was removed in it, and neither
-    the checkpoint nor its user says by which rule its rows should be removed.
+    The store has more rows than when the window began, none was removed, and neither the checkpoint
+    nor its user says by which rule rows should be removed.
 
 How it is proven:
-    Rows and removals of every version in the window are counted. That no rule removes the rows is
-    inferred.
+    Rows and removals of every version are counted. That no rule removes the rows is inferred.
 
 Source:
     StateOperatorProgress.numRowsRemoved is the same number (3.2 to 4.3).

@@ -1,15 +1,13 @@
 """SS223: keys that differ in one column alone.
 
 What it means:
-    Keys equal another one except for case or blanks (`u1` and `U1`). Or, of keys of a deduplication
-    with a time, except for a value that an event gets anew each time that it is sent or read, such
-    as a UUID; or except for the event time. If the older of two spellings is no longer put, the
-    query makes the key in another way since.
+    Keys equal another one except for case or blanks (`u1` and `U1`). Or keys of a deduplication,
+    except for a value that an event gets anew each time that it is sent or read, such as a UUID or
+    the event time.
 
 How it is proven:
-    The columns of up to 1,024 keys that were put last are compared byte for byte. In the event time
-    alone, copies are few and closer together than by chance: a begin and an end come in pairs, and
-    users come all the time. That the keys mean the same is inferred.
+    The columns of up to 1,024 newest keys are compared. In the event time alone, copies are few and
+    closer together than by chance. That the keys mean the same is inferred.
 
 Source:
     StateStore (2.3 to 4.3): keys are compared byte by byte.

@@ -1,16 +1,14 @@
 """SS211: watermark far from the batch clock.
 
 What it means:
-    The watermark is ahead of the clock of its batch. One row with an event time far in the future
-    is enough. The watermark never goes back, so windows, deduplication and joins drop every row
-    with a correct time. It is an error if batches with new data no longer move it, and information
-    below 24 hours, as by a wrong time zone. A slower source may hold the watermark of the query
-    back; then the event is in the state. A watermark of January 1970, or of the year 50000, comes
+    The watermark is ahead of the batch clock: one event time in the future is enough. The watermark
+    never goes back, so windows, deduplication and joins drop rows with correct times. It is an
+    error if new data no longer moves it. A watermark of January 1970, or of the year 50000, comes
     from times in a wrong unit.
 
 How it is proven:
-    The watermark and the batch clock are in one entry of `offsets`. That later rows like those
-    left behind are dropped is inferred (inference `late-rows`).
+    Both are in one entry of `offsets`. That later rows like those left behind are dropped is
+    inferred (inference `late-rows`).
 
 Source:
     WatermarkTracker.updateWatermark, setWatermark (2.4 to 4.3): it is only ever raised.
