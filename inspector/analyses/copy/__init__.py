@@ -37,7 +37,6 @@ from inspector.discovery.tasks import Request
 from inspector.exceptions import CheckpointError, EngineError, SourceNotWholeError
 from inspector.facts.copied import Evicted, EvictedKey, RowPrints, WrittenFiles
 from inspector.facts.fact import Observed
-from inspector.findings.catalogue import WRONG_PARTITION
 from inspector.findings.judge import judge_integrity
 from inspector.light_dataclasses import replace
 from inspector.merge.collect import Facts
@@ -767,5 +766,5 @@ def _damage(run: Run, facts: Facts) -> Iterator[Problem]:
         if not (spared or older or problem.slug in _HARMLESS):
             yield problem
     for finding in judge_integrity(checkpoint, version, facts, ()):
-        if finding.kind is WRONG_PARTITION:
+        if finding.kind.id == "SS107":
             yield Problem("wrong-partition", finding.evidence, checkpoint.root)

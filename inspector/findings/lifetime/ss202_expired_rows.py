@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from inspector.facts.expired import LeftoverClass
 from inspector.findings.finding import Severity
 from inspector.findings.rule import Case, Evidence, Rule
-from inspector.findings.views.leftovers import PAST, leftovers_of, numbers_of
+from inspector.findings.views.leftover_numbers import PAST, leftovers_of, numbers_of
 from inspector.findings.views.store_view import StoreView
 from inspector.model import Certainty
 from inspector.operators.rule import RowKind

@@ -26,7 +26,7 @@ from inspector.facts.expired import LeftoverClass
 from inspector.facts.leftover_facts import LeftoverCount
 from inspector.findings.finding import Severity
 from inspector.findings.rule import Case, Evidence, Rule
-from inspector.findings.views.leftovers import leftovers_of, numbers_of
+from inspector.findings.views.leftover_numbers import leftovers_of, numbers_of
 from inspector.findings.views.store_view import StoreView
 from inspector.model import Certainty
 from inspector.quantities import count_text

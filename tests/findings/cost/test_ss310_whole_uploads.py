@@ -7,14 +7,16 @@ from typing import Any
 from inspector.facts.versions import VersionFacts
 from inspector.findings.cost.ss310_whole_uploads import WholeUploads, changes_of, uploads_of
 from inspector.findings.rule import parse_thresholds
-from inspector.model import FileKind, StoreFile
+from inspector.model import FileKind, StoreFile, Version
 from tests.store_views import batch_clocks, operator_view
 
 ROWS = VersionFacts(stores=1, rows=10, value_bytes=800)
 
 
 def zips(versions: int, size: int) -> list[StoreFile]:
-    return [StoreFile(f"{n}.zip", FileKind.SNAPSHOT, n, size) for n in range(1, versions + 1)]
+    return [
+        StoreFile(f"{n}.zip", FileKind.SNAPSHOT, Version(n), size) for n in range(1, versions + 1)
+    ]
 
 
 def findings(
@@ -40,7 +42,7 @@ def test_few_or_small_zips_have_no_finding() -> None:
     assert findings(zips(4, 20_000)) == []
     assert findings(zips(5, 8_000)) == []
     assert findings(zips(5, 20_000), compares=False) == []
-    changelog = StoreFile("5.changelog", FileKind.DELTA, 5, 100)
+    changelog = StoreFile("5.changelog", FileKind.DELTA, Version(5), 100)
     assert findings([*zips(5, 20_000), changelog]) == []
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 from inspector.findings.cost.ss311_left_files import LeftFiles
 from inspector.findings.rule import parse_thresholds
-from inspector.model import FileKind, StoreFile
+from inspector.model import FileKind, StoreFile, Version
 from tests.store_views import operator_view
 
-DELTA = StoreFile("0/0/3.delta", FileKind.DELTA, 3, 500)
+DELTA = StoreFile("0/0/3.delta", FileKind.DELTA, Version(3), 500)
 
 
 def findings(left: int, folders: int = 1, **thresholds: float) -> list[Any]:

@@ -6,13 +6,15 @@ from typing import Any
 
 from inspector.findings.cost.ss312_old_versions import OldVersions
 from inspector.findings.rule import parse_thresholds
-from inspector.model import FileKind, StoreFile
+from inspector.model import FileKind, StoreFile, Version
 from tests.store_views import operator_view
 
 
 def findings(versions: int, logged: int = 0, **thresholds: float) -> list[Any]:
     """Return the findings about a store with deltas, and an offset log with entries."""
-    files = [StoreFile(f"{n}.delta", FileKind.DELTA, n, 100) for n in range(1, versions + 1)]
+    files = [
+        StoreFile(f"{n}.delta", FileKind.DELTA, Version(n), 100) for n in range(1, versions + 1)
+    ]
     view = operator_view(files, sources=dict.fromkeys(range(logged), ()))
     return list(OldVersions(parse_thresholds(thresholds)).findings(view))
 

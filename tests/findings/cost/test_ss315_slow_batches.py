@@ -37,7 +37,7 @@ def logs(
 
 
 def judged(of: Logs, **thresholds: float) -> list[Finding]:
-    view = checkpoint_view({}, clocks=of.clocks)
+    view = checkpoint_view({}, clocks=dict(of.clocks.items()))
     view.checkpoint = replace(view.checkpoint, logs=of)
     vars(view.checkpoint)["newest_version"] = view.version
     return list(SlowBatches(parse_thresholds(thresholds)).findings(view))
