@@ -62,8 +62,8 @@ class ShortLives(Rule[StoreView]):
         """Return the evidence of rows that end before the next batch; None if they do not."""
         if store.operator_name in WITHIN_WATERMARK:
             # Deduplication: no key of any version was there in the version before.
-            filled = [of for of in store.versions.values() if of.rows and not of.rebased]
-            is_gone = all(of.new_rows == of.rows for of in filled)
+            filled = [v for v in store.versions.values() if v.rows and not v.rebased]
+            is_gone = all(changes.new_rows == changes.rows for changes in filled)
             is_short = len(filled) < self.window_versions
             seen = f"no key outlives the next batch, in {len(filled):,} versions"
             return (
