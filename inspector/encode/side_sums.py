@@ -13,7 +13,7 @@ _PART_BYTES = 512  # of one checksum: Hadoop's default (``file.bytes-per-checksu
 
 
 class SideSums:
-    """The checksums of one file, made of its chunks as they pass."""
+    """Checksums of one file, updated with each of its chunks."""
 
     def __init__(self) -> None:
         self._whole = 0
@@ -22,7 +22,7 @@ class SideSums:
         self._size = 0
 
     def update(self, chunk: bytes) -> None:
-        """Take the next bytes."""
+        """Add the next bytes of the file."""
         self._whole = google_crc32c.extend(self._whole, bytes(chunk))
         self._size += len(chunk)
         data = self._rest + chunk
@@ -32,12 +32,12 @@ class SideSums:
         self._rest = data[whole_bytes:]
 
     def hadoop(self) -> bytes:
-        """``.NAME.crc`` of Hadoop's ``ChecksumFileSystem``."""
+        """Return the ``.NAME.crc`` of Hadoop's ``ChecksumFileSystem``."""
         parts = [*self._parts, *([zlib.crc32(self._rest)] if self._rest else [])]
         return b"crc\x00" + struct.pack(f">i{len(parts)}I", _PART_BYTES, *parts)
 
     def spark(self) -> bytes:
-        """``NAME.crc`` of Spark 4.1 and later (``ChecksumCheckpointFileManager``)."""
+        """Return the ``NAME.crc`` of Spark 4.1 and later (``ChecksumCheckpointFileManager``)."""
         (signed,) = struct.unpack(">i", struct.pack(">I", self._whole))
         content = {
             "algorithm": "CRC32C",
@@ -50,7 +50,7 @@ class SideSums:
 
 
 def hadoop_sums_of(content: bytes) -> bytes:
-    """``.NAME.crc`` of a small file."""
+    """Return the ``.NAME.crc`` of a small file."""
     sums = SideSums()
     sums.update(content)
     return sums.hadoop()
