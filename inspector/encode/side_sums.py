@@ -13,7 +13,7 @@ _PART_BYTES = 512  # of one checksum: Hadoop's default (``file.bytes-per-checksu
 
 
 class SideSums:
-    """The checksums of one file, made of its chunks as they pass."""
+    """Checksums of one file, updated with each of its chunks."""
 
     def __init__(self) -> None:
         self._checksum = 0
@@ -32,7 +32,7 @@ class SideSums:
         self._rest = data[whole_bytes:]
 
     def hadoop(self) -> bytes:
-        """``.NAME.crc`` of Hadoop's ``ChecksumFileSystem``."""
+        """Return the ``.NAME.crc`` of Hadoop's ``ChecksumFileSystem``."""
         parts = [*self._parts, *([zlib.crc32(self._rest)] if self._rest else [])]
         return b"crc\x00" + struct.pack(f">i{len(parts)}I", _PART_BYTES, *parts)
 
@@ -50,7 +50,7 @@ class SideSums:
 
 
 def hadoop_sums_of(content: bytes) -> bytes:
-    """``.NAME.crc`` of a small file."""
+    """Return the ``.NAME.crc`` of a small file."""
     sums = SideSums()
     sums.update(content)
     return sums.hadoop()

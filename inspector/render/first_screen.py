@@ -162,7 +162,7 @@ def _next(advice: str, command: str, report: ReportData) -> Iterator[Line]:
     yield Line("more", f"For details: {code}", code)
 
 
-_COPY = "inspector copy PATH NEW"
+_COPY, _RANKED = "inspector copy PATH NEW", "inspector top"
 
 
 def copy_command(text: str, checkpoint: str) -> tuple[str, str]:
@@ -173,6 +173,8 @@ def copy_command(text: str, checkpoint: str) -> tuple[str, str]:
     paths = f"{shlex.quote(checkpoint)} {shlex.quote(suggest_copy_path(checkpoint))}"
     action, mark, remainder = text.partition(f": {_COPY}")
     named = action.replace(_COPY, f"inspector copy {paths}")
+    # Commands other than a copy read the checkpoint alone.
+    named = named.replace(f"{_RANKED} PATH", f"{_RANKED} {shlex.quote(checkpoint)}")
     return (f"{named}:", f"inspector copy {paths}{remainder}") if mark else (named, "")
 
 
