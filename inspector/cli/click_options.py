@@ -37,7 +37,7 @@ PEOPLE = ("table", "markdown", "html")  # formats that a person reads
 
 
 def parameters(analysis: Analysis) -> Iterator[click.Parameter]:
-    """The arguments and options of an analysis' command, but for those of its output."""
+    """The arguments and options of an analysis' command, except for those of its output."""
     for argument in analysis.arguments:
         yield _argument(argument, is_list=analysis.many and argument.name == "path")
     yield from map(_option, analysis.options)

@@ -1,4 +1,4 @@
-"""A join's counters held against its rows, and its rows against a time in the join key.
+"""A join's counters compared with its rows, and its rows against a time in the join key.
 
 ``SymmetricHashJoinStateManager`` keeps both in step: a key has the indices 0 to count - 1. Rows
 that no counter knows are never joined and never removed; a counter without rows keeps its key for

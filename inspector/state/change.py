@@ -111,7 +111,7 @@ class TouchedKeys:
     now_live: Bools
     written: Bools  # put at least once, so that the value object is new
     reborn: Bools  # absent at some moment before its put, so that the key object is new too
-    # live before and after, was written, and its value is equal but for the clock slot
+    # live before and after, was written, and its value is equal except for the clock slot
     same_state: Bools
     same_value: Bools  # its clock is too
     # places of the keys whose last record replaced one of the same version, with a clock slot only:
