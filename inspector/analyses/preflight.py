@@ -1,4 +1,4 @@
-"""``preflight``: will a changed query restart from a checkpoint, and will it still be right."""
+"""``preflight``: judge whether a changed query restarts from a checkpoint with right results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from inspector.analyses.shared.rehearsals import (
     timeout_ms,
     timer_clock,
 )
-from inspector.discovery.loaded_snapshots import loaded_snapshot_problems
+from inspector.discovery.loaded_snapshots import snapshot_problems
 from inspector.discovery.query_sources import query_sources
 from inspector.exceptions import CheckpointError
 from inspector.findings import restart_judgement as judgement
@@ -125,7 +125,7 @@ def preflight(  # noqa: PLR0913 - what restarts the query, and what it is compar
     states = None
     if before is not None and new_opened is not None:
         states = _same_rows(Opened.start(before, run.options), new_opened)
-    of_snapshots = loaded_snapshot_problems(run.checkpoint)
+    of_snapshots = snapshot_problems(run.checkpoint)
     problems = (*run.listed, *of_snapshots)
     target = judgement.Target(release, conf, mode, to_spark or "")
     lines = judgement.Preflight(old, side, target, problems, states).lines()
@@ -247,12 +247,14 @@ def _same_rows(before: Opened, new: Opened) -> judgement.SameRows:
     )
 
 
-def _range_text(kept: int | None, evicted: int) -> str:
+def _range_text(kept: int | None, evicted: int | None) -> str:
     """Return a sentence on how far behind the watermark a join kept and evicted rows."""
+    if evicted is None:
+        return f"No row was evicted up to {long_duration_text(kept or 0)} behind the watermark."
+    first_evicted = long_duration_text(evicted)
     if kept is None:
-        return f"Every row was evicted, first at {long_duration_text(evicted)}."
-    distances = map(long_duration_text, (kept, evicted))
-    return f"Rows were kept up to {' and evicted from '.join(distances)} on."
+        return f"Every row was evicted, first at {first_evicted}."
+    return f"Rows were kept up to {long_duration_text(kept)} and evicted from {first_evicted} on."
 
 
 def _is_by_clock(processor: Properties) -> bool:
@@ -347,13 +349,16 @@ def _rehearsed_rows(
 
 
 def _differ(row: Any, groups: Sequence[Sequence[int]]) -> bool:
-    """Whether in each group of fields every one has a value of its own."""
+    """Return True if all fields of each group have different values."""
     values = [json.dumps(value, default=str) for value in (row or {}).values()]
     return all(len({values[index] for index in group}) == len(group) for group in groups)
 
 
 def _without_clock(word: Any, store: str) -> Any:
-    """The fields of a key or value without times of the clock: a timeout is set, or it is not."""
+    """Return the fields of a key or value without times of the clock.
+
+    A timeout is True if it is set.
+    """
     if not isinstance(word, dict):
         return word
     # In a timer and in the index of a TTL whole numbers are such times.
@@ -366,7 +371,10 @@ def _without_clock(word: Any, store: str) -> Any:
 
 
 def _side(run: Opened) -> judgement.Side:
-    """A checkpoint, with the sources of its newest batch; CheckpointError if none was planned."""
+    """Return a checkpoint with the sources of its newest batch.
+
+    Raises CheckpointError if no batch was planned.
+    """
     checkpoint, batch = run.checkpoint, run.checkpoint.logs.last_offset
     if batch is None:
         message = "no batch was planned, so there is nothing to compare"

@@ -83,7 +83,7 @@ class TopRow(t.Row, table="top", empty="this version has no rows"):
 
 
 class SkewRow(t.StoreRow, table="skew", empty="no store has rows of this version"):
-    """How evenly the rows of one store are spread over its partitions."""
+    """Spread of the rows of one store over its partitions."""
 
     partitions: Annotated[t.Count, "Partitions of the store.", t.Rank(11)]
     empty: Annotated[t.Count, "Partitions without rows."]

@@ -128,7 +128,7 @@ class Near:
 
 
 def read_logs(storage: Storage, max_entries: int = MOST_ENTRIES, near: Near | None = None) -> Logs:
-    """Read both logs: the newest ``most`` entries of each, of these ``near`` a batch alone.
+    """Read both logs: the newest ``max_entries`` entries of each, of these ``near`` a batch alone.
 
     A log whose folder cannot be listed is a problem, and nothing is known of it. Without the commit
     log every batch before the newest of the offset log counts as committed: Spark plans none before

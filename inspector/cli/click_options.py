@@ -69,7 +69,7 @@ def report_options(formats: tuple[str, ...]) -> Iterator[click.Option]:
     yield from message_options()
 
 
-def many_options() -> Iterator[click.Option]:
+def fleet_options() -> Iterator[click.Option]:
     """Yield the options of commands that take several checkpoints."""
     yield click.Option(
         ["-r", "--recursive"], is_flag=True, help="Read every checkpoint in or below PATH."
@@ -84,7 +84,7 @@ def many_options() -> Iterator[click.Option]:
     yield click.Option(["--details"], is_flag=True, help=details)
 
 
-def shown_options() -> Iterator[click.Option]:
+def filter_options() -> Iterator[click.Option]:
     """Yield the options that select checkpoints of a fleet by their verdicts."""
     yield click.Option(
         ["--level"],

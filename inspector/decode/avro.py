@@ -252,7 +252,7 @@ def _decimal(data_type: types.DecimalType, cursor: _Cursor) -> bytes:
     if abs(value) >= limit:
         message = f"got an Avro decimal of more than {data_type.precision} digits"
         raise RowError(message, offset=start)
-    if data_type.fixed_width is not None:
+    if data_type.slot_width is not None:
         return value.to_bytes(8, "little", signed=True)
     needed = (value if value >= 0 else ~value).bit_length() // 8 + 1
     return value.to_bytes(needed, "big", signed=True)

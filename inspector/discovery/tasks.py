@@ -155,21 +155,21 @@ class Task(Message):
     @cached_property
     def file_bytes(self) -> int:
         """Bytes of its deltas and snapshots: what it takes to run it."""
-        return sum(file.size for file in self._counted_files)
+        return sum(file.size for file in self._files_to_count)
 
     @property
     def file_count(self) -> int:
         """Number of files that the task reads."""
-        return len(self._counted_files)
+        return len(self._files_to_count)
 
     @property
     def has_small_files(self) -> bool:
         """True if the files are local and so small that Python's overhead dominates."""
-        files = self._counted_files
+        files = self._files_to_count
         return is_local(self.url) and self.file_bytes < SMALL_FILE_BYTES * len(files)
 
     @property
-    def _counted_files(self) -> list[StoreFile]:
+    def _files_to_count(self) -> list[StoreFile]:
         return [file for store in self.stores if store.counts_files for file in store.files]
 
 
@@ -213,7 +213,7 @@ def with_bounds(task: Task, call_bounds: Mapping[StoreId, Mapping[int, CallBound
     return replace(task, stores=tuple(map(told, task.stores)))
 
 
-def replayed_files(task: Task, store: StoreTask) -> list[StoreFile]:
+def files_to_replay(task: Task, store: StoreTask) -> list[StoreFile]:
     """The files of a store whose records are in the map at the same time, where it is largest."""
     # Each record in them may have another key.
     largest: list[StoreFile] = []

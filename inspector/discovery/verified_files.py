@@ -27,7 +27,7 @@ class VerifiedFiles(Storage):
     def __init__(self, storage: Storage) -> None:
         self.vouched: dict[str, bool] = {}  # path of each file read -> whether it had a sum
         self.__dict__.update(storage.__dict__)
-        self._whole = storage  # what belongs to it goes when it does
+        self._owner = storage  # what belongs to it goes when it does
         self._listed: dict[str, tuple[Entry, ...]] = {}
         self._by_name: dict[str, dict[str, Entry]] = {}
         self._spare: dict[str, tuple[Entry, ...]] = {}
@@ -42,7 +42,7 @@ class VerifiedFiles(Storage):
         Raises ChecksumError at the first part whose bytes were changed.
         """
         if size is None:
-            size = self._listed_size(relative)
+            size = self._size_in_listing(relative)
         data = super().read(relative, limit, size=size)
         folder, slash, name = relative.rpartition("/")
         side = hadoop_sums_name(name)
@@ -51,7 +51,7 @@ class VerifiedFiles(Storage):
         if side not in self._inside(folder):
             return data
         try:
-            listed = self._listed_size(folder + slash + side)
+            listed = self._size_in_listing(folder + slash + side)
             sums = HadoopSum(super().read(folder + slash + side, limit, size=listed))
         except (DecodeError, OSError):
             return data
@@ -105,7 +105,7 @@ class VerifiedFiles(Storage):
             self._tree, self._has_asked = super().tree(), True
         return self._tree
 
-    def _listed_size(self, relative: str) -> int | None:
+    def _size_in_listing(self, relative: str) -> int | None:
         """The size by the listing of all, or None; FileNotFoundError, IsADirectoryError by it."""
         tree = self.tree()
         if tree is None:

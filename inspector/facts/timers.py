@@ -69,7 +69,7 @@ class TimerRecords:
     @classmethod
     def of(cls, change: Change, state: StateMap) -> TimerRecords:
         """Return the records of one version's change; ``state`` is the map after it."""
-        touched = state.touched_keys()
+        touched = state.list_touched_keys()
         ids, old_timers, put = touched.ids, touched.was_clock, touched.written
         absent = ~touched.was_live
         absent[touched.again] = False

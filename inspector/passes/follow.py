@@ -74,9 +74,9 @@ class Followed:
         Those of one partition come one after the other; what is not newer is replayed from files.
         """
         for task in tasks_in(batches):
-            yield from fact_batches(self._each_store(task))
+            yield from fact_batches(self._walk_stores(task))
 
-    def _each_store(self, task: Task) -> Iterator[Observed[Any]]:
+    def _walk_stores(self, task: Task) -> Iterator[Observed[Any]]:
         states: dict[str, StateMap] = {}
         for store, reader in open_stores(task):
             store_pass = self._reach(task, store, reader)

@@ -87,7 +87,7 @@ class ReportData:
         return self.tables[0]
 
     @property
-    def shown_tables(self) -> list[Table]:
+    def visible_tables(self) -> list[Table]:
         """Its tables for people, but for one whose rows other parts of the report show in full."""
         return [table for table in self.tables if table.shown and table.name not in LISTED]
 

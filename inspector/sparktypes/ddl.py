@@ -150,7 +150,7 @@ class _DdlParser:
             raise self.error("a type")
         self._take()
         if word in ("struct", "array", "map"):
-            return self._nested_type(word)
+            return self._parse_nested(word)
         if word == "interval":
             return types.atomic(self._interval())
         name = _FROM_DDL.get(word, word)
@@ -165,7 +165,7 @@ class _DdlParser:
             raise DecodeError(f"schema text has the unknown type {name[:80]!r}")
         return parsed
 
-    def _nested_type(self, word: str) -> types.DataType:
+    def _parse_nested(self, word: str) -> types.DataType:
         self._depth -= 1
         if self._depth <= 0:
             raise DecodeError("schema text is nested too deeply")

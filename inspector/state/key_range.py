@@ -60,7 +60,7 @@ def passes_of(count: int) -> list[RangeFilter | None]:
     return [None] if count < 2 else [*map(RangeFilter, KeyRange.divide(count))]
 
 
-def shared_part(shared_fields: list[bool], fields: int) -> Int64s:
+def common_part(shared_fields: list[bool], fields: int) -> Int64s:
     """Masks by which keys are in one range whose first fields and variable parts are equal.
 
     Null bits do not count, nor where variable parts lie: a row of fewer fields has them elsewhere

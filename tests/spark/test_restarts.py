@@ -99,7 +99,7 @@ def test_rehearsed_inputs_that_change_places_are_seen(spark: Any, tmp_path: Path
     assert api.preflight(old, old, before=old).summary["verdict"] == "ok"
     assert api.preflight(old, swapped).summary["verdict"] == "unknown"
     rows = api.preflight(old, swapped, before=old).primary.rows
-    assert "SS413" in {row["rule"] for row in rows}
+    assert "SS428" in {row["rule"] for row in rows}
 
 
 def count_rows(events: Any, checkpoint: str, timeout: str, factor: int = 1, delay: int = 2) -> Any:

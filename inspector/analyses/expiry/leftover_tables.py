@@ -178,7 +178,7 @@ DECIDED_BY: Mapping[str | None, str] = {
 
 
 def undecided_tables(judged: Judged) -> list[t.Table]:
-    """How many keys are undecided, why, and what would decide them; nothing if none is."""
+    """Return the table of undecided keys by reason, with what would decide them; none if empty."""
     groups: dict[tuple[Any, ...], list[Observed[LeftoverCount]]] = group_by(
         judged.facts.undecided_totals,
         lambda total: (*total.store.name, total.fact.leftover_class.value, total.fact.reason),
@@ -198,14 +198,14 @@ def undecided_tables(judged: Judged) -> list[t.Table]:
 
 
 def undecided_keys(judged: Judged, redact: Redact, limit: int) -> list[t.Table]:
-    """The same keys one by one, oldest first."""
+    """Return the table of undecided keys, one by one, the oldest first; none if empty."""
     listed = judged.facts.undecided[: limit or None]
     rows = LeftoverWords.of(judged.checkpoint, redact).rows(listed, UndecidedKeyRow)
     return [UndecidedKeyRow.table("possible leftovers, key by key", rows)] if rows else []
 
 
 def notes(facts: Facts) -> list[str]:
-    """What is needed from the user to decide more."""
+    """Return sentences on options with which more keys can be decided."""
     by_clock = (UNKNOWN_CLOCK, NEIGHBOURS)
     stores = {of.store.name for of in facts.undecided_totals if of.fact.reason in by_clock}
     return [
@@ -356,7 +356,7 @@ class LeftoverAgeRow(t.StoreRow, table="leftover_ages"):
 
 
 class RetentionRow(t.StoreRow, table="retention"):
-    """How far behind the watermark the rows of one side of a join reach."""
+    """Distance of the rows of one side of a join behind the watermark."""
 
     versions: Annotated[t.Count, "Number of state versions that were compared."]
     watermark_from_ms: Annotated[
@@ -452,7 +452,7 @@ def leftover_ages(judged: Judged) -> t.Table:
 
 
 def retention_tables(judged: Judged) -> list[t.Table]:
-    """How far behind the watermark each side of a join, and what is below it, reached."""
+    """Return the table of the distances behind the watermark, of joins and operators below them."""
     view = CheckpointView(judged.checkpoint, judged.version, judged.facts)
     sides = (JoinSide(s) for s in view.stores if s.name in judged.facts.retention)
     rows = [_retention_row(side) for side in sorted(sides, key=lambda side: side.store.name)]
