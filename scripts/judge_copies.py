@@ -45,10 +45,12 @@ from copies.families import (
     write_input,
 )
 from copies.families import OTHER as OTHER_SCHEMA
+from restarts.runs import NO_WORKER
 from restarts.sessions import OtherPython, start_session
 
 AFTER, RETURN = 3, 2
 """Batches after the copies, and with the evicted users again."""
+ATTEMPTS = 3
 LAST = BEFORE + AFTER + RETURN
 
 COPIER = """
@@ -153,6 +155,17 @@ class Judge:
             for row, name in zip(stores, names, strict=True)
         )
         return count
+
+    def judge_again(self, name: str, provider: str) -> Verdict:
+        """Judge one query, up to three times if a loaded machine starts no Python worker."""
+        for left in range(ATTEMPTS - 1, -1, -1):
+            try:
+                return self.judge(name, provider)
+            except Exception as error:  # noqa: BLE001 - the other queries are judged too
+                if not left or NO_WORKER not in str(error):
+                    return Verdict(faults=[_cause(error)])
+            shutil.rmtree(self.folder / f"{name}-{provider}", ignore_errors=True)
+        raise AssertionError
 
     def judge(self, name: str, provider: str) -> Verdict:
         """One query with one provider."""
@@ -325,10 +338,7 @@ def main() -> None:
             for provider in given.providers.split(","):
                 if not FAMILIES[name].is_for(provider, judge.release):
                     continue
-                try:
-                    verdict = judge.judge(name, provider)
-                except Exception as error:  # noqa: BLE001 - the other queries are judged too
-                    verdict = Verdict(faults=[_cause(error)])
+                verdict = judge.judge_again(name, provider)
                 numbers = (verdict.batches, verdict.rows, verdict.evicted, verdict.called)
                 widths = zip((*numbers, verdict.returned), (8, 7, 9, 8, 7), strict=True)
                 line = "".join(f"{n:>{w}}" for n, w in widths)

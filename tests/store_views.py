@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any, cast
 
 from inspector.checkpoint.layout import Layout, OperatorLayout, PartitionLayout, StoreLayout
@@ -18,12 +19,14 @@ from inspector.facts.timer_runs import CallsByClock, TimerCalls
 from inspector.facts.timers import ClockEvidence
 from inspector.facts.top_keys import SampledKey
 from inspector.facts.versions import VersionFacts
+from inspector.findings.finding import Finding
+from inspector.findings.problem_rule import ProblemRule
 from inspector.findings.views.checkpoint_view import CheckpointView, OperatorView
 from inspector.findings.views.judged_version import Context
 from inspector.findings.views.store_view import StoreView
 from inspector.light_dataclasses import replace
 from inspector.merge.collect import Facts
-from inspector.model import BatchClock, StoreFile, StoreId, StoreName, TimeoutKind
+from inspector.model import BatchClock, Problem, StoreFile, StoreId, StoreName, TimeoutKind
 from inspector.operators.rule import StoreRule
 from inspector.providers.chain import StoreFiles
 from inspector.sparktypes import StructType
@@ -76,7 +79,14 @@ def checkpoint_view(  # noqa: PLR0913 - the parts of a view
     }
     logs = Logs(**batches)
     checkpoint = Checkpoint(
-        *(cast("Any", None), Selection(), Layout(), logs, (operator,), cast("Any", None)),
+        *(
+            cast("Any", SimpleNamespace(relative=str)),
+            Selection(),
+            Layout(),
+            logs,
+            (operator,),
+            cast("Any", None),
+        ),
         query=(operator,),
     )
     observed = [
@@ -176,3 +186,15 @@ def operator_view(
     (operator,) = view.operators
     operator.operator = replace(operator.operator, layout=OperatorLayout(0, "0", partitions))
     return operator
+
+
+def problem(slug: str, path: str | None = "/c/1.delta", message: str = "got 1") -> Problem:
+    """Return a problem of version 1 of the store ``default`` in partition 1 of operator 3."""
+    return Problem(slug, message, path, 21, StoreId(3, "default", 1), 1)
+
+
+def problem_findings(
+    rule: type[ProblemRule], *problems: Problem, restart: Any = None
+) -> list[Finding]:
+    """Return the findings of a rule about problems of a checkpoint without facts."""
+    return list(rule().findings(checkpoint_view({}, problems=problems, restart=restart)))

@@ -23,7 +23,7 @@ from inspector import docs
 from inspector.cli.exits import Exit
 from inspector.cli.main import EXPLAIN, inspector
 from inspector.facts.expired import LeftoverClass
-from inspector.findings.catalogue import all_kinds
+from inspector.findings.rule import all_kinds
 from inspector.operators.inferences import INFERENCES
 from tests.cli.support import run
 from tests.operators.test_premises import PREMISES
@@ -79,7 +79,7 @@ def test_outputs_and_generated_parts_are_where_they_should_be() -> None:
     made = {file.stem: [block[1] for block in BLOCK.findall(file.read_text())] for file in FILES}
     assert made["README"] == ["audit"]
     assert made["tutorial"] == ["audit", "explain-key", "history", "audit-fixed"]
-    assert made["findings"] == ["findings", "thresholds"]
+    assert made["findings"] == ["findings"]
     assert made["commands"] == ["commands", "shared-options"]
     assert made["errors"] == ["errors"]
     assert made["metrics"] == ["metrics"]

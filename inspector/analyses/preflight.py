@@ -1,4 +1,4 @@
-"""``preflight``: will a changed query restart from a checkpoint, and will it still be right."""
+"""``preflight``: judge whether a changed query restarts from a checkpoint with right results."""
 
 from __future__ import annotations
 
@@ -349,13 +349,16 @@ def _rehearsed_rows(
 
 
 def _differ(row: Any, groups: Sequence[Sequence[int]]) -> bool:
-    """Whether in each group of fields every one has a value of its own."""
+    """Return True if all fields of each group have different values."""
     values = [json.dumps(value, default=str) for value in (row or {}).values()]
     return all(len({values[index] for index in group}) == len(group) for group in groups)
 
 
 def _without_clock(word: Any, store: str) -> Any:
-    """The fields of a key or value without times of the clock: a timeout is set, or it is not."""
+    """Return the fields of a key or value without times of the clock.
+
+    A timeout is True if it is set.
+    """
     if not isinstance(word, dict):
         return word
     # In a timer and in the index of a TTL whole numbers are such times.
@@ -368,7 +371,10 @@ def _without_clock(word: Any, store: str) -> Any:
 
 
 def _side(run: Opened) -> judgement.Side:
-    """A checkpoint, with the sources of its newest batch; CheckpointError if none was planned."""
+    """Return a checkpoint with the sources of its newest batch.
+
+    Raises CheckpointError if no batch was planned.
+    """
     checkpoint, batch = run.checkpoint, run.checkpoint.logs.last_offset
     if batch is None:
         message = "no batch was planned, so there is nothing to compare"

@@ -72,7 +72,7 @@ FOOTNOTE = (
 
 
 class SimulatedRow(t.StoreRow, table="simulated", empty="the query keeps no state"):
-    """One store as it is and as it would be."""
+    """One store: its real and its simulated numbers."""
 
     operator_id: Annotated[t.OperatorId, t.Rank(5)]
     operator_name: Annotated[t.OperatorName | None, t.Rank(11)]
@@ -105,7 +105,7 @@ class SimulatedRow(t.StoreRow, table="simulated", empty="the query keeps no stat
 
 
 class SimulatedBatchRow(t.StoreRow, table="batches", empty="no store is simulated"):
-    """One store after one batch, as it was and as it would have been."""
+    """One store after one batch: its real and its simulated numbers."""
 
     batch_id: Annotated[t.BatchId, t.Rank(1)]
     batch_timestamp_ms: Annotated[t.BatchTimestampMs | None, t.Rank(6)]
@@ -179,7 +179,7 @@ def simulate(  # noqa: PLR0913 - each change is an option of the command
 
 
 def simulate_report(judged: Judged, change: WhatIf, sentence: str) -> Report:
-    """Each store as it is and as it would be; then batch by batch."""
+    """Return the report: a table by store, then a table by batch."""
     heaps = heap_by_store(judged)
     stores = judged.facts.by_store()
     unchanged, untried = _kept_stores(judged, stores)
@@ -268,14 +268,14 @@ def _answer(rows: Sequence[SimulatedRow], sentence: str) -> str:
 
 
 def bound_of_sum(certainties: Collection[str]) -> str:
-    """The words before a sum of numbers: of bounds on both sides it is no bound."""
+    """Return the words before a sum of bounds; none if it mixes upper and lower bounds."""
     bounds = [c for c in (AT_LEAST, AT_MOST, INFERRED) if c in certainties]
     word = bounds[0] if len(bounds) == 1 and bounds != [INFERRED] else "about"
     return f"{word} " if bounds else ""
 
 
 def _reasons(rows: list[SimulatedRow]) -> Iterator[str]:
-    """A sentence for each certainty and its reason; the stores, if there are other ones."""
+    """Yield a sentence for each certainty and its reason, with the stores if others differ."""
     names_operators = len({row.operator_id for row in rows}) > 1
     groups = group_by(rows, lambda row: (row.certainty, row.why))
     for (certainty, why), group in groups.items():
@@ -370,7 +370,7 @@ _OF_VARIABLE = (Family.TTL_INDEX, Family.MIN_EXPIRY, Family.ENTRY_COUNT)
 
 
 def _leader(operator: Operator, name: StoreName) -> StoreName | None:
-    """The store whose rows those of this one go with: of a join, or of a state variable."""
+    """Return the store of a join or variable whose rows decide the rows of this one."""
     leader = _ROWS_OF.get(name.store_name)
     family = operator.family(name.store_name)
     if family in _OF_VARIABLE:
@@ -383,7 +383,7 @@ def _leader(operator: Operator, name: StoreName) -> StoreName | None:
 def _follow(
     operator: Operator, name: StoreName, rows: SimulatedRows, versions: Mapping[int, VersionFacts]
 ) -> SimulatedRows:
-    """The rows of such a store: one for each of the other, or for each of its keys.
+    """Return the rows of such a store: one for each row, or for each key, of the deciding store.
 
     Those of a variable are taken to be as long as they are.
     """
@@ -442,7 +442,7 @@ def _by_version(
     name: StoreName,
     simulated: Mapping[tuple[int, TimeoutKind | None], SimulatedRows],
 ) -> dict[int, SimulatedRows]:
-    """The rows of each version by the clock that the timers follow, as all partitions show it."""
+    """Return the simulated rows by version, for the clock that the timers follow."""
     resolution = judged.facts.resolution
     kind = resolution.clock_of(name, judged.version).kind or resolution.usual_clock(name)
     kinds = {row_kind for _, row_kind in simulated}
@@ -454,7 +454,7 @@ def _by_version(
 def _kept_stores(
     judged: Judged, stores: Mapping[StoreName, Mapping[int, VersionFacts]]
 ) -> tuple[set[StoreName], set[StoreName]]:
-    """Aggregations that never removed a row: that keep rows that are due, and that had none due.
+    """Return the aggregations without a removal: those that keep due rows, and those without any.
 
     The first are in complete mode: StateStoreSaveExec and SessionWindowStateStoreSaveExec evict in
     append and update mode only (2.4 to 4.3).

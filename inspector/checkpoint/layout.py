@@ -36,6 +36,7 @@ from inspector.model import (
 
 _METADATA = "_metadata"
 FOREIGN = "foreign-folder"  # slug of a problem that is a folder among the stores which is none
+FOREIGN_FILE = "got a file"  # first words of such a problem, if it is about a file
 
 
 @dataclass(frozen=True)
@@ -248,7 +249,7 @@ class _Walk:
         foreign = [file for file in others_by_name if not is_marker(file.path.rpartition("/")[2])]
         if foreign:
             first = f", the first of {len(foreign):,}" if foreign[1:] else ""
-            message = f"got a file whose name no state store gives{first}; it is not counted"
+            message = f"{FOREIGN_FILE} whose name no state store gives{first}; it is not counted"
             self._found.append(Problem(FOREIGN, message, foreign[0].path, store=store))
         return StoreLayout(store, directory, tuple(files))
 

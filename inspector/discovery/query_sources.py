@@ -1,4 +1,4 @@
-"""The sources of a query, as the newest entry of the offset log and the logs of sources show them.
+"""Sources of a query, from the newest entry of the offset log and the logs of sources.
 
 Offset log v2 alone records the class of a source (``SourceMetadataInfo``, Spark 4.2 on). In v1 it
 shows in the form of the offset (``FileStreamSourceOffset``, ``KafkaSourceOffset``, ``LongOffset``).
@@ -47,7 +47,7 @@ class QuerySource:
 
     @property
     def short_location(self) -> str:
-        """The last part of what it reads; "" if the files do not show it."""
+        """Last part of the folder or topics; "" if the files do not show it."""
         return (self.place or "").rpartition("/")[2]
 
     @property
@@ -124,7 +124,7 @@ def times_of_entry(storage: Storage, source: str, entry: int) -> list[int]:
 
 
 def newest_first(storage: Storage, sources: Iterable[SourceOffset]) -> Iterator[str]:
-    """The sources of files of which each entry is older than the one before (``latestFirst``)."""
+    """Yield the file sources whose entries get older with each batch (``latestFirst``)."""
     for source in sources:
         last = source.log_entry
         if last is not None and last >= _ENTRIES:

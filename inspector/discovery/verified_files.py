@@ -27,7 +27,7 @@ class VerifiedFiles(Storage):
     def __init__(self, storage: Storage) -> None:
         self.vouched: dict[str, bool] = {}  # path of each file read -> whether it had a sum
         self.__dict__.update(storage.__dict__)
-        self._x = storage  # what belongs to it goes when it does
+        self._owner = storage  # what belongs to it goes when it does
         self._listed: dict[str, tuple[Entry, ...]] = {}
         self._by_name: dict[str, dict[str, Entry]] = {}
         self._spare: dict[str, tuple[Entry, ...]] = {}

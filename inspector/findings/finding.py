@@ -60,6 +60,7 @@ class Kind:
     concerns: Concerns = Concerns.ROWS  # what its rows and bytes count
     # ids of findings about the same subject that are left out next to this one
     hides: tuple[str, ...] = ()
+    yields_to_errors: bool = False  # left out next to an error of its group
 
     @property
     def group(self) -> Group:

@@ -1,4 +1,4 @@
-"""A checkpoint held against that of a changed query: what a restart does with each difference.
+"""Compare a checkpoint with that of a changed query, and judge each difference.
 
 OLD is the checkpoint that the query goes on from, NEW one that the changed query made of a few
 rows. What leaves no trace in a checkpoint, such as a filter, shows in the state that the old query
@@ -121,7 +121,7 @@ _PROMOTIONS: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class SameRows:
-    """State that the old query made of the rows of which NEW was made, held against NEW's."""
+    """State that the old query made of the rows of NEW, compared with the state of NEW."""
 
     old: Side
     rows: Mapping[tuple[int, str], int]  # by operator and store, how many rows the old query made
@@ -145,7 +145,7 @@ class SameRows:
     clock_timer_operators: Collection[int] = ()
 
     def obstacle(self, production: Side, new: Side) -> str:
-        """Why the states say nothing about a change, a sentence; "" if they do."""
+        """Return a sentence on why the states cannot be compared; "" if they can."""
         if self.unread:
             return self.unread
         if not _is_same_query(self.old.checkpoint, production.checkpoint):
@@ -160,7 +160,7 @@ class SameRows:
         return "" if any(self.rows.values()) else "The rows made no state."
 
     def decides(self, line: Line) -> bool:
-        """Whether a store has the same state, and its rows show what the line leaves open."""
+        """Return True if a store has equal state whose rows decide what the line leaves open."""
         store = (line.operator_id or 0, line.store_name or "")
         shown = not line.rule.about.endswith("alike") or store not in self.indistinct
         is_same = not self.keys.get(store, 1) and not self.values.get(store, 1)
@@ -168,7 +168,7 @@ class SameRows:
 
 
 def _is_same_query(*sides: Checkpoint) -> bool:
-    """Whether both have the same operators and stores, and schemas but for nullability."""
+    """Return True if both have equal operators, stores and schemas, except nullability."""
     old, new = (
         {
             (o.operator_id, o.name, store): StructType((*schema.key.fields, *schema.value.fields))
@@ -185,7 +185,7 @@ def _is_same_query(*sides: Checkpoint) -> bool:
 
 @dataclass(frozen=True)
 class Target:
-    """What restarts the query: a release of Spark, the confs of its session, and a mode."""
+    """Release of Spark, confs of its session, and mode that restart the query."""
 
     release: str  # one of :data:`inspector.findings.restart_rules.RELEASES`
     # confs of the session; they go before those of the new checkpoint
@@ -200,7 +200,7 @@ class Target:
 
 
 class Preflight:
-    """Compares, by the rules of one release."""
+    """Comparison of two checkpoints by the rules of one release."""
 
     def __init__(
         self,
@@ -224,7 +224,7 @@ class Preflight:
         self._upgrade = Upgrade(old.checkpoint, old.sources, recorded, self._asked, self._line)
 
     def lines(self) -> list[Line]:
-        """Every line; in the order in which Spark comes upon them."""
+        """Return every line, in the order in which Spark checks them."""
         lines = [*self._upgrade.downgrade_lines(), *self._own(), *self._confs()]
         if self._new is None:
             lines += self._upgrade.upgrade_lines()
@@ -254,7 +254,7 @@ class Preflight:
         return is_lost and any(not o.single_partition for o in self._old.checkpoint.query)
 
     def _own(self) -> Iterator[Line]:
-        """What is wrong with the checkpoint that the query goes on from."""
+        """Yield the lines on damage of the checkpoint that the query continues from."""
         checkpoint, restart = self._old.checkpoint, self._restart
         # What only some releases mind has lines of its own.
         obstacles = [o for o in (*restart.obstacles, *restart.later) if not o.about]
@@ -293,7 +293,7 @@ class Preflight:
         yield from self._of_restart(restart)
 
     def _of_restart(self, restart: Restart) -> Iterator[Line]:
-        """What the judge of restarts says besides the files: refusals, doubts and options."""
+        """Yield the refusals, doubts and options that the judge of restarts has besides files."""
         reasons: tuple[Obstacle | Doubt, ...] = (*restart.obstacles, *restart.doubts)
         for reason in reasons:
             if reason.about in _ITEMS:
@@ -313,7 +313,7 @@ class Preflight:
                 yield self._line(item, about, condition.value, value)
 
     def _confs(self) -> Iterator[Line]:
-        """The confs that differ, and how many do not."""
+        """Yield a line for each conf that differs, and one for the number of equal confs."""
         recorded, asked = self._old.confs, self._asked
         options = [condition.option for condition in self._restart.conditions]
         judged = {option for option in options if option not in recorded}
@@ -356,7 +356,7 @@ class Preflight:
         return self._line(key, "free-conf" if free else "unknown-conf", taken, value)
 
     def _logic(self, new: Side, lines: Sequence[Line]) -> Iterator[Line]:
-        """Whether both queries make the same state of the same rows."""
+        """Yield the lines on whether both queries make equal state of equal rows."""
         both = self._in_both(new)
         if not both or any(line.rule.verdict is Restarts.REFUSED for line in lines):
             return
@@ -439,7 +439,7 @@ class Preflight:
             )
 
     def _in_both(self, new: Side) -> list[tuple[Operator, Operator]]:
-        """The operators of one number and name that both queries have."""
+        """Return the pairs of operators with equal numbers and names."""
         before, after = self._old.operators, new.operators
         pairs = ((before[number], after[number]) for number in before if number in after)
         return [(old, changed) for old, changed in pairs if old.name == changed.name]
@@ -458,7 +458,7 @@ class Preflight:
             yield from self._operator(*pair, new)
 
     def _operator(self, old: Operator, new: Operator, side: Side) -> Iterator[Line]:
-        """The state of an operator that both queries have."""
+        """Yield the lines on the state of an operator that both queries have."""
         if old.processor is not None and new.processor is not None:
             yield from self._processor(old, old.processor, new.processor)
         subject, conf = (old.operator_id, None), _FORMATS.get(old.name, "")
@@ -539,7 +539,7 @@ class Preflight:
         return "value-alike" if alike_fields(old) else "value-same"
 
     def _processor(self, operator: Operator, old: Properties, new: Properties) -> Iterator[Line]:
-        """Modes and variables of transformWithState."""
+        """Yield the lines on modes and variables of transformWithState."""
         subject = operator.operator_id, None
         modes = {
             "time": (old.time_mode, new.time_mode),
@@ -590,7 +590,7 @@ def _accepts(new: DataType, old: DataType, *, nulls: bool = True) -> bool:
 
 
 def _about_avro(old: StructType, new: StructType) -> str:
-    """What is to be said of values that Avro resolves by the names of their fields."""
+    """Return the rule about values that Avro resolves by the names of their fields."""
     before, after = ({f.name: f.data_type for f in schema.fields} for schema in (old, new))
     for name in before.keys() & after.keys():
         kinds = [getattr(types[name], "kind", None) for types in (before, after)]
@@ -603,14 +603,14 @@ def _about_avro(old: StructType, new: StructType) -> str:
 
 
 def _without_key(schema: StateSchema, version: str | None) -> StateSchema:
-    """The schema of an aggregation with the values alone: format 1 has the key before them."""
+    """Return the schema of an aggregation without the key, which format 1 has before the values."""
     if version != "1":
         return schema
     return replace(schema, value=StructType(schema.value.fields[len(schema.key.fields) :]))
 
 
 def _fields(schema: StructType, within: str = "") -> Iterator[tuple[str, StructField]]:
-    """All fields by their names, those within structs too."""
+    """Yield all fields with their names, those within structs too."""
     for column in schema.fields:
         yield within + column.name, column
         inner = storage_type(column.data_type)
@@ -623,14 +623,14 @@ def _names(schema: StructType) -> list[str]:
 
 
 def alike_fields(schema: StructType) -> list[list[int]]:
-    """The places of fields that have one name and type with others."""
+    """Return the groups of positions of fields with equal names and types."""
     fields = schema.fields
     groups = group_by(range(len(fields)), lambda i: (fields[i].name, fields[i].data_type))
     return [group for group in groups.values() if len(group) > 1]
 
 
 def _delays(schema: StateSchema) -> list[int]:
-    """The watermark delays, in ms, that columns of the schema carry."""
+    """Return the watermark delays, in ms, that the columns of a schema have."""
     columns = [*_fields(schema.key), *_fields(schema.value)]
     delays = {column.metadata.get(WATERMARK_KEY) for _, column in columns}
     return sorted(delay for delay in delays if isinstance(delay, int))

@@ -23,7 +23,7 @@ class Line:
 
 @dataclass(frozen=True)
 class LineMaker:
-    """Makes the lines of one release."""
+    """Factory of the lines of one release."""
 
     release: str  # one of RELEASES
 

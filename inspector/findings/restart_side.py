@@ -16,14 +16,14 @@ CHECKPOINT_FORMAT = f"{STREAMING}stateStore.checkpointFormatVersion"
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two checkpoints, with the sources of its newest batch and that batch's confs."""
+    """One of the compared checkpoints, with the sources of its newest batch."""
 
     checkpoint: Checkpoint
     sources: tuple[QuerySource, ...]
 
     @property
     def confs(self) -> Mapping[str, str]:
-        """The confs of the newest entry of the offset log, and the formats that the files have."""
+        """Confs of the newest entry of the offset log, and formats of the files."""
         logs = self.checkpoint.logs
         return {
             **(logs.confs[max(logs.confs)] if logs.confs else {}),
@@ -33,12 +33,12 @@ class Side:
 
     @property
     def operators(self) -> dict[int, Operator]:
-        """The stateful operators of the query, in order of their numbers."""
+        """Stateful operators of the query, in the order of their numbers."""
         query = self.checkpoint.query
         return {o.operator_id: o for o in sorted(query, key=lambda o: o.operator_id)}
 
     @property
     def watermark_ms(self) -> int:
-        """Where the watermark has come to; 0 for nowhere."""
+        """Newest watermark, epoch ms; 0 without one."""
         clocks = self.checkpoint.logs.clocks.values()
         return max((c.next_watermark_ms or c.watermark_ms or 0 for c in clocks), default=0)

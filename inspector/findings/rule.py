@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar, cast
 
 from inspector.findings import wording
 from inspector.findings.finding import Concerns, Finding, Kind, Severity
@@ -36,6 +36,18 @@ class Subject(Protocol):
     @property
     def numbers(self) -> Mapping[str, Any]:
         """Values that templates may name without the evidence of a rule."""
+
+
+class Part(NamedTuple):
+    """An operator, or a store of it, as the subject of a finding that needs no view of it."""
+
+    operator_id: int | None
+    store_name: str | None = None
+
+    @property
+    def numbers(self) -> Mapping[str, Any]:
+        """No values: the evidence has all of them."""
+        return {}
 
 
 @dataclass(frozen=True)
@@ -106,6 +118,7 @@ class Rule(Generic[ViewT]):
     explains_store: ClassVar[bool] = False  # only those of the same store
     hides: ClassVar[tuple[str, ...]] = ()  # ids of findings that are left out next to this one
     concerns: ClassVar[Concerns] = Concerns.ROWS  # what its rows and bytes count
+    yields_to_errors: ClassVar[bool] = False  # left out next to an error of its group
     kind: ClassVar[Kind]  # the declaration, as reports have it
 
     def __init_subclass__(cls, **more: Any) -> None:
@@ -119,6 +132,7 @@ class Rule(Generic[ViewT]):
                 in_store=cls.explains_store,
                 concerns=cls.concerns,
                 hides=cls.hides,
+                yields_to_errors=cls.yields_to_errors,
             )
 
     def __init__(self, thresholds: Thresholds = DEFAULTS) -> None:
@@ -170,6 +184,12 @@ def rules(folders: tuple[str, ...] = FOLDERS) -> tuple[type[Rule[Any]], ...]:
         for module in iter_modules(package.__path__)
     )
     return tuple(sorted(map(_rule_in, modules), key=lambda rule: rule.id))
+
+
+@cache
+def all_kinds() -> tuple[Kind, ...]:
+    """Return every finding that is made, by id; imports all rules. Ids never change meaning."""
+    return tuple(rule.kind for rule in rules())
 
 
 def _rule_in(module: Any) -> type[Rule[Any]]:

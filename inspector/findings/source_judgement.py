@@ -28,7 +28,7 @@ Pair = tuple[QuerySource, QuerySource]  # an old line, and the new line at its p
 
 
 class Sources:
-    """Compares the sources of two checkpoints."""
+    """Comparison of the sources of two checkpoints."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What another release of Spark, or another mode, does to a checkpoint: without a changed query.
+"""Effects of another release of Spark, or of another mode, on a checkpoint.
 
 The query is taken to be what it was. What its plan decides and no file shows is unknown.
 """
@@ -67,7 +67,7 @@ MODES = (MICRO_BATCH, REAL_TIME, ASYNC)
 
 
 class Upgrade:
-    """A checkpoint that another release, or another mode, restarts."""
+    """Checkpoint that another release, or another mode, restarts."""
 
     def __init__(
         self,

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 
 from inspector.discovery.restart import Restart
 from inspector.estimates import FEWEST, SHORTEST_MS
-from inspector.findings import catalogue
 from inspector.findings.finding import Concerns, Finding, Group, Kind, Severity
 from inspector.light_dataclasses import dataclass
 from inspector.model import READABLE, Certainty, Problem
@@ -179,8 +178,8 @@ def main_finding(
     # Files that changelogs would save are no trouble of the state: they explain least of all.
     findings = [f for f in findings if f.kind.id != "SS310"] or findings
     # Nor does a path or a later release, where Spark would not start the query, change the state.
-    elsewhere = catalogue.REFUSED_RESTART, Severity.INFO
-    findings = [f for f in findings if (f.kind, f.severity) != elsewhere] or findings
+    elsewhere = "SS120", Severity.INFO
+    findings = [f for f in findings if (f.kind.id, f.severity) != elsewhere] or findings
     ranks = RANKS if growing else (*RANKS[:-2], RANKS[-1], RANKS[-2])
     heavy = [
         f
@@ -189,7 +188,7 @@ def main_finding(
     ]
     # Rows that are as many as they are meant to be explain least.
     meant = [f for f in findings if f.kind.id == "SS201" and f.severity < Severity.WARNING]
-    stuck = [f for f in findings if f.kind is catalogue.UNWRITTEN_BATCH]
+    stuck = [f for f in findings if f.kind.id == "SS124"]
     stuck = [f for f in stuck if f.severity >= Severity.WARNING]
     leaks = any(
         f.kind.group is Group.LIFETIME

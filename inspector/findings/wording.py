@@ -61,6 +61,21 @@ def _estimate(share: float) -> str:
     return share_text(share, "~")
 
 
+def _prefix(text: str) -> str:
+    """Return a text with a colon and a space behind it; nothing for an empty text."""
+    return f"{text}: " if text else ""
+
+
+def _others(count: int) -> str:
+    """Return the number of further files in brackets behind a space; nothing for none."""
+    return f" (and {count:,} more)" if count else ""
+
+
+def _others_listed(count: int) -> str:
+    """Return the number of further problems, which a table of the report has."""
+    return f" (and {count:,} more, see problems)" if count else ""
+
+
 def _watermark(millis: int | None) -> str:
     """Return a watermark in epoch ms; 0 is none yet."""
     return f"the watermark {time_ms_text(millis)}" if millis else "no watermark"
@@ -84,6 +99,9 @@ UNITS: Mapping[str, Callable[[Any], str]] = {
     "watermark": _watermark,
     "quoted": repr,
     "brackets": _brackets,
+    "prefix": _prefix,
+    "others": _others,
+    "others_listed": _others_listed,
     "words": _words,
     "more": _more,
     "span": _span,

@@ -80,7 +80,7 @@ class TaskFiles(Storage):
 
     def __init__(self, storage: Storage) -> None:
         self.__dict__.update(storage.__dict__)
-        self._x = storage  # what belongs to it goes when it does
+        self._owner = storage  # what belongs to it goes when it does
         self._to_keep: set[str] = set()
         # Of files, by path, and of ranges of them: where they lie in the content.
         self._kept: dict[str | tuple[str, int, int], tuple[int, int]] = {}

@@ -9,7 +9,6 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from inspector.findings import catalogue
 from inspector.findings.metrics import Passed
 from inspector.findings.verdict import (
     Cause,
@@ -148,7 +147,7 @@ def _leads_with_batch(verdict: Verdict) -> bool:
     restart = verdict.restart
     if restart is None or not restart.again or restart.possible is False:
         return False
-    if verdict.cause is not None and verdict.cause.finding.kind is catalogue.UNWRITTEN_BATCH:
+    if verdict.cause is not None and verdict.cause.finding.kind.id == "SS124":
         return False
     return verdict.level is Level.OK or (verdict.level is Level.INFO and bool(restart.silent))
 
@@ -163,7 +162,7 @@ def _next(advice: str, command: str, report: ReportData) -> Iterator[Line]:
     yield Line("more", f"For details: {code}", code)
 
 
-_COPY = "inspector copy PATH NEW"
+_COPY, _RANKED = "inspector copy PATH NEW", "inspector top"
 
 
 def copy_command(text: str, checkpoint: str) -> tuple[str, str]:
@@ -174,6 +173,8 @@ def copy_command(text: str, checkpoint: str) -> tuple[str, str]:
     paths = f"{shlex.quote(checkpoint)} {shlex.quote(suggest_copy_path(checkpoint))}"
     action, mark, remainder = text.partition(f": {_COPY}")
     named = action.replace(_COPY, f"inspector copy {paths}")
+    # Commands other than a copy read the checkpoint alone.
+    named = named.replace(f"{_RANKED} PATH", f"{_RANKED} {shlex.quote(checkpoint)}")
     return (f"{named}:", f"inspector copy {paths}{remainder}") if mark else (named, "")
 
 
@@ -186,7 +187,7 @@ def _first(verdict: Verdict, report: ReportData) -> str:
     cause, growth, restart = verdict.cause, verdict.growth, verdict.restart
     again = restart is not None and restart.again
     word = _WORDS[verdict.level]
-    names_batch = cause is not None and cause.finding.kind is catalogue.UNWRITTEN_BATCH
+    names_batch = cause is not None and cause.finding.kind.id == "SS124"
     if restart is not None and again and not names_batch and not _leads_with_batch(verdict):
         silent = f"{go_on_with(restart.silent)}; " if restart.silent else ""
         plan = "real-time mode plans it anew" if restart.real_time else "a restart runs it again"

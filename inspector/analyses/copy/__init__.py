@@ -38,7 +38,6 @@ from inspector.discovery.tasks import Request
 from inspector.exceptions import CheckpointError, EngineError, SourceNotWholeError
 from inspector.facts.copied import Evicted, EvictedKey, RowPrints, WrittenFiles
 from inspector.facts.fact import Observed
-from inspector.findings.catalogue import WRONG_PARTITION
 from inspector.findings.judge import judge_integrity
 from inspector.light_dataclasses import replace
 from inspector.merge.collect import Facts
@@ -125,7 +124,7 @@ _HARMLESS = (  # slugs of what says nothing of the state that is copied
 
 
 class CopiedRow(t.StoreRow, table="copy", empty="the query keeps no state"):
-    """A store of the copy, over its partitions."""
+    """One store of the copy, summed over its partitions."""
 
     rows: Annotated[t.Rows, t.Rank(1)]
     row_bytes: Annotated[t.RowBytes, t.Rank(2)]
@@ -242,7 +241,10 @@ def copy(  # noqa: PLR0913 - the options of one command
 def _eviction_of(
     options: Options, evict: str | None, by: str | None, operator: int | None, *, inferred: bool
 ) -> evicting.Eviction | None:
-    """What is evicted; None if nothing is. CheckpointError if the options do not fit each other."""
+    """Return the requested eviction; None without one.
+
+    Raises CheckpointError if the options contradict each other.
+    """
     keys = KeyFilter(options.keys, options.where)
     if evict is None and not keys:
         if by is not None or operator is not None:
@@ -493,7 +495,7 @@ class _Copy:
         return done
 
     def _write_small(self, place: Destination, files: Sequence[copy_contents.SmallFile]) -> None:
-        """Write them, and read them back; SourceNotWholeError if one holds something else."""
+        """Write files and read them back; SourceNotWholeError if the content differs."""
         copy = Storage.open(place.url, self._options)
         for file in files:
             written, read = blake2b(), blake2b()
@@ -535,7 +537,7 @@ class _Copy:
         return checkpoint_at(storage, Selection(), provider_format=form)
 
     def _check_rows(self, place: Destination, done: Facts, version: int) -> None:
-        """Read the copy back: every partition has the rows that belong into it, by their prints.
+        """Read the copy back, and compare the hashes of the rows of each partition.
 
         They are rows of the source, which was judged: what is left to be found is damage of files.
         """
@@ -688,7 +690,7 @@ class _Copy:
         return [f"{NOTHING} {WHOLE_GROUPS}" if named and of_groups else NOTHING]
 
     def _steps(self, *, is_plan: bool) -> list[Step]:
-        """Return what the user does next."""
+        """Return the next steps of the user."""
         assumed = self._assumed
         given = {
             "--compact": self._compact_requested,
@@ -701,7 +703,7 @@ class _Copy:
         return list(steps_of(commands, is_plan=is_plan))
 
     def _other_ways(self, rows: Mapping[StoreName, int]) -> Iterator[str]:
-        """Yield what the other value of --by would do to rows that can be evicted in both ways."""
+        """Yield a sentence on the effect of the other value of --by, if both are possible."""
         if self._eviction is None:
             return
         for name, count in sorted(rows.items()):
@@ -712,7 +714,7 @@ class _Copy:
                 yield f"With --by {word} (operator {name.operator_id}): {opposite.text}"
 
     def _erasure(self, done: Facts) -> Iterator[str]:
-        """Where the bytes of the rows that were named are gone, and where they are not."""
+        """Return a note on the files that still have the bytes of named rows."""
         if self._eviction is None or not self._eviction.keys:
             return
         for way, words in ((REMOVAL, ERASED if self._compact else REMOVED), (TIMEOUT, WAITING)):
@@ -739,7 +741,7 @@ def _planned_batch(logs: Logs, version: int) -> int | None:
 
 
 class _NothingError(Exception):
-    """Nothing was to be evicted, so the copy was given up; ``done`` was reported until then."""
+    """No row was to be evicted, so that the copy was given up; ``done`` has its facts so far."""
 
     def __init__(self, done: Facts) -> None:
         super().__init__()
@@ -757,7 +759,7 @@ def _evicted_rows(done: Facts) -> dict[StoreName, int]:
 
 
 def _damage(run: Run, facts: Facts) -> Iterator[Problem]:
-    """What keeps a version from being loaded, or shows that it is not what was written.
+    """Yield the problems by which Spark would not load a version, or not as it was written.
 
     Files that no restart needs do not count: the copy leaves them out.
     """
@@ -772,5 +774,5 @@ def _damage(run: Run, facts: Facts) -> Iterator[Problem]:
         if not (spared or older or problem.slug in _HARMLESS):
             yield problem
     for finding in judge_integrity(checkpoint, version, facts, ()):
-        if finding.kind is WRONG_PARTITION:
+        if finding.kind.id == "SS107":
             yield Problem("wrong-partition", finding.evidence, checkpoint.root)

@@ -51,7 +51,7 @@ class Versions:
         self.times_ms = [batch["batch_timestamp_ms"] for batch in batches]
         self.lags_ms = [batch["lag_ms"] for batch in batches]
         # Of how many partitions each version is whole.
-        self._x = {
+        self._partition_counts = {
             name: whole_stores(checkpoint, versions) for name, versions in self.by_store.items()
         }
 
@@ -67,7 +67,7 @@ class Versions:
 
         What a version changed (``changes``) needs the version before too.
         """
-        of_store, whole = self.by_store[store], self._x[store]
+        of_store, whole = self.by_store[store], self._partition_counts[store]
         numbers: list[int | None] = []
         for version in self.versions:
             facts = of_store.get(version)

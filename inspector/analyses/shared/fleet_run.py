@@ -21,7 +21,7 @@ from inspector.checkpoint.urls import absolute, is_local, translate
 from inspector.engines.choose import EngineOptions, SharedEngines
 from inspector.engines.engine import CHECKPOINTS, HADOOP, Engine, Measure
 from inspector.exceptions import EngineError, InspectorError
-from inspector.findings.catalogue import all_kinds
+from inspector.findings.rule import all_kinds
 from inspector.findings.verdict import Level
 from inspector.light_dataclasses import dataclass, replace
 from inspector.render.report import Report

@@ -34,7 +34,7 @@ Distances = tuple[int | None, int | None]  # greatest of kept rows, least of evi
 
 @dataclass(frozen=True)
 class Coverage:
-    """What the batches of one rehearsal made each operator do, by operator id."""
+    """Actions of each operator in the batches of one rehearsal, by operator id."""
 
     read_back: frozenset[int] = frozenset()  # a later batch with data changed a key that was there
     # a timer fired, a row was evicted, or a row that the watermark had passed stayed
@@ -120,7 +120,7 @@ def coverage_of(
     snapshots: Mapping[int, Snapshot],  # by state version; versions may be absent
     kinds: Mapping[int, TimeoutKind | None],  # clocks of group states' timers by operator id
 ) -> Coverage:
-    """Return what the batches of a rehearsal made each operator do, as far as its rows show."""
+    """Return the actions of each operator in a rehearsal, as far as its rows show."""
     read_back, fired, timed, open_ranges = set(), set(), set(), {}
     for operator in checkpoint.query:
         number = operator.operator_id

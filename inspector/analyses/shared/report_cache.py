@@ -29,8 +29,8 @@ from inspector.discovery.restart import Load, Obstacle, Restart
 from inspector.discovery.restart_reasons import Condition, Doubt, ForeignEntry
 from inspector.engines.engine import HADOOP
 from inspector.exceptions import EngineError, InspectorError
-from inspector.findings.catalogue import all_kinds
 from inspector.findings.finding import Finding, Kind, Severity
+from inspector.findings.rule import all_kinds
 from inspector.findings.verdict import Cause, Level, StateGrowth, StateSize, Verdict
 from inspector.kernel.loader import kernel_name
 from inspector.model import LIMITS, Certainty, Problem, Redact, StoreId

@@ -11,6 +11,7 @@ from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.placement import partition_count
 from inspector.estimates.growth import MS_PER_HOUR, Growth, Trend, growth, trend
 from inspector.facts.versions import VersionFacts
+from inspector.findings.thresholds import UNIQUE_SHARE
 from inspector.findings.verdict import StateGrowth, StateSize
 from inspector.findings.views.store_keys import sampled_keys, unique_columns
 from inspector.light_dataclasses import dataclass, field, replace
@@ -162,7 +163,10 @@ def _new_columns(judged: Judged) -> tuple[str, ...]:
     schemas = store_schemas(judged.checkpoint)
     for name, grows in sorted(growing_stores(judged).items()):
         if grows and name in schemas:
-            keys, share = [*sampled_keys(judged.facts, name)], judged.thresholds.unique_share
+            keys, share = (
+                [*sampled_keys(judged.facts, name)],
+                UNIQUE_SHARE.number(judged.thresholds),
+            )
             return tuple(unique_columns(keys, schemas[name].key.fields, share))
     return ()
 

@@ -1,16 +1,14 @@
 """SS201: rows can never expire.
 
 What it means:
-    By the schema no rule of this operator can remove a row: no watermark on a grouping column, on a
-    column of `dropDuplicates` or on a join side, or no timeout. Or keys of a group state have no
-    timer, as calls for data set none; or the event time of rows is null, and no watermark passes
-    null. It is information if the store does not grow, if keys of a set run out, or if a function
-    removes some keys.
+    By its schema no rule of the operator can remove a row: a grouping column, a column of
+    `dropDuplicates` or a join side carries no watermark, or there is no timeout. Or calls for data
+    set no timer; or event times are null, which no watermark passes. It is information if the store
+    does not grow, or if a function removes some keys.
 
 How it is proven:
-    From the schema, and from every version that can be replayed: none removed a row, or keys had no
-    timer in any. A `withWatermark` that a restart added shows in no schema, so of columns with a
-    time it is inferred (inference `unmarked-time`), and
+    By the schema, and by every version that can be replayed. A `withWatermark` that a restart added
+    shows in no schema, so of columns with a time it is inferred (inference `unmarked-time`), and
     information until the watermark passes them.
 
 Source:
@@ -25,6 +23,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from inspector.facts.ages import Ages
+from inspector.facts.timer_runs import TimerCalls
 from inspector.findings.finding import Severity
 from inspector.findings.rule import Case, Evidence, Rule
 from inspector.findings.thresholds import (
@@ -121,12 +120,14 @@ class NeverExpires(Rule[StoreView]):
 
     def find_without_timeout(self, store: StoreView) -> Iterator[Evidence]:
         """Yield the keys of a group state that have no timeout, and what took it away."""
-        calls, history = store.expiry.calls, store.history
-        if calls is None or history.window < self.window_versions:
-            return
-        steady = self.steady_reason(store)
-        # Of these keys a call for data surely took the last timer away.
-        lost = calls.lost_rows
+        calls = store.expiry.calls
+        if calls is not None and store.history.window >= self.window_versions:
+            yield from self.find_taken_timeouts(store, calls)
+            yield from self.find_unset_timeouts(store, calls)
+
+    def find_taken_timeouts(self, store: StoreView, calls: TimerCalls) -> Iterator[Evidence]:
+        """Yield the keys whose last timer a call for data surely took away."""
+        lost, history, steady = calls.lost_rows, store.history, self.steady_reason(store)
         if lost >= max(1, self.alike_share * store.rows):
             by_data = history.removals - calls.timeout_removed
             # If data removes keys too, those without a timeout may wait for it.
@@ -136,6 +137,10 @@ class NeverExpires(Rule[StoreView]):
                 severity=None if is_leak and not steady else Severity.INFO,
                 note=steady,
             )
+
+    def find_unset_timeouts(self, store: StoreView, calls: TimerCalls) -> Iterator[Evidence]:
+        """Yield the keys that had no timer in the window."""
+        history, steady = store.history, self.steady_reason(store)
         rows, removes_few = calls.never_armed_rows, self.removes_few(store)
         is_proven = not calls.armed_keys
         if not rows or not (is_proven or calls.unarmed_by_data):

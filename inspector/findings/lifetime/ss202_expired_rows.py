@@ -1,14 +1,14 @@
 """SS202: expired rows still present.
 
 What it means:
-    The clock of a batch that ran covered these rows, so by the operator's rule they should be gone,
-    and they are still there. For an aggregation or a session window this is complete mode, which
-    keeps every group, or a restart without `withWatermark`. Neither is in the checkpoint, so it is
-    inferred. By a rule of `--operator-rule` or `--join-retention` it is proven.
+    The clock of a batch that ran covered these rows, and they are still there. For an aggregation
+    or a session window this is complete mode, which keeps every group, or a restart without
+    `withWatermark`. Neither is in the checkpoint, so it is inferred. By `--operator-rule` or
+    `--join-retention` it is proven.
 
 How it is proven:
-    The field of each row is compared with the watermark, or the time, of the batch that made the
-    judged version, as the operator itself compares them.
+    The field of each row is compared with the clock of the batch that made the judged version, as
+    the operator compares them.
 
 Source:
     StateStoreSaveExec, SessionWindowStateStoreSaveExec, WatermarkSupport (2.3 to 4.3).
@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from inspector.facts.expired import LeftoverClass
 from inspector.findings.finding import Severity
 from inspector.findings.rule import Case, Evidence, Rule
-from inspector.findings.views.leftovers import PAST, leftovers_of, numbers_of
+from inspector.findings.views.leftover_numbers import PAST, leftovers_of, numbers_of
 from inspector.findings.views.store_view import StoreView
 from inspector.model import Certainty
 from inspector.operators.rule import RowKind

@@ -1,11 +1,11 @@
 """SS203: timeout fired and key kept.
 
 What it means:
-    The timeout of a key fired, the function was called for it, and the key is still in the state:
-    with no timer (`kept_without_timeout`), with the timer that had fired (`ignored_timeout`, Python
-    only; it fires in every later batch), or with a new one (`rearmed`). A key without a timer is
-    never called again unless new data arrives for it. Keys with a new timer are a warning if that
-    happens again and again with their state unchanged, else information.
+    The timeout of a key fired, the function was called for it, and the key is still there: with no
+    timer (`kept_without_timeout`), with the timer that fired (`ignored_timeout`, Python only; it
+    fires in every later batch), or with a new one (`rearmed`). A key without a timer is never
+    called again unless new data arrives for it. A new timer is a warning if that happens again and
+    again with the state unchanged.
 
 How it is proven:
     The timer was due by the clock of a batch that ran, and the record of that batch is where Spark
@@ -26,7 +26,7 @@ from inspector.facts.expired import LeftoverClass
 from inspector.facts.leftover_facts import LeftoverCount
 from inspector.findings.finding import Severity
 from inspector.findings.rule import Case, Evidence, Rule
-from inspector.findings.views.leftovers import leftovers_of, numbers_of
+from inspector.findings.views.leftover_numbers import leftovers_of, numbers_of
 from inspector.findings.views.store_view import StoreView
 from inspector.model import Certainty
 from inspector.quantities import count_text

@@ -1,15 +1,14 @@
 """SS208: join rows and counters disagree.
 
 What it means:
-    A join keeps the number of rows of each key in one store and the rows in another. Here a counter
-    counts rows that are not there, a key has a counter and no row, or a row is behind what its
-    counter counts. Spark fails when it reads a row that is not there
+    A join keeps the number of rows of each key in one store and the rows in another, and they
+    disagree. Spark fails when it reads a row that is not there
     (`STREAM_STREAM_JOIN_INCONSISTENT_STATE.NULL_VALUE` in 4.3, a NullPointerException before). A
     join with a time range reads all rows in every batch, any other the rows of keys that arrive or
     expire. It is an error if the next batch fails.
 
 How it is proven:
-    For every key the counter in one store is compared with the rows in the other.
+    For every key the counter is compared with the rows.
 
 Source:
     SymmetricHashJoinStateManager (2.3 to 4.3): getJoinedRows, evictByKeyCondition,

@@ -1,15 +1,14 @@
 """SS210: keys that may be leftovers: the bytes do not decide it.
 
 What it means:
-    The bytes allow both that a timeout left keys of a group state behind, and that a call for data
-    did. Or the watermark of the query has passed rows, or timers, that stay: Spark removes those in
-    the same batch, so most likely no watermark reaches the operator. The tables `undecided` and
-    `undecided_keys` have the reasons. It is a warning if no clock lets a key of the store go: by
-    processing time all are left behind, and by event time none can expire without a watermark.
+    The bytes allow both that a timeout left keys behind, and that a call for data did. Or the
+    watermark has passed rows, or timers, that stay: Spark removes those in the same batch, so most
+    likely no watermark reaches the operator. It is a warning if by processing time all keys of the
+    store are left behind, and by event time none can expire.
 
 How it is proven:
-    It is not: both stories of the key fit all bytes. The reason says which record, or which entry
-    of the log, would decide it.
+    It is not. The tables `undecided` and `undecided_keys` say which record, or which entry of the
+    log, would decide it.
 
 Source:
     FlatMapGroupsWithStateExec (2.4 to 4.3), FlatMapGroupsInPandasWithStateExec (3.4 to 4.3),

@@ -1,14 +1,13 @@
 """SS212: values past their TTL still present.
 
 What it means:
-    The TTL of these values of a state variable ran out by the clock of a batch that ran, and they
-    are still in the state. The processor no longer sees them. Spark removes such values at the end
-    of every batch, but only of variables that the processor declares in that run; the first batch
-    of a run that declares it again removes them.
+    The TTL of these values ran out by the clock of a batch that ran, and they are still there.
+    Spark removes such values at the end of every batch, but only of variables that the processor
+    declares in that run; the first batch of a run that declares it again removes them.
 
 How it is proven:
-    The `ttlExpirationMs` that Spark stored with each value is compared with the processing time of
-    each batch since the value was put. A batch that ran with a later time left the value.
+    The `ttlExpirationMs` of each value is compared with the processing time of each batch since it
+    was put.
 
 Source:
     StatefulProcessorHandleImpl.doTtlCleanup, TTLState.ttlEvictionIterator, OneToOneTTLState,
@@ -21,7 +20,7 @@ from collections.abc import Iterator
 
 from inspector.findings.finding import Severity
 from inspector.findings.rule import Case, Evidence, Rule
-from inspector.findings.views.leftovers import PAST, leftovers_of, numbers_of
+from inspector.findings.views.leftover_numbers import PAST, leftovers_of, numbers_of
 from inspector.findings.views.store_view import StoreView
 from inspector.operators.rule import RowKind
 

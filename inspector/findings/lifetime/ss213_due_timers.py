@@ -1,13 +1,12 @@
 """SS213: timers past their time still present.
 
 What it means:
-    The clock of a batch that ran reached the time of these timers, which an earlier batch had set,
-    and they are still there. Spark fires every such timer after the new data of the batch, and
-    deletes it. Below an operator that holds the watermark back it is inferred.
+    The clock of a batch reached the time of these timers, which an earlier batch had set. Spark
+    fires every such timer after the new data of the batch, and deletes it. Below an operator that
+    holds the watermark back it is inferred.
 
 How it is proven:
-    The time in each timer's key is compared with the processing time or the watermark of each batch
-    after the one that set it. A batch whose clock had reached it left the timer.
+    The time in each timer's key is compared with the clock of each batch after the one that set it.
 
 Source:
     TransformWithStateExec.processTimers, TimerStateImpl.getExpiredTimers (4.0 to 4.3).
@@ -19,7 +18,7 @@ from collections.abc import Iterator
 
 from inspector.findings.finding import Severity
 from inspector.findings.rule import Case, Evidence, Rule
-from inspector.findings.views.leftovers import PAST, leftovers_of, numbers_of
+from inspector.findings.views.leftover_numbers import PAST, leftovers_of, numbers_of
 from inspector.findings.views.store_view import StoreView
 from inspector.model import Certainty
 from inspector.operators.rule import RowKind

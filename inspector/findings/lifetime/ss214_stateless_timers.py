@@ -2,12 +2,11 @@
 
 What it means:
     Timers are set for keys that have no value in any state variable: the processor cleared the
-    state and left the timer. Each of them takes two rows until it fires, and then
-    handleExpiredTimer is called for a key without state. A processor may do that on purpose.
+    state and left the timer. Each of them takes two rows until it fires. A processor may do that on
+    purpose.
 
 How it is proven:
-    The grouping key of each timer is looked up among those of all values, lists and maps of its
-    partition, byte for byte.
+    The grouping key of each timer is looked up among those of all variables.
 
 Source:
     TimerStateImpl, StatefulProcessorHandleImpl.deleteTimer (4.0 to 4.3).

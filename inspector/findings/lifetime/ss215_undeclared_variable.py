@@ -1,14 +1,12 @@
 """SS215: state variable that the processor no longer declares.
 
 What it means:
-    The newest run of the query did not declare this state variable, and its rows are still there:
-    nothing reads them and nothing removes them, not even a TTL. If the processor has deleted the
-    variable with deleteIfExists, the indexes that Spark kept for it stay behind, which is
-    information.
+    The newest run did not declare this state variable, and its rows are still there: nothing reads
+    them and nothing removes them, not even a TTL. If deleteIfExists deleted the variable, the
+    indexes that Spark kept for it stay behind, which is information.
 
 How it is proven:
-    The newest metadata of the operator lists the variables that its processor declared. The store
-    of this one has rows and is not among them.
+    The newest metadata of the operator lists the variables that its processor declared.
 
 Source:
     TransformWithStateOperatorProperties, StatefulProcessorHandleImpl.deleteIfExists (4.0 to 4.3).

@@ -2,12 +2,10 @@
 
 What it means:
     Keys have many entries in a list or map state, entries were added in the history, and none was
-    removed. A list is read and, with a TTL, rewritten whole; a map is scanned whole by its
-    iterator.
+    removed. Each read of a list, or scan of a map, reads all.
 
 How it is proven:
-    The entries of each grouping key are counted in the judged version, and those of the window that
-    were added or removed. That they continue to grow is inferred.
+    The entries of each grouping key are counted. That they continue to grow is inferred.
 
 Source:
     ListStateImpl, MapStateImpl, ListStateImplWithTTL, MapStateImplWithTTL (4.0 to 4.3).

@@ -1,14 +1,13 @@
 """SS217: key unique to each event.
 
 What it means:
-    An aggregation or a group state is meant to bring the events of a key together. Here nearly
-    every put was of a new key: an id of the event, or its exact time, is part of the key, so that
-    the state has a row for each event. If rows expire, this is reported where no key was met again
-    before, and where the sources count as many records as rows were written.
+    An aggregation or a group state brings the events of a key together, and nearly every put was of
+    a new key: an id of the event, or its exact time, is part of the key. If rows expire, it is
+    reported where no key was met again before, or the sources count as many records as rows.
 
 How it is proven:
-    During the replay each put is of a key that the version before has or has not. That the key is
-    unique to each event is inferred from it.
+    During the replay each put is of a key that is there or not. That the key is unique to each
+    event is inferred.
 
 Source:
     StateStoreSaveExec, FlatMapGroupsWithStateExec (2.3 to 4.3): a row for each key.

@@ -1,14 +1,12 @@
 """SS219: timers that gather.
 
 What it means:
-    Keys have several timers each, timers were registered in the history, and none fired or was
-    deleted; or keys have very many, though some end. A processor that registers a timer for each
-    event, and never deletes the one before, has as many timers as events. Each takes two rows, and
-    each will call the processor.
+    Timers were registered in the history, and none fired or was deleted; or keys have very many. A
+    processor that registers a timer for each event, and never deletes the one before, has as many
+    timers as events.
 
 How it is proven:
-    The timers of the judged version and their keys are counted, and what the versions of the window
-    changed. That they continue to gather is inferred.
+    The timers and their keys are counted. That they continue to gather is inferred.
 
 Source:
     StatefulProcessorHandleImpl.registerTimer, TimerStateImpl (4.0 to 4.3).

@@ -2,15 +2,12 @@
 
 What it means:
     An aggregation, a session window and a join write each record that is in time, and a limit
-    counts it. None was written through batches in which every source brought data: a limit is
-    reached, all records are late or without a time, or the query drops them. With
-    `multipleWatermarkPolicy=max` the fastest source sets the watermark, and rows of slower sources
-    are late.
+    counts it. None was written though every source brought data. With `multipleWatermarkPolicy=max`
+    the fastest source sets the watermark, and rows of slower ones are late.
 
 How it is proven:
-    The log shows which sources moved, and the versions since that none put a row. Why is inferred.
-    Rows far behind the watermark that their own batch made are counted; that later ones are dropped
-    is inferred (inference `late-rows`).
+    The log shows which sources moved, and the versions that none put a row. Why, and that rows like
+    those far behind are dropped, is inferred (inference `late-rows`).
 
 Source:
     StreamingGlobalLimitExec, WatermarkSupport.watermarkPredicateForDataForLateEvents,

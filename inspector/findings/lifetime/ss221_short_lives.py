@@ -1,15 +1,13 @@
 """SS221: state that ends before it is used again.
 
 What it means:
-    Values of transformWithState are past their TTL, or keys of dropDuplicatesWithinWatermark past
-    their delay, before another batch begins: no later call sees them. Or keys come back, again and
-    again, after a timeout, a TTL or the delay removed them: each time with an empty state, and a
-    duplicate is given out again.
+    Values are past their TTL, or keys of dropDuplicatesWithinWatermark past their delay, before
+    another batch begins. Or keys come back, again and again, after they were removed: with an empty
+    state, and a duplicate is given out again.
 
 How it is proven:
-    The latest end of a TTL less the clock of the judged batch is compared with the median time
-    between batches. Puts of new keys less the distinct keys that were put are keys that come back.
-    That the timeout or the delay is too short is inferred.
+    The latest TTL is compared with the median time between batches. Puts of new keys less the
+    distinct keys are those that come back. That the setting is too short is inferred.
 
 Source:
     StateTTL, TTLConfig (4.0 to 4.3): a value past its TTL counts as absent.
@@ -64,8 +62,8 @@ class ShortLives(Rule[StoreView]):
         """Return the evidence of rows that end before the next batch; None if they do not."""
         if store.operator_name in WITHIN_WATERMARK:
             # Deduplication: no key of any version was there in the version before.
-            filled = [of for of in store.versions.values() if of.rows and not of.rebased]
-            is_gone = all(of.new_rows == of.rows for of in filled)
+            filled = [v for v in store.versions.values() if v.rows and not v.rebased]
+            is_gone = all(changes.new_rows == changes.rows for changes in filled)
             is_short = len(filled) < self.window_versions
             seen = f"no key outlives the next batch, in {len(filled):,} versions"
             return (

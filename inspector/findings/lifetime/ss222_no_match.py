@@ -1,11 +1,11 @@
 """SS222: join without a match.
 
 What it means:
-    Both sides of the join have stored rows, and none that can be read ever found a match.
+    Both sides of the join have stored rows, and none found a match.
 
 How it is proven:
-    The flag `matched` of each row in the files is counted, also of rows that are gone. Only state
-    format 2 and later has it. That no pair belongs together is inferred.
+    The flag `matched` of each row in the files is counted, also of rows that are gone (state format
+    2). That no pair belongs together is inferred.
 
 Source:
     SymmetricHashJoinStateManager (3.0 to 4.3): each row has a flag that it was matched.

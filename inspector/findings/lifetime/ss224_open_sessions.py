@@ -1,15 +1,14 @@
 """SS224: sessions or timers that new events put off.
 
 What it means:
-    New events prolong all sessions before their gap has passed: in append mode none is ever given
-    out. Or each call of a group state sets a new timeout before the old one is due, so that none
-    fires as long as events come. Or some sessions are open far longer than the others, such as
-    those of a robot, of a heartbeat or of a key that many devices share.
+    New events prolong all sessions before their gap has passed, so that none closes. Or each call
+    of a group state sets a new timeout before the old one is due. Or some sessions are open far
+    longer than the others.
 
 How it is proven:
-    The ends of the sessions, or the timeouts, are compared with the clock that they follow. Of a
-    group state, every put of the window was surely made by a call for data. How long sessions last
-    is how many there are by how many are removed (Little's law). That they stay open is inferred.
+    The ends are compared with the clock that they follow. Of a group state, every put was surely
+    made by data. How long sessions last is how many there are by how many are removed (Little's
+    law).
 
 Source:
     SessionWindowStateStoreSaveExec, MergingSessionsExec (3.2 to 4.3).

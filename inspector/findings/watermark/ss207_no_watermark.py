@@ -1,9 +1,9 @@
 """SS207: the rule needs a watermark, and there is none yet.
 
 What it means:
-    The rows of the store are removed by the watermark, the query has had data, and no batch has
-    had a watermark: nothing can expire. The same holds for timeouts of a group state in event time.
-    If the entry of the log that shows the watermark is missing or in doubt, it is undecided.
+    The rows of the store are removed by the watermark, the query has had data, and no batch had a
+    watermark, so nothing can expire; nor can timeouts in event time. It is undecided if the entry
+    of the log is missing or in doubt.
 
 How it is proven:
     Every entry of `offsets` up to the judged batch has the watermark 0, and some have new offsets.

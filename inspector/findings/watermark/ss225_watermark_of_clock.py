@@ -1,14 +1,12 @@
 """SS225: watermark of the batch clock.
 
 What it means:
-    The watermark follows the clock of the batches to the millisecond, so the event time of every
-    row is the time of its batch, as of `current_timestamp()`. No row is late then, windows are
-    those of when events were read, and after a stop all rows that waited expire at once.
+    The event time of every row is the time of its batch, as of `current_timestamp()`. No row is
+    late then, windows are those of when events were read, and after a stop all rows that waited
+    expire at once.
 
 How it is proven:
-    In each batch with new data the watermark that it made is its own clock less the same span. A
-    clock of whole seconds, as of a test, shows nothing. That the event time is the clock is
-    inferred.
+    In each batch with new data the watermark is its clock less the same span, not in whole seconds.
 
 Source:
     CurrentBatchTimestamp, OffsetSeqMetadata, WatermarkTracker (2.3 to 4.3).
