@@ -93,8 +93,8 @@ def folder_contents(checkpoint: Checkpoint) -> tuple[Shared, tuple[Problem, ...]
             result[layout.directory] = answer
             for file, error in answer.problems:
                 if isinstance(error, InspectorError | OSError):
-                    of_file = problem(error, file.path)
-                    problems.append(replace(of_file, store=layout.store, version=file.version))
+                    file_problem = problem(error, file.path)
+                    problems.append(replace(file_problem, store=layout.store, version=file.version))
         elif isinstance(answer, InspectorError | OSError):
             problems.append(problem(answer, storage.full_path(layout.directory)))
     return result, tuple(problems)
@@ -223,11 +223,13 @@ def files(path: str | Opened, options: Options | None = None) -> Report:
 def files_report(subject: Subject, shared: Shared) -> Report:
     """One row per store and partition; then what snapshots share, and whatever else lies there."""
     checkpoint, version = subject.checkpoint, subject.version
-    by_kind = file_bytes(checkpoint)
+    sizes_by_kind = file_bytes(checkpoint)
     layouts = checkpoint.layout.folders
-    sizes = {f"{kind.value}_bytes": by_kind[kind] for kind in FileKind if kind in by_kind}
-    summary = sizes | {"files": sum(len(of.files) for of in layouts)} | _shared_summary(shared)
-    rows = [_chain_row(of, checkpoint.store_files[of.directory], version) for of in layouts]
+    sizes = {
+        f"{kind.value}_bytes": sizes_by_kind[kind] for kind in FileKind if kind in sizes_by_kind
+    }
+    summary = sizes | {"files": sum(len(item.files) for item in layouts)} | _shared_summary(shared)
+    rows = [_chain_row(item, checkpoint.store_files[item.directory], version) for item in layouts]
     chains = ChainRow.table(f"chains: how each store restores version {version}", rows)
     snapshot_rows = [
         _row(layout, snapshot)
