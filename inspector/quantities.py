@@ -29,6 +29,7 @@ _IRREGULAR = {
     "was": "were",
     "holds": "hold",
     "it": "them",
+    "its": "their",
 }
 
 

@@ -23,7 +23,7 @@ from inspector import docs
 from inspector.cli.exits import Exit
 from inspector.cli.main import EXPLAIN, inspector
 from inspector.facts.expired import LeftoverClass
-from inspector.findings.catalogue import all_kinds
+from inspector.findings.rule import all_kinds
 from inspector.operators.inferences import INFERENCES
 from tests.cli.support import run
 from tests.operators.test_premises import PREMISES

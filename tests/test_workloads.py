@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from workloads import account, families, judge
 
-from inspector.findings.catalogue import all_kinds
 from inspector.findings.finding import Finding
+from inspector.findings.rule import all_kinds
 from inspector.model import Certainty
 from tests.spark_support import LONG, MARK, finish
 

@@ -34,7 +34,7 @@ _CHANGES = ("puts", "inserts", "updates", "same_value_puts", "removals")
 
 
 class StoreChangesRow(t.Row, table="changes"):
-    """What the versions did to one store, from the first one whose changes all partitions show."""
+    """Changes of one store, from the first version whose changes all partitions show."""
 
     operator_id: Annotated[t.OperatorId, t.Rank(4)]
     store_name: Annotated[t.StoreName, t.Rank(1)]
@@ -224,7 +224,10 @@ def audit_report(judged: Judged) -> Report:
 
 
 def _helpers(judged: Judged) -> VersionFacts | None:
-    """What transformWithState keeps for itself, such as indexes; None without such an operator."""
+    """Return the facts on Spark's own stores of transformWithState; None without such an operator.
+
+    These are indexes, counters and the like, summed over all operators.
+    """
     version, operators = judged.version, judged.checkpoint.operators
     of_processors = {operator.operator_id: operator for operator in operators if operator.processor}
     helpers = VersionFacts()

@@ -163,7 +163,10 @@ def _before(new: Run, batch: int | None, version: int | None) -> Run:
 
 
 def _units(old: Run, new: Run, limit: int) -> tuple[list[DiffTask], list[str]]:
-    """What to compare with what, and notes: stores, or partitions where both have as many."""
+    """Return the tasks that compare two runs, and notes on stores that only one of them has.
+
+    A task compares one partition if both sides have the same partitions, and else a whole store.
+    """
     selected = [stores.by_store(stores.selected_tasks(run)) for run in (old, new)]
     units: list[DiffTask] = []
     notes: list[str] = []

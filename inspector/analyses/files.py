@@ -80,10 +80,12 @@ NOT_HERE = (
 
 
 def folder_contents(checkpoint: Checkpoint) -> tuple[Shared, tuple[Problem, ...]]:
-    """What the snapshots of the selected stores share, and what cannot be read of it."""
+    """Return the files that snapshots of each folder share, and the problems of reading them."""
     layouts, storage = checkpoint.layout.folders, checkpoint.storage
     content = checkpoint.provider.content
-    answers = in_parallel(lambda folder: content.shared_files(storage, folder.files), layouts)
+    answers = in_parallel(
+        lambda folder: content.list_shared_files(storage, folder.files), layouts, storage.threads
+    )
     result: dict[str, SharedFiles] = {}
     problems: list[Problem] = []
     for layout, answer in zip(layouts, answers, strict=True):
@@ -125,7 +127,7 @@ def _row(layout: StoreLayout, snapshot: SnapshotFiles) -> SnapshotRow:
 
 
 class ChainRow(t.Row, table="chains", empty="no stores"):
-    """How one store of one partition restores the judged version."""
+    """The files from which one store of one partition restores the judged version."""
 
     operator_id: Annotated[t.OperatorId, t.Rank(7)]
     store_name: Annotated[t.StoreName, t.Rank(1)]

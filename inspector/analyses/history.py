@@ -98,7 +98,7 @@ def history(
 
     def changes() -> Iterator[pa.RecordBatch]:
         nonlocal run
-        newest = max(started.checkpoint.uncommitted_versions, default=0) if uncommitted else 0
+        newest = max(started.checkpoint.versions_without_commit, default=0) if uncommitted else 0
         run = started
         if newest > run.version:
             run = replace(run, version=newest, listings=Listings())
@@ -185,7 +185,10 @@ def _partition_notes(checkpoint: Checkpoint, dated: Sequence[HistoryRow]) -> Ite
 
 
 def _wide(dated: Sequence[HistoryRow]) -> set[str]:
-    """What a table for people leaves out: what is the same in every line, or shown elsewhere."""
+    """Return the columns that a table for people leaves out.
+
+    Their values are the same in every line, or are shown elsewhere.
+    """
     always = {"operator_name", "file", "record", "key_bytes", "old_value_bytes"}
     constant = ("key", "operator_id", "store_name", "partition_id", "committed", "timeout_ms")
     return always | {n for n in constant if len({str(getattr(row, n)) for row in dated}) < 2}

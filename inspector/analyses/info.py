@@ -14,7 +14,7 @@ from inspector.checkpoint.logs import COMMITS, OFFSETS
 from inspector.decode.frames import codec_of
 from inspector.discovery.checkpoint import CONF, Checkpoint, Operator, state_file_bytes
 from inspector.discovery.formats import codec_in_use, needs_rocksdb
-from inspector.discovery.loaded_snapshots import loaded_snapshot_problems
+from inspector.discovery.loaded_snapshots import snapshot_problems
 from inspector.discovery.lost_files import SINCE_4_0
 from inspector.discovery.placement import was_left
 from inspector.discovery.user_schemas import GIVEN
@@ -119,7 +119,7 @@ def info(path: str | Opened, options: Options | None = None) -> Report:
     """Overview: query, operators, stores, schemas, rules, batches, watermark, configuration."""
     run = Opened.start(path, options, whole_logs=False)
     is_newest = run.version == run.checkpoint.newest_version
-    problems = loaded_snapshot_problems(run.checkpoint) if is_newest else ()
+    problems = snapshot_problems(run.checkpoint) if is_newest else ()
     return info_report(run.subject(problems))
 
 

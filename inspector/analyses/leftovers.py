@@ -47,7 +47,10 @@ ReadRows = Callable[[Task], Iterator[pa.RecordBatch]]  # reads live rows that me
 def select_leftovers(
     listed: Iterable[Observed[Leftover]], tasks: Iterable[Task], read: ReadRows
 ) -> list[Observed[Leftover]]:
-    """Those that meet the filter of their task, in their order; rows are read for their values."""
+    """Return the leftovers that match the filter of their task, in their order.
+
+    ``read`` reads the rows of a task, which are needed if its filter has a condition on values.
+    """
     listed = list(listed)
     by_store = group_by(listed, lambda leftover: leftover.store)
     met: set[tuple[StoreId, bytes]] = set()
@@ -67,7 +70,7 @@ def select_leftovers(
 def _of_values(
     batches: Iterable[pa.RecordBatch], met: set[tuple[StoreId, bytes]]
 ) -> set[tuple[StoreId, bytes]]:
-    """Those whose live row was read: what could not be read is a problem that is reported."""
+    """Return the keys of ``met`` whose live row was read. Problems are reported elsewhere."""
     kept: set[tuple[StoreId, bytes]] = set()
     for batch in batches:
         if batch.column("kind")[0].as_py() == "problem":

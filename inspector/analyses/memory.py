@@ -43,7 +43,7 @@ _OWN_BUFFERS, _OWN_BUFFER_MB = 2, 64  # RocksDB's max_write_buffer_number, write
 
 
 class OffHeapRow(t.Row, table="off_heap"):
-    """What RocksDB may keep in the memory of executors outside of their heaps, by its confs."""
+    """Memory that RocksDB may use outside of the executors' heaps, by its confs."""
 
     kept: Annotated[t.Text, "What is kept.", t.Rank(1)]
     most_bytes: Annotated[t.Bytes | None, "The limit that the confs set, for all of it."]
@@ -101,7 +101,10 @@ class RocksDbMemory:
         )
 
     def table(self, stores: int, executors: int | None) -> t.Table:
-        """What may be kept of so many open stores; bounded, on so many executors."""
+        """Return the table of RocksDB's memory for a number of open stores.
+
+        Bounded memory is that of all ``executors``, or of one if their number is None.
+        """
         if self.boundedMemoryUsage:
             most = self.maxMemoryUsageMB * _MB * (executors or 1)
             of = short_count_text(executors, "executor") if executors else "each executor"
@@ -146,7 +149,7 @@ def _value(name: str, default: Any, text: str) -> Any:
 
 
 class ExecutorRow(t.Row, table="executors"):
-    """What one executor holds; with `--executors`."""
+    """State on the heap of one executor, with `--executors`."""
 
     spread: Annotated[
         t.Text, "How the partitions are placed on executors: `evenly` or `at worst`.", t.Rank(1)
@@ -169,7 +172,7 @@ class ExecutorRow(t.Row, table="executors"):
 
 
 class ShapeRow(t.Row, table="shapes"):
-    """How many executors of one size hold the state."""
+    """Number of executors of one size that hold the state."""
 
     executor_heap_bytes: Annotated[
         t.Bytes, "Heap of an executor: spark.executor.memory.", t.Title("executor heap"), t.Rank(1)
@@ -225,7 +228,7 @@ class Sizing:
 
     @property
     def summary(self) -> dict[str, Any]:
-        """What a partition takes; what the options ask for."""
+        """Return the sizes of the partitions, and whether executors of the options hold them."""
         half = median(np.array(self.usual)) if self.usual else 0
         summary: dict[str, Any] = {
             "partitions": len(self.usual),
@@ -259,7 +262,7 @@ class Sizing:
         yield ShapeRow.table("executors needed for the state", list(map(self._shape_row, shapes)))
 
     def notes(self) -> Iterator[str]:
-        """What can be said in sentences, the answer first."""
+        """Yield sentences about the result, the answer first."""
         if not self.usual:
             return
         yield (
@@ -331,7 +334,7 @@ class Sizing:
         )
 
     def _executor_rows(self, executors: int) -> list[ExecutorRow]:
-        """Of an even spread, and of the worst."""
+        """Return a row for an even spread of the partitions, and one for the worst spread."""
         heap, percent = self.options.heap_bytes, self.options.state_percent
         load = self.load(heap).spread(executors, self.options.cores)
         return [
@@ -430,7 +433,7 @@ FOOTNOTE = (
 
 
 class HeapRow(t.StoreRow, table="heap", empty="no store has rows of this version"):
-    """What one store takes of the executors' heaps between batches."""
+    """Bytes of one store on the executors' heaps between batches."""
 
     operator_name: t.OperatorName | None
     objects: Annotated[t.Count, "Objects on the heap, exact.", t.Rank(12)]
@@ -457,7 +460,7 @@ FACTS = Request(partitions=True)
 
 
 def wrong_options(parsed: Mapping[str, Any]) -> str | None:
-    """What is wrong with the options of a command line, before anything is read."""
+    """Return what is wrong with the options of a command line; None if nothing is."""
     try:
         Layout.of(spark=parsed["spark"] or NEWEST)
     except ValueError as error:
@@ -590,7 +593,7 @@ def _heap_rungs(stores: Sequence[StoreHeap], options: MemoryOptions) -> Iterator
 
 
 def _lower_bound(stores: Sequence[StoreHeap], retain: int) -> str:
-    """What to add where the files can restore fewer versions than are retained."""
+    """Return a clause if the files restore fewer versions than Spark retains, else no text."""
     least = min((len(replace(store, retain=retain).known) for store in stores), default=0)
     if least >= retain:
         return ""

@@ -23,7 +23,7 @@ from inspector.analyses.shared.rehearsals import (
     timeout_ms,
     timer_clock,
 )
-from inspector.discovery.loaded_snapshots import loaded_snapshot_problems
+from inspector.discovery.loaded_snapshots import snapshot_problems
 from inspector.discovery.query_sources import query_sources
 from inspector.discovery.rehearsal_record import recorded_joins
 from inspector.exceptions import CheckpointError
@@ -128,7 +128,7 @@ def preflight(  # noqa: PLR0913 - what restarts the query, and what it is compar
     states = None
     if before is not None and new_opened is not None:
         states = _same_rows(Opened.start(before, run.options), new_opened)
-    of_snapshots = loaded_snapshot_problems(run.checkpoint)
+    of_snapshots = snapshot_problems(run.checkpoint)
     problems = (*run.listed, *of_snapshots)
     target = judgement.Target(release, conf, mode, to_spark or "")
     lines = judgement.Preflight(old, side, target, problems, states).lines()

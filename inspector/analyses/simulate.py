@@ -333,9 +333,9 @@ def _row(
 
 
 def _certainty(scenario: Scenario, whole: bool) -> tuple[str, str | None]:
-    """Return the certainty of the numbers and its reason.
+    """Return how certain the numbers of a scenario are, and the reason or None.
 
-    ``whole`` is True if the versions show all rows that there were.
+    ``whole`` is True if the versions show every change since the query began.
     """
     if scenario.clock_shift_ms < 0:
         result = AT_LEAST, _LATE
@@ -408,7 +408,7 @@ def _facts(
 ) -> VersionFacts:
     """Return the facts of a simulated version.
 
-    As many keys are taken to be overwritten as in the real version.
+    The number of keys that a put overwrites is taken from the real version.
     """
     rows, real = then[version], versions[version]
     before = then[version - 1].rows if version - 1 in then else 0

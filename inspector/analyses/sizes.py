@@ -14,7 +14,7 @@ from inspector.analyses.shared.options import REPLAY, Option, Options
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.stores import selected_tasks
 from inspector.analyses.shared.words import add_problems
-from inspector.decode.field_sizes import FieldBytes, RowBytes, nested_fields
+from inspector.decode.field_sizes import FieldBytes, RowBytes, walk_nested_fields
 from inspector.discovery.checkpoint import Checkpoint, state_file_bytes
 from inspector.discovery.tasks import Request
 from inspector.facts.size_distributions import SizeCounts
@@ -67,7 +67,7 @@ class SizeRow(t.StoreRow, table="sizes", empty="no store has rows of this versio
 def size_columns(
     checkpoint: Checkpoint, group: Place, version: int, facts: VersionFacts
 ) -> dict[str, Any]:
-    """What names a line, and its sizes: the columns of :class:`SizeRow`."""
+    """Return the columns of :class:`SizeRow` for a group: its names and its sizes."""
     columns: dict[str, Any] = {
         "operator_id": group[0],
         "operator_name": operator_names(checkpoint).get(group[0]),
@@ -151,7 +151,10 @@ MeasuredFields = dict[tuple[StoreName, RowPart], tuple[sparktypes.StructType, Ro
 
 
 def fields_report(judged: Judged) -> Report:
-    """What each field of each store takes, by :func:`inspector.passes.worker.run_fields`."""
+    """Return the report on the bytes of each field of each store.
+
+    The facts are those of :func:`inspector.passes.worker.run_fields`.
+    """
     measured: MeasuredFields = {}
     for name, schema in store_schemas(judged.checkpoint).items():
         widened = sparktypes.widen_timeout(schema.value)
@@ -201,7 +204,7 @@ def _lines(
     schema: sparktypes.StructType, row_bytes: RowBytes
 ) -> Iterator[tuple[str, sparktypes.DataType, FieldBytes, str | None]]:
     """Each field, followed by those that are in it, with the name of what they are in."""
-    pairs = zip(nested_fields(schema), row_bytes.nested, strict=True)
+    pairs = zip(walk_nested_fields(schema), row_bytes.nested, strict=True)
     nested = group_by(pairs, lambda pair: pair[0].ordinal)
     names = sparktypes.unique_names(schema.fields)
     for i, (name, attribute) in enumerate(zip(names, row_bytes.fields, strict=True)):

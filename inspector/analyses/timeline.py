@@ -90,7 +90,10 @@ _CLOCKS = {TimeoutKind.EVENT_TIME: "watermark", TimeoutKind.PROCESSING_TIME: "pr
 
 
 def expiring_table(judged: Judged) -> t.Table:
-    """What will expire by store, the soonest first, by facts requested with ``expiring``."""
+    """Return the table of rows that will expire, by store, the soonest first.
+
+    Its facts are requested with ``expiring``.
+    """
     checkpoint, version, facts = judged.checkpoint, judged.version, judged.facts
     operators = {operator.operator_id: operator for operator in checkpoint.operators}
     rows: list[ExpiringRow] = []
@@ -116,7 +119,7 @@ def expiring_table(judged: Judged) -> t.Table:
 
 
 def unknown_timers(judged: Judged) -> Iterator[str]:
-    """What a reader has to know where timers are listed by both clocks that they may follow."""
+    """Yield a note for each operator whose timers are listed by both clocks."""
     for name in judged.facts.merged(Expiring):
         if len(_by_clock(judged.facts, name, judged.version)) > 1:
             yield (
@@ -126,9 +129,9 @@ def unknown_timers(judged: Judged) -> Iterator[str]:
 
 
 def readable(expiring: Expiring) -> Expiring:
-    """The same in buckets that people read: seconds, minutes, hours, days or months.
+    """Return the forecast in buckets of seconds, minutes, hours, days or months.
 
-    The shortest with which the usual rows, and all of them, take no more than so many lines.
+    The buckets are the shortest ones with which the table has at most ``MOST_LINES`` lines.
     """
     buckets, width = sorted(expiring.rows), Width.ALL
     # All but the first and last few rows.
@@ -150,7 +153,7 @@ def _after(rows: Mapping[int, int], buckets: Iterable[int], least: int) -> int:
 
 
 def _by_clock(facts: Facts, name: StoreName, version: int) -> list[Expiring]:
-    """Those by the clock that a store's timers follow; by both where that is not known."""
+    """Return the forecasts by the clock that a store's timers follow, or by both if unknown."""
     of_store = facts.merged(Expiring).get(name, {})
     kind = facts.resolution.clock_of(name, version).kind or facts.resolution.usual_clock(name)
     return [
@@ -161,7 +164,7 @@ def _by_clock(facts: Facts, name: StoreName, version: int) -> list[Expiring]:
 
 
 def _goes_by_key(facts: Facts, name: StoreName) -> bool:
-    """Whether the rows of a join show that they go by their event time, which is in the key."""
+    """Return whether rows of a join are removed by the event time in their key."""
     path = facts.key_times.get(name.operator_id)
     votes = None if path is None else facts.merged(KeyTimeVotes).get(name, {}).get(path)
     return votes is not None and votes.same > 0 and not votes.other
@@ -170,7 +173,10 @@ def _goes_by_key(facts: Facts, name: StoreName) -> bool:
 def _expiring_rows(
     store: StoreIds, expiring: Expiring, rule: StoreRule, doubt: str | None
 ) -> Iterator[ExpiringRow]:
-    """What has expired, what will, bucket by bucket, and what never does; each leaves the rest."""
+    """Yield rows for what has expired, for each bucket that will expire, and for what never does.
+
+    Each row has the number of rows that are left behind it.
+    """
     kind = expiring.timeout_kind
     if kind is None:
         by_watermark = rule.expiry is None or rule.expiry.clock is Clock.WATERMARK
@@ -225,7 +231,7 @@ _SUMMED = (  # columns that add over stores
 
 
 class MeasuresRow(t.Row):
-    """What a batch was and did."""
+    """Measures of one batch."""
 
     batch_id: Annotated[t.BatchId, t.Rank(1)]
     version: Annotated[t.Version, t.WIDE]
@@ -270,7 +276,7 @@ class TotalRow(MeasuresRow, _StoresRow, table="totals", empty="no version can be
 
 
 class GrowthRow(t.StoreRow, table="growth"):
-    """How one store grows, and where it leads."""
+    """Growth of one store, with a forecast."""
 
     operator_name: t.OperatorName | None
     row_bytes: Annotated[
@@ -441,7 +447,7 @@ def _growth(judged: Judged, heaps: HeapByVersion, capacity: int | None) -> t.Tab
 def _reaches(
     growth: state_growth.StoreGrowth, capacity: int | None, *, with_heap: bool
 ) -> dict[str, Any]:
-    """Whether rows and heap have reached a capacity, and when they will; null without growth."""
+    """Return whether rows and heap have reached a capacity, and when they will; null if never."""
     answers: dict[str, Any] = {}
     if capacity is None:
         return answers

@@ -21,7 +21,6 @@ from inspector.discovery.tasks import Request
 from inspector.facts.top_keys import TopBy, TopKey, merge_top
 from inspector.facts.variable_entries import EntriesPerKey, KeyEntries
 from inspector.facts.versions import VersionFacts
-from inspector.findings.cost_inputs import grouping_key
 from inspector.light_dataclasses import replace
 from inspector.merge.collect import Facts
 from inspector.model import Redact, StoreName
@@ -84,7 +83,7 @@ class TopRow(t.Row, table="top", empty="this version has no rows"):
 
 
 class SkewRow(t.StoreRow, table="skew", empty="no store has rows of this version"):
-    """How evenly the rows of one store are spread over its partitions."""
+    """Spread of the rows of one store over its partitions."""
 
     partitions: Annotated[t.Count, "Partitions of the store.", t.Rank(11)]
     empty: Annotated[t.Count, "Partitions without rows."]
@@ -166,7 +165,7 @@ def _entries(judged: Judged, limit: int) -> Iterator[EntriesRow]:
             listed.sort(key=lambda item: (-item.fact.entries, item.fact.key))
             shown = listed[:limit]
             grouped = [item.fact.key for item in shown]
-            keys = words.keys(name, grouped, grouping_key(operator, store)) if shown else []
+            keys = words.keys(name, grouped, operator.key_of_entries(store)) if shown else []
             for key, item in zip(keys, shown, strict=True):
                 counts = vars(item.fact) | {"key": key, "share": item.fact.entries / max(1, total)}
                 ids = store_ids(judged.checkpoint, name)

@@ -133,7 +133,7 @@ def verify(
 
 
 def verify_report(judged: Judged) -> Report:
-    """What is wrong, file by file; and what was read to be able to say so."""
+    """Return the report on problems by file, and on the files that were read."""
     checkpoint, version, facts = judged.checkpoint, judged.version, judged.facts
     findings = judge_integrity(
         checkpoint, version, facts, judged.problems, judged.thresholds, judged.next_start

@@ -44,7 +44,7 @@ class Pace:
     ends: float | None = None
 
     def reached(self, batch: int | None) -> bool:
-        """Whether a batch is the last one to be seen, or newer."""
+        """Return whether a batch is the last one to watch, or a newer one."""
         return self.until is not None and batch is not None and batch >= self.until
 
     def wait(self) -> bool:
@@ -65,7 +65,7 @@ class BatchSeen:
 
     @property
     def batch_id(self) -> int:
-        """Which batch."""
+        """Number of the batch."""
         return self.run.version - 1
 
 
@@ -163,9 +163,9 @@ class Following:
         return checkpoint
 
     def _is_sure(self, seen: BatchSeen) -> bool:
-        """Whether a batch has no doubt, but for those that a look before had too.
+        """Return whether a batch has no doubt that an earlier listing did not have.
 
-        What was replayed of it else counts for nothing: the next look reads it anew.
+        If it has one, its replay is dropped, and the next listing reads it again.
         """
         whole = opening.restores(seen.run.checkpoint, seen.run.version)
         if not self._doubts.add(seen.run.problems(seen.facts), whole=whole):

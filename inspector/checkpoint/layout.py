@@ -36,6 +36,7 @@ from inspector.model import (
 
 _METADATA = "_metadata"
 FOREIGN = "foreign-folder"  # slug of a problem that is a folder among the stores which is none
+FOREIGN_FILE = "got a file"  # first words of such a problem, if it is about a file
 
 
 @dataclass(frozen=True)
@@ -233,7 +234,7 @@ class _Walk:
             name, _, is_dir, size, modified_ms, is_special, _ = entry
             if is_dir or is_special:
                 unknown_names.append(entry)
-                files += self._shared_files(entry)
+                files += self._list_shared_files(entry)
             else:
                 kind, version = self._classify(name)
                 files.append(StoreFile(f"{folder}/{name}", kind, version, size, modified_ms))
@@ -248,11 +249,11 @@ class _Walk:
         foreign = [file for file in others_by_name if not is_marker(file.path.rpartition("/")[2])]
         if foreign:
             first = f", the first of {len(foreign):,}" if foreign[1:] else ""
-            message = f"got a file whose name no state store gives{first}; it is not counted"
+            message = f"{FOREIGN_FILE} whose name no state store gives{first}; it is not counted"
             self._found.append(Problem(FOREIGN, message, foreign[0].path, store=store))
         return StoreLayout(store, directory, tuple(files))
 
-    def _shared_files(self, folder: Entry) -> Iterator[StoreFile]:
+    def _list_shared_files(self, folder: Entry) -> Iterator[StoreFile]:
         kind, _ = self._classify(folder.name, is_dir=True)
         for entry in self._inside_shared.get(folder.path, ()):
             if not entry.is_dir and not is_marker(entry.name):

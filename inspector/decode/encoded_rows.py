@@ -178,7 +178,7 @@ def pieces_of(buffer: bytes, lists: Spans, delimiter_bytes: int, prefix_size: in
 
     Between two that were merged are ``delimiter_bytes``: 1 (``,``), or 0 with version 2 of the
     merge operator (``spark.sql.streaming.stateStore.rocksdb.mergeOperatorVersion``);
-    ``before_size`` are bytes of each before its size. Raises RecordError for an impossible size.
+    ``prefix_size`` are bytes of each before its size. Raises RecordError for an impossible size.
     """
     starts, ends = lists.offsets.copy(), lists.offsets + lists.lengths
     live = np.arange(len(starts), dtype=np.int64)
@@ -216,7 +216,7 @@ def _number(buffer: bytes, column: Column, data_type: DataType, keys: Spans) -> 
     # A mark, then the number big-endian (encodePrefixKeyForRangeScan); of a negative floating-point
     # number every bit is flipped.
     kind = storage_type(data_type)
-    width = kind.fixed_width
+    width = kind.slot_width
     offsets, room = column.offsets, column.room
     if width is None or offsets is None or room is None:
         raise DecodeError("the encoder of the keys orders by a column of variable size")

@@ -41,7 +41,7 @@ def inflate(source: Source, limits: Limits) -> Iterator[bytes]:
 
 
 class _Reader(io.RawIOBase):
-    """The part of a file object that pyarrow reads from; gives ``taken``, then the ``source``."""
+    """The part of a file object that pyarrow reads from; gives ``prefix``, then the ``source``."""
 
     def __init__(self, source: Source, prefix: bytes) -> None:
         super().__init__()

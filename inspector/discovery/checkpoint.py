@@ -48,6 +48,7 @@ from inspector.operators.user_rules import UserRules
 from inspector.providers.chain import StoreFiles, restorable_versions
 from inspector.providers.provider import Provider
 from inspector.providers.registry import classify, provider_for
+from inspector.sparktypes import StructType
 
 CONF = "streaming."
 
@@ -108,6 +109,12 @@ class Operator:
             variable_family = self.family(variable)
         return grouping_key_of(family, variable_family, schema.key)
 
+    def key_of_entries(self, store: str) -> StructType:
+        """Return the part of a key that has several entries in a list, a map or a session store."""
+        schema = self.schemas[store].key
+        nested = self.family(store) is Family.MAP and schema.fields[0].data_type
+        return nested if isinstance(nested, StructType) else StructType(schema.fields[:-1])
+
     def _family(self, processor: Properties, store: str) -> tuple[Family, str]:
         schema = self.schemas.get(store)
         key = None if schema is None else schema.key
@@ -148,10 +155,10 @@ class Checkpoint:
         # Without a commit log (Spark 2.1 had none) it is the newest that every store can restore.
         if self.logs.last_committed is not None:
             return self.logs.last_committed + 1
-        return 0 if self.logs.has_commits_dir else max(self.whole_versions, default=0)
+        return 0 if self.logs.has_commits_dir else max(self.restorable_versions, default=0)
 
     @cached_property
-    def whole_versions(self) -> frozenset[int]:
+    def restorable_versions(self) -> frozenset[int]:
         """The versions that every store can restore, committed or not; none without stores."""
         versions = map(restorable_versions, self.store_files.values())
         return frozenset(next(versions, ())).intersection(*versions)
@@ -178,7 +185,7 @@ class Checkpoint:
         return max((number(entry.name) or 0 for entry in entries), default=0)
 
     @cached_property
-    def ended_operators(self) -> dict[int, int]:
+    def last_versions(self) -> dict[int, int]:
         """The last version of each operator that a restart took out of the query."""
         # Spark compares operators with its metadata of them, which 4.0 was the first to write
         # (OperatorStateMetadataValidator). Before, a query goes on without those of the highest
@@ -202,7 +209,7 @@ class Checkpoint:
         return {}  # a query that has state has an operator
 
     @cached_property
-    def uncommitted_versions(self) -> dict[int, int]:
+    def versions_without_commit(self) -> dict[int, int]:
         """Versions newer than the last committed one that have files -> number of stores."""
         stores = ({*files.deltas, *files.snapshots} for files in self.store_files.values())
         versions = Counter(
@@ -247,7 +254,10 @@ class Checkpoint:
             state_version = self.selection.version
         if state_version is None:
             return self.newest_version
-        if state_version > self.newest_version and state_version not in self.uncommitted_versions:
+        if (
+            state_version > self.newest_version
+            and state_version not in self.versions_without_commit
+        ):
             raise CheckpointError(
                 f"state version {state_version} (batch {state_version - 1}) does not exist, the "
                 f"newest committed one is {self.newest_version} (batch {self.newest_version - 1})",
@@ -404,7 +414,7 @@ def resolve_attempts(storage: Storage, layout: Layout, provider: Provider, logs:
 
 
 def _with_origin(file: StoreFile, logs: Logs) -> StoreFile:
-    """A snapshot of an appended batch with whether it goes on from the version before it."""
+    """A snapshot of an appended batch with whether it resumes from the version before it."""
     batch = BatchId((file.version or 0) - 1)
     clock = logs.clocks.get(batch)
     if file.kind is not FileKind.SNAPSHOT or clock is None or not clock.appended:

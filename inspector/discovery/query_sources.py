@@ -46,19 +46,19 @@ class QuerySource:
     moved: bool | None = None
 
     @property
-    def place_name(self) -> str:
+    def short_location(self) -> str:
         """Last part of the folder or topics; "" if the files do not show it."""
         return (self.place or "").rpartition("/")[2]
 
     @property
     def stands_in(self) -> bool:
         """True if this is the stand-in by which a rehearsal replaces the query's source."""
-        return self.place_name.startswith(STAND_IN)
+        return self.short_location.startswith(STAND_IN)
 
     @property
     def rows(self) -> str:
-        """Digest of the rows that a rehearsal gave it."""
-        return self.place_name.rpartition("-")[2]
+        """The digest of the rows that a rehearsal gave it."""
+        return self.short_location.rpartition("-")[2]
 
     def __str__(self) -> str:
         """``files of /data/in``."""

@@ -89,13 +89,14 @@ def refusals_of(
 ) -> Iterator[Refusal | Doubt]:
     """Yield each condition that prevents a restart, or may prevent it, besides state files.
 
-    ``place`` is the path from which Spark will read the checkpoint, by default the one opened.
+    ``restart_path`` is the path from which Spark will read the checkpoint; by default the opened
+    one.
     """
     # Of files that Spark has staged too, the root is the URL that Spark reads.
     root = absolute(restart_path or checkpoint.storage.root)
     for operator in checkpoint.query:
         if operator.processor is not None:
-            yield from _moved_schemas(checkpoint, operator, root)
+            yield from _judge_schema_paths(checkpoint, operator, root)
     numbers = metadata_partition_counts(checkpoint)
     is_v2 = checkpoint.logs.formats.get(OFFSETS, 1) >= _V2
     if is_v2 and _lacks_partition_count(checkpoint, planned) and len(numbers) != 1:
@@ -146,7 +147,7 @@ def _partitions_in_folders(checkpoint: Checkpoint) -> int:
     return counts.pop() if len(counts) == 1 else 0
 
 
-def _moved_schemas(
+def _judge_schema_paths(
     checkpoint: Checkpoint, operator: Operator, root: str
 ) -> Iterator[Refusal | Doubt]:
     """Yield a refusal or doubt for schema paths in the metadata that lead out of the checkpoint."""

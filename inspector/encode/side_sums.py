@@ -16,14 +16,14 @@ class SideSums:
     """Checksums of one file, updated with each of its chunks."""
 
     def __init__(self) -> None:
-        self._whole = 0
+        self._checksum = 0
         self._parts: list[int] = []
         self._rest = b""
         self._size = 0
 
     def update(self, chunk: bytes) -> None:
-        """Add the next bytes of the file."""
-        self._whole = google_crc32c.extend(self._whole, bytes(chunk))
+        """Take the next bytes."""
+        self._checksum = google_crc32c.extend(self._checksum, bytes(chunk))
         self._size += len(chunk)
         data = self._rest + chunk
         whole_bytes = len(data) - len(data) % _PART_BYTES
@@ -37,8 +37,8 @@ class SideSums:
         return b"crc\x00" + struct.pack(f">i{len(parts)}I", _PART_BYTES, *parts)
 
     def spark(self) -> bytes:
-        """Return the ``NAME.crc`` of Spark 4.1 and later (``ChecksumCheckpointFileManager``)."""
-        (signed,) = struct.unpack(">i", struct.pack(">I", self._whole))
+        """``NAME.crc`` of Spark 4.1 and later (``ChecksumCheckpointFileManager``)."""
+        (signed,) = struct.unpack(">i", struct.pack(">I", self._checksum))
         content = {
             "algorithm": "CRC32C",
             "value": signed,

@@ -95,7 +95,7 @@ def clock_range_ms(state: StateMap, per_ms: int) -> tuple[int, ...]:
     # That of the last put of a row of that ms, or BEFORE; nothing where no row has a clock.
     oldest: list[int] = []
     newest: list[tuple[int, int]] = []
-    for clock, step in _timed_rows(state, state.clock, state.put_step):
+    for clock, step in _rows_with_clock(state, state.clock, state.put_step):
         oldest.append(int(clock.min()))
         last = -(-int(clock.max()) // per_ms)
         newest.append((last, int(step[clock > (last - 1) * per_ms].max())))
@@ -106,7 +106,7 @@ def clock_range_ms(state: StateMap, per_ms: int) -> tuple[int, ...]:
     return -(-min(oldest) // per_ms), last, version
 
 
-def _timed_rows(
+def _rows_with_clock(
     state: StateMap, *columns: npt.NDArray[Any]
 ) -> Iterator[Sequence[npt.NDArray[Any]]]:
     """Some columns of the live rows that have a clock, portion by portion."""
@@ -131,7 +131,7 @@ class OldestEventTime(VersionSum):
     @classmethod
     def observe(cls, state: StateMap, per_ms: int) -> OldestEventTime:
         """The oldest clock of the map, in units of which there are ``per_ms`` in a millisecond."""
-        oldest = (int(clock.min()) for (clock,) in _timed_rows(state, state.clock))
+        oldest = (int(clock.min()) for (clock,) in _rows_with_clock(state, state.clock))
         first = min(oldest, default=None)
         return cls(None if first is None else -(-first // per_ms))
 
@@ -183,7 +183,7 @@ class Rewrites:
         make_room(self, ("_last", "_run"), len(state))
         if change.rebased:
             return
-        touched = state.touched_keys()
+        touched = state.list_touched_keys()
         ids = touched.ids[touched.written]
         again = self._last[ids] == self._step - 1
         self._run[ids] = np.where(again, self._run[ids] + 1, 1)

@@ -80,7 +80,7 @@ class Expiring(Sums, Fact):
         return "" if self.timeout_kind is None else self.timeout_kind.value
 
     def coarsen(self, max_buckets: int) -> Expiring:
-        """Return the same rows in at most ``most`` buckets, which are as short as possible."""
+        """Return the rows in at most ``max_buckets`` buckets, which are as short as possible."""
         bounded = self
         while len(bounded.rows) > max_buckets and bounded.width.coarser is not bounded.width:
             bounded = bounded._by(bounded.width.coarser)

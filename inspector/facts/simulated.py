@@ -106,7 +106,7 @@ class Simulation:
             ids = np.flatnonzero(state.live[: len(state)])
         else:
             self._from_empty |= change.version == 1
-            touched = state.touched_keys()
+            touched = state.list_touched_keys()
             if self._scenario.moved:
                 self._follow(touched, state, step)
                 return

@@ -82,7 +82,7 @@ class TimerRuns:
         self.by_kind = {kind: Run() for kind in kinds}  # the run of each key under each clock
         # keys that had a timer at some version of the window
         self.ever_armed: Bools = np.zeros(0, np.bool_)
-        # under each clock, by step, what timers were held against; NO_CLOCK where it is not known
+        # under each clock, by step, what timers were compared with; NO_CLOCK where it is not known
         self.thresholds: dict[TimeoutKind, list[int]] = {kind: [] for kind in self.by_kind}
         self._premises = premises or TimerPremises()
         self._put: Int32s = np.zeros(0, np.int32)

@@ -60,6 +60,7 @@ class Kind:
     concerns: Concerns = Concerns.ROWS  # what its rows and bytes count
     # ids of findings about the same subject that are left out next to this one
     hides: tuple[str, ...] = ()
+    yields_to_errors: bool = False  # left out next to an error of its group
 
     @property
     def group(self) -> Group:
@@ -118,6 +119,7 @@ class Finding:
     # ids of findings about the same subject that are left out next to this one; by default those
     # of the kind
     hides: tuple[str, ...] = ()
+    occurrences: int | None = None  # number of times that it was seen, if it counts no rows
 
     def __post_init__(self) -> None:
         """What is not given is the kind's."""
@@ -131,6 +133,11 @@ class Finding:
     def command(self) -> str:
         """The command that shows more, without the program's name and path."""
         return self.kind.command
+
+    @property
+    def count(self) -> int | None:
+        """The number that the threshold of its id is compared with; None counts as once."""
+        return self.rows if self.occurrences is None else self.occurrences
 
     @property
     def store(self) -> tuple[int | None, str | None]:

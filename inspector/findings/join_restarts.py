@@ -12,15 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from inspector.discovery.checkpoint import Checkpoint, Operator
+from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.restart import Obstacle, Restart
 from inspector.discovery.restart_conditions import JOIN_NULLS, SKIP_NULLS
 from inspector.discovery.restart_reasons import Doubt
-from inspector.findings.joins import JoinLifetime
-from inspector.findings.rule_inputs import join_lifetime
+from inspector.findings.views.checkpoint_view import CheckpointView
+from inspector.findings.views.join_side import JoinSides
 from inspector.light_dataclasses import replace
 from inspector.merge.collect import Facts
-from inspector.operators.join import NAMES, time_fields
 from inspector.quantities import count_text
 
 NULL_VALUE = "STREAM_STREAM_JOIN_INCONSISTENT_STATE"
@@ -29,47 +28,33 @@ NULL_VALUE = "STREAM_STREAM_JOIN_INCONSISTENT_STATE"
 def with_null_rows(restart: Restart, checkpoint: Checkpoint, version: int, facts: Facts) -> Restart:
     """Return the restart with the effect of null rows of joins on its first batch."""
     obstacles, doubts = [*restart.obstacles], [*restart.doubts]
-    for operator in checkpoint.operators:
-        if operator.name in NAMES:
-            life = join_lifetime(checkpoint, operator, version, facts)
-            for reason in _null_rows(operator, life):
-                if isinstance(reason, Obstacle):
-                    obstacles.append(reason)
-                else:
-                    doubts.append(reason)
+    for operator in CheckpointView(checkpoint, version, facts).operators:
+        for reason in _null_rows(JoinSides(operator)):
+            if isinstance(reason, Obstacle):
+                obstacles.append(reason)
+            else:
+                doubts.append(reason)
     return replace(restart, obstacles=tuple(obstacles), doubts=tuple(doubts))
 
 
-def _null_rows(operator: Operator, life: JoinLifetime) -> Iterator[Obstacle | Doubt]:
-    for store, check in life.checks.items():
-        if not check.missing_rows:
+def _null_rows(join: JoinSides) -> Iterator[Obstacle | Doubt]:
+    for side in join.sides:
+        if side.check is None or not side.check.missing_rows:
             continue
-        rows = count_text(check.missing_rows, "null row", "null rows")
-        if reads_all_rows(operator, life, store):
+        store, operator_id = side.store.store_name, side.store.operator_id
+        rows = count_text(side.check.missing_rows, "null row")
+        if join.reads_all_rows(side):
             yield Obstacle(
                 f"{rows} of {store}, unless {SKIP_NULLS} is true",
                 NULL_VALUE,
                 verb="fails in its first batch at",
                 about=JOIN_NULLS,
-                operator_id=operator.operator_id,
+                operator_id=operator_id,
             )
         else:
             reason = (
-                f"{store} of operator {operator.operator_id} has {rows}: with a time range in the "
+                f"{store} of operator {operator_id} has {rows}: with a time range in the "
                 f"join condition the first batch fails ({NULL_VALUE}), without one the first that "
                 f"has data for the key, or expires it, unless {SKIP_NULLS} is true"
             )
-            yield Doubt(reason, JOIN_NULLS, operator_id=operator.operator_id)
-
-
-def reads_all_rows(operator: Operator, life: JoinLifetime, store: str) -> bool:
-    """True if every batch reads all rows of a side, because it evicts rows by their values.
-
-    Such a side has removed rows before, and has no time in its key by which it could evict. The
-    left side of a semi join also removes rows that met a partner, so that both sides must have.
-    """
-    schema = operator.schemas.get(store)
-    if schema is None or time_fields(schema.key):
-        return False
-    sides = [side for name, side in life.sides.items() if store.startswith("left") or name == store]
-    return bool(sides) and all(side.removed > side.early for side in sides) and store in life.sides
+            yield Doubt(reason, JOIN_NULLS, operator_id=operator_id)

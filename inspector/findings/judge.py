@@ -3,34 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from types import MappingProxyType
 
 from inspector.decode.row_hash import row_hash
-from inspector.discovery.checkpoint import Checkpoint, Operator
+from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.listing import ranges_text
 from inspector.discovery.restart import Restart
-from inspector.discovery.restart_conditions import JOIN_NULLS
-from inspector.exceptions import MissingVersionError
-from inspector.facts.misplaced import MisplacedKeys
-from inspector.findings import integrity_rules, rule_inputs
-from inspector.findings.cost_inputs import file_costs, store_costs
-from inspector.findings.efficiency import judge_costs, judge_files, judge_heap
 from inspector.findings.finding import Finding, Group, Severity
-from inspector.findings.join_restarts import reads_all_rows
-from inspector.findings.joins import JoinLifetime, judge_join
-from inspector.findings.lifetime_rules import judge as judge_life
-from inspector.findings.rule import rules
-from inspector.findings.slow_batches import judge_durations
-from inspector.findings.sources import judge_setbacks, judge_source_logs
+from inspector.findings.rule import FOLDERS, rules
 from inspector.findings.thresholds import DEFAULTS, Thresholds
-from inspector.findings.unwritten import judge_unwritten
-from inspector.findings.variables import judge_variable
 from inspector.findings.views.checkpoint_view import CheckpointView
-from inspector.findings.views.event_times import newest_times
 from inspector.findings.views.judged_version import Context, KeyWords
-from inspector.findings.views.query_clock import span
-from inspector.findings.watermarks import judge_watermark
 from inspector.light_dataclasses import replace
 from inspector.merge.collect import Facts
 from inspector.model import (
@@ -38,11 +21,8 @@ from inspector.model import (
     Certainty,
     FileKind,
     Problem,
-    StoreId,
     StoreName,
 )
-from inspector.operators.join import NAMES as JOIN
-from inspector.providers.chain import chain_for
 
 
 def judge(  # noqa: PLR0913 - what findings rest on
@@ -61,45 +41,21 @@ def judge(  # noqa: PLR0913 - what findings rest on
     ``heap_bytes`` estimates what the retained versions take, where there is a limit for it;
     ``restart`` is known if the version is the newest; ``growing`` lacks stores that cannot be told.
     """
-    view = CheckpointView(checkpoint, version, facts, Context(problems, key_words, growing))
-    of_files = restart and _without_null_rows(restart)
-    broken = judge_integrity(checkpoint, version, facts, problems, thresholds, of_files)
-    findings: list[Finding] = []
-    for operator_view in view.operators:
-        operator = operator_view.operator
-        findings += judge_files(file_costs(checkpoint, operator, facts), thresholds)
-        of_run = checkpoint, operator, version, facts
-        for life in rule_inputs.store_lifetimes(operator_view):
-            findings += judge_life(life, thresholds)
-        for variable in rule_inputs.variable_lives(operator, version, facts):
-            findings += judge_variable(variable, thresholds)
-        if operator.name in JOIN:
-            findings += _judge_join(operator, rule_inputs.join_lifetime(*of_run), thresholds)
-    for costs in store_costs(view):
-        findings += judge_costs(costs, thresholds)
-    findings += judge_watermark(
-        view.clock.batches,
-        version - 1,
-        newest_times(view),
-        view.sources,
-        delay_ms=max(view.clock.delays_ms, default=None),
-        by_slowest=not view.clock.is_by_fastest,
-        late=rule_inputs.late_batches(facts),
-        thresholds=thresholds,
-    )
-    findings += judge_heap(heap_bytes, thresholds)
-    findings += _judge_batches(checkpoint, version, restart, thresholds)
-    findings += judge_rules(view, thresholds)
-    findings = _visible_findings(findings)
+    context = Context(problems, key_words, growing, heap_bytes, restart)
+    view = CheckpointView(checkpoint, version, facts, context)
+    findings = _visible_findings(list(judge_rules(view, thresholds)))
     findings = _with_attempts(findings, _versions_of_two_attempts(checkpoint, version))
-    reported = (f for f in findings if thresholds.reports(f.kind.id, f.rows))
-    return _gravest_first([*broken, *reported])
+    return _reported_findings(findings, thresholds)
 
 
-def judge_rules(view: CheckpointView, thresholds: Thresholds = DEFAULTS) -> Iterator[Finding]:
-    """Yield the findings of all rules about a checkpoint, its operators and its stores."""
+def judge_rules(
+    view: CheckpointView,
+    thresholds: Thresholds = DEFAULTS,
+    folders: tuple[str, ...] = FOLDERS,
+) -> Iterator[Finding]:
+    """Yield the findings of the rules in some folders about a checkpoint, operators and stores."""
     views = {"checkpoint": (view,), "operator": view.operators, "store": view.stores}
-    for rule in rules():
+    for rule in rules(folders):
         for subject in views[rule.scope]:
             yield from rule(thresholds).findings(subject)
 
@@ -110,28 +66,6 @@ def _visible_findings(findings: Sequence[Finding]) -> list[Finding]:
     return [f for f in findings if (f.kind.id, f.store) not in hidden]
 
 
-def _judge_batches(
-    checkpoint: Checkpoint, version: int, restart: Restart | None, thresholds: Thresholds
-) -> Iterator[Finding]:
-    """How long the newest batches take, and whether one stands still."""
-    if version >= checkpoint.newest_version:
-        yield from judge_durations(checkpoint.logs, thresholds)
-    if restart is not None:
-        yield from judge_unwritten(checkpoint, restart, thresholds)
-
-
-def _without_null_rows(restart: Restart) -> Restart:
-    """Return the restart without null rows of joins, which SS208 reports."""
-    return replace(restart, obstacles=tuple(o for o in restart.obstacles if o.about != JOIN_NULLS))
-
-
-def _judge_join(
-    operator: Operator, life: JoinLifetime, thresholds: Thresholds
-) -> Iterator[Finding]:
-    read = [store for store in life.checks if reads_all_rows(operator, life, store)]
-    return judge_join(replace(life, read_whole=read), thresholds)
-
-
 def judge_integrity(
     checkpoint: Checkpoint,
     version: int,
@@ -140,46 +74,25 @@ def judge_integrity(
     thresholds: Thresholds = DEFAULTS,
     restart: Restart | None = None,
 ) -> tuple[Finding, ...]:
-    """The rules about files alone: can they be read and loaded, and are they of one chain."""
-    findings: list[Finding] = []
-    for operator in checkpoint.operators:
-        depths: dict[StoreId, int] = {}
-        for layout in operator.layout.folders:
-            with suppress(MissingVersionError):
-                chain = chain_for(checkpoint.store_files[layout.directory], version)
-                depths[layout.store] = len(chain.deltas)
-        noun = checkpoint.provider.names.delta_noun
-        oldest = version + 1 - max(depths.values(), default=1)
-        passed = span(checkpoint.clock(oldest), checkpoint.clock(version)) or 0
-        of_operator = operator.operator_id, depths, thresholds, noun, passed
-        findings += integrity_rules.judge_replay(*of_operator)
-        for called, schema in operator.schemas.items():
-            name = StoreName(operator.operator_id, called)
-            of_version = facts.of_version(name, version)
-            keys, values = of_version.key_sizes.counts, of_version.value_sizes.counts
-            findings += integrity_rules.judge_widths(name, "key", keys, schema.key)
-            findings += integrity_rules.judge_widths(name, "value", values, schema.value)
-    placements: dict[StoreName, dict[int, MisplacedKeys]] = {}
-    for observation in facts.of(MisplacedKeys):
-        store = observation.store
-        placements.setdefault(store.name, {})[store.partition_id] = observation.fact
-    for name, partitions in placements.items():
-        findings += integrity_rules.judge_placement(name, partitions)
-    reported = [f for f in findings if thresholds.reports(f.kind.id, f.rows)]
-    relative = checkpoint.storage.relative
-    if version < checkpoint.newest_version:
-        # Cleanup has removed an old one, or else the file that is gone has a problem of its own.
-        problems = [p for p in problems if p.slug != MissingVersionError.slug]
-    reported += integrity_rules.judge_problems(problems, thresholds, restart, relative)
-    positions = {batch: s for batch, s in checkpoint.logs.sources.items() if batch < version}
-    reported += judge_setbacks(
-        positions if restart is None else checkpoint.logs.sources, thresholds
-    )
-    if restart is not None:
-        reported += judge_source_logs(restart, thresholds)
-    if restart is not None and all(f.severity is not Severity.ERROR for f in reported):
-        reported += integrity_rules.judge_restart(restart, thresholds)
-    return _gravest_first(reported)
+    """Apply the rules about files alone: can they be read and loaded, and are they of one chain."""
+    context = Context(problems, restart=restart, judges_rows=False)
+    view = CheckpointView(checkpoint, version, facts, context)
+    return _reported_findings(judge_rules(view, thresholds, ("integrity",)), thresholds)
+
+
+def _reported_findings(findings: Iterable[Finding], thresholds: Thresholds) -> tuple[Finding, ...]:
+    """Return the findings that are frequent enough, the most severe first.
+
+    Findings that yield to errors are left out next to an error of their group.
+    """
+    reported = [f for f in findings if thresholds.reports(f.kind.id, f.count)]
+    groups = {
+        f.kind.group
+        for f in reported
+        if f.severity is Severity.ERROR and not f.kind.yields_to_errors
+    }
+    visible = (f for f in reported if not (f.kind.yields_to_errors and f.kind.group in groups))
+    return tuple(sorted(visible, key=lambda finding: (-finding.severity, finding.kind.id)))
 
 
 def _versions_of_two_attempts(checkpoint: Checkpoint, version: int) -> dict[int, list[int]]:
@@ -218,7 +131,3 @@ def _with_attempts(
             )
         result.append(finding)
     return result
-
-
-def _gravest_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    return tuple(sorted(findings, key=lambda finding: (-finding.severity, finding.kind.id)))

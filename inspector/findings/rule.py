@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar, cast
 
 from inspector.findings import wording
 from inspector.findings.finding import Concerns, Finding, Kind, Severity
@@ -38,6 +38,18 @@ class Subject(Protocol):
         """Values that templates may name without the evidence of a rule."""
 
 
+class Part(NamedTuple):
+    """An operator, or a store of it, as the subject of a finding that needs no view of it."""
+
+    operator_id: int | None
+    store_name: str | None = None
+
+    @property
+    def numbers(self) -> Mapping[str, Any]:
+        """No values: the evidence has all of them."""
+        return {}
+
+
 @dataclass(frozen=True)
 class Case:
     """One situation in which a rule reports, with the templates of its messages."""
@@ -57,11 +69,17 @@ class Case:
         *,
         severity: Severity | None = None,
         certainty: Certainty | None = None,
+        subject: Subject | None = None,
+        occurrences: int | None = None,
         **numbers: Any,
     ) -> Evidence:
-        """Return the evidence for this case: rows and bytes concerned, and the numbers."""
+        """Return the evidence for this case: rows and bytes concerned, and the numbers.
+
+        ``subject`` is a part of the view that the evidence is about, such as one store.
+        """
         severity = self.severity if severity is None else severity
-        return Evidence(self, rows, size, severity, certainty or self.certainty, numbers)
+        certainty = certainty or self.certainty
+        return Evidence(self, rows, size, severity, certainty, numbers, subject, occurrences)
 
 
 @dataclass(frozen=True)
@@ -74,6 +92,9 @@ class Evidence:
     severity: Severity | None = None  # None for that of the rule
     certainty: Certainty | None = None  # None for the first of the rule
     numbers: Mapping[str, Any] = field(default_factory=dict)  # values of the templates' fields
+    # the part of the checkpoint that it is about; None for the view that ``find`` takes
+    subject: Subject | None = None
+    occurrences: int | None = None  # number of times that it was seen, if it counts no rows
 
 
 ViewT = TypeVar("ViewT", bound=Subject)
@@ -97,6 +118,7 @@ class Rule(Generic[ViewT]):
     explains_store: ClassVar[bool] = False  # only those of the same store
     hides: ClassVar[tuple[str, ...]] = ()  # ids of findings that are left out next to this one
     concerns: ClassVar[Concerns] = Concerns.ROWS  # what its rows and bytes count
+    yields_to_errors: ClassVar[bool] = False  # left out next to an error of its group
     kind: ClassVar[Kind]  # the declaration, as reports have it
 
     def __init_subclass__(cls, **more: Any) -> None:
@@ -110,6 +132,7 @@ class Rule(Generic[ViewT]):
                 in_store=cls.explains_store,
                 concerns=cls.concerns,
                 hides=cls.hides,
+                yields_to_errors=cls.yields_to_errors,
             )
 
     def __init__(self, thresholds: Thresholds = DEFAULTS) -> None:
@@ -122,15 +145,16 @@ class Rule(Generic[ViewT]):
     def findings(self, view: ViewT) -> Iterator[Finding]:
         """Yield the findings about a view, in words."""
         for evidence in self.find(view):
-            values = {**view.numbers, **evidence.numbers, "rows": evidence.rows}
-            case = evidence.case
+            case, subject = evidence.case, evidence.subject or view
+            values = {**subject.numbers, **evidence.numbers, "rows": evidence.rows}
             yield Finding(
                 self.kind,
                 evidence.certainty or self.certainties[0],
                 wording.write(case.evidence, values),
                 wording.write(case.next_step, values) if case.next_step else self.next_step,
-                view.operator_id,
-                view.store_name,
+                subject.operator_id,
+                subject.store_name,
+                occurrences=evidence.occurrences,
                 rows=evidence.rows,
                 bytes=evidence.bytes,
                 cause=wording.write(case.cause, values),
@@ -152,14 +176,20 @@ class Rule(Generic[ViewT]):
 
 
 @cache
-def rules() -> tuple[type[Rule[Any]], ...]:
-    """Return every rule by its id; imports all modules of the rules."""
+def rules(folders: tuple[str, ...] = FOLDERS) -> tuple[type[Rule[Any]], ...]:
+    """Return the rules of some folders by their ids; imports all modules of these rules."""
     modules = (
         import_module(f"{package.__name__}.{module.name}")
-        for package in (import_module(f"inspector.findings.{folder}") for folder in FOLDERS)
+        for package in (import_module(f"inspector.findings.{folder}") for folder in folders)
         for module in iter_modules(package.__path__)
     )
     return tuple(sorted(map(_rule_in, modules), key=lambda rule: rule.id))
+
+
+@cache
+def all_kinds() -> tuple[Kind, ...]:
+    """Return every finding that is made, by id; imports all rules. Ids never change meaning."""
+    return tuple(rule.kind for rule in rules())
 
 
 def _rule_in(module: Any) -> type[Rule[Any]]:

@@ -195,9 +195,9 @@ def _log_list(sources: Sequence[QuerySource]) -> str:
 
 def _ambiguous_rows(old: Sequence[QuerySource], new: Sequence[QuerySource]) -> str:
     """Return a sentence if rows, or the names of the parameters, do not identify the sources."""
-    folders = {source.place_name for source in old}
+    folders = {source.short_location for source in old}
     has_digests = len({source.rows for source in old}) == len(folders)
-    is_named = {source.place_name for source in new} <= folders
+    is_named = {source.short_location for source in new} <= folders
     return "" if has_digests or is_named else _ALIKE
 
 
@@ -205,7 +205,7 @@ def _row_keys(
     old: Sequence[QuerySource], new: Sequence[QuerySource]
 ) -> tuple[list[str], list[str]]:
     """Return texts of both rehearsals' sources that are equal if they read the same rows."""
-    names = [[source.place_name for source in side] for side in (old, new)]
+    names = [[source.short_location for source in side] for side in (old, new)]
     if set(names[1]) <= set(names[0]):
         return names[0], names[1]
     # The function of the new query has other names for its parameters.

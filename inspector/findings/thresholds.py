@@ -1,17 +1,17 @@
 """From which numbers on something is worth a finding; every one can be set (``--threshold``).
 
-A name is that of a :class:`Threshold` of a rule, a field of :class:`Thresholds`, or the id of a
-finding: then the value is the least number of rows (of occurrences, where it counts none) from
-which on it is reported at all. Thresholds of several rules are declared here, others in their rule.
+A name is that of a :class:`Threshold`, or the id of a finding: then the value is the least number
+of rows (of occurrences, if it counts none) from which on it is reported at all. Thresholds of
+several rules are declared here, others in their rule.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, Generic, TypeVar, overload
+from typing import Any, Generic, TypeVar, cast, overload
 
-from inspector.light_dataclasses import dataclass, field, fields
+from inspector.light_dataclasses import dataclass, field
 from inspector.quantities import number_of
 
 _ID = re.compile(r"SS[123]\d\d")
@@ -40,53 +40,19 @@ class Threshold(Generic[T]):
 
     def __get__(self, rule: Any, owner: type) -> Threshold[T] | T:
         """Return the user's number, or the default; of the class the threshold itself."""
-        return self if rule is None else rule.values.given.get(self.name, self.default)
+        return self if rule is None else self.number(rule.values)
+
+    def number(self, thresholds: Thresholds) -> T:
+        """Return the number that the user set, or the default."""
+        return cast("T", thresholds.given.get(self.name, self.default))
 
 
 @dataclass(frozen=True)
 class Thresholds:
-    """The numbers that the rules compare with; their meaning: ``reference/findings``."""
+    """The numbers that a user set; all others are the defaults of their :class:`Threshold`."""
 
     # thresholds of rules that the user set, by name
     given: Mapping[str, float] = field(default_factory=dict)
-    window_versions: int = 5
-    entries_per_key: int = 64
-    entries_warned: int = 1024
-    timers_per_key: float = 3.0
-    many_timers_per_key: float = 10.0
-    unique_puts: int = 100
-    unique_share: float = 0.99
-    alike_share: float = 0.05
-    far_hours: float = 1.0
-    far_share: float = 0.01
-    short_delay_ms: int = 1_000
-    data_batches: int = 3
-    replay_deltas: int = 100
-    replay_noted: int = 50
-    replay_slow: int = 20
-    replay_minutes: float = 10.0
-    unwritten_noted: float = 3.0
-    unwritten_gaps: float = 10.0
-    unwritten_seconds: float = 60.0
-    ahead_hours: float = 24.0
-    behind_hours: float = 1.0
-    ahead_noted: float = 0.5
-    value_bytes: int = 4096
-    hot_share: float = 0.5
-    hot_rows: int = 100
-    rows_per_join_key: float = 20.0
-    value_growth: float = 2.0
-    mean_value_bytes: int = 1024
-    windows_per_event: int = 24
-    rows_per_record: float = 10.0
-    slow_ratio: float = 3.0
-    slow_seconds: float = 2.0
-    zip_ratio: float = 2.0
-    zip_bytes: int = 8_192
-    left_files: int = 10
-    kept_versions: int = 200
-    kept_batches: int = 120
-    heap_bytes: int | None = None
     # id of a finding -> the least rows or occurrences from which on it is reported
     at_least: Mapping[str, int] = field(default_factory=dict)
 
@@ -100,16 +66,11 @@ class Thresholds:
         """
         result: dict[str, Any] = {}
         ids: dict[str, int] = {}
-        field_defaults = {
-            f.name: f.default for f in fields(cls) if f.name not in ("at_least", "given")
-        }
-        defaults = field_defaults | {
-            name: threshold.default for name, threshold in declared.items()
-        }
+        defaults = {name: threshold.default for name, threshold in declared.items()}
         for name, value in given.items():
             amount = number_of(value) if isinstance(value, str) else value
             if _ID.fullmatch(name):
-                ids[name] = int(_whole(name, value, amount))
+                ids[name] = int(_parse_number(name, value, amount))
             elif name not in defaults:
                 raise ValueError(
                     f"unknown threshold {name!r}; expected one of {', '.join(sorted(defaults))}, "
@@ -122,16 +83,15 @@ class Thresholds:
                     )
                 result[name] = float(amount)
             else:
-                result[name] = int(_whole(name, value, amount))
-        fixed = {name: number for name, number in result.items() if name in field_defaults}
-        return cls(result, **fixed, at_least=ids)
+                result[name] = int(_parse_number(name, value, amount))
+        return cls(result, at_least=ids)
 
     def reports(self, id_: str, count: int | None) -> bool:
         """Whether a finding of so many rows or occurrences is reported; None counts as once."""
         return (1 if count is None else count) >= self.at_least.get(id_, 0)
 
 
-def _whole(name: str, value: object, amount: float | None) -> float:
+def _parse_number(name: str, value: object, amount: float | None) -> float:
     if amount is None or amount != int(amount):
         raise ValueError(f"{value!r} is not a whole number for the threshold {name}")
     return amount
@@ -140,34 +100,35 @@ def _whole(name: str, value: object, amount: float | None) -> float:
 DEFAULTS = Thresholds()  # what is compared with where nobody sets anything
 
 
-def _declare(name: str, unit: str, meaning: str) -> Threshold[Any]:
-    """Declare a threshold that several rules have."""
-    return Threshold(getattr(DEFAULTS, name), unit, meaning, name)
-
-
-WINDOW_VERSIONS: Threshold[int] = _declare(
-    "window_versions", "versions", "Versions whose changes must be known."
+WINDOW_VERSIONS = Threshold(
+    5, "versions", "Versions whose changes must be known.", "window_versions"
 )
-DATA_BATCHES: Threshold[int] = _declare(
-    "data_batches", "batches", "Batches with new data that must have run."
+DATA_BATCHES = Threshold(3, "batches", "Batches with new data that must have run.", "data_batches")
+UNIQUE_PUTS = Threshold(100, "puts", "Puts over these versions.", "unique_puts")
+UNIQUE_SHARE = Threshold(0.99, "share", "Share of the puts that were of new keys.", "unique_share")
+HOT_SHARE = Threshold(
+    0.5, "share", "Share of a store's bytes, rows or entries that one key has.", "hot_share"
 )
-UNIQUE_PUTS: Threshold[int] = _declare("unique_puts", "puts", "Puts over these versions.")
-UNIQUE_SHARE: Threshold[float] = _declare(
-    "unique_share", "share", "Share of the puts that were of new keys."
+FAR_HOURS = Threshold(
+    1.0, "hours", "Hours by which an expiry or a watermark is ahead.", "far_hours"
 )
-HOT_SHARE: Threshold[float] = _declare(
-    "hot_share", "share", "Share of a store's bytes, rows or entries that one key has."
+FAR_SHARE = Threshold(0.01, "share", "Share of a store's rows with such a time.", "far_share")
+ALIKE_SHARE = Threshold(
+    0.05,
+    "share",
+    "Share of a store's rows, or of the keys compared, that are unlike.",
+    "alike_share",
 )
-FAR_HOURS: Threshold[float] = _declare(
-    "far_hours", "hours", "Hours by which an expiry or a watermark is ahead."
+BEHIND_HOURS = Threshold(
+    1.0,
+    "hours",
+    "Hours from the watermark to the newest event times less the delay.",
+    "behind_hours",
 )
-FAR_SHARE: Threshold[float] = _declare(
-    "far_share", "share", "Share of a store's rows with such a time."
+VALUE_BYTES = Threshold(4_096, "bytes", "Bytes of the largest value.", "value_bytes")
+MEAN_VALUE_BYTES = Threshold(
+    1_024, "bytes", "Bytes of the mean value, or of a column of a row.", "mean_value_bytes"
 )
-ALIKE_SHARE: Threshold[float] = _declare(
-    "alike_share", "share", "Share of a store's rows, or of the keys compared, that are unlike."
+HOT_ROWS = Threshold(
+    100, "rows", "Rows of a join's side, sessions, or entries of a list or map.", "hot_rows"
 )
-BEHIND_HOURS: Threshold[float] = _declare(
-    "behind_hours", "hours", "Hours from the watermark to the newest event times less the delay."
-)
-VALUE_BYTES: Threshold[int] = _declare("value_bytes", "bytes", "Bytes of the largest value.")

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 
 from inspector.discovery.restart import Restart
 from inspector.estimates import FEWEST, SHORTEST_MS
-from inspector.findings import catalogue
 from inspector.findings.finding import Concerns, Finding, Group, Kind, Severity
 from inspector.light_dataclasses import dataclass
 from inspector.model import READABLE, Certainty, Problem
@@ -177,10 +176,10 @@ def main_finding(
     of the state that each is about, if it counts any, ``total`` is all of it.
     """
     # Files that changelogs would save are no trouble of the state: they explain least of all.
-    findings = [f for f in findings if f.kind is not catalogue.WHOLE_UPLOADS] or findings
+    findings = [f for f in findings if f.kind.id != "SS310"] or findings
     # Nor does a path or a later release, where Spark would not start the query, change the state.
-    elsewhere = catalogue.REFUSED_RESTART, Severity.INFO
-    findings = [f for f in findings if (f.kind, f.severity) != elsewhere] or findings
+    elsewhere = "SS120", Severity.INFO
+    findings = [f for f in findings if (f.kind.id, f.severity) != elsewhere] or findings
     ranks = RANKS if growing else (*RANKS[:-2], RANKS[-1], RANKS[-2])
     heavy = [
         f
@@ -188,10 +187,8 @@ def main_finding(
         if f.kind.concerns is Concerns.REWRITTEN_ROWS and total and sizes.get(f, 0) >= _MOST * total
     ]
     # Rows that are as many as they are meant to be explain least.
-    meant = [
-        f for f in findings if f.kind is catalogue.NEVER_EXPIRES and f.severity < Severity.WARNING
-    ]
-    stuck = [f for f in findings if f.kind is catalogue.UNWRITTEN_BATCH]
+    meant = [f for f in findings if f.kind.id == "SS201" and f.severity < Severity.WARNING]
+    stuck = [f for f in findings if f.kind.id == "SS124"]
     stuck = [f for f in stuck if f.severity >= Severity.WARNING]
     leaks = any(
         f.kind.group is Group.LIFETIME
@@ -208,7 +205,7 @@ def main_finding(
             return max(heavy, key=lambda finding: sizes[finding])
         if ranked:
             worst = max(ranked, key=lambda of: (of.severity, of not in meant, sizes.get(of, 0)))
-            if worst.kind is catalogue.NO_REMOVES:  # says least: only that none has gone yet
+            if worst.kind.id == "SS204":  # says least: only that none has gone yet
                 much = max(1, _FAR_MORE * sizes.get(worst, total))
                 reasons = [of for of in findings if of.kind.group is Group.LIFETIME]
                 more = [of for of in reasons if of not in meant and sizes.get(of, 0) >= much]
@@ -233,7 +230,7 @@ def cause_sentence(
         return main.cause
     beside = max(about, key=lambda finding: (finding.severity, sizes.get(finding, 0)))
     # Of a join's side one key says more than that no row of it has gone yet.
-    hot = beside.kind is catalogue.HOT_KEY and main.kind is catalogue.JOIN_SIDE
+    hot = beside.kind.id == "SS307" and main.kind.id == "SS205"
     first, second = (beside, main) if hot else (main, beside)
     return f"{first.cause.removesuffix('.')}; {go_on_with(second.cause)}"
 

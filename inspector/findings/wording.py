@@ -17,6 +17,7 @@ from inspector.quantities import (
     capitalise,
     count_text,
     duration_text,
+    long_duration_text,
     plural_of,
     share_text,
 )
@@ -33,6 +34,11 @@ def _brackets(text: str) -> str:
     return f" ({text})" if text else ""
 
 
+def _more(parts: Collection[str]) -> str:
+    """Return further observations, each behind a semicolon; nothing for empty texts."""
+    return "".join(f"; {part}" for part in parts if part)
+
+
 def _words(parts: list[str]) -> str:
     """Return texts as an enumeration: ``a``, ``a and b``, ``a, b and c``."""
     return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
@@ -42,6 +48,32 @@ def _span(versions: Collection[int]) -> str:
     """Return the first and the last of some versions: ``version 3``, ``versions 3 to 12``."""
     first, last = min(versions), max(versions)
     return f"version {first}" if first == last else f"versions {first} to {last}"
+
+
+def _batches(batches: Collection[int]) -> str:
+    """Return the first and the last of some batches: ``batch 3``, ``batches 3 to 12``."""
+    first, last = min(batches), max(batches)
+    return f"batch {first:,}" if first == last else f"batches {first:,} to {last:,}"
+
+
+def _estimate(share: float) -> str:
+    """Return an estimated share: ``~54 %``."""
+    return share_text(share, "~")
+
+
+def _prefix(text: str) -> str:
+    """Return a text with a colon and a space behind it; nothing for an empty text."""
+    return f"{text}: " if text else ""
+
+
+def _others(count: int) -> str:
+    """Return the number of further files in brackets behind a space; nothing for none."""
+    return f" (and {count:,} more)" if count else ""
+
+
+def _others_listed(count: int) -> str:
+    """Return the number of further problems, which a table of the report has."""
+    return f" (and {count:,} more, see problems)" if count else ""
 
 
 def _watermark(millis: int | None) -> str:
@@ -58,15 +90,22 @@ UNITS: Mapping[str, Callable[[Any], str]] = {
     "": str,
     "number": _number,
     "duration": duration_text,
+    "exact": long_duration_text,
     "percent": share_text,
+    "estimate": _estimate,
     "bytes": bytes_text,
     "moment": time_ms_text,
     "day": _day,
     "watermark": _watermark,
     "quoted": repr,
     "brackets": _brackets,
+    "prefix": _prefix,
+    "others": _others,
+    "others_listed": _others_listed,
     "words": _words,
+    "more": _more,
     "span": _span,
+    "batches": _batches,
     "capital": capitalise,
 }
 """Unit of a field -> how its value is written. Times are epoch ms, durations ms, shares 0 to 1."""

@@ -91,7 +91,7 @@ class Facts:
 
     def by_store(self, version: int | None = None) -> dict[StoreName, dict[int, VersionFacts]]:
         """Facts summed over partitions: store -> version -> facts."""
-        merged = self._merged_versions
+        merged = self._facts_by_version
         if version is None:
             return merged
         return {
@@ -103,7 +103,7 @@ class Facts:
 
         All numbers are 0 if no partition could restore the version.
         """
-        return self._merged_versions.get(name, {}).get(version, VersionFacts())
+        return self._facts_by_version.get(name, {}).get(version, VersionFacts())
 
     def total(self, version: int) -> VersionFacts:
         """A version, summed over all stores and partitions that could be read."""
@@ -111,7 +111,7 @@ class Facts:
         return sum(version_facts, VersionFacts())
 
     @cached_property
-    def _merged_versions(self) -> dict[StoreName, dict[int, VersionFacts]]:
+    def _facts_by_version(self) -> dict[StoreName, dict[int, VersionFacts]]:
         merged = sorted(self.merged(VersionFacts).items())
         return {name: dict(sorted(versions.items())) for name, versions in merged}
 
@@ -254,7 +254,7 @@ def times_with_watermark(
     return {operator: paths.pop() for operator, paths in result.items() if len(paths) == 1}
 
 
-def covered_timed_rows(votes: Mapping[Path, KeyTimeVotes]) -> int:
+def count_covered_rows(votes: Mapping[Path, KeyTimeVotes]) -> int:
     """Rows that a time in the key should have removed, which is the event time of all rows."""
     return max((vote.covered for vote in votes.values() if vote.same and not vote.other), default=0)
 

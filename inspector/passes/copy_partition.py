@@ -168,7 +168,7 @@ class _Folder:
     def _new_form(self) -> ChangedVersion:
         task, content = self._request.task, self._provider.content
         options = ReadOptions(task.codecs, task.row_checksum, task.merge_delimiter, task.encoding)
-        return content.changed_version(self._of_version, options, self._folder.unique_id)
+        return content.encode_version(self._of_version, options, self._folder.unique_id)
 
     def _own_records(self, changed: ChangedVersion) -> Iterator[RawRecords]:
         """The records that the batch of the version made."""
@@ -232,7 +232,7 @@ class _Folder:
     def _records(
         self, store: StoreTask, reader: StoreReader, form: DeltaForm | None, is_whole: bool
     ) -> Iterator[Record]:
-        """Yield the records of the new file as the provider has them: of all rows if ``whole``."""
+        """Yield the records of the new file as the provider writes them, all if ``is_whole``."""
         entries = self._entries(store, reader, is_whole=is_whole)
         if form is None or not form.changelog:
             yield from cast(Iterator[Record], entries)

@@ -2,7 +2,7 @@
 
 A value, and an entry of a map, has a row in the index by expiry. A list has one for its earliest
 entry, the time of that, and a counter (``OneToOneTTLState``, ``OneToManyTTLState``): a list of
-which entries go is written anew with them.
+which entries go is written again with them.
 """
 
 from __future__ import annotations

@@ -219,7 +219,7 @@ class _Unit:
         """The rows of some keys: partition, block, their indexes in it, and the keys' ids."""
         positions, all_ids = differ.places(side, np.concatenate(keys))
         for number, (part, file) in enumerate(self._files[side]):
-            if not positions.any_in(number):
+            if not positions.has_any_in(number):
                 continue
             try:
                 for block in part.reader.blocks(file):

@@ -82,7 +82,7 @@ def with_keys(
     """Facts with the keys that they show; what cannot be read again stays with ``reader``.
 
     They hold what :meth:`StateMap.keys` gave; ``applied`` is the file of each step of the map, and
-    ``held`` the records of those that are still in memory, by step.
+    ``deltas`` the records of those that are still in memory, by step.
     """
     showing = []
     for item in facts:

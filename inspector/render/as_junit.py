@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from xml.etree import ElementTree as ET
 
-from inspector.findings.catalogue import all_kinds
 from inspector.findings.finding import Finding
 from inspector.findings.metrics import Metric, Passed
+from inspector.findings.rule import all_kinds
 from inspector.plain_text import escape, escape_lines
 from inspector.render.report_data import ReportData
 from inspector.render.text import problem_line

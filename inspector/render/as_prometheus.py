@@ -11,8 +11,8 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from inspector.findings.catalogue import all_kinds
 from inspector.findings.metrics import BY_NAME, Passed
+from inspector.findings.rule import all_kinds
 from inspector.findings.verdict import Level
 from inspector.plain_text import escape
 from inspector.render.report_data import ReportData

@@ -9,7 +9,6 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from inspector.findings import catalogue
 from inspector.findings.metrics import Passed
 from inspector.findings.verdict import (
     Cause,
@@ -148,7 +147,7 @@ def _leads_with_batch(verdict: Verdict) -> bool:
     restart = verdict.restart
     if restart is None or not restart.again or restart.possible is False:
         return False
-    if verdict.cause is not None and verdict.cause.finding.kind is catalogue.UNWRITTEN_BATCH:
+    if verdict.cause is not None and verdict.cause.finding.kind.id == "SS124":
         return False
     return verdict.level is Level.OK or (verdict.level is Level.INFO and bool(restart.silent))
 
@@ -171,7 +170,7 @@ def copy_command(text: str, checkpoint: str) -> tuple[str, str]:
 
     In both the placeholders of the checkpoint and of its copy are replaced by paths.
     """
-    paths = f"{shlex.quote(checkpoint)} {shlex.quote(place_of_copy(checkpoint))}"
+    paths = f"{shlex.quote(checkpoint)} {shlex.quote(suggest_copy_path(checkpoint))}"
     action, mark, remainder = text.partition(f": {_COPY}")
     named = action.replace(_COPY, f"inspector copy {paths}")
     # Commands other than a copy read the checkpoint alone.
@@ -179,7 +178,7 @@ def copy_command(text: str, checkpoint: str) -> tuple[str, str]:
     return (f"{named}:", f"inspector copy {paths}{remainder}") if mark else (named, "")
 
 
-def place_of_copy(checkpoint: str) -> str:
+def suggest_copy_path(checkpoint: str) -> str:
     """Return the path that commands suggest for a copy of a checkpoint."""
     return f"{checkpoint.rstrip('/')}-copy"
 
@@ -188,7 +187,7 @@ def _first(verdict: Verdict, report: ReportData) -> str:
     cause, growth, restart = verdict.cause, verdict.growth, verdict.restart
     again = restart is not None and restart.again
     word = _WORDS[verdict.level]
-    names_batch = cause is not None and cause.finding.kind is catalogue.UNWRITTEN_BATCH
+    names_batch = cause is not None and cause.finding.kind.id == "SS124"
     if restart is not None and again and not names_batch and not _leads_with_batch(verdict):
         silent = f"{go_on_with(restart.silent)}; " if restart.silent else ""
         plan = "real-time mode plans it anew" if restart.real_time else "a restart runs it again"
@@ -217,7 +216,7 @@ def _first(verdict: Verdict, report: ReportData) -> str:
 
 def _is_beside(cause: Cause) -> bool:
     """Return whether the cause is about the uploads of batches, and not about the state."""
-    return cause.finding.kind is catalogue.WHOLE_UPLOADS
+    return cause.finding.kind.id == "SS310"
 
 
 def _place(cause: Cause) -> str:
@@ -295,7 +294,7 @@ def _rows(growth: StateGrowth) -> str:
 
 def _share(cause: Cause, part: Part | None) -> str:
     if cause.rows_share == 1:
-        return f"These are all rows of {'the state' if part is None else 'this part'}."
+        return f"That is 100 % of {'the state' if part is None else 'this part'}."
     if cause.rows_share == 0:  # a watermark stands still, and has let all rows go that it can
         return ""
     shares = (

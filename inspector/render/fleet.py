@@ -93,7 +93,7 @@ class Form:
             text = dumps({**head, "checkpoint": checkpoint, "error": error})
         elif self.output == "junit":
             text = junit_failure(self.command, checkpoint, message)
-        row, columns = fleet_rows.failed_row(checkpoint, message, exit_code)
+        row, columns = fleet_rows.row_of_failure(checkpoint, message, exit_code)
         lines = self.keep(iter((text,)))
         return Member(row, columns, lines, observed=unreadable(checkpoint), cause=f"{message}.")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +14,12 @@ from documentation.restarts import damage_table, release_table, restart_counts, 
 
 from inspector.cli.exits import exit_of
 from inspector.exceptions import InspectorError
-from inspector.findings.catalogue import all_kinds
 from inspector.findings.finding import Group, Kind, Severity
-from inspector.findings.integrity_rules import KIND_OF_PROBLEM
 from inspector.findings.metrics import METRICS
+from inspector.findings.problem_rule import ProblemRule
 from inspector.findings.restart_rules import RULES
-from inspector.findings.rule import Rule, rules
-from inspector.findings.thresholds import Threshold, Thresholds
+from inspector.findings.rule import Rule, all_kinds, rules
+from inspector.findings.thresholds import Threshold
 from inspector.findings.verdict import RANKS, by_reach
 from inspector.operators.inferences import INFERENCES, WARNS, Inference
 from inspector.quantities import share_text
@@ -40,42 +39,12 @@ _TITLES = {
 }
 
 
-_WRITTEN = ("What it means", "How it is proven", "Reported from", "What to do", "Source")
-"""The paragraphs of a finding that are written in the page itself."""
-
-
-def findings(before: str) -> str:
-    """Every entry of the catalogue, by group, with what the page says about it.
-
-    Args:
-        before: the block as it is; what is written in it stays.
-    """
-    parts: list[str] = ["| id | severity | what | certainty |", "|---|---|---|---|"]
-    parts += [
-        f"| {kind.id} | {kind.severity.word} | {kind.title} | {_certainties(kind)} |"
-        for kind in all_kinds()
-    ]
+def findings() -> str:
+    """Return the entry of each rule, by group."""
+    parts: list[str] = []
     for group in dict.fromkeys(kind.group for kind in all_kinds()):
         parts += ["", f"## {_TITLES[group]}"]
-        parts += [_finding(kind, before) for kind in all_kinds() if kind.group is group]
-    return "\n".join(parts)
-
-
-def thresholds(before: str) -> str:
-    """Return the table of numbers that rules without a file of their own compare with.
-
-    Args:
-        before: the block as it is; the findings and the meaning of each stay.
-    """
-    parts = ["| threshold | default | findings | meaning |", "|---|---|---|---|"]
-    said = dict(re.findall(r"^\| `(\w+)` \| [^|]+ \| (SS.+ \| .+\.) \|$", before, re.MULTILINE))
-    for one in fields(Thresholds):
-        if one.name in ("at_least", "given"):
-            continue
-        if one.name not in said:
-            raise ValueError(f"{one.name}: reference/findings.md does not say what it means")
-        default = "not judged" if one.default is None else f"{one.default:g}"
-        parts.append(f"| `{one.name}` | {default} | {said[one.name]} |")
+        parts += [rule_entry(rule) for rule in rules() if rule.kind.group is group]
     return "\n".join(parts)
 
 
@@ -92,16 +61,36 @@ def rule_entry(rule: type[Rule[Any]]) -> str:
         f"\n### {kind.id} · {kind.title}\n",
         f"Severity {kind.severity.word}; {_certainties(kind)}.\n",
         *(f"**{label}.** {sections[label]}\n" for label in _RULE_SECTIONS),
-        f"In Spark: look for `{kind.spark}`.\n",
+        f"In Spark: `{kind.spark}`.\n",
     ]
-    if declared := list(rule.thresholds()):
-        lines += ["| threshold | default | meaning |", "|---|---|---|"]
-        lines += [f"| `{t.name}` | {_default_text(t)} | {t.meaning} |" for t in declared]
+    if issubclass(rule, ProblemRule) and rule.slugs:
+        lines.append(f"Slugs: {', '.join(f'`{slug}`' for slug in rule.slugs)}.\n")
+    shared = _shared_thresholds()
+    own = [threshold for threshold in rule.thresholds() if threshold.name not in shared]
+    others = [threshold for threshold in rule.thresholds() if threshold.name in shared]
+    lines += [f"- `{t.name}` ({_default_text(t)}): {t.meaning}" for t in own]
+    if others:
+        lines.append(f"- Shared: {', '.join(f'`{t.name}` ({_default_text(t)})' for t in others)}.")
     return "\n".join(lines)
+
+
+def thresholds() -> str:
+    """Return the meaning of the thresholds that several rules have."""
+    shared = _shared_thresholds()
+    return "\n".join(f"- `{name}`: {shared[name].meaning}" for name in sorted(shared))
+
+
+def _shared_thresholds() -> dict[str, Threshold[Any]]:
+    """Return the thresholds that more than one rule has, by name."""
+    declared = [threshold for rule in rules() for threshold in rule.thresholds()]
+    counts = Counter(threshold.name for threshold in declared)
+    return {threshold.name: threshold for threshold in declared if counts[threshold.name] > 1}
 
 
 def _default_text(threshold: Threshold[Any]) -> str:
     """Return the default of a threshold with its unit."""
+    if threshold.default is None:
+        return "not judged"
     if threshold.unit == "share":
         return share_text(threshold.default)
     unit = threshold.unit.removesuffix("s") if threshold.default == 1 else threshold.unit
@@ -116,25 +105,6 @@ def rule_sections(rule: type[Rule[Any]]) -> dict[str, str]:
     text = sys.modules[rule.__module__].__doc__ or ""
     parts = re.findall(r"^([A-Z][\w ]+):\n((?:    .+\n?)+)", text, re.MULTILINE)
     return {label: " ".join(body.split()) for label, body in parts}
-
-
-def _finding(kind: Kind, before: str) -> str:
-    own = {rule.id: rule for rule in rules()}
-    if kind.id in own:
-        return rule_entry(own[kind.id])
-    slugs = [slug for slug, of_slug in KIND_OF_PROBLEM.items() if of_slug is kind]
-    paragraphs = "\n".join(_entry(kind.id, before))
-    said = dict(re.findall(r"^\*\*([\w ]+)\.\*\* (.+)$", paragraphs, re.MULTILINE))
-    if missing := [label for label in _WRITTEN if label not in said]:
-        raise ValueError(f"{kind.id}: write {missing} into reference/findings.md")
-    lines = [
-        f"\n### {kind.id} · {kind.title}\n",
-        f"Severity {kind.severity.word}; {_certainties(kind)}.\n",
-        *(f"**{label}.** {said[label]}\n" for label in _WRITTEN),
-    ]
-    if slugs:
-        lines.append(f"Problems of the slug {', '.join(f'`{s}`' for s in slugs)} make it.\n")
-    return "\n".join([*lines, f"In Spark: look for `{kind.spark}`."])
 
 
 def restart_rules(before: str) -> str:
@@ -263,6 +233,8 @@ GENERATED: Mapping[str, Callable[[], str]] = {
     "damage": damage,
     "releases": releases,
     "errors": errors,
+    "findings": findings,
+    "thresholds": thresholds,
     "metrics": metrics,
     "commands": command_list,
     "shared-options": shared_options,
@@ -272,10 +244,8 @@ GENERATED: Mapping[str, Callable[[], str]] = {
 """Name of a block -> what makes it."""
 
 COMPLETED: Mapping[str, Callable[[str], str]] = {
-    "findings": findings,
     "ranks": ranks,
     "restart-rules": restart_rules,
-    "thresholds": thresholds,
     "inferences": inferences,
 }
 """The same of blocks in which people write: what makes it of the block as it is."""

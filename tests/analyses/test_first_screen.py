@@ -18,15 +18,24 @@ TROUBLES = {
     "future_watermark": ("SS211", r"Error: Event times in the future moved the watermark"),
     "huge_value": ("SS303", r"One key holds 94 % of the bytes .*779 times the median"),
     "idle_source": ("SS206", r"Warning: The watermark stands still, .*source 1 .*since batch 3"),
-    "ignored_timeouts": ("SS203", r"Error: .*timeout of 45 keys fired and the function did "),
-    "join_without_range": ("SS205", r"Neither side of the join removes rows.* no time range"),
-    "kept_timeouts": ("SS203", r"Error: .*timeout of 80 keys fired and the function kept them"),
+    "ignored_timeouts": (
+        "SS203",
+        r"Error: 45 keys leaked: their timeout fired and the function did nothing",
+    ),
+    "join_without_range": ("SS205", r"This join never drops rows; .* no time bound"),
+    "kept_timeouts": (
+        "SS203",
+        r"Error: 80 keys leaked: their timeout fired and the function did not call",
+    ),
     "new_keys": (
         None,
         r"Growing by new keys only, most likely one for each 'user': ~9,886 keys come per hour, "
         "~56 % as many go",
     ),
-    "rearmed_timeouts": ("SS203", r"Warning: .*timeout of 80 keys fired .*set a new one"),
+    "rearmed_timeouts": (
+        "SS203",
+        r"Warning: 80 keys were kept: their timeout fired .*set a new one",
+    ),
     "skew": ("SS307", r"One key has 94 % of the rows of the join's left side"),
     "unchanged_updates": ("SS304", r"100 % of the updates of this store do not change"),
 }

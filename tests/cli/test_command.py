@@ -10,9 +10,9 @@ import pytest
 from inspector.cli.click_options import FAIL_ON
 from inspector.cli.exits import Exit
 from inspector.cli.output_files import code_of, write_report
-from inspector.findings.catalogue import TIMEOUT_KEPT
 from inspector.findings.cost.ss304_same_values import SameValues
 from inspector.findings.finding import Finding, Kind
+from inspector.findings.lifetime.ss203_kept_keys import KeptKeys
 from inspector.model import Certainty, Problem, Redact
 from inspector.render.report import Report
 from inspector.render.tabular import Column, Table
@@ -198,7 +198,7 @@ def report(*findings: Kind, problems: tuple[str, ...] = ()) -> Report:
 @pytest.mark.parametrize(
     ("kind", "fails"),
     [
-        (TIMEOUT_KEPT, {"info", "warning", "error"}),
+        (KeptKeys.kind, {"info", "warning", "error"}),
         (SameValues.kind, {"info"}),
     ],
 )
@@ -208,8 +208,8 @@ def test_findings_count_from_the_severity_asked_for(kind: Kind, fails: set[str])
 
 
 def test_what_could_not_be_read_is_graver_than_findings() -> None:
-    assert code_of(report(TIMEOUT_KEPT, problems=("truncated",)), "never") is Exit.INCOMPLETE
-    assert code_of(report(TIMEOUT_KEPT, problems=("truncated",)), "info") is Exit.INCOMPLETE
+    assert code_of(report(KeptKeys.kind, problems=("truncated",)), "never") is Exit.INCOMPLETE
+    assert code_of(report(KeptKeys.kind, problems=("truncated",)), "info") is Exit.INCOMPLETE
 
 
 @pytest.mark.parametrize("slug", ["codec-mismatch", "snapshot-differs"])

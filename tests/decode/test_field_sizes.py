@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.decode.field_sizes import FieldBytes, RowBytes, measure_rows, nested_fields
+from inspector.decode.field_sizes import FieldBytes, RowBytes, measure_rows, walk_nested_fields
 from inspector.sparktypes.ddl import parse_ddl
 from tests import encode
 
@@ -74,7 +74,7 @@ DEEP = parse_ddl("a int, s struct<b: struct<c: string, d: int>, e: string>, z st
 def deep(*rows: bytes) -> dict[str, FieldBytes]:
     lengths = np.array([len(row) for row in rows], np.int64)
     found = measure_rows(DEEP, b"".join(rows), np.cumsum(lengths) - lengths, lengths)
-    names = [each.name for each in nested_fields(DEEP)]
+    names = [each.name for each in walk_nested_fields(DEEP)]
     return dict(zip(names, found.nested, strict=True))
 
 
@@ -91,8 +91,8 @@ def test_fields_of_structs_are_measured_however_deep() -> None:
         "s.e": FieldBytes(0, 16, 3, 13),
         "z.y": FieldBytes(0, 16),
     }
-    assert [each.within for each in nested_fields(DEEP)] == ["s", "s.b", "s.b", "s", "z"]
-    assert [each.ordinal for each in nested_fields(DEEP)] == [1, 1, 1, 1, 2]
+    assert [each.within for each in walk_nested_fields(DEEP)] == ["s", "s.b", "s.b", "s", "z"]
+    assert [each.ordinal for each in walk_nested_fields(DEEP)] == [1, 1, 1, 1, 2]
 
 
 @given(st.binary(max_size=200), st.integers(0, 200))

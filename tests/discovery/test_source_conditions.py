@@ -13,8 +13,31 @@ from hypothesis import strategies as st
 from inspector.checkpoint.log_entries import OffsetEntry, Setback, source_offsets
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.discovery.restart import Restart, restart_of
-from inspector.findings.sources import judge_setbacks, judge_source_logs
+from inspector.findings.finding import Finding
+from inspector.findings.integrity.ss127_foreign_source import ForeignSource
+from inspector.findings.integrity.ss128_offset_back import OffsetBack
+from inspector.findings.views.checkpoint_view import CheckpointView
+from inspector.findings.views.judged_version import Context
+from inspector.merge.collect import Facts
 from tests.discovery.test_source_logs import file_offset, write_checkpoint
+
+
+def setbacks(root: Path) -> list[Finding]:
+    """Return the findings about offsets of a checkpoint that go back."""
+    return list(OffsetBack().findings(view_of(root)))
+
+
+def foreign_sources(root: Path) -> list[Finding]:
+    """Return the findings about entries of source logs that name foreign files."""
+    return list(ForeignSource().findings(view_of(root)))
+
+
+def view_of(root: Path) -> CheckpointView:
+    """Return a view of the newest version of a checkpoint, without facts of its state."""
+    checkpoint = open_checkpoint(str(root))
+    context = Context(restart=restart_of(checkpoint))
+    return CheckpointView(checkpoint, checkpoint.newest_version, Facts(), context)
+
 
 KAFKA = '{{"t":{{"0":{},"1":{}}}}}'
 DELTA = '{{"sourceVersion":1,"reservoirId":"{}","reservoirVersion":{},"index":-1}}'
@@ -98,8 +121,8 @@ def test_any_two_offsets_are_compared(offsets: list[str]) -> None:
 
 def test_a_finding_names_the_newest_batch_that_goes_back(tmp_path: Path) -> None:
     offsets = [KAFKA.format(n, n) for n in (5, 3, 4, 2, 9)]
-    checkpoint = write_checkpoint(tmp_path, [[offset] for offset in offsets], {})
-    (found,) = judge_setbacks(checkpoint.logs.sources)
+    write_checkpoint(tmp_path, [[offset] for offset in offsets], {})
+    (found,) = setbacks(tmp_path)
     assert found.kind.id == "SS128"
     assert found.cause.startswith("Source 0 (Kafka topic t) goes back in batch 3, from 4 (parti")
     assert found.evidence.endswith("2 in offsets/3; 2 batches in all")
@@ -116,7 +139,7 @@ def test_an_appended_batch_is_not_compared(tmp_path: Path) -> None:
         (tmp_path / "offsets" / str(batch)).write_text(f"v1\n{header}\n{offset}")
     checkpoint = open_checkpoint(str(tmp_path))
     assert checkpoint.logs.repartitions
-    assert not [*judge_setbacks(checkpoint.logs.sources)]
+    assert not [*setbacks(tmp_path)]
 
 
 def write_entries(root: Path, entries: Mapping[int | str, Sequence[str]]) -> None:
@@ -160,7 +183,7 @@ def test_files_that_no_finished_batch_has_read_outside_the_folder(
     write_entries(tmp_path, {0: IN, 1: IN, **entries})
     found = restart_of(open_checkpoint(str(tmp_path)))
     assert found.possible is (None if foreign else True)
-    assert len([*judge_source_logs(found)]) == foreign
+    assert len(foreign_sources(tmp_path)) == foreign
     if foreign:
         assert 'Spark fails with "Wrong basePath" unless' in found.sentence
 
@@ -195,20 +218,20 @@ def test_the_unfinished_batch_that_reads_foreign_files_is_named(tmp_path: Path) 
     write_entries(tmp_path, {0: IN, 1: IN, 2: ["file:///other/b"]})
     assert restart_of(open_checkpoint(str(tmp_path))).possible is True  # it was finished
     (tmp_path / "commits/2").unlink()
-    (finding,) = judge_source_logs(restart_of(open_checkpoint(str(tmp_path))))
+    (finding,) = foreign_sources(tmp_path)
     assert "delete sources/0/2, all newer entries of this log, offsets/2, and the checksum" in (
         finding.next_step
     )
     assert finding.evidence.startswith("sources/0/2 names files of /other; ")  # and no file
     # Without the newest entry of the offset log its batch is not planned, and still reads them.
     (tmp_path / "offsets/2").unlink()
-    (finding,) = judge_source_logs(restart_of(open_checkpoint(str(tmp_path))))
+    (finding,) = foreign_sources(tmp_path)
     assert "delete sources/0/2, all newer entries of this log, and the checksum" in (
         finding.next_step
     )
     # A compact entry repeats the older ones.
     (tmp_path / "sources/0/2").rename(tmp_path / "sources/0/2.compact")
-    (finding,) = judge_source_logs(restart_of(open_checkpoint(str(tmp_path))))
+    (finding,) = foreign_sources(tmp_path)
     assert "delete the lines of /other in sources/0/2.compact" in finding.next_step
 
 

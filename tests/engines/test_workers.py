@@ -250,7 +250,7 @@ def test_a_worker_can_do_its_work_by_the_zip_alone(tmp_path: Path) -> None:
     program = (
         "from inspector.passes.worker import run_tasks, run_fields\n"
         "from inspector.passes.typed_rows import run_typed_rows\n"
-        "from inspector.findings.catalogue import all_kinds\n"
+        "from inspector.findings.rule import all_kinds\n"
         "from inspector.findings.metrics import METRICS\n"
         "assert all(kind.title for kind in all_kinds()) and all(metric.doc for metric in METRICS)\n"
         "import inspector; print(inspector.__file__, list(run_tasks([])), list(run_typed_rows([])))"

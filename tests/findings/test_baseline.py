@@ -16,9 +16,10 @@ from inspector.findings.baseline import (
     earlier_of,
     failing,
 )
-from inspector.findings.catalogue import NEVER_EXPIRES, TIMEOUT_KEPT
 from inspector.findings.cost.ss304_same_values import SameValues
 from inspector.findings.finding import Finding, Kind, Severity
+from inspector.findings.lifetime.ss201_never_expires import NeverExpires
+from inspector.findings.lifetime.ss203_kept_keys import KeptKeys
 from inspector.findings.metrics import Values
 from inspector.model import Certainty
 
@@ -42,17 +43,17 @@ def trends(comparison: Comparison) -> dict[str, str]:
 
 def test_findings_are_new_worse_gone_better_or_the_same() -> None:
     before = earlier(
-        finding(TIMEOUT_KEPT, 1, 1000),
-        finding(TIMEOUT_KEPT, 2, 1000),
-        finding(TIMEOUT_KEPT, 3, 1000),
-        finding(TIMEOUT_KEPT, 4, 1000),
+        finding(KeptKeys.kind, 1, 1000),
+        finding(KeptKeys.kind, 2, 1000),
+        finding(KeptKeys.kind, 3, 1000),
+        finding(KeptKeys.kind, 4, 1000),
         finding(SameValues.kind, 5),
     )
     now = [
-        finding(NEVER_EXPIRES, 1, 10),
-        finding(TIMEOUT_KEPT, 2, 1101),
-        finding(TIMEOUT_KEPT, 3, 899),
-        finding(TIMEOUT_KEPT, 4, 1100),
+        finding(NeverExpires.kind, 1, 10),
+        finding(KeptKeys.kind, 2, 1101),
+        finding(KeptKeys.kind, 3, 899),
+        finding(KeptKeys.kind, 4, 1100),
         finding(SameValues.kind, 5),
     ]
     comparison = compare(now, {}, before)
@@ -71,16 +72,16 @@ def test_findings_are_new_worse_gone_better_or_the_same() -> None:
 
 
 def test_findings_of_one_place_are_compared_together() -> None:
-    before = earlier(finding(TIMEOUT_KEPT, 1, 1000))
-    now = [finding(TIMEOUT_KEPT, 1, 500), finding(TIMEOUT_KEPT, 1, 500)]
+    before = earlier(finding(KeptKeys.kind, 1, 1000))
+    now = [finding(KeptKeys.kind, 1, 500), finding(KeptKeys.kind, 1, 500)]
     assert trends(compare(now, {}, before)) == {"SS203/1": "same"}
 
 
 def test_without_an_earlier_report_all_is_new() -> None:
-    comparison = compare([finding(TIMEOUT_KEPT)], {"state.rows": 3}, None)
+    comparison = compare([finding(KeptKeys.kind)], {"state.rows": 3}, None)
     assert trends(comparison) == {"SS203/0": "new"}
     assert comparison.metrics == ()
-    assert comparison.is_bad(finding(TIMEOUT_KEPT))
+    assert comparison.is_bad(finding(KeptKeys.kind))
 
 
 @pytest.mark.parametrize(

@@ -1,37 +1,21 @@
-"""The catalogue of findings."""
+"""The findings of all rules, and their page."""
 
 from __future__ import annotations
 
 import re
-import runpy
-from dataclasses import fields
-from pkgutil import get_data
 
 import pytest
 
 from inspector import docs
 from inspector.analyses import names
-from inspector.findings import catalogue
-from inspector.findings.catalogue import all_kinds
 from inspector.findings.finding import Finding, Group, Kind, Severity
-from inspector.findings.rule import rules
-from inspector.findings.thresholds import DEFAULTS, Thresholds
+from inspector.findings.rule import all_kinds, rules
 from inspector.model import Certainty
 from inspector.operators.inferences import INFERENCES
 
 
-def test_the_catalogue_holds_every_kind_once() -> None:
-    declared = {value for value in vars(catalogue).values() if isinstance(value, Kind)}
-    assert declared | {rule.kind for rule in rules()} == set(all_kinds())
-    assert len({kind.id for kind in all_kinds()}) == len(all_kinds())
-
-
-def test_a_page_whose_lines_end_by_cr_lf_makes_the_same_catalogue(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    page = (get_data("inspector", "docs/reference/findings.md") or b"").replace(b"\n", b"\r\n")
-    monkeypatch.setattr("pkgutil.get_data", lambda *_: page)
-    assert runpy.run_path(catalogue.__file__)["all_kinds"]() == all_kinds()
+def test_every_id_is_declared_once() -> None:
+    assert len({kind.id for kind in all_kinds()}) == len(all_kinds()) == len(rules())
 
 
 @pytest.mark.parametrize("kind", all_kinds(), ids=lambda kind: kind.id)
@@ -118,28 +102,9 @@ def test_ids_never_change_their_meaning() -> None:
 @pytest.mark.parametrize("kind", all_kinds(), ids=lambda kind: kind.id)
 def test_the_page_says_at_length_what_a_kind_is_in_whole_sentences(kind: Kind) -> None:
     said = docs.entry(kind.id).paragraphs
-    moved = kind.id in {rule.id for rule in rules()}  # with a table of its thresholds
-    parts = ["What it means", "How it is proven", "What to do", "Source"]
-    for part in [*parts, *["Reported from"] * (not moved)]:
+    for part in ("What it means", "How it is proven", "What to do", "Source"):
         assert re.fullmatch(r"[`A-Z].*\.", said[part]), part
     assert re.search(r"\d\.\d", said["Source"]), "the versions of Spark for which it holds"
-
-
-def spellings(number: float) -> set[str]:
-    """A threshold as texts have it: as it is, as a share, hours as minutes."""
-    share = f"{number:.0%}".replace("%", " %")
-    return {f"{number:g}", f"{number:,}", share, f"{number * 60:.0f}"}
-
-
-def test_the_page_has_the_numbers_that_the_rules_compare_with() -> None:
-    page = docs.read_page("reference/findings").partition("<!-- /findings -->")[0]
-    parts = re.split(r"\(`(\w+)`[^)]*\)", page)
-    names = {field.name for field in fields(Thresholds)}
-    for text, name in zip(parts[::2], parts[1::2], strict=False):
-        default = getattr(DEFAULTS, name) if name in names else None
-        if default is not None:
-            numbers = re.findall(r"\d[\d,.]*(?: ?%)?", re.split(r"\n|\(`", text)[-1])
-            assert spellings(default) & {number.rstrip(",.") for number in numbers}, name
 
 
 def test_the_page_says_how_often_an_inference_was_right() -> None:

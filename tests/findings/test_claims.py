@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from inspector import docs
-from inspector.findings.catalogue import all_kinds
 from inspector.findings.finding import Kind
+from inspector.findings.rule import all_kinds, rules
 
 HOME = Path(__file__).resolve().parents[1]
 SPARK = "spark/test_claims.py"
@@ -59,7 +59,13 @@ CLAIMS: dict[str, dict[str, str]] = {
         "No version from that delta on can be loaded": LOST,
         "its cleanup of old files stops with a warning in the executor's log": FAILS,
     },
+    "SS102": {
+        "Spark does not read so far, and no row is lost": (
+            f"{SPARK}::test_what_follows_the_end_mark_of_a_delta_is_not_read"
+        )
+    },
     "SS103": {
+        "A restart has to replay up to": READ,
         "read the newest snapshot and then every delta after it": READ,
         "Spark's maintenance has made no snapshot": MAINTAINS,
         "It makes one only of a version that is in the executor's memory": (
@@ -85,6 +91,7 @@ CLAIMS: dict[str, dict[str, str]] = {
         "queries that began before Spark 3.3": OLD_LOG,
         "Spark 4.3 repartitions a checkpoint on RocksDB": REPARTITIONED,
         "where Spark does not look": MOVED,
+        "where Spark looks for them": MOVED,
     },
     "SS108": {"Spark's cleanup removed files": CLEANS},
     "SS109": {
@@ -112,7 +119,6 @@ CLAIMS: dict[str, dict[str, str]] = {
         "Spark loads them as they are": LOADS_AS_IT_IS,
     },
     "SS114": {
-        "named by its metadata (Spark 4.0 and later)": PARTITIONS,
         "Spark never opens such a folder": FOREIGN,
         "with a name that Spark never gives": FOREIGN,
         "Spark ignores it": FOREIGN,
@@ -130,6 +136,9 @@ CLAIMS: dict[str, dict[str, str]] = {
     },
     "SS120": {
         "Spark refuses the checkpoint": REFUSED,
+        "Spark does not start the query": REFUSED,
+        "or later does not start the query": REFUSED,
+        "Spark refuses the restart, or lists the input folder": WRITTEN_AGAIN,
         "which Spark may write again": WRITTEN_AGAIN,
         "Spark 4.0 wrote are read by Spark 4.0 alone": (
             f"{SPARK}::test_snapshots_of_format_2_by_spark_4_0_are_read_by_spark_4_0_alone"
@@ -151,6 +160,7 @@ CLAIMS: dict[str, dict[str, str]] = {
     "SS202": {"which keeps every group": EVICTS},
     "SS203": {
         "it fires in every later batch": TIMED_OUT,
+        "so that it fires again in every batch": TIMED_OUT,
         "A key without a timer is never called again": TIMED_OUT,
     },
     "SS205": {
@@ -162,31 +172,43 @@ CLAIMS: dict[str, dict[str, str]] = {
         "Spark fails when it reads a row that is not there": JOIN_NULLS,
         "A join with a time range reads all rows in every batch": JOIN_NULLS,
         "It is an error if the next batch fails": JOIN_NULLS,
+        "The next batch fails, as it reads all rows": JOIN_NULLS,
         "skipNullsForStreamStreamJoins.enabled to true": JOIN_NULLS,
         "rows behind their counter are never joined and never removed": JOINS,
     },
-    "SS210": {"Spark removes those in the same batch": EVICTS},
+    "SS210": {
+        "Spark removes those in the same batch": EVICTS,
+        "the next batch will show if Spark fires": EXPIRED,
+    },
     "SS211": {
         "The watermark never goes back": EVICTS,
+        "it never goes back": EVICTS,
     },
     "SS212": {
+        "Spark has not removed": RECORDED,
         "Spark removes such values at the end of every batch": RECORDED,
         "the first batch of a run that declares it again removes them": RECORDED,
     },
     "SS213": {
         "Spark fires every such timer after the new data": EXPIRED,
+        "Spark has neither fired nor deleted": EXPIRED,
         # What a user's own classes do; Spark's are named for the difference.
         "whether the query ever ran with classes other than Spark's": NO_CLAIM,
     },
-    "SS214": {"Each of them takes two rows until it fires": RECORDED},
+    "SS214": {
+        "Each of them takes two rows until it fires": RECORDED,
+        "Spark will fire": RECORDED,
+    },
     "SS215": {
         "nothing removes them, not even a TTL": RECORDED,
+        "Spark left its index behind": RECORDED,
         "the indexes that Spark kept for it stay behind": RECORDED,
     },
     "SS218": {
         "with what Spark expects": TIMED_OUT,
         "setTimeoutTimestamp and timers take milliseconds": TIMED_OUT,
     },
+    "SS221": {"ends before the next batch sees": NO_CLAIM},
     "SS301": {
         "The format is fixed when a checkpoint begins": (
             f"{SPARK}::test_a_checkpoint_keeps_the_format_that_it_began_with"
@@ -202,7 +224,11 @@ CLAIMS: dict[str, dict[str, str]] = {
     },
     "SS307": {"each row of the other side of a join with that key is joined with all": JOINS},
     "SS308": {},
-    "SS311": {"Spark removes none of them": MAINTAINS},
+    "SS217": {"every batch brings only new values": NO_CLAIM},
+    "SS311": {
+        "Spark removes none of them": MAINTAINS,
+        "Spark removes none.": MAINTAINS,
+    },
     "SS312": {
         "kept than Spark's default of 100": MAINTAINS,
         "which is read at each start": MAINTAINS,
@@ -217,6 +243,7 @@ CLAIMS: dict[str, dict[str, str]] = {
     },
     "SS226": {
         "Spark runs a batch without new data for them": NO_DATA,
+        "no batch without new data has ever run": NO_DATA,
     },
 }
 """By finding, a part of each sentence that says what Spark does, and what shows it."""
@@ -229,9 +256,11 @@ SAYS = re.compile(
 """What a sentence has that says what Spark does."""
 
 
-def texts_of(kind: Kind) -> tuple[str, str, str]:
-    """What a finding means, what to do about it, and its cause."""
-    return docs.entry(kind.id).paragraphs["What it means"], kind.to_do, kind.cause
+def texts_of(kind: Kind) -> tuple[str, ...]:
+    """What a finding means, what to do about it, and its causes."""
+    cases = (case for rule in rules() if rule.id == kind.id for case in rule.cases().values())
+    means = docs.entry(kind.id).paragraphs["What it means"]
+    return means, kind.to_do, kind.cause, *(case.cause for case in cases)
 
 
 def sentences(kind: Kind) -> Iterator[str]:

@@ -11,8 +11,8 @@ import pytest
 
 from inspector import api
 from inspector.analyses.shared.run import Run
-from inspector.findings.catalogue import all_kinds
 from inspector.findings.finding import Finding
+from inspector.findings.rule import all_kinds
 from tests.faults import refusing
 from tests.ill import ILL, Ill
 from tests.profiles import sampled

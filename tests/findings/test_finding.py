@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from inspector.findings.catalogue import TIMEOUT_KEPT
 from inspector.findings.finding import Finding, Severity
+from inspector.findings.lifetime.ss203_kept_keys import KeptKeys
 from inspector.model import Certainty
 
 
@@ -13,8 +13,10 @@ def test_severities_sort_and_are_spelt_in_lower_case() -> None:
 
 
 def test_what_a_finding_leaves_open_is_said_by_its_kind() -> None:
-    plain = Finding(TIMEOUT_KEPT, Certainty.PROVEN, "3 rows", "call state.remove()")
-    assert (plain.cause, plain.severity) == (TIMEOUT_KEPT.cause, Severity.ERROR)
+    plain = Finding(KeptKeys.kind, Certainty.PROVEN, "3 rows", "call state.remove()")
+    assert (plain.cause, plain.severity) == (KeptKeys.kind.cause, Severity.ERROR)
     assert plain.command == "leftovers"
-    own = Finding(TIMEOUT_KEPT, Certainty.INFERRED, "", "", cause="It was.", severity=Severity.INFO)
+    own = Finding(
+        KeptKeys.kind, Certainty.INFERRED, "", "", cause="It was.", severity=Severity.INFO
+    )
     assert (own.cause, own.severity) == ("It was.", Severity.INFO)

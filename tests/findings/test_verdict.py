@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from inspector.findings.catalogue import NEVER_EXPIRES, TIMEOUT_KEPT
 from inspector.findings.cost.ss304_same_values import SameValues
 from inspector.findings.finding import Finding, Kind
+from inspector.findings.lifetime.ss201_never_expires import NeverExpires
+from inspector.findings.lifetime.ss203_kept_keys import KeptKeys
 from inspector.findings.verdict import Level, level_of
 from inspector.model import Certainty, Problem
 
@@ -17,10 +18,10 @@ from inspector.model import Certainty, Problem
         ((), (), Level.OK),
         ((), ("uncommitted",), Level.OK),
         ((SameValues.kind,), (), Level.INFO),
-        ((NEVER_EXPIRES, SameValues.kind), (), Level.WARNING),
-        ((NEVER_EXPIRES, TIMEOUT_KEPT), ("uncommitted",), Level.ERROR),
+        ((NeverExpires.kind, SameValues.kind), (), Level.WARNING),
+        ((NeverExpires.kind, KeptKeys.kind), ("uncommitted",), Level.ERROR),
         ((), ("storage",), Level.UNREADABLE),
-        ((TIMEOUT_KEPT,), ("uncommitted", "truncated"), Level.UNREADABLE),
+        ((KeptKeys.kind,), ("uncommitted", "truncated"), Level.UNREADABLE),
     ],
 )
 def test_the_level_is_that_of_the_gravest(

@@ -29,6 +29,7 @@ from inspector.findings.wording import field_names, write
         ("key{key:brackets}", {"key": "a=1"}, "key (a=1)"),
         ("{names:words}", {"names": ["a"]}, "a"),
         ("{names:words}", {"names": ["a", "b", "c"]}, "a, b and c"),
+        ("{seen:more}", {"seen": ["a", "", "b"]}, "; a; b"),
         ("{versions:span}", {"versions": [3]}, "version 3"),
         ("{versions:span}", {"versions": [3, 9, 4]}, "versions 3 to 9"),
         ("{words:capital}", {"words": "no row"}, "No row"),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from inspector.findings.catalogue import NEVER_EXPIRES, TIMEOUT_KEPT
 from inspector.findings.cost.ss304_same_values import SameValues
 from inspector.findings.finding import Finding
+from inspector.findings.lifetime.ss201_never_expires import NeverExpires
+from inspector.findings.lifetime.ss203_kept_keys import KeptKeys
 from inspector.findings.verdict import Cause, Level, StateGrowth, StateSize, Verdict
 from inspector.model import Certainty, Problem, StoreId
 from inspector.render.report import Report
@@ -53,7 +54,7 @@ def table(rows: list[dict[str, Any]] | None = None) -> Table:
 def finding(**more: Any) -> Finding:
     """A finding with all that one can have."""
     whole: dict[str, Any] = {
-        "kind": TIMEOUT_KEPT,
+        "kind": KeptKeys.kind,
         "certainty": Certainty.PROVEN,
         "evidence": f"3 rows {HOSTILE}",
         "next_step": "call state.remove()",
@@ -131,7 +132,7 @@ def report(**more: Any) -> Report:
         "tables": (table(), EMPTY),
         "findings": (
             finding(),
-            finding(kind=NEVER_EXPIRES, operator_id=None, store_name=None, bytes=None),
+            finding(kind=NeverExpires.kind, operator_id=None, store_name=None, bytes=None),
             finding(
                 kind=SameValues.kind, certainty=Certainty.INFERRED, store_name="default", bytes=1
             ),

@@ -9,10 +9,10 @@ import pytest
 from junitparser import Error, Failure, JUnitXml, TestSuite
 
 from inspector.findings.baseline import Earlier, compare
-from inspector.findings.catalogue import all_kinds
 from inspector.findings.cost.ss304_same_values import SameValues
 from inspector.findings.finding import Severity
 from inspector.findings.metrics import apply_gates, parse_gates
+from inspector.findings.rule import all_kinds
 from inspector.model import Problem
 from inspector.render.as_junit import (
     MOST_PROBLEMS,

@@ -6,8 +6,8 @@ from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from inspector.findings.catalogue import all_kinds
 from inspector.findings.metrics import METRICS, apply_gates, parse_gates
+from inspector.findings.rule import all_kinds
 from inspector.render.as_prometheus import (
     LABELS,
     NAMES,

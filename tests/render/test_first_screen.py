@@ -151,7 +151,7 @@ def test_a_finding_about_all_rows_has_no_shares_in_percent() -> None:
     cause = verdict().cause
     assert cause is not None
     told = lines(verdict(cause=replace(cause, rows_share=1.0)))
-    assert told["share"] == "These are all rows of the state."
+    assert told["share"] == "That is 100 % of the state."
 
 
 def test_a_finding_about_no_row_has_no_shares() -> None:
@@ -168,7 +168,7 @@ def test_shares_of_a_part_are_said_to_be_of_the_part() -> None:
     cause = verdict().cause
     assert cause is not None
     whole = verdict(cause=replace(cause, rows_share=1.0))
-    assert lines(whole, part=PART)["share"] == "These are all rows of this part."
+    assert lines(whole, part=PART)["share"] == "That is 100 % of this part."
 
 
 def test_a_share_in_words_is_not_marked_as_an_estimate() -> None:

@@ -1,6 +1,6 @@
 """Findings, problems and rows as plain values, with every column in its place."""
 
-from inspector.findings.catalogue import TIMEOUT_KEPT
+from inspector.findings.lifetime.ss203_kept_keys import KeptKeys
 from inspector.model import Problem
 from inspector.render.plain import (
     FindingRow,
@@ -21,8 +21,8 @@ def test_a_finding_has_all_its_columns() -> None:
         "id": "SS203",
         "severity": "error",
         "certainty": "proven",
-        "title": TIMEOUT_KEPT.title,
-        "spark": TIMEOUT_KEPT.spark,
+        "title": KeptKeys.kind.title,
+        "spark": KeptKeys.kind.spark,
         "operator_id": 0,
         "store_name": "left-keyToNumValues",
         "rows": 3,

@@ -20,7 +20,7 @@ from fixtures.sparks import file_manager
 from pyspark import sql
 
 from inspector import api
-from inspector.findings.catalogue import PARTITION_COUNT
+from inspector.findings.integrity.ss109_partition_count import PartitionCount
 from inspector.operators import join
 from inspector.sparktypes.schema_json import parse_schema_json
 from tests.damage import read_state
@@ -768,8 +768,8 @@ def test_the_timeout_of_a_key_fires_once_or_as_long_as_python_leaves_its_timer(
 def test_a_missing_partition_fails_a_query_and_is_left_out_by_the_reader(
     spark: Any, tmp_path: Path
 ) -> None:
-    assert "the next batch of the query fails" in PARTITION_COUNT.to_do
-    assert "leaves out missing partitions behind the last one" in PARTITION_COUNT.to_do
+    assert "the next batch of the query fails" in PartitionCount.kind.to_do
+    assert "leaves out missing partitions behind the last one" in PartitionCount.kind.to_do
     write(tmp_path / "in", 0, [{"user": f"u{n}"} for n in range(20)])
     counted = source(spark, tmp_path / "in", "user STRING").groupBy("user").count()
     run(counted, tmp_path / "ck", "update")

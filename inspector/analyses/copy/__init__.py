@@ -23,6 +23,7 @@ from inspector.analyses.shared.store_heaps import removal_saving
 from inspector.analyses.shared.words import StoreWords
 from inspector.checkpoint.copy_record import RECORD, CopyRecord, read_record
 from inspector.checkpoint.destination import Destination, check_new, new_folder
+from inspector.checkpoint.log_checks import LOST_ENTRY
 from inspector.checkpoint.logfile import UNSEEN
 from inspector.checkpoint.logs import Logs
 from inspector.checkpoint.metadata import LOST_METADATA
@@ -37,7 +38,6 @@ from inspector.discovery.tasks import Request
 from inspector.exceptions import CheckpointError, EngineError, SourceNotWholeError
 from inspector.facts.copied import Evicted, EvictedKey, RowPrints, WrittenFiles
 from inspector.facts.fact import Observed
-from inspector.findings.catalogue import WRONG_PARTITION
 from inspector.findings.judge import judge_integrity
 from inspector.light_dataclasses import replace
 from inspector.merge.collect import Facts
@@ -363,7 +363,7 @@ class _Copy:
         if self._version > logs.last_committed + 1:
             raise CheckpointError(f"batch {self._version - 1} was not committed", root)
         self._check_next_batch(logs)
-        newer = [v for v in checkpoint.uncommitted_versions if v > logs.last_committed + 1]
+        newer = [v for v in checkpoint.versions_without_commit if v > logs.last_committed + 1]
         if newer and not self._assumed.stopped:
             raise CheckpointError(
                 f"there are state files of version {newer[0]}, which no batch has committed: a "
@@ -552,7 +552,8 @@ class _Copy:
                 which += f" {store.partition_id}: the copy does not hold the rows that it should"
                 raise SourceNotWholeError(f"{which}, {_GIVEN_UP}", spell_root(self._dest))
         for problem in (*read.problems, *_damage(run, read)):
-            raise SourceNotWholeError(problem.message, problem.path, problem.offset)
+            if problem.slug != LOST_ENTRY:  # the newest entries are written after this check
+                raise SourceNotWholeError(problem.message, problem.path, problem.offset)
 
     def _check_log(self) -> None:
         """Refuse to finish if the query has gone on meanwhile (CheckpointError)."""
@@ -773,5 +774,5 @@ def _damage(run: Run, facts: Facts) -> Iterator[Problem]:
         if not (spared or older or problem.slug in _HARMLESS):
             yield problem
     for finding in judge_integrity(checkpoint, version, facts, ()):
-        if finding.kind is WRONG_PARTITION:
+        if finding.kind.id == "SS107":
             yield Problem("wrong-partition", finding.evidence, checkpoint.root)

@@ -15,10 +15,11 @@ from inspector.discovery.tasks import Task
 from inspector.facts.ages import BEFORE as BEFORE_ALL
 from inspector.facts.ages import Ages
 from inspector.facts.fact import Observed
-from inspector.facts.join_rows import JoinCheck, MatchedRows, RowsTimedByKey
+from inspector.facts.join_rows import MatchedRows, RowsTimedByKey
 from inspector.facts.leftover_facts import Leftover, LeftoverAge, LeftoverCount
 from inspector.facts.timed_out import AMONG_DATA, BEFORE, BY_BOTH, HELD_BACK, NO_LOG_ENTRY
-from inspector.findings.rule_inputs import retention
+from inspector.findings.views.checkpoint_view import CheckpointView
+from inspector.findings.views.join_side import JoinSide
 from inspector.findings.views.store_expiry import total_of
 from inspector.light_dataclasses import replace
 from inspector.merge.collect import Facts
@@ -177,7 +178,7 @@ DECIDED_BY: Mapping[str | None, str] = {
 
 
 def undecided_tables(judged: Judged) -> list[t.Table]:
-    """How many keys are undecided, why, and what would decide them; nothing if none is."""
+    """Return the table of undecided keys by reason, with what would decide them; none if empty."""
     groups: dict[tuple[Any, ...], list[Observed[LeftoverCount]]] = group_by(
         judged.facts.undecided_totals,
         lambda total: (*total.store.name, total.fact.leftover_class.value, total.fact.reason),
@@ -197,14 +198,14 @@ def undecided_tables(judged: Judged) -> list[t.Table]:
 
 
 def undecided_keys(judged: Judged, redact: Redact, limit: int) -> list[t.Table]:
-    """The same keys one by one, oldest first."""
+    """Return the table of undecided keys, one by one, the oldest first; none if empty."""
     listed = judged.facts.undecided[: limit or None]
     rows = LeftoverWords.of(judged.checkpoint, redact).rows(listed, UndecidedKeyRow)
     return [UndecidedKeyRow.table("possible leftovers, key by key", rows)] if rows else []
 
 
 def notes(facts: Facts) -> list[str]:
-    """What is needed from the user to decide more."""
+    """Return sentences on options with which more keys can be decided."""
     by_clock = (UNKNOWN_CLOCK, NEIGHBOURS)
     stores = {of.store.name for of in facts.undecided_totals if of.fact.reason in by_clock}
     return [
@@ -355,7 +356,7 @@ class LeftoverAgeRow(t.StoreRow, table="leftover_ages"):
 
 
 class RetentionRow(t.StoreRow, table="retention"):
-    """How far behind the watermark the rows of one side of a join reach."""
+    """Distance of the rows of one side of a join behind the watermark."""
 
     versions: Annotated[t.Count, "Number of state versions that were compared."]
     watermark_from_ms: Annotated[
@@ -451,29 +452,29 @@ def leftover_ages(judged: Judged) -> t.Table:
 
 
 def retention_tables(judged: Judged) -> list[t.Table]:
-    """How far behind the watermark each side of a join, and what is below it, reached."""
-    rows = [_retention_row(judged, name) for name in sorted(judged.facts.retention)]
+    """Return the table of the distances behind the watermark, of joins and operators below them."""
+    view = CheckpointView(judged.checkpoint, judged.version, judged.facts)
+    sides = (JoinSide(s) for s in view.stores if s.name in judged.facts.retention)
+    rows = [_retention_row(side) for side in sorted(sides, key=lambda side: side.store.name)]
     of_joins = all(row.store_name in VALUE_STORES for row in rows)
     of = "a join's sides" if of_joins else "a join's sides, and of operators below,"
     title = f"how far behind the watermark the rows of {of} reach"
     return [RetentionRow.table(title, rows)] if rows else []
 
 
-def _retention_row(judged: Judged, name: StoreName) -> RetentionRow:
-    facts, reach = judged.facts, retention(judged.checkpoint, judged.facts, name, judged.version)
-    behind, watermarks = reach.behind_ms, reach.watermarks.values()
-    timed = facts.sums(RowsTimedByKey).get(name)
-    matched, check = facts.sums(MatchedRows).get(name), facts.sums(JoinCheck).get(name)
+def _retention_row(side: JoinSide) -> RetentionRow:
+    store, behind = side.store, side.behind_ms
+    timed, matched, check = store.sum(RowsTimedByKey), store.sum(MatchedRows), side.check
     return RetentionRow(
         matched_rows=None if matched is None else matched.matched,
         unmatched_rows=None if matched is None else matched.unmatched,
-        **store_ids(judged.checkpoint, name),
+        **store_ids(store.checkpoint, store.name),
         versions=len(behind),
-        watermark_from_ms=min(watermarks, default=None),
-        watermark_to_ms=max(watermarks, default=None),
-        oldest_behind_ms=reach.most_ms,
+        watermark_from_ms=min(side.watermarks_ms, default=None),
+        watermark_to_ms=max(side.watermarks_ms, default=None),
+        oldest_behind_ms=side.most_ms,
         newest_version_behind_ms=behind[max(behind)] if behind else None,
-        removed_rows=reach.removed,
+        removed_rows=side.removals,
         rows=None if check is None else check.rows,
         rows_timed_by_key=None if timed is None else timed.rows,
     )

@@ -111,7 +111,7 @@ class KeyStoryRow(
 
 
 def explain_class(judged: Judged, kind: str) -> Report:
-    """How many keys became leftovers of a class in each batch, and by which clock."""
+    """Return the report on the keys that became leftovers of a class, by batch and clock."""
     groups: dict[tuple[int, str, int, str], list[LeftoverAge]] = defaultdict(list)
     for observation in judged.facts.leftover_ages:
         age = observation.fact
@@ -181,7 +181,7 @@ def _timer_clock(
 
 
 def _place(row: _Event, moves: Collection[int]) -> _Key:
-    """What a key is told by: without its partition, if a repartitioning moved it from another."""
+    """Return the identity of a key, without its partition if a repartitioning moved keys."""
     partition = -1 if moves else row["partition_id"]
     return row["operator_id"], row["store_name"], partition, str(row["key_hex"])
 
@@ -244,7 +244,7 @@ class Narrator:
 
     @property
     def verdict(self) -> str:
-        """What has become of the key."""
+        """State of the key at the end."""
         if not self.alive:
             return "the key is gone"
         if self.leftover is None and self.may_have_fired:
@@ -255,7 +255,7 @@ class Narrator:
         return f"{self.leftover.class_}, {self.leftover.certainty}{reason}"
 
     def threshold(self, version: int, clock: BatchClock | None) -> int | None:
-        """What the batch of a version held the clock against; None if that is not known."""
+        """Return the time with which the batch of a version compared its clock; None if unknown."""
         if clock is None or self._expiry is None:
             return None
         if self._timed:
@@ -270,7 +270,7 @@ class Narrator:
         return clock.timestamp_ms if by_batch else clock.watermark_ms or None
 
     def event(self, event: _Event, clock: BatchClock | None, threshold: int | None) -> str:
-        """What a put or removal means."""
+        """Return what a put or removal of the key means."""
         due, was = self._due(threshold), self.clock_ms
         self.alive = event["event"] not in ("removal", "absent_removal")
         self.clock_ms = self._time(event) if self.alive else None
@@ -290,7 +290,7 @@ class Narrator:
         return f"{self._cause(due, was, threshold, clock, proven=proven)} {self._outcome(event)}"
 
     def silence(self, threshold: int | None) -> str:
-        """What it means that a batch wrote nothing for the key; empty if nothing."""
+        """Return what a batch without a write for the key means; no text if it means nothing."""
         if not self.alive or not self._due(threshold):
             return ""
         if self._timed:

@@ -49,7 +49,9 @@ class Versions:
         self.times_ms = [batch["batch_timestamp_ms"] for batch in batches]
         self.lags_ms = [batch["lag_ms"] for batch in batches]
         # Of how many partitions each version is whole.
-        self._whole = {name: whole_stores(checkpoint, of) for name, of in self.by_store.items()}
+        self._partition_counts = {
+            name: whole_stores(checkpoint, of) for name, of in self.by_store.items()
+        }
 
     def chart(
         self, title: str, scale: Unit, series: Iterable[Series], about: str = ""
@@ -63,7 +65,7 @@ class Versions:
 
         What a version changed (``changes``) needs the version before too.
         """
-        of_store, whole = self.by_store[store], self._whole[store]
+        of_store, whole = self.by_store[store], self._partition_counts[store]
         numbers: list[int | None] = []
         for version in self.versions:
             facts = of_store.get(version)
@@ -72,7 +74,7 @@ class Versions:
         return numbers
 
     def total(self, name: str, *, changes: bool = False) -> list[int | None]:
-        """The same over all stores."""
+        """Return a measure of each version, summed over all stores; None if a store lacks it."""
         columns = [self.of_store(store, name, changes=changes) for store in self.by_store]
         return [sum_or_none(row) for row in zip(*columns, strict=True)]
 
@@ -117,7 +119,7 @@ def growth_charts(judged: Judged) -> list[LineChart]:
 
 
 def churn_charts(versions: Versions) -> list[LineChart]:
-    """What each version changed, and what it shares with the one before."""
+    """Return charts of each version's changes, and of bytes shared with the previous version."""
     names = {"same_value_puts": "puts of the same value"}
     churn = [
         Series(names.get(name, name), versions.total(name, changes=True))
@@ -135,7 +137,7 @@ def churn_charts(versions: Versions) -> list[LineChart]:
 
 
 def bytes_chart(judged: Judged) -> BarChart:
-    """Where the row bytes of the judged version are: by store and field, the most first."""
+    """Return the chart of the judged version's row bytes by store and field, the largest first."""
     checkpoint, facts = judged.checkpoint, judged.facts
     names, measured = store_labels(checkpoint), _fields(checkpoint, facts)
     amounts: list[tuple[str, str, int]] = []
@@ -196,7 +198,7 @@ def age_chart(ages: Table) -> BarChart:
 
 
 def store_labels(checkpoint: Checkpoint) -> dict[StoreName, str]:
-    """What a store is called on a page: by its operator, and by its own name if it has one."""
+    """Return the label of each store on a page: its operator, and its own name if it has one."""
     labels, several = {}, len(checkpoint.operators) > 1
     for operator in checkpoint.operators:
         name = f"{operator.operator_id} {operator.name}" if several else operator.name

@@ -40,7 +40,10 @@ def page_request(request: Request) -> Request:
 
 
 def page_of(run: Run, judged: Judged, report: Report) -> Sequence[Section]:
-    """What the page of an audit shows below its first screen, by what :func:`page_request` has."""
+    """Return the sections of an audit's page below its first screen.
+
+    The facts of ``judged`` are requested by :func:`page_request`.
+    """
     tables, versions = _by_name(report), charts.Versions(judged)
     memory, sharing = memory_report(judged, MemoryOptions()), sharing_report(judged, "store")
     timeline, fields = timeline_report(judged), fields_report(judged)
@@ -126,7 +129,7 @@ NEVER_KNOWN = (  # what no checkpoint tells
 
 
 def unknown_here(judged: Judged) -> Iterator[str]:
-    """What this checkpoint does not tell."""
+    """Yield sentences on what this checkpoint does not show."""
     checkpoint, facts = judged.checkpoint, judged.facts
     first = lt.proof_window(judged).get("proof_from_batch")
     if first:
@@ -156,7 +159,7 @@ def unknown_here(judged: Judged) -> Iterator[str]:
 
 
 def oldest_story(run: Run, judged: Judged, redact: Redact) -> t.Table | None:
-    """What each batch did to the leftover that expired first; None if there is no leftover.
+    """Return the history of the leftover that expired first; None if there is no leftover.
 
     The changes of its partition are read once more, and of no other.
     """

@@ -32,7 +32,7 @@ from inspector.sums import sum_by_key
 def findings_of(judged: Judged) -> tuple[Finding, ...]:
     """Every rule applied to what a run showed, by the thresholds of its user; the gravest first."""
     thresholds, checkpoint = judged.thresholds, judged.checkpoint
-    limited = thresholds.heap_bytes is not None and checkpoint.provider.keeps_maps
+    limited = "heap_bytes" in thresholds.given and checkpoint.provider.keeps_maps
     heap = sum(heap_by_store(judged).values()) if limited else None
     words = StoreWords(checkpoint, judged.options.redact or Redact.HASH)
     fields = StoreWords(checkpoint)
@@ -85,7 +85,10 @@ def metrics_of(judged: Judged, verdict: verdicts.Verdict) -> dict[str, Value]:
 
 
 def _gains_rows(facts: Facts) -> bool:
-    """Whether there are more rows than halfway through the versions: of few, no trend is judged."""
+    """Return whether there are more rows than halfway through the versions.
+
+    Fewer versions than a trend needs are enough for this comparison.
+    """
     of_stores = facts.by_store().values()
     rows = sum_by_key((v, of.rows) for versions in of_stores for v, of in versions.items())
     ordered = [rows[version] for version in sorted(rows)]
@@ -169,7 +172,7 @@ class _State:
         return rows, size, heap
 
     def _heap(self, name: StoreName, rows: int, size: int, *, rewritten: bool) -> int:
-        """What these rows take in the versions that Spark retains; all of it, if they are all."""
+        """Return the heap bytes of some rows of a store in the versions that Spark retains."""
         of_store, of_all = self.stores.get(name, VersionFacts()), self.heaps[name]
         if rows >= of_store.rows:
             return of_all

@@ -1,7 +1,7 @@
-"""What a report is about: a version of a checkpoint, with the facts and problems that judge it.
+"""Subjects of reports: a version of a checkpoint with the facts and problems that judge it.
 
-Every report is made here, so that none can lack what all have: which checkpoint, which version, by
-which clocks, what could not be read, and that it is about a part of the checkpoint alone.
+Every report is made here, so that all of them name the checkpoint, the version, its clocks, the
+unreadable files, and the part of the checkpoint if it is not about the whole.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Subject:
 
     @property
     def redact(self) -> model.Redact:
-        """What is shown of keys and values, by a command that shows them unless told otherwise."""
+        """The redaction of keys and values; none by default."""
         return self.options.redact or model.Redact.NONE
 
     @property
@@ -74,8 +74,8 @@ class Subject:
         }
         if clock and clock.watermark_ms is None and clock.timestamp_ms is not None:
             head["watermark_in_doubt"] = True
-        if checkpoint.uncommitted_versions:
-            head["uncommitted_versions"] = list(checkpoint.uncommitted_versions)
+        if checkpoint.versions_without_commit:
+            head["uncommitted_versions"] = list(checkpoint.versions_without_commit)
         if checkpoint.unsummed_small_files:
             head["small_files_without_checksum"] = checkpoint.unsummed_small_files
         return head
@@ -106,13 +106,13 @@ class Subject:
 
     @cached_property
     def next_start(self) -> Restart | None:
-        """What the part restarts from; None where an older version is judged."""
+        """Restart of the judged part; None if an older version is judged."""
         newest = self.version == self.checkpoint.newest_version
         return restart_of(self.checkpoint, self.problems) if newest else None
 
     @property
     def restart(self) -> Restart | None:
-        """How the query restarts; None where a part of it, or an older version, is judged."""
+        """Restart of the query; None if a part of it, or an older version, is judged."""
         return None if self.part is not None else self.next_start
 
     def report(  # noqa: PLR0913 - the parts of a report
@@ -161,7 +161,7 @@ class Judged(Subject):
 
     @cached_property
     def next_start(self) -> Restart | None:
-        """What the part restarts from, by its rows too; None where an older version is judged."""
+        """Restart of the judged part, by its rows too; None if an older version is judged."""
         restart = super().next_start
         if restart is None or not self.checkpoint.operators:
             return restart

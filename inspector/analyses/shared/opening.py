@@ -1,12 +1,13 @@
-"""What every analysis begins with: the checkpoint, listed as often as it takes, and the version.
+"""Open a checkpoint and its version, and distinguish damage from a query that runs.
 
-Damage, or a query that runs: what looks like the one is looked at again before it is said. Spark's
-cleanup removes files while they are listed and read, and a query that restarts writes some anew. So
-where a file is gone, or a listing makes no whole, the checkpoint is listed and what was in doubt is
-read again: what two looks say is damage. If the judged version can no longer be restored, the
-newest whole one takes its place and all is read anew, so that every number of a report is of one
-version. Where cleanup is faster than two looks, the last ones read no more than makes that version,
-which stays longest; where it is faster than these too, that is said, and no damage.
+Spark's cleanup removes files while they are listed and read, and a query that restarts writes some
+files again. So if a file is gone, or a listing is incomplete, the checkpoint is listed again, and
+the files in doubt are read again. Damage is reported only if two attempts show it.
+
+If the judged version can no longer be restored, the newest complete version replaces it, and all
+files are read again, so that every number of a report is of one version. If cleanup is faster than
+two attempts, the last attempts read only the files of that version, which stay longest. If cleanup
+is faster than these attempts, too, the report says so and names no damage.
 """
 
 from __future__ import annotations
@@ -98,7 +99,7 @@ def with_user_rules(checkpoint: Checkpoint, options: Options) -> Checkpoint:
 
 @dataclass
 class Listings:
-    """What the listings of a run showed, one after the other."""
+    """Results of the listings of a run, one after the other."""
 
     # of the newest listing, and those that it shares with an earlier one are damage
     doubts: list[Problem] = field(default_factory=list)
@@ -126,18 +127,18 @@ _identity = attrgetter("slug", "path", "message")
 
 def newest_whole(checkpoint: Checkpoint) -> int | None:
     """The newest committed version that every store can restore; None if there is no such one."""
-    committed = (v for v in checkpoint.whole_versions if v <= checkpoint.newest_version)
+    committed = (v for v in checkpoint.restorable_versions if v <= checkpoint.newest_version)
     return max(committed, default=None)
 
 
 def doubts(problems: Iterable[Problem]) -> list[Problem]:
-    """Those that a second look may not confirm."""
+    """Return the problems that a second listing may not confirm."""
     return [problem for problem in problems if problem.slug in DOUBTFUL]
 
 
 def restores(checkpoint: Checkpoint, version: int) -> bool:
-    """Whether every store of a checkpoint can restore a version that is committed."""
-    has_it = version in checkpoint.whole_versions or not checkpoint.store_files
+    """Return whether a version is committed and every store can restore it."""
+    has_it = version in checkpoint.restorable_versions or not checkpoint.store_files
     return has_it and version <= checkpoint.newest_version
 
 
@@ -223,7 +224,7 @@ class Opened:
 
     @property
     def is_of_chosen_version(self) -> bool:
-        """Whether its user chose the version, so that no other may take its place."""
+        """True if the user chose the version, so that no other version may replace it."""
         selected = self.checkpoint.selection.version
         return (self.options.batch, self.options.state_version, selected) != (None, None, None)
 
@@ -285,7 +286,7 @@ class Opened:
             self.note(version_problem(before, self.version))
 
     def outpaced_problem(self) -> Problem:
-        """That the query was faster than every look; of a version that is gone, that it is."""
+        """Return the problem that files were removed at every attempt to read them."""
         message = f"{OUTPACED_AGAIN}; what depends on them is missing from the report"
         was_there = self.listings.whole or not restores(self.checkpoint, self.version)
         if self.is_of_chosen_version and was_there:
@@ -313,14 +314,14 @@ class Opened:
                 return
 
     def subject(self, problems: Iterable[Problem] = ()) -> Subject:
-        """What was listed, for a report without facts; with more problems than the listing has."""
+        """Return the subject of a report without facts, with further problems."""
         listed = [*self.listed, *problems]
         return Subject(self.checkpoint, self.version, listed, self.options)
 
 
 @dataclass(frozen=True)
 class Recalled:
-    """What stands for a checkpoint whose report is there."""
+    """A checkpoint whose report is known already, in place of an open one."""
 
     report: Report  # of the checkpoint as it is now, too
     options: Options
@@ -355,10 +356,10 @@ def opener_of(
     place: tuple[str, Selection] | None = None,
     cache: ReportCache | None = None,
 ) -> Callable[[], Checkpoint]:
-    """What opens a checkpoint, again and again: each time by new listings.
+    """Return a function that opens a checkpoint by new listings each time it is called.
 
-    The bytes of logs, metadata and schemas are kept: else it is too slow for a query that keeps few
-    batches.
+    It keeps the bytes of logs, metadata and schemas. Without that it is too slow for a query that
+    keeps few batches.
     """
     selection = Selection(options.operator_id, options.partition_id, options.store_name)
     narrowed = selection, UserSchemas.parse(options.key_schemas, options.value_schemas)

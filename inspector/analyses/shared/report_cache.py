@@ -29,8 +29,8 @@ from inspector.discovery.restart import Load, Obstacle, Restart
 from inspector.discovery.restart_reasons import Condition, Doubt, ForeignEntry
 from inspector.engines.engine import HADOOP
 from inspector.exceptions import EngineError, InspectorError
-from inspector.findings.catalogue import all_kinds
 from inspector.findings.finding import Finding, Kind, Severity
+from inspector.findings.rule import all_kinds
 from inspector.findings.verdict import Cause, Level, StateGrowth, StateSize, Verdict
 from inspector.kernel.loader import kernel_name
 from inspector.model import LIMITS, Certainty, Problem, Redact, StoreId
@@ -155,7 +155,10 @@ class ReportCache:
 
 
 def kept_reports(options: Options) -> Callable[[str], bool]:
-    """Whether a path has a kept report, of whichever release, by one listing of the cache."""
+    """Return a function that tells whether a path has a kept report of any release.
+
+    The cache is listed once.
+    """
     try:
         present = _files_of(options).present()
     except (OSError, InspectorError, TypeError):
@@ -196,7 +199,7 @@ def listing_hash(tree: Tree, now_ms: int) -> str | None:
 
 
 def _choices(options: Options) -> tuple[Any, ...]:
-    """What a report depends on besides the checkpoint's files and the release."""
+    """Return the values that a report depends on, except the checkpoint's files and the release."""
     values = (getattr(options, f.name) for f in fields(options) if f.name not in _NOT_OF_REPORT)
     plain = [sorted(value.items()) if hasattr(value, "items") else value for value in values]
     return (*plain, LIMITS, kernel_name())

@@ -26,8 +26,8 @@ from inspector.discovery.tasks import (
     Request,
     StoreTask,
     Task,
+    files_to_replay,
     needs_bounds,
-    replayed_files,
     split_task,
     with_bounds,
 )
@@ -93,7 +93,7 @@ class Run(Opened):
     def map_work(
         self, function: BatchFunction, work: Sequence[Work], merge: Merge | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """The same of tasks of another kind."""
+        """Run work items that are not tasks of facts, and yield their fact batches."""
         batches = self.engine.run(Job(function, facts_schema(), work, merge))
         read = _reading(sum(task.weight for task in work))
         return self._watch(batches, lambda: self.engine.measure() or read())
@@ -131,7 +131,7 @@ class Run(Opened):
         return fold_problems((*self.listed, *facts.problems))
 
     def judge(self, facts: Facts) -> Judged:
-        """What facts of this version are judged by."""
+        """Return the subject of a report with facts of this version."""
         problems = list(self.problems(facts))
         return Judged(self.checkpoint, self.version, problems, self.options, facts=facts)
 
@@ -211,7 +211,10 @@ def _key_memory(limit: int, at_once: int) -> int:
 
 
 def ranges_for_cores(tasks: Sequence[Task], cores: int | None) -> list[int]:
-    """How many ranges keep all cores busy; of timers one, as they need a pass more if split."""
+    """Return the number of key ranges for each task that keeps all cores busy.
+
+    A task with timers has one range, because a split needs another pass over them.
+    """
     total = sum(task.file_bytes for task in tasks)
     share = CLUSTER_BYTES if cores is None else total // max(cores, 1) + 1
 
@@ -239,7 +242,10 @@ def with_idle_cores(tasks: Sequence[Task], cores: int) -> list[Task]:
 
 
 def ranges_for_memory(tasks: Sequence[Task], memory: int) -> list[int]:
-    """How many ranges of each task fit into so many bytes, by the records of its files."""
+    """Return the number of key ranges for each task whose keys fit into ``memory`` bytes.
+
+    The number of keys is estimated from the records of the files.
+    """
     record_bytes: dict[tuple[int, str], float] = {}
     threads = 1 if all(is_local(task.url) for task in tasks) else THREADS
     told = [
@@ -270,7 +276,7 @@ def _most_keys(task: Task, record_bytes: dict[tuple[int, str], float]) -> int:
     """Keys of a task at the most beside its snapshots' rows, by a sample of each store's name."""
     keys = 0.0
     for store in task.stores:
-        files = [file for file in replayed_files(task, store) if _has_rows(task, file)]
+        files = [file for file in files_to_replay(task, store) if _has_rows(task, file)]
         if files:
             name = task.operator_id, store.store_name
             if name not in record_bytes:
@@ -280,7 +286,7 @@ def _most_keys(task: Task, record_bytes: dict[tuple[int, str], float]) -> int:
 
 
 def _has_rows(task: Task, file: StoreFile) -> bool:
-    """Whether a file has its rows in itself: a snapshot of shared files has them in those."""
+    """Return whether a file has rows itself. A snapshot of RocksDB has them in shared tables."""
     return file.kind is not FileKind.SNAPSHOT or not provider_by_name(task.provider).shares_files
 
 
@@ -288,7 +294,7 @@ def _snapshot_rows(task: Task) -> int:
     """Rows that the snapshots of the stores say they have: the oldest, or the newest if more."""
     rows = 0
     for store, reader in open_stores(_without_sums(task)):
-        result = [file for file in replayed_files(task, store) if not _has_rows(task, file)]
+        result = [file for file in files_to_replay(task, store) if not _has_rows(task, file)]
         ends = (reader.files.snapshot_rows(file) or 0 for file in result[:1] + result[-1:])
         rows += max(ends, default=0)
     return rows
@@ -298,7 +304,7 @@ def _kept_length(task: Task) -> int:
     """Bytes of a key by the first block of a file, in stores that keep keys: at most, or 0."""
     length = 0
     for store, reader in open_stores(_without_sums(task)):
-        files = [] if shows_few(task, store) else replayed_files(task, store)
+        files = [] if shows_few(task, store) else files_to_replay(task, store)
         if files:
             with suppress(exceptions.InspectorError, OSError):
                 largest = max(files, key=lambda file: file.size)
@@ -345,7 +351,7 @@ def bound_ranges(
 def in_whole(
     tasks: Sequence[Task], observations: Iterable[Observed[Any]]
 ) -> Iterable[Observed[Any]]:
-    """What tasks observed, as if none of their partitions had been split."""
+    """Return the observations of tasks as if none of their partitions had been split."""
     split = [task for task in tasks if task.key_range is not None]
     if not split:
         return observations
@@ -359,7 +365,7 @@ def in_whole(
 def observed(
     run: Opened, tasks_of: Callable[[], Iterable[Task]], read: Read
 ) -> Iterator[Observed[Any]]:
-    """What tasks observe; those whose files moved under them, by a later look."""
+    """Yield the observations of tasks. Tasks whose files were removed meanwhile are run again."""
     result: list[Observed[Any]] = []
     again: set[Place] | None = None
     doubted = _Doubts()

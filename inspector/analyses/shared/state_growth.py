@@ -1,4 +1,4 @@
-"""How state grows: that of one store, and that of all together; estimates."""
+"""Growth of the state of one store and of all stores together, by estimates."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.placement import partition_count
 from inspector.estimates.growth import MS_PER_HOUR, Growth, Trend, growth, trend
 from inspector.facts.versions import VersionFacts
+from inspector.findings.thresholds import UNIQUE_SHARE
 from inspector.findings.verdict import StateGrowth, StateSize
 from inspector.findings.views.store_keys import sampled_keys, unique_columns
 from inspector.light_dataclasses import dataclass, field, replace
@@ -22,7 +23,7 @@ from inspector.sums import group_by, sum_or_none
 
 @dataclass(frozen=True)
 class Point:
-    """What some stores hold at one version, with the clock of its batch."""
+    """Size of some stores at one version, with the clock of its batch."""
 
     version: int
     time_ms: int
@@ -56,10 +57,10 @@ class StoreGrowth:
 def store_points(
     checkpoint: Checkpoint, versions: Mapping[int, VersionFacts], heap: Mapping[int, int]
 ) -> list[Point]:
-    """What one store held, over the versions that have a clock and that all partitions can restore.
+    """Return the size of one store at the versions with a clock that all partitions can restore.
 
-    Others would look like growth; what a tool changed, like a change of the query: the line begins
-    behind it.
+    Other versions would look like growth. A version that a tool changed would look like a change
+    of the query, so the points begin behind it.
     """
     whole = whole_stores(checkpoint, versions)
     points: list[Point] = []
@@ -79,7 +80,10 @@ def store_points(
 
 
 def whole_stores(checkpoint: Checkpoint, versions: Mapping[int, VersionFacts]) -> dict[int, int]:
-    """Of how many partitions each version is whole: the most that one of as many has."""
+    """Return for each version the number of partitions of a whole one.
+
+    That is the largest number that a version with the same partition count has.
+    """
     counts = {version: partition_count(checkpoint, version) for version in versions}
     most: dict[int, int] = {}
     for version, version_facts in versions.items():
@@ -118,7 +122,7 @@ def growth_together(judged: Judged, heaps: HeapByVersion) -> StoreGrowth | None:
 
 
 def growing_stores(judged: Judged) -> dict[StoreName, bool]:
-    """Whether each store grows; without those of which too few versions are there to tell."""
+    """Return whether each store grows. Stores with too few versions are left out."""
     growing = {}
     for store, versions in judged.facts.by_store().items():
         points = store_points(judged.checkpoint, versions, {})
@@ -155,11 +159,14 @@ def state_growth(judged: Judged, size: StateSize) -> StateGrowth | None:
 
 
 def _new_columns(judged: Judged) -> tuple[str, ...]:
-    """Of which nearly each of the newest keys has another value, in the first store that grows."""
+    """Return the key columns with nearly all distinct values, of the first store that grows."""
     schemas = store_schemas(judged.checkpoint)
     for name, grows in sorted(growing_stores(judged).items()):
         if grows and name in schemas:
-            keys, share = [*sampled_keys(judged.facts, name)], judged.thresholds.unique_share
+            keys, share = (
+                [*sampled_keys(judged.facts, name)],
+                UNIQUE_SHARE.number(judged.thresholds),
+            )
             return tuple(unique_columns(keys, schemas[name].key.fields, share))
     return ()
 

@@ -1,4 +1,4 @@
-"""What the state of a checkpoint takes of a heap, store by store; estimates."""
+"""Estimates of the heap that the state of a checkpoint takes, by store."""
 
 from __future__ import annotations
 
@@ -58,7 +58,10 @@ def heap_by_store(judged: Judged) -> dict[StoreName, int]:
 def removal_saving(
     checkpoint: Checkpoint, version: int, rows: int, key_bytes: int, value_bytes: int
 ) -> int | None:
-    """What removing rows saves in the versions that Spark retains by default; None without maps."""
+    """Return the heap bytes that removing rows saves in the versions that Spark retains by default.
+
+    None for a provider that keeps no maps on the heap.
+    """
     heap = of_rows(rows, key_bytes, value_bytes, object_layout(checkpoint, version))
     return heap.total if checkpoint.provider.keeps_maps else None
 
@@ -70,7 +73,7 @@ def object_layout(
     heap_bytes: int | None = None,
     jdk: int = JDK,
 ) -> Layout:
-    """How the JVM of the executors lays out objects; CheckpointError for a Spark that is none."""
+    """Return the layout of objects in the executors' JVM; CheckpointError: no such Spark."""
     checksums = checkpoint.conf(version, _ROW_CHECKSUM) == "true"
     spark = spark or spark_of(checkpoint, version) or NEWEST
     try:

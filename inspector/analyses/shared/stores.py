@@ -90,7 +90,7 @@ def table_name(store: StoreName) -> str:
 
 def by_store(tasks: Iterable[Task]) -> dict[StoreName, list[Task]]:
     """Tasks of one store each, by operator and store name."""
-    result = group_by(_each_store(tasks), lambda task: task.store_id(task.stores[0]).name)
+    result = group_by(_walk_stores(tasks), lambda task: task.store_id(task.stores[0]).name)
     return dict(sorted(result.items()))
 
 
@@ -113,24 +113,24 @@ def narrowed(run: Run, tasks: Iterable[Task]) -> list[Task]:
 
 def live_batches(run: Run, tasks: Iterable[Task]) -> Batches:
     """The live rows of tasks, as :data:`inspector.schemas.ROWS`."""
-    present = _each_store(task for task in tasks if task.version)
+    present = _walk_stores(task for task in tasks if task.version)
     return _stream(run, present, rows_of)
 
 
 def change_batches(run: Run, tasks: Iterable[Task], **fields: Any) -> Batches:
     """The changes of tasks, as :data:`inspector.schemas.CHANGES`; ``fields`` of their tasks."""
-    return _stream(run, _each_store(tasks), lambda task: changes_of(ChangesTask(task, **fields)))
+    return _stream(run, _walk_stores(tasks), lambda task: changes_of(ChangesTask(task, **fields)))
 
 
 def looking(run: Run) -> typed_rows.Look[Task]:
-    """What reads a store, and looks again where its files moved under it."""
+    """Return a function that reads a store, and lists it again if its files were removed."""
     return looking_by((run,), partial(listed_again, run))
 
 
 def looking_by(
     runs: Sequence[Run], again: Callable[[TaskT, Sequence[str]], TaskT]
 ) -> typed_rows.Look[TaskT]:
-    """What reads a task in this process, and looks again where its files moved under it.
+    """Return a function that reads a task, and lists again if its files were removed.
 
     The runs are of the task's checkpoints, on one engine, whose reader, if any, fetches the files
     at each look; ``again`` is that of :func:`inspector.passes.typed_rows.look_again`.
@@ -168,7 +168,7 @@ def check_there(run: Opened, paths: Iterable[str]) -> Checkpoint:
 def listed_again(run: Run, task: Task, paths: Iterable[str]) -> Task:
     """The task of one store by a new listing (:func:`check_there`), if that has the store."""
     store = task.stores[0]
-    for again in _each_store(plan(check_there(run, paths), task.version, history=False)):
+    for again in _walk_stores(plan(check_there(run, paths), task.version, history=False)):
         if again.store_id(again.stores[0]) == task.store_id(store):
             return replace(task, stores=(replace(store, files=again.stores[0].files),))
     return task
@@ -213,10 +213,10 @@ def held_batches(
 
 
 def of_one_version(read: Callable[[], T], begin_anew: Callable[[OutpacedError], None]) -> T:
-    """What is read of one version: of a newer one, where the query removed it meanwhile.
+    """Return what ``read`` reads of one version, or of a newer one if the query removed it.
 
-    ``begin_anew`` goes over to the newest version, or raises what it is given. OutpacedError: the
-    query was faster at every attempt, or its user chose the version.
+    ``begin_anew`` changes to the newest version, or raises the error that it is given.
+    OutpacedError: the query was faster at every attempt, or its user chose the version.
     """
     for _ in range(MORE_LOOKS):
         try:
@@ -236,7 +236,7 @@ def _continue(held: list[pa.RecordBatch], batches: Batches, schema: pa.Schema) -
         yield problem_batch(schema, [Problem(error.slug, error.message, error.path)])
 
 
-def _each_store(tasks: Iterable[Task]) -> list[Task]:
+def _walk_stores(tasks: Iterable[Task]) -> list[Task]:
     return [replace(task, stores=(store,)) for task in tasks for store in task.stores]
 
 
@@ -308,7 +308,7 @@ def store_table(name: str, doc: str, *, changes: bool) -> DataTable:
         first, *further = of_stores[result[0]]
         listed = listed_problems(run, table_options.mode, result[:1])
         work = work_of([replace(first, listed=listed), *further])
-        return TablePlan(typed_rows.typed_schema(first), typed_rows.run_typed_rows, work, run)
+        return TablePlan(typed_rows.schema_of_rows(first), typed_rows.run_typed_rows, work, run)
 
     def schema(path: str | Opened, options: Options, table_options: TableOptions) -> pa.Schema:
         return plan(path, options, table_options).schema
@@ -318,7 +318,7 @@ def store_table(name: str, doc: str, *, changes: bool) -> DataTable:
 
 
 def _table(run: Run, store: StoreName, tasks: list[typed_rows.TypedTask]) -> StoreTable:
-    schema = typed_rows.typed_schema(tasks[0])
+    schema = typed_rows.schema_of_rows(tasks[0])
     problems: list[Problem] = []
     file_bytes = sum(task.task.file_bytes for task in tasks)
 

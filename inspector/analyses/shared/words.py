@@ -80,7 +80,7 @@ class StoreWords:
         return _words(self._values.get(store, self._unknown), rows)
 
     def misfits(self) -> Iterator[Problem]:
-        """Of each store whose rows do not all fit its schema, how many so far do not."""
+        """Yield a problem with the number of rows that do not fit, for each store that has some."""
         for store_name, keys in self._keys.items():
             count = keys.misfits + self._values[store_name].misfits
             if count:

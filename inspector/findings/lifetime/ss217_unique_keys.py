@@ -1,14 +1,13 @@
 """SS217: key unique to each event.
 
 What it means:
-    An aggregation or a group state is meant to bring the events of a key together. Here nearly
-    every put was of a new key: an id of the event, or its exact time, is part of the key, so that
-    the state has a row for each event. If rows expire, this is reported where no key was met again
-    before, and where the sources count as many records as rows were written.
+    An aggregation or a group state brings the events of a key together, and nearly every put was of
+    a new key: an id of the event, or its exact time, is part of it. If rows expire, it is reported
+    where no key was met again before.
 
 How it is proven:
-    During the replay each put is of a key that the version before has or has not. That the key is
-    unique to each event is inferred from it.
+    During the replay each put is of a key that is there or not. That the key is unique to each
+    event is inferred.
 
 Source:
     StateStoreSaveExec, FlatMapGroupsWithStateExec (2.3 to 4.3): a row for each key.
@@ -70,10 +69,11 @@ class UniqueKeys(Rule[StoreView]):
         is_timed = store.rule.expiry is not None and (calls is None or bool(calls.armed_keys))
         if is_timed or store.history.removals:
             return self.expiring if self.meets_no_key_again(store, is_timed=is_timed) else None
-        # Windows are new in each batch: without a unique column the lack of a watermark is the
-        # reason (SS201), and not the key.
-        is_by_window = store.keys.has_window and not store.keys.unique_columns
-        return None if is_by_window and store.rule.never else self.endless
+        # Windows are new in each batch: without a unique column, or with a watermark on another
+        # column, the lack of a watermark on the window is the reason (SS201), and not the key.
+        is_of_window = not store.keys.unique_columns or bool(store.clock.watermark_ms)
+        is_of_window &= store.keys.has_window
+        return None if is_of_window and store.rule.never else self.endless
 
     def reason_without_rule(self, store: StoreView) -> str:
         """Return why no group goes where the schema does not show it."""
@@ -105,11 +105,8 @@ class UniqueKeys(Rule[StoreView]):
 
     def is_open_long(self, store: StoreView) -> bool:
         """Return True if the windows get events through several batches."""
-        versions, clock = store.history.window - 1, store.clock
-        first, last = clock.at(store.version - versions), clock.batch
-        begin_ms = 0 if first is None else watermark_of(first) or 0
-        end_ms = 0 if last is None else watermark_of(last) or 0
-        moved_ms = (end_ms - begin_ms if begin_ms else 0) or math.inf
+        versions = store.history.window - 1
+        moved_ms = store.clock.advance_ms(versions, watermark_of) or math.inf
         return versions * store.keys.window_ms / moved_ms >= self.window_versions
 
     _EVIDENCE = (

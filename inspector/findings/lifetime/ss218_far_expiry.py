@@ -1,16 +1,13 @@
 """SS218: expiry far ahead of the clock.
 
 What it means:
-    Rows have a timeout, a TTL or an event time by which they stay for long. Milliseconds were taken
-    for seconds, an event carries a wrong time, an event-time timeout was set from the wall clock,
-    or a delay, window, gap or timeout is far longer than the history. If some sessions or timeouts
-    end much later than the others, these are reported.
+    Rows stay for long: milliseconds were taken for seconds, an event has a wrong time, an
+    event-time timeout was set from the wall clock, or a delay, window, gap or timeout is far longer
+    than the history.
 
 How it is proven:
-    The expiry of every row of the judged version is compared with the clock of its batch. Where the
-    batch does not show which clock the timers of a group state follow, and by both no timer is due,
-    it is the later one: a restart may have changed it (premise `one-clock`). What set the time is
-    inferred.
+    The expiry of every row is compared with the clock of its batch; if either clock is possible,
+    with the later one (premise `one-clock`). What set the time is inferred.
 
 Source:
     GroupStateImpl.setTimeoutTimestamp, TimerStateImpl, TTLState (2.3 to 4.3).

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
+from inspector.checkpoint.layout import StoreLayout
 from inspector.discovery.checkpoint import Operator
 from inspector.findings.views.judged_version import JudgedVersion
 from inspector.findings.views.store_view import StoreView
+from inspector.providers.chain import StoreFiles
 
 
 class CheckpointView(JudgedVersion):
@@ -44,6 +46,12 @@ class OperatorView:
     def operator_id(self) -> int:
         """The operator; 0 is the one nearest to the sink."""
         return self.operator.operator_id
+
+    @cached_property
+    def folders(self) -> Sequence[tuple[StoreLayout, StoreFiles]]:
+        """The folders of the stores in each partition, with the files of their versions."""
+        files = self.whole.checkpoint.store_files
+        return [(layout, files[layout.directory]) for layout in self.operator.layout.folders]
 
     @cached_property
     def stores(self) -> tuple[StoreView, ...]:

@@ -9,9 +9,11 @@ from typing import Protocol
 from inspector.checkpoint.log_entries import SourceOffset
 from inspector.decode.row_hash import row_hash
 from inspector.discovery.checkpoint import Checkpoint
+from inspector.discovery.restart import Restart
+from inspector.discovery.restart_conditions import JOIN_NULLS
 from inspector.exceptions import RowError
 from inspector.findings.views.query_clock import QueryClock
-from inspector.light_dataclasses import dataclass, field
+from inspector.light_dataclasses import dataclass, field, replace
 from inspector.merge.collect import Facts
 from inspector.model import Problem, StoreName
 from inspector.sparktypes import StructType
@@ -33,6 +35,11 @@ class Context:
     key_words: KeyWords = lambda _store, key, _schema=None: row_hash(key)
     # True if the bytes of a store grow; stores without an answer are absent
     growing: Mapping[StoreName, bool] = field(default_factory=dict)
+    # estimated heap of the retained versions in bytes; None without a limit for it
+    heap_bytes: int | None = None
+    restart: Restart | None = None  # None if the judged version is not the newest
+    # True if findings about rows are made too, and not only those about files
+    judges_rows: bool = True
 
 
 class JudgedVersion:
@@ -50,6 +57,15 @@ class JudgedVersion:
     def clock(self) -> QueryClock:
         """The clocks of the query."""
         return QueryClock(self.checkpoint, self.version)
+
+    @cached_property
+    def files_restart(self) -> Restart | None:
+        """The restart, without null rows of joins if a finding about rows (SS208) reports them."""
+        restart = self.context.restart
+        if restart is None or not self.context.judges_rows:
+            return restart
+        obstacles = tuple(o for o in restart.obstacles if o.about != JOIN_NULLS)
+        return replace(restart, obstacles=obstacles)
 
     @cached_property
     def sources(self) -> Mapping[int, Sequence[SourceOffset]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 
@@ -73,7 +73,32 @@ class QueryClock:
         gaps = sorted(after - before for before, after in pairwise(recorded))
         return gaps[len(gaps) // 2] if gaps else None
 
+    @cached_property
+    def doubt(self) -> str:
+        """Why the watermark of the judged batch is unknown; empty if older entries lack it too."""
+        logs, version = self._checkpoint.logs, self.version
+        before = (clock for batch, clock in logs.clocks.items() if batch < version - 1)
+        if all(clock.watermark_ms is None for clock in before):
+            return ""  # purged, or never recorded
+        entry = f"entry {version - 1} of the offset log"
+        return f"{entry} is missing, cannot be read or is contradicted by another"
+
+    def is_without_watermark(self, data_batches: int) -> bool:
+        """Return True if no batch has a watermark, though that many brought new data."""
+        return self.watermark_ms == 0 and self.data_batches >= data_batches
+
+    def advance_ms(self, versions: int, clock: Callable[[BatchClock], int | None]) -> int:
+        """Return the ms by which a clock moved through the newest versions; 0 if unknown."""
+        first, last = self.at(self.version - versions), self.batch
+        begin_ms = 0 if first is None else clock(first) or 0
+        return ((clock(last) or 0) - begin_ms) if begin_ms and last is not None else 0
+
 
 def watermark_of(clock: BatchClock) -> int | None:
     """Return the watermark of a batch, or, as long as it had none, the one that it made."""
     return clock.watermark_ms or clock.next_watermark_ms or clock.watermark_ms
+
+
+def timestamp_of(clock: BatchClock) -> int | None:
+    """Return the processing time of a batch."""
+    return clock.timestamp_ms

@@ -11,6 +11,7 @@ from inspector.facts.expiring import Expiring
 from inspector.facts.leftover_facts import LeftoverCount
 from inspector.facts.timer_runs import TimerCalls
 from inspector.findings.views.base_store import StoreFacts
+from inspector.findings.views.query_clock import timestamp_of, watermark_of
 from inspector.light_dataclasses import replace
 from inspector.merge.resolution import reasons_of
 from inspector.model import Certainty, TimeoutKind
@@ -126,6 +127,20 @@ class StoreExpiry:
         return calls is not None and any(
             (calls.timeout_kept, calls.timeout_rearmed, calls.timeout_removed)
         )
+
+    def advance_ms(self, versions: int) -> int:
+        """Return the ms by which the clock of the rows moved through the newest versions.
+
+        If timers may follow either clock, it is the clock that moved less.
+        """
+        expiry, kind = self._store.rule.expiry, self.usual_kind
+        by_time = (Clock.WATERMARK, Clock.PROCESSING_TIME)
+        clock = Clock.WATERMARK if expiry is None else expiry.clock
+        if clock is Clock.TIMEOUT and kind is not None:
+            clock = by_time[kind is TimeoutKind.PROCESSING_TIME]
+        readers = dict(zip(by_time, (watermark_of, timestamp_of), strict=True))
+        chosen = [readers[clock]] if clock in readers else readers.values()
+        return min(self._store.clock.advance_ms(versions, reader) for reader in chosen)
 
     @cached_property
     def gap_ms(self) -> int:

@@ -64,3 +64,7 @@ class StoreHistory:
         newest_first = (facts for _, facts in sorted(self._store.versions.items(), reverse=True))
         steady = takewhile(lambda facts: not facts.new_rows, newest_first)
         return sum(bool(facts.puts) and not facts.rebased for facts in steady)
+
+    def is_quiet(self, versions: int) -> bool:
+        """Return True if no key was new in that many versions and half of the window."""
+        return self.quiet_versions >= max(versions, self.window / 2)

@@ -1,15 +1,13 @@
 """SS206: watermark flat.
 
 What it means:
-    The watermark stands still though batches bring new data, and the rows of an operator wait for
-    it. With several sources the slowest one holds it back (policy min). If no source stands still,
-    the event times do not advance, as where a source of files gives its newest files first. It is
-    information if the watermark moves far behind event times that the state shows, or in steps: it
-    stood as long before, and another time half as long, and went on.
+    The watermark stands still though batches bring new data, and rows wait for it. With several
+    sources the slowest one holds it back (policy min). If no source stands still, the event times
+    do not advance. It is information if the watermark moves far behind event times in the state, or
+    in steps.
 
 How it is proven:
-    Each entry of `offsets` has its batch's watermark, and the offsets of each source before and
-    after it. Batches with new data and an unchanged watermark are counted. That a source is the
+    Batches with new data and an unchanged watermark are counted in `offsets`. That a source is the
     reason is inferred.
 
 Source:

@@ -3,13 +3,11 @@
 What it means:
     A batch removes rows by the watermark that the batch before it made. Spark runs a batch without
     new data for them, but not with Trigger.Once, nor with
-    spark.sql.streaming.noDataMicroBatches.enabled off. The last windows of a run, which append mode
-    gives out when they are removed, then wait for the next run.
+    spark.sql.streaming.noDataMicroBatches.enabled off.
 
 How it is proven:
-    The rows of the judged version are compared with the watermark in the entry of `commits` that
-    its batch made. No entry of `offsets` is of a batch without new data. That the rows wait is
-    inferred: in a query that runs, the next batch may come at once.
+    The rows are compared with the watermark that their batch made, and no batch without new data is
+    in `offsets`. That they wait is inferred.
 
 Source:
     MicroBatchExecution.constructNextBatch, SingleBatchExecutor, MultiBatchExecutor (3.3 to 4.3).

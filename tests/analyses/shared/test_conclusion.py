@@ -8,8 +8,8 @@ import pytest
 
 from inspector import api
 from inspector.analyses.shared import conclusion
-from inspector.findings.catalogue import all_kinds
 from inspector.findings.finding import Finding, Kind, Severity
+from inspector.findings.rule import all_kinds
 from inspector.findings.verdict import RANKS, cause_sentence, main_finding
 from inspector.model import Certainty, StoreName
 from inspector.sparktypes.ddl import parse_ddl

@@ -1,0 +1,102 @@
+"""SS310: RocksDB uploads without changelogs.
+
+What it means:
+    Every batch flushes RocksDB and uploads a zip and the new table files, in every partition. With
+    changelogs a batch uploads what it changed, and maintenance uploads a snapshot now and then.
+
+How it is proven:
+    The newest versions have a zip and no changelog in every partition. The bytes are those of all
+    files of the store, divided by the versions that are kept.
+
+Source:
+    RocksDB.commit, RocksDBFileManager.saveCheckpointToDfs (3.2 to 4.3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from inspector.facts.versions import VersionFacts
+from inspector.findings.finding import Concerns, Severity
+from inspector.findings.rule import Case, Evidence, Rule
+from inspector.findings.thresholds import WINDOW_VERSIONS, Threshold
+from inspector.findings.views.checkpoint_view import OperatorView
+from inspector.model import KINDS_OF_STATE
+
+
+class WholeUploads(Rule[OperatorView]):
+    """Zips of RocksDB that are far larger than the rows that their batches wrote."""
+
+    scope = "operator"
+    id = "SS310"
+    title = "RocksDB uploads without changelogs"
+    severity = Severity.INFO
+    spark = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
+    next_step = (
+        "set spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled to true and "
+        "restart the query: it goes on from the zips that are there (Spark 3.5 and later)"
+    )
+    command = "files"
+    concerns = Concerns.RECORDS
+
+    window_versions = WINDOW_VERSIONS
+    zip_ratio = Threshold(2.0, "times", "Bytes uploaded over the bytes of the rows written.")
+    zip_bytes = Threshold(8_192, "bytes", "Bytes that a batch uploads.")
+
+    def find(self, operator: OperatorView) -> Iterator[Evidence]:
+        """Yield the bytes that a batch uploads and writes, of all column families together."""
+        zips, uploaded = uploads_of(operator)
+        if zips < self.window_versions or uploaded < self.zip_bytes:
+            return
+        changes = changes_of(operator)
+        written = sum(map(put_bytes, changes)) / max(1, len(changes))
+        if uploaded >= self.zip_ratio * written:
+            yield self.zips(
+                zips=zips,
+                uploaded=uploaded,
+                written=written,
+                put=sum(version.puts for version in changes),
+                versions=len(changes),
+            )
+
+    zips = Case(
+        cause="Each batch uploads ~{uploaded:bytes} of RocksDB files to write ~{written:bytes} of "
+        "rows, as changelogs are off.",
+        evidence="the newest {zips:version} have a zip and no changelog in every partition; the "
+        "files are {uploaded:bytes} for each version that is kept, and {put:number} puts in "
+        "{versions:version} wrote ~{written:bytes} each",
+    )
+
+
+def uploads_of(operator: OperatorView) -> tuple[int, int]:
+    """Return the newest versions with zips alone, and the bytes for each version that is kept."""
+    fewest, kept, size = 0, 0, 0
+    for layout, files in operator.folders:
+        alone = 0
+        while files.newest - alone in files.snapshots and files.newest - alone not in files.deltas:
+            alone += 1
+        if not files.compares or not alone:
+            return 0, 0
+        fewest = min(fewest or alone, alone)
+        kept = max(kept, len(files.snapshots))
+        size += sum(file.size for file in layout.files if file.kind in KINDS_OF_STATE)
+    return fewest, size // max(1, kept)
+
+
+def changes_of(operator: OperatorView) -> Sequence[VersionFacts]:
+    """Return facts of each version whose changes are known in all stores of an operator."""
+    # Column families share the files of their partition, so that no single one explains them.
+    by_version: dict[int, VersionFacts] = {}
+    for name, versions in operator.whole.facts.by_store().items():
+        if name.operator_id == operator.operator_id:
+            for version, facts in versions.items():
+                by_version[version] = by_version.get(version, VersionFacts()) + facts
+    stores = max((facts.stores for facts in by_version.values()), default=0)
+    return [v for v in by_version.values() if v.stores == stores and not v.rebased]
+
+
+def put_bytes(version: VersionFacts) -> float:
+    """Return the bytes that a version put: new rows, and keys of updated rows by their mean."""
+    # An updated row has the key object of the version before, which is not among the new ones.
+    new = version.row_bytes - version.shared_key_bytes - version.shared_value_bytes
+    return new + version.updates * version.key_bytes / max(1, version.rows)

@@ -1,0 +1,41 @@
+"""SS110: checksum file does not match.
+
+What it means:
+    A checksum file beside a state file, Hadoop's `.NAME.crc` or the `NAME.crc` of Spark 4.1, does
+    not match the file's bytes. The file itself may be whole: a checksum file can be older than the
+    file beside it.
+
+How it is proven:
+    The checksum of the file's bytes is compared with the one beside it. That does not show which of
+    the two is stale.
+
+Source:
+    ChecksumFileSystem (Hadoop, local disks), ChecksumCheckpointFileManager (Spark 4.1).
+"""
+
+from __future__ import annotations
+
+from inspector.findings.finding import Severity
+from inspector.findings.problem_rule import EVIDENCE, ProblemRule
+from inspector.findings.rule import Case
+
+
+class BadChecksum(ProblemRule):
+    """A checksum file that is not of the state file beside it."""
+
+    id = "SS110"
+    title = "checksum file does not match"
+    severity = Severity.WARNING
+    spark = "org.apache.hadoop.fs.ChecksumException"
+    next_step = (
+        "compare the file with a backup; where the file is as it should be, the checksum file is "
+        "stale and can be deleted"
+    )
+
+    slugs = ("file-checksum",)
+
+    general = Case(
+        cause="A checksum file does not match the state file beside it.",
+        evidence=EVIDENCE,
+        next_step="{to_do}",
+    )

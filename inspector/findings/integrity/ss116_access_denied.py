@@ -1,0 +1,42 @@
+"""SS116: access denied.
+
+What it means:
+    The storage refused files or folders: there is no permission to read them, or the credentials
+    are wrong or have expired. Whether the files are sound is not known, nor whether Spark, which
+    has credentials of its own, can read them.
+
+How it is proven:
+    By the storage's own answer to a request, which the table of problems has.
+
+Source:
+    Any storage, with Spark 2.3 to 4.3: HTTP 401 and 403, POSIX permissions.
+"""
+
+from __future__ import annotations
+
+from inspector.checkpoint.logfile import DENIED_SLUG
+from inspector.findings.finding import Severity
+from inspector.findings.problem_rule import EVIDENCE, ProblemRule
+from inspector.findings.rule import Case
+
+
+class AccessDenied(ProblemRule):
+    """Parts of the checkpoint that the storage does not let the user read."""
+
+    id = "SS116"
+    title = "access denied"
+    severity = Severity.WARNING
+    spark = "java.nio.file.AccessDeniedException"
+    next_step = (
+        "renew the credentials or ask for permission to read, and run this again; nothing says "
+        "that a file is damaged"
+    )
+
+    slugs = (DENIED_SLUG,)
+
+    general = Case(
+        cause="The storage denies access to a part of the checkpoint, which is missing from this "
+        "report.",
+        evidence=EVIDENCE,
+        next_step="{to_do}",
+    )

@@ -1,0 +1,41 @@
+"""SS117: storage did not answer.
+
+What it means:
+    The storage did not answer in time, broke off, or failed, also when it was asked again. Whether
+    the file or folder is sound is not known.
+
+How it is proven:
+    By the storage's own answer, or by no answer within the time limit.
+
+Source:
+    Any storage, with Spark 2.3 to 4.3: timeouts, closed connections, HTTP 5xx, disk faults.
+"""
+
+from __future__ import annotations
+
+from inspector.checkpoint.logfile import STORAGE_SLUG
+from inspector.findings.finding import Severity
+from inspector.findings.problem_rule import EVIDENCE, ProblemRule
+from inspector.findings.rule import Case
+
+
+class SilentStorage(ProblemRule):
+    """Parts of the checkpoint that the storage did not return."""
+
+    id = "SS117"
+    title = "storage did not answer"
+    severity = Severity.WARNING
+    spark = "java.io.IOException"
+    next_step = (
+        "check the connection and the storage, and run this again; nothing says that a file is "
+        "damaged"
+    )
+
+    slugs = (STORAGE_SLUG,)
+
+    general = Case(
+        cause="The storage did not return a part of the checkpoint, which is missing from this "
+        "report.",
+        evidence=EVIDENCE,
+        next_step="{to_do}",
+    )

@@ -1,0 +1,113 @@
+"""SS124: batch that was planned and has written nothing.
+
+What it means:
+    The newest entry of `offsets` has no commit, and no store has a file of its batch, for many
+    times the usual time. The batch runs, or the query failed before it wrote: a change that Spark
+    refuses, or a source or a sink that does not answer, looks so. A restart runs the batch again.
+
+How it is proven:
+    The time in the entry is compared with the clock of this machine, and with the median time
+    between batches (6 minutes if unknown).
+
+Source:
+    MicroBatchExecution.markMicroBatchStart (2.3 to 4.3): the entry precedes the tasks.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from itertools import pairwise
+from statistics import median
+
+from inspector.discovery.checkpoint import Checkpoint
+from inspector.discovery.listing import is_repartitioning
+from inspector.findings.finding import Severity
+from inspector.findings.rule import Case, Evidence, Rule
+from inspector.findings.thresholds import Threshold
+from inspector.findings.views.checkpoint_view import CheckpointView
+from inspector.model import FileKind
+
+UNKNOWN_GAP_MS = 360_000  # taken for the gap where no two batches show one: ten are an hour
+SECOND_MS = 1_000
+
+
+class UnwrittenBatch(Rule[CheckpointView]):
+    """A batch that was planned long ago, has no commit, and of which nothing was written."""
+
+    scope = "checkpoint"
+    id = "SS124"
+    title = "batch that was planned and has written nothing"
+    severity = Severity.WARNING
+    spark = "StreamingQueryException"
+    next_step = (
+        "look for the error in the log of the driver (inspector explain LOG PATH); if the query "
+        "runs, look for a task that does not end"
+    )
+    command = "info"
+
+    unwritten_noted = Threshold(
+        3.0, "times", "Time since the entry over the usual gap, for information."
+    )
+    unwritten_gaps = Threshold(10.0, "times", "The same for a warning.")
+    unwritten_seconds = Threshold(60.0, "seconds", "Time since the entry for a warning.")
+
+    def find(self, view: CheckpointView) -> Iterator[Evidence]:
+        """Yield the newest batch, if it was planned long ago and wrote nothing."""
+        restart, checkpoint = view.context.restart, view.checkpoint
+        if restart is None or not restart.again or restart.planned_ms is None or restart.wrote:
+            return
+        if not view.context.judges_rows:  # about files alone, whatever the time is
+            return
+        if restart.obstacles or is_repartitioning(checkpoint):  # findings of their own say why
+            return
+        age, usual = now_ms() - restart.planned_ms, usual_gap_ms(checkpoint, restart.batch)
+        gap = usual or UNKNOWN_GAP_MS
+        if age < self.unwritten_noted * gap or is_writing(checkpoint, restart.batch):
+            return
+        least = max(self.unwritten_gaps * gap, self.unwritten_seconds * SECOND_MS)
+        case = self.no_commit if restart.wrote is None else self.no_files
+        yield case(
+            severity=Severity.WARNING if age >= least else Severity.INFO,
+            batch=restart.batch,
+            planned_ms=restart.planned_ms,
+            age=age,
+            unfinished=restart.unfinished_text,
+            gap=round(gap),
+        )
+
+    _EVIDENCE = "{unfinished} The usual time between two batches is taken as {gap:duration}"
+    no_files = Case(
+        cause="Batch {batch:number} was planned at {planned_ms:moment} and has written nothing for "
+        "{age:duration}: it runs, or it failed.",
+        evidence=_EVIDENCE,
+    )
+    no_commit = Case(
+        cause="Batch {batch:number} was planned at {planned_ms:moment} and has no commit for "
+        "{age:duration}: it runs, or it failed.",
+        evidence=_EVIDENCE,
+    )
+
+
+def now_ms() -> int:
+    """Return the present time in epoch milliseconds."""
+    return time.time_ns() // 1_000_000
+
+
+def usual_gap_ms(checkpoint: Checkpoint, batch: int) -> float | None:
+    """Return the median time between the clocks of the batches before one; None if none has two."""
+    clocks = [c for number, c in checkpoint.logs.clocks.items() if number <= batch]
+    times = [clock.timestamp_ms for clock in clocks if clock.committed and not clock.appended]
+    gaps = [b - a for a, b in pairwise(t for t in times if t is not None) if b > a]
+    return median(gaps) if gaps else None
+
+
+def is_writing(checkpoint: Checkpoint, batch: int) -> bool:
+    """Return True if a task has begun to write a file of the batch, under a temporary name."""
+    begun = re.compile(rf"(?:^|\D){batch + 1}\.(?:delta|changelog|snapshot|zip)\b")
+    return any(
+        file.kind is FileKind.TEMPORARY and begun.search(file.path.rpartition("/")[2])
+        for folder in checkpoint.layout.folders
+        for file in folder.files
+    )

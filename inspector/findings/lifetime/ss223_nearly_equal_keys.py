@@ -1,0 +1,173 @@
+"""SS223: keys that differ in one column alone.
+
+What it means:
+    Keys equal another one except for case or blanks (`u1` and `U1`). Or keys of a deduplication,
+    except for a value that an event gets anew each time that it is sent or read, such as a UUID or
+    the event time.
+
+How it is proven:
+    The columns of up to 1,024 newest keys are compared. In the event time alone, copies are few and
+    closer together than by chance. That the keys mean the same is inferred.
+
+Source:
+    StateStore (2.3 to 4.3): keys are compared byte by byte.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from operator import itemgetter
+from typing import Any
+
+from inspector.findings.finding import Severity
+from inspector.findings.rule import Case, Evidence, Rule
+from inspector.findings.thresholds import ALIKE_SHARE, Threshold
+from inspector.findings.views.store_keys import FEWEST_KEYS, columns_of
+from inspector.findings.views.store_view import StoreView
+from inspector.model import Certainty
+from inspector.operators.deduplicate import NAMES as DEDUPLICATE
+from inspector.operators.rule import WATERMARK_KEY
+from inspector.sparktypes import TIMESTAMP, TIMESTAMP_NTZ, StringType
+from inspector.sums import group_by
+
+MOST_TRIES = 6  # times that an event is sent, in all
+
+
+class NearlyEqualKeys(Rule[StoreView]):
+    """Keys that should be one, except for one of their columns."""
+
+    scope = "store"
+    id = "SS223"
+    title = "keys that differ in one column alone"
+    severity = Severity.INFO
+    certainties = (Certainty.INFERRED,)
+    spark = "Dataset.dropDuplicates"
+    next_step = (
+        "make the column uniform before the operator, such as lower(trim(user)), or leave what an "
+        "event gets anew out of the key (an event time: use dropDuplicatesWithinWatermark)"
+    )
+    command = "rows"
+    explains = ("SS217", "SS218")
+    explains_store = True
+
+    alike_share = ALIKE_SHARE
+    alike_keys = Threshold(5, "keys", "Keys that differ from another in one column.")
+
+    def find(self, store: StoreView) -> Iterator[Evidence]:
+        """Yield the column in which most keys alone differ from another key."""
+        candidates = [*self.spellings(store)]
+        if store.operator_name in DEDUPLICATE:
+            candidates += self.event_columns(store)
+        alike, evidence = max(candidates, key=itemgetter(0), default=(0, None))
+        compared = len(store.keys.sample)
+        if evidence is not None and alike >= max(self.alike_keys, self.alike_share * compared):
+            yield evidence
+
+    def spellings(self, store: StoreView) -> Iterator[tuple[int, Evidence]]:
+        """Yield the keys that differ in the case or the blanks of a text, by column."""
+        sample, fields = store.keys.sample, store.key_fields
+        columns = [*columns_of([*sample], fields)]
+        rows = [*zip(*columns, strict=True)]
+        for position, field in enumerate(fields):
+            if not isinstance(field.data_type, StringType):
+                continue
+            texts = [text.decode(errors="replace").strip().casefold() for text in columns[position]]
+            others = [row[:position] + row[position + 1 :] for row in rows]
+            keys = group_by(zip(texts, others, sample.values(), strict=True), itemgetter(0, 1))
+            last = last_of_older([put for *_, put in group] for group in keys.values())
+            yield (
+                len(sample) - len(keys),
+                self.spelling(
+                    keys=len(sample) - len(keys),
+                    compared=len(sample),
+                    column=field.name,
+                    change=f"the older spelling has no put since batch {last - 1}" if last else "",
+                ),
+            )
+
+    def event_columns(self, store: StoreView) -> Iterator[tuple[int, Evidence]]:
+        """Yield the keys of events that differ in a value or a time of their own, by column."""
+        sample, fields = store.keys.sample, store.key_fields
+        columns = [*columns_of([*sample], fields)]
+        rows = [*zip(*columns, strict=True)]
+        times = [field.data_type in (TIMESTAMP, TIMESTAMP_NTZ) for field in fields]
+        marked = [WATERMARK_KEY in field.metadata for field in fields]
+        for position, field in enumerate(fields):
+            shared = [row[:position] + row[position + 1 :] for row in rows]
+            alike = len(rows) - len(set(shared))
+            has_other_time = any(times[:position] + times[position + 1 :])
+            # If most keys are alike, as with times that are null, the column tells them apart.
+            is_own = has_other_time and 2 * alike <= len(rows)
+            is_own = is_own and len(set(columns[position])) == len(rows)
+            is_read_time = times[position] and any(marked[:position] + marked[position + 1 :])
+            numbers: dict[str, Any] = {"keys": alike, "compared": len(sample), "column": field.name}
+            if is_own or is_read_time:
+                yield alike, self.own_value(**numbers)
+            elif marked[position] and is_sent_again(shared, columns[position]):
+                yield alike, self.event_time(**numbers)
+
+    _EVIDENCE = (
+        "of the newest {compared:key} {keys:number} differ from another only in {column:quoted}"
+    )
+    spelling = Case(
+        cause="Of the newest {compared:key} {keys:number} differ from another only in the case or "
+        "the blanks of {column:quoted}{change:brackets}: one thing has several keys.",
+        evidence=_EVIDENCE + "{change:brackets}",
+    )
+    own_value = Case(
+        cause="Of the newest {compared:key} {keys:number} differ from another only in "
+        "{column:quoted}: if an event gets a new value each time that it is sent or read, "
+        "duplicates are not seen.",
+        evidence=_EVIDENCE,
+    )
+    event_time = Case(
+        cause="Of the newest {compared:key} {keys:number} differ from another only in "
+        "{column:quoted}, the event time: if an event sent again has a new one, duplicates are not "
+        "seen.",
+        evidence=_EVIDENCE,
+    )
+
+
+def last_of_older(versions: Iterable[Sequence[int]]) -> int:
+    """Return the version after which only the newer key of each pair was put; 0 if there is none.
+
+    ``versions`` are those that put the keys of each thing last.
+    """
+    pairs = [sorted(group) for group in versions if len(group) == 2]
+    last = max((older for older, _ in pairs), default=0)
+    has_ended = len(pairs) >= FEWEST_KEYS and all(newer > last for _, newer in pairs)
+    return last if has_ended else 0
+
+
+def is_sent_again(values: Sequence[Hashable], column: Sequence[bytes]) -> bool:
+    """Return True if values are of events that were sent again at the times of a column."""
+    times = [int.from_bytes(time, "little", signed=True) for time in column]
+    return in_pairs(values) or come_and_go(values, times)
+
+
+def in_pairs(values: Sequence[Hashable]) -> bool:
+    """Return True if some values are there twice, as of what is sent again, and hardly one more."""
+    # If one in five equals another, values drawn from a set have 14 % three times (Poisson). If
+    # nearly all are pairs, they are pairs, such as a begin and an end.
+    counts = Counter(values)
+    again = len(values) - len(counts)
+    more = sum(count - 2 for count in counts.values() if count > 2)
+    return 5 * again >= len(values) and 5 * again <= 2 * len(values) and 20 * more <= again
+
+
+def come_and_go(values: Sequence[Hashable], times: Sequence[int]) -> bool:
+    """Return True if values are there a few times, closer together than by chance, as retries."""
+    # Between the first and the last of n times drawn from a span are (n - 1) / (n + 1) of it.
+    # Times of users, who come all the time, do so; a begin and an end are there twice, nearly all.
+    groups = group_by(zip(values, times, strict=True), itemgetter(0))
+    several = [[time for _, time in group] for group in groups.values() if len(group) > 1]
+    counts = Counter(map(len, several))
+    again = len(values) - len(groups)
+    if sum(counts.values()) < FEWEST_KEYS or max(counts) > MOST_TRIES or 5 * again < len(values):
+        return False
+    by_chance = sum((len(group) - 1) / (len(group) + 1) for group in several)
+    distance = sum(max(group) - min(group) for group in several)
+    ordered = sorted(times)  # without the ends: one time may be null, or years ahead
+    whole = ordered[-1 - len(times) // 20] - ordered[len(times) // 20]
+    return counts[2] < 2 * again // 3 and 3 * distance <= 2 * by_chance * whole

@@ -1,0 +1,132 @@
+"""The sides of a join: how far behind the watermark their rows reach."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+
+from inspector.facts.join_rows import JoinCheck, KeyTimeVotes, MatchedPuts, RemovedRows
+from inspector.findings.views.checkpoint_view import OperatorView
+from inspector.findings.views.store_view import StoreView
+from inspector.merge.collect import count_covered_rows
+from inspector.model import StoreName
+from inspector.operators.join import COUNT_STORES, NAMES, VALUE_STORES, time_fields
+
+
+class JoinSide:
+    """One side of a join, or a store below one, by the versions that can be read."""
+
+    def __init__(self, store: StoreView) -> None:
+        self.store = store
+
+    @property
+    def label(self) -> str:
+        """``left`` or ``right``."""
+        return self.store.store_name.partition("-")[0]
+
+    @cached_property
+    def _oldest_ms(self) -> Mapping[int, tuple[int, int]]:
+        """Watermark and oldest event time, by version; only versions with both."""
+        times = self.store.facts.retention.get(self.store.name, {})
+        clocks = {version: self.store.clock.at(version) for version in times}
+        return {
+            version: (clock.watermark_ms, times[version])
+            for version, clock in clocks.items()
+            if clock is not None and clock.watermark_ms
+        }
+
+    @cached_property
+    def behind_ms(self) -> Mapping[int, int]:
+        """Watermark less the oldest event time, by version."""
+        return {version: mark - oldest for version, (mark, oldest) in self._oldest_ms.items()}
+
+    @property
+    def watermarks_ms(self) -> list[int]:
+        """The watermarks of these versions."""
+        return [mark for mark, _ in self._oldest_ms.values()]
+
+    @property
+    def most_ms(self) -> int | None:
+        """The furthest that a row was behind the watermark; None if it is unknown."""
+        return max(self.behind_ms.values(), default=None)
+
+    @property
+    def moved_ms(self) -> int:
+        """The ms by which the watermark moved over these versions."""
+        return max(self.watermarks_ms, default=0) - min(self.watermarks_ms, default=0)
+
+    @property
+    def removals(self) -> int:
+        """Rows removed over the window."""
+        return self.store.history.removals
+
+    @cached_property
+    def early(self) -> int:
+        """Rows removed before the watermark passed them, if each key has one row; else 0.
+
+        On the left side of a semi join these are rows that met a partner.
+        """
+        # Of a key with several rows the last takes the place of the one that goes
+        # (SymmetricHashJoinStateManager), so that a newer row is removed from the store.
+        store = self.store
+        counters = StoreName(store.operator_id, COUNT_STORES[0])
+        keys = store.facts.of_version(counters, store.version).rows
+        has_one_each = store.store_name == VALUE_STORES[0] and keys == store.rows
+        return (store.sum(RemovedRows) or RemovedRows()).early if has_one_each else 0
+
+    @property
+    def has_grown(self) -> bool:
+        """True if there are more rows than in the oldest version that can be read."""
+        return self.store.rows > self.store.history.first.rows
+
+    @property
+    def keeps_passed_rows(self) -> bool:
+        """True if no row that the watermark had passed was removed, though it moved on."""
+        is_passed = self.most_ms is not None and self.most_ms > 0
+        return self.removals == self.early and self.moved_ms > 0 and self.has_grown and is_passed
+
+    @property
+    def covered_rows(self) -> int:
+        """Rows that a watermark on a time in the join key that equals their own would remove."""
+        votes = self.store.facts.merged(KeyTimeVotes).get(self.store.name, {})
+        return count_covered_rows(votes)
+
+    @property
+    def check(self) -> JoinCheck | None:
+        """The comparison of the counters with the rows; None if there was none."""
+        return self.store.sum(JoinCheck)
+
+    @property
+    def partners(self) -> MatchedPuts | None:
+        """Rows of the files with a partner and without; None if the format has no such flag."""
+        return self.store.sum(MatchedPuts)
+
+
+class JoinSides:
+    """Both sides of a join."""
+
+    def __init__(self, operator: OperatorView) -> None:
+        is_join = operator.operator.name in NAMES
+        stores = [store for store in operator.stores if store.store_name in VALUE_STORES]
+        self.sides = [JoinSide(store) for store in stores if is_join]
+
+    @property
+    def with_times(self) -> list[JoinSide]:
+        """The sides whose rows have an event time."""
+        return [side for side in self.sides if side.store.name in side.store.facts.retention]
+
+    def opposite(self, side: JoinSide) -> JoinSide | None:
+        """Return the other side, if its rows have an event time."""
+        return next((other for other in self.with_times if other is not side), None)
+
+    def reads_all_rows(self, side: JoinSide) -> bool:
+        """Return True if every batch reads all rows of a side, as it evicts rows by their values.
+
+        Such a side has removed rows before, and has no time in its key by which it could evict. The
+        left side of a semi join also removes rows that met a partner, so that both sides must have.
+        """
+        schema = side.store.operator.schemas.get(side.store.store_name)
+        if schema is None or time_fields(schema.key) or side not in self.with_times:
+            return False
+        removing = self.with_times if side.label == "left" else [side]
+        return all(other.removals > other.early for other in removing)

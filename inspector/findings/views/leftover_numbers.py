@@ -1,0 +1,103 @@
+"""Expired rows that are still there: the parts of messages that several findings share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from inspector.facts.expired import LeftoverClass
+from inspector.facts.leftover_facts import LeftoverCount
+from inspector.findings.finding import Severity
+from inspector.findings.views.store_expiry import CHANGES
+from inspector.findings.views.store_view import StoreView
+from inspector.model import Certainty
+from inspector.operators.eviction import way_of
+from inspector.operators.group_state import NAMES as GROUP_STATE
+from inspector.operators.rule import RowKind
+
+PAST = (LeftoverClass.PAST_WATERMARK, LeftoverClass.PAST_PROCESSING_TIME)
+CALLED = (LeftoverClass.IGNORED_TIMEOUT, LeftoverClass.REARMED)
+CALLED_ADVICE = (
+    "The keys that are there need no copy: their timers are set, so Spark calls the fixed function "
+    "for them"
+)
+EVICTION = "inspector copy PATH NEW --evict leftovers{certainty} --plan"
+"""Command that shows what a copy without leftovers changes; ``PATH`` is the checkpoint."""
+CHANGE_WORDS = (
+    "with their state unchanged",
+    "with their state changed",
+    "with no state left but the empty row",
+)  # of the changes, in the order of CHANGES
+
+
+def leftovers_of(
+    store: StoreView, row_kind: RowKind | None, *classes: LeftoverClass
+) -> Iterator[LeftoverCount]:
+    """Yield the leftovers of some classes that are proven or inferred.
+
+    A store whose rows are of another kind than ``row_kind`` yields none; None takes all kinds.
+    """
+    for total in store.expiry.leftovers if row_kind in (None, store.rule.row_kind) else ():
+        is_decided = total.certainty is not Certainty.UNDECIDED
+        if total.rows and is_decided and total.leftover_class in classes:
+            yield total
+
+
+def numbers_of(store: StoreView, total: LeftoverCount, severity: Severity) -> dict[str, Any]:
+    """Return the fields that the templates about leftovers share."""
+    return {
+        "certainty": total.certainty,
+        "severity": severity,
+        "since": since_of(total),
+        "details": "; ".join(details_of(total)),
+        "advice": advice_for(store, total, severity),
+    }
+
+
+def since_of(total: LeftoverCount) -> str:
+    """Return the batch since which rows are left behind."""
+    if total.before_window:
+        return f"before version {total.expired_version}, the oldest that can be read"
+    if total.leftover_class is not LeftoverClass.REARMED:
+        return f"batch {total.expired_version - 1}"
+    if total.first_expired_version is None:
+        return f"batch {total.expired_version - 1} or later"
+    return f"batch {total.first_expired_version - 1}"
+
+
+def details_of(total: LeftoverCount) -> Iterator[str]:
+    """Yield what became of the state of leftover keys, and why they are judged so."""
+    counts = [] if total.is_ignored else [getattr(total, name) for name in CHANGES]
+    changes = zip(counts, CHANGE_WORDS, strict=False)
+    if words := ", ".join(f"{count:,} {change}" for count, change in changes if count):
+        yield words
+    if (total.fired or 0) > 1:
+        yield f"up to {total.fired:,} times in a row"
+    if total.reason:
+        yield total.reason
+
+
+def advice_for(store: StoreView, total: LeftoverCount, severity: Severity) -> str:
+    """Return what helps against leftovers, and what a copy can do for those that are there."""
+    # Advice for a store without a known rule does not help rows that a rule was found for.
+    advice = store.rule.advice if store.rule.expiry is not None else ""
+    if total.leftover_class is LeftoverClass.REARMED:
+        advice = (
+            "where a key has had its last timeout, call state.remove() in place of setting "
+            "another; if a timer that comes again and again is meant, nothing has to be done"
+        )
+    advice = advice or "inspector leftovers lists the keys"
+    if severity is Severity.INFO:
+        return advice
+    if total.leftover_class in CALLED:
+        return f"{advice}. {CALLED_ADVICE}"
+    if way_of(store.operator_name, store.rule, None, None, expired=True).refused:
+        return advice
+    is_called = store.operator_name in GROUP_STATE
+    cure = (
+        "For the keys that are there a copy can have the function called once more"
+        if is_called
+        else "A copy can leave out the rows that are there"
+    )
+    option = "" if total.certainty is Certainty.PROVEN else " --certainty inferred"
+    return f"{advice}. {cure}: {EVICTION.format(certainty=option)}"

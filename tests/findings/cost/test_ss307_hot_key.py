@@ -1,0 +1,93 @@
+"""SS307: most rows of one key."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from inspector.facts.top_keys import TopBy, TopKey
+from inspector.facts.variable_entries import EntriesPerKey, KeyEntries
+from inspector.facts.versions import VersionFacts
+from inspector.findings.cost.ss307_hot_key import HotKey
+from inspector.findings.rule import parse_thresholds
+from inspector.model import JOIN_COUNT_STORES, JOIN_ROW_STORES
+from inspector.operators.join import COUNT_STORES, VALUE_STORES
+from inspector.operators.rule import StoreRule
+from inspector.sparktypes.ddl import parse_ddl
+from tests.store_views import checkpoint_view, store_view
+
+LEFT, RIGHT = JOIN_ROW_STORES
+LEFT_KEYS, RIGHT_KEYS = JOIN_COUNT_STORES
+
+
+def findings_of_entries(entries: int, total: int, keys: int = 9, **more: Any) -> list[Any]:
+    """Return the findings about a store one of whose keys has most entries."""
+    facts = EntriesPerKey(keys, total, entries), KeyEntries(b"k", entries, 800, 0, 0)
+    view = store_view(StoreRule(), *facts, key=parse_ddl("user string, start timestamp"), **more)
+    return list(HotKey().findings(view))
+
+
+def findings_of_join(
+    rows: int, total: int, keys: int, opposite: tuple[int, int] = (9, 9), **thresholds: str
+) -> list[Any]:
+    """Return the findings about a join's left side; ``opposite`` are rows and keys of the other."""
+    sizes = {LEFT: total, LEFT_KEYS: keys, RIGHT: opposite[0], RIGHT_KEYS: opposite[1]}
+    facts: list[Any] = [(name, 0, VersionFacts(rows=count)) for name, count in sizes.items()]
+    facts.append((LEFT_KEYS, 0, TopKey(TopBy.NUMBER, rows, b"k", 8, 8, 1)))
+    view = checkpoint_view(
+        dict.fromkeys(sizes, StoreRule()),
+        facts,
+        operator_name="symmetricHashJoin",
+        key_words=lambda *_: "ad=0",
+    )
+    rule = HotKey(parse_thresholds(thresholds))
+    return [finding for store in view.stores for finding in rule.findings(store)]
+
+
+def test_a_key_with_most_rows_of_a_join_is_named() -> None:
+    (finding,) = findings_of_join(60, 100, 9)
+    assert (finding.kind.id, finding.rows, finding.store_name) == ("SS307", 60, LEFT)
+    assert finding.cause == (
+        "One key has 60 % of the rows of the join's left side (ad=0): 60 of 100."
+    )
+    assert finding.evidence == "60 of 100 rows are of one key"
+    assert finding.hides == ("SS302",)
+    assert findings_of_join(49, 100, 9) == []
+    assert findings_of_join(60, 100, 9, hot_rows="101") == []
+
+
+def test_a_key_with_most_sessions_or_entries_is_named() -> None:
+    name = "sessionWindowStateStoreSaveExec"
+    (finding,) = findings_of_entries(60, 100, operator_name=name)
+    assert finding.cause.startswith("One key has 60 % of the sessions (")
+    assert finding.evidence == "60 of 100 sessions are of one key"
+    assert "give session_window a longer gap" in finding.next_step
+    (finding,) = findings_of_entries(60, 100, operator_name="transformWithStateExec")
+    assert finding.cause.startswith("One key has 60 % of the entries of the state 'default' (")
+    assert (finding.rows, finding.bytes) == (60, 800)
+    assert findings_of_entries(49, 100) == []
+    assert findings_of_entries(100, 100, keys=1) == []
+
+
+@pytest.mark.parametrize(
+    ("rows", "total", "opposite", "is_found"),
+    [
+        (20, 40, (40, 2), True),
+        (30, 40, (40, 2), True),
+        (19, 38, (40, 2), False),
+        (20, 40, (39, 2), False),
+    ],
+)
+def test_a_join_of_few_keys_meets_many_rows(
+    rows: int, total: int, opposite: tuple[int, int], *, is_found: bool
+) -> None:
+    causes = [f.cause for f in findings_of_join(rows, total, 2, opposite) if f.store_name == LEFT]
+    words = f"The join has few keys for its rows: {total} rows of the join's left side have 2 join "
+    assert [cause.startswith(words) for cause in causes] == [True] * is_found
+    assert findings_of_join(total, total, 1, opposite) == []
+
+
+def test_state_format_4_counts_no_rows_of_a_key() -> None:
+    assert set(JOIN_ROW_STORES) < set(VALUE_STORES)
+    assert len(COUNT_STORES) == len(VALUE_STORES)

@@ -1,0 +1,41 @@
+"""SS102: file that cannot be read."""
+
+from __future__ import annotations
+
+import pytest
+
+from inspector.exceptions import DecodeError, FrameError, TailError, TruncatedError
+from inspector.findings.integrity.ss102_unreadable_file import UnreadableFile
+from inspector.model import Problem
+from tests.store_views import problem, problem_findings
+
+
+@pytest.mark.parametrize("slug", [FrameError.slug, DecodeError.slug, "row-checksum", "new-slug"])
+def test_problems_that_no_other_rule_names_are_of_this_one(slug: str) -> None:
+    (finding,) = problem_findings(UnreadableFile, problem(slug))
+    assert (finding.kind.id, finding.severity.word) == ("SS102", "error")
+    assert finding.cause == "At /c/1.delta: got 1."
+    assert "backup" in finding.next_step
+
+
+def test_a_file_that_ends_early_is_said_to_do_so() -> None:
+    (finding,) = problem_findings(UnreadableFile, problem(TruncatedError.slug))
+    assert finding.cause == "At /c/1.delta: the data ends too early (got 1)."
+
+
+def test_bytes_that_spark_does_not_read_are_a_warning_of_their_own() -> None:
+    found = problem_findings(UnreadableFile, problem(TailError.slug), problem(FrameError.slug))
+    assert [finding.severity.word for finding in found] == ["warning", "error"]
+    assert found[0].cause.endswith("; Spark does not read so far, and no row is lost.")
+    assert found[0].next_step == "nothing is needed to go on"
+
+
+def test_a_problem_without_a_path_has_the_general_cause() -> None:
+    (finding,) = problem_findings(UnreadableFile, Problem(FrameError.slug, "got 1"))
+    assert finding.cause == UnreadableFile.general.cause
+    assert (finding.operator_id, finding.evidence) == (None, "got 1")
+
+
+@pytest.mark.parametrize("slug", ["codec-mismatch", "uncommitted", "denied", "missing-delta"])
+def test_remarks_and_problems_of_other_rules_have_no_finding(slug: str) -> None:
+    assert problem_findings(UnreadableFile, problem(slug)) == []

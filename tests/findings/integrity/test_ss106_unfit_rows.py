@@ -1,0 +1,59 @@
+"""SS106: rows do not fit their schema."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from inspector import api
+from inspector.facts.size_distributions import SizeCounts
+from inspector.facts.versions import VersionFacts
+from inspector.findings.integrity.ss106_unfit_rows import UnfitRows
+from inspector.operators.rule import StoreRule
+from inspector.sparktypes.ddl import parse_ddl
+from tests import encode
+from tests.cases import FIXTURES
+from tests.store_views import problem, problem_findings, store_view
+
+
+def findings(sizes: Mapping[int, int], ddl: str = "a bigint") -> list[Any]:
+    """Return the findings about a store whose values have these sizes."""
+    facts = VersionFacts(value_sizes=SizeCounts(Counter(sizes)))
+    store = store_view(StoreRule(), history=[facts], value=parse_ddl(ddl))
+    view: Any = store.whole
+    return list(UnfitRows().findings(view))
+
+
+def test_rows_that_are_wider_than_their_schema_are_of_another() -> None:
+    (finding,) = findings({16: 70, 24: 72})
+    assert (finding.kind.id, finding.severity.word, finding.rows) == ("SS106", "error", 72)
+    assert (finding.operator_id, finding.store_name) == (0, "default")
+    assert finding.evidence == "72 of 142 values have 24 bytes where their schema makes 16"
+    assert finding.cause.startswith(f"{finding.evidence}: perhaps they are of another schema")
+
+
+def test_rows_of_their_schema_have_no_finding() -> None:
+    assert findings({16: 142}) == []
+    assert findings({8: 3, 16: 142}) == []
+    assert findings({24: 1}, "a string") == []
+    assert problem_findings(UnfitRows, problem("bad-frame")) == []
+
+
+def test_a_row_that_spark_cannot_have_made_is_a_problem() -> None:
+    (finding,) = problem_findings(UnfitRows, problem("bad-row"))
+    assert finding.cause == "Rows in the state do not fit the schema of their store."
+
+
+def test_rows_of_a_checkpoint_are_compared_with_the_width_of_their_schema(tmp_path: Path) -> None:
+    """As after a change of the query with ``stateSchemaCheck`` off, which Spark does not notice."""
+    root = tmp_path / "checkpoint"
+    shutil.copytree(FIXTURES / "agg_global/checkpoint", root)
+    assert "SS106" not in {finding.kind.id for finding in api.audit(str(root)).findings}
+    newest = max(root.glob("state/0/*/*.delta"), key=lambda path: int(path.stem))
+    wider = encode.row(parse_ddl("a bigint, b bigint, c bigint"), (1, 2, 3))
+    newest.write_bytes(encode.state_file([(b"", wider)]))
+    (finding,) = (one for one in api.audit(str(root)).findings if one.kind.id == "SS106")
+    assert finding.cause.startswith("1 of 1 value has 32 bytes where their schema makes 24")

@@ -1,0 +1,124 @@
+"""SS124: batch that was planned and has written nothing."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import re
+import shutil
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from inspector import api
+from inspector.findings.finding import Finding, Severity
+from inspector.findings.integrity import ss124_unwritten_batch
+from inspector.findings.verdict import Level
+from tests.cli.support import run
+
+FIXTURES = Path(__file__).parents[3] / "fixtures/4.3.0"
+LATER_MS = 1_000
+
+
+def planned(tmp_path: Path) -> tuple[Path, int, int]:
+    """A checkpoint with one more planned batch; when it was planned, and the usual gap, in ms."""
+    root = tmp_path / "checkpoint"
+    shutil.copytree(FIXTURES / "agg_update/checkpoint", root)
+    entries = sorted((root / "offsets").glob("[0-9]*"), key=lambda path: int(path.name))
+    text = entries[-1].read_text("utf-8")
+    found = re.search(r'"batchTimestampMs":(\d+)', text)
+    assert found is not None
+    at = int(found[1]) + LATER_MS
+    new = root / "offsets" / str(int(entries[-1].name) + 1)
+    new.write_text(text.replace(found[1], str(at)), "utf-8")
+    times = []
+    for entry in entries:
+        header = json.loads(entry.read_text("utf-8").split("\n")[1])
+        times.append(header["batchTimestampMs"])
+    gaps = sorted(b - a for a, b in itertools.pairwise(times))
+    return root, at, gaps[len(gaps) // 2]
+
+
+def findings(root: Path, now: int, monkeypatch: pytest.MonkeyPatch) -> list[Finding]:
+    monkeypatch.setattr(ss124_unwritten_batch, "now_ms", lambda: now)
+    return [f for f in api.audit(str(root)).findings if f.kind.id == "SS124"]
+
+
+def test_the_age_of_the_entry_decides_on_the_severity(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, at, gap = planned(tmp_path)
+    assert not findings(root, at + gap, monkeypatch)
+    assert not findings(root, at - 5_000, monkeypatch)  # the clock of another machine
+    (noted,) = findings(root, at + 4 * gap, monkeypatch)
+    assert noted.severity is Severity.INFO
+    (late,) = findings(root, at + 10 * gap + 60_000, monkeypatch)
+    assert late.severity is Severity.WARNING
+
+
+def test_the_first_line_says_when_it_was_planned_and_for_how_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, at, _ = planned(tmp_path)
+    monkeypatch.setattr(ss124_unwritten_batch, "now_ms", lambda: at + 3 * 3_600_000)
+    report = api.audit(str(root))
+    assert report.level is Level.WARNING
+    batch = max(int(path.name) for path in (root / "offsets").glob("[0-9]*"))
+    first, *_ = run("audit", root).out.splitlines()
+    assert first.startswith(f"Warning: Batch {batch} was planned at ")
+    assert report.verdict is not None
+    assert report.verdict.cause is not None
+    assert "has written nothing for 3 h: it runs, or it failed." in report.verdict.cause.sentence
+
+
+def test_a_batch_that_writes_is_not_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, at, _ = planned(tmp_path)
+    version = max(int(path.name) for path in (root / "offsets").glob("[0-9]*")) + 1
+    begun = root / f"state/0/0/.{version}.delta.0f6d2c1e-6b1f-4a5e-8a1d-000000000001.TID1.tmp"
+    begun.write_bytes(b"")
+    assert not findings(root, at + 3_600_000, monkeypatch)
+    begun.rename(root / f"state/0/0/{version}.delta")
+    assert not findings(root, at + 3_600_000, monkeypatch)
+
+
+@pytest.mark.parametrize("case", ["agg_update", "uncommitted", "restarted"])
+def test_a_query_that_stopped_after_its_commit_is_quiet(
+    case: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not findings(FIXTURES / case / "checkpoint", 1 << 42, monkeypatch)
+
+
+def test_of_a_query_without_state_the_commit_is_looked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, second = tmp_path / "checkpoint", 1_700_000_000
+    for log, batches in (("offsets", range(4)), ("commits", range(3))):
+        (root / log).mkdir(parents=True)
+        for batch in batches:
+            header = {"batchWatermarkMs": 0, "batchTimestampMs": (second + batch) * 1000}
+            tail = f"{json.dumps({**header, 'conf': {'a': 'b'}})}\n{batch}"
+            content = tail if log == "offsets" else '{"nextBatchWatermarkMs":0}'
+            (root / log / str(batch)).write_text(f"v1\n{content}", "utf-8")
+    (root / "metadata").write_text('{"id":"3213a404-e99a-4381-a6ba-59542cfc3041"}', "utf-8")
+    (found,) = findings(root, (second + 3 + 3_600) * 1000, monkeypatch)
+    assert "Batch 3 was planned at " in found.cause
+    assert "has no commit for 1 h" in found.cause
+
+
+def test_an_audit_that_depends_on_the_time_is_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, at, gap = planned(tmp_path)
+    for file in root.rglob("*"):
+        if file.is_file():
+            os.utime(file, (1_700_000_000, 1_700_000_000))
+    options = api.Options(cache=str(tmp_path / "cache"))
+    levels = []
+    for now in (at + gap, at + 3_600_000 * 3):
+        monkeypatch.setattr(ss124_unwritten_batch, "now_ms", partial(int, now))
+        levels.append("SS124" in {f.kind.id for f in api.audit(str(root), options).findings})
+    assert levels == [False, True]

@@ -1,0 +1,106 @@
+"""SS205: one join side never removes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from inspector.facts.join_rows import KeyTimeVotes, RemovedRows
+from inspector.findings.finding import Finding, Severity
+from inspector.findings.lifetime.ss205_join_side import JoinSideKeeps
+from inspector.findings.views.join_side import JoinSides
+from tests.join_views import LEFT, RIGHT, Side, join_view
+
+SIDE = Side()
+YOUNG = Side(behind_ms=-60_000)
+
+
+def findings(left: Side | None = SIDE, right: Side | None = None, **more: Any) -> list[Finding]:
+    return list(JoinSideKeeps().findings(join_view(left, right, **more)))
+
+
+def test_one_side_that_keeps_passed_rows_is_information() -> None:
+    (finding,) = findings(SIDE, replace(SIDE, removed=40))
+    assert (finding.kind.id, finding.operator_id, finding.store_name) == ("SS205", 0, LEFT)
+    assert (finding.severity, finding.certainty.value) == (Severity.INFO, "inferred")
+    assert (finding.rows, finding.bytes) == (90, 1000)
+    assert finding.cause == (
+        "The left side of the join never drops rows; some are 1 min 10 s behind the watermark. The "
+        "time range may be long, or have no bound on this side."
+    )
+    assert (
+        "the watermark moved by 1 min 20 s; 90 rows, the oldest 1 min 10 s behind the waterma"
+        in (finding.evidence)
+    )
+    assert finding.evidence.endswith("the other side removed 40 rows")
+    assert finding.next_step.startswith("bound this side's time by the other's")
+
+
+def test_a_join_that_never_drops_rows_is_a_warning() -> None:
+    left, right = findings(SIDE, SIDE)
+    assert (left.store_name, right.store_name) == (LEFT, RIGHT)
+    assert left.severity is right.severity is Severity.WARNING
+    assert (
+        left.cause
+        == right.cause
+        == (
+            "This join never drops rows; some are 1 min 10 s behind the watermark. The condition "
+            "probably has no time bound."
+        )
+    )
+    assert left.next_step.startswith("bound the times of both sides ")
+
+
+def test_of_the_other_side_the_watermark_may_have_passed_no_row() -> None:
+    (finding,) = findings(SIDE, YOUNG)
+    assert finding.cause.startswith("The left side of the join never drops rows; ")
+
+
+def test_rows_that_met_a_partner_were_not_removed_by_their_time() -> None:
+    met = replace(SIDE, removed=12, keys=90, facts=(RemovedRows(off_time=12, early=12),))
+    (finding,) = findings(met, replace(SIDE, removed=40))
+    assert "; 12 met a partner and went, and the other side removed 40 rows" in finding.evidence
+    # Of a key with several rows the last takes the place of the one that goes.
+    assert findings(replace(met, keys=89), replace(SIDE, removed=40)) == []
+
+
+def test_a_young_join_is_information() -> None:
+    (finding,) = findings(YOUNG, YOUNG)
+    assert (finding.severity, finding.store_name) == (Severity.INFO, None)
+    assert finding.cause.startswith("No row of the join was removed yet, as the watermark has pass")
+    assert "has to advance by 1 min before it passes the first" in finding.evidence
+    for other in (
+        replace(YOUNG, removed=1),
+        replace(YOUNG, versions=4),
+        replace(YOUNG, rows=10),
+        None,
+    ):
+        assert findings(YOUNG, other) == []
+
+
+@pytest.mark.parametrize(
+    "change", [{"removed": 1}, {"versions": 4}, {"rows": 10}, {"behind_ms": -1}]
+)
+def test_a_side_without_growth_or_passed_rows_is_sound(change: dict[str, int]) -> None:
+    assert findings(replace(SIDE, **change)) == []  # type: ignore[arg-type]
+
+
+def test_a_watermark_that_stands_still_shows_nothing() -> None:
+    assert findings(marks=[10_000] * 9) == []
+    assert findings(marks=[0] * 9) == []
+
+
+def test_a_copy_of_the_event_time_is_ss209() -> None:
+    copy = replace(SIDE, facts=(KeyTimeVotes((0,), same=90, covered=12),))
+    assert [finding.store_name for finding in findings(copy, SIDE)] == [RIGHT]
+    (finding,) = findings(copy, replace(SIDE, removed=1))
+    assert finding.store_name == LEFT  # the other side has a range
+
+
+def test_the_sides_of_a_join_without_event_times_are_not_judged() -> None:
+    operator = join_view(SIDE, SIDE)
+    operator.whole.facts.retention.clear()
+    assert JoinSides(operator).with_times == []
+    assert list(JoinSideKeeps().findings(operator)) == []

@@ -1,0 +1,55 @@
+"""SS215: state variable that the processor no longer declares."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from inspector.checkpoint.metadata import OperatorMetadata
+from inspector.facts.versions import VersionFacts
+from inspector.findings.finding import Finding, Severity
+from inspector.findings.lifetime.ss215_undeclared_variable import UndeclaredVariable
+from inspector.operators.rule import StoreRule
+from tests.store_views import batch_clocks, checkpoint_view, processor_metadata
+
+FACTS = VersionFacts(rows=4, key_bytes=100, value_bytes=60)
+LAYOUT = ("visits", "$ttl_visits", "$rowCounter_visits")
+
+
+def findings(
+    *declared: str, metadata: OperatorMetadata | None = None, **rows: int
+) -> dict[str | None, Finding]:
+    """Return the findings by store, for stores with so many rows."""
+    stores = {name: rows.get(name.strip("$"), 0) for name in LAYOUT}
+    view = checkpoint_view(
+        dict.fromkeys(stores, StoreRule()),
+        [(name, 0, replace(FACTS, rows=count)) for name, count in stores.items()],
+        operator_name="transformWithStateExec",
+        metadata=metadata or processor_metadata(*declared),
+        clocks=batch_clocks(0),
+    )
+    found = (finding for store in view.stores for finding in UndeclaredVariable().findings(store))
+    return {finding.store_name: finding for finding in found}
+
+
+def test_a_variable_that_is_no_longer_declared() -> None:
+    found = findings("other", visits=4, rowCounter_visits=4)
+    assert list(found) == ["visits"]
+    finding = found["visits"]
+    assert (finding.kind.id, finding.severity) == ("SS215", Severity.WARNING)
+    assert (finding.rows, finding.bytes, finding.certainty.value) == (4, 160, "proven")
+    assert "handle.deleteIfExists('visits')" in finding.next_step
+
+
+def test_the_index_of_a_variable_that_was_deleted_is_information() -> None:
+    finding = findings("other", ttl_visits=4)["$ttl_visits"]
+    assert (finding.severity, finding.rows) == (Severity.INFO, 4)
+    assert finding.cause == (
+        "The state variable 'visits' was deleted, and Spark left its index behind."
+    )
+
+
+def test_a_declared_variable_or_an_unknown_one_is_sound() -> None:
+    assert findings("visits", visits=4, ttl_visits=4) == {}
+    assert findings("other") == {}
+    unknown = OperatorMetadata("transformWithStateExec")
+    assert findings(metadata=unknown, visits=4, ttl_visits=4) == {}

@@ -1,0 +1,56 @@
+"""SS219: timers that gather."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from inspector.facts.variable_entries import TimersWithoutState
+from inspector.facts.versions import VersionFacts
+from inspector.findings.finding import Finding, Severity
+from inspector.findings.lifetime.ss219_timers_gather import TimersGather
+from inspector.operators.rule import RowKind, StoreRule
+from tests.store_views import store_view
+
+RULE = StoreRule(row_kind=RowKind.TIMER)
+
+
+def findings(timers: int = 160, keys: int = 40, removed: int = 0, **more: Any) -> list[Finding]:
+    versions, inserts = more.get("versions", 8), more.get("inserts", 20)
+    changes = VersionFacts(rows=4, key_bytes=100, value_bytes=60, inserts=inserts)
+    last = VersionFacts(
+        rows=4, key_bytes=100, value_bytes=60, inserts=inserts, removed_rows=removed
+    )
+    view = store_view(
+        RULE,
+        TimersWithoutState(timers, owners=keys),
+        history=[*[changes] * (versions - 1), last],
+    )
+    return list(TimersGather().findings(view))
+
+
+@pytest.mark.parametrize(
+    ("keys", "removed", "is_found"),
+    [(40, 0, True), (60, 0, False), (40, 1, False), (16, 1, True), (17, 1, False)],
+)
+def test_several_timers_of_each_key(keys: int, removed: int, *, is_found: bool) -> None:
+    found = findings(keys=keys, removed=removed)
+    assert [(finding.kind.id, finding.severity) for finding in found] == (
+        [("SS219", Severity.INFO)] * is_found
+    )
+    for finding in found:
+        assert (finding.rows, finding.bytes) == (160, 160)
+        assert finding.cause == (
+            "Keys have ~10 timers each, 160 timers for 16 keys: 160 were registered in 8 versions, "
+            "and 1 fired or deleted."
+            if removed
+            else "Timers only gather: 160 timers for 40 keys, and none fired or was deleted in 8 "
+            "versions."
+        )
+
+
+def test_few_timers_or_versions_are_sound() -> None:
+    assert findings(timers=99, keys=3) == []
+    assert findings(versions=4) == []
+    assert findings(inserts=0) == []

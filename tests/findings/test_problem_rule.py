@@ -1,0 +1,116 @@
+"""Rules about problems: what a finding says of files that a restart does without."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from inspector import api
+from inspector.checkpoint.log_checks import LOST_ENTRY
+from inspector.discovery.restart import Load
+from inspector.findings.integrity.ss102_unreadable_file import UnreadableFile
+from inspector.findings.integrity.ss104_snapshot_differs import SnapshotDiffers
+from inspector.findings.problem_rule import lost_versions, short_message
+from inspector.light_dataclasses import replace
+from inspector.model import Problem, StoreId
+from inspector.providers.chain import FileNames
+from tests.cases import FIXTURES
+from tests.store_views import problem, problem_findings
+
+STORE = StoreId(3, "default", 1)
+CUT = problem("bad-frame", "state/0/1/1.delta")
+SNAPSHOT = Problem("bad-frame", "got 1", "state/0/1/9.snapshot", 0, STORE, 9)
+
+
+def restart(*, spared: bool = True, back: int | None = None, base: int = 4) -> Any:
+    """Return a restart that loads one partition, with or without the files of problems."""
+    return SimpleNamespace(
+        names=FileNames("{}.delta", "{}.snapshot"),
+        obstacles=(),
+        loads=(Load(STORE, base, 5),),
+        batch=7,
+        again=True,
+        back=back,
+        loads_without=lambda _: spared,
+        remedy=lambda _: "",
+    )
+
+
+@pytest.fixture(autouse=True)
+def _plain_restarts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A view takes these restarts as they are."""
+    path = "inspector.findings.views.judged_version.replace"
+    monkeypatch.setattr(path, lambda value, **_: value)
+
+
+def test_a_file_without_which_the_query_restarts_is_a_warning() -> None:
+    (finding,) = problem_findings(UnreadableFile, CUT, restart=restart())
+    assert finding.severity.word == "warning"
+    assert finding.cause == (
+        "At state/0/1/1.delta: got 1; the query restarts without it, and only earlier versions "
+        "are lost."
+    )
+    assert finding.next_step.startswith("nothing is needed to go on, and Spark's cleanup removes ")
+    (finding,) = problem_findings(SnapshotDiffers, problem("snapshot-differs"), restart=restart())
+    assert finding.severity.word == "error"
+
+
+def test_a_copy_as_of_an_earlier_batch_is_offered() -> None:
+    of = restart(spared=False, back=1200)
+    (finding,) = problem_findings(UnreadableFile, CUT, restart=of)
+    assert "or go back to batch 1,200 in a copy (inspector copy PATH NEW --batch 1200 " in (
+        finding.next_step
+    )
+    (finding,) = problem_findings(SnapshotDiffers, problem("snapshot-differs"), restart=of)
+    assert finding.next_step == SnapshotDiffers.next_step
+
+
+@pytest.mark.parametrize(
+    ("problems", "words"),
+    [
+        ([SNAPSHOT], ", and no version is lost"),
+        ([replace(SNAPSHOT, version=3)], ", and at most earlier versions are lost"),
+        ([SNAPSHOT, replace(SNAPSHOT, version=0)], ", and at most earlier versions are lost"),
+        ([SNAPSHOT, replace(CUT, version=1)], ", and only earlier versions are lost"),
+        ([Problem(LOST_ENTRY, "got 1", "offsets/3")], ", and runs batch 7 again"),
+        ([Problem("truncated", "got 1", "offsets/3")], ""),
+    ],
+)
+def test_the_versions_that_are_lost(problems: Sequence[Problem], words: str) -> None:
+    assert lost_versions(problems, restart()) == words
+
+
+def test_problems_of_one_operator_are_one_finding() -> None:
+    other = replace(CUT, path="/c", store=StoreId(4, "default", 0))
+    found = problem_findings(UnreadableFile, CUT, replace(CUT, path="/b"), other)
+    assert [(finding.operator_id, finding.evidence) for finding in found] == [
+        (3, "state/0/1/1.delta: got 1 (and 1 more, see problems)"),
+        (4, "/c: got 1"),
+    ]
+
+
+def test_a_long_message_loses_what_was_expected() -> None:
+    long = problem("bad-frame", message=f"got {'x' * 90}, expected another")
+    assert short_message(long) == f"got {'x' * 90}"
+    assert short_message(problem("bad-frame", message="got 1, expected 2")) == "got 1, expected 2"
+
+
+def test_problems_are_reported_from_a_number_on(tmp_path: Path) -> None:
+    root = tmp_path / "checkpoint"
+    shutil.copytree(FIXTURES / "agg_append/checkpoint", root)
+    for name in ("8.delta", "9.delta"):
+        for ours, others in (("0", "1"), ("1", "0")):
+            source = FIXTURES / "agg_append/checkpoint/state/0" / others / name
+            shutil.copy(source, root / "state/0" / ours / name)
+    found = {finding.kind.id: finding for finding in api.audit(str(root)).findings}
+    count = found["SS113"].occurrences or 0
+    assert count > 1
+    for least, is_reported in ((count, True), (count + 1, False)):
+        options = api.Options(thresholds={"SS113": str(least)})
+        ids = {finding.kind.id for finding in api.audit(str(root), options).findings}
+        assert ("SS113" in ids) is is_reported

@@ -1,0 +1,42 @@
+"""The keys of a store: their columns, and the rows of a record."""
+
+from __future__ import annotations
+
+import pytest
+
+from inspector.checkpoint.log_entries import SourceOffset
+from inspector.facts.versions import VersionFacts
+from inspector.findings.views.store_keys import columns_of
+from inspector.operators.rule import StoreRule
+from inspector.sparktypes.ddl import parse_ddl
+from tests.encode import row
+from tests.store_views import store_view
+
+
+@pytest.mark.parametrize(
+    ("key", "counted"),
+    [
+        ("id string", (120, 10)),
+        # Without a watermark on it the rule says nothing of how many windows a record is in.
+        ("window struct<start: timestamp, end: timestamp>, id string", (0, 0)),
+    ],
+)
+def test_rows_of_a_record_are_counted_unless_windows_make_them(
+    key: str, counted: tuple[int, int]
+) -> None:
+    store = store_view(
+        StoreRule(),
+        history=[VersionFacts(puts=120)],
+        key=parse_ddl(key),
+        sources={0: (SourceOffset("0", "{}", True, 10),)},
+    )
+    assert store.keys.rows_and_records == counted
+
+
+def test_columns_of_a_key_are_as_they_lie_in_it() -> None:
+    schema = parse_ddl("w struct<start: timestamp, end: timestamp>, n int, user string, id string")
+    key = row(schema, [(1, 2), 7, "Ab ", None])
+    columns = columns_of([key, key[:20]], schema.fields)
+    (window, _), (number, _), (user, cut), (none, _) = columns
+    assert (window[8:], number) == (b"\1" + bytes(7) + b"\2" + bytes(7), b"\7" + bytes(7))
+    assert (user, none, cut) == (b"Ab ", b"", b"")

@@ -1,0 +1,164 @@
+"""SS211: watermark far from the batch clock."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from inspector.checkpoint.state_schema import StateSchema
+from inspector.facts.ages import AHEAD, Ages, RowsBehind
+from inspector.findings.finding import Finding, Severity
+from inspector.findings.rule import parse_thresholds
+from inspector.findings.watermark.ss211_watermark_ahead import WatermarkAhead
+from inspector.model import BatchClock, BatchId
+from inspector.operators.rule import StoreRule
+from inspector.sparktypes import TIMESTAMP, StructField, StructType
+from tests.cases import KEY_TIME
+from tests.store_views import batch_clocks, checkpoint_view
+
+HOUR = 3_600_000
+INFO, WARNING, ERROR = Severity
+RULE = StoreRule(expiry=KEY_TIME)
+
+
+def findings(
+    clocks: Mapping[int, BatchClock],
+    *facts: Any,
+    delay_ms: int | None = None,
+    thresholds: dict[str, str] | None = None,
+    **more: Any,
+) -> list[Finding]:
+    metadata = {} if delay_ms is None else {"spark.watermarkDelayMs": delay_ms}
+    key = StructType((StructField("ts", TIMESTAMP, metadata=metadata),))
+    schemas = {"default": StateSchema(3, key, StructType(()))}
+    seen = [("default", 0, fact) for fact in facts]
+    view = checkpoint_view({"default": RULE}, seen, clocks=clocks, schemas=schemas, **more)
+    return list(WatermarkAhead(parse_thresholds(thresholds or {})).findings(view))
+
+
+def marks(*watermarks: int, start_ms: int = 0) -> dict[int, BatchClock]:
+    return batch_clocks(*watermarks, start_ms=start_ms)
+
+
+FAR = 1000 * HOUR
+
+
+def test_an_event_time_in_the_future_moves_the_watermark() -> None:
+    (finding,) = findings(marks(0, 1000, FAR, FAR))
+    assert (finding.kind.id, finding.severity) == ("SS211", WARNING)
+    assert finding.cause == (
+        "Event times in the future moved the watermark 42 d ahead of the batch clock, and it "
+        "never goes back, so data with correct times comes too late for it."
+    )
+    assert finding.evidence.endswith("; the data of batch 1 brought it there")
+    assert "before withWatermark" in finding.next_step
+    assert finding.hides == ("SS206", "SS220")
+
+
+def test_it_is_an_error_if_data_no_longer_moves_it() -> None:
+    (finding,) = findings(marks(0, 1000, *[FAR] * 4))
+    assert finding.severity is ERROR
+    assert "; 3 batches with new data since then did not move it" in finding.evidence
+
+
+def test_the_last_batch_may_have_brought_it_there() -> None:
+    clocks = marks(0, 1000, 2000)
+    (finding,) = findings(clocks | {2: replace(clocks[2], next_watermark_ms=FAR)})
+    assert "the data of batch 2 brought it there" in finding.evidence
+
+
+@pytest.mark.parametrize("ahead", [-1000, 0, 14, 23.9])
+def test_time_zones_and_replays_are_no_warning(ahead: float) -> None:
+    clocks = marks(*(round(n * 1000 + 1e9 + ahead * HOUR) for n in range(5)), start_ms=10**9)
+    found = findings(clocks)
+    assert [finding.severity for finding in found] == [INFO] * (ahead > 1)
+    assert all("or of another time zone" in finding.cause for finding in found)
+    lower = findings(clocks, thresholds={"ahead_hours": "0.0", "ahead_noted": "0.0"})
+    assert len(lower) == (ahead > 0.1)
+
+
+def test_a_clock_hours_ahead_is_a_warning_if_data_no_longer_moves_it() -> None:
+    (finding,) = findings(marks(0, 1000, *[11 * HOUR] * 4))
+    assert finding.severity is WARNING
+
+
+@pytest.mark.parametrize(
+    ("digits", "severity"),
+    [({AHEAD: 10, 9: 20}, WARNING), ({}, INFO), ({AHEAD: 10, 4: 20}, INFO)],
+)
+def test_rows_with_correct_times_that_it_left_behind_are_a_warning(
+    digits: dict[int, int], severity: Severity
+) -> None:
+    clocks = marks(107 * HOUR, 108 * HOUR, 108 * HOUR, start_ms=100 * HOUR)
+    (finding,) = findings(clocks, RowsBehind(Counter(digits)))
+    assert finding.severity is severity
+    assert ("of the 30 rows of batch 2 it left 20 behind by 4 h 16 min" in finding.evidence) is (
+        severity is WARNING
+    )
+
+
+def test_a_clock_that_went_back_is_not_blamed_on_event_times() -> None:
+    clocks = marks(0, 1000, 2000, 3000, start_ms=200 * HOUR)
+    for batch in (2, 3):
+        clocks[batch] = replace(clocks[batch], timestamp_ms=100 * HOUR, watermark_ms=200 * HOUR)
+    (finding,) = findings(clocks)
+    assert finding.severity is WARNING
+    assert "went back 4 d 4 h after batch 1" in finding.cause
+
+
+def test_the_batch_is_not_named_if_the_log_begins_later() -> None:
+    (finding,) = findings(marks(FAR, FAR, FAR))
+    assert "brought it there" not in finding.evidence
+    clocks = marks(0, FAR)
+    assert findings(clocks | {1: BatchClock(BatchId(1), None, FAR)}) == []
+
+
+@pytest.mark.parametrize(
+    ("watermark", "cause"),
+    [
+        (1_780_000_000, "1970-01-21T14:26:40.001Z: seconds were taken for milliseconds, or millis"),
+        (1_780_000, "1970-01-01T00:29:40.001Z: seconds were taken for microseconds, so windows"),
+        (1_780_000_000_000_000, "Z: milliseconds were taken for seconds, or microseconds for"),
+    ],
+)
+def test_a_watermark_of_another_unit_is_known_by_the_clock(watermark: int, cause: str) -> None:
+    (finding,) = findings(marks(watermark, watermark + 1, start_ms=1_790_000_000_000))
+    assert finding.severity is WARNING
+    assert cause in finding.cause
+    assert "timestamp_millis" in finding.next_step
+
+
+def test_a_unit_is_known_if_the_delay_is_most_of_the_event_time() -> None:
+    clocks = marks(60_000, 60_001, start_ms=1_790_000_000_000)
+    assert findings(clocks) == []
+    (finding,) = findings(clocks, delay_ms=1_700_000)
+    assert "seconds were taken for microseconds" in finding.cause
+
+
+@pytest.mark.parametrize(
+    ("more", "is_found"),
+    [
+        ({}, True),
+        ({"delay_ms": None}, False),
+        ({"policy": "max"}, False),
+        ({"event_ms": 123 * HOUR}, False),
+    ],
+)
+def test_an_event_of_the_future_that_a_slower_source_holds_back(
+    more: dict[str, Any], *, is_found: bool
+) -> None:
+    clock = BatchClock(BatchId(0), 100 * HOUR, 99 * HOUR, True, True, 99 * HOUR)
+    newest = Ages(newest=(more.pop("event_ms", 5000 * HOUR), 5))
+    found = findings({0: clock}, newest, **{"delay_ms": HOUR} | more)
+    assert [finding.severity for finding in found] == [INFO] * is_found
+    if found:
+        assert found[0].cause.startswith("An event lies 204 d in the future (batch 4) and moved th")
+
+
+def test_a_watermark_beyond_the_year_9999_is_written_in_numbers() -> None:
+    (finding,) = findings(marks(*[10**15] * 5), thresholds={"ahead_hours": "1000000000000.0"})
+    assert "+33658-09-27T01:46:40.000Z" in finding.evidence
