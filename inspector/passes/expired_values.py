@@ -78,7 +78,7 @@ class ExpiredValues:
     def changes(
         self, store: StoreTask, block: RecordBlock, rows: Int64s, gone: Int64s
     ) -> Iterator[Changes]:
-        """Yield the changes to write for evicted rows and for the rows of :meth:`dependent_rows`."""
+        """Yield the changes to write for evicted rows and for :meth:`dependent_rows`."""
         variable = variable_of(store.store_name)
         records = list(records_of(block, rows))
         if store.family is Family.LIST:
