@@ -107,8 +107,8 @@ class ExpiredValues:
             return
         number = len(remaining).to_bytes(8, "little")
         if store.family is not Family.ENTRY_COUNT:
-            to_int = partial(int.from_bytes, byteorder="little", signed=True)
-            number = min((row[_EXPIRY] for row in remaining), key=to_int)
+            parse = partial(int.from_bytes, byteorder="little", signed=True)
+            number = min((row[_EXPIRY] for row in remaining), key=parse)
         if store.family is Family.TTL_INDEX:
             key = key[: _LONG.start] + number + key[_LONG.stop :]
         else:

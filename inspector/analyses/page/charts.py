@@ -67,10 +67,10 @@ class Versions:
 
         What a version changed (``changes``) needs the version before too.
         """
-        of_store, whole = self.by_store[store], self._partition_counts[store]
+        facts_by_version, whole = self.by_store[store], self._partition_counts[store]
         numbers: list[int | None] = []
         for version in self.versions:
-            facts = of_store.get(version)
+            facts = facts_by_version.get(version)
             is_known = facts and facts.stores >= whole[version] and not (changes and facts.rebased)
             numbers.append(getattr(facts, name) if is_known else None)
         return numbers
