@@ -262,7 +262,7 @@ COMPARED = "compared"
 LEFT = "operator-left"  # slug of what an operator left that the query no longer has
 
 UNLISTED = "unlisted-table"
-"""Slug of a snapshot with tables that RocksDB deletes, because the MANIFEST does not list them."""
+"""Slug of a snapshot that RocksDB opens without some rows, such as those of unlisted tables."""
 
 NO_FAULT = ("moved", COMPARED, LEFT)
 """Slugs of what is a note to whoever reads a report, and no problem of its checkpoint."""

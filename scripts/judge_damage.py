@@ -1,6 +1,7 @@
 """Damage checkpoints, restart them on Spark, and compare with what ``inspector`` says of them.
 
     python scripts/judge_damage.py run FOLDER [--only REGEX] [--each N] [--changes REGEX]
+    python scripts/judge_damage.py copy FOLDER [--only REGEX] [--each N] [--changes REGEX]
     python scripts/judge_damage.py judge FOLDER...
 
 ``run`` starts every query of ``restarts/shapes.py`` over real sources and sinks, stops it, damages
@@ -8,9 +9,13 @@ a copy of its checkpoint in the ways of ``restarts/damages.py``, and restarts it
 keeps the damaged checkpoints and what Spark did. It needs PySpark (3.5 or later) alone, and
 continues where an earlier run of the same folder ended.
 
+``copy`` copies each damaged checkpoint of a run with ``inspector copy``, restarts Spark on the
+copy, and keeps the reason of a refusal or what Spark did. It needs the folder where ``run`` left
+it, as a checkpoint has paths of its sources.
+
 ``judge`` asks ``info``, ``audit`` and ``preflight`` about each damaged checkpoint, compares the
 answers with what Spark did, prints those that were wrong, and writes the counts to
-``restarts/records/damage/counts.json``, of which ``refresh_docs.py`` makes a table. If Spark's
+``restarts/records/damage/counts.json``, of which ``refresh_docs.py`` makes tables. If Spark's
 message names files, the file that ``audit`` names must be one of them. ``judge`` also asks about
 the lines of Kafka and Delta Lake of ``restarts/hand_made.py``, which no Spark has restarted. It
 ends with 1 if an answer was wrong.
@@ -45,6 +50,8 @@ MORE = 2  # input files after the restart
 PARALLEL = 3  # queries that run at the same time: much of a small one is waiting
 PATIENCE_S = 300  # seconds to wait for a query that has all its input
 RECORD = "outcomes.json"
+COPIES = "copies.json"  # what became of the copies of damaged checkpoints
+COPIED = "copied"  # name of such a copy
 COMMANDS = ("audit", "preflight")  # commands whose answers are scored
 MOVED = "moved"  # the undamaged checkpoint is restarted in another folder
 HARMLESS = ("sound", "age", "lose-checksum-files", "add-strangers", MOVED)  # nothing is damaged
@@ -97,6 +104,30 @@ class Runs:
         ``files`` (that Spark's message names), ``rows`` (of each batch, sorted; None if the sink
         does not keep them) and ``newest`` (number of the newest committed batch, or None).
         """
+        live, name = self._damaged(shape, damage)
+        case = live.parent / "cases" / damage
+        shutil.rmtree(case, ignore_errors=True)
+        shutil.copytree(live / name, case)
+        return self._restarted(shape, live, name)
+
+    def restart_copy(self, shape: Shape, damage: str) -> dict[str, Any]:
+        """Copy a damaged checkpoint, restart the query from the copy, and return what Spark did.
+
+        The keys are those of :meth:`restart`. If ``copy`` refuses, ``refusal`` is its reason and
+        the only key.
+        """
+        from inspector import api
+
+        live, name = self._damaged(shape, damage)
+        try:
+            api.copy(str(live / name), str(live / COPIED), stopped=True)
+        except api.InspectorError as error:
+            shutil.rmtree(live, ignore_errors=True)
+            return {"refusal": f"{type(error).__name__}: {error}".replace(str(live), "")}
+        return self._restarted(shape, live, COPIED)
+
+    def _damaged(self, shape: Shape, damage: str) -> tuple[Path, str]:
+        """Make a damaged copy of the first run; return its folder, and the checkpoint's name."""
         home = self._folder / shape.name
         live = home / "live"
         shutil.rmtree(live, ignore_errors=True)
@@ -104,12 +135,12 @@ class Runs:
         name = "checkpoint"
         if damage == MOVED:
             (live / name).rename(live / MOVED)
-            name = MOVED
-        else:
-            DAMAGES[damage](live / name)
-        case = home / "cases" / damage
-        shutil.rmtree(case, ignore_errors=True)
-        shutil.copytree(live / name, case)
+            return live, MOVED
+        DAMAGES[damage](live / name)
+        return live, name
+
+    def _restarted(self, shape: Shape, live: Path, name: str) -> dict[str, Any]:
+        """Restart a query from a checkpoint of ``live``, and return what Spark did."""
         confs = shape.confs if shape.restart_confs is None else shape.restart_confs
         before = _newest_commit(live / name)
         for _ in range(MORE if shape.source.startswith("rate") else 1):
@@ -169,6 +200,13 @@ class Runs:
         return given if shape.sink == "foreachBatch" else None
 
 
+def _save(path: Path, record: Mapping[str, Any]) -> None:
+    """Write a record, which is never seen half written."""
+    partial = path.with_suffix(f".{uuid.uuid4().hex}")
+    partial.write_text(json.dumps(record, indent=1))
+    partial.rename(path)
+
+
 def _newest_commit(checkpoint: Path) -> int | None:
     numbers = [int(path.name) for path in checkpoint.glob("commits/[0-9]*")]
     return max(numbers, default=None)
@@ -191,12 +229,6 @@ def run(folder: Path, only: str, each: int, changes: str = "") -> None:
     if record.exists():
         outcomes = json.loads(record.read_text())["outcomes"]
 
-    def save() -> None:
-        text = json.dumps({"spark": spark.version, "outcomes": dict(outcomes)}, indent=1)
-        partial = record.with_suffix(f".{uuid.uuid4().hex}")
-        partial.write_text(text)
-        partial.rename(record)
-
     def run_shape(shape: Shape) -> None:
         try:
             runs.begin(shape)
@@ -213,7 +245,7 @@ def run(folder: Path, only: str, each: int, changes: str = "") -> None:
                 outcomes[key] = runs.restart(shape, damage)
             except (NotThere, FileNotFoundError) as lacking:
                 outcomes[key] = {"lacks": str(lacking)}
-            save()
+            _save(record, {"spark": spark.version, "outcomes": dict(outcomes)})
 
     able = [s for s in SHAPES if s.can_run(runs.release) and re.search(only, s.name)]
     begin = time.monotonic()
@@ -221,6 +253,33 @@ def run(folder: Path, only: str, each: int, changes: str = "") -> None:
         list(pool.map(run_shape, able))
     done = [outcome for outcome in outcomes.values() if "lacks" not in outcome]
     print(f"Spark {spark.version}: {len(done)} restarts in {time.monotonic() - begin:.0f} s")
+    spark.stop()
+
+
+def copy(folder: Path, only: str, each: int, changes: str = "") -> None:
+    """Copy the damaged checkpoints of a run, restart the copies, and write the record."""
+    spark = start_session("copies", SESSION)
+    runs = Runs(spark, folder)
+    record = folder / COPIES
+    copies: dict[str, Any] = json.loads(record.read_text()) if record.exists() else {}
+    cases: dict[str, list[tuple[Shape, str]]] = {}
+    for shape, damage, _ in _cases(folder):
+        # A rate source has the rows of all the time since the run, which a join multiplies.
+        if re.search(only, shape.name) and re.search(changes, damage) and not shape.is_timed:
+            cases.setdefault(shape.name, []).append((shape, damage))
+
+    def copy_shape(name: str) -> None:
+        chosen = cases[name]
+        start = crc32(name.encode()) % len(chosen)
+        for shape, damage in [*chosen[start:], *chosen[:start]][: each or None]:
+            key = f"{shape.name} {damage}"
+            if key not in copies:
+                copies[key] = runs.restart_copy(shape, damage)
+                _save(record, dict(copies))
+
+    with ThreadPoolExecutor(PARALLEL) as pool:
+        list(pool.map(copy_shape, cases))
+    print(f"Spark {spark.version}: {len(copies)} copies")
     spark.stop()
 
 
@@ -417,7 +476,9 @@ def judge(folders: Sequence[Path], only: str) -> int:
         record[spark] = {
             "shapes": len({shape.name for shape, _, _ in cases}),
             "changes": {damage: dict(row) for damage, row in table.items()},
+            "copies": judge_copies(folder, only),
         }
+        wrong += record[spark]["copies"].get("wrong", 0)
         total = sum(table.values(), Counter())
         wrong += total["false damage"] + sum(total[f"{command} wrong"] for command in COMMANDS)
         print(f"Spark {spark}: {json.dumps(total, sort_keys=True)}")
@@ -438,6 +499,54 @@ def judge(folders: Sequence[Path], only: str) -> int:
     return int(wrong > 0)
 
 
+def score_copy(
+    shape: Shape,
+    made: Mapping[str, Any],
+    damaged: Mapping[str, Any],
+    sound: Mapping[str, Any] | None,
+) -> str:
+    """Return how a copy of a damaged checkpoint compares with what Spark did.
+
+    Args:
+        shape: the query.
+        made: the reason of a refusal, or what Spark did with the copy.
+        damaged: what Spark did with the damaged checkpoint.
+        sound: what Spark did with the undamaged one, or None.
+
+    Returns:
+        ``refused`` if Spark refuses the damaged checkpoint, too, and ``strict`` if it does not.
+        ``equal`` if the copy restarts with the rows of the undamaged or the damaged checkpoint, or
+        stops as the undamaged one does. Else ``wrong``.
+    """
+    if "refusal" in made:
+        return "strict" if damaged["restarted"] else "refused"
+    if not made["restarted"]:
+        return "wrong" if sound is None or sound["restarted"] else "equal"
+    differs = _has_other_rows(shape, made, sound) and _has_other_rows(shape, made, damaged)
+    return "wrong" if differs else "equal"
+
+
+def judge_copies(folder: Path, only: str) -> dict[str, int]:
+    """Score the copies of a folder, print those that are wrong, and return the counts."""
+    path = folder / COPIES
+    copies = json.loads(path.read_text()) if path.exists() else {}
+    cases = [case for case in _cases(folder) if re.search(only, case[0].name)]
+    sound = {shape.name: outcome for shape, damage, outcome in cases if damage == "sound"}
+    counts: Counter[str] = Counter()
+    for shape, damage, outcome in cases:
+        made = copies.get(f"{shape.name} {damage}")
+        if made is None:
+            continue
+        score = score_copy(shape, made, outcome, sound.get(shape.name))
+        counts[score] += 1
+        if score in ("strict", "wrong"):
+            print(f"copy of {shape.name} {damage}: {score}: {made.get('refusal')}")
+            print(
+                f"   Spark: of the damaged one {outcome['error']}, of the copy {made.get('error')}"
+            )
+    return dict(counts)
+
+
 def judge_hand_made(bases: Sequence[Path]) -> dict[str, dict[str, int]]:
     """Ask about checkpoints with lines of Kafka and Delta Lake, and count the answers by edit."""
     table: dict[str, Counter[str]] = {name: Counter() for name in SOURCE_EDITS}
@@ -455,7 +564,7 @@ def judge_hand_made(bases: Sequence[Path]) -> dict[str, dict[str, int]]:
 def main() -> int:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("verb", choices=("run", "judge"))
+    parser.add_argument("verb", choices=("run", "copy", "judge"))
     parser.add_argument("folders", metavar="FOLDER", type=Path, nargs="+")
     parser.add_argument("--only", default="", help="shapes whose name matches this pattern")
     parser.add_argument("--each", type=int, default=0, help="number of changes for each shape")
@@ -466,7 +575,8 @@ def main() -> int:
         return judge(folders, given.only)
     (folder,) = folders
     folder.mkdir(parents=True, exist_ok=True)
-    run(folder, given.only, given.each, given.changes)
+    verb = copy if given.verb == "copy" else run
+    verb(folder, given.only, given.each, given.changes)
     return 0
 
 

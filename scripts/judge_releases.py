@@ -5,9 +5,13 @@
     python scripts/judge_releases.py modes FOLDER     with PySpark 4.3: asynchronous and real-time
     python scripts/judge_releases.py judge FOLDER     what is said of what was run
 
+A checkpoint has to be judged where it was made: it names absolute paths. ``judge`` keeps the cases
+of the record that FOLDER does not have.
+
 ``begin`` makes a folder for its release and notes which rows are right: those that the same query
 gives of the third input without a change. ``restart`` lets its release take over each checkpoint of
-each other release, which stays as it was. ``judge`` writes the record
+each other release, which stays as it was; run it again for restarts that the load of the machine
+prevented. ``judge`` writes the record
 ``restarts/records/releases/counts.json`` and ends with 1 where something was said that Spark did
 not do. ``refresh_docs.py`` puts the counts on the page ``reference/restarts``.
 """
@@ -29,7 +33,7 @@ from judge_restarts import AT_ONCE, RIGHT, session
 from restarts.changes import Change
 from restarts.queries import PREFIX, PROVIDERS, QUERIES
 from restarts.real_time import run_modes
-from restarts.runs import EQUAL, PATH, Outcome, Runs, compare, write_input
+from restarts.runs import EQUAL, NO_WORKER, PATH, Outcome, Runs, compare, write_input
 
 DONE = "done.json"
 NAMES = (
@@ -37,13 +41,15 @@ NAMES = (
     *("sessions-end", "once-k-ts", "once-within", "once-six", "once-mixed", "join-30"),
     *("join-left", "chain", "limit-5", "timers-15", "state", "state-list", "state-ttl", "no-state"),
     *("json-sink", "rate", "one-two", "cast", "checkpoint-v2", "offsets-v2", "row-checksums"),
-    "avro-state",
+    *("avro-state", "avro-state-more-fields", "state-two", "state-map", "state-event-time"),
+    *("state-timers", "state-all", "state-ttl-list"),
 )
 """The queries whose checkpoints change the release."""
 ON_BOTH = ("min-max", "once-six", "join-30", "sessions-end", "windows-end")
 """Queries that run on both providers; the others alternate."""
 PAIRS = (
-    *(("3.5.9", "4.0.5"), ("3.5.9", "4.3.0"), ("4.0.5", "4.3.0"), ("4.2.1", "4.3.0")),
+    *(("3.5.9", "4.0.5"), ("3.5.9", "4.3.0"), ("4.0.5", "4.2.1"), ("4.0.5", "4.3.0")),
+    ("4.2.1", "4.3.0"),
     *(("4.0.5", "3.5.9"), ("4.2.1", "4.0.5"), ("4.3.0", "4.2.1")),
 )
 """The releases before and after a restart."""
@@ -107,9 +113,10 @@ def restart(folder: Path, only: str) -> int:
     for of_release in sorted(path.parent for path in folder.glob(f"*/{DONE}")):
         begun = json.loads((of_release / DONE).read_text())
         file = of_release / f"in-{spark.version}.json"
-        if (of_release.name, spark.version) not in PAIRS or file.exists():
+        if (of_release.name, spark.version) not in PAIRS:
             continue
-        runs, done = Runs(spark, of_release), dict[str, Any]()
+        runs = Runs(spark, of_release)
+        done: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
 
         def restart_one(
             place: str, runs: Runs = runs, begun: Any = begun, done: Any = done
@@ -123,13 +130,18 @@ def restart(folder: Path, only: str) -> int:
                 return
             right = Outcome(tuple(begun[place]["right"]))
             for called, conf in confs_of(name):
+                case = f"{place} {called}".strip()
+                if case in done:
+                    continue
                 change = Change(name, name, "", "", conf=conf)
                 outcome = runs.restart(change, provider)
+                if (outcome.error or "").startswith(NO_WORKER):
+                    continue
                 error = outcome.error and shorten(
                     PATH.sub("PATH", outcome.error), 140, placeholder=""
                 )
                 did = compare(right, outcome)
-                done[f"{place} {called}".strip()] = {"did": did, "error": error}
+                done[case] = {"did": did, "error": error}
 
         with ThreadPoolExecutor(AT_ONCE) as pool:
             list(pool.map(restart_one, begun))
@@ -143,10 +155,11 @@ def judge(folder: Path, _only: str) -> int:
     from documentation.restarts import RELEASES_RECORD
 
     record: dict[str, Any] = {}
+    if RELEASES_RECORD.exists():
+        record = json.loads(RELEASES_RECORD.read_text())
     for file in sorted(folder.glob("*/in-*.json")):
         old, new = file.parent.name, file.stem.removeprefix("in-")
-        counts: Counter[str] = Counter()
-        cases = {}
+        cases = record.get(f"{old} to {new}", {}).get("cases", {})
         for name, told in sorted(json.loads(file.read_text()).items()):
             provider, query, *called = name.split(" ")
             path = file.parent / provider / told.get("checkpoint", query)
@@ -160,10 +173,12 @@ def judge(folder: Path, _only: str) -> int:
             conf |= told.get("conf", {})
             said, rules = said_of(path, new, conf, told.get("mode"))
             score = score_of(said, told["did"])
-            counts.update((told["did"], score))
             cases[name] = {**told, "said": said, "rules": rules}
             if score in ("wrong", "alarm"):
                 print(f"{score}: {old} to {new}: {name}: {said} {rules}: {told}")
+        counts: Counter[str] = Counter()
+        for case in cases.values():
+            counts.update((case["did"], score_of(case["said"], case["did"])))
         record[f"{old} to {new}"] = {"counts": dict(counts), "cases": cases}
     RELEASES_RECORD.parent.mkdir(parents=True, exist_ok=True)
     RELEASES_RECORD.write_text(json.dumps(record, indent=1) + "\n")

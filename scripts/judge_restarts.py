@@ -32,6 +32,7 @@ from restarts.queries import PROVIDERS, QUERIES
 from restarts.runs import (
     EQUAL,
     LATER,
+    NO_WORKER,
     NOT_THERE,
     OTHER,
     PATH,
@@ -99,7 +100,12 @@ def run(
     with ThreadPoolExecutor(AT_ONCE) as pool:
         work.began = dict(zip(names, pool.map(lambda of: runs.begin(*of), names), strict=True))
         later = [pair for pair in pairs if pair[1].later]
-        rehearsed = {(p, n): None for p, change in later for n in (change.old, change.new)}
+        rehearsed = {
+            (provider, name): None
+            for provider, change in pairs
+            if change.is_rehearsed
+            for name in (change.old, change.new)
+        }
         list(pool.map(lambda of: runs.rehearse(*of), rehearsed))
         if restarts:
             write_input(runs.inputs, "3")
@@ -143,7 +149,7 @@ class _Work:
         for provider, change in group:
             outcome = self.runs.restart(change, provider)
             rows = self._right[change.new, change.later]
-            lacks = (outcome.error or "").startswith(NOT_THERE)
+            lacks = (outcome.error or "").startswith((NOT_THERE, NO_WORKER))
             self.done[f"{provider} {change.name}"] = {
                 "did": NOT_RUN if lacks else compare(rows, outcome), "error": outcome.error,
                 "right": rows.rows, "rows": outcome.rows,
@@ -223,7 +229,7 @@ def preflight(folder: Path, change: Change, release: str, *, before: bool) -> An
     old = folder / (f"{change.name}.damaged" if damaged else change.old)
     conf = {key: value for key, value in QUERIES[change.new].conf.items() if "." in key}
     new, rehearsed = folder / change.new, folder / change.old if before else None
-    if before and change.later:
+    if before and change.is_rehearsed:
         pair = [folder / f"{name}.rehearsed" for name in (change.new, change.old)]
         if all(path.exists() for path in pair):  # else a query does not end on those rows
             new, rehearsed = pair

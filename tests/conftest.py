@@ -19,7 +19,7 @@ from hypothesis import is_hypothesis_test, settings
 from xdist.scheduler import LoadScopeScheduling
 
 from inspector.checkpoint import patience
-from inspector.engines.session import packaged_home, provide_java
+from inspector.engines.session import java_home_of_package, provide_java
 from inspector.exceptions import EngineError
 from tests.profiles import FEW, load_profile
 from tests.spark_support import SILENCE, assert_no_crash, start_quickly
@@ -113,7 +113,7 @@ def pytest_configure(config: pytest.Config) -> None:
         load_profile(many=bool(re.search(r"(?<!not )\bfull\b", config.getoption("markexpr"))))
     with suppress(EngineError):  # the fixture spark says it
         provide_java()
-    packaged_home.cache_clear()  # to the tests it is one that the user gave
+    java_home_of_package.cache_clear()  # to the tests it is one that the user gave
     start_quickly()
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         # As in the background of a script; the processes that the tests interrupt would inherit it.

@@ -87,7 +87,7 @@ def _cell(data_type: DataType, value: Any, place: int) -> tuple[bytes, bytes]:
     if value is None:
         reserved = _reserves(data_type)  # Spark keeps room, and the offset, for a later value
         return struct.pack("<q", place << 32 if reserved else 0), bytes(16 if reserved else 0)
-    if data_type.fixed_width is not None:
+    if data_type.slot_width is not None:
         return fixed(data_type, value), b""
     payload = variable(data_type, value)
     room = 16 if isinstance(data_type, DecimalType) else len(payload) + -len(payload) % 8
@@ -96,7 +96,7 @@ def _cell(data_type: DataType, value: Any, place: int) -> tuple[bytes, bytes]:
 
 def _reserves(data_type: DataType) -> bool:
     if isinstance(data_type, DecimalType):
-        return data_type.fixed_width is None
+        return data_type.slot_width is None
     return isinstance(data_type, AtomicType) and data_type.kind in _RESERVED
 
 
@@ -149,7 +149,7 @@ def array(element: DataType, values: Sequence[Any]) -> bytes:
     """An UnsafeArrayData."""
     element = storage_type(element)
     bits = bytearray((len(values) + 63) // 64 * 8)
-    width = element.fixed_width
+    width = element.slot_width
     slots, payloads = bytearray(), bytearray()
     start = 8 + len(bits) + (8 if width is None else width) * len(values)
     start += -start % 8

@@ -170,10 +170,16 @@ def numbers_edit() -> bytes:
     return b"\x02\x04" + b"\x03\x09" + b"\x04\x05"
 
 
-def table_edit(number: int, size: int, unique_id: tuple[int, int] | None = None) -> bytes:
-    """An edit that adds a table."""
-    key = varint(9) + b"k" + bytes(8)
-    result = varint(103) + varint(0) + varint(number) + varint(size) + key + key + b"\1\2"
+def table_edit(
+    number: int,
+    size: int,
+    unique_id: tuple[int, int] | None = None,
+    level: int = 0,
+    keys: tuple[bytes, bytes] = (b"k", b"k"),
+) -> bytes:
+    """An edit that adds a table, whose entries have the sequence numbers 1 and 2."""
+    first, last = (varint(len(key) + 8) + key + bytes(8) for key in keys)
+    result = varint(103) + varint(level) + varint(number) + varint(size) + first + last + b"\1\2"
     if unique_id is not None:
         result += varint(12) + varint(16) + struct.pack("<QQ", *unique_id)
     return result + varint(1)

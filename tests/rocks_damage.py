@@ -9,7 +9,7 @@ from typing import NamedTuple
 from inspector.decode.manifest import log_records
 from inspector.discovery.restart import Restart
 from inspector.render.report import Report
-from tests.rocks import comparator_edit, deletion_edit, entries_of, manifest, rewrite_zip
+from tests.rocks import comparator_edit, deletion_edit, entries_of, manifest, rewrite_zip, varint
 
 
 def restart_in(report: Report) -> Restart:
@@ -118,6 +118,17 @@ DAMAGES = {
     ),
     "MANIFEST names another comparator": Damage(
         "MANIFEST", with_edit(comparator_edit(b"other")), "does not match existing comparator other"
+    ),
+    "MANIFEST drops the default column family": Damage(
+        "MANIFEST",
+        with_edit(varint(200) + varint(0) + varint(202)),
+        "the default column family is dropped",
+    ),
+    "MANIFEST has a lower last sequence": Damage(
+        "MANIFEST", with_edit(varint(4) + varint(0)), loses=True
+    ),
+    "MANIFEST has too high a last sequence": Damage(
+        "MANIFEST", with_edit(varint(4) + varint(1 << 56)), loses=True
     ),
     "OPTIONS is empty": Damage("OPTIONS", lambda _: b""),
     "OPTIONS is gone": Damage("OPTIONS", lambda _: None),

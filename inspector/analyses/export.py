@@ -64,7 +64,7 @@ def export(
 def store_reports(
     run: Run, content: str, *, from_batch: int = 0, raw: bool = False
 ) -> list[tuple[str, Report]]:
-    """The same as reports, for formats of text: name and report of each store."""
+    """Return the name and the report of each store, for formats of text."""
     reports, subject = [], run.subject()
     for store, tasks in stores.by_store(stores.selected_tasks(run)).items():
         if content == CHANGES:

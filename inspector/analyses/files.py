@@ -80,10 +80,12 @@ NOT_HERE = (
 
 
 def folder_contents(checkpoint: Checkpoint) -> tuple[Shared, tuple[Problem, ...]]:
-    """What the snapshots of the selected stores share, and what cannot be read of it."""
+    """Return the files that snapshots of each folder share, and the problems of reading them."""
     layouts, storage = checkpoint.layout.folders, checkpoint.storage
     content = checkpoint.provider.content
-    answers = in_parallel(lambda folder: content.shared_files(storage, folder.files), layouts)
+    answers = in_parallel(
+        lambda folder: content.list_shared_files(storage, folder.files), layouts, storage.threads
+    )
     result: dict[str, SharedFiles] = {}
     problems: list[Problem] = []
     for layout, answer in zip(layouts, answers, strict=True):
@@ -91,8 +93,8 @@ def folder_contents(checkpoint: Checkpoint) -> tuple[Shared, tuple[Problem, ...]
             result[layout.directory] = answer
             for file, error in answer.problems:
                 if isinstance(error, InspectorError | OSError):
-                    of_file = problem(error, file.path)
-                    problems.append(replace(of_file, store=layout.store, version=file.version))
+                    file_problem = problem(error, file.path)
+                    problems.append(replace(file_problem, store=layout.store, version=file.version))
         elif isinstance(answer, InspectorError | OSError):
             problems.append(problem(answer, storage.full_path(layout.directory)))
     return result, tuple(problems)
@@ -125,7 +127,7 @@ def _row(layout: StoreLayout, snapshot: SnapshotFiles) -> SnapshotRow:
 
 
 class ChainRow(t.Row, table="chains", empty="no stores"):
-    """How one store of one partition restores the judged version."""
+    """The files from which one store of one partition restores the judged version."""
 
     operator_id: Annotated[t.OperatorId, t.Rank(7)]
     store_name: Annotated[t.StoreName, t.Rank(1)]
@@ -221,11 +223,13 @@ def files(path: str | Opened, options: Options | None = None) -> Report:
 def files_report(subject: Subject, shared: Shared) -> Report:
     """One row per store and partition; then what snapshots share, and whatever else lies there."""
     checkpoint, version = subject.checkpoint, subject.version
-    by_kind = file_bytes(checkpoint)
+    sizes_by_kind = file_bytes(checkpoint)
     layouts = checkpoint.layout.folders
-    sizes = {f"{kind.value}_bytes": by_kind[kind] for kind in FileKind if kind in by_kind}
-    summary = sizes | {"files": sum(len(of.files) for of in layouts)} | _shared_summary(shared)
-    rows = [_chain_row(of, checkpoint.store_files[of.directory], version) for of in layouts]
+    sizes = {
+        f"{kind.value}_bytes": sizes_by_kind[kind] for kind in FileKind if kind in sizes_by_kind
+    }
+    summary = sizes | {"files": sum(len(item.files) for item in layouts)} | _shared_summary(shared)
+    rows = [_chain_row(item, checkpoint.store_files[item.directory], version) for item in layouts]
     chains = ChainRow.table(f"chains: how each store restores version {version}", rows)
     snapshot_rows = [
         _row(layout, snapshot)

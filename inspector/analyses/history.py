@@ -98,7 +98,7 @@ def history(
 
     def changes() -> Iterator[pa.RecordBatch]:
         nonlocal run
-        newest = max(started.checkpoint.uncommitted_versions, default=0) if uncommitted else 0
+        newest = max(started.checkpoint.versions_without_commit, default=0) if uncommitted else 0
         run = started
         if newest > run.version:
             run = replace(run, version=newest, listings=Listings())
@@ -123,15 +123,15 @@ def history_report(
     oldest = (restorable_versions(files)[:1] for files in checkpoint.store_files.values())
     summary = {
         "oldest_version": min(
-            (v for of in oldest for v in of if v <= subject.version), default=None
+            (v for clocks in oldest for v in clocks if v <= subject.version), default=None
         ),
         "keys": len({_identity(row) for row in dated}),
         "partitions": sorted({row.partition_id for row in dated}),
         "events": len(dated),
     }
-    more = f", the newest {len(listed)} of {len(dated)}" if len(listed) < len(dated) else ""
+    part = f", the newest {len(listed)} of {len(dated)}" if len(listed) < len(dated) else ""
     columns = HistoryRow.columns(raw=raw and bool(dated))
-    table = HistoryRow.table(f"changes of the key, oldest first{more}", listed, columns=columns)
+    table = HistoryRow.table(f"changes of the key, oldest first{part}", listed, columns=columns)
     table = table.with_wide(*_wide(dated))
     notes = [*_partition_notes(checkpoint, dated), *([HISTORY_NOTE] if dated else [])]
     return subject.report("history", (table,), summary, notes=notes)
@@ -172,11 +172,11 @@ def _identity(row: HistoryRow) -> tuple[Any, ...]:
 
 def _partition_notes(checkpoint: Checkpoint, dated: Sequence[HistoryRow]) -> Iterator[str]:
     """Keys that lie in more than one partition of as many: each belongs in one."""
-    of_keys = group_by(
+    groups = group_by(
         dated, lambda row: (partition_count(checkpoint, row.version), *_identity(row))
     )
-    for (_, operator, store, key), of_key in of_keys.items():
-        partitions = sorted({row.partition_id for row in of_key})
+    for (_, operator, store, key), events in groups.items():
+        partitions = sorted({row.partition_id for row in events})
         if len(partitions) > 1:
             yield (
                 f"operator {operator}, store {store}: the key {key} lies in the partitions "
@@ -185,7 +185,10 @@ def _partition_notes(checkpoint: Checkpoint, dated: Sequence[HistoryRow]) -> Ite
 
 
 def _wide(dated: Sequence[HistoryRow]) -> set[str]:
-    """What a table for people leaves out: what is the same in every line, or shown elsewhere."""
+    """Return the columns that a table for people leaves out.
+
+    Their values are the same in every line, or are shown elsewhere.
+    """
     always = {"operator_name", "file", "record", "key_bytes", "old_value_bytes"}
     constant = ("key", "operator_id", "store_name", "partition_id", "committed", "timeout_ms")
     return always | {n for n in constant if len({str(getattr(row, n)) for row in dated}) < 2}

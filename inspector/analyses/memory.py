@@ -43,7 +43,7 @@ _OWN_BUFFERS, _OWN_BUFFER_MB = 2, 64  # RocksDB's max_write_buffer_number, write
 
 
 class OffHeapRow(t.Row, table="off_heap"):
-    """What RocksDB may keep in the memory of executors outside of their heaps, by its confs."""
+    """Memory that RocksDB may use outside of the executors' heaps, by its confs."""
 
     kept: Annotated[t.Text, "What is kept.", t.Rank(1)]
     most_bytes: Annotated[t.Bytes | None, "The limit that the confs set, for all of it."]
@@ -93,26 +93,29 @@ class RocksDbMemory:
         if self.boundedMemoryUsage:
             return f"outside of the heap {bytes_text(self.maxMemoryUsageMB * _MB)} on each executor"
         per_store = (self.blockCacheSizeMB + self.buffers_mb) * _MB
-        of_all = f" for each of {stores:,} stores, {bytes_text(per_store * stores)} in all,"
+        total = f" for each of {stores:,} stores, {bytes_text(per_store * stores)} in all,"
         return (
             f"its caches take up to {bytes_text(per_store)}"
-            f"{of_all if stores > 1 else ''} outside the heap, unless rocksdb.boundedMemoryUsage "
+            f"{total if stores > 1 else ''} outside the heap, unless rocksdb.boundedMemoryUsage "
             "limits them"
         )
 
     def table(self, stores: int, executors: int | None) -> t.Table:
-        """What may be kept of so many open stores; bounded, on so many executors."""
+        """Return the table of RocksDB's memory for a number of open stores.
+
+        Bounded memory is that of all ``executors``, or of one if their number is None.
+        """
         if self.boundedMemoryUsage:
-            most = self.maxMemoryUsageMB * _MB * (executors or 1)
-            of = short_count_text(executors, "executor") if executors else "each executor"
+            limit_bytes = self.maxMemoryUsageMB * _MB * (executors or 1)
+            owner = short_count_text(executors, "executor") if executors else "each executor"
             all_of_it = (
-                f"on {of}: blocks, indexes, filters and write buffers share one cache, which "
+                f"on {owner}: blocks, indexes, filters and write buffers share one cache, which "
                 "RocksDB passes rather than fail"
             )
-            waiting = f"on {of}, of the above: changes that no table has yet"
+            waiting = f"on {owner}, of the above: changes that no table has yet"
             buffers = round(self.maxMemoryUsageMB * _MB * self.writeBufferCacheRatio)
             limits: list[tuple[str, int | None, str, str]] = [
-                ("all of RocksDB", most, "soft", all_of_it),
+                ("all of RocksDB", limit_bytes, "soft", all_of_it),
                 ("write buffers", buffers * (executors or 1), "soft", waiting),
             ]
         else:
@@ -123,10 +126,12 @@ class RocksDbMemory:
                 ("write buffers", buffers, "kept", "changes that no table has yet"),
                 ("indexes and filters", None, "none", opened),
             ]
-        several = None if self.boundedMemoryUsage else stores
+        store_count = None if self.boundedMemoryUsage else stores
         rows = [
-            OffHeapRow(kept=kept, most_bytes=size, stores=several, limit=limit, meaning=meaning)
-            for kept, size, limit, meaning in limits
+            OffHeapRow(
+                kept=memory_part, most_bytes=size, stores=store_count, limit=limit, meaning=meaning
+            )
+            for memory_part, size, limit, meaning in limits
         ]
         return OffHeapRow.table("outside of the heap, by the confs of RocksDB", rows)
 
@@ -146,7 +151,7 @@ def _value(name: str, default: Any, text: str) -> Any:
 
 
 class ExecutorRow(t.Row, table="executors"):
-    """What one executor holds; with `--executors`."""
+    """State on the heap of one executor, with `--executors`."""
 
     spread: Annotated[
         t.Text, "How the partitions are placed on executors: `evenly` or `at worst`.", t.Rank(1)
@@ -169,7 +174,7 @@ class ExecutorRow(t.Row, table="executors"):
 
 
 class ShapeRow(t.Row, table="shapes"):
-    """How many executors of one size hold the state."""
+    """Number of executors of one size that hold the state."""
 
     executor_heap_bytes: Annotated[
         t.Bytes, "Heap of an executor: spark.executor.memory.", t.Title("executor heap"), t.Rank(1)
@@ -225,13 +230,13 @@ class Sizing:
 
     @property
     def summary(self) -> dict[str, Any]:
-        """What a partition takes; what the options ask for."""
-        half = median(np.array(self.usual)) if self.usual else 0
+        """Return the sizes of the partitions, and whether executors of the options hold them."""
+        median_bytes = median(np.array(self.usual)) if self.usual else 0
         summary: dict[str, Any] = {
             "partitions": len(self.usual),
             "largest_partition_estimate_bytes": max(self.usual, default=0),
             "largest_partition_peak_estimate_bytes": max(self.most, default=0),
-            "median_partition_estimate_bytes": round(half),
+            "median_partition_estimate_bytes": round(median_bytes),
         }
         heap = self.options.heap_bytes
         if self.options.executors is not None:
@@ -259,7 +264,7 @@ class Sizing:
         yield ShapeRow.table("executors needed for the state", list(map(self._shape_row, shapes)))
 
     def notes(self) -> Iterator[str]:
-        """What can be said in sentences, the answer first."""
+        """Yield sentences about the result, the answer first."""
         if not self.usual:
             return
         yield (
@@ -299,13 +304,15 @@ class Sizing:
             )
         holders = f"{short_count_text(number, 'executor')} of {size}"
         verb = "would hold it" if number != 1 else "would hold all of it"
-        less = "" if even in (None, number) else f"; {even} if the partitions are spread evenly"
-        return f"About {holders} with {short_count_text(shape.cores, 'core')} {verb}{less}."
+        even_clause = (
+            "" if even in (None, number) else f"; {even} if the partitions are spread evenly"
+        )
+        return f"About {holders} with {short_count_text(shape.cores, 'core')} {verb}{even_clause}."
 
     def _load_sentence(self, executors: int, heap: int | None) -> str:
         even, worst = self._executor_rows(executors)
-        several = f"Each of {short_count_text(executors, 'executor')}"
-        text = f"{several if executors != 1 else 'The executor'} holds about "
+        subject = f"Each of {short_count_text(executors, 'executor')}"
+        text = f"{subject if executors != 1 else 'The executor'} holds about "
         text += bytes_text(even.bytes)
         if worst.bytes != even.bytes:
             text += f", up to {bytes_text(worst.bytes)} if the largest partitions are at work there"
@@ -331,7 +338,7 @@ class Sizing:
         )
 
     def _executor_rows(self, executors: int) -> list[ExecutorRow]:
-        """Of an even spread, and of the worst."""
+        """Return a row for an even spread of the partitions, and one for the worst spread."""
         heap, percent = self.options.heap_bytes, self.options.state_percent
         load = self.load(heap).spread(executors, self.options.cores)
         return [
@@ -372,10 +379,12 @@ def _off_heap_report(judged: Judged, options: MemoryOptions) -> Report:
         confs = "these are Spark's defaults, and --rocksdb-conf gives others"
     plain = MemoryOptions()
     about_heaps = ("retain", "cores", "heap_bytes", "state_percent", "jdk", "spark")
-    given = [name for name in about_heaps if getattr(options, name) != getattr(plain, name)]
-    flags = " and ".join(f"--{name.removesuffix('_bytes').replace('_', '-')}" for name in given)
-    verb = "is" if len(given) == 1 else "are"
-    unused = [f"{flags} {verb} about maps on the heap, and changed nothing here."] if given else []
+    set_names = [name for name in about_heaps if getattr(options, name) != getattr(plain, name)]
+    flags = " and ".join(f"--{name.removesuffix('_bytes').replace('_', '-')}" for name in set_names)
+    verb = "is" if len(set_names) == 1 else "are"
+    unused = (
+        [f"{flags} {verb} about maps on the heap, and changed nothing here."] if set_names else []
+    )
     return judged.report(
         "memory",
         [ladder, options.rocksdb.table(stores, options.executors)],
@@ -395,10 +404,10 @@ def _rung(rung: str, amount: int, meaning: str) -> RungRow:
 
 
 def _exact_rungs(judged: Judged) -> Iterator[RungRow]:
-    of_files, newest = file_bytes(judged.checkpoint), judged.total
+    file_sizes, newest = file_bytes(judged.checkpoint), judged.total
     raw = sum(version_facts.raw_bytes for version_facts in judged.facts.versions.values())
     deltas, snapshots, tables = (
-        of_files.get(kind, 0) for kind in (FileKind.DELTA, FileKind.SNAPSHOT, FileKind.TABLE)
+        file_sizes.get(kind, 0) for kind in (FileKind.DELTA, FileKind.SNAPSHOT, FileKind.TABLE)
     )
     yield _rung("delta files", deltas, "compressed; the changes of each batch")
     yield _rung("snapshot files", snapshots, "compressed; complete versions")
@@ -430,7 +439,7 @@ FOOTNOTE = (
 
 
 class HeapRow(t.StoreRow, table="heap", empty="no store has rows of this version"):
-    """What one store takes of the executors' heaps between batches."""
+    """Bytes of one store on the executors' heaps between batches."""
 
     operator_name: t.OperatorName | None
     objects: Annotated[t.Count, "Objects on the heap, exact.", t.Rank(12)]
@@ -457,7 +466,7 @@ FACTS = Request(partitions=True)
 
 
 def wrong_options(parsed: Mapping[str, Any]) -> str | None:
-    """What is wrong with the options of a command line, before anything is read."""
+    """Return what is wrong with the options of a command line; None if nothing is."""
     try:
         Layout.of(spark=parsed["spark"] or NEWEST)
     except ValueError as error:
@@ -553,11 +562,11 @@ def memory_report(judged: Judged, options: MemoryOptions) -> Report:
         name: sum((heap.held for heap in group), Heap())
         for name, group in group_by(stores, lambda heap: heap.store.name).items()
     }
-    of_stores = [
+    store_rows = [
         HeapRow(
             **store_ids(checkpoint, name),
             objects=heap.objects,
-            **{part: taken.bytes for part, taken in heap.parts.items()},
+            **{part: objects.bytes for part, objects in heap.parts.items()},
             total=heap.total,
         )
         for name, heap in heaps_held.items()
@@ -565,7 +574,7 @@ def memory_report(judged: Judged, options: MemoryOptions) -> Report:
     tables = [
         RungRow.table("size ladder", [*_exact_rungs(judged), *_heap_rungs(stores, options)]),
         *sizing.tables(),
-        HeapRow.table("heap between batches by store", of_stores),
+        HeapRow.table("heap between batches by store", store_rows),
         _what_ifs(judged, stores, options),
     ]
     layout = object_layout(checkpoint, version, spark, options.heap_bytes, options.jdk)
@@ -574,27 +583,27 @@ def memory_report(judged: Judged, options: MemoryOptions) -> Report:
 
 
 def _heap_rungs(stores: Sequence[StoreHeap], options: MemoryOptions) -> Iterator[RungRow]:
-    of_versions = f"heap of {short_count_text(options.retain, 'version')}"
-    one = "two UnsafeRows with their arrays, a map node and table slots for each row"
-    several = "held by executors between batches; shared rows are counted once"
-    several += _lower_bound(stores, options.retain)
+    title = f"heap of {short_count_text(options.retain, 'version')}"
+    meaning_once = "two UnsafeRows with their arrays, a map node and table slots for each row"
+    meaning_retained = "held by executors between batches; shared rows are counted once"
+    meaning_retained += _lower_bound(stores, options.retain)
     apart = "the same if no rows were shared"
     working = "including the working copies of the last batch, with all partitions at once"
     for rung, heaps, meaning in (
-        ("heap of 1 version", [replace(store, retain=1).held for store in stores], one),
-        (of_versions, [store.held for store in stores], several),
-        (f"{of_versions} without sharing", [store.unshared for store in stores], apart),
+        ("heap of 1 version", [replace(store, retain=1).held for store in stores], meaning_once),
+        (title, [store.held for store in stores], meaning_retained),
+        (f"{title} without sharing", [store.unshared for store in stores], apart),
         ("peak heap in a batch", [store.peak for store in stores], working),
     ):
         yield _rung(rung, t.Estimate(sum(heap.total for heap in heaps)), meaning)
 
 
 def _lower_bound(stores: Sequence[StoreHeap], retain: int) -> str:
-    """What to add where the files can restore fewer versions than are retained."""
-    least = min((len(replace(store, retain=retain).known) for store in stores), default=0)
-    if least >= retain:
+    """Return a clause if the files restore fewer versions than Spark retains, else no text."""
+    fewest = min((len(replace(store, retain=retain).known) for store in stores), default=0)
+    if fewest >= retain:
         return ""
-    count = short_count_text(least, "version")
+    count = short_count_text(fewest, "version")
     return f"; the files can restore {count} only, so this is a lower bound"
 
 
@@ -618,7 +627,9 @@ def _what_ifs(judged: Judged, stores: Sequence[StoreHeap], options: MemoryOption
         change = f"{short_count_text(rows, 'leftover row')} removed"
         changes.append((change, max(0, now - sum(heaps)), how))
     held_objects = [(store, store.distinct) for store in stores]
-    format_1 = sum(_format_2_saving(judged.checkpoint, *of_store) for of_store in held_objects)
+    format_1 = sum(
+        _format_2_saving(judged.checkpoint, *object_counts) for object_counts in held_objects
+    )
     if format_1:
         how = "a new query: format 1 keeps the key twice"
         changes.append(("state format 2", now - format_1, how))

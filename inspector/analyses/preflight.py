@@ -1,11 +1,11 @@
-"""``preflight``: will a changed query restart from a checkpoint, and will it still be right."""
+"""``preflight``: judge whether a changed query restarts from a checkpoint with right results."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from inspector.analyses.rows import rows as live_rows
 from inspector.analyses.shared.conclusion import counted_verdict
@@ -23,8 +23,9 @@ from inspector.analyses.shared.rehearsals import (
     timeout_ms,
     timer_clock,
 )
-from inspector.discovery.loaded_snapshots import loaded_snapshot_problems
+from inspector.discovery.loaded_snapshots import snapshot_problems
 from inspector.discovery.query_sources import query_sources
+from inspector.discovery.rehearsal_record import recorded_joins
 from inspector.exceptions import CheckpointError
 from inspector.findings import restart_judgement as judgement
 from inspector.findings.finding import Finding
@@ -39,7 +40,9 @@ from inspector.quantities import capitalise, long_duration_text
 from inspector.render import tabular as t
 from inspector.render.plain import fields_of
 from inspector.render.report import Report
+from inspector.sums import group_by
 
+_Key = TypeVar("_Key")
 _CLOCK_STORES = ("$procTimers", "$ttl_", "$min_")  # beginnings of stores that hold such times
 
 
@@ -125,7 +128,7 @@ def preflight(  # noqa: PLR0913 - what restarts the query, and what it is compar
     states = None
     if before is not None and new_opened is not None:
         states = _same_rows(Opened.start(before, run.options), new_opened)
-    of_snapshots = loaded_snapshot_problems(run.checkpoint)
+    of_snapshots = snapshot_problems(run.checkpoint)
     problems = (*run.listed, *of_snapshots)
     target = judgement.Target(release, conf, mode, to_spark or "")
     lines = judgement.Preflight(old, side, target, problems, states).lines()
@@ -212,14 +215,13 @@ def _same_rows(before: Opened, new: Opened) -> judgement.SameRows:
         coverage_of(run.checkpoint, {v: rows.snapshot for v, rows in history.items()}, kinds)
         for run, history in ((before, old_history), (new, new_history))
     ]
-    for store in coverages[0].ttls.keys() & coverages[1].ttls.keys():
-        if coverages[0].ttls[store] != coverages[1].ttls[store]:
-            values.setdefault(store, set()).add("TTL")
-    clock_timers = {
-        store[0]
-        for store in coverages[0].timers.keys() & coverages[1].timers.keys()
-        if coverages[0].timers[store] != coverages[1].timers[store]
-    }
+    for store in _differing_keys(coverages[0].ttls, coverages[1].ttls):
+        values.setdefault(store, set()).add("TTL")
+    joins = [recorded_joins(run.checkpoint.storage) for run in (before, new)]
+    for store in _first_stores(stores, _differing_keys(*joins)):
+        values[store].add("time range")
+    exact_ranges = joins[0].keys() & joins[1].keys()
+    clock_timers = {store[0] for store in _differing_keys(coverages[0].timers, coverages[1].timers)}
     user_code = {o.operator_id for o in before.checkpoint.query if has_user_code(o)}
     fired = coverages[0].fired | coverages[1].fired
     by_clock = {n for n, kind in kinds.items() if kind is TimeoutKind.PROCESSING_TIME} | {
@@ -241,18 +243,31 @@ def _same_rows(before: Opened, new: Opened) -> judgement.SameRows:
         open_ranges={
             number: _range_text(*distances)
             for number, distances in coverages[0].open_ranges.items()
-            if number in fired
+            if number in fired and number not in exact_ranges
         },
         clock_timer_operators=clock_timers,
     )
 
 
-def _range_text(kept: int | None, evicted: int) -> str:
+def _differing_keys(before: Mapping[_Key, Any], new: Mapping[_Key, Any]) -> set[_Key]:
+    """Return the keys that both mappings have with different values."""
+    return {key for key in before.keys() & new.keys() if before[key] != new[key]}
+
+
+def _first_stores(stores: Collection[Store], operators: Collection[int]) -> set[Store]:
+    """Return the first store of each of some operators."""
+    groups = group_by(sorted(stores), lambda store: store[0])
+    return {of_operator[0] for number, of_operator in groups.items() if number in operators}
+
+
+def _range_text(kept: int | None, evicted: int | None) -> str:
     """Return a sentence on how far behind the watermark a join kept and evicted rows."""
+    if evicted is None:
+        return f"No row was evicted up to {long_duration_text(kept or 0)} behind the watermark."
+    first_evicted = long_duration_text(evicted)
     if kept is None:
-        return f"Every row was evicted, first at {long_duration_text(evicted)}."
-    distances = map(long_duration_text, (kept, evicted))
-    return f"Rows were kept up to {' and evicted from '.join(distances)} on."
+        return f"Every row was evicted, first at {first_evicted}."
+    return f"Rows were kept up to {long_duration_text(kept)} and evicted from {first_evicted} on."
 
 
 def _is_by_clock(processor: Properties) -> bool:
@@ -347,13 +362,16 @@ def _rehearsed_rows(
 
 
 def _differ(row: Any, groups: Sequence[Sequence[int]]) -> bool:
-    """Whether in each group of fields every one has a value of its own."""
+    """Return True if all fields of each group have different values."""
     values = [json.dumps(value, default=str) for value in (row or {}).values()]
     return all(len({values[index] for index in group}) == len(group) for group in groups)
 
 
 def _without_clock(word: Any, store: str) -> Any:
-    """The fields of a key or value without times of the clock: a timeout is set, or it is not."""
+    """Return the fields of a key or value without times of the clock.
+
+    A timeout is True if it is set.
+    """
     if not isinstance(word, dict):
         return word
     # In a timer and in the index of a TTL whole numbers are such times.
@@ -366,7 +384,10 @@ def _without_clock(word: Any, store: str) -> Any:
 
 
 def _side(run: Opened) -> judgement.Side:
-    """A checkpoint, with the sources of its newest batch; CheckpointError if none was planned."""
+    """Return a checkpoint with the sources of its newest batch.
+
+    Raises CheckpointError if no batch was planned.
+    """
     checkpoint, batch = run.checkpoint, run.checkpoint.logs.last_offset
     if batch is None:
         message = "no batch was planned, so there is nothing to compare"

@@ -14,7 +14,7 @@ from inspector.analyses.shared.options import REPLAY, Option, Options
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.stores import selected_tasks
 from inspector.analyses.shared.words import add_problems
-from inspector.decode.field_sizes import FieldBytes, RowBytes, nested_fields
+from inspector.decode.field_sizes import FieldBytes, RowBytes, walk_nested_fields
 from inspector.discovery.checkpoint import Checkpoint, state_file_bytes
 from inspector.discovery.tasks import Request
 from inspector.facts.size_distributions import SizeCounts
@@ -67,7 +67,7 @@ class SizeRow(t.StoreRow, table="sizes", empty="no store has rows of this versio
 def size_columns(
     checkpoint: Checkpoint, group: Place, version: int, facts: VersionFacts
 ) -> dict[str, Any]:
-    """What names a line, and its sizes: the columns of :class:`SizeRow`."""
+    """Return the columns of :class:`SizeRow` for a group: its names and its sizes."""
     columns: dict[str, Any] = {
         "operator_id": group[0],
         "operator_name": operator_names(checkpoint).get(group[0]),
@@ -89,7 +89,10 @@ def size_table(judged: Judged, by: str = "store") -> t.Table:
     """Rows and bytes of a version by ``operator``, ``store`` or ``partition``."""
     version, checkpoint = judged.version, judged.checkpoint
     groups = facts_by_place(judged.facts, by, version).items()
-    rows = [SizeRow(**size_columns(checkpoint, g, version, of[version])) for g, of in groups]
+    rows = [
+        SizeRow(**size_columns(checkpoint, g, version, facts_by_version[version]))
+        for g, facts_by_version in groups
+    ]
     columns = SizeRow.columns(without=PLACES[by])
     return SizeRow.table(f"sizes of version {version} by {by}", rows, columns=columns)
 
@@ -151,13 +154,16 @@ MeasuredFields = dict[tuple[StoreName, RowPart], tuple[sparktypes.StructType, Ro
 
 
 def fields_report(judged: Judged) -> Report:
-    """What each field of each store takes, by :func:`inspector.passes.worker.run_fields`."""
+    """Return the report on the bytes of each field of each store.
+
+    The facts are those of :func:`inspector.passes.worker.run_fields`.
+    """
     measured: MeasuredFields = {}
     for name, schema in store_schemas(judged.checkpoint).items():
         widened = sparktypes.widen_timeout(schema.value)
-        for side, of_side in ((RowPart.KEY, schema.key), (RowPart.VALUE, widened)):
+        for side, schema_type in ((RowPart.KEY, schema.key), (RowPart.VALUE, widened)):
             if (name, side) in judged.facts.fields:
-                measured[name, side] = (of_side, judged.facts.fields[name, side])
+                measured[name, side] = (schema_type, judged.facts.fields[name, side])
     rows = list(_rows(judged.checkpoint, measured))
     table = FieldRow.table(f"bytes of version {judged.version} by field", rows)
     total = sum(_bytes(row_bytes) for _, row_bytes in measured.values())
@@ -165,21 +171,23 @@ def fields_report(judged: Judged) -> Report:
 
 
 def _rows(checkpoint: Checkpoint, measured: MeasuredFields) -> Iterator[FieldRow]:
-    totals = sum_by_key((name, _bytes(of_side)) for (name, _), (_, of_side) in measured.items())
+    totals = sum_by_key(
+        (name, _bytes(side_bytes)) for (name, _), (_, side_bytes) in measured.items()
+    )
     for (store_name, side), (schema, row_bytes) in measured.items():
         if not row_bytes.rows:
             continue
         store, total = store_ids(checkpoint, store_name), totals[store_name]
-        for name, data_type, line, within in _lines(schema, row_bytes):
+        for name, data_type, line, path in _lines(schema, row_bytes):
             ddl = to_ddl(data_type)
             yield FieldRow(
                 **store,
                 row=side.value,
                 field=name,
-                within=within,
+                within=path,
                 type=f"struct<{ddl}>" if isinstance(data_type, sparktypes.StructType) else ddl,
                 # A struct that is null has no row, and so no words of its fields.
-                rows=row_bytes.rows if within is None else line.word_bytes // sparktypes.SLOT_BYTES,
+                rows=row_bytes.rows if path is None else line.word_bytes // sparktypes.SLOT_BYTES,
                 **vars(line),
                 bytes=line.bytes,
                 share=_share(line.bytes, total),
@@ -201,13 +209,13 @@ def _lines(
     schema: sparktypes.StructType, row_bytes: RowBytes
 ) -> Iterator[tuple[str, sparktypes.DataType, FieldBytes, str | None]]:
     """Each field, followed by those that are in it, with the name of what they are in."""
-    pairs = zip(nested_fields(schema), row_bytes.nested, strict=True)
+    pairs = zip(walk_nested_fields(schema), row_bytes.nested, strict=True)
     nested = group_by(pairs, lambda pair: pair[0].ordinal)
     names = sparktypes.unique_names(schema.fields)
     for i, (name, attribute) in enumerate(zip(names, row_bytes.fields, strict=True)):
         yield name, schema.fields[i].data_type, attribute, None
-        for below, inner in nested.get(i, ()):
-            yield below.name, below.data_type, inner, below.within
+        for child, inner in nested.get(i, ()):
+            yield child.name, child.data_type, inner, child.within
 
 
 def _bytes(row_bytes: RowBytes) -> int:
@@ -241,10 +249,10 @@ def sizes(
     """Exact rows, key bytes and value bytes with their quantiles, or the bytes of each field."""
     run = Run.start(path, options)
     if by == FIELD:
-        of_fields = run.facts_of(lambda: selected_tasks(run), partial(run.map, run_fields))
+        field_facts = run.facts_of(lambda: selected_tasks(run), partial(run.map, run_fields))
         problems = list(run.listed)
-        add_problems(of_fields.problems, problems)
-        return fields_report(replace(run.judge(of_fields), problems=problems))
+        add_problems(field_facts.problems, problems)
+        return fields_report(replace(run.judge(field_facts), problems=problems))
     judged = run.judge(run.facts(FACTS))
     total = judged.total
     summary = judged.coverage | {

@@ -90,7 +90,10 @@ _CLOCKS = {TimeoutKind.EVENT_TIME: "watermark", TimeoutKind.PROCESSING_TIME: "pr
 
 
 def expiring_table(judged: Judged) -> t.Table:
-    """What will expire by store, the soonest first, by facts requested with ``expiring``."""
+    """Return the table of rows that will expire, by store, the soonest first.
+
+    Its facts are requested with ``expiring``.
+    """
     checkpoint, version, facts = judged.checkpoint, judged.version, judged.facts
     operators = {operator.operator_id: operator for operator in checkpoint.operators}
     rows: list[ExpiringRow] = []
@@ -98,8 +101,8 @@ def expiring_table(judged: Judged) -> t.Table:
     for name, versions in facts.by_store(version).items():
         store, operator = store_ids(checkpoint, name), operators[name.operator_id]
         rule = operator.rules[name.store_name]
-        above = operator_holding_back(checkpoint, operator, version)
-        doubt = rule.doubt or (f"downstream of {above} the watermark lags" if above else None)
+        upstream = operator_holding_back(checkpoint, operator, version)
+        doubt = rule.doubt or (f"downstream of {upstream} the watermark lags" if upstream else None)
         is_known = rule.expiry is not None or _goes_by_key(facts, name)
         result = _by_clock(facts, name, version) if is_known else []
         for forecast in map(readable, result):
@@ -110,13 +113,13 @@ def expiring_table(judged: Judged) -> t.Table:
             fate = "unknown" if rule.never is None else "never"
             amounts = versions[version].rows_and_bytes
             rows.append(_expiring_row(store, amounts, amounts, clock=None, fate=fate, why=why))
-    by = " and ".join(_BY.get(width, "longer times") for width in sorted(widths))
-    title = "what will expire" + (f", by {by}" if by else "")
+    widths_text = " and ".join(_BY.get(width, "longer times") for width in sorted(widths))
+    title = "what will expire" + (f", by {widths_text}" if widths_text else "")
     return ExpiringRow.table(f"{title}: forecast, assuming no leaks", rows)
 
 
 def unknown_timers(judged: Judged) -> Iterator[str]:
-    """What a reader has to know where timers are listed by both clocks that they may follow."""
+    """Yield a note for each operator whose timers are listed by both clocks."""
     for name in judged.facts.merged(Expiring):
         if len(_by_clock(judged.facts, name, judged.version)) > 1:
             yield (
@@ -126,42 +129,42 @@ def unknown_timers(judged: Judged) -> Iterator[str]:
 
 
 def readable(expiring: Expiring) -> Expiring:
-    """The same in buckets that people read: seconds, minutes, hours, days or months.
+    """Return the forecast in buckets of seconds, minutes, hours, days or months.
 
-    The shortest with which the usual rows, and all of them, take no more than so many lines.
+    The buckets are the shortest ones with which the table has at most ``MOST_LINES`` lines.
     """
     buckets, width = sorted(expiring.rows), Width.ALL
     # All but the first and last few rows.
-    few = int(sum(expiring.rows.values()) * _MOST_OF)
-    ends = [_after(expiring.rows, order, few) for order in (buckets, buckets[::-1])]
+    margin_rows = int(sum(expiring.rows.values()) * _MOST_OF)
+    ends = [_after(expiring.rows, order, margin_rows) for order in (buckets, buckets[::-1])]
     span = (ends[1] - ends[0] + 1) * expiring.width if buckets else 0
     width = next((step for step in Width if step * MOST_LINES >= span), Width.ALL)
     return expiring.at_least(width).coarsen(MOST_LINES)
 
 
-def _after(rows: Mapping[int, int], buckets: Iterable[int], least: int) -> int:
+def _after(rows: Mapping[int, int], buckets: Iterable[int], minimum: int) -> int:
     """The first bucket with which there are more than so many rows."""
     seen = bucket = 0
     for bucket in buckets:
         seen += rows[bucket]
-        if seen > least:
+        if seen > minimum:
             break
     return bucket
 
 
 def _by_clock(facts: Facts, name: StoreName, version: int) -> list[Expiring]:
-    """Those by the clock that a store's timers follow; by both where that is not known."""
-    of_store = facts.merged(Expiring).get(name, {})
+    """Return the forecasts by the clock that a store's timers follow, or by both if unknown."""
+    forecasts = facts.merged(Expiring).get(name, {})
     kind = facts.resolution.clock_of(name, version).kind or facts.resolution.usual_clock(name)
     return [
         expiring
-        for _, expiring in sorted(of_store.items())
+        for _, expiring in sorted(forecasts.items())
         if kind is None or expiring.timeout_kind in (None, kind)
     ]
 
 
 def _goes_by_key(facts: Facts, name: StoreName) -> bool:
-    """Whether the rows of a join show that they go by their event time, which is in the key."""
+    """Return whether rows of a join are removed by the event time in their key."""
     path = facts.key_times.get(name.operator_id)
     votes = None if path is None else facts.merged(KeyTimeVotes).get(name, {}).get(path)
     return votes is not None and votes.same > 0 and not votes.other
@@ -170,11 +173,14 @@ def _goes_by_key(facts: Facts, name: StoreName) -> bool:
 def _expiring_rows(
     store: StoreIds, expiring: Expiring, rule: StoreRule, doubt: str | None
 ) -> Iterator[ExpiringRow]:
-    """What has expired, what will, bucket by bucket, and what never does; each leaves the rest."""
+    """Yield rows for what has expired, for each bucket that will expire, and for what never does.
+
+    Each row has the number of rows that are left behind it.
+    """
     kind = expiring.timeout_kind
     if kind is None:
-        by_watermark = rule.expiry is None or rule.expiry.clock is Clock.WATERMARK
-        kind = TimeoutKind.EVENT_TIME if by_watermark else TimeoutKind.PROCESSING_TIME
+        has_watermark = rule.expiry is None or rule.expiry.clock is Clock.WATERMARK
+        kind = TimeoutKind.EVENT_TIME if has_watermark else TimeoutKind.PROCESSING_TIME
     clock, endless = _CLOCKS[kind], (expiring.endless_rows, expiring.endless_bytes)
     left = sum(expiring.rows.values()) + endless[0], sum(expiring.bytes.values()) + endless[1]
     if expiring.due_rows:
@@ -225,7 +231,7 @@ _SUMMED = (  # columns that add over stores
 
 
 class MeasuresRow(t.Row):
-    """What a batch was and did."""
+    """Measures of one batch."""
 
     batch_id: Annotated[t.BatchId, t.Rank(1)]
     version: Annotated[t.Version, t.WIDE]
@@ -270,7 +276,7 @@ class TotalRow(MeasuresRow, _StoresRow, table="totals", empty="no version can be
 
 
 class GrowthRow(t.StoreRow, table="growth"):
-    """How one store grows, and where it leads."""
+    """Growth of one store, with a forecast."""
 
     operator_name: t.OperatorName | None
     row_bytes: Annotated[
@@ -345,13 +351,13 @@ def timeline_report(judged: Judged, capacity: int | None = None, last: int | Non
     """One row per store and batch, oldest first; all stores together; then growth per store."""
     checkpoint, merged = judged.checkpoint, judged.facts.by_store()
     heaps = heap_by_version(judged)
-    made = sorted({version for of_store in merged.values() for version in of_store})
-    shown = set(made if last is None else made[-last:])
-    rows = [row for row in _rows(judged, heaps) if row.version in shown]
+    versions = sorted({version for store_facts in merged.values() for version in store_facts})
+    last_versions = set(versions if last is None else versions[-last:])
+    rows = [row for row in _rows(judged, heaps) if row.version in last_versions]
     batches = BatchRow.table("batches, by store", rows).without_constants()
     # What a store does not know, no sum knows.
-    of_version = sorted(group_by(rows, lambda row: row.version).items())
-    sums = [_total(of_stores) for _, of_stores in of_version]
+    groups = sorted(group_by(rows, lambda row: row.version).items())
+    sums = [_total(store_rows) for _, store_rows in groups]
     totals = TotalRow.table("batches, all stores together", sums, shown=len(merged) > 1)
     totals = totals.without_constants()
     together = state_growth.growth_together(judged, heaps)
@@ -364,7 +370,7 @@ def timeline_report(judged: Judged, capacity: int | None = None, last: int | Non
         notes.append(f"{capitalise(too_short(len(together.points)))}.")
     # Batches in the log that have a watermark, and how often it moved from one to the next.
     marks = [clock.watermark_ms for clock in checkpoint.logs.clocks.values() if clock.watermark_ms]
-    moves = sum(after > before for before, after in pairwise(marks))
+    moves = sum(later > earlier for earlier, later in pairwise(marks))
     return judged.report(
         "timeline",
         (batches, totals, _growth(judged, heaps, capacity), expiring_table(judged)),
@@ -387,14 +393,14 @@ def _rows(judged: Judged, heaps: HeapByVersion) -> Iterator[BatchRow]:
     checkpoint = judged.checkpoint
     durations = batch_durations(checkpoint.logs)
     for store, versions in judged.facts.by_store().items():
-        whole = state_growth.whole_stores(checkpoint, versions)
+        counts = state_growth.whole_stores(checkpoint, versions)
         for version, facts in versions.items():
             yield BatchRow(
                 **store_ids(checkpoint, store),
                 **batch_columns(checkpoint, version),
                 duration_ms=durations.get(BatchId(version - 1)),
                 partitions=facts.stores,
-                of_partitions=whole[version],
+                of_partitions=counts[version],
                 **fields_of(facts, "rows", "row_bytes", "delta_bytes", "snapshot_bytes"),
                 heap_bytes=heaps.get(store, {}).get(version),
                 # A sum over some of the partitions would look like all of it.
@@ -412,9 +418,11 @@ def _rate_notes(growth: state_growth.StoreGrowth) -> Iterator[str]:
 
 def _replay_deltas(checkpoint: Checkpoint, store: StoreName, version: int) -> int | None:
     layouts = (layout for layout in checkpoint.layout.stores if layout.store.name == store)
-    of_layouts = (checkpoint.store_files.get(layout.directory) for layout in layouts)
-    snapshots = [files.snapshots for files in of_layouts if files is not None]
-    depths = [version - max((v for v in of if v <= version), default=0) for of in snapshots]
+    store_files = (checkpoint.store_files.get(layout.directory) for layout in layouts)
+    snapshots = [files.snapshots for files in store_files if files is not None]
+    depths = [
+        version - max((v for v in versions if v <= version), default=0) for versions in snapshots
+    ]
     return max(depths, default=None)
 
 
@@ -429,7 +437,10 @@ def _growth(judged: Judged, heaps: HeapByVersion, capacity: int | None) -> t.Tab
             rates["rows_per_hour"] = round(growth.rows.per_hour)
             rates["bytes_per_hour"] = round(growth.bytes.line.per_hour)
             rates["heap_bytes_per_hour"] = round(growth.heap.per_hour) if heaps else None
-        ids, bars = store_ids(judged.checkpoint, store), [of.row_bytes for of in versions.values()]
+        ids, bars = (
+            store_ids(judged.checkpoint, store),
+            [version_facts.row_bytes for version_facts in versions.values()],
+        )
         rows.append(GrowthRow(**ids, row_bytes=sparkline(bars), **rates))
     title, columns = "growth per hour", GrowthRow.columns(without=(*_ROWS_REACH, *_HEAP_REACHES))
     if capacity is not None:
@@ -441,14 +452,14 @@ def _growth(judged: Judged, heaps: HeapByVersion, capacity: int | None) -> t.Tab
 def _reaches(
     growth: state_growth.StoreGrowth, capacity: int | None, *, with_heap: bool
 ) -> dict[str, Any]:
-    """Whether rows and heap have reached a capacity, and when they will; null without growth."""
+    """Return whether rows and heap have reached a capacity, and when they will; null if never."""
     answers: dict[str, Any] = {}
     if capacity is None:
         return answers
     lines = ((_ROWS_REACH, growth.bytes.line), (_HEAP_REACHES, growth.heap))
-    for (at_capacity, when), line in lines if with_heap else lines[:1]:
-        answers[at_capacity] = line.newest >= capacity
-        answers[when] = None if answers[at_capacity] else line.reaches_ms(capacity)
+    for (reached_name, when), line in lines if with_heap else lines[:1]:
+        answers[reached_name] = line.newest >= capacity
+        answers[when] = None if answers[reached_name] else line.reaches_ms(capacity)
     return answers
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from inspector.checkpoint.urls import missing_driver, translate, typed_options
+from inspector.checkpoint.urls import missing_driver, parse_options, translate
 from inspector.credentials import redact
 from inspector.exceptions import EngineError
 from inspector.light_dataclasses import dataclass
@@ -51,7 +51,7 @@ def connect(url: str, options: Mapping[str, str], *, anew: bool = False) -> tupl
     if address.protocol == "s3":
         # The client's own is 10: fewer than are asked for at once.
         settings["config_kwargs"] = {"max_pool_connections": 64}
-    settings |= typed_options(options)
+    settings |= parse_options(options)
     # A connection is of no use to a process that was forked from the one that made it.
     location = (os.getpid(), driver, json.dumps(settings, sort_keys=True, default=repr))
     with _lock:

@@ -234,7 +234,7 @@ class _Walk:
             name, _, is_dir, size, modified_ms, is_special, _ = entry
             if is_dir or is_special:
                 unknown_names.append(entry)
-                files += self._shared_files(entry)
+                files += self._list_shared_files(entry)
             else:
                 kind, version = self._classify(name)
                 files.append(StoreFile(f"{folder}/{name}", kind, version, size, modified_ms))
@@ -253,7 +253,7 @@ class _Walk:
             self._found.append(Problem(FOREIGN, message, foreign[0].path, store=store))
         return StoreLayout(store, directory, tuple(files))
 
-    def _shared_files(self, folder: Entry) -> Iterator[StoreFile]:
+    def _list_shared_files(self, folder: Entry) -> Iterator[StoreFile]:
         kind, _ = self._classify(folder.name, is_dir=True)
         for entry in self._inside_shared.get(folder.path, ()):
             if not entry.is_dir and not is_marker(entry.name):

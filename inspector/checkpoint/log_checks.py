@@ -127,12 +127,12 @@ def offset_checks(like_json: Mapping[BatchId, Mapping[str, bool]]) -> Iterator[P
 
     ``like_json`` says by batch and source whether the offset looks like JSON.
     """
-    for (batch, name), neighbour in sorted(_changed_offsets(like_json).items()):
+    for (batch, name), neighbour in sorted(_find_offset_changes(like_json).items()):
         message = f"the offset of source {name[:80]!r} is not JSON, in offsets/{neighbour} it is"
         yield _differs(batch, message, CHANGED_SOURCES)
 
 
-def _changed_offsets(
+def _find_offset_changes(
     like_json: Mapping[BatchId, Mapping[str, bool]],
 ) -> dict[tuple[BatchId, str], BatchId]:
     """Batch and source of each offset that is no JSON, and the batch beside it where it is."""
@@ -168,7 +168,7 @@ def without_doubtful(
             first = replace(first, watermark_ms=None)  # a watermark that fell
         result[older.batch_id] = first
         result[newer.batch_id] = replace(result[newer.batch_id], watermark_ms=None)
-    for changed, _ in _changed_offsets(like_json):
+    for changed, _ in _find_offset_changes(like_json):
         for batch in (changed, BatchId(changed + 1)):
             if batch in result and batch > 0:  # the first is compared with none
                 result[batch] = replace(result[batch], has_new_data=None)

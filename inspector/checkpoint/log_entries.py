@@ -194,7 +194,7 @@ def like_json(offset: str) -> bool:
 def source_offsets(
     entry: OffsetEntry, previous: OffsetEntry | None, *, appended: bool = False
 ) -> tuple[SourceOffset, ...]:
-    """The sources of an entry, in its order; ``before`` is None if that is not in the log.
+    """The sources of an entry, in its order; ``previous`` is None if that is not in the log.
 
     An appended batch may have the offsets of an older one, which is no setback.
     """

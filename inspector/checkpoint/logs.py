@@ -128,7 +128,7 @@ class Near:
 
 
 def read_logs(storage: Storage, max_entries: int = MOST_ENTRIES, near: Near | None = None) -> Logs:
-    """Read both logs: the newest ``most`` entries of each, of these ``near`` a batch alone.
+    """Read both logs: the newest ``max_entries`` entries of each, of these ``near`` a batch alone.
 
     A log whose folder cannot be listed is a problem, and nothing is known of it. Without the commit
     log every batch before the newest of the offset log counts as committed: Spark plans none before
@@ -320,7 +320,7 @@ class _Planned:
     def _is_appended(self, batch: BatchId, entry: OffsetEntry) -> bool:
         """Return whether a tool appended the batch (premise ``appended-batch``)."""
         # Its entry has the offsets, the watermark and the very time stamp of the batch whose state
-        # it goes on from. That is the one before; a repartitioning that gives up failed batches
+        # it resumes from. That is the one before; a repartitioning that gives up failed batches
         # (OfflineStateRepartitionRunner.skipUncommittedBatches) copies an older one, and then the
         # number of partitions shows it (OfflineStateRepartitionUtils.isRepartitionBatch).
         sources = hash(frozenset(entry.sources.items()))

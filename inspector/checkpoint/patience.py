@@ -11,14 +11,12 @@ suffice), unanswered (any other ``OSError``). Only of a missing file anything is
 
 from __future__ import annotations
 
-import logging
 import re
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from inspector.credentials import redact
 from inspector.exceptions import InspectorError
@@ -26,9 +24,10 @@ from inspector.light_dataclasses import dataclass
 from inspector.model import LIMITS, Limits
 from inspector.plain_text import escape
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
-LOG = logging.getLogger("inspector.storage")  # its warnings go to stderr, unless others say where
+T = TypeVar("T")
 
 WORD_AFTER_S = 10.0  # seconds of silence after which it is said what is waited for
 FIRST_PAUSE_S = 0.5
@@ -52,7 +51,7 @@ SILENCE: dict[str, float] = {}  # seconds waited for each object in vain, in thi
 class Pending(Generic[T]):
     """A request that is under way from now on, though nobody waits for its answer yet."""
 
-    # start makes it, anew each time; the path is for messages, without secrets.
+    # start makes it, again each time; the path is for messages, without secrets.
 
     def __init__(self, start: Callable[[], Future[T]], path: str, limits: Limits = LIMITS) -> None:
         self._start, self._place, self._limits = start, escape(path), limits
@@ -75,7 +74,7 @@ class Pending(Generic[T]):
                 if not left or self._seconds() <= 0:
                     OUTAGE.failed += 1
                     raise
-                LOG.warning("%s: %s; asked again in %.1f s", self._place, _words(error), pause)
+                _warn("%s: %s; asked again in %.1f s", self._place, _words(error), pause)
             else:
                 OUTAGE.failed = 0
                 SILENCE.pop(self._place, None)
@@ -86,10 +85,12 @@ class Pending(Generic[T]):
 
     def _in_time(self, request: Future[T]) -> T:
         """The answer of a request, which is left behind if it comes too late."""
+        from concurrent.futures import wait  # noqa: PLC0415 - only for remote storages
+
         seconds = self._seconds()
         wait((request,), min(WORD_AFTER_S, seconds))
         if not request.done() and seconds > WORD_AFTER_S:
-            LOG.warning("%s: no answer for %.0f s, still waiting", self._place, WORD_AFTER_S)
+            _warn("%s: no answer for %.0f s, still waiting", self._place, WORD_AFTER_S)
             wait((request,), seconds - WORD_AFTER_S)
         if not request.done():
             request.cancel()
@@ -107,6 +108,13 @@ class Pending(Generic[T]):
         return f"no answer within {self._limits.object_seconds:g} s; it is not requested again"
 
 
+def _warn(message: str, *values: object) -> None:
+    """Log a warning, which goes to stderr unless the caller configures ``inspector.storage``."""
+    import logging  # noqa: PLC0415 - only for remote storages
+
+    logging.getLogger("inspector.storage").warning(message, *values)
+
+
 def patiently(call: Callable[[], T], path: str, limits: Limits = LIMITS) -> T:
     """The answer to a request, which is made again if it failed for a moment (:class:`Pending`)."""
     return Pending(lambda: in_thread(call), path, limits).result()
@@ -114,6 +122,8 @@ def patiently(call: Callable[[], T], path: str, limits: Limits = LIMITS) -> T:
 
 def in_thread(call: Callable[[], T]) -> Future[T]:
     """The answer of a call, by a thread of its own, which is left behind if it is stuck."""
+    from concurrent.futures import Future  # noqa: PLC0415 - only for remote storages
+
     answer: Future[T] = Future()
     answer.set_running_or_notify_cancel()  # it cannot be taken back
 
@@ -241,5 +251,7 @@ def in_parallel(
 
     if min(threads, len(items)) <= 1:
         return [attempt(item) for item in items]
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - only for remote storages
+
     with ThreadPoolExecutor(min(threads, len(items))) as pool:
         return list(pool.map(attempt, items))

@@ -79,7 +79,7 @@ def parse_state_schema(data: bytes) -> StateSchema:
         main = next((family for family in families if family.name == DEFAULT_STORE), families[0])
         schema = StateSchema(NEWEST_FORMAT, main.key, main.value, families)
     else:
-        read = cursor.utf if version == 1 else cursor.chunked
+        read = cursor.utf if version == 1 else cursor.read_chunks
         key, value = read(), read()
         schema = StateSchema(version, _struct(key), _struct(value))
     if cursor.remaining:
@@ -133,9 +133,9 @@ class _Cursor:
     def utf(self) -> str:
         """A text; surrogates are left as they are, for a chunk may end between two."""
         size = self.integer(2)
-        return _modified_utf8(self._take(size), self.offset - size)
+        return _parse_modified_utf8(self._take(size), self.offset - size)
 
-    def chunked(self) -> str:
+    def read_chunks(self) -> str:
         return "".join([self.utf() for _ in range(self.count(least_bytes=2))])
 
     def count(self, least_bytes: int) -> int:
@@ -166,12 +166,14 @@ def _family(cursor: _Cursor) -> ColumnFamily:
     return ColumnFamily(
         name=_join_surrogates(cursor.utf()),
         key_schema_id=cursor.integer(2, signed=True),
-        key=_struct(cursor.chunked()),
+        key=_struct(cursor.read_chunks()),
         value_schema_id=cursor.integer(2, signed=True),
-        value=_struct(cursor.chunked()),
-        key_encoder=json_object(_join_surrogates(cursor.chunked())),
+        value=_struct(cursor.read_chunks()),
+        key_encoder=json_object(_join_surrogates(cursor.read_chunks())),
         # Spark writes an object without fields where there is no user key.
-        user_key=_struct(text) if json_object(_join_surrogates(text := cursor.chunked())) else None,
+        user_key=_struct(text)
+        if json_object(_join_surrogates(text := cursor.read_chunks()))
+        else None,
     )
 
 
@@ -184,7 +186,7 @@ def _struct(text: str) -> StructType:
     return schema
 
 
-def _modified_utf8(data: bytes, offset: int) -> str:
+def _parse_modified_utf8(data: bytes, offset: int) -> str:
     if max(data, default=0) > _MAX_ASTRAL:
         position = next(location for location, byte in enumerate(data) if byte > _MAX_ASTRAL)
         raise _not_utf(data, position, offset)

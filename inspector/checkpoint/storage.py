@@ -10,9 +10,8 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from inspector.checkpoint import local_files
 from inspector.checkpoint.drivers import connect, is_async, lists_recursively, note_refusal
@@ -30,6 +29,9 @@ from inspector.credentials import learn
 from inspector.exceptions import InspectorError, LimitError
 from inspector.kernel.loader import compiled
 from inspector.model import LIMITS
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 T = TypeVar("T")
 
@@ -55,7 +57,8 @@ class Storage:
         self.root = spell_root(root or url)  # as the user spelled it, without passwords
         self._fs, self._base = connect(self.url, self.options, anew=anew)
         self._is_remote = not is_local(self.url)
-        self._threads = THREADS if self._is_remote else 1
+        # Requests that are useful at the same time: threads do not make a local disk faster.
+        self.threads = THREADS if self._is_remote else 1
 
     @classmethod
     def open(cls, url: str, options: Mapping[str, str] | None = None) -> Storage:
@@ -123,7 +126,7 @@ class Storage:
         """List many folders at once; the answer has their order, ``errors`` those that failed."""
         # Without errors the first failure is raised.
         paths = list(dict.fromkeys(relatives))
-        entries = in_parallel(partial(self.list, missing_ok=missing_ok), paths, self._threads)
+        entries = in_parallel(partial(self.list, missing_ok=missing_ok), paths, self.threads)
         answer: dict[str, tuple[Entry, ...]] = {}
         for path, listing in zip(paths, entries, strict=True):
             if isinstance(listing, tuple):
@@ -240,9 +243,7 @@ class Storage:
     ) -> dict[str, bytes | OSError | InspectorError]:
         """Read many small files at once: path -> content, or why there is none."""
         entries = tuple(entries)
-        result = in_parallel(
-            lambda e: self.read(e.path, limit, size=e.size), entries, self._threads
-        )
+        result = in_parallel(lambda e: self.read(e.path, limit, size=e.size), entries, self.threads)
         return {entry.path: content for entry, content in zip(entries, result, strict=True)}
 
     def stream(

@@ -94,9 +94,9 @@ def spell_root(url: str) -> str:
     return spelled if spelled.endswith("://") else spelled.rstrip("/") or "/"
 
 
-def typed_options(options: Mapping[str, str]) -> dict[str, object]:
+def parse_options(options: Mapping[str, str]) -> dict[str, object]:
     """Options as drivers want them: ``true``/``false`` and JSON objects or lists are understood."""
-    return {name: _typed_value(value) for name, value in options.items()}
+    return {name: _parse_value(value) for name, value in options.items()}
 
 
 def missing_driver(protocol: str, error: Exception) -> str:
@@ -112,7 +112,7 @@ def missing_driver(protocol: str, error: Exception) -> str:
     return f"no driver for {protocol}:// is installed; fsspec says: {error}"
 
 
-def _typed_value(value: str) -> object:
+def _parse_value(value: str) -> object:
     if value.lower() in {"true", "false"}:
         return value.lower() == "true"
     if value[:1] in {"{", "["}:
@@ -153,22 +153,22 @@ def _dbfs(tail: str) -> Address:
     return _local(prefix + path) if os.path.isdir(mount) else Address("dbfs", f"dbfs:{path}")
 
 
-def staged_url(name: str) -> str:
+def url_of_copies(name: str) -> str:
     """The URL of the copies under a name."""
     return f"{STAGED}:/{name}"
 
 
-def staged_name(url: str) -> str:
-    """The inverse of :func:`staged_url`."""
+def name_of_copies(url: str) -> str:
+    """The inverse of :func:`url_of_copies`."""
     return url.removeprefix(f"{STAGED}:").strip("/")
 
 
-def staged_folder(url: str) -> str:
+def folder_of_copies(url: str) -> str:
     """The folder behind a URL; EngineError if the copies belong to another process."""
-    name = staged_name(url)
+    name = name_of_copies(url)
     if name not in _folders:
         raise EngineError(
-            f"got {staged_url(name)} for the files of a task, expected it only where Spark has "
+            f"got {url_of_copies(name)} for the files of a task, expected it only where Spark has "
             "laid them down: run the task on the engine that opened the checkpoint"
         )
     return _folders[name]
@@ -194,5 +194,5 @@ _TRANSLATORS: Mapping[str, Callable[[str], Address]] = {
     **dict.fromkeys(("abfs", "abfss", "wasb", "wasbs"), _azure),
     "dbfs": _dbfs,
     "hdfs": lambda tail: Address("hdfs", f"hdfs:{'' if tail[:2] == '//' else '//'}{tail}"),
-    STAGED: lambda tail: _local(staged_folder(tail)),
+    STAGED: lambda tail: _local(folder_of_copies(tail)),
 }

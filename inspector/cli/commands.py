@@ -38,8 +38,8 @@ def command_of(analysis: Analysis) -> click.Command:
 
         run, params = watch, [*declared, *watch_options()]
     elif analysis.many:
-        run, params = _reports, [*params, *click_options.many_options()]
-        params += click_options.shown_options() if analysis.has_verdict else ()
+        run, params = _reports, [*params, *click_options.fleet_options()]
+        params += click_options.filter_options() if analysis.has_verdict else ()
 
     def callback(**parsed: Any) -> None:
         if parsed["verbose"]:

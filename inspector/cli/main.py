@@ -10,7 +10,6 @@ import os
 import shlex
 import signal
 import sys
-import traceback
 from typing import Any
 
 import click
@@ -134,5 +133,7 @@ def run() -> None:
             is_bug = code is Exit.INTERNAL
             click.echo(message + _BUG if is_bug else f"error: {message}", err=True)
             if is_bug and os.environ.get("INSPECTOR_DEBUG"):
+                import traceback  # noqa: PLC0415 - only for a bug
+
                 click.echo(escape_lines(redact(traceback.format_exc())), err=True)
             sys.exit(code)

@@ -30,17 +30,17 @@ def bitset_bytes(fields: int) -> int:
     return (fields + 63) // 64 * WORD
 
 
-def fixed_bytes(fields: int) -> int:
+def size_of_fixed_part(fields: int) -> int:
     """Bytes of an UnsafeRow before its variable part: null bits and slots."""
     return bitset_bytes(fields) + fields * WORD
 
 
-def reserved_bytes(data_type: DataType) -> int:
+def bytes_to_reserve(data_type: DataType) -> int:
     """Bytes that a row, though no array, keeps for any value of a type, also for a null one."""
     # So that it can grow in place (UnsafeRowWriter.write(Decimal), write(CalendarInterval)).
     kind = storage_type(data_type)
     if isinstance(kind, DecimalType):
-        return 0 if kind.fixed_width else _RESERVED
+        return 0 if kind.slot_width else _RESERVED
     return _RESERVED if isinstance(kind, AtomicType) and kind.kind in _RESERVING else 0
 
 

@@ -39,7 +39,7 @@ _FIELDS, _FIELDS_A_BYTE = 1 << 16, 64  # of a row, whatever its size, and for ea
 
 
 class _Cursor:
-    """The bytes of one row; every size is held against what is left before it is used."""
+    """The bytes of one row; every size is compared with what is left before it is used."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -212,7 +212,7 @@ def _block(cursor: _Cursor, noun: str) -> int:
     count = abs(number)
     if number < 0:
         cursor.size()
-    # A value takes a byte at least, but for void, which has no noun.
+    # A value takes a byte at least, except for void, which has no noun.
     if noun and count > cursor.remaining:
         message = f"got {cursor.remaining} bytes, expected {count} Avro {noun}"
         raise TruncatedError(message, offset=cursor.at)
@@ -252,7 +252,7 @@ def _decimal(data_type: types.DecimalType, cursor: _Cursor) -> bytes:
     if abs(value) >= limit:
         message = f"got an Avro decimal of more than {data_type.precision} digits"
         raise RowError(message, offset=start)
-    if data_type.fixed_width is not None:
+    if data_type.slot_width is not None:
         return value.to_bytes(8, "little", signed=True)
     needed = (value if value >= 0 else ~value).bit_length() // 8 + 1
     return value.to_bytes(needed, "big", signed=True)

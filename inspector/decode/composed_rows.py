@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from inspector.arrays import Bools, Int64s, UInt64s
-from inspector.decode._cells import WORD, bitset_bytes, numbers_at, reserved_bytes
+from inspector.decode._cells import WORD, bitset_bytes, bytes_to_reserve, numbers_at
 from inspector.exceptions import RowError
 from inspector.light_dataclasses import dataclass
 from inspector.sparktypes import DataType, storage_type
@@ -63,14 +63,14 @@ def columns_of(
         slots = numbers_at(buffer, "<u8", offsets + (bits + WORD * ordinal))
         null_words = numbers_at(buffer, "<u8", offsets + WORD * (ordinal // _BITS))
         null = (null_words >> np.uint64(ordinal % _BITS)) & np.uint64(1) != 0
-        if storage_type(data_type).fixed_width is not None:
+        if storage_type(data_type).slot_width is not None:
             result.append(Column(slots, null))
             continue
         starts = (slots >> np.uint64(32)).astype(np.int64)
         sizes = (slots & np.uint64(0xFFFFFFFF)).astype(np.int64)
         room = (sizes + WORD - 1) // WORD * WORD
         room[starts == 0] = 0
-        if reserved := reserved_bytes(data_type):
+        if reserved := bytes_to_reserve(data_type):
             room[starts != 0] = reserved
         inside = (starts >= min_bytes) & (room <= lengths - starts) & (sizes <= room)
         _require(inside | (room == 0), offsets, "a field outside of its row")

@@ -48,11 +48,11 @@ class Spans(NamedTuple):
     offsets: Int64s
     lengths: Int64s
 
-    def some(self, rows: npt.NDArray[np.bool_] | Int64s) -> Spans:
+    def select(self, rows: npt.NDArray[np.bool_] | Int64s) -> Spans:
         """Some of them."""
         return Spans(self.offsets[rows], self.lengths[rows])
 
-    def less(self, size: int, *, suffix_size: int = 0) -> Spans:
+    def shrink(self, size: int, *, suffix_size: int = 0) -> Spans:
         """Each without its first bytes, and without some behind."""
         return Spans(self.offsets + size, self.lengths - (size + suffix_size))
 
@@ -82,7 +82,7 @@ def plain_rows(buffer: bytes, encoded: Spans) -> Spans:
     _require(encoded.lengths >= 1, encoded, "a row without a version of its encoding")
     versions = numbers_at(buffer, "u1", encoded.offsets)
     _require(versions == 0, encoded, "a row of an unknown encoding")
-    return encoded.less(1)
+    return encoded.shrink(1)
 
 
 @dataclass(frozen=True)
@@ -151,11 +151,11 @@ class KeyDecoder:
     def _time_columns(self, buffer: bytes, keys: Spans, types: Sequence[DataType]) -> list[Column]:
         _require(keys.lengths >= _TIME_BYTES, keys, "a key without its time")
         if self.encoder.kind is KeyEncoding.TIMESTAMP_FIRST:
-            offsets, rows = keys.offsets, keys.less(_TIME_BYTES)
+            offsets, rows = keys.offsets, keys.shrink(_TIME_BYTES)
         else:
             offsets, rows = (
                 keys.offsets + keys.lengths - _TIME_BYTES,
-                keys.less(0, suffix_size=_TIME_BYTES),
+                keys.shrink(0, suffix_size=_TIME_BYTES),
             )
         times = numbers_at(buffer, ">u8", offsets).astype(np.uint64) ^ _SIGN
         columns = columns_of(buffer, *plain_rows(buffer, rows), types[:-1])
@@ -178,7 +178,7 @@ def pieces_of(buffer: bytes, lists: Spans, delimiter_bytes: int, prefix_size: in
 
     Between two that were merged are ``delimiter_bytes``: 1 (``,``), or 0 with version 2 of the
     merge operator (``spark.sql.streaming.stateStore.rocksdb.mergeOperatorVersion``);
-    ``before_size`` are bytes of each before its size. Raises RecordError for an impossible size.
+    ``prefix_size`` are bytes of each before its size. Raises RecordError for an impossible size.
     """
     starts, ends = lists.offsets.copy(), lists.offsets + lists.lengths
     live = np.arange(len(starts), dtype=np.int64)
@@ -194,7 +194,7 @@ def pieces_of(buffer: bytes, lists: Spans, delimiter_bytes: int, prefix_size: in
         starts[live] += delimiter_bytes
     owner, pieces = np.concatenate(owners), Spans(np.concatenate(offsets), np.concatenate(lengths))
     order = np.argsort(owner, kind="stable")
-    return Pieces(owner[order], pieces.some(order))
+    return Pieces(owner[order], pieces.select(order))
 
 
 def sizes_at(buffer: bytes, spans: Spans) -> Int64s:
@@ -216,7 +216,7 @@ def _number(buffer: bytes, column: Column, data_type: DataType, keys: Spans) -> 
     # A mark, then the number big-endian (encodePrefixKeyForRangeScan); of a negative floating-point
     # number every bit is flipped.
     kind = storage_type(data_type)
-    width = kind.fixed_width
+    width = kind.slot_width
     offsets, room = column.offsets, column.room
     if width is None or offsets is None or room is None:
         raise DecodeError("the encoder of the keys orders by a column of variable size")

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inspector.arrays import Bools, Int64s
-from inspector.decode._cells import bitset_bytes, numbers_at, reserved_bytes
+from inspector.decode._cells import bitset_bytes, bytes_to_reserve, numbers_at
 from inspector.light_dataclasses import dataclass
 from inspector.sparktypes import SLOT_BYTES, DataType, StructType, storage_type, unique_names
 from inspector.sums import Sums, sum_by
@@ -53,14 +53,14 @@ class RowBytes(Sums):
     null_bit_bytes: int = 0  # of their bit sets
     fields: tuple[FieldBytes, ...] = sum_by(_add, ())  # by ordinal
     other_bytes: int = 0  # of rows too short for the schema, and what no field accounts for
-    # what the fields in structs take, by :func:`nested_fields`; these bytes are among the variable
-    # parts of the top-level fields
+    # Bytes of the fields in structs, in the order of :func:`walk_nested_fields`. The variable parts
+    # of the top-level fields include them.
     nested: tuple[FieldBytes, ...] = sum_by(_add, ())
 
     @classmethod
-    def none(cls, schema: StructType) -> RowBytes:
+    def empty(cls, schema: StructType) -> RowBytes:
         """The zero of a schema."""
-        nested = sum(1 for _ in nested_fields(schema))
+        nested = sum(1 for _ in walk_nested_fields(schema))
         return cls(0, 0, (FieldBytes(),) * len(schema.fields), 0, (FieldBytes(),) * nested)
 
 
@@ -73,7 +73,7 @@ class NestedField(NamedTuple):
     data_type: DataType
 
 
-def nested_fields(schema: StructType) -> Iterator[NestedField]:
+def walk_nested_fields(schema: StructType) -> Iterator[NestedField]:
     """The fields in structs of a schema, each followed by those in it."""
     for i, (name, field) in enumerate(zip(unique_names(schema.fields), schema.fields, strict=True)):
         yield from _below(i, name, field.data_type)
@@ -130,12 +130,12 @@ def _field(
     data: npt.NDArray[np.uint8], slot: Int64s, null: Bools, room: Int64s, kind: DataType
 ) -> FieldBytes:
     words = SLOT_BYTES * len(slot)
-    if kind.fixed_width is not None or not len(slot):
+    if kind.slot_width is not None or not len(slot):
         return FieldBytes(int(null.sum()), words)
     size = _int32(data, slot)
     # A size that the row has no room for is another check's finding; here it must not count.
     size = np.where(null | (size > room), 0, size)
     padded_size = -(-size // SLOT_BYTES) * SLOT_BYTES
-    if reserved := reserved_bytes(kind):
+    if reserved := bytes_to_reserve(kind):
         padded_size = np.minimum(np.maximum(padded_size, reserved), room)
     return FieldBytes(int(null.sum()), words, int(size.sum()), int((padded_size - size).sum()))

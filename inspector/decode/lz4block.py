@@ -49,7 +49,7 @@ def inflate(source: Source, limits: Limits) -> Iterator[bytes]:
             raw, packed = blocks(source.window, 0, limits.frame_bytes, room)
             source.skip(packed)
         if not packed:
-            raw = _one_block(source, limits)
+            raw = _read_block(source, limits)
         ended = not raw
         if raw:
             yield raw
@@ -57,7 +57,7 @@ def inflate(source: Source, limits: Limits) -> Iterator[bytes]:
         raise TruncatedError("the LZ4 stream has no end mark", offset=source.offset)
 
 
-def _one_block(source: Source, limits: Limits) -> bytes:
+def _read_block(source: Source, limits: Limits) -> bytes:
     start = source.offset
     _, token, compressed, size, checksum = source.header(_HEADER, MAGIC, "an LZ4 block")
     _check_lengths(token, compressed, size, checksum, start)

@@ -14,14 +14,20 @@ tags, each with its fields. Tags from 8192 on have a length, and may be passed o
 RocksDB reads a MANIFEST that ends within a fragment up to the last whole record. It refuses one
 whose checksum is wrong, that lacks the numbers with which it goes on, or whose edits contradict
 each other: a table is added twice or deleted from a level that it is not on (``VersionBuilder``), a
-column family is unknown or added twice, or keys have another order (``VersionEditHandler``). Seen
-with RocksDB 8.3.2 and 9.8.4, those of Spark 3.5 and 4.3.
+column family is unknown or added twice, or keys have another order (``VersionEditHandler``). It
+crashes if the default column family is dropped. Seen with RocksDB 8.3.2 and 9.8.4, those of Spark
+3.5 and 4.3.
+
+RocksDB opens two kinds of contradiction without rows of them. It hides entries whose sequence
+number is above ``last_sequence``. RocksDB 9.8.4 begins without any table if tables of one level
+have overlapping keys; 8.3.2 refuses the database.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
 from typing import NamedTuple, NoReturn
 
 from inspector.exceptions import NewerFormError, RecordError
@@ -48,6 +54,7 @@ _LAST_FIELD, _UNIQUE_ID, _REFUSED_IF_UNKNOWN = 1, 12, 1 << 6
 _PATH = 65
 _COMPARATOR_OF_SPARK = "leveldb.BytewiseComparator"  # the order of bytes, RocksDB's default
 _LEVELS = 7  # default of RocksDB's option ``num_levels``
+_SEQUENCE_BYTES = 8  # at the end of an internal key: sequence number << 8 | type
 _SHOWN = 80  # characters of a name that a message shows
 _ID = struct.Struct("<QQ")
 _NONE = (0, 0)
@@ -60,11 +67,32 @@ class LiveTable(NamedTuple):
     unique_id: tuple[int, int] | None  # identity of the table; None if the MANIFEST has none
 
 
+class _Placed(NamedTuple):
+    """A table on a level of the database."""
+
+    level: int  # 0 is the newest
+    number: int  # of the table file
+    table: LiveTable
+    smallest: bytes  # internal key
+    largest: bytes  # internal key
+    sequence: int  # largest sequence number of its entries; 0 if the edit has none
+
+
+class Overlap(NamedTuple):
+    """Two tables of one level whose ranges of keys overlap."""
+
+    level: int
+    numbers: tuple[int, int]  # of the table files
+
+
 @dataclass(frozen=True)
 class Manifest:
     """The state of a database after all edits of its MANIFEST."""
 
     tables: Mapping[int, LiveTable] = field(default_factory=dict)  # live tables by their number
+    last_sequence: int = 0  # the number up to which RocksDB shows entries
+    largest_sequence: int = 0  # of the entries of all live tables; 0 if no edit has it
+    overlap: Overlap | None = None  # first overlap on a level below 0; None if there is none
     # numbers that RocksDB needs to open the database and that no edit has, by RocksDB's names
     lacks: tuple[str, ...] = ()
 
@@ -132,13 +160,37 @@ def read_manifest(data: bytes) -> Manifest:
     Raises RecordError, with the offset, where RocksDB does not open the database; NewerFormError,
     which is a DecodeError, too, where it may.
     """
-    tree, numbers = _Tree(), set[int]()
+    tree, numbers = _Tree(), dict[int, int]()
     for offset, record in log_records(data):
         edit = _Edit(record, offset)
         numbers |= edit.numbers
         tree.apply(edit)
     lacks = tuple(noun for tag, noun in _REQUIRED.items() if tag not in numbers)
-    return Manifest({} if lacks else tree.tables(), lacks)
+    if lacks:
+        return Manifest(lacks=lacks)
+    live = tree.live()
+    return Manifest(
+        {placed.number: placed.table for placed in live},
+        numbers[_LAST_SEQUENCE],
+        max((placed.sequence for placed in live), default=0),
+        _first_overlap(live),
+    )
+
+
+def _first_overlap(live: Iterable[_Placed]) -> Overlap | None:
+    """Return the first two tables of a level below 0 whose ranges overlap, as RocksDB compares."""
+    below = [placed for placed in live if placed.level]
+    below.sort(key=lambda placed: (placed.level, _order(placed.smallest)))
+    for first, second in pairwise(below):
+        if first.level == second.level and _order(first.largest) >= _order(second.smallest):
+            return Overlap(first.level, (first.number, second.number))
+    return None
+
+
+def _order(internal_key: bytes) -> tuple[bytes, int]:
+    """Return a value by which internal keys sort: by user key, then the newest entry first."""
+    cut = max(0, len(internal_key) - _SEQUENCE_BYTES)
+    return internal_key[:cut], -int.from_bytes(internal_key[cut:], "little")
 
 
 class _Tree:
@@ -146,8 +198,8 @@ class _Tree:
 
     def __init__(self) -> None:
         self._names = {0: "default"}  # name of each column family by its number
-        # number of a table -> its level, and the table; by column family
-        self._levels: dict[int, dict[int, tuple[int, LiveTable]]] = {0: {}}
+        # tables by their number, by column family
+        self._levels: dict[int, dict[int, _Placed]] = {0: {}}
 
     def apply(self, edit: _Edit) -> None:
         """Apply an edit; RecordError where RocksDB refuses it."""
@@ -165,31 +217,35 @@ class _Tree:
             edit.refuse(f"{_COMPARATOR_OF_SPARK}: does not match existing comparator {name}")
         tables = self._levels[family]
         for level, number in edit.deleted:
-            actual = tables.pop(number, (-1, None))[0]
+            placed = tables.pop(number, None)
+            actual = -1 if placed is None else placed.level
             if actual != level:
                 where = "not in the LSM tree" if actual < 0 else f"on level {actual}"
                 edit.refuse(
                     f"Cannot delete table file #{number} from level {level} since it is {where}"
                 )
-        for level, number, table in edit.added:
+        for placed in edit.added:
+            number = placed.number
             if number in tables:
                 edit.refuse(
-                    f"Cannot add table file #{number} to level {level} since it is already in the "
-                    f"LSM tree on level {tables[number][0]}"
+                    f"Cannot add table file #{number} to level {placed.level} since it is already "
+                    f"in the LSM tree on level {tables[number].level}"
                 )
-            tables[number] = level, table
+            tables[number] = placed
         if edit.drops_family:
             del self._names[family], self._levels[family]
 
-    def tables(self) -> dict[int, LiveTable]:
-        """Return the live tables by their numbers; RecordError where RocksDB refuses the result."""
+    def live(self) -> tuple[_Placed, ...]:
+        """Return the live tables; RecordError where RocksDB refuses the result."""
         unopened = [name for number, name in self._names.items() if number]
         if unopened:
             raise RecordError(f"Column families not opened: {', '.join(unopened)[:_SHOWN]}")
-        levels = self._levels.get(0, {})
-        if any(level >= _LEVELS for level, _ in levels.values()):
+        if 0 not in self._levels:
+            raise RecordError("the default column family is dropped, and the process crashes")
+        live = tuple(self._levels[0].values())
+        if any(placed.level >= _LEVELS for placed in live):
             raise RecordError("db has more levels than options.num_levels")
-        return {number: table for number, (_, table) in levels.items()}
+        return live
 
 
 # Numbers without which RocksDB does not open a database (VersionEditHandler), in its order.
@@ -212,11 +268,11 @@ class _Edit:
         self._data, self._offset, self._position = data, offset, 0
         self.family = 0  # number of the column family of its tables
         self.drops_family = False
-        self.numbers: set[int] = set()  # tags of the numbers that it sets
+        self.numbers: dict[int, int] = {}  # numbers that it sets, by their tags
         self.family_name: str | None = None  # name of the column family that it adds
         self.comparator = ""  # name of the order of keys; no text if it does not say one
         self.deleted: dict[tuple[int, int], None] = {}  # levels and numbers of tables
-        self.added: list[tuple[int, int, LiveTable]] = []  # levels, numbers and tables
+        self.added: list[_Placed] = []
         while self._position < len(data):
             self._read(self._varint())
 
@@ -226,8 +282,7 @@ class _Edit:
         elif tag == _DELETED:
             self.deleted[self._varint(), self._varint()] = None
         elif tag in _NUMBERS:
-            self._varint()
-            self.numbers.add(tag)
+            self.numbers[tag] = self._varint()
         elif tag == _FAMILY:
             self.family = self._varint()
         elif tag == _FAMILY_DROP:
@@ -254,11 +309,11 @@ class _Edit:
         if form == _NEW_FILES[102]:
             self._varint()
         size = self._varint()
-        self._bytes()
-        self._bytes()
+        smallest, largest = self._bytes(), self._bytes()
+        sequence = 0
         if form > _NEW_FILES[7]:
             self._varint()
-            self._varint()
+            sequence = self._varint()
         unique_id = None
         while form == _NEW_FILES[103]:
             tag = self._varint()
@@ -273,7 +328,8 @@ class _Edit:
                 unique_id = None if (first, second) == _NONE else (first, second)
             elif tag & _REFUSED_IF_UNKNOWN and tag != _PATH:
                 raise NewerFormError(f"a table with field {tag}", offset=self._offset)
-        self.added.append((level, number, LiveTable(size, unique_id)))
+        table = LiveTable(size, unique_id)
+        self.added.append(_Placed(level, number, table, smallest, largest, sequence))
 
     def _varint(self) -> int:
         data, value, bits = self._data, 0, 0

@@ -35,9 +35,9 @@ from inspector.decode._cells import (
     Page,
     Regions,
     bitset_bytes,
-    fixed_bytes,
     null_bits,
     regions,
+    size_of_fixed_part,
 )
 from inspector.decode.arrow_types import arrow_type
 from inspector.exceptions import DecodeError, LimitError
@@ -79,7 +79,7 @@ class RowDecoder:
         """Prepare a schema (DecodeError: it has a type whose layout is unknown)."""
         self.schema = schema
         self.arrow_type = arrow_type(schema)
-        self._fixed = fixed_bytes(len(schema.fields))
+        self._fixed = size_of_fixed_part(len(schema.fields))
 
     def decode(self, buffer: Any, offsets: Int64s, lengths: Int64s) -> DecodedRows:
         """Decode rows in a buffer; ValueError: one outside of it. LimitError: too many values."""
@@ -123,7 +123,7 @@ def column(page: Page, data_type: types.DataType, cells: Cells, arrow: ArrowType
     if isinstance(data_type, types.StringType):
         return text(page, regions(page, cells))
     if isinstance(data_type, types.DecimalType):
-        narrow = data_type.fixed_width is not None
+        narrow = data_type.slot_width is not None
         return _narrow_decimal(page, cells, arrow) if narrow else _wide_decimal(page, cells, arrow)
     kind = data_type.kind if isinstance(data_type, types.AtomicType) else ""
     if kind in _NUMPY:
@@ -273,7 +273,7 @@ def values(page: Page, data_type: types.DataType, cells: Cells, arrow: ArrowType
     page.spend(len(cells))
     data_type = types.storage_type(data_type)
     if isinstance(data_type, types.StructType):
-        spans, fixed = regions(page, cells), fixed_bytes(len(data_type.fields))
+        spans, fixed = regions(page, cells), size_of_fixed_part(len(data_type.fields))
         fits = (spans.size >= fixed) & (spans.size % WORD == 0)
         spans = spans.require(page, fits, "too short for its fields, or not whole words")
         return struct_fields(page, data_type, spans, spans.present, arrow)
@@ -289,7 +289,7 @@ def struct_fields(
 ) -> Array:
     """The struct array of rows whose size was checked; one not ``filled`` has all fields null."""
     bits = bitset_bytes(len(schema.fields))
-    fixed = np.full(len(rows), fixed_bytes(len(schema.fields)), np.int64)
+    fixed = np.full(len(rows), size_of_fixed_part(len(schema.fields)), np.int64)
     containers = Containers(rows.start, rows.size, fixed, rows.size - fixed)
     owner = np.arange(len(rows), dtype=np.int64)
     live = np.flatnonzero(filled)
@@ -342,7 +342,7 @@ def _maps(page: Page, data_type: types.MapType, spans: Regions, arrow: ArrowType
 
 def _width(element: types.DataType) -> int:
     """Bytes per element of an array: its own if fixed, else those of a slot."""
-    return types.storage_type(element).fixed_width or types.SLOT_BYTES
+    return types.storage_type(element).slot_width or types.SLOT_BYTES
 
 
 def _count(page: Page, element: types.DataType, spans: Regions) -> tuple[Regions, Int64s]:
@@ -388,7 +388,7 @@ def _nest(arrow: ArrowType, present: Bools, counts: Int64s, child: Array) -> Arr
     return array(arrow, present, offsets, children=[child])
 
 
-def fixed_slot_offset(schema: types.StructType, ordinal: int) -> int:
+def slot_offset(schema: types.StructType, ordinal: int) -> int:
     """Offset in the row of the 8-byte slot of a top-level field."""
     return bitset_bytes(len(schema.fields)) + ordinal * WORD
 
@@ -431,7 +431,7 @@ def count_flags(
 
     Null values and rows that do not fit the schema are not counted.
     """
-    slot = fixed_slot_offset(schema, ordinal)
+    slot = slot_offset(schema, ordinal)
     starts = offsets[lengths >= slot + types.SLOT_BYTES]
     data = np.frombuffer(buffer, np.uint8)
     null = (data[starts + ordinal // 8] >> (ordinal % 8)) & 1 == 1

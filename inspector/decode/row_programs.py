@@ -106,7 +106,7 @@ def _check(data_type: types.DataType) -> tuple[int, ...]:
         return (programs.STRUCT, len(program), *program)
     if isinstance(data_type, types.StringType):
         return (programs.REGION,)
-    if isinstance(data_type, types.DecimalType) and data_type.fixed_width is not None:
+    if isinstance(data_type, types.DecimalType) and data_type.slot_width is not None:
         limit: int = 10**data_type.precision - 1
         return (programs.RANGE, -limit, limit)
     kind = data_type.kind if isinstance(data_type, types.AtomicType) else ""
@@ -157,7 +157,7 @@ def _order(data_type: types.DataType) -> tuple[int, ...]:
         is_binary = data_type.collation == types.BINARY_COLLATION
         return (programs.BYTES if is_binary else programs.EQUAL_BYTES,)
     if isinstance(data_type, types.DecimalType):
-        return (data_type.fixed_width or programs.BIG_NUMBER,)
+        return (data_type.slot_width or programs.BIG_NUMBER,)
     kind = data_type.kind if isinstance(data_type, types.AtomicType) else ""
     return (_ORDERED.get(kind, programs.UNORDERED),)
 
@@ -205,6 +205,6 @@ def _hash(data_type: types.DataType) -> tuple[int, ...]:
     if isinstance(data_type, types.StringType):
         return (programs.BYTES,) if data_type.collation == types.BINARY_COLLATION else ()
     if isinstance(data_type, types.DecimalType):
-        return (programs.BYTES if data_type.fixed_width is None else 8,)
+        return (programs.BYTES if data_type.slot_width is None else 8,)
     kind = data_type.kind if isinstance(data_type, types.AtomicType) else ""
     return (_HASHED[kind],) if kind in _HASHED else ()

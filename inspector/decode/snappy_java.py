@@ -43,7 +43,7 @@ def inflate(source: Source, limits: Limits) -> Iterator[bytes]:
             message = f"Snappy block of {length} bytes, limit {limits.frame_bytes}"
             raise LimitError(message, offset=start)
         block = source.take(length, "Snappy block")
-        size = _decompressed_length(block, start)
+        size = _parse_length(block, start)
         if size > limits.frame_bytes:
             message = f"Snappy block that holds {size} bytes, limit {limits.frame_bytes}"
             raise LimitError(message, offset=start)
@@ -58,7 +58,7 @@ def _versions(source: Source) -> None:
         raise FrameError(message, offset=start)
 
 
-def _decompressed_length(block: memoryview, start: int) -> int:
+def _parse_length(block: memoryview, start: int) -> int:
     """The number at the start of a raw Snappy block: 7 bits to a byte, lowest first."""
     size = 0
     for i, byte in enumerate(block[:5]):  # of a 32-bit number

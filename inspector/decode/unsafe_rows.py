@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from inspector.decode._cells import bitset_bytes, reserved_bytes
+from inspector.decode._cells import bitset_bytes, bytes_to_reserve
 from inspector.sparktypes import SLOT_BYTES, ArrayType, DataType, MapType, StructType, storage_type
 
 
@@ -26,7 +26,7 @@ def write_row(schema: StructType, values: Sequence[Any]) -> bytes:
     for ordinal, (field, value) in enumerate(zip(schema.fields, values, strict=True)):
         data_type = storage_type(field.data_type)
         position = slots + ordinal * SLOT_BYTES
-        reserved = reserved_bytes(data_type)
+        reserved = bytes_to_reserve(data_type)
         if value is not None:
             _put(row, position, data_type, value, reserved)
             continue
@@ -39,7 +39,7 @@ def write_row(schema: StructType, values: Sequence[Any]) -> bytes:
 
 def _put(row: bytearray, position: int, data_type: DataType, value: Any, reserved: int = 0) -> None:
     """A value in its slot; or behind all that is there, and in the slot where that is."""
-    if data_type.fixed_width is not None:
+    if data_type.slot_width is not None:
         row[position : position + len(value)] = value
         return
     data = _variable(data_type, value)
@@ -65,7 +65,7 @@ def _variable(data_type: DataType, value: Any) -> bytes:
 
 def _array(element: DataType, values: Sequence[Any]) -> bytes:
     element = storage_type(element)
-    width = element.fixed_width or SLOT_BYTES
+    width = element.slot_width or SLOT_BYTES
     start = 8 + bitset_bytes(len(values))
     array = bytearray(start + (len(values) * width + 7) // 8 * 8)
     array[:8] = len(values).to_bytes(8, "little")

@@ -72,12 +72,12 @@ class _Variant:
             raise RowError(f"got a variant nested deeper than {LIMITS.nesting}")
         result = self._at(start, depth)
         if isinstance(result, (str, bytes)):
-            self._left = _less(self._left, len(result))
+            self._left = _is_less(self._left, len(result))
         return result
 
     def _at(self, start: int, depth: int) -> Any:
         header = self._value[start]
-        self._left = _less(self._left, 1)
+        self._left = _is_less(self._left, 1)
         kind, info = header & 3, header >> 2
         if kind == 0:
             return self._primitive(info, start + 1)
@@ -95,7 +95,7 @@ class _Variant:
         a = _number(self._names, first + number * self._width, self._width)
         b = _number(self._names, first + (number + 1) * self._width, self._width)
         name = self._known[number] = _take(self._names, strings + a, b - a).decode("utf-8")
-        self._names_left = _less(self._names_left, len(name))
+        self._names_left = _is_less(self._names_left, len(name))
         return name
 
     def _object(self, info: int, start: int, depth: int) -> dict[str, Any]:
@@ -139,13 +139,13 @@ class _Variant:
         return read(self._value, start)
 
 
-def _less(left: int, size: int) -> int:
+def _is_less(left: int, size: int) -> int:
     if size > left:
         raise RowError("got a variant whose parts overlap: more is in them than it has bytes")
     return left - size
 
 
-def _sized_bytes(data: bytes, start: int) -> bytes:
+def _read_sized(data: bytes, start: int) -> bytes:
     return _take(data, start + 4, _number(data, start, 4))
 
 
@@ -168,8 +168,8 @@ _PRIMITIVES: dict[int, Callable[[bytes, int], Any]] = {
     12: lambda data, position: Timestamp(_number(data, position, 8, signed=True)),
     13: lambda data, position: LocalTimestamp(_number(data, position, 8, signed=True)),
     14: lambda data, position: struct.unpack_from("<f", data, position)[0],
-    15: _sized_bytes,
-    16: lambda data, position: _sized_bytes(data, position).decode("utf-8"),
+    15: _read_sized,
+    16: lambda data, position: _read_sized(data, position).decode("utf-8"),
     20: lambda data, position: uuid.UUID(bytes=_take(data, position, 16)),
 }
 

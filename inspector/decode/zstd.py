@@ -41,7 +41,7 @@ def inflate(source: Source, limits: Limits) -> Iterator[bytes]:
 
 
 class _Reader(io.RawIOBase):
-    """The part of a file object that pyarrow reads from; gives ``taken``, then the ``source``."""
+    """The part of a file object that pyarrow reads from; gives ``prefix``, then the ``source``."""
 
     def __init__(self, source: Source, prefix: bytes) -> None:
         super().__init__()
@@ -56,7 +56,7 @@ class _Reader(io.RawIOBase):
             prefix, self._taken = self._taken, b""
             return prefix
         try:
-            return bytes(self._source.some(size))
+            return bytes(self._source.next_bytes(size))
         except OSError as error:
             self.failure = error
             raise

@@ -155,10 +155,10 @@ class Checkpoint:
         # Without a commit log (Spark 2.1 had none) it is the newest that every store can restore.
         if self.logs.last_committed is not None:
             return self.logs.last_committed + 1
-        return 0 if self.logs.has_commits_dir else max(self.whole_versions, default=0)
+        return 0 if self.logs.has_commits_dir else max(self.restorable_versions, default=0)
 
     @cached_property
-    def whole_versions(self) -> frozenset[int]:
+    def restorable_versions(self) -> frozenset[int]:
         """The versions that every store can restore, committed or not; none without stores."""
         versions = map(restorable_versions, self.store_files.values())
         return frozenset(next(versions, ())).intersection(*versions)
@@ -185,7 +185,7 @@ class Checkpoint:
         return max((number(entry.name) or 0 for entry in entries), default=0)
 
     @cached_property
-    def ended_operators(self) -> dict[int, int]:
+    def last_versions(self) -> dict[int, int]:
         """The last version of each operator that a restart took out of the query."""
         # Spark compares operators with its metadata of them, which 4.0 was the first to write
         # (OperatorStateMetadataValidator). Before, a query goes on without those of the highest
@@ -209,7 +209,7 @@ class Checkpoint:
         return {}  # a query that has state has an operator
 
     @cached_property
-    def uncommitted_versions(self) -> dict[int, int]:
+    def versions_without_commit(self) -> dict[int, int]:
         """Versions newer than the last committed one that have files -> number of stores."""
         stores = ({*files.deltas, *files.snapshots} for files in self.store_files.values())
         versions = Counter(
@@ -254,7 +254,10 @@ class Checkpoint:
             state_version = self.selection.version
         if state_version is None:
             return self.newest_version
-        if state_version > self.newest_version and state_version not in self.uncommitted_versions:
+        if (
+            state_version > self.newest_version
+            and state_version not in self.versions_without_commit
+        ):
             raise CheckpointError(
                 f"state version {state_version} (batch {state_version - 1}) does not exist, the "
                 f"newest committed one is {self.newest_version} (batch {self.newest_version - 1})",
@@ -411,7 +414,7 @@ def resolve_attempts(storage: Storage, layout: Layout, provider: Provider, logs:
 
 
 def _with_origin(file: StoreFile, logs: Logs) -> StoreFile:
-    """A snapshot of an appended batch with whether it goes on from the version before it."""
+    """A snapshot of an appended batch with whether it resumes from the version before it."""
     batch = BatchId((file.version or 0) - 1)
     clock = logs.clocks.get(batch)
     if file.kind is not FileKind.SNAPSHOT or clock is None or not clock.appended:

@@ -97,7 +97,7 @@ def small_files(
 
 
 def _source_files(checkpoint: Checkpoint, batch: int) -> Iterator[SmallFile]:
-    """Yield what the sources keep, up to a batch.
+    """Yield the files of the logs of sources, up to a batch.
 
     An entry of a file source's log after the offset of the batch names files that the copy has not
     read. It may be of another query, whose folder Spark would not accept ("Wrong basePath").
@@ -153,7 +153,7 @@ class _Folder:
         return str(max(older)) if older else ""
 
     def files(self, name: str, *, required: bool = False) -> Iterator[SmallFile]:
-        """A file of the folder, with Hadoop's sums of it; nothing if it is not there."""
+        """Yield a file of the folder with Hadoop's checksums of it; nothing if it is absent."""
         if required and name not in self.entries:
             raise CheckpointError(f"{name} is not there, without which nothing restarts", self.path)
         for item in (name, hadoop_sums_name(name)) if name in self.entries else ():
@@ -179,7 +179,7 @@ def _plain(entry: Entry, folder: str) -> SmallFile:
 
 
 def with_unique_ids(commit: bytes, unique_ids: Mapping[str, str]) -> bytes:
-    """The commit log's entry with other ids of state checkpoints; CheckpointError: no such id."""
+    """Return a commit log's entry with other state ids; CheckpointError if it lacks an old id."""
     if not unique_ids:
         return commit
     _, lines = split_log(commit, MAX_FORMAT)
@@ -237,7 +237,7 @@ def _tree(storage: Storage, folder: str) -> Iterator[SmallFile]:
 def _of_operator(
     storage: Storage, directory: str, batch: int, new_root: str
 ) -> Iterator[SmallFile]:
-    """Metadata and schemas of an operator, those of later batches left out."""
+    """Yield metadata and schemas of an operator, without those of later batches."""
     metadata = _Folder.of(storage, f"{directory}/_metadata")
     yield from metadata.files("metadata")
     newer = _Folder.of(storage, f"{directory}/_metadata/v2")
@@ -252,7 +252,7 @@ def _of_operator(
 
 
 def with_schema_paths(metadata: bytes, new_root: str) -> bytes:
-    """Operator metadata whose paths of schemas lead to another root."""
+    """Return operator metadata whose paths of schemas lead to another root."""
     # Spark writes them in full (OperatorStateMetadataV2), so that a checkpoint that was moved
     # cannot be read until they are rewritten. A scheme that means the same storage stays.
     head, _, text = metadata.partition(b"\n")

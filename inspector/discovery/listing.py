@@ -50,7 +50,7 @@ def listing_problems(checkpoint: Checkpoint, version: int) -> Iterator[Problem]:
         for store in operator.layout.folders:
             if store.store.partition_id not in left:
                 yield from _gaps(checkpoint, store, version)
-        last = checkpoint.ended_operators.get(operator.operator_id, version)
+        last = checkpoint.last_versions.get(operator.operator_id, version)
         if last < version:
             yield Problem(
                 LEFT,
@@ -121,7 +121,7 @@ def _gaps(checkpoint: Checkpoint, layout: StoreLayout, version: int) -> Iterator
     noun = "snapshot" if snapshots_alone else files.names.delta_noun
     if holes:
         nouns = f"the {noun}{'' if _is_single(holes) else 's'} of version"
-        copies = _whole_copies(checkpoint, layout, holes)
+        copies = _describe_copies(checkpoint, layout, holes)
         message = f"{_fault_text(nouns, holes, 'missing')}{copies}, expected one for every version"
         yield Problem("missing-delta", message, location, store=layout.store)
 
@@ -131,12 +131,12 @@ _IS_WHOLE = " beside it is whole"
 _MOST_COPIES = 20  # temporary files of one store that are read
 
 
-def whole_copy(message: str) -> str:
+def complete_copy(message: str) -> str:
     """Return the whole temporary file that the message on a missing delta names, or no text."""
     return message.partition(_COPY)[2].partition(_IS_WHOLE)[0]
 
 
-def _whole_copies(
+def _describe_copies(
     checkpoint: Checkpoint, layout: StoreLayout, holes: Sequence[tuple[int, int]]
 ) -> str:
     """Return the words on a temporary file that holds a missing delta, or no text.

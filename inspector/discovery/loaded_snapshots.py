@@ -19,7 +19,7 @@ from inspector.providers.task_files import check_identity
 MOST_SNAPSHOTS = 1_000  # snapshots that are read, of the partitions with the lowest numbers
 
 
-def loaded_snapshot_problems(checkpoint: Checkpoint) -> list[Problem]:
+def snapshot_problems(checkpoint: Checkpoint) -> list[Problem]:
     """Return what keeps Spark from loading a snapshot that a restart loads, or makes it lose rows.
 
     Reads the snapshot and the end of each of its tables, and older snapshots if Spark does not load
@@ -35,7 +35,8 @@ def loaded_snapshot_problems(checkpoint: Checkpoint) -> list[Problem]:
     }
     loads = [load for load in restart_of(checkpoint).loads if load.base and load.store in layouts]
     items = [(layouts[load.store], load.base) for load in loads[:MOST_SNAPSHOTS]]
-    answers = in_parallel(lambda item: list(_problems(checkpoint, *item)), items)
+    threads = checkpoint.storage.threads
+    answers = in_parallel(lambda item: list(_problems(checkpoint, *item)), items, threads)
     return [problem for answer in answers if isinstance(answer, list) for problem in answer]
 
 

@@ -28,20 +28,20 @@ _DIGITS = 9
 def partition_count(checkpoint: Checkpoint, version: int) -> int:
     """Return the partition count of a version from the offset log; 0 if it is not recorded."""
     # Nor does a number above the limit partitions, which impossible_partitions reports.
-    count = _recorded_count(checkpoint, version)
+    count = _count_in_log(checkpoint, version)
     return count if count <= LIMITS.partitions else 0
 
 
 def impossible_partitions(checkpoint: Checkpoint, version: int) -> Iterator[Problem]:
     """Yield a problem if the recorded partition count is above the limit."""
-    count = _recorded_count(checkpoint, version)
+    count = _count_in_log(checkpoint, version)
     if count > LIMITS.partitions:
         error = above_limit("partitions", f"got {count:,} as {SHUFFLE_PARTITIONS}")
         path = checkpoint.storage.full_path(f"offsets/{version - 1}")
         yield Problem(error.slug, error.message, path, version=version)
 
 
-def _recorded_count(checkpoint: Checkpoint, version: int) -> int:
+def _count_in_log(checkpoint: Checkpoint, version: int) -> int:
     return _number(checkpoint.logs.conf_for(version - 1, SHUFFLE_PARTITIONS).value)
 
 
@@ -67,7 +67,7 @@ def has_partition(
 
 def lacks_operator(checkpoint: Checkpoint, operator_id: int, version: int) -> bool:
     """Return whether the query had dropped an operator before it made a version."""
-    return checkpoint.ended_operators.get(operator_id, version) < version
+    return checkpoint.last_versions.get(operator_id, version) < version
 
 
 def was_left(checkpoint: Checkpoint, partition: PartitionLayout, version: int) -> bool:

@@ -323,14 +323,14 @@ def _cross_checks(
     elif operator.name in deduplicate_within_watermark.NAMES:
         # A row without an event time expires at 0 + delay, and is not too late.
         checks.append("removals")
-    elif (dedup or operator.name in AGGREGATIONS) and _one_time(operator):
+    elif (dedup or operator.name in AGGREGATIONS) and _has_single_time(operator):
         # Below a join or group state the watermark lags, so that more rows pass.
         checks.append("removals")
         checks += [] if operator_holding_back(checkpoint, operator, version) else ["late"]
     return tuple(checks)
 
 
-def _one_time(operator: Operator) -> bool:
+def _has_single_time(operator: Operator) -> bool:
     """Return whether each key has a single time field, which then must decide when rows expire."""
     # Of two columns of a watermark the first of the input counts, whatever the key's order
     # (WatermarkSupport.findEventTimeColumn); and a restart may choose another for the same schema.

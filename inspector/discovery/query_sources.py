@@ -1,4 +1,4 @@
-"""The sources of a query, as the newest entry of the offset log and the logs of sources show them.
+"""Sources of a query, from the newest entry of the offset log and the logs of sources.
 
 Offset log v2 alone records the class of a source (``SourceMetadataInfo``, Spark 4.2 on). In v1 it
 shows in the form of the offset (``FileStreamSourceOffset``, ``KafkaSourceOffset``, ``LongOffset``).
@@ -20,6 +20,7 @@ from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.source_logs import source_folders
 from inspector.exceptions import InspectorError
 from inspector.light_dataclasses import dataclass
+from inspector.model import BatchId
 
 FILES, KAFKA = "files", "Kafka topics"
 NO_OFFSET = "no offset yet"
@@ -33,22 +34,31 @@ _COMPACT = ".compact"
 
 @dataclass(frozen=True)
 class QuerySource:
-    """One source of a query."""
+    """One line of an offset entry: a source of a query, or in offset log v1 one use of it."""
 
-    name: str  # its place among the sources, from 0, or its name in offset log v2
+    name: str  # position among the lines, from 0, or the name in offset log v2
     kind: str  # class as Spark recorded it, or what the form of its offset shows
     place: str | None  # Kafka topics, or the folder of the newest files; None if not seen
-    offset: str | None  # its newest offset, as Spark wrote it; None if it has none
+    offset: str | None  # newest offset, as Spark wrote it; None if it has none
+    log: str | None = None  # folder of its log below ``sources``; None if unknown, or not of files
+    # True if the batch read up to another offset than the batch before; None if it has no
+    # predecessor
+    moved: bool | None = None
 
     @property
-    def place_name(self) -> str:
-        """The last part of what it reads; "" if the files do not show it."""
+    def short_location(self) -> str:
+        """Last part of the folder or topics; "" if the files do not show it."""
         return (self.place or "").rpartition("/")[2]
 
     @property
     def stands_in(self) -> bool:
         """True if this is the stand-in by which a rehearsal replaces the query's source."""
-        return self.place_name.startswith(STAND_IN)
+        return self.short_location.startswith(STAND_IN)
+
+    @property
+    def rows(self) -> str:
+        """The digest of the rows that a rehearsal gave it."""
+        return self.short_location.rpartition("-")[2]
 
     def __str__(self) -> str:
         """``files of /data/in``."""
@@ -56,16 +66,22 @@ class QuerySource:
 
 
 def query_sources(checkpoint: Checkpoint, batch: int) -> tuple[QuerySource, ...]:
-    """The sources of a batch, in order of its offsets; InspectorError, OSError if unreadable."""
+    """Return the sources of a batch, in order of its offsets.
+
+    Raises InspectorError or OSError if they cannot be read.
+    """
     storage = checkpoint.storage
     entry = parse_offsets(storage.read(f"{OFFSETS}/{batch}"))
     folders = source_folders(checkpoint, batch).folders
+    moved = {s.name: s.moved for s in checkpoint.logs.sources.get(BatchId(batch), ())}
     sources = []
     for name, offset in entry.sources.items():
         kind, location = _form(offset)
+        log = folders.get(name) if kind == FILES else None
         if kind == FILES:
             location = _newest_folder(storage, folders.get(name, name))
-        sources.append(QuerySource(name, entry.providers.get(name, kind), location, offset))
+        kind = entry.providers.get(name, kind)
+        sources.append(QuerySource(name, kind, location, offset, log, moved.get(name)))
     return tuple(sources)
 
 
@@ -108,7 +124,7 @@ def times_of_entry(storage: Storage, source: str, entry: int) -> list[int]:
 
 
 def newest_first(storage: Storage, sources: Iterable[SourceOffset]) -> Iterator[str]:
-    """The sources of files of which each entry is older than the one before (``latestFirst``)."""
+    """Yield the file sources whose entries get older with each batch (``latestFirst``)."""
     for source in sources:
         last = source.log_entry
         if last is not None and last >= _ENTRIES:

@@ -336,8 +336,8 @@ def restart_of(
     """Judge the restart from the newest entries of the logs.
 
     Only the stores of an opened part are judged. ``problems`` are those found by reading files;
-    without them the answer rests on file names. ``place`` is the path from which Spark will read
-    the checkpoint if it is not the opened path: a finished copy is moved to its final name.
+    without them the answer rests on file names. ``restart_path`` is the path from which Spark will
+    read the checkpoint if it is not the opened path: a finished copy is moved to its final name.
     """
     # Without the problems of the state the answer goes by the names of its files.
     problems = tuple({*checkpoint.problems, *problems})
@@ -389,7 +389,7 @@ def restart_of(
             *_partition_doubts(checkpoint, batch),
             *(_sink_doubts(checkpoint, batch) if again else ()),
         ),
-        assumption=folders.assumption or _assumed_partitions(checkpoint),
+        assumption=folders.assumption or _describe_assumption(checkpoint),
         names=checkpoint.provider.names,
         needs_repair=() if repairs else tuple(load for load in loads if load.skipped),
         has_state=checkpoint.layout.has_state or not batch,
@@ -448,7 +448,7 @@ def _sink_doubts(checkpoint: Checkpoint, batch: int) -> Iterator[Doubt]:
         )
 
 
-def _assumed_partitions(checkpoint: Checkpoint) -> str:
+def _describe_assumption(checkpoint: Checkpoint) -> str:
     """Return what the answer assumes of the partitions of operators; "" for nothing."""
     for operator in checkpoint.operators:
         if operator.shape.single is SinglePartition.LIKELY:
@@ -477,7 +477,7 @@ def _text(checkpoint: Checkpoint, restart: Restart) -> str:
         text += " All partitions have written their state of it: "
         text += "what failed, if it did, came after."
     # Not the files: their names may hold what is nobody's business.
-    entries = _planned_entries(checkpoint, batch)
+    entries = _entries_of_batch(checkpoint, batch)
     if entries:
         names = "names" if len(entries) == 1 else "name"
         text += f" It reads the files that {' and '.join(entries[:_NAMED])} {names}."
@@ -491,7 +491,7 @@ def _text(checkpoint: Checkpoint, restart: Restart) -> str:
     return text
 
 
-def _planned_entries(checkpoint: Checkpoint, batch: int) -> list[str]:
+def _entries_of_batch(checkpoint: Checkpoint, batch: int) -> list[str]:
     """Return the entries of source logs that a batch reads up to; none if they cannot be listed."""
     sources = checkpoint.logs.sources.get(BatchId(batch), ())
     moved = [source for source in sources if source.moved and source.log_entry is not None]
@@ -563,7 +563,7 @@ def _earlier_batch(
     logs, committed = checkpoint.logs, checkpoint.logs.last_committed
     if committed is None or not all(obstacle.is_listed for obstacle in obstacles):
         return None
-    for version in sorted(checkpoint.whole_versions, reverse=True)[:_TRIED]:
+    for version in sorted(checkpoint.restorable_versions, reverse=True)[:_TRIED]:
         batch = version - 1
         entries = {batch, batch - 1} - {-1}
         commit = checkpoint.storage.full_path(f"{COMMITS}/{batch}")

@@ -24,6 +24,7 @@ from contextlib import suppress
 
 from inspector.checkpoint.confs import SHUFFLE_PARTITIONS, SOURCE_EVOLUTION
 from inspector.checkpoint.logs import COMMITS, OFFSETS
+from inspector.checkpoint.roots import STATE
 from inspector.checkpoint.urls import absolute, is_local, translate
 from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.discovery.placement import partition_count
@@ -73,8 +74,14 @@ def conditions_of(checkpoint: Checkpoint, planned: int) -> Iterator[Condition]:
 
 
 def needs_async_progress(checkpoint: Checkpoint, planned: int) -> bool:
-    """True if the entry before the newest was never written: progress tracking was asynchronous."""
-    return checkpoint.logs.is_sparse and planned > 0 and planned - 1 not in checkpoint.logs.confs
+    """Return True if progress tracking was asynchronous and left out the entry before the newest.
+
+    Other queries keep at least two entries. A log whose only entry is batch N > 0, without a
+    commit of another batch, is that of asynchronous tracking whose older entries were purged.
+    """
+    logs = checkpoint.logs
+    is_alone = logs.clocks.keys() == {planned} and STATE not in checkpoint.layout.root_names
+    return (logs.is_sparse or is_alone) and planned > 0 and planned - 1 not in logs.confs
 
 
 def refusals_of(
@@ -82,13 +89,14 @@ def refusals_of(
 ) -> Iterator[Refusal | Doubt]:
     """Yield each condition that prevents a restart, or may prevent it, besides state files.
 
-    ``place`` is the path from which Spark will read the checkpoint, by default the one opened.
+    ``restart_path`` is the path from which Spark will read the checkpoint; by default the opened
+    one.
     """
     # Of files that Spark has staged too, the root is the URL that Spark reads.
     root = absolute(restart_path or checkpoint.storage.root)
     for operator in checkpoint.query:
         if operator.processor is not None:
-            yield from _moved_schemas(checkpoint, operator, root)
+            yield from _judge_schema_paths(checkpoint, operator, root)
     numbers = metadata_partition_counts(checkpoint)
     is_v2 = checkpoint.logs.formats.get(OFFSETS, 1) >= _V2
     if is_v2 and _lacks_partition_count(checkpoint, planned) and len(numbers) != 1:
@@ -139,7 +147,7 @@ def _partitions_in_folders(checkpoint: Checkpoint) -> int:
     return counts.pop() if len(counts) == 1 else 0
 
 
-def _moved_schemas(
+def _judge_schema_paths(
     checkpoint: Checkpoint, operator: Operator, root: str
 ) -> Iterator[Refusal | Doubt]:
     """Yield a refusal or doubt for schema paths in the metadata that lead out of the checkpoint."""

@@ -149,16 +149,16 @@ def _foreign_entry(
                 return
 
 
-def _files(storage: Storage, path: str, max_files: int) -> Iterator[tuple[str, int]]:
+def _files(storage: Storage, path: str, max_bytes: int) -> Iterator[tuple[str, int]]:
     """Yield path and batch of the files that an entry of a source log names.
 
-    At most ``most`` bytes are read. What is not as Spark writes it ends the list.
+    At most ``max_bytes`` bytes are read. What is not as Spark writes it ends the list.
     """
     data = b""
     with suppress(InspectorError, OSError, ValueError):
-        for chunk in storage.stream(path, min(max_files, LIMITS.chunk_bytes)):
+        for chunk in storage.stream(path, min(max_bytes, LIMITS.chunk_bytes)):
             data += chunk
-            if len(data) >= max_files:
+            if len(data) >= max_bytes:
                 data = data[: data.rfind(b"\n") + 1]  # without the line that was cut
                 break
         _, lines = split_log(data, 1)

@@ -65,10 +65,10 @@ def source_folders(checkpoint: Checkpoint, batch: int) -> SourceFolders:
     listing = _Listing(checkpoint)
     if not any(source.log_entry is not None for source in sources):
         return SourceFolders({})
-    return replace(_assigned(checkpoint, batch, sources, listing), listed=listing.paths())
+    return replace(_assign(checkpoint, batch, sources, listing), listed=listing.paths())
 
 
-def _assigned(
+def _assign(
     checkpoint: Checkpoint, batch: int, sources: Sequence[SourceOffset], listing: _Listing
 ) -> SourceFolders:
     """Assign sources to folders by the format of the offset log."""
@@ -226,7 +226,7 @@ def _by_uses(
         assignments = extended
     highest = max(assignments)
     if highest <= listing.highest():
-        return _unused_folder(listing, sources, highest)
+        return _find_unused_folder(listing, sources, highest)
     named = zip(sources, map(str, assignments[highest]), strict=True)
     return SourceFolders(
         {source.name: folder for source, folder in named},
@@ -251,7 +251,9 @@ def _assumption(sources: Sequence[SourceOffset], folders: Sequence[int]) -> str:
     return ""
 
 
-def _unused_folder(listing: _Listing, sources: Sequence[SourceOffset], used: int) -> SourceFolders:
+def _find_unused_folder(
+    listing: _Listing, sources: Sequence[SourceOffset], used: int
+) -> SourceFolders:
     """More folders are there than the whole logs explain: the log before them has lost entries."""
     folder = used
     for source in sources:

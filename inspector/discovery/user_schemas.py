@@ -64,8 +64,8 @@ class UserSchemas:
         """Store -> its key and value schema; CheckpointError: one is for none, or several."""
         operators = layout.operators
         store_names = [StoreName(o.operator_id, s) for o in operators for s in o.store_names]
-        keys = {_one_store(s, store_names, "--key-schema"): s.schema for s in self.keys}
-        values = {_one_store(s, store_names, "--value-schema"): s.schema for s in self.values}
+        keys = {_match_store(s, store_names, "--key-schema"): s.schema for s in self.keys}
+        values = {_match_store(s, store_names, "--value-schema"): s.schema for s in self.values}
         return {name: (keys.get(name), values.get(name)) for name in {**keys, **values}}
 
 
@@ -84,7 +84,7 @@ def with_user_schemas(
     return StateSchema(GIVEN, key, value)
 
 
-def _one_store(schema: UserSchema, known_stores: list[StoreName], option: str) -> StoreName:
+def _match_store(schema: UserSchema, known_stores: list[StoreName], option: str) -> StoreName:
     stores = [
         store
         for store in known_stores

@@ -20,14 +20,14 @@ from inspector.providers.common_names import hadoop_sums_name
 
 
 class VerifiedFiles(Storage):
-    """A storage whose small files are held against ``.NAME.crc``, where there is one."""
+    """A storage whose small files are compared with ``.NAME.crc``, where there is one."""
 
     # What is no checksum file by its first bytes is passed over, as by ChecksumFileSystem.
 
     def __init__(self, storage: Storage) -> None:
         self.vouched: dict[str, bool] = {}  # path of each file read -> whether it had a sum
         self.__dict__.update(storage.__dict__)
-        self._whole = storage  # what belongs to it goes when it does
+        self._owner = storage  # what belongs to it goes when it does
         self._listed: dict[str, tuple[Entry, ...]] = {}
         self._by_name: dict[str, dict[str, Entry]] = {}
         self._spare: dict[str, tuple[Entry, ...]] = {}
@@ -42,7 +42,7 @@ class VerifiedFiles(Storage):
         Raises ChecksumError at the first part whose bytes were changed.
         """
         if size is None:
-            size = self._listed_size(relative)
+            size = self._size_in_listing(relative)
         data = super().read(relative, limit, size=size)
         folder, slash, name = relative.rpartition("/")
         side = hadoop_sums_name(name)
@@ -51,7 +51,7 @@ class VerifiedFiles(Storage):
         if side not in self._inside(folder):
             return data
         try:
-            listed = self._listed_size(folder + slash + side)
+            listed = self._size_in_listing(folder + slash + side)
             sums = HadoopSum(super().read(folder + slash + side, limit, size=listed))
         except (DecodeError, OSError):
             return data
@@ -105,7 +105,7 @@ class VerifiedFiles(Storage):
             self._tree, self._has_asked = super().tree(), True
         return self._tree
 
-    def _listed_size(self, relative: str) -> int | None:
+    def _size_in_listing(self, relative: str) -> int | None:
         """The size by the listing of all, or None; FileNotFoundError, IsADirectoryError by it."""
         tree = self.tree()
         if tree is None:
@@ -129,7 +129,7 @@ class RememberedFiles(VerifiedFiles):
         self._kept: dict[str, tuple[Entry, bytes, bool]] = {}
 
     def look_again(self, tree: Tree | None = None) -> None:
-        """Begin another look: folders are listed anew, and what has gone is forgotten."""
+        """Begin another look: folders are listed again, and what has gone is forgotten."""
         # An object that was silent has another chance. tree: a listing of all, made just now.
         SILENCE.clear()
         self._kept = {path: content for path, content in self._kept.items() if self._entry_of(path)}

@@ -1,1 +1,1 @@
-"""Encoders that write as Spark does, byte for byte; :mod:`inspector.decode` reads it."""
+"""Encoders that write files as Spark does, byte for byte; :mod:`inspector.decode` reads them."""

@@ -1,4 +1,4 @@
-"""Raw bytes to compressed bytes, for each of the codecs that Spark writes state with.
+"""Encoders of the compression codecs in which Spark writes state.
 
 The framings are those of :mod:`inspector.decode`. The zstd frame is made by streaming, as Spark's
 is, so that it holds no content size.
@@ -22,12 +22,12 @@ _RAW, _LZ4 = 0x10, 0x20
 
 
 def compress_blocks(blocks: Iterable[bytes], codec: str) -> Iterator[bytes]:
-    """The bytes of a state file, block by block, from raw ones that are cut anywhere."""
+    """Yield the compressed blocks of a state file, from raw bytes that may be cut anywhere."""
     return _CODECS[codec](blocks)
 
 
 def _blocks(blocks: Iterable[bytes], size: int) -> Iterator[bytes]:
-    """Yield the same bytes in blocks of one size; the last may be shorter."""
+    """Yield bytes in blocks of one size; the last block may be shorter."""
     remainder = b""
     for block in blocks:
         data = remainder + block if remainder else block
@@ -40,7 +40,7 @@ def _blocks(blocks: Iterable[bytes], size: int) -> Iterator[bytes]:
 
 
 def lz4(blocks: Iterable[bytes], block_size: int = BLOCK_BYTES) -> Iterator[bytes]:
-    """A stream of lz4-java's ``LZ4BlockOutputStream``."""
+    """Yield a stream as lz4-java's ``LZ4BlockOutputStream`` writes it."""
     level = max(0, (block_size - 1).bit_length() - 10)
     for block in _blocks(blocks, block_size):
         yield lz4_block(block, level)
@@ -48,7 +48,7 @@ def lz4(blocks: Iterable[bytes], block_size: int = BLOCK_BYTES) -> Iterator[byte
 
 
 def lz4_block(raw: bytes, level: int) -> bytes:
-    """One block, compressed if that makes it smaller."""
+    """Return one block, compressed if that makes it smaller."""
     payload, method = pa.Codec("lz4_raw").compress(raw, asbytes=True), _LZ4
     if len(payload) >= len(raw):
         payload, method = raw, _RAW
@@ -57,12 +57,12 @@ def lz4_block(raw: bytes, level: int) -> bytes:
 
 
 def lz4_header(token: int, compressed_size: int, size: int, checksum: int) -> bytes:
-    """The header of a block, whatever is in it."""
+    """Return the header of a block."""
     return struct.pack("<8sBiiI", b"LZ4Block", token, compressed_size, size, checksum)
 
 
 def snappy(blocks: Iterable[bytes], block_size: int = BLOCK_BYTES) -> Iterator[bytes]:
-    """A stream of snappy-java's ``SnappyOutputStream``."""
+    """Yield a stream as snappy-java's ``SnappyOutputStream`` writes it."""
     yield b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1)
     for block in _blocks(blocks, block_size):
         payload = pa.Codec("snappy").compress(block, asbytes=True)
@@ -70,7 +70,7 @@ def snappy(blocks: Iterable[bytes], block_size: int = BLOCK_BYTES) -> Iterator[b
 
 
 def zstd(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """A Zstandard frame."""
+    """Yield a Zstandard frame."""
     sink = pa.BufferOutputStream()
     with pa.CompressedOutputStream(sink, "zstd") as stream:
         for block in blocks:
@@ -79,12 +79,12 @@ def zstd(blocks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def lzf(blocks: Iterable[bytes], chunk_size: int = _LZF_CHUNK) -> Iterator[bytes]:
-    """Chunks of compress-lzf."""
+    """Yield chunks as compress-lzf writes them."""
     return map(lzf_chunk, _blocks(blocks, chunk_size))
 
 
 def lzf_chunk(raw: bytes) -> bytes:
-    """One chunk, compressed if that makes it smaller."""
+    """Return one chunk, compressed if that makes it smaller."""
     payload = lzf_data(raw)
     if len(payload) + 2 >= len(raw):
         return b"ZV\x00" + struct.pack(">H", len(raw)) + raw
@@ -92,7 +92,7 @@ def lzf_chunk(raw: bytes) -> bytes:
 
 
 def lzf_data(raw: bytes) -> bytes:
-    """LZF instructions: the longest copy from where the next three bytes stood last."""
+    """Return LZF instructions with the longest copy from where the next 3 bytes were last."""
     output, literals, position = bytearray(), bytearray(), 0
     last: dict[bytes, int] = {}
     while position < len(raw):

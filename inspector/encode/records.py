@@ -1,4 +1,4 @@
-"""Puts and removals to the bytes of deltas, snapshots and changelogs."""
+"""Encoders of puts and removals in deltas, snapshots and changelogs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _AT_ONCE = 4096
 
 
 def record(key: bytes, value: bytes | None, *, row_checksum: bool = False) -> bytes:
-    """A put, or a removal if there is no value."""
+    """Return the bytes of a put, or of a removal if there is no value."""
     # A row checksum is the CRC32C of key and value, and stands before the value; that of a removal
     # before the key (StateStoreRowChecksum, 4.2).
     if row_checksum:
@@ -33,14 +33,14 @@ def record(key: bytes, value: bytes | None, *, row_checksum: bool = False) -> by
 
 
 def row_checksum_of(key: bytes, value: bytes) -> bytes:
-    """The checksum of a record, as it lies before its value or key."""
+    """Return the checksum of a record, which is stored before its value or key."""
     return struct.pack("<I", google_crc32c.value(key + value))
 
 
 def frame_records(
     entries: Iterable[Record | RawRecords], *, row_checksum: bool = False
 ) -> Iterator[bytes]:
-    """A delta or snapshot before compression, a few records at a time."""
+    """Yield the bytes of a delta or snapshot before compression, a few records at a time."""
     part: list[bytes] = []
     for item in entries:
         if isinstance(item, bytes):
@@ -56,7 +56,7 @@ def frame_records(
 def changelog(
     entries: Iterable[Record | RawRecords], version: int, lineage: Sequence[LineageItem] = ()
 ) -> Iterator[bytes]:
-    """A changelog of a version of its format before compression, from encoded keys and values."""
+    """Yield the bytes of a changelog before compression, from encoded keys and values."""
     # The entries have their checksums where there are any; versions 3 and 4 name the lineage.
     if version > 1:
         yield utf(f"v{version}")
@@ -75,14 +75,14 @@ def changelog(
 
 
 def utf(text: str) -> bytes:
-    """A text as Java's ``DataOutputStream.writeUTF`` writes it, of ASCII."""
+    """Return an ASCII text as Java's ``DataOutputStream.writeUTF`` writes it."""
     raw = text.encode("ascii")
     return struct.pack(">H", len(raw)) + raw
 
 
 @dataclass(frozen=True)
 class DeltaForm:
-    """The form of a delta, snapshot or changelog that is written."""
+    """Form of a delta, snapshot or changelog that is written."""
 
     name: str  # name of the file in its folder
     codec: str  # short name of the codec, as ``decode.frames`` has it
@@ -93,7 +93,7 @@ class DeltaForm:
     lineage: tuple[LineageItem, ...] = ()
 
     def chunks(self, entries: Iterable[Record | RawRecords]) -> Iterator[bytes]:
-        """The file's bytes, of UnsafeRows; of a changelog, of entries as RocksDB holds them."""
+        """Yield the bytes of the file, from UnsafeRows, or in a changelog from RocksDB entries."""
         if self.changelog:
             return compress_blocks(changelog(entries, self.changelog, self.lineage), self.codec)
         raw = frame_records(entries, row_checksum=self.row_checksum)

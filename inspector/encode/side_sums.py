@@ -13,17 +13,17 @@ _PART_BYTES = 512  # of one checksum: Hadoop's default (``file.bytes-per-checksu
 
 
 class SideSums:
-    """The checksums of one file, made of its chunks as they pass."""
+    """Checksums of one file, updated with each of its chunks."""
 
     def __init__(self) -> None:
-        self._whole = 0
+        self._checksum = 0
         self._parts: list[int] = []
         self._rest = b""
         self._size = 0
 
     def update(self, chunk: bytes) -> None:
         """Take the next bytes."""
-        self._whole = google_crc32c.extend(self._whole, bytes(chunk))
+        self._checksum = google_crc32c.extend(self._checksum, bytes(chunk))
         self._size += len(chunk)
         data = self._rest + chunk
         whole_bytes = len(data) - len(data) % _PART_BYTES
@@ -32,13 +32,13 @@ class SideSums:
         self._rest = data[whole_bytes:]
 
     def hadoop(self) -> bytes:
-        """``.NAME.crc`` of Hadoop's ``ChecksumFileSystem``."""
+        """Return the ``.NAME.crc`` of Hadoop's ``ChecksumFileSystem``."""
         parts = [*self._parts, *([zlib.crc32(self._rest)] if self._rest else [])]
         return b"crc\x00" + struct.pack(f">i{len(parts)}I", _PART_BYTES, *parts)
 
     def spark(self) -> bytes:
         """``NAME.crc`` of Spark 4.1 and later (``ChecksumCheckpointFileManager``)."""
-        (signed,) = struct.unpack(">i", struct.pack(">I", self._whole))
+        (signed,) = struct.unpack(">i", struct.pack(">I", self._checksum))
         content = {
             "algorithm": "CRC32C",
             "value": signed,
@@ -50,7 +50,7 @@ class SideSums:
 
 
 def hadoop_sums_of(content: bytes) -> bytes:
-    """``.NAME.crc`` of a small file."""
+    """Return the ``.NAME.crc`` of a small file."""
     sums = SideSums()
     sums.update(content)
     return sums.hadoop()

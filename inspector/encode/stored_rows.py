@@ -1,4 +1,4 @@
-"""UnsafeRows to the keys and values that RocksDB holds: what ``decode.encoded_rows`` reads."""
+"""Encoders of UnsafeRows as keys and values of RocksDB; ``decode.encoded_rows`` reads them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class StoredRows:
     row_checksum: bool = False
 
     def records(self, entries: Iterable[Entry]) -> Iterator[Record]:
-        """The records of a changelog (DecodeError: keys that are arranged so cannot be written)."""
+        """Yield the records of a changelog; DecodeError if the key encoding cannot be written."""
         left = iter(entries)
         while part := list(islice(left, _AT_ONCE)):
             for key, (_, value) in zip(self._keys([key for key, _ in part]), part, strict=True):
@@ -84,14 +84,14 @@ class StoredRows:
 
 
 def split(buffer: bytes, columns: Sequence[Column], count: int) -> list[bytes]:
-    """Rows of these fields, each for itself; the fields' variable parts lie in the buffer."""
+    """Return the bytes of each row; ``buffer`` has the variable-length parts of the columns."""
     rows = compose_rows(buffer, columns, count)
     ends = (rows.offsets + rows.lengths).tolist()
     return [rows.data[start:end] for start, end in zip(rows.offsets.tolist(), ends, strict=True)]
 
 
 def _in_order(columns: Sequence[Column], count: int) -> list[bytes]:
-    """Rows of numbers as bytes whose order is theirs: a mark of the sign, then big-endian."""
+    """Return rows of numbers as bytes in the order of the numbers: a sign byte, then big-endian."""
     parts, fields = [], []
     for ordinal, column in enumerate(columns):
         part = np.zeros((count, _ROOM), np.uint8)

@@ -20,18 +20,18 @@ IPC_SCHEMA = pa.schema([("batch", pa.binary())])  # any batches, each a row: an 
 
 def encode_columns(function: BatchFunction, schema: pa.Schema) -> BatchFunction:
     """The function with its results in types that Spark supports."""
-    target = encoded_schema(schema)
+    target = encode_schema(schema)
     if target.types == schema.types:
         return function
     return lambda batches: (encode(batch, target) for batch in function(batches))
 
 
-def encoded_schema(schema: pa.Schema) -> pa.Schema:
+def encode_schema(schema: pa.Schema) -> pa.Schema:
     """The schema of what :func:`encode_columns` yields."""
-    return pa.schema([pa.field(item.name, encoded_type(item.type)) for item in schema])
+    return pa.schema([pa.field(item.name, encode_type(item.type)) for item in schema])
 
 
-def encoded_type(kind: Any) -> Any:
+def encode_type(kind: Any) -> Any:
     """The type as which values of another are encoded."""
     types = pa.types
     if types.is_timestamp(kind):
@@ -39,11 +39,11 @@ def encoded_type(kind: Any) -> Any:
     if types.is_time(kind) or types.is_null(kind):
         return pa.string()
     if types.is_list(kind):
-        return pa.list_(encoded_type(kind.value_type))
+        return pa.list_(encode_type(kind.value_type))
     if types.is_map(kind):
-        return pa.map_(encoded_type(kind.key_type), encoded_type(kind.item_type))
+        return pa.map_(encode_type(kind.key_type), encode_type(kind.item_type))
     if types.is_struct(kind):
-        fields = [(item.name, encoded_type(item.type)) for item in kind]
+        fields = [(item.name, encode_type(item.type)) for item in kind]
         return pa.struct(fields or [("__dummy__", pa.string())])
     return kind
 

@@ -64,7 +64,7 @@ class EngineOptions:
         return self.name == SPARK or self.master is not None or bool(self.conf)
 
 
-def requested_engine(options: EngineOptions, workers: int | None) -> Engine | None:
+def engine_by_options(options: EngineOptions, workers: int | None) -> Engine | None:
     """The engine, if options (EngineError: they contradict) or environment decide it."""
     # EngineError also if a session that is needed cannot be had.
     spark_options: dict[str, object] = {"--master": options.master, "--conf": options.conf}
@@ -140,7 +140,7 @@ class SharedEngines:
         self._lock = Lock()
         self._by_size: dict[bool, Engine] = {}  # whether for large checkpoints
         self.batched: BatchedEngine | None = None  # the requested one, if it makes one job of all
-        self.requested = requested_engine(options, workers)  # if options or environment decide it
+        self.requested = engine_by_options(options, workers)  # if options or environment decide it
         if shared and isinstance(self.requested, LocalEngine):
             self.requested = LocalEngine(workers, shared=True)
         elif shared and self.requested is not None:

@@ -8,7 +8,7 @@ Only DataFrames are used, so a session of Spark Connect will do. What that sourc
 * folders without files;
 * when a file without bytes was written: it counts as of 1970;
 * without the option ``ignoredPathSegmentRegex`` (3.5 has none, 4.3 has it), names that begin with a
-  dot or an underscore: Hadoop's checksums (``.crc``), so that nothing is held against them,
+  dot or an underscore: Hadoop's checksums (``.crc``), so that nothing is compared with them,
   temporary files, and ``_stateSchema``, which only operators on RocksDB have.
 
 A file is read whole by one executor, which needs some five times its size in memory, up to the conf
@@ -127,7 +127,7 @@ class HadoopFiles(Reader):
                 for file in files_of_task(item.spec, self._listings):
                     readers.setdefault(file, {})[key] = None
         for file, keys in readers.items():
-            if file.listed_file.uri is None:
+            if file.file_in_listing.uri is None:
                 rows += [(key, None, None, file.listing.name, file.path, 0, b"") for key in keys]
         tasks = sessions.to_frame(self._session, rows, _KEYED)
         all_rows = reduce(DataFrame.unionAll, self._chunks(readers), tasks)
@@ -198,18 +198,18 @@ class HadoopFiles(Reader):
 
     def _fetch(self, files: Sequence[TaskFile], folder: StagingFolder) -> None:
         for file in files:
-            if file.listed_file.uri is None:
+            if file.file_in_listing.uri is None:
                 folder.write(file.listing.name, file.path, 0, b"")
         frames = self._chunks(dict.fromkeys(files, (0,)))
         if frames:
             frame = reduce(DataFrame.unionAll, frames).select("name", "path", "chunk", "content")
-            is_small = sum(file.listed_file.size for file in files) <= _AT_ONCE_BYTES
+            is_small = sum(file.file_in_listing.size for file in files) <= _AT_ONCE_BYTES
             for row in frame.collect() if is_small else frame.toLocalIterator():
                 folder.write(*row)
 
     def _chunks(self, files: Mapping[TaskFile, Iterable[int]]) -> list[DataFrame]:
         self._check_sizes(files)
-        readable = (file for file in files if file.listed_file.uri is not None)
+        readable = (file for file in files if file.file_in_listing.uri is not None)
         groups = group_by(readable, lambda file: file.listing)
         return [self._chunks_of(listing, group, files) for listing, group in groups.items()]
 
@@ -225,9 +225,11 @@ class HadoopFiles(Reader):
         inside = tuple(f"{folder}/" for folder in folders)
         if any(path.startswith(inside) and path not in paths for path in listing.files):
             # Known before the files are opened: what is not requested is not read.
-            frame = frame.where(F.col("uri").isin([str(file.listed_file.uri) for file in files]))
+            frame = frame.where(
+                F.col("uri").isin([str(file.file_in_listing.uri) for file in files])
+            )
         pairs = [(file, key) for file in files for key in keys[file]]
-        rows = [(str(file.listed_file.uri), file.path, key) for file, key in pairs]
+        rows = [(str(file.file_in_listing.uri), file.path, key) for file, key in pairs]
         requests = sessions.to_frame(self._session, rows, _REQUESTS)
         return frame.join(F.broadcast(requests), "uri").selectExpr(
             "partition_key",
@@ -241,7 +243,7 @@ class HadoopFiles(Reader):
     def _check_sizes(self, files: Iterable[TaskFile]) -> None:
         max_bytes = int(str(self._session.conf.get(MAX_LENGTH, str((1 << 31) - 1))))
         for file in files:
-            size = file.listed_file.size
+            size = file.file_in_listing.size
             if size > max_bytes:
                 raise EngineError(
                     f"file has {size:,} bytes, Spark's binaryFile source reads at most "

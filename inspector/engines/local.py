@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, ClassVar
@@ -17,6 +16,8 @@ from inspector.engines.engine import BatchFunction, Engine, Job, Work
 from inspector.light_dataclasses import dataclass
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     import pyarrow as pa
 
 
@@ -51,6 +52,8 @@ class LocalEngine(Engine):
         if workers == 1 or len(tasks) < 2:
             yield from function(tasks)
             return
+        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - only for several tasks
+
         pool = ThreadPoolExecutor(workers, thread_name_prefix="inspector")
         waiting: list[Future[list[pa.RecordBatch]]] = []
         todo = iter(tasks)

@@ -426,7 +426,7 @@ def provide_java() -> None:
     if shutil.which("java") is not None:
         return
     try:
-        os.environ["JAVA_HOME"] = str(packaged_home())
+        os.environ["JAVA_HOME"] = str(java_home_of_package())
     except ImportError:
         raise EngineError(
             "Spark needs Java, and none was found: install Java 17 and set JAVA_HOME, or run "
@@ -437,7 +437,9 @@ def provide_java() -> None:
 
 def java_note() -> str | None:
     """Return a note if Spark runs on a packaged Java; None on the machine's own."""
-    if packaged_home.cache_info().currsize and os.environ.get("JAVA_HOME") == str(packaged_home()):
+    if java_home_of_package.cache_info().currsize and os.environ.get("JAVA_HOME") == str(
+        java_home_of_package()
+    ):
         return (
             f"Spark runs on the Java of the package {PACKAGE}: this machine has no Java of its own"
         )
@@ -445,7 +447,7 @@ def java_note() -> str | None:
 
 
 @cache
-def packaged_home() -> Path:
+def java_home_of_package() -> Path:
     """A folder to be ``JAVA_HOME`` while this process lives; ImportError: package not installed."""
     java = Path(import_module(PACKAGE).JAVA)
     home = Path(tempfile.mkdtemp(prefix="inspector-java-"))

@@ -25,7 +25,7 @@ from inspector.engines.arrow_encoding import (
     IPC_SCHEMA,
     encode_as_ipc,
     encode_columns,
-    encoded_schema,
+    encode_schema,
     from_ipc,
     keys_and_ipc,
     merge_at_last,
@@ -142,7 +142,7 @@ class SparkEngine(Engine):
 
     def frame(self, function: BatchFunction, schema: pa.Schema, work: Sequence[Work]) -> DataFrame:
         """Return the results of a job as a DataFrame, to be computed within :meth:`computing`."""
-        return self._frame(encode_columns(function, schema), encoded_schema(schema), work)
+        return self._frame(encode_columns(function, schema), encode_schema(schema), work)
 
     def _frame(self, run: BatchFunction, schema: pa.Schema, work: Sequence[Work]) -> DataFrame:
         names = self.reader.names(work) if self.reader else []

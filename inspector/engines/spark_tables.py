@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812 - its usual name
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from inspector.engines import session as sessions
-from inspector.engines.choose import EngineOptions, requested_engine
+from inspector.engines.choose import EngineOptions, engine_by_options
 from inspector.exceptions import EngineError
 
 # What Spark and Delta say of a table that nobody has written yet.
@@ -31,7 +31,7 @@ class SparkTable:
     }
 
     def __init__(self, path: str, form: str, options: EngineOptions) -> None:
-        session = getattr(requested_engine(options, None), "session", None)
+        session = getattr(engine_by_options(options, None), "session", None)
         if session is None:
             raise EngineError(f"tables of format {form} are Spark's: use --engine spark")
         self._session: Any = session

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from inspector.checkpoint.roots import STATE
 from inspector.checkpoint.storage import Storage
-from inspector.checkpoint.urls import STAGED, stage_folder, staged_name, staged_url
+from inspector.checkpoint.urls import STAGED, name_of_copies, stage_folder, url_of_copies
 from inspector.engines.engine import BatchFunction
 from inspector.exceptions import EngineError
 from inspector.light_dataclasses import dataclass
@@ -154,7 +154,7 @@ def open_listing(
         ns = file.modified_ms * 1_000_000 + HALF_MS_NS
         os.utime(location, ns=(ns, ns))
     with stage_folder(listing.name, fetched):
-        storage = Storage(staged_url(listing.name), {}, listing.root)
+        storage = Storage(url_of_copies(listing.name), {}, listing.root)
     listings[listing.name] = listing
     weakref.finalize(storage, listings.pop, listing.name, None)
     weakref.finalize(storage, shutil.rmtree, target, ignore_errors=True)
@@ -181,7 +181,7 @@ class TaskFile(NamedTuple):
     path: str
 
     @property
-    def listed_file(self) -> ListedFile:
+    def file_in_listing(self) -> ListedFile:
         """The file as Spark lists it."""
         return self.listing.files[self.path]
 
@@ -206,7 +206,7 @@ def _with_listings(
     spec: str, listings: Mapping[str, Listing]
 ) -> Iterator[tuple[dict[str, Any], Listing]]:
     for task in _tasks(spec):
-        listing = listings.get(staged_name(task["url"]))
+        listing = listings.get(name_of_copies(task["url"]))
         if listing is None:
             raise EngineError(
                 f"got a task on {task['root']} that Spark has not listed, expected one of a "

@@ -296,7 +296,7 @@ class StoreHeap:
         total = Heap()
         for version in self.known:
             facts = self.versions[version]
-            slots = table_slots(previous_rows(facts), version == 1, most_rows(facts))
+            slots = table_slots(previous_rows(facts), version == 1, max_rows(facts))
             total += _of_map(facts.rows, slots, self.layout, self.prefixes.get(version))
         return total
 
@@ -305,8 +305,8 @@ class StoreHeap:
         total, layout = self.distinct.heap(self.layout), self.layout
         for version in self.known:
             facts = self.versions[version]
-            max_rows, rows = most_rows(facts) // stores, previous_rows(facts) // stores
-            store_heap = _of_map(0, table_slots(rows, version == 1, max_rows), layout, None)
+            peak_rows, rows = max_rows(facts) // stores, previous_rows(facts) // stores
+            store_heap = _of_map(0, table_slots(rows, version == 1, peak_rows), layout, None)
             nodes = Part(facts.rows, facts.rows * layout.node)
             total = sum([store_heap] * stores, total + Heap(nodes=nodes))
         return total
@@ -324,7 +324,7 @@ class StoreHeap:
             return Heap()
         newest = layout_with_peak.known[-1]
         facts = self.versions[newest]
-        removed = most_rows(facts) - facts.rows
+        removed = max_rows(facts) - facts.rows
         total = layout_with_peak.held + Heap(nodes=Part(removed, removed * self.layout.node))
         # ``getLoadedMapForStore`` of the version before: ``putAll`` and nothing else.
         rows = previous_rows(facts)
@@ -341,7 +341,7 @@ def previous_rows(facts: VersionFacts) -> int:
     return facts.rows if facts.rebased else facts.rows - facts.new_rows + facts.removed_rows
 
 
-def most_rows(facts: VersionFacts) -> int:
+def max_rows(facts: VersionFacts) -> int:
     """Rows at most while the version was made, since new keys come before expired ones go."""
     return facts.rows + facts.removed_rows
 

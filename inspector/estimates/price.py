@@ -80,7 +80,7 @@ _SCHEMES = {"s3": "aws", "s3a": "aws", "s3n": "aws", "gs": "gcp", "gcs": "gcp"} 
 def prices_for(url: str, own_prices: Mapping[str, str]) -> Prices:
     """The prices of the cloud that a URL names, and what its user sets in their place.
 
-    ``given`` may have ``cloud``, and names of :class:`Prices` with dollars. Requests to other
+    ``own_prices`` may have ``cloud``, and names of :class:`Prices` with dollars. Requests to other
     storages are free. ValueError: no such cloud or price, or no number from 0 on.
     """
     names = [field.name for field in fields(Prices)]

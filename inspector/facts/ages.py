@@ -19,7 +19,7 @@ from inspector.facts.size_distributions import SizeCounts
 from inspector.light_dataclasses import dataclass, field, replace
 from inspector.state.change import Change
 from inspector.state.replay import BEFORE_WINDOW, NO_CLOCK, StateMap
-from inspector.sums import least, sum_by
+from inspector.sums import lesser, sum_by
 
 BEFORE = 0  # in place of a version: put before the window, at its snapshot's version or earlier
 AHEAD = -1  # in place of a number of digits: the watermark has not passed the row
@@ -36,7 +36,7 @@ class Ages(StoreSum):
     window_version: int = sum_by(max, 0)  # the newest at which the history of a partition begins
     first_known: int = sum_by(max, 0)  # the newest of the oldest versions whose changes are known
     # of the rule's event-time field over all live rows; None without one
-    oldest_ms: int | None = sum_by(least, None)
+    oldest_ms: int | None = sum_by(lesser, None)
     # the same, and the version of that row's last put, or BEFORE; empty without one
     newest: tuple[int, ...] = sum_by(max, ())
     keys: int = 0  # those that were there at some version of the window
@@ -95,7 +95,7 @@ def clock_range_ms(state: StateMap, per_ms: int) -> tuple[int, ...]:
     # That of the last put of a row of that ms, or BEFORE; nothing where no row has a clock.
     oldest: list[int] = []
     newest: list[tuple[int, int]] = []
-    for clock, step in _timed_rows(state, state.clock, state.put_step):
+    for clock, step in _rows_with_clock(state, state.clock, state.put_step):
         oldest.append(int(clock.min()))
         last = -(-int(clock.max()) // per_ms)
         newest.append((last, int(step[clock > (last - 1) * per_ms].max())))
@@ -106,7 +106,7 @@ def clock_range_ms(state: StateMap, per_ms: int) -> tuple[int, ...]:
     return -(-min(oldest) // per_ms), last, version
 
 
-def _timed_rows(
+def _rows_with_clock(
     state: StateMap, *columns: npt.NDArray[Any]
 ) -> Iterator[Sequence[npt.NDArray[Any]]]:
     """Some columns of the live rows that have a clock, portion by portion."""
@@ -126,12 +126,12 @@ def newer_half(state: StateMap) -> int:
 class OldestEventTime(VersionSum):
     """The oldest event time, ms rounded up, of a store's live rows, or None. Adds to the older."""
 
-    oldest_ms: int | None = sum_by(least, None)
+    oldest_ms: int | None = sum_by(lesser, None)
 
     @classmethod
     def observe(cls, state: StateMap, per_ms: int) -> OldestEventTime:
         """The oldest clock of the map, in units of which there are ``per_ms`` in a millisecond."""
-        oldest = (int(clock.min()) for (clock,) in _timed_rows(state, state.clock))
+        oldest = (int(clock.min()) for (clock,) in _rows_with_clock(state, state.clock))
         first = min(oldest, default=None)
         return cls(None if first is None else -(-first // per_ms))
 
@@ -183,7 +183,7 @@ class Rewrites:
         make_room(self, ("_last", "_run"), len(state))
         if change.rebased:
             return
-        touched = state.touched_keys()
+        touched = state.list_touched_keys()
         ids = touched.ids[touched.written]
         again = self._last[ids] == self._step - 1
         self._run[ids] = np.where(again, self._run[ids] + 1, 1)

@@ -46,7 +46,7 @@ class Clocks:
 def first_step_at(times: Int64s, starts: Int64s, targets: Int64s) -> Int64s:
     """The first step at which a clock that may go back had come so far; -1 where it never did.
 
-    ``times`` are of the clock, by step, far below all others where it is not known; ``since`` is
+    ``times`` are of the clock, by step, far below all others where it is not known; ``starts`` is
     the step from which on it counts, for each of ``targets``, the times that are looked for.
     """
     steps = np.full(len(targets), -1, np.int64)
@@ -58,9 +58,9 @@ def first_step_at(times: Int64s, starts: Int64s, targets: Int64s) -> Int64s:
 
 
 def first_due(times: Int64s, starts: Int64s, timers: Int64s) -> tuple[Int64s, Int64s]:
-    """The first step behind ``since`` whose time is past each timer, and how many such steps.
+    """The first step behind ``starts`` whose time is past each timer, and how many such steps.
 
-    ``times`` are of a clock, by step, NO_CLOCK where not known; ``since`` is the step of the put
+    ``times`` are of a clock, by step, NO_CLOCK where not known; ``starts`` is the step of the put
     that set each timer. Each is due at the last step.
     """
     # A clock may go back (the processing time of a machine that was set right), so each batch
@@ -141,7 +141,7 @@ class Leftovers:
     ids: Int64s  # key ids in the StateMap
     expired_step: Int64s  # step whose batch proves that the key had expired
     clock_ms: Int64s  # the field at that batch, ms; NO_CLOCK where it is not known any more
-    threshold_ms: Int64s  # what it was held against
+    threshold_ms: Int64s  # what it was compared with
     # batches in which the timer fired in a row, up to the judged version, at least; 1 for rules
     # without a timer; 0 where it is not known
     fired: Int64s

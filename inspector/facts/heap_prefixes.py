@@ -14,7 +14,7 @@ import numpy as np
 
 from inspector.arrays import Int64s, count_by, longer, tally
 from inspector.facts.fact import Fact, VersionSum, fact
-from inspector.facts.join_rows import WORD, cut_index, least_size
+from inspector.facts.join_rows import WORD, cut_index, min_size
 from inspector.facts.size_distributions import SizeCounts
 from inspector.facts.variable_entries import NOBODY, GroupingKeys, KeyEntries, entries_of
 from inspector.light_dataclasses import dataclass, field, replace
@@ -64,7 +64,7 @@ class LivePrefixes:
             self._clear()
         self._learn(state)
         had = self._keys
-        touched = state.touched_keys()
+        touched = state.list_touched_keys()
         ids, was, now = touched.ids, touched.was_live, touched.now_live
         outlives = now & ~touched.reborn
         gone = self._count(ids[was & ~outlives])
@@ -85,7 +85,7 @@ class LivePrefixes:
         """The live sessions of each prefix, of the version that was replayed last."""
         self._learn(state)
         sizes = state.key_size[: len(state)]
-        is_row = (sizes % WORD == 0) & (sizes >= least_size(key))
+        is_row = (sizes % WORD == 0) & (sizes >= min_size(key))
         owners = np.where(is_row, self._of_key, NOBODY)
         for item in entries_of(state, owners, self._groups):
             if isinstance(item, KeyEntries):
@@ -101,7 +101,7 @@ class LivePrefixes:
         fresh = np.arange(len(self._of_key), len(state), dtype=np.int64)
         if not len(fresh):
             return
-        keys, ends = state.joined_keys(fresh)
+        keys, ends = state.join_keys(fresh)
         data = np.frombuffer(bytearray(keys), np.uint8)
         starts = ends[:-1][np.diff(ends) >= self._slot + 8]  # a shorter key does not fit its schema
         for slot in range(self._slot, self._slot + 8):

@@ -103,7 +103,7 @@ class Inherited:
         state, matches = self._state, len(second)
         missing = np.flatnonzero(state.live[: len(self._found)] & ~self._found)
         for ids in chunks(missing, _KEYS_AT_ONCE):
-            data, ends = state.joined_keys(ids)
+            data, ends = state.join_keys(ids)
             theirs = np.empty(len(ids), np.int64)
             second.interner.intern(data, ends[:-1], np.diff(ends), theirs)
             present = np.flatnonzero(theirs < matches)

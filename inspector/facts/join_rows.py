@@ -1,4 +1,4 @@
-"""A join's counters held against its rows, and its rows against a time in the join key.
+"""A join's counters compared with its rows, and its rows against a time in the join key.
 
 ``SymmetricHashJoinStateManager`` keeps both in step: a key has the indices 0 to count - 1. Rows
 that no counter knows are never joined and never removed; a counter without rows keeps its key for
@@ -27,7 +27,7 @@ from inspector.operators.rule import ExpiryField
 from inspector.sparktypes import StructType
 from inspector.state.change import Change
 from inspector.state.replay import NO_CLOCK, StateMap
-from inspector.sums import Sums, either, sum_by
+from inspector.sums import Sums, first_non_zero, sum_by
 
 if TYPE_CHECKING:
     from inspector.kernel.loader import Interner
@@ -109,7 +109,7 @@ def compare_index(index: StateMap, rows: StateMap) -> JoinCheck:
 
 def _intern(keys: Interner, state: StateMap, ids: Int64s) -> None:
     for chunk in chunks(ids, ROWS_AT_ONCE):
-        data, ends = state.joined_keys(chunk)
+        data, ends = state.join_keys(chunk)
         keys.intern(data, ends[:-1], np.diff(ends), np.empty(len(chunk), np.int64))
 
 
@@ -121,7 +121,7 @@ def number_rows(keys: Interner, words: Int64s) -> Int64s:
     return numbers
 
 
-def least_size(schema: StructType) -> int:
+def min_size(schema: StructType) -> int:
     """Bytes of the null bits and slots of a row."""
     fields = len(schema.fields)
     return ((fields + 63) // 64 + fields) * WORD
@@ -139,14 +139,14 @@ def without_index(
     order = ids[np.argsort(state.key_size[ids], kind="stable")]
     cuts = np.flatnonzero(np.diff(state.key_size[order])) + 1
     for chunk in (part for group in np.split(order, cuts) for part in chunks(group, ROWS_AT_ONCE)):
-        data, ends = state.joined_keys(chunk)
+        data, ends = state.join_keys(chunk)
         sizes = np.diff(ends)
         for size in distinct(sizes).tolist():
             alike = chunk[sizes == size]
-            if not schema.fields or size % WORD or size < least_size(schema):
+            if not schema.fields or size % WORD or size < min_size(schema):
                 yield alike, None, alike
                 continue
-            raw = data if len(alike) == len(chunk) else state.joined_keys(alike)[0]
+            raw = data if len(alike) == len(chunk) else state.join_keys(alike)[0]
             words = np.frombuffer(raw, "<i8").reshape(len(alike), size // WORD)
             yield alike, *cut_index(words, schema)
 
@@ -158,7 +158,7 @@ def cut_index(words: Int64s, schema: StructType) -> tuple[Int64s, Int64s]:
     slots = words[:, old_bits : old_bits + fields - 1].copy()
     shift = np.int64((old_bits - new_bits + 1) * WORD) << np.int64(32)
     for ordinal, column in enumerate(schema.fields[:-1]):
-        if column.data_type.fixed_width is None:
+        if column.data_type.slot_width is None:
             # A slot without an offset is a null; one with it moves with its bytes.
             moved = slots[:, ordinal] >> 32 != 0
             slots[moved, ordinal] -= shift
@@ -173,7 +173,7 @@ class KeyTimeVotes(Sums, Fact):
     """Rows of a join's side whose event time is one time in the join key, or is not. Adds up."""
 
     # ordinals from the key row inwards: which field of the key it is
-    path: tuple[int, ...] = sum_by(either, ())
+    path: tuple[int, ...] = sum_by(first_non_zero, ())
     same: int = 0  # rows whose event time it is
     # rows whose event time it is not; one with neither (null, as of late outer rows that no
     # watermark ever covers) counts as none of the two
@@ -252,7 +252,7 @@ class RemovedRows(StoreSum):
         )
         if change.rebased or now_ms is None:
             return cls()
-        touched = state.touched_keys()
+        touched = state.list_touched_keys()
         times = touched.was_clock[touched.was_live & ~touched.now_live]
         good = (times != NO_CLOCK) & (times <= now_ms * event_time.per_ms)
         early = times > now_ms * event_time.per_ms

@@ -59,8 +59,8 @@ def timeout_leftovers(state: StateMap, clocks: Clocks, view: TimerView) -> Itera
         return
     for kind in view.kinds:
         result = _TimedOut(state, clocks, kind, view)
-        yield from result.ignored_timers()
-        yield from result.answered_timers()
+        yield from result.timers_that_stand()
+        yield from result.timers_with_call()
         yield from result.of_unknown_timers() if view.disputed else result.before_window()
 
 
@@ -108,7 +108,7 @@ class _TimedOut:
         self._single = len(view.kinds) == 1
         self._last = int(np.flatnonzero(clocks.ran).max(initial=-1))
 
-    def ignored_timers(self) -> Iterator[Leftovers]:
+    def timers_that_stand(self) -> Iterator[Leftovers]:
         """Timers that ran out and stand, and fire in every batch: applyInPandasWithState's only."""
         state, last = self._state, self._last
         if last < 0 or self._view.premises.clears_timers or self._excluded[last]:
@@ -126,15 +126,15 @@ class _TimedOut:
         is_either = (state.clock[ids] < self._other_due_at[last]) & (not self._single)
         due_at, other_due_at = self._due_at[: last + 1], self._other_due_at[: last + 1]
         how = (Certainty.UNDECIDED, HELD_BACK) if self._lags else (Certainty.PROVEN, "")
-        yield self._ignored_timers_of(ids, is_either, due_at, how)
+        yield self._timers_without_effect(ids, is_either, due_at, how)
         if not self._lags and self._kind is EVENT and is_either.any():
             # Where the clock stays unknown: since when both had passed them.
             ids, earlier = ids[is_either], np.minimum(due_at, other_due_at)
             how = Certainty.PROVEN, BY_BOTH
-            ignored = self._ignored_timers_of(ids, is_either[is_either], earlier, how)
+            ignored = self._timers_without_effect(ids, is_either[is_either], earlier, how)
             yield replace(ignored, timeout_kind=None)
 
-    def _ignored_timers_of(
+    def _timers_without_effect(
         self, ids: Int64s, mask: Bools, due_at: Int64s, how: tuple[Certainty, str]
     ) -> Leftovers:
         state, (certainty, reason) = self._state, how
@@ -149,7 +149,7 @@ class _TimedOut:
             either=mask,
         )
 
-    def answered_timers(self) -> Iterator[Leftovers]:
+    def timers_with_call(self) -> Iterator[Leftovers]:
         """Keys whose last put a timeout made, or may have: without a timer, or with another."""
         # Surely made by one (inspector.facts.timers.Calls), the key is a leftover by whatever clock
         # its timer ran out. In between new data may have made it as well: undecided, unless the
@@ -177,7 +177,7 @@ class _TimedOut:
         """
         _, timer, put, replaced, _, without_timer, sure = puts
         last = self._last
-        # Of a timer that was set anew the clock of the last batch matters, too: one that has run
+        # Of a timer that was set again the clock of the last batch matters, too: one that has run
         # out again is reported as ignored, once.
         rearmed = ~without_timer & (not self._view.premises.clears_timers)
         again, other_again = (

@@ -57,7 +57,7 @@ class TimerRecords:
     # cannot be read
     before: Int64s
     after: Int64s  # the one that the put left; NO_CLOCK for a removal
-    same_state: Bools  # puts that left the state as it was, but for the timer
+    same_state: Bools  # puts that left the state as it was, except for the timer
     timed: Bools  # the key had a timer
     armed: Bools  # the put left one
     fresh: Bools  # the key had no timer before: no timeout can have called for it
@@ -69,7 +69,7 @@ class TimerRecords:
     @classmethod
     def of(cls, change: Change, state: StateMap) -> TimerRecords:
         """Return the records of one version's change; ``state`` is the map after it."""
-        touched = state.touched_keys()
+        touched = state.list_touched_keys()
         ids, old_timers, put = touched.ids, touched.was_clock, touched.written
         absent = ~touched.was_live
         absent[touched.again] = False

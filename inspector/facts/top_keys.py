@@ -102,13 +102,13 @@ def _first(
 
 
 def first_keys(keys: Iterable[TopKey], max_keys: int) -> list[TopKey]:
-    """The first ``most`` keys of a partition, of the tops of its ranges by one ranking."""
+    """The first ``max_keys`` keys of a partition, of the tops of its ranges by one ranking."""
     first = heapq.nsmallest(max_keys, keys, key=lambda key: (-key.amount, key.appeared))
     return [replace(key, appeared=0) for key in first]
 
 
 def merge_top(ranked_keys: Iterable[Observed[TopKey]], max_keys: int) -> list[Observed[TopKey]]:
-    """The first ``most`` of the tops of several partitions, by one ranking."""
+    """The first ``max_keys`` of the tops of several partitions, by one ranking."""
     return heapq.nsmallest(
         max_keys,
         ranked_keys,

@@ -18,12 +18,12 @@ import numpy as np
 
 from inspector.arrays import Bools, Int64s, UInt8s, chunks, concatenate, count_by, distinct, tally
 from inspector.facts.fact import Fact, StoreSum, fact
-from inspector.facts.join_rows import ROWS_AT_ONCE, WORD, least_size, number_rows, without_index
+from inspector.facts.join_rows import ROWS_AT_ONCE, WORD, min_size, number_rows, without_index
 from inspector.kernel.loader import kernel
 from inspector.light_dataclasses import dataclass, field
 from inspector.sparktypes import StructType
 from inspector.state.replay import BEFORE_WINDOW, NO_CLOCK, StateMap
-from inspector.sums import least, sum_by
+from inspector.sums import lesser, sum_by
 
 LISTED = 10
 """Keys that a partition lists at most: each has so great a part of its entries, one of ten. Which
@@ -65,7 +65,7 @@ class EntriesPerKey(StoreSum):
     # again whole, as a list is that keeps the newest entries.
     growing: Counter[int] = field(default_factory=Counter)
     # of the window whose changes are known; the fewest of any partition
-    versions: int | None = sum_by(least, None)
+    versions: int | None = sum_by(lesser, None)
 
     def growing_from(self, entries: int) -> int:
         """Keys that only grow and have as many entries, rounded up to a power of two."""
@@ -92,7 +92,10 @@ class KeyEntries(Fact):
 def timers_without_state(
     timers: StateMap, owners: Int64s, owners_with_state: Int64s
 ) -> TimersWithoutState:
-    """Count the timers of keys without state: ``owners`` by row, except those ``with_state``."""
+    """Count the timers of keys without state.
+
+    ``owners`` has the key id of each row; keys in ``owners_with_state`` have state.
+    """
     live = np.flatnonzero(timers.live[: len(timers)])
     bare = live[(owners[live] >= 0) & ~np.isin(owners[live], owners_with_state)]
     keys, bare_keys = (len(distinct(owners[rows])) for rows in (live, bare))
@@ -178,7 +181,7 @@ class GroupingKeys:
             return owners
         number = self.number if key_place is KeyPlace.WHOLE else partial(self._first, schema)
         for chunk in chunks(all_ids, ROWS_AT_ONCE):
-            data, ends = state.joined_keys(chunk)
+            data, ends = state.join_keys(chunk)
             owners[chunk] = number(data, ends[:-1], np.diff(ends))
         return owners
 
@@ -198,7 +201,7 @@ class GroupingKeys:
     def _first(self, schema: StructType, data: bytes, starts: Int64s, lengths: Int64s) -> Int64s:
         """The struct in the first field of each row."""
         numbers = np.full(len(starts), NOBODY, np.int64)
-        min_bytes = least_size(schema)
+        min_bytes = min_size(schema)
         fits = (lengths >= min_bytes) & (lengths % WORD == 0)
         if not schema.fields or not fits.any():
             return numbers

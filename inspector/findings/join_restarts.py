@@ -26,7 +26,7 @@ NULL_VALUE = "STREAM_STREAM_JOIN_INCONSISTENT_STATE"
 
 
 def with_null_rows(restart: Restart, checkpoint: Checkpoint, version: int, facts: Facts) -> Restart:
-    """Return the restart with what null rows of joins do to its first batch."""
+    """Return the restart with the effect of null rows of joins on its first batch."""
     obstacles, doubts = [*restart.obstacles], [*restart.doubts]
     for operator in CheckpointView(checkpoint, version, facts).operators:
         for reason in _null_rows(JoinSides(operator)):

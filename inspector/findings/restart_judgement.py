@@ -1,4 +1,4 @@
-"""A checkpoint held against that of a changed query: what a restart does with each difference.
+"""Compare a checkpoint with that of a changed query, and judge each difference.
 
 OLD is the checkpoint that the query goes on from, NEW one that the changed query made of a few
 rows. What leaves no trace in a checkpoint, such as a filter, shows in the state that the old query
@@ -8,7 +8,6 @@ makes of the same rows: of all that a restart takes over, state alone depends on
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from inspector.checkpoint.confs import (
@@ -18,13 +17,12 @@ from inspector.checkpoint.confs import (
     default_of,
     full_key,
 )
-from inspector.checkpoint.logs import COMMITS, OFFSETS
 from inspector.checkpoint.metadata import LOST_METADATA
 from inspector.checkpoint.roots import STATE
 from inspector.checkpoint.state_schema import StateSchema
 from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.discovery.lost_files import LOST_SCHEMA
-from inspector.discovery.query_sources import FILES, KAFKA, NO_OFFSET, QuerySource
+from inspector.discovery.query_sources import FILES
 from inspector.discovery.restart import REPAIRS, Obstacle, Restart, restart_of
 from inspector.discovery.restart_conditions import (
     ASYNC_PROGRESS,
@@ -34,7 +32,15 @@ from inspector.discovery.restart_conditions import (
 )
 from inspector.discovery.restart_reasons import Doubt
 from inspector.findings.restart_line import Line as Line
+from inspector.findings.restart_line import LineMaker
 from inspector.findings.restart_rules import RELEASES, Restarts, rule_of
+from inspector.findings.restart_side import (
+    CHECKPOINT_FORMAT,
+    OFFSET_FORMAT,
+    STREAMING,
+)
+from inspector.findings.restart_side import Side as Side
+from inspector.findings.source_judgement import Sources, unlike_sources
 from inspector.findings.upgrade_judgement import ANSI, SCALA_2_13, Upgrade
 from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import Problem
@@ -45,9 +51,6 @@ from inspector.sparktypes import ArrayType, DataType, MapType, StructField, Stru
 from inspector.sparktypes.ddl import to_ddl
 from inspector.sums import group_by
 
-STREAMING = "spark.sql.streaming."
-OFFSET_FORMAT = f"{STREAMING}offsetLog.formatVersion"
-CHECKPOINT_FORMAT = f"{STREAMING}stateStore.checkpointFormatVersion"
 SCHEMA_CHECK = f"{STREAMING}stateStore.stateSchemaCheck"
 ENCODING = f"{STREAMING}stateStore.encodingFormat"
 _NULLABLE = f"{STREAMING}statefulOperator.alwaysNullableOutput.enabled"
@@ -73,10 +76,6 @@ _FREE = (
     *("stateStore.rocksdb.changelogCheckpointing.", "stateStore.numStateStoreMaintenanceThreads"),
 )
 """Beginnings of confs below ``spark.sql.streaming`` that state does not depend on."""
-_PLACED = {FILES: "files-folder", KAFKA: "topics"}
-"""Kinds of sources that say what they read -> the rule about another one."""
-_LOG_FORMATS: Mapping[str, Mapping[int, str]] = {OFFSETS: {2: "4.2"}, COMMITS: {2: "4.0", 3: "4.2"}}
-"""Log -> version of its format -> the first release that reads it."""
 _ITEMS = {
     SCHEMA_PATHS: "paths of state schemas",
     SCHEMA_PATHS_ELSEWHERE: "paths of state schemas",
@@ -121,38 +120,8 @@ _PROMOTIONS: Mapping[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True)
-class Side:
-    """One of the two checkpoints, with the sources of its newest batch and that batch's confs."""
-
-    checkpoint: Checkpoint
-    sources: tuple[QuerySource, ...]
-
-    @property
-    def confs(self) -> Mapping[str, str]:
-        """The confs of the newest entry of the offset log, and the formats that the files have."""
-        logs = self.checkpoint.logs
-        return {
-            **(logs.confs[max(logs.confs)] if logs.confs else {}),
-            OFFSET_FORMAT: str(logs.formats.get(OFFSETS, 1)),
-            CHECKPOINT_FORMAT: "2" if logs.unique_ids else "1",  # commits name the files of 2
-        }
-
-    @property
-    def operators(self) -> dict[int, Operator]:
-        """The stateful operators of the query, in order of their numbers."""
-        query = self.checkpoint.query
-        return {o.operator_id: o for o in sorted(query, key=lambda o: o.operator_id)}
-
-    @property
-    def watermark_ms(self) -> int:
-        """Where the watermark has come to; 0 for nowhere."""
-        clocks = self.checkpoint.logs.clocks.values()
-        return max((c.next_watermark_ms or c.watermark_ms or 0 for c in clocks), default=0)
-
-
-@dataclass(frozen=True)
 class SameRows:
-    """State that the old query made of the rows of which NEW was made, held against NEW's."""
+    """State that the old query made of the rows of NEW, compared with the state of NEW."""
 
     old: Side
     rows: Mapping[tuple[int, str], int]  # by operator and store, how many rows the old query made
@@ -176,22 +145,22 @@ class SameRows:
     clock_timer_operators: Collection[int] = ()
 
     def obstacle(self, production: Side, new: Side) -> str:
-        """Why the states say nothing about a change, a sentence; "" if they do."""
+        """Return a sentence on why the states cannot be compared; "" if they can."""
         if self.unread:
             return self.unread
         if not _is_same_query(self.old.checkpoint, production.checkpoint):
             return "The query of the third checkpoint is not that of the one in production."
-        inputs = [
-            # By their rows, not by what the two functions call them.
-            sorted(s.place_name.rpartition("-")[2] for s in side.sources if s.stands_in)
-            for side in (self.old, new)
-        ]
-        if inputs[0] != inputs[1]:
+        unlike = unlike_sources(production.sources, self.old.sources)
+        if unlike and production.confs[OFFSET_FORMAT] == self.old.confs[OFFSET_FORMAT]:
+            return unlike
+        rows = [{s.rows for s in side.sources if s.stands_in} for side in (self.old, new)]
+        # A new query that reads fewer sources, or one of them twice, still has the same rows.
+        if not rows[1] <= rows[0] or bool(rows[0]) != bool(rows[1]):
             return "The rehearsals were made of other rows."
         return "" if any(self.rows.values()) else "The rows made no state."
 
     def decides(self, line: Line) -> bool:
-        """Whether a store has the same state, and its rows show what the line leaves open."""
+        """Return True if a store has equal state whose rows decide what the line leaves open."""
         store = (line.operator_id or 0, line.store_name or "")
         shown = not line.rule.about.endswith("alike") or store not in self.indistinct
         is_same = not self.keys.get(store, 1) and not self.values.get(store, 1)
@@ -199,7 +168,7 @@ class SameRows:
 
 
 def _is_same_query(*sides: Checkpoint) -> bool:
-    """Whether both have the same operators and stores, and schemas but for nullability."""
+    """Return True if both have equal operators, stores and schemas, except nullability."""
     old, new = (
         {
             (o.operator_id, o.name, store): StructType((*schema.key.fields, *schema.value.fields))
@@ -216,7 +185,7 @@ def _is_same_query(*sides: Checkpoint) -> bool:
 
 @dataclass(frozen=True)
 class Target:
-    """What restarts the query: a release of Spark, the confs of its session, and a mode."""
+    """Release of Spark, confs of its session, and mode that restart the query."""
 
     release: str  # one of :data:`inspector.findings.restart_rules.RELEASES`
     # confs of the session; they go before those of the new checkpoint
@@ -231,7 +200,7 @@ class Target:
 
 
 class Preflight:
-    """Compares, by the rules of one release."""
+    """Comparison of two checkpoints by the rules of one release."""
 
     def __init__(
         self,
@@ -244,6 +213,7 @@ class Preflight:
     ) -> None:
         self._old, self._new = old, new
         self._release, self._mode = target.release, target.mode
+        self._line = LineMaker(target.release)
         self._has_partition_fix = target.has_partition_fix
         self._conf = {full_key(key): value for key, value in target.conf.items()}
         self._problems, self._states = problems, states
@@ -251,22 +221,22 @@ class Preflight:
         self._asked = {**(new.confs if new else {}), **self._conf}
         formats = (OFFSET_FORMAT, CHECKPOINT_FORMAT)
         recorded = {key: value for key, value in old.confs.items() if key not in formats}
-        self._upgrade = Upgrade(
-            old.checkpoint, old.sources, recorded, self._asked, target.release, self._line
-        )
+        self._upgrade = Upgrade(old.checkpoint, old.sources, recorded, self._asked, self._line)
 
     def lines(self) -> list[Line]:
-        """Every line; in the order in which Spark comes upon them."""
-        lines = [*self._release_lines(), *self._own(), *self._confs()]
+        """Return every line, in the order in which Spark checks them."""
+        lines = [*self._upgrade.downgrade_lines(), *self._own(), *self._confs()]
         if self._new is None:
-            lines += self._upgrade.release_lines()
+            lines += self._upgrade.upgrade_lines()
             if self._lacks_partitions and self._release == "4.2" and not self._has_partition_fix:
                 lines.append(self._of_metadata(None))
         if self._mode is not None:
             lines += self._upgrade.mode_lines(self._mode)
         if self._new is not None:
-            lines += [*self._sources(self._new), *self._operators(self._new)]
             same, states = rule_of("state-same", self._release), self._states
+            rehearsal = states.old if states is not None else None
+            lines += Sources(self._old, self._new, rehearsal, self._line).lines()
+            lines += self._operators(self._new)
             logic = self._logic(self._new, lines)
             decided = [replace(f, rule=same) if states and states.decides(f) else f for f in lines]
             lines = [*decided, *logic]
@@ -283,35 +253,8 @@ class Preflight:
         is_lost = confs[OFFSET_FORMAT] == "2" and SHUFFLE_PARTITIONS not in {**confs, **self._asked}
         return is_lost and any(not o.single_partition for o in self._old.checkpoint.query)
 
-    def _line(
-        self,
-        item: str,
-        about: str,
-        old: str | None = None,
-        new: str | None = None,
-        *,
-        detail: str = "",
-        store: tuple[int | None, str | None] = (None, None),
-    ) -> Line:
-        try:
-            rule = rule_of(about, self._release)
-        except LookupError:  # the release does not have what is compared
-            rule = rule_of("older-spark", self._release)
-        return Line(item, rule, old, new, detail, *store)
-
-    def _release_lines(self) -> Iterator[Line]:
-        """What an older release than wrote the checkpoint makes of it."""
-        newest = RELEASES.index(self._release)
-        wrote = self._upgrade.writer
-        if RELEASES.index(wrote) > newest:
-            yield self._line("release", "older-spark", f"{wrote} or later", self._release)
-        for log, formats in _LOG_FORMATS.items():
-            version = self._old.checkpoint.logs.formats.get(log, 1)
-            if RELEASES.index(formats.get(version, RELEASES[0])) > newest:
-                yield self._line(f"format of {log}", "log-format", f"v{version}")
-
     def _own(self) -> Iterator[Line]:
-        """What is wrong with the checkpoint that the query goes on from."""
+        """Yield the lines on damage of the checkpoint that the query continues from."""
         checkpoint, restart = self._old.checkpoint, self._restart
         # What only some releases mind has lines of its own.
         obstacles = [o for o in (*restart.obstacles, *restart.later) if not o.about]
@@ -350,7 +293,7 @@ class Preflight:
         yield from self._of_restart(restart)
 
     def _of_restart(self, restart: Restart) -> Iterator[Line]:
-        """What the judge of restarts says besides the files: refusals, doubts and options."""
+        """Yield the refusals, doubts and options that the judge of restarts has besides files."""
         reasons: tuple[Obstacle | Doubt, ...] = (*restart.obstacles, *restart.doubts)
         for reason in reasons:
             if reason.about in _ITEMS:
@@ -370,7 +313,7 @@ class Preflight:
                 yield self._line(item, about, condition.value, value)
 
     def _confs(self) -> Iterator[Line]:
-        """The confs that differ, and how many do not."""
+        """Yield a line for each conf that differs, and one for the number of equal confs."""
         recorded, asked = self._old.confs, self._asked
         options = [condition.option for condition in self._restart.conditions]
         judged = {option for option in options if option not in recorded}
@@ -412,68 +355,8 @@ class Preflight:
         free |= key.startswith(STREAMING) and name.startswith(_FREE)
         return self._line(key, "free-conf" if free else "unknown-conf", taken, value)
 
-    def _sources(self, new: Side) -> Iterator[Line]:
-        before, after = pair = self._old.sources, new.sources
-        if self._old.confs[OFFSET_FORMAT] != "1":
-            yield from self._named_sources(before, after)
-            return
-        if len(before) != len(after):
-            old_text, new_text = (f"{len(side)}: {_list(side)}" for side in (before, after))
-            yield self._line("sources", "source-count", old_text, new_text)
-            return
-        if any(source.stands_in for source in after):
-            yield self._line("number of sources", self._about_inputs(after), *map(_list, pair))
-            return
-        # Whether they read what they read before, each at another place.
-        folders = [[s.place or "" for s in side] for side in pair]
-        swapped = folders[0] != folders[1] and sorted(folders[0]) == sorted(folders[1])
-        for old_source, new_source in zip(before, after, strict=True):
-            kinds = {old_source.kind, new_source.kind}
-            places = {old_source.place, new_source.place}
-            if NO_OFFSET not in kinds and len(kinds) > 1:
-                about = "source-kind"
-            elif swapped and len(places) > 1:
-                about = "files-swapped" if old_source.kind == FILES else "sources-swapped"
-            elif len(places) > 1 and None not in places and old_source.kind in _PLACED:
-                about = _PLACED[old_source.kind]
-            else:
-                continue
-            sides = str(old_source), str(new_source)
-            yield self._line(f"source {old_source.name}", about, *sides)
-        if not swapped and _is_ambiguous(before, after):
-            yield self._line("order of sources", "sources-alike", *map(_list, pair))
-        elif not swapped and [s.kind for s in before] == [s.kind for s in after]:
-            yield self._line("sources", "sources-same", *map(_list, pair))
-
-    def _about_inputs(self, after: Sequence[QuerySource]) -> str:
-        """What is to be said of sources that read rows of a rehearsal, by those rows' names."""
-        if len(after) > 1 and self._states is None:
-            return "sources-alike"
-        before = after if self._states is None else self._states.old.sources
-        names = [[source.place_name for source in side] for side in (before, after)]
-        is_swapped = names[0] != names[1] and sorted(names[0]) == sorted(names[1])
-        return "sources-swapped" if is_swapped else "sources-rehearsed"
-
-    def _named_sources(
-        self, before: Sequence[QuerySource], after: Sequence[QuerySource]
-    ) -> Iterator[Line]:
-        """Sources of offset log v2, which have names."""
-        olds, news = ({source.name: source for source in side} for side in (before, after))
-        for name in sorted(olds.keys() | news.keys()):
-            old, new = olds.get(name), news.get(name)
-            if old is None or new is None:
-                about = "source-added" if old is None else "source-removed"
-            elif old.kind != new.kind:
-                about = "source-kind"
-            else:
-                continue
-            sides = (None if source is None else str(source) for source in (old, new))
-            yield self._line(f"source {name}", about, *sides)
-        if olds.keys() == news.keys():
-            yield self._line("sources", "sources-same", _list(before), _list(after))
-
     def _logic(self, new: Side, lines: Sequence[Line]) -> Iterator[Line]:
-        """Whether both queries make the same state of the same rows."""
+        """Yield the lines on whether both queries make equal state of equal rows."""
         both = self._in_both(new)
         if not both or any(line.rule.verdict is Restarts.REFUSED for line in lines):
             return
@@ -556,7 +439,7 @@ class Preflight:
             )
 
     def _in_both(self, new: Side) -> list[tuple[Operator, Operator]]:
-        """The operators of one number and name that both queries have."""
+        """Return the pairs of operators with equal numbers and names."""
         before, after = self._old.operators, new.operators
         pairs = ((before[number], after[number]) for number in before if number in after)
         return [(old, changed) for old, changed in pairs if old.name == changed.name]
@@ -575,7 +458,7 @@ class Preflight:
             yield from self._operator(*pair, new)
 
     def _operator(self, old: Operator, new: Operator, side: Side) -> Iterator[Line]:
-        """The state of an operator that both queries have."""
+        """Yield the lines on the state of an operator that both queries have."""
         if old.processor is not None and new.processor is not None:
             yield from self._processor(old, old.processor, new.processor)
         subject, conf = (old.operator_id, None), _FORMATS.get(old.name, "")
@@ -656,7 +539,7 @@ class Preflight:
         return "value-alike" if alike_fields(old) else "value-same"
 
     def _processor(self, operator: Operator, old: Properties, new: Properties) -> Iterator[Line]:
-        """Modes and variables of transformWithState."""
+        """Yield the lines on modes and variables of transformWithState."""
         subject = operator.operator_id, None
         modes = {
             "time": (old.time_mode, new.time_mode),
@@ -707,7 +590,7 @@ def _accepts(new: DataType, old: DataType, *, nulls: bool = True) -> bool:
 
 
 def _about_avro(old: StructType, new: StructType) -> str:
-    """What is to be said of values that Avro resolves by the names of their fields."""
+    """Return the rule about values that Avro resolves by the names of their fields."""
     before, after = ({f.name: f.data_type for f in schema.fields} for schema in (old, new))
     for name in before.keys() & after.keys():
         kinds = [getattr(types[name], "kind", None) for types in (before, after)]
@@ -720,14 +603,14 @@ def _about_avro(old: StructType, new: StructType) -> str:
 
 
 def _without_key(schema: StateSchema, version: str | None) -> StateSchema:
-    """The schema of an aggregation with the values alone: format 1 has the key before them."""
+    """Return the schema of an aggregation without the key, which format 1 has before the values."""
     if version != "1":
         return schema
     return replace(schema, value=StructType(schema.value.fields[len(schema.key.fields) :]))
 
 
 def _fields(schema: StructType, within: str = "") -> Iterator[tuple[str, StructField]]:
-    """All fields by their names, those within structs too."""
+    """Yield all fields with their names, those within structs too."""
     for column in schema.fields:
         yield within + column.name, column
         inner = storage_type(column.data_type)
@@ -740,32 +623,17 @@ def _names(schema: StructType) -> list[str]:
 
 
 def alike_fields(schema: StructType) -> list[list[int]]:
-    """The places of fields that have one name and type with others."""
+    """Return the groups of positions of fields with equal names and types."""
     fields = schema.fields
     groups = group_by(range(len(fields)), lambda i: (fields[i].name, fields[i].data_type))
     return [group for group in groups.values() if len(group) > 1]
 
 
 def _delays(schema: StateSchema) -> list[int]:
-    """The watermark delays, in ms, that columns of the schema carry."""
+    """Return the watermark delays, in ms, that the columns of a schema have."""
     columns = [*_fields(schema.key), *_fields(schema.value)]
     delays = {column.metadata.get(WATERMARK_KEY) for _, column in columns}
     return sorted(delay for delay in delays if isinstance(delay, int))
-
-
-def _list(sources: Sequence[QuerySource]) -> str:
-    return ", ".join(map(str, sources)) or "none"
-
-
-def _is_ambiguous(before: Sequence[QuerySource], after: Sequence[QuerySource]) -> bool:
-    """Whether sources of one kind may have changed places, as nothing shows which is which."""
-    kinds = Counter(source.kind for source in before)
-    locations = [(source.kind, source.place) for source in before]
-    # Of two lines with one place and one offset, as of one source used twice, either may be first.
-    positions = {(source.kind, source.place, source.offset) for source in before}
-    shown = all(location for _, location in locations) and len(set(locations)) == len(positions)
-    is_same = locations == [(source.kind, source.place) for source in after]
-    return max(kinds.values(), default=0) > 1 and not (shown and is_same)
 
 
 def _of_files(restart: Restart) -> Restart:

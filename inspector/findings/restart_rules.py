@@ -1,4 +1,4 @@
-"""What Spark does when a query restarts after a change: every rule, as data.
+"""Rules of what Spark does when a query restarts after a change.
 
 By which source, which run shows it and what to do stands in the documentation's page
 ``reference/restart-rules``; ``inspector explain SS431`` prints an entry. Where releases differ
@@ -22,7 +22,7 @@ RELEASES = ("3.5", "4.0", "4.1", "4.2", "4.3")  # the releases that the rules kn
 
 
 class Restarts(enum.Enum):
-    """What becomes of a restart, from best to worst; the worst of all lines is the whole's."""
+    """Results of a restart, from best to worst; the worst line decides the verdict."""
 
     OK = "ok"  # it goes on as it would have without the change
     IGNORED = "ignored"  # Spark keeps what the checkpoint records, whatever the query asks for
@@ -33,7 +33,7 @@ class Restarts(enum.Enum):
 
     @property
     def rank(self) -> int:
-        """Its place from the best to the worst."""
+        """Position from the best to the worst."""
         return list(Restarts).index(self)
 
 
@@ -49,7 +49,7 @@ _SEVERITY = {
 
 @dataclass(frozen=True)
 class RestartRule:
-    """What Spark does about one kind of change."""
+    """Behaviour of Spark after one kind of change."""
 
     id: str  # ``SS4nn`` or ``SS5nn``; never changes its meaning
     about: str  # what is compared; rules of several releases share it
@@ -84,12 +84,12 @@ class RestartRule:
 
     @property
     def does(self) -> str:
-        """What Spark does, and what becomes of old and new state: whole sentences."""
+        """Sentences on what Spark does, and on the effect on old and new state."""
         return _VERDICT.sub("", self._entry.paragraphs[""])
 
     @property
     def to_do(self) -> str:
-        """What its user can do, to be put into a sentence."""
+        """Advice to the user, for use within a sentence."""
         text = self._entry.paragraphs.get("Do", "Nothing.")
         return text[0].lower() + text[1:].removesuffix(".")
 
@@ -145,6 +145,8 @@ RULES: tuple[RestartRule, ...] = (
     RestartRule("SS412", "source-kind", _REFUSED),
     RestartRule("SS413", "sources-swapped", _SILENT),
     RestartRule("SS428", "files-swapped", _REFUSED),
+    RestartRule("SS525", "source-log-absent", _REFUSED),
+    RestartRule("SS526", "source-log-other", _UNKNOWN),
     RestartRule("SS414", "sources-alike", _UNKNOWN),
     RestartRule("SS415", "sources-same", _OK),
     RestartRule("SS416", "topics", _UNKNOWN),
@@ -264,7 +266,7 @@ RULES: tuple[RestartRule, ...] = (
 
 
 def rule_of(about: str, release: str) -> RestartRule:
-    """The rule of one of :data:`RELEASES` about what is compared (LookupError: it has none)."""
+    """Return the rule of one of :data:`RELEASES` about a subject (LookupError: it has none)."""
     place = RELEASES.index
     for rule in RULES:
         if rule.about == about and place(rule.since) <= place(release) <= place(rule.until):
@@ -273,7 +275,10 @@ def rule_of(about: str, release: str) -> RestartRule:
 
 
 def release_of(text: str | None) -> str:
-    """The release to judge by: ``4.3`` of ``4.3.0``, of None the newest; or CheckpointError."""
+    """Return the release to judge by: ``4.3`` for ``4.3.0``, and the newest for None.
+
+    Raises CheckpointError if the rules do not know it.
+    """
     if text is None:
         return RELEASES[-1]
     release = ".".join(text.split(".")[:2])

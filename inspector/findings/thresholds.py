@@ -70,7 +70,7 @@ class Thresholds:
         for name, value in given.items():
             amount = number_of(value) if isinstance(value, str) else value
             if _ID.fullmatch(name):
-                ids[name] = int(_whole(name, value, amount))
+                ids[name] = int(_parse_number(name, value, amount))
             elif name not in defaults:
                 raise ValueError(
                     f"unknown threshold {name!r}; expected one of {', '.join(sorted(defaults))}, "
@@ -83,7 +83,7 @@ class Thresholds:
                     )
                 result[name] = float(amount)
             else:
-                result[name] = int(_whole(name, value, amount))
+                result[name] = int(_parse_number(name, value, amount))
         return cls(result, at_least=ids)
 
     def reports(self, id_: str, count: int | None) -> bool:
@@ -91,7 +91,7 @@ class Thresholds:
         return (1 if count is None else count) >= self.at_least.get(id_, 0)
 
 
-def _whole(name: str, value: object, amount: float | None) -> float:
+def _parse_number(name: str, value: object, amount: float | None) -> float:
     if amount is None or amount != int(amount):
         raise ValueError(f"{value!r} is not a whole number for the threshold {name}")
     return amount

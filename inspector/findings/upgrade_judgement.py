@@ -1,4 +1,4 @@
-"""What another release of Spark, or another mode, does to a checkpoint: without a changed query.
+"""Effects of another release of Spark, or of another mode, on a checkpoint.
 
 The query is taken to be what it was. What its plan decides and no file shows is unknown.
 """
@@ -6,10 +6,9 @@ The query is taken to be what it was. What its plan decides and no file shows is
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Protocol
 
 from inspector.checkpoint.confs import ASSUMED, JOIN_FORMAT, PROVIDER_CLASS
-from inspector.checkpoint.logs import COMMITS
+from inspector.checkpoint.logs import COMMITS, OFFSETS
 from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.discovery.query_sources import FILES, QuerySource
 from inspector.discovery.restart_conditions import (
@@ -18,7 +17,7 @@ from inspector.discovery.restart_conditions import (
     needs_async_progress,
 )
 from inspector.findings.key_order import set_order
-from inspector.findings.restart_line import Line
+from inspector.findings.restart_line import OLDER_SPARK, Line, LineMaker
 from inspector.findings.restart_rules import RELEASES
 from inspector.operators import aggregation, deduplicate, deduplicate_within_watermark, join
 from inspector.sparktypes import AtomicType, DataType, StructType, storage_type
@@ -53,6 +52,8 @@ _DEFAULTS: Mapping[str, str] = {
     f"{STREAMING}flatMapGroupsWithState.stateFormatVersion": "2",
 }
 """Conf -> the default of a new query, where that of an older checkpoint is another one."""
+_LOG_FORMATS: Mapping[str, Mapping[int, str]] = {OFFSETS: {2: "4.2"}, COMMITS: {2: "4.0", 3: "4.2"}}
+"""Log -> version of its format -> the first release that reads it."""
 _OWN_PACKAGE = "org.apache.spark.sql.execution.streaming.state."
 SCALA_2_13 = "4.0"  # the first release without Scala 2.12
 _FORMAT_2 = 2  # of commits, and of the checkpoint's state
@@ -65,24 +66,8 @@ MICRO_BATCH, REAL_TIME, ASYNC = "micro-batch", "real-time", "async"
 MODES = (MICRO_BATCH, REAL_TIME, ASYNC)
 
 
-class MakeLine(Protocol):
-    """Makes a line of a rule, by what the rule is about."""
-
-    def __call__(
-        self,
-        item: str,
-        about: str,
-        old: str | None = None,
-        new: str | None = None,
-        *,
-        detail: str = "",
-        store: tuple[int | None, str | None] = (None, None),
-    ) -> Line:
-        """Return the line."""
-
-
 class Upgrade:
-    """A checkpoint that another release, or another mode, restarts."""
+    """Checkpoint that another release, or another mode, restarts."""
 
     def __init__(
         self,
@@ -90,11 +75,11 @@ class Upgrade:
         sources: tuple[QuerySource, ...],
         recorded: Mapping[str, str],  # confs of the newest entry of the offset log
         asked: Mapping[str, str],  # confs of the session
-        release: str,  # one of RELEASES
-        line: MakeLine,
+        line: LineMaker,  # of the release that restarts the query
     ) -> None:
         self._checkpoint, self._sources = checkpoint, sources
-        self._recorded, self._asked, self._release, self._line = recorded, asked, release, line
+        self._recorded, self._asked = recorded, asked
+        self._release, self._line = line.release, line
 
     @property
     def writer(self) -> str:
@@ -102,9 +87,19 @@ class Upgrade:
         wrote = [release for key, release in _SINCE.items() if key in self._recorded]
         return max(wrote, key=RELEASES.index, default=RELEASES[0])
 
-    def release_lines(self) -> Iterator[Line]:
-        """Yield a line for each thing that the release decides."""
-        yield from self._release_line()
+    def downgrade_lines(self) -> Iterator[Line]:
+        """Yield a line for each thing that an older release than the writer's does not read."""
+        newest = RELEASES.index(self._release)
+        if RELEASES.index(self.writer) > newest:
+            yield self._line("release", OLDER_SPARK, f"{self.writer} or later", self._release)
+        for log, formats in _LOG_FORMATS.items():
+            version = self._checkpoint.logs.formats.get(log, 1)
+            if RELEASES.index(formats.get(version, RELEASES[0])) > newest:
+                yield self._line(f"format of {log}", "log-format", f"v{version}")
+
+    def upgrade_lines(self) -> Iterator[Line]:
+        """Yield a line for each thing that a newer release than the writer's does otherwise."""
+        yield from self._newer_spark()
         yield from self._kept_defaults()
         if self.crosses(SCALA_2_13) and self._asked.get(ANSI) != "false":
             yield self._line(ANSI, "ansi", "false", self._asked.get(ANSI) or "true")
@@ -137,7 +132,7 @@ class Upgrade:
         """True if the query ran before a release, and will run with it or a later one."""
         return self.ran_before(release) and self._is_from(release)
 
-    def _release_line(self) -> Iterator[Line]:
+    def _newer_spark(self) -> Iterator[Line]:
         writer, release = self.writer, self._release
         names = {"3.5": "3.5 or earlier", "4.0": "4.0 or 4.1"}
         wrote = names.get(writer, writer)

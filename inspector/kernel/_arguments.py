@@ -52,7 +52,7 @@ def writable(array: Any, dtype: Any) -> npt.NDArray[Any]:
     return result
 
 
-def checked_spans(buffer: Any, offsets: Any, lengths: Any) -> tuple[memoryview, Int64s, Int64s]:
+def check_spans(buffer: Any, offsets: Any, lengths: Any) -> tuple[memoryview, Int64s, Int64s]:
     """The checked arguments of an operation over spans."""
     view, starts, sizes = octets(buffer), integers(offsets), integers(lengths)
     same_length(starts, sizes)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from inspector.kernel._arguments import checked_spans, integers, octets, same_length, writable
+from inspector.kernel._arguments import check_spans, integers, octets, same_length, writable
 
 
 @contextmanager
@@ -41,23 +41,23 @@ class Interner:
         self._busy = threading.Lock()
 
     def intern(self, buffer: Any, offsets: Any, lengths: Any, output: Any) -> None:
-        """Give every span its number in ``out``, a new one if its bytes are new.
+        """Give every span its number in ``output``, a new one if its bytes are new.
 
         Raises ValueError for a span outside of the buffer, or arrays of different length.
         """
         with _busy(self._busy):
-            view, starts, sizes = checked_spans(buffer, offsets, lengths)
+            view, starts, sizes = check_spans(buffer, offsets, lengths)
             numbers = writable(output, np.int64)
             same_length(starts, numbers)
             pairs = zip(starts.tolist(), sizes.tolist(), strict=True)
             for i, (start, size) in enumerate(pairs):
-                key = self._stored_form(bytes(view[start : start + size]))
+                key = self._form_in_memory(bytes(view[start : start + size]))
                 numbers[i] = self._ids.setdefault(key, len(self._keys))
                 if numbers[i] == len(self._keys):
                     self._keys.append(key)
                     self._bytes += len(key)
 
-    def _stored_form(self, key: bytes) -> bytes:
+    def _form_in_memory(self, key: bytes) -> bytes:
         if self._secret is None:
             return key
         return hashlib.blake2b(key, digest_size=12, key=self._secret).digest()
@@ -69,7 +69,7 @@ class Interner:
     def find(self, key: Any) -> int:
         """The number of a byte string, -1 if it has none."""
         with _busy(self._busy):
-            return self._ids.get(self._stored_form(bytes(octets(key))), -1)
+            return self._ids.get(self._form_in_memory(bytes(octets(key))), -1)
 
     def gather(self, ids: Any, offsets: Any) -> bytes:
         """The byte strings of some numbers, one after the other.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from inspector.kernel import programs
-from inspector.kernel._arguments import checked_spans, integers, same_length
+from inspector.kernel._arguments import check_spans, integers, same_length
 from inspector.kernel._rows import DEEPEST, WORD, Parts, Program, read_int, read_uint, rows_in
 
 _EQUAL = 0
@@ -32,7 +32,7 @@ def descents(buffer: Any, offsets: Any, lengths: Any, program: Any, below: Any) 
         at does not fit: a row without room for its fields or not of whole words, a variable part
         outside of what contains it or that shares bytes with another one, a number of a wrong size.
     """
-    view, starts, sizes = checked_spans(buffer, offsets, lengths)
+    view, starts, sizes = check_spans(buffer, offsets, lengths)
     numbers, result = integers(program).tolist(), memoryview(below).cast("B")
     same_length(result, starts)
     previous: memoryview | None = None

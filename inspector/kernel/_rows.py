@@ -18,7 +18,7 @@ import numpy as np
 
 from inspector.arrays import Int64s
 from inspector.kernel import programs
-from inspector.kernel._arguments import checked_spans, integers, same_length, writable
+from inspector.kernel._arguments import check_spans, integers, same_length, writable
 
 WORD = 8  # bytes of a slot, and of a word of null bits
 DEEPEST = 64  # structs and arrays within each other
@@ -78,7 +78,7 @@ class Parts:
         return self._data[offset : offset + self._width]
 
     def region(self, i: int, min_bytes: int) -> memoryview | None:
-        """The variable part of a value, if it lies in the row, not before its byte ``least``."""
+        """Return the variable part of a value if it lies in the row, from ``min_bytes`` on."""
         slot = read_uint(self.value(i))
         offset, size = slot >> 32, slot & _UINT32
         inside = min_bytes <= offset and size <= len(self._data) - offset
@@ -110,7 +110,7 @@ def rows_in(view: memoryview, starts: Int64s, sizes: Int64s) -> Iterator[memoryv
 
 
 def check_rows(buffer: Any, offsets: Any, lengths: Any, program: Any, output: Any) -> int:
-    """Find the UnsafeRows that may not fit their schema: of these the byte in ``out`` is 1, else 0.
+    """Set the byte in ``output`` to 1 for each UnsafeRow that may not fit its schema, else to 0.
 
     A row is not in doubt if it has room for its fields and is of whole words, if each field that is
     not null is what the program says, and if the variable parts lie within the row and behind its
@@ -119,7 +119,7 @@ def check_rows(buffer: Any, offsets: Any, lengths: Any, program: Any, output: An
     Returns:
         How many rows are in doubt.
     """
-    view, starts, sizes = checked_spans(buffer, offsets, lengths)
+    view, starts, sizes = check_spans(buffer, offsets, lengths)
     numbers = integers(program).tolist()
     doubts = memoryview(output).cast("B")
     same_length(doubts, starts)
@@ -160,7 +160,7 @@ def read_slots(buffer: Any, offsets: Any, lengths: Any, path: Any, values: Any, 
     ``values`` takes a number per row, 0 where there is none; ``valid`` a byte, 0 where a null or a
     row that does not fit is in the way, else 1.
     """
-    view, starts, sizes = checked_spans(buffer, offsets, lengths)
+    view, starts, sizes = check_spans(buffer, offsets, lengths)
     steps = integers(path).tolist()
     pairs = list(zip(steps[::2], steps[1::2], strict=False))
     slots, entry = writable(values, np.int64), memoryview(valid).cast("B")
@@ -192,13 +192,13 @@ def row_hashes(
     known; ``valid`` a byte, 0 where the row does not fit the program, or has a field of more than
     :data:`MOST_BYTES`, else 1.
     """
-    view, starts, sizes = checked_spans(buffer, offsets, lengths)
+    view, starts, sizes = check_spans(buffer, offsets, lengths)
     numbers = integers(program).tolist()
     result, entry = writable(hashes, np.int64), np.frombuffer(valid, np.uint8)
     same_length(starts, result, entry)
     for i, row in enumerate(rows_in(view, starts, sizes)):
         hashed = _fold(row, Program(numbers), SEED, 0)
-        entry[i], result[i] = hashed is not None, _signed(hashed or 0, 32)
+        entry[i], result[i] = hashed is not None, _to_signed(hashed or 0, 32)
 
 
 def _fold(row: memoryview, program: Program, seed: int, depth: int) -> int | None:
@@ -254,7 +254,7 @@ def _hash_bytes(data: memoryview, seed: int) -> int:
     """``Murmur3_x86_32.hashUnsafeBytes``."""
     whole = len(data) // 4
     words = struct.unpack(f"<{whole}I", data[: 4 * whole])
-    return _murmur([*words, *(_signed(item, 8) for item in data[4 * whole :])], len(data), seed)
+    return _murmur([*words, *(_to_signed(item, 8) for item in data[4 * whole :])], len(data), seed)
 
 
 def _murmur(words: Iterable[int], length: int, seed: int) -> int:
@@ -273,5 +273,5 @@ def _rotate(value: int, bits: int) -> int:
     return value << bits & _UINT32 | value >> (32 - bits)
 
 
-def _signed(number: int, bits: int) -> int:
+def _to_signed(number: int, bits: int) -> int:
     return number - (number >> (bits - 1) << bits)

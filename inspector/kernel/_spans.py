@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import xxhash
 
-from inspector.kernel._arguments import checked_spans, integers, number, same_length, writable
+from inspector.kernel._arguments import check_spans, integers, number, same_length, writable
 
 _WORD = 8  # bytes of a slot of an UnsafeRow: what does not count with ``skip``
 _HALF = 32  # bits of a hash that say the range
@@ -19,14 +19,14 @@ _ALL_BITS = (1 << 64) - 1
 
 
 def hash64(buffer: Any, offsets: Any, lengths: Any, skip: int, output: Any) -> None:
-    """Hash every span by XXH64 with seed 0, into the unsigned numbers of ``out``.
+    """Hash every span by XXH64 with seed 0, into the unsigned numbers of ``output``.
 
     If ``skip`` is not negative, the 8 bytes at this offset of each span do not count (a clock that
     moves with every put): what follows them is hashed with the hash of what precedes them as seed.
     Spans that end before do not have such bytes and are hashed whole.
     """
     skip = number(skip)
-    view, starts, sizes = checked_spans(buffer, offsets, lengths)
+    view, starts, sizes = check_spans(buffer, offsets, lengths)
     hashes = writable(output, np.uint64)
     same_length(starts, hashes)
     tail = skip + _WORD
@@ -41,7 +41,7 @@ def hash64(buffer: Any, offsets: Any, lengths: Any, skip: int, output: Any) -> N
 
 def gather(buffer: Any, offsets: Any, lengths: Any) -> bytes:
     """The bytes of all spans, one after the other."""
-    view, starts, sizes = checked_spans(buffer, offsets, lengths)
+    view, starts, sizes = check_spans(buffer, offsets, lengths)
     pairs = zip(starts.tolist(), sizes.tolist(), strict=True)
     return b"".join([view[start : start + size] for start, size in pairs])
 
@@ -67,7 +67,7 @@ def rows_of_range(  # noqa: PLR0913 - spans, how they are hashed, which are want
     """
     if not 0 <= range_ < ranges <= _MOST:
         raise ValueError("no such range")
-    view, starts, sizes = checked_spans(buffer, offsets, lengths)
+    view, starts, sizes = check_spans(buffer, offsets, lengths)
     words = [mask & _ALL_BITS for mask in integers(masks).tolist()]
     result = writable(rows, np.int64)
     same_length(starts, result)

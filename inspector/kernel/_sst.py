@@ -25,7 +25,7 @@ import numpy as np
 
 from inspector.arrays import Int64s
 from inspector.kernel import record_layout as layout
-from inspector.kernel._arguments import checked_spans, octets, same_length, writable
+from inspector.kernel._arguments import check_spans, octets, same_length, writable
 from inspector.light_dataclasses import dataclass
 
 _INTERNAL = 8
@@ -49,17 +49,17 @@ class _CorruptError(Exception):
 def lz4_blocks(
     buffer: Any, offsets: Any, lengths: Any, output: Any, positions: Any, sizes: Any
 ) -> int:
-    """Unpack LZ4 blocks into ``out``, each to exactly as many bytes as ``sizes`` says.
+    """Unpack LZ4 blocks into ``output``, each to exactly as many bytes as ``sizes`` says.
 
-    ``positions`` says where in ``out`` the bytes of each block go.
+    ``positions`` says where in ``output`` the bytes of each block go.
 
     Returns:
         How many could be unpacked: all of them, or the number of the first that could not.
     """
-    view, starts, ends = checked_spans(buffer, offsets, lengths)
+    view, starts, ends = check_spans(buffer, offsets, lengths)
     ends = starts + ends
     target = octets(output)
-    _, targets, bytes_each = checked_spans(output, positions, sizes)
+    _, targets, bytes_each = check_spans(output, positions, sizes)
     same_length(starts, targets)
     for number in range(len(starts)):
         block = bytes(view[starts[number] : ends[number]])
@@ -134,7 +134,7 @@ def table_entries(  # noqa: PLR0913 - a buffer with spans and two to be filled, 
         number of entries found, the bytes used of ``out``, and 1 if every entry is a value and no
         user key is there twice.
     """
-    view, starts, sizes = checked_spans(buffer, offsets, lengths)
+    view, starts, sizes = check_spans(buffer, offsets, lengths)
     position = writable(state, np.int64)
     same_length(position, np.empty(3))
     table = writable(columns, np.int64)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from inspector.kernel._arguments import checked_spans, integers, same_length, writable
+from inspector.kernel._arguments import check_spans, integers, same_length, writable
 from inspector.kernel.record_layout import BAD_ORDER, FULL, MORE
 
 _PUT, _MERGE = 1, 2
@@ -48,10 +48,10 @@ def table_live(  # noqa: PLR0913 - buffers with spans, as in C
         number of live keys, and the number of entries in ``order``, which takes those that make a
         value, key by key, the oldest first; ``pieces`` takes how many make the value of each key.
     """
-    view, starts, sizes = checked_spans(buffer, offsets, lengths)
+    view, starts, sizes = check_spans(buffer, offsets, lengths)
     entries, ends = integers(tags), integers(runs).tolist()
     same_length(entries, starts)
-    limits, lower_bounds, bytes_each = checked_spans(bounds, bound_offsets, bound_lengths)
+    limits, lower_bounds, bytes_each = check_spans(bounds, bound_offsets, bound_lengths)
     ranges = integers(sequences)
     same_length(lower_bounds, np.empty(2 * len(ranges)))
     position = writable(state, np.int64)

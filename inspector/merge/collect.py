@@ -91,7 +91,7 @@ class Facts:
 
     def by_store(self, version: int | None = None) -> dict[StoreName, dict[int, VersionFacts]]:
         """Facts summed over partitions: store -> version -> facts."""
-        merged = self._merged_versions
+        merged = self._facts_by_version
         if version is None:
             return merged
         return {
@@ -103,7 +103,7 @@ class Facts:
 
         All numbers are 0 if no partition could restore the version.
         """
-        return self._merged_versions.get(name, {}).get(version, VersionFacts())
+        return self._facts_by_version.get(name, {}).get(version, VersionFacts())
 
     def total(self, version: int) -> VersionFacts:
         """A version, summed over all stores and partitions that could be read."""
@@ -111,7 +111,7 @@ class Facts:
         return sum(version_facts, VersionFacts())
 
     @cached_property
-    def _merged_versions(self) -> dict[StoreName, dict[int, VersionFacts]]:
+    def _facts_by_version(self) -> dict[StoreName, dict[int, VersionFacts]]:
         merged = sorted(self.merged(VersionFacts).items())
         return {name: dict(sorted(versions.items())) for name, versions in merged}
 
@@ -177,7 +177,7 @@ class Facts:
     ) -> list[Observed[LeftoverT]]:
         """The facts of a type about leftovers, or about keys that may be some or not."""
         if kind not in self._resolved:
-            self._resolved[kind] = list(self.resolution.resolved(self.of(kind)))
+            self._resolved[kind] = list(self.resolution.resolve_all(self.of(kind)))
         resolved: list[Observed[LeftoverT]] = self._resolved[kind]
         return [
             leftover
@@ -215,7 +215,9 @@ class Facts:
         provable = {}
         for kind in TimeoutKind:
             if self.resolution.may_name(name, kind):
-                named = replace(self.resolution, user_clock=kind).resolved(self.of(LeftoverCount))
+                named = replace(self.resolution, user_clock=kind).resolve_all(
+                    self.of(LeftoverCount)
+                )
                 provable[kind] = _stuck(named, name) - _stuck(self.totals, name)
         return {kind: keys for kind, keys in provable.items() if keys}
 
@@ -254,7 +256,7 @@ def times_with_watermark(
     return {operator: paths.pop() for operator, paths in result.items() if len(paths) == 1}
 
 
-def covered_timed_rows(votes: Mapping[Path, KeyTimeVotes]) -> int:
+def count_covered_rows(votes: Mapping[Path, KeyTimeVotes]) -> int:
     """Rows that a time in the key should have removed, which is the event time of all rows."""
     return max((vote.covered for vote in votes.values() if vote.same and not vote.other), default=0)
 

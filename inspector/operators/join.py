@@ -60,7 +60,7 @@ _ADVICE = (
 )
 
 
-def matched_field(value: StructType) -> int | None:
+def match_flag_ordinal(value: StructType) -> int | None:
     """Ordinal of the flag that a row has found a partner; state format 2 has it behind the row."""
     last = len(value.fields) - 1
     if last < 0 or value.fields[last].name != "matched":

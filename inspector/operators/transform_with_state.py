@@ -23,6 +23,7 @@ passed may wait for the next batch.
 from __future__ import annotations
 
 import enum
+import shlex
 from collections.abc import Collection, Mapping
 
 from inspector.checkpoint.metadata import OperatorMetadata
@@ -44,8 +45,9 @@ REWRITES = "call update, put or updateValue only when the value has changed"
 """``ValueStateImpl.update`` puts whatever it is given; with TTL the new expiry is a change."""
 
 _NAMED = (
-    "For the keys that are there a copy can leave out all state of those that you name "
-    "(inspector explain leaked-keys)"
+    "For the keys that are there, inspector top PATH --by oldest lists those that no batch has "
+    "written for the longest time. A copy leaves out all state of the keys that you name "
+    "(inspector explain leaked-keys): inspector copy PATH NEW {keys} --by removal --plan"
 )
 TTL_OPTION = "TTLConfig(Duration), or ttlDurationMs in Python"
 """Where a processor says how long a variable keeps its values."""
@@ -231,6 +233,15 @@ def grouping_fields(family: Family, key: StructType) -> int:
     return len(key.fields) - (family is Family.LIST)
 
 
+def _key_options(family: Family, key: StructType) -> str:
+    """Return the options that name one grouping key, with KEY in place of each value."""
+    position = grouping_key_of(family, None, key)
+    names = [field.name for field in position.schema(key).fields] if position else []
+    if len(names) < 2:
+        return "--key KEY"
+    return " ".join(f"--key {shlex.quote(name)}=KEY" for name in names)
+
+
 def has_ttl(value: StructType) -> bool:
     """Return whether the values of a schema have an expiry time."""
     names = [field.name for field in value.fields]
@@ -267,6 +278,7 @@ def rule(shape: OperatorShape, store: str) -> StoreRule:
             row_kind=RowKind.TTL_VALUE,
         )
     # Without TTL nothing but the processor removes its rows.
+    named = _NAMED.format(keys=_key_options(family, key))
     if properties.declares(variable) is False:
         return StoreRule(
             never="the processor no longer declares the variable, so that nothing can remove it",
@@ -278,13 +290,13 @@ def rule(shape: OperatorShape, store: str) -> StoreRule:
             never=f"the variable {variable!r} has no TTL and the query no timers (TimeMode.None): "
             "only new data of a key can have it removed",
             advice=f"use TimeMode.ProcessingTime and declare {variable!r} with a TTL "
-            f"({TTL_OPTION}), or set a timer whose call clears it. {_NAMED}",
+            f"({TTL_OPTION}), or set a timer whose call clears it. {named}",
             source="StatefulProcessorHandleImpl.getValueState",
         )
     return StoreRule(
         unknown="the variable has no TTL, so that it goes when the processor clears it",
         advice=f"declare {variable!r} with a TTL ({TTL_OPTION}; with TimeMode.ProcessingTime), or "
-        f"clear it in handleExpiredTimer. {_NAMED}",
+        f"clear it in handleExpiredTimer. {named}",
     )
 
 

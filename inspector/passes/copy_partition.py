@@ -168,7 +168,7 @@ class _Folder:
     def _new_form(self) -> ChangedVersion:
         task, content = self._request.task, self._provider.content
         options = ReadOptions(task.codecs, task.row_checksum, task.merge_delimiter, task.encoding)
-        return content.changed_version(self._of_version, options, self._folder.unique_id)
+        return content.encode_version(self._of_version, options, self._folder.unique_id)
 
     def _own_records(self, changed: ChangedVersion) -> Iterator[RawRecords]:
         """The records that the batch of the version made."""
@@ -232,7 +232,7 @@ class _Folder:
     def _records(
         self, store: StoreTask, reader: StoreReader, form: DeltaForm | None, is_whole: bool
     ) -> Iterator[Record]:
-        """Yield the records of the new file as the provider has them: of all rows if ``whole``."""
+        """Yield the records of the new file as the provider writes them, all if ``is_whole``."""
         entries = self._entries(store, reader, is_whole=is_whole)
         if form is None or not form.changelog:
             yield from cast(Iterator[Record], entries)
@@ -262,7 +262,7 @@ class _Folder:
                 for key, value in records_of(block, rows[: max(0, KEYS_SHOWN - previous.rows)]):
                     example = EvictedKey(name, key, len(value))
                     self._found.append(Observed(reader.store, self._version, example))
-            changed = np.union1d(expired.others(store, block, live), gone)
+            changed = np.union1d(expired.dependent_rows(store, block, live), gone)
             unchanged = np.setdiff1d(live, changed)
             prints += RowPrints.of(block, unchanged)
             if is_whole:

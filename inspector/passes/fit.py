@@ -1,4 +1,4 @@
-"""Rows held against their schema on their way into a map."""
+"""Rows compared with their schema on their way into a map."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from inspector.decode.row_columns import count_flags
 from inspector.decode.row_programs import row_check
 from inspector.exceptions import LimitError
 from inspector.model import StoreFile
-from inspector.operators.join import matched_field
+from inspector.operators.join import match_flag_ordinal
 from inspector.operators.rule import RowPart
 from inspector.passes.store_reader import StoreReader
 from inspector.sparktypes import StructType
@@ -41,7 +41,7 @@ class Fit:
         self._schemas = {side: schema for side, schema in sides.items() if schema is not None}
         self._checks = {side: row_check(schema) for side, schema in self._schemas.items()}
         self._reader = reader
-        self._flag = None if value is None else matched_field(value)
+        self._flag = None if value is None else match_flag_ordinal(value)
         # rows of a join's side that had a partner when they were put, and that had none; None of
         # other stores, and of rows without the flag
         self.partners = None if self._flag is None else np.zeros(2, np.int64)

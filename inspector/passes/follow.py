@@ -31,7 +31,7 @@ KEPT_VERSIONS = 100
 (``spark.sql.streaming.minBatchesToRetain``)."""
 
 MOST_DEAD_KEYS = 1 << 18
-"""A map never forgets a key. It is made anew from the files when it has twice the keys that it had
+"""A map never forgets a key. It is made again from the files when it has twice the keys that it had
 after it was made, and so many besides."""
 
 
@@ -74,9 +74,9 @@ class Followed:
         Those of one partition come one after the other; what is not newer is replayed from files.
         """
         for task in tasks_in(batches):
-            yield from fact_batches(self._each_store(task))
+            yield from fact_batches(self._walk_stores(task))
 
-    def _each_store(self, task: Task) -> Iterator[Observed[Any]]:
+    def _walk_stores(self, task: Task) -> Iterator[Observed[Any]]:
         states: dict[str, StateMap] = {}
         for store, reader in open_stores(task):
             store_pass = self._reach(task, store, reader)

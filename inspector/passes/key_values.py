@@ -116,13 +116,13 @@ def _decimal(data_type: types.DecimalType, value: Any) -> Decimal:
 
 def _integer(value: Any, data_type: types.AtomicType) -> int:
     bits = _BITS[data_type.kind]
-    number = _whole(value)
+    number = _to_int(value)
     if not -(1 << bits - 1) <= number < 1 << bits - 1:
         raise ValueError(f"expected a whole number of {bits} bits")
     return number
 
 
-def _whole(value: Any) -> int:
+def _to_int(value: Any) -> int:
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     if isinstance(value, str) and re.fullmatch(r"[+-]?\d{1,30}", value):
@@ -219,9 +219,9 @@ def _offset(zone: str | None) -> int:
 def _year_month(value: Any, _type: types.AtomicType) -> int:
     match = _INTERVAL.fullmatch(value) if isinstance(value, str) else None
     if match is None:
-        return _whole(value)
+        return _to_int(value)
     sign = -1 if match[1] == "-" else 1
-    numbers = [_whole(part) for part in match[2].split("-")]
+    numbers = [_to_int(part) for part in match[2].split("-")]
     units = {("YEAR", None): (12,), ("MONTH", None): (1,), ("YEAR", "MONTH"): (12, 1)}
     factors = units.get((match[3].upper(), match[4] and match[4].upper()), ())
     if len(numbers) != len(factors):
@@ -232,7 +232,7 @@ def _year_month(value: Any, _type: types.AtomicType) -> int:
 def _day_time(value: Any, _type: types.AtomicType) -> int:
     match = _INTERVAL.fullmatch(value) if isinstance(value, str) else None
     if match is None:
-        return _whole(value)
+        return _to_int(value)
     units = list(_UNIT_MICROS)
     first, last = match[3].upper(), (match[4] or match[3]).upper()
     named = units[units.index(first) : units.index(last) + 1] if {first, last} <= set(units) else []

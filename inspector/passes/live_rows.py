@@ -49,7 +49,7 @@ def live_blocks(
     quick = None if key_filter is not None and key_filter.hashes else key_filter
     files = reader.provider.files_of(store.files)
     chain, positions = _locate(task.version, files, reader, passes, quick)
-    used = {n: file for n, file in enumerate(chain) if positions.any_in(n)}
+    used = {n: file for n, file in enumerate(chain) if positions.has_any_in(n)}
     reader.files.expect(used.values())
     try:
         for number, file in used.items():

@@ -158,7 +158,7 @@ class _Unit:
         if not any(part.filter and part.filter.values for part in self._sides[Compared.NEW]):
             return differ
         parts = [
-            ids[part.filter.mask_values(block.some(rows))]
+            ids[part.filter.mask_values(block.select(rows))]
             for side, alone in zip(Compared, ("removed", "added"), strict=True)
             for part, block, rows, ids in self._rows_of_keys(
                 differ, [differ.ids["changed"], differ.ids[alone]], side
@@ -219,7 +219,7 @@ class _Unit:
         """The rows of some keys: partition, block, their indexes in it, and the keys' ids."""
         positions, all_ids = differ.places(side, np.concatenate(keys))
         for number, (part, file) in enumerate(self._files[side]):
-            if not positions.any_in(number):
+            if not positions.has_any_in(number):
                 continue
             try:
                 for block in part.reader.blocks(file):

@@ -69,7 +69,7 @@ class HeldDeltas(NamedTuple):
         if self.small is None or not 0 <= index < len(self.small.ends):
             return []
         start = self.small.ends[index - 1] if index else 0
-        return [self.small.block.some(slice(start, self.small.ends[index]))]
+        return [self.small.block.select(slice(start, self.small.ends[index]))]
 
 
 def with_keys(
@@ -82,7 +82,7 @@ def with_keys(
     """Facts with the keys that they show; what cannot be read again stays with ``reader``.
 
     They hold what :meth:`StateMap.keys` gave; ``applied`` is the file of each step of the map, and
-    ``held`` the records of those that are still in memory, by step.
+    ``deltas`` the records of those that are still in memory, by step.
     """
     showing = []
     for item in facts:

@@ -32,7 +32,7 @@ from inspector.facts.join_rows import (
 )
 from inspector.facts.size_distributions import FieldSizes
 from inspector.model import JOIN_TIMED_ROW_STORES
-from inspector.operators.join import COUNT_STORES, VALUE_STORES, key_times, matched_field
+from inspector.operators.join import COUNT_STORES, VALUE_STORES, key_times, match_flag_ordinal
 from inspector.operators.rule import RowPart
 from inspector.operators.transform_with_state import Family
 from inspector.passes.live_rows import live_rows
@@ -101,7 +101,7 @@ def emit_fields(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[O
     """
     sides = zip((RowPart.KEY, RowPart.VALUE), schemas(store), strict=True)
     side_schemas = {side: schema for side, schema in sides if schema is not None}
-    result = {side: RowBytes.none(schema) for side, schema in side_schemas.items()}
+    result = {side: RowBytes.empty(schema) for side, schema in side_schemas.items()}
     for batch in live_rows(task, store, reader):
         for side, schema in side_schemas.items():
             result[side] += measure_rows(schema, *spans_of(batch.column(side.value)))
@@ -116,7 +116,7 @@ def emit_partners(task: Task, store: StoreTask, reader: StoreReader) -> Iterator
     with ``reader``; the pass over the same files has reported them.
     """
     _, value = schemas(store) if store.store_name in VALUE_STORES else (None, None)
-    ordinal = None if value is None else matched_field(value)
+    ordinal = None if value is None else match_flag_ordinal(value)
     if value is None or ordinal is None:
         return
     counts = np.zeros(2, np.int64)

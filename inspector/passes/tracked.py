@@ -15,7 +15,7 @@ import numpy as np
 
 from inspector.arrays import Int64s, UInt8s
 from inspector.decode.records import RecordBlock
-from inspector.decode.row_columns import Int64Path, fixed_slot_offset
+from inspector.decode.row_columns import Int64Path, slot_offset
 from inspector.decode.row_programs import KeyOrder, RowHash
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.facts.misplaced import marks_of
@@ -24,7 +24,7 @@ from inspector.operators.rule import Clock, ExpiryField, RowPart
 from inspector.passes.fit import puts_of
 from inspector.sparktypes import StructType, widen_timeout
 from inspector.sparktypes.schema_json import parse_schema_json
-from inspector.state.key_range import RangeFilter, shared_part
+from inspector.state.key_range import RangeFilter, common_part
 from inspector.state.replay import NO_CLOCK, Tracking
 
 
@@ -69,7 +69,7 @@ def tracking(store: StoreTask) -> Tracking:
     if expiry.clock is not Clock.TIMEOUT:
         return Tracking(clock)
     descends = None if key is None else KeyOrder(key).descends
-    return Tracking(clock, fixed_slot_offset(schema, expiry.path[0]), descends)
+    return Tracking(clock, slot_offset(schema, expiry.path[0]), descends)
 
 
 def _clock_reader(expiry: ExpiryField, schema: StructType) -> Any:
@@ -108,6 +108,6 @@ def range_filter(task: Task, store: StoreTask) -> RangeFilter | None:
     if key is None or not key.fields:
         return RangeFilter(task.key_range)
     # Of each field but the last, whether its word is its value.
-    fixed = [field.data_type.fixed_width is not None for field in key.fields[:-1]]
-    masks = shared_part(fixed, len(key.fields) - (store.store_name in COUNT_STORES))
+    fixed = [field.data_type.slot_width is not None for field in key.fields[:-1]]
+    masks = common_part(fixed, len(key.fields) - (store.store_name in COUNT_STORES))
     return RangeFilter(task.key_range, masks)

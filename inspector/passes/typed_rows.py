@@ -61,7 +61,7 @@ class TypedTask(Message):
     listed: tuple[Problem, ...] = ()  # problems that the listing shows; emitted with the task's own
 
 
-def typed_schema(request: TypedTask) -> pa.Schema:
+def schema_of_rows(request: TypedTask) -> pa.Schema:
     """The columns of :func:`run_typed_rows`, by store; DecodeError: a type that is not known."""
     (store,) = request.task.stores
     key, value = (_Side(schema).type for schema in schemas(store))
@@ -79,7 +79,7 @@ def run_typed_rows(
     """Rows or changes of some tasks with their types; the form of :func:`inspector.passes.worker`.
 
     The tasks are :class:`TypedTask`, all of one store; ``look`` reads what the types are made of.
-    Batches are of :func:`typed_schema`. Raises InspectorError where something cannot be read, and
+    Batches are of :func:`schema_of_rows`. Raises InspectorError where something cannot be read, and
     ``mode`` is ``failfast``.
     """
     for spec in specs_in(batches):
@@ -108,7 +108,7 @@ class _Side:
 class _Typed:
     def __init__(self, request: TypedTask, look: Look[Task]) -> None:
         (self.store,) = request.task.stores
-        self.request, self.look, self.schema = request, look, typed_schema(request)
+        self.request, self.look, self.schema = request, look, schema_of_rows(request)
         key, value = schemas(self.store)
         self._key, self._value, self._old = _Side(key), _Side(value), _Side(value)
 

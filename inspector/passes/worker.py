@@ -42,7 +42,7 @@ def run_tasks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def observe_tasks(batches: Iterable[pa.RecordBatch]) -> Iterator[Observed[Any] | FactColumns]:
     """Yield the facts of encoded tasks, for an engine in this process."""
     for task in tasks_in(batches):
-        yield from _look_at(task, _each_file if task.request.subset else _each_store)
+        yield from _look_at(task, _walk_files if task.request.subset else _walk_stores)
 
 
 def run_bounds(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -65,7 +65,7 @@ def run_fields(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
     Batches are as of :func:`run_tasks`: field sizes, and problems.
     """
-    return fact_batches(fact for task in tasks_in(batches) for fact in _look_at(task, _each_field))
+    return fact_batches(fact for task in tasks_in(batches) for fact in _look_at(task, _walk_fields))
 
 
 def rows_of(task: Task) -> Iterator[pa.RecordBatch]:
@@ -113,7 +113,7 @@ def _look_at(
         return doubt.args
 
 
-def _each_store(task: Task) -> Iterator[Observed[Any] | FactColumns]:
+def _walk_stores(task: Task) -> Iterator[Observed[Any] | FactColumns]:
     states: dict[str, StateMap] = {}
     shared: _Causes = set()
     for _, same_files in groupby(open_stores(task), key=_files_read):
@@ -132,7 +132,7 @@ def _each_store(task: Task) -> Iterator[Observed[Any] | FactColumns]:
     yield from store_facts.emit_variables(task, states)
 
 
-def _each_file(task: Task) -> Iterator[Observed[Any]]:
+def _walk_files(task: Task) -> Iterator[Observed[Any]]:
     """Yield facts about each file of a partition; stores that share files are read once."""
     shared: _Causes = set()
     for store, reader in open_stores(task):
@@ -201,7 +201,7 @@ def _keep(task: Task, store: StoreTask, reader: StoreReader) -> None:
             reader.storage.keep(chain_for(files, task.version).files)
 
 
-def _each_field(task: Task) -> Iterator[Observed[Any]]:
+def _walk_fields(task: Task) -> Iterator[Observed[Any]]:
     for store, reader in open_stores(task) if task.present else ():
         yield from store_facts.emit_fields(task, store, reader)
         _check_doubts(task, reader)

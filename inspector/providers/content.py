@@ -86,7 +86,7 @@ class ChangedVersion:
 class StoreContent:
     """Records of a provider's files besides rows. The base class is for files of rows alone."""
 
-    def shared_files(self, storage: Storage, files: Sequence[StoreFile]) -> SharedFiles | None:
+    def list_shared_files(self, storage: Storage, files: Sequence[StoreFile]) -> SharedFiles | None:
         """Return the files that the snapshots in a folder share; None if snapshots share none."""
         return None
 
@@ -118,7 +118,7 @@ class StoreContent:
         """The versions that a delta is based on, with the unique ids of their checkpoints."""
         return {}
 
-    def changed_version(
+    def encode_version(
         self, folder: FolderVersion, options: ReadOptions, unique_id: str | None
     ) -> ChangedVersion:
         """Return how the version is written if its rows are changed (InspectorError, OSError).

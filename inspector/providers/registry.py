@@ -13,7 +13,7 @@ from inspector.model import FileKind, StoreFile, Version
 from inspector.providers.provider import Provider
 
 
-def all_providers() -> tuple[Provider, ...]:
+def list_providers() -> tuple[Provider, ...]:
     """All of them, in the order in which they are asked."""
     return _load(tuple(providers.__path__))
 
@@ -29,7 +29,7 @@ def _load(folders: tuple[str, ...]) -> tuple[Provider, ...]:
 def classify(name: str, *, is_dir: bool = False) -> tuple[FileKind, Version | None]:
     """The kind of a file in a store's folder, and the state version in its name."""
     # The first provider that knows such a name decides; what none knows is OTHER.
-    for provider in all_providers():
+    for provider in list_providers():
         kind, version = provider.classify(name, is_dir=is_dir)
         if kind is not FileKind.OTHER:
             return kind, version
@@ -50,7 +50,7 @@ def provider_for(
     """
     if provider_format is not None:
         return provider_by_name(provider_format)
-    candidates = all_providers()
+    candidates = list_providers()
     if recorded is not None and files and not any(item.has_class(recorded) for item in candidates):
         classes = ", ".join(item.spark_class for item in candidates)
         formats = " or ".join(f"--provider-format {item.name}" for item in candidates)
@@ -67,7 +67,7 @@ def provider_for(
 
 def provider_by_name(name: str) -> Provider:
     """The provider of a task (UnsupportedProviderError: this process has no such provider)."""
-    for provider in all_providers():
+    for provider in list_providers():
         if provider.name == name:
             return provider
     raise UnsupportedProviderError(f"got a task for the provider {name!r}, which is not here")

@@ -7,7 +7,6 @@ one is read (:class:`ReadAhead`), and behind the last one those of the tasks tha
 
 from __future__ import annotations
 
-import tempfile
 import threading
 import weakref
 from collections import deque
@@ -81,7 +80,7 @@ class TaskFiles(Storage):
 
     def __init__(self, storage: Storage) -> None:
         self.__dict__.update(storage.__dict__)
-        self._whole = storage  # what belongs to it goes when it does
+        self._owner = storage  # what belongs to it goes when it does
         self._to_keep: set[str] = set()
         # Of files, by path, and of ranges of them: where they lie in the content.
         self._kept: dict[str | tuple[str, int, int], tuple[int, int]] = {}
@@ -110,7 +109,7 @@ class TaskFiles(Storage):
             return super().read_range(relative, start, end)
         key = relative, start, end
         if key in self._kept:
-            return self._kept_content(key)
+            return self._content_in_cache(key)
         content = super().read_range(relative, start, end)
         self._open_content()
         if self._content.seek(0, 2) + len(content) <= MOST_SHARED_BYTES:
@@ -119,6 +118,8 @@ class TaskFiles(Storage):
 
     def _open_content(self) -> None:
         if self._content is None:
+            import tempfile  # noqa: PLC0415 - only for remote storages
+
             self._content = tempfile.SpooledTemporaryFile(IN_MEMORY_BYTES)  # noqa: SIM115
             weakref.finalize(self, self._content.close)
 
@@ -127,7 +128,7 @@ class TaskFiles(Storage):
     ) -> Callable[[], bytes]:
         """Request a file as Storage does. A file that is kept is not requested again."""
         if relative in self._kept:
-            return partial(self._kept_content, relative)
+            return partial(self._content_in_cache, relative)
         next_tasks = _places.get(self.url) if self._is_remote else None
         requested = None if next_tasks is None else next_tasks.take(relative)
         if requested is None:
@@ -170,7 +171,7 @@ class TaskFiles(Storage):
         self._content.write(content)
         self._kept[key] = start, start + len(content)
 
-    def _kept_content(self, key: str | tuple[str, int, int]) -> bytes:
+    def _content_in_cache(self, key: str | tuple[str, int, int]) -> bytes:
         return b"".join(self._between(*self._kept[key], LIMITS.chunk_bytes))
 
     def _between(self, start: int, end: int, chunk_bytes: int) -> Iterator[bytes]:
@@ -233,7 +234,7 @@ class ReadAhead:
             self._storage.request_upcoming(AHEAD - len(self._under_way))
 
 
-MOST_BYTES = 4 << 20  # of one file's last blocks that are kept: who is behind makes them anew
+MOST_BYTES = 4 << 20  # of one file's last blocks that are kept: who is behind makes them again
 
 
 @dataclass
@@ -300,7 +301,7 @@ class Turns:
 
 def check_identity(storage: Storage, file: StoreFile) -> None:
     """Raise FileNotFoundError if a file is not the one that was listed, rather than damaged."""
-    # Spark removes versions while they are read, and a batch that runs again writes them anew.
+    # Spark removes versions while they are read, and a batch that runs again writes them again.
     entry = storage.stat(storage.relative(file.path))
     if entry is None:
         gone = "the file was listed, but had been removed when it was read"

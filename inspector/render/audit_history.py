@@ -100,7 +100,7 @@ def rows_of(report: Report, audited: datetime, *, is_newest: bool = True) -> lis
     return rows
 
 
-def failed_row(checkpoint: str, message: str, command: str, audited: datetime) -> Row:
+def row_of_failure(checkpoint: str, message: str, command: str, audited: datetime) -> Row:
     """The row of a checkpoint of which nothing could be read."""
     row = _head(command, checkpoint, audited)
     return {**row, "level": UNREADABLE, "is_part": False, "error": message}
@@ -202,7 +202,7 @@ class Record:
 
     def fail(self, checkpoint: str, message: str) -> None:
         """Note a checkpoint of which nothing could be read."""
-        self._rows.append(failed_row(checkpoint, message, self._command, self._audited))
+        self._rows.append(row_of_failure(checkpoint, message, self._command, self._audited))
 
     def write(self) -> None:
         """Add the rows to the history."""

@@ -61,7 +61,7 @@ class Display:
     def text(self, text: str, style: str = "", *, prefix: str = "") -> Iterator[str]:
         """A paragraph, wrapped to the width.
 
-        The style is a name of :data:`STYLES`; that of ``before``, where there is one, which stands
+        The style is a name of :data:`STYLES`; that of ``prefix``, where there is one, which stands
         before the first line, and as many spaces before the others.
         """
         text = escape(text)

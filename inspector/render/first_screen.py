@@ -162,7 +162,7 @@ def _next(advice: str, command: str, report: ReportData) -> Iterator[Line]:
     yield Line("more", f"For details: {code}", code)
 
 
-_COPY = "inspector copy PATH NEW"
+_COPY, _RANKED = "inspector copy PATH NEW", "inspector top"
 
 
 def copy_command(text: str, checkpoint: str) -> tuple[str, str]:
@@ -170,13 +170,15 @@ def copy_command(text: str, checkpoint: str) -> tuple[str, str]:
 
     In both the placeholders of the checkpoint and of its copy are replaced by paths.
     """
-    paths = f"{shlex.quote(checkpoint)} {shlex.quote(place_of_copy(checkpoint))}"
+    paths = f"{shlex.quote(checkpoint)} {shlex.quote(suggest_copy_path(checkpoint))}"
     action, mark, remainder = text.partition(f": {_COPY}")
     named = action.replace(_COPY, f"inspector copy {paths}")
+    # Commands other than a copy read the checkpoint alone.
+    named = named.replace(f"{_RANKED} PATH", f"{_RANKED} {shlex.quote(checkpoint)}")
     return (f"{named}:", f"inspector copy {paths}{remainder}") if mark else (named, "")
 
 
-def place_of_copy(checkpoint: str) -> str:
+def suggest_copy_path(checkpoint: str) -> str:
     """Return the path that commands suggest for a copy of a checkpoint."""
     return f"{checkpoint.rstrip('/')}-copy"
 

@@ -51,7 +51,7 @@ def row_of(report: ReportData) -> tuple[dict[str, Any], tuple[Column, ...]]:
     """The row of a report, and its columns; problems are known when its tables have been read."""
     row: dict[str, Any] = {"level": report.level.value, "checkpoint": report.checkpoint}
     if report.verdict is not None and report.metrics:
-        return row | _judged_cells(report, report.verdict), JUDGED
+        return row | _cells_of_judgement(report, report.verdict), JUDGED
     message = next((finding.cause for finding in report.findings), None)
     if not report.complete:
         message = short_count_text(len(report.problems), "problem")
@@ -64,7 +64,7 @@ def row_of(report: ReportData) -> tuple[dict[str, Any], tuple[Column, ...]]:
     return {**report.summary, **row, "message": message}, columns
 
 
-def failed_row(
+def row_of_failure(
     checkpoint: str, message: str, exit_code: int
 ) -> tuple[dict[str, Any], tuple[Column, ...]]:
     """Return the row and columns of a checkpoint that could not be read."""
@@ -73,7 +73,7 @@ def failed_row(
     return {c.name: value for c, value in zip(columns, values, strict=True)}, columns
 
 
-def _judged_cells(report: ReportData, verdict: Verdict) -> dict[str, Any]:
+def _cells_of_judgement(report: ReportData, verdict: Verdict) -> dict[str, Any]:
     metrics, comparison, cause = report.metrics, report.comparison, verdict.cause
     bad = None if comparison is None else sum(trend.is_bad for trend in comparison.trends)
     exceeded = [gate for gate in report.gates if gate.passed is Passed.EXCEEDED]

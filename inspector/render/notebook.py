@@ -21,7 +21,7 @@ _MOST_CHARS = 120
 
 def html_head(report: ReportData) -> str:
     """A report as a short piece of HTML, without scripts; rows that stream stay to be read."""
-    table = next(iter(report.shown_tables), report.primary)
+    table = next(iter(report.visible_tables), report.primary)
     head, total = _head(table)
     columns = [column for column in table.columns if not column.wide]
     findings = report.findings[:_MOST_FINDINGS]

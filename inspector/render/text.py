@@ -31,7 +31,7 @@ def render_text(report: ReportData, display: Display = _NO_LIMITS) -> Iterator[s
     yield from _summary(report.summary, display)
     if report.judged:
         yield from _findings(report, display)
-    for table in report.shown_tables:
+    for table in report.visible_tables:
         yield "\n"
         yield from drawn_table(table, display)
     faults, notes = _part(report.problems)
@@ -85,7 +85,7 @@ def render_markdown(report: ReportData, display: Display = _NO_LIMITS) -> Iterat
         next_step, command = copy_command(finding.next_step, report.checkpoint)
         code = _code(command) if command else ""
         yield f"Next: {markdown_text(next_step)} {code}".rstrip() + ("\n" if code else ".\n")
-    for table in report.shown_tables:
+    for table in report.visible_tables:
         yield from markdown_table(table, wide=display.wide)
     faults, notes = _part(report.problems)
     if faults:

@@ -34,7 +34,7 @@ from inspector.analyses import data_tables
 from inspector.analyses.shared.data_tables import plan_table, table_of_name
 from inspector.analyses.shared.declare import TableOptions
 from inspector.analyses.shared.options import AT_VERSION, KEYS, PART, RULES, Options, Parameter
-from inspector.engines.arrow_encoding import encode_columns, encoded_schema
+from inspector.engines.arrow_encoding import encode_columns, encode_schema
 from inspector.engines.engine import BatchFunction, Work
 from inspector.exceptions import CheckpointError, InspectorError
 from inspector.model import JOIN_SIDES, ProblemMode
@@ -58,7 +58,7 @@ class InspectorDataSource(DataSource):
         with in_one_sentence():
             path, table, options, table_options = _request(self.options)
             schema = table_of_name(table).schema(path, options, table_options)
-        return from_arrow_schema(encoded_schema(schema), prefer_timestamp_ntz=True)
+        return from_arrow_schema(encode_schema(schema), prefer_timestamp_ntz=True)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader of a table; with ``pushdown`` one that accepts filters."""

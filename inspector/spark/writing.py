@@ -24,7 +24,7 @@ from inspector.exceptions import EngineError, InspectorError, OutpacedError
 from inspector.light_dataclasses import dataclass
 from inspector.model import Problem
 from inspector.passes.problem_mode import COLUMN, problem_of_text
-from inspector.passes.typed_rows import run_typed_rows, typed_schema
+from inspector.passes.typed_rows import run_typed_rows, schema_of_rows
 
 _TIMESTAMP_TYPE = "spark.sql.parquet.outputTimestampType"
 
@@ -62,7 +62,7 @@ def write_stores(  # noqa: PLR0913 - the options of a command
     done = list[Written]()
     try:
         for location, tasks in tables.items():
-            plan = TablePlan(typed_schema(tasks[0]), run_typed_rows, work_of(tasks), run)
+            plan = TablePlan(schema_of_rows(tasks[0]), run_typed_rows, work_of(tasks), run)
             target = f"{output.rstrip('/')}/{table_name(location)}" if inside else output
             done.append(_write_plan(plan, target, form, force=force))
     except OutpacedError:
@@ -73,7 +73,7 @@ def write_stores(  # noqa: PLR0913 - the options of a command
 
 
 def write_table(run: Opened, table: DataTable, output: str, form: str, *, force: bool) -> Written:
-    """All rows of a declared table, by :func:`write_stores`' arguments, but for unreadable ones."""
+    """Readable rows of a declared table, by the arguments of :func:`write_stores`."""
     plan = table.plan(run, run.options, TableOptions(json_keys=True))
     return _write_plan(plan, output, form, force=force)
 

@@ -21,7 +21,7 @@ class DataType:
     """A Spark SQL type."""
 
     @property
-    def fixed_width(self) -> int | None:
+    def slot_width(self) -> int | None:
         """Bytes of a value in its slot and in an array (1, 2, 4, 8), None if of variable size."""
         return None
 
@@ -34,7 +34,7 @@ class AtomicType(DataType):
     name: str  # its name in Spark's JSON, with its parameters (``time(6)``, ``interval year``)
 
     @property
-    def fixed_width(self) -> int | None:
+    def slot_width(self) -> int | None:
         """Bytes of a value in its slot and in an array, None if of variable size."""
         return KINDS.get(self.kind)
 
@@ -78,7 +78,7 @@ class DecimalType(DataType):
     scale: int = 0
 
     @property
-    def fixed_width(self) -> int | None:
+    def slot_width(self) -> int | None:
         """8 up to 18 digits, above that of variable size."""
         return SLOT_BYTES if self.precision <= LONG_DIGITS else None
 
@@ -136,9 +136,9 @@ class UserDefinedType(DataType):
     definition: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     @property
-    def fixed_width(self) -> int | None:
+    def slot_width(self) -> int | None:
         """Width of the stored value."""
-        return self.sql_type.fixed_width
+        return self.sql_type.slot_width
 
 
 def storage_type(data_type: DataType) -> DataType:

@@ -33,7 +33,7 @@ _INTERVAL_UNITS = ("year", "month", "day", "hour", "minute", "second")
 
 def to_ddl(data_type: types.DataType) -> str:
     """DDL text of a type; a schema becomes ``a bigint, b string``, without nullability."""
-    # parse_ddl reads it back, but for user-defined types (written as what they store).
+    # parse_ddl reads it back, except for user-defined types (written as what they store).
     if isinstance(data_type, types.StructType):
         return ", ".join(f"{_quote(f.name)} {_ddl(f.data_type)}" for f in data_type.fields)
     return _ddl(data_type)
@@ -150,7 +150,7 @@ class _DdlParser:
             raise self.error("a type")
         self._take()
         if word in ("struct", "array", "map"):
-            return self._nested_type(word)
+            return self._parse_nested(word)
         if word == "interval":
             return types.atomic(self._interval())
         name = _FROM_DDL.get(word, word)
@@ -165,7 +165,7 @@ class _DdlParser:
             raise DecodeError(f"schema text has the unknown type {name[:80]!r}")
         return parsed
 
-    def _nested_type(self, word: str) -> types.DataType:
+    def _parse_nested(self, word: str) -> types.DataType:
         self._depth -= 1
         if self._depth <= 0:
             raise DecodeError("schema text is nested too deeply")

@@ -40,7 +40,7 @@ class Positions:
         """Return the positions of several parts, sorted."""
         return cls(np.sort(np.concatenate([part.sorted for part in parts])))
 
-    def any_in(self, file_number: int) -> bool:
+    def has_any_in(self, file_number: int) -> bool:
         """Return whether a file has one of these positions."""
         ends = [file_number << _FILE_SHIFT, (file_number + 1) << _FILE_SHIFT]
         low, high = np.searchsorted(self.sorted, ends)

@@ -110,7 +110,7 @@ class StateMap:
         self._kernel = kernel()
         self._adder = Adder()
         # glibc learns from what is freed how much to keep. Else it would give back the arrays of
-        # every version and get them anew, zeroed page by page: an eighth of an audit's time.
+        # every version and get them again, zeroed page by page: an eighth of an audit's time.
         np.empty(_LARGEST_KEPT, np.uint8)
         self._clear()
 
@@ -231,7 +231,7 @@ class StateMap:
             if timed:
                 self._note_timers()
             if follow is not None:
-                follow(Change(versions[last], first_descent=self._descent(block.some(part))))
+                follow(Change(versions[last], first_descent=self._descent(block.select(part))))
         if not filled.all():
             touched_steps, key_size, now_size = (
                 touched_steps[filled],
@@ -266,7 +266,7 @@ class StateMap:
         self.records += block.count
         if self._ordered and self._first_descent is None:
             self._first_descent = self._descent(block)
-        block = block if kept else self._kept_records(block)
+        block = block if kept else self._records_in_memory(block)
         if not block.count:
             return
         ids, hashes, clocks = self._read(block)
@@ -305,7 +305,7 @@ class StateMap:
         change = Change(
             version=self.versions[-1],
             rebased=bool(self._flags & layout.REBASED),
-            sums=self._adder.finish(self.touched_keys),
+            sums=self._adder.finish(self.list_touched_keys),
             counts=counts,
             ordered=self._ordered,
             first_descent=self._first_descent,
@@ -319,7 +319,7 @@ class StateMap:
             self.born = self.rows
         return change
 
-    def touched_keys(self) -> TouchedKeys:
+    def list_touched_keys(self) -> TouchedKeys:
         """Return the effect of the last finished version on each key that it touched."""
         if self._touched_keys is None:
             table, step = self._table[: self._keys], len(self.versions) - 1
@@ -333,10 +333,10 @@ class StateMap:
 
     def keys(self, ids: Int64s) -> list[bytes]:
         """The key bytes of some ids; of keys that are not kept, what :func:`id_of` reads."""
-        data, ends = self.joined_keys(ids)
+        data, ends = self.join_keys(ids)
         return [data[a:b] for a, b in pairwise(ends.tolist())]
 
-    def joined_keys(self, ids: Int64s) -> tuple[bytes, Int64s]:
+    def join_keys(self, ids: Int64s) -> tuple[bytes, Int64s]:
         """Return the keys joined, and the offset of each, with the end of the last."""
         if self.tracking.hashed:
             return ids.astype("<i8").tobytes(), np.arange(len(ids) + 1, dtype=np.int64) * _WORD
@@ -372,7 +372,7 @@ class StateMap:
     def holds(self, block: RecordBlock) -> tuple[RecordBlock, Int64s, Bools]:
         """Return the puts of kept keys in a block, their ids, and whether each is unchanged."""
         old_keys = self._keys
-        block = self._kept_records(block)
+        block = self._records_in_memory(block)
         ids, hashes, clocks = self._read(block)
         marks = self.mark[old_keys : self._keys].copy()
         self._table[old_keys : self._keys] = layout.FRESH  # no record of a version names them
@@ -383,7 +383,7 @@ class StateMap:
             is_same &= self.clock[ids] == clocks
         return block, ids, is_same
 
-    def _kept_records(self, block: RecordBlock) -> RecordBlock:
+    def _records_in_memory(self, block: RecordBlock) -> RecordBlock:
         keys = self.tracking.keys
         if keys is None:
             return block
@@ -446,7 +446,7 @@ class StateMap:
 
     def _note_timers(self) -> None:
         """Note of the keys that the version put what became of their timers and states."""
-        touched = self.touched_keys()
+        touched = self.list_touched_keys()
         columns = touched.ids, touched.was_clock, touched.same_state
         ids, old_clocks, same_state = rows_of(columns, touched.written)
         self.put_over_clock[ids], self.put_same_state[ids] = old_clocks, same_state

@@ -29,8 +29,10 @@ USERS = 40
 NEW, LATE = 5, 7
 """In what goes on each so many rows is of a new user, or late."""
 EPOCH_S = 1_700_000_000
-WAIT_MS = 60_000
-"""Delay of processing-time timers: longer than what runs before the copies are made."""
+BEFORE = 4
+"""Batches before the copies are made."""
+VALUES = 100
+"""Values of a batch N are from N times this number on."""
 VARIABLES = ("count", "newest", "kept")
 """Of the processor whose values expire."""
 BATCHES_OF_LIMIT = 5
@@ -56,7 +58,7 @@ def write_input(folder: Path, batch: int, *, victims: bool, ghosts: bool = False
             time = f"2024-01-01T00:{second // 60:02d}:{second % 60:02d}.{i:03d}Z"
             is_victim = user < int(VICTIMS[-3:])
             name = f"user-{user + (GHOSTS if ghosts and is_victim else 0):03d}"
-            rows.append({"user": name, "ts": time, "v": batch * 100 + i})
+            rows.append({"user": name, "ts": time, "v": batch * VALUES + i})
             others.append({"user2": name, "ts2": time, "w": i})
     for side, lines in (("left", rows), ("right", others[: len(others) // 2])):
         place = folder / side
@@ -82,8 +84,6 @@ class Family:
         has_users: its keys have users, by which rows can be named.
         fires: timers of the evicted users fire if the users are not evicted.
         returns: an evicted user who returns is judged against a query that never saw the user.
-        drops: rows of the output that depend on how long a run takes.
-        pause_s: seconds to wait before the restart, until its timers are due.
         conf: of its session.
         tables: it needs RocksDB.
         since, until: the releases that run it.
@@ -98,8 +98,6 @@ class Family:
     has_users: bool = True
     fires: bool = False
     returns: bool = False
-    pause_s: float = 0
-    drops: Callable[[tuple[Any, ...]], bool] = lambda _row: False
     conf: Mapping[str, str] = field(default_factory=dict)
     tables: bool = False
     since: tuple[int, ...] = (3, 5)
@@ -141,8 +139,13 @@ def _join(kind: str) -> Callable[[Callable[[str], Any]], Any]:
     return build
 
 
-def _group_state(key: Any, frames: Iterator[Any], state: Any) -> Iterator[Any]:
-    """Counts; users that are evicted never had a timer, which is the leak that is cured."""
+def _group_state(
+    key: Any,
+    frames: Iterator[Any],
+    state: Any,
+    timeout_ms: int | None = None,  # by processing time; None for a timer by event time
+) -> Iterator[Any]:
+    """Count; users that are evicted never had a timer, which is the leak that is cured."""
     import pandas as pd
 
     if state.hasTimedOut:
@@ -153,8 +156,16 @@ def _group_state(key: Any, frames: Iterator[Any], state: Any) -> Iterator[Any]:
     count = (state.get[0] if state.exists else 0) + sum(map(len, frames))
     state.update((count,))
     if key[0] >= VICTIMS:
-        state.setTimeoutTimestamp(state.getCurrentWatermarkMs() + 30_000)
+        if timeout_ms is None:
+            state.setTimeoutTimestamp(state.getCurrentWatermarkMs() + 30_000)
+        else:
+            state.setTimeoutDuration(timeout_ms)
     yield pd.DataFrame({"user": [key[0]], "n": [count], "why": ["data"]})
+
+
+def _state_by_clock(key: Any, frames: Iterator[Any], state: Any) -> Iterator[Any]:
+    """Count with timers by processing time that are due after every judgement."""
+    yield from _group_state(key, frames, state, timeout_ms=24 * 3_600_000)
 
 
 def _processed(
@@ -184,6 +195,14 @@ def _stateful(source: Callable[[str], Any]) -> Any:
     grouped = _events(source).groupBy("user")
     return grouped.applyInPandasWithState(
         _group_state, output, "n long", "update", "EventTimeTimeout"
+    )
+
+
+def _stateful_by_clock(source: Callable[[str], Any]) -> Any:
+    output = "user string, n long, why string"
+    grouped = _events(source).groupBy("user")
+    return grouped.applyInPandasWithState(
+        _state_by_clock, output, "n long", "update", "ProcessingTimeTimeout"
     )
 
 
@@ -249,6 +268,7 @@ FAMILIES = {
         for version in versions
     },
     "stateful": Family(_stateful, by_timeout=True),
+    "stateful-processing": Family(_stateful_by_clock, by_timeout=True, conf={_NO_DATA: "false"}),
     "timers": Family(
         _processed("EventTime", timed=True),
         "append",
@@ -261,15 +281,18 @@ FAMILIES = {
         _values(), "append", conf={_NO_DATA: "false"}, tables=True, since=(4, 0), returns=True
     ),
     "waiting": Family(
-        _processed("ProcessingTime", "Waiting", wait_ms=WAIT_MS),
+        # The last batch before the copies sets timers, which are due in the first one after them.
+        _processed(
+            "ProcessingTime",
+            "Waiting",
+            timed_values=range((BEFORE - 1) * VALUES, BEFORE * VALUES),
+        ),
         "append",
         conf={_NO_DATA: "false"},
         tables=True,
         since=(4, 0),
         fires=True,
-        pause_s=WAIT_MS / 1000,
-        # The timer of a user who is new after the copies may be due within a slow run.
-        drops=lambda row: row[-1] == "timer" and row[0] >= f"user-{USERS:03d}",
+        returns=True,
     ),
     "expired": Family(
         _values(),

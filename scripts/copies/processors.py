@@ -1,36 +1,19 @@
-"""A processor of ``transformWithState`` with each kind of variable; it needs Spark 4.0."""
+"""Processors of ``transformWithState``; they need Spark 4.0."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pandas as pd
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 TIMED = "EventTime"
-_TTL_MS = 3_600_000
-"""Longer than any judgement takes: what is judged is that the rows of the TTL are read on."""
+_TTL_MS = 3_600_000  # longer than any judgement takes, so that rows with a TTL are read back
 
 
-class Counting(StatefulProcessor):
-    """Counts the rows of a user, keeps them in a list and by batch in a map.
-
-    Args:
-        timed: it has a timer for each user; otherwise its values expire.
-        ttl_ms: after which they do.
-    """
-
-    def __init__(self, *, timed: bool, ttl_ms: int = _TTL_MS) -> None:
-        self._timed, self._ttl_ms = timed, ttl_ms
-
-    def init(self, handle: Any) -> None:
-        """Make the variables."""
-        self._handle = handle
-        ttl = () if self._timed else (self._ttl_ms,)
-        self._count = handle.getValueState("count", "n long", *ttl)
-        self._newest = handle.getListState("newest", "v long", *ttl)
-        self._kept = handle.getMapState("kept", "tens long", "v long", *ttl)
+class _Processor(StatefulProcessor):
+    """Yields one row for each call: the user, a count, and a text on the reason."""
 
     def handleInputRows(  # noqa: N802 -- Spark calls it so
         self,
@@ -38,100 +21,112 @@ class Counting(StatefulProcessor):
         rows: Iterator[Any],
         timerValues: Any,  # noqa: N803 -- and gives it by name
     ) -> Iterator[Any]:
-        """Count, and say what all variables hold."""
+        """Count the rows of a user."""
         values = sorted(int(v) for frame in rows for v in frame.v)
-        count = len(values) + (self._count.get()[0] if self._count.exists() else 0)
-        self._count.update((count,))
+        yield self._row(key, *self.count(values, timerValues))
+
+    def handleExpiredTimer(  # noqa: N802
+        self,
+        key: Any,
+        timerValues: Any,  # noqa: N803
+        expiredTimerInfo: Any,  # noqa: N803
+    ) -> Iterator[Any]:
+        """Answer a timer of a user."""
+        del timerValues, expiredTimerInfo
+        yield self._row(key, *self.fire())
+
+    def count(self, values: Sequence[int], timers: Any) -> tuple[int, str]:
+        """Return a count and a reason for the values of a user in one batch."""
+        raise NotImplementedError
+
+    def fire(self) -> tuple[int, str]:
+        """Return a count and a reason for a timer of a user."""
+        return 0, "timer"
+
+    def _row(self, key: Any, count: int, reason: str) -> Any:
+        return pd.DataFrame({"user": [key[0]], "n": [count], "why": [reason]})
+
+    def close(self) -> None:
+        """Release nothing."""
+
+
+class Counting(_Processor):
+    """Counts the rows of a user, and keeps their values in a list and in a map.
+
+    Args:
+        timed: True for a timer for each user; otherwise the values have a TTL.
+        ttl_ms: the TTL.
+    """
+
+    def __init__(self, *, timed: bool, ttl_ms: int = _TTL_MS) -> None:
+        self._timed, self._ttl_ms = timed, ttl_ms
+
+    def init(self, handle: Any) -> None:
+        """Declare the variables."""
+        self._handle = handle
+        ttl = () if self._timed else (self._ttl_ms,)
+        self._count = handle.getValueState("count", "n long", *ttl)
+        self._newest = handle.getListState("newest", "v long", *ttl)
+        self._kept = handle.getMapState("kept", "tens long", "v long", *ttl)
+
+    def count(self, values: Sequence[int], timers: Any) -> tuple[int, str]:
+        """Count the values, and return a text of all variables."""
+        total = len(values) + (self._count.get()[0] if self._count.exists() else 0)
+        self._count.update((total,))
         for value in values:
             self._newest.appendValue((value,))
             self._kept.updateValue((value // 10,), (value,))
         if self._timed:
-            self._handle.registerTimer(timerValues.getCurrentWatermarkInMs() + 20_000)
-        yield self._output(key, "data")
+            self._handle.registerTimer(timers.getCurrentWatermarkInMs() + 20_000)
+        return total, f"data {self._variables()}"
 
-    def handleExpiredTimer(  # noqa: N802 -- Spark calls it so
-        self,
-        key: Any,
-        timerValues: Any,  # noqa: N803
-        expiredTimerInfo: Any,  # noqa: N803
-    ) -> Iterator[Any]:
-        """Forget half of what there is."""
-        del timerValues, expiredTimerInfo
+    def fire(self) -> tuple[int, str]:
+        """Clear the list."""
         self._newest.clear()
-        yield self._output(key, "timer")
+        (count,) = self._count.get()
+        return count, f"timer {self._variables()}"
 
-    def _output(self, key: Any, why: str) -> Any:
+    def _variables(self) -> str:
         listed = sorted(row[0] for row in self._newest.get())
         kept = sorted((k[0], v[0]) for k, v in self._kept.iterator())
-        (count,) = self._count.get()
-        return pd.DataFrame({"user": [key[0]], "n": [count], "why": [f"{why} {listed} {kept}"]})
-
-    def close(self) -> None:
-        """Nothing is held."""
+        return f"{listed} {kept}"
 
 
-class Forgetful(StatefulProcessor):
+class Forgetful(_Processor):
     """Declares none of those variables, so that Spark does not clean them up."""
 
     def init(self, handle: Any) -> None:
-        """Make another variable."""
+        """Declare another variable."""
         self._other = handle.getValueState("other", "n long")
 
-    def handleInputRows(  # noqa: N802 -- Spark calls it so
-        self,
-        key: Any,
-        rows: Iterator[Any],
-        timerValues: Any,  # noqa: N803
-    ) -> Iterator[Any]:
+    def count(self, values: Sequence[int], timers: Any) -> tuple[int, str]:
         """Count in the other variable."""
-        del timerValues
-        count = sum(map(len, rows))
-        self._other.update((count,))
-        yield pd.DataFrame({"user": [key[0]], "n": [count], "why": ["other"]})
-
-    def close(self) -> None:
-        """Nothing is held."""
+        del timers
+        self._other.update((len(values),))
+        return len(values), "other"
 
 
-class Waiting(StatefulProcessor):
-    """Sets one timer of the processing time for each user.
+class Waiting(_Processor):
+    """Sets a timer by processing time for each user with one of some values.
+
+    The timer is due in the next batch, however long a batch takes.
 
     Args:
-        wait_ms: after which it fires.
+        timed_values: the values.
     """
 
-    def __init__(self, *, wait_ms: int) -> None:
-        self._wait_ms = wait_ms
+    def __init__(self, *, timed_values: range) -> None:
+        self._timed_values = timed_values
 
     def init(self, handle: Any) -> None:
-        """Make a counter."""
+        """Declare a counter."""
         self._handle = handle
         self._count = handle.getValueState("count", "n long")
 
-    def handleInputRows(  # noqa: N802 -- Spark calls it so
-        self,
-        key: Any,
-        rows: Iterator[Any],
-        timerValues: Any,  # noqa: N803
-    ) -> Iterator[Any]:
-        """Count, and set a timer for a new user."""
-        is_new = not self._count.exists()
-        count = sum(map(len, rows)) + (0 if is_new else self._count.get()[0])
-        self._count.update((count,))
-        if is_new:
-            due = timerValues.getCurrentProcessingTimeInMs() + self._wait_ms
-            self._handle.registerTimer(due)
-        yield pd.DataFrame({"user": [key[0]], "n": [count], "why": ["data"]})
-
-    def handleExpiredTimer(  # noqa: N802 -- Spark calls it so
-        self,
-        key: Any,
-        timerValues: Any,  # noqa: N803
-        expiredTimerInfo: Any,  # noqa: N803
-    ) -> Iterator[Any]:
-        """Say that the timer fired."""
-        del timerValues, expiredTimerInfo
-        yield pd.DataFrame({"user": [key[0]], "n": [0], "why": ["timer"]})
-
-    def close(self) -> None:
-        """Nothing is held."""
+    def count(self, values: Sequence[int], timers: Any) -> tuple[int, str]:
+        """Count the values, and set a timer if one of them has it."""
+        total = len(values) + (self._count.get()[0] if self._count.exists() else 0)
+        self._count.update((total,))
+        if any(value in self._timed_values for value in values):
+            self._handle.registerTimer(timers.getCurrentProcessingTimeInMs() + 1)
+        return total, "data"

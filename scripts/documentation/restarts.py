@@ -55,10 +55,22 @@ def damage_table() -> Iterator[str]:
     yield "|---|---:|---:|---:|---:|---:|"
     for name in sorted(changes):
         yield f"| {' | '.join(map(str, [name, *_damage_cells(changes[name])[:-1]]))} |"
+    yield from _copies_table(record)
     yield from ("", "| lines made by hand, not restarted | checkpoints | as expected |")
     yield "|---|---:|---:|"
     for name, counts in by_hand.items():
         yield f"| {name} | {sum(counts.values())} | {counts.get('right', 0)} |"
+
+
+def _copies_table(record: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the lines of a table: what became of copies of damaged checkpoints, by release."""
+    heads = "refused, as by Spark | refused, Spark restarts | runs, equal | wrong"
+    yield from ("", f"| copies on Spark | {heads} |", "|---|---:|---:|---:|---:|")
+    for release in sorted(record, reverse=True):
+        counts = record[release].get("copies")
+        if counts:
+            cells = [counts.get(name, 0) for name in ("refused", "strict", "equal", "wrong")]
+            yield f"| {' | '.join(map(str, [release, *cells]))} |"
 
 
 def _damage_cells(counts: Mapping[str, int]) -> list[int]:

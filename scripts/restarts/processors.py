@@ -21,14 +21,18 @@ class Counter(StatefulProcessor):  # type: ignore[misc, unused-ignore]
     Args:
         variables: what it declares. ttl: of its values, in ms; None for none.
         step: what each row counts.
+        timer: ms from the newest event time of a key to its timer; None for none.
     """
 
-    def __init__(self, variables: str, ttl: int | None, step: int = 1) -> None:
+    def __init__(
+        self, variables: str, ttl: int | None, step: int = 1, timer: int | None = None
+    ) -> None:
         self._declared = [part.strip().split(":") for part in variables.split(";")]
-        self._ttl, self._step = ttl, step
+        self._ttl, self._step, self._timer = ttl, step, timer
 
     def init(self, handle: Any) -> None:
         """Declare the variables."""
+        self._handle = handle
         ttl = [] if self._ttl is None else [self._ttl]
         self._states = []
         for name, kind, schema in self._declared:
@@ -43,12 +47,22 @@ class Counter(StatefulProcessor):  # type: ignore[misc, unused-ignore]
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], _timers: Any) -> Iterator[Any]:  # noqa: N802
         """Count the rows; the first field of each variable has the count, the others are null."""
-        count = self._step * sum(len(batch) for batch in rows)
+        batches = list(rows)
+        count = self._step * sum(len(batch) for batch in batches)
+        if self._timer is not None:
+            newest = max(int(batch["ts"].max().timestamp() * 1000) for batch in batches)
+            self._handle.registerTimer(newest + self._timer)
         total = sum(
             getattr(self, f"_{kind}")(state, number(count), (None,) * more)
             for kind, state, number, more in self._states
         )
         yield pd.DataFrame({"k": [key[0]], "total": [int(total)]})
+
+    def handleExpiredTimer(self, key: Any, _timers: Any, _info: Any) -> Iterator[Any]:  # noqa: N802
+        """Forget the key."""
+        for _, state, _, _ in self._states:
+            state.clear()
+        yield pd.DataFrame({"k": [key[0]], "total": [-1]})
 
     def _value(self, state: Any, count: float, others: tuple[None, ...]) -> float:
         total = count + (type(count)(state.get()[0] or 0) if state.exists() else 0)

@@ -51,8 +51,8 @@ class Query:
 
 
 def table_path(inputs: Path, table: str) -> Path:
-    """The folder of a table; of a rehearsal one that preflight knows as such."""
-    return inputs / (f"rehearsed-{table}-rows" if inputs.name == REHEARSAL else table)
+    """Return the folder of a table; that of a rehearsal is named as ``rehearse`` names it."""
+    return inputs / (f"rehearsed-{table}-{table}" if inputs.name == REHEARSAL else table)
 
 
 def _events(spark: SparkSession, inputs: Path, table: str = "one", files: int = 1) -> DataFrame:
@@ -134,6 +134,44 @@ def _select(columns: str, where: str = "true", *, tables: str = "one") -> Build:
 def _union_sum(tables: str) -> Build:
     def build(spark: SparkSession, inputs: Path) -> DataFrame:
         return _select("k; n", tables=tables)(spark, inputs).groupBy("k").agg(expr("sum(n)"))
+
+    return build
+
+
+def _used_twice(tables: str, *, ends_with_first: bool = False) -> Build:
+    """A sum over a union that uses the first table's source twice, and others once."""
+
+    def build(spark: SparkSession, inputs: Path) -> DataFrame:
+        first, *others = (_events(spark, inputs, table) for table in tables.split())
+        rows = first if ends_with_first else first.union(first)
+        for other in others:
+            rows = rows.union(other)
+        rows = rows.union(first) if ends_with_first else rows
+        return rows.groupBy("k").agg(expr("sum(n)"))
+
+    return build
+
+
+def _idle_end(tables: str) -> Build:
+    """Windows over a union, whose last batch evicts and reads no files."""
+
+    def build(spark: SparkSession, inputs: Path) -> DataFrame:
+        rows, *others = (_events(spark, inputs, table) for table in tables.split())
+        for other in others:
+            rows = rows.union(other)
+        windows = rows.withWatermark("ts", "0 seconds").groupBy(expr("window(ts, '1 second')"), "k")
+        return windows.agg(expr("sum(n)"))
+
+    return build
+
+
+def _late_second(tables: str) -> Build:
+    """A sum over a union whose second source has read everything one batch before the first."""
+
+    def build(spark: SparkSession, inputs: Path) -> DataFrame:
+        first, second = tables.split()
+        rows = _events(spark, inputs, first).union(_events(spark, inputs, second, files=0))
+        return rows.groupBy("k").agg(expr("sum(n)"))
 
     return build
 
@@ -242,6 +280,7 @@ def _processor(
     mode: str = "Update",
     ttl: int | None = None,
     step: int = 1,
+    timer: int | None = None,
 ) -> Build:
     """``transformWithState`` with the variables that :class:`restarts.processors.Counter` has."""
 
@@ -254,7 +293,7 @@ def _processor(
         events: Any = _events(spark, inputs)
         if time_mode == "EventTime":
             events = events.withWatermark("ts", "1 hour")
-        counter = processors.Counter(variables, ttl, step)
+        counter = processors.Counter(variables, ttl, step, timer)
         output = "k string, total bigint"
         rows: DataFrame = events.groupBy("k").transformWithStateInPandas(
             counter, output, mode, time_mode
@@ -275,6 +314,7 @@ def _conf(**settings: object) -> dict[str, str]:
 
 _AVRO = _conf(stateStore__encodingFormat="avro")
 _EVOLUTION = _conf(queryEvolution__enableSourceEvolution="true", offsetLog__formatVersion=2)
+_OFFSETS_2 = _conf(offsetLog__formatVersion=2)
 _SHUFFLE = "spark.sql.shuffle.partitions"
 _MIN_MAX = _aggregate("k", "min(n); max(n)")
 
@@ -390,6 +430,21 @@ QUERIES: Mapping[str, Query] = {
     "one-two": Query(_union_sum("one two")),
     "two-one": Query(_union_sum("two one")),
     "one-two-three": Query(_union_sum("one two three")),
+    "three-one-two": Query(_union_sum("three one two")),
+    "one-one": Query(_union_sum("one one")),
+    "one-twice": Query(_used_twice("one")),
+    "one-twice-two": Query(_used_twice("one two")),
+    "one-two-one": Query(_used_twice("one two", ends_with_first=True)),
+    "idle-one-two": Query(_idle_end("one two"), "append"),
+    "idle-two-one": Query(_idle_end("two one"), "append"),
+    "idle-one-one": Query(_idle_end("one one"), "append"),
+    "late-second": Query(_late_second("one two")),
+    "late-second-swapped": Query(_late_second("two one")),
+    "v2-one": Query(_union_sum("one"), conf=_OFFSETS_2, since=(4, 2)),
+    "v2-one-two": Query(_union_sum("one two"), conf=_OFFSETS_2, since=(4, 2)),
+    "v2-two-one": Query(_union_sum("two one"), conf=_OFFSETS_2, since=(4, 2)),
+    "v2-one-one": Query(_union_sum("one one"), conf=_OFFSETS_2, since=(4, 2)),
+    "v2-one-twice": Query(_used_twice("one"), conf=_OFFSETS_2, since=(4, 2)),
     "rate": Query(_rate(), once=True),
     "rate-8": Query(_rate(8), once=True),
     "named": Query(_named("one", "two"), conf=_EVOLUTION, since=(4, 2)),
@@ -438,7 +493,7 @@ QUERIES: Mapping[str, Query] = {
     "checkpoint-v2": Query(
         _MIN_MAX, conf=_conf(stateStore__checkpointFormatVersion=2), only=ROCKSDB, since=(4, 0)
     ),
-    "offsets-v2": Query(_MIN_MAX, conf=_conf(offsetLog__formatVersion=2), since=(4, 2)),
+    "offsets-v2": Query(_MIN_MAX, conf=_OFFSETS_2, since=(4, 2)),
     "evolution": Query(_named("one"), conf=_EVOLUTION, since=(4, 2)),
     "changelogs": Query(
         _MIN_MAX,
@@ -509,6 +564,14 @@ QUERIES: Mapping[str, Query] = {
     "timers-15-kept": Query(_timers(15, keeps=True)),
     "state-twice": _with_state("total:value:n bigint", step=2),
     "state-ttl-2h": _with_state("total:value:n bigint", time_mode="ProcessingTime", ttl=7_200_000),
+    "state-all": _with_state(
+        "total:value:n bigint; rows:list:n bigint; each:map:n bigint",
+        time_mode="EventTime",
+        timer=10_000,
+    ),
+    "state-ttl-list": _with_state("total:list:n bigint", time_mode="ProcessingTime", ttl=3_600_000),
+    "state-timers": _with_state("total:value:n bigint", time_mode="EventTime", timer=10_000),
+    "state-timers-60": _with_state("total:value:n bigint", time_mode="EventTime", timer=60_000),
     "chain-20": Query(_chain(length="20 seconds"), "append"),
     "chain-fewer": Query(_chain(keys="k ts"), "append"),
     "limit-5-filter": Query(_limit(5, "n > 4"), "append"),

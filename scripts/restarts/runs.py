@@ -27,6 +27,8 @@ EQUAL, OTHER, REFUSED = "equal", "other", "refused"
 _CLASS = re.compile(r"\[([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+(?:\.[A-Z0-9_]+)?)\]")
 _OUTER = ("STREAM_FAILED", "FOREACH_BATCH_USER_FUNCTION_ERROR")
 NOT_THERE = "what is damaged is not there"
+NO_WORKER = "Python worker failed to connect back"
+"""Spark's error if a worker needs more than ten seconds to start, as on a machine under load."""
 PATH = re.compile(r"(file:)?/[\w.>/-]{8,}")
 _CAUSE = "terminated with exception: "
 _INNERMOST = re.compile(r"^Caused by: (?:[a-z]\w*\.)*(\w+: .*)", re.MULTILINE)
@@ -49,9 +51,9 @@ ROWS: Mapping[str, tuple[tuple[Any, ...], ...]] = {
     # After a minute, which a range of 30 seconds leaves out; then a jump.
     "4": (("a", "y", 7, 2, 7, 7.5, 67), ("b", "x", 1, 5, 1, 1.5, 69)),
     "5": (("z", "x", 1, 1, 1, 1.5, _JUMP),),
-    # Of rehearsals: the watermark just below and just above an hour after the first rows.
-    "6": (("y", "x", 2, 3, 2, 2.5, 2 * 3600 - 5),),
-    "7": (("y", "y", 4, 9, 4, 4.5, 2 * 3600 + 10),),
+    # Of rehearsals: the watermark exactly an hour after a row of input 2, and 1 ms later.
+    "6": (("y", "x", 2, 3, 2, 2.5, 2 * 3600 + 6),),
+    "7": (("y", "y", 4, 9, 4, 4.5, 2 * 3600 + 6.001),),
     "8": (("z", "y", 3, 6, 3, 3.5, _JUMP + _DAY),),
 }  # fmt: skip
 REHEARSED = ("1", "2", "6", "7", "5", "8")
@@ -85,7 +87,7 @@ def write_input(inputs: Path, number: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         lines = []
         for k, g, n, m, i, d, second in ROWS[number]:
-            time = (_START + timedelta(seconds=second)).strftime("%Y-%m-%dT%H:%M:%SZ")
+            time = (_START + timedelta(seconds=second)).isoformat(timespec="milliseconds")
             values = (k, g, n + more, m + more, i, d, time)
             lines.append(json.dumps(dict(zip(_NAMES, values, strict=True))))
         file = folder / f"{number}.json"

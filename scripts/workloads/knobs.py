@@ -172,10 +172,10 @@ def below(random: Random, upstream: list[str]) -> Knobs:
         knobs["end"] = _word(knobs["timeout"] != "event" and random.random() < 0.5)
     if knobs["timeout"] != "event":
         knobs["keep"] = _word(random.random() < 0.5)
-    return knobs | _whole(knobs) | (_sources(random) if up in ("agg", "dedup") else {})
+    return knobs | _knobs_of_condition(knobs) | (_sources(random) if up in ("agg", "dedup") else {})
 
 
-def _whole(knobs: Knobs) -> Knobs:
+def _knobs_of_condition(knobs: Knobs) -> Knobs:
     return (
         {"whole": "true"} if knobs.get("cond") in ("time", "copy", "copymeta", "copylost") else {}
     )
@@ -220,7 +220,7 @@ def join(random: Random) -> Knobs:
         knobs |= {"wmRight": "false"}
     if random.random() < 0.2 and knobs["how"] == "inner":
         knobs["joinFmt"] = 1  # in which Spark refuses outer joins
-    return knobs | _whole(knobs) | ({"idle": "true"} if random.random() < 0.1 else {})
+    return knobs | _knobs_of_condition(knobs) | ({"idle": "true"} if random.random() < 0.1 else {})
 
 
 def aggregation(random: Random) -> Knobs:
@@ -262,7 +262,7 @@ def chain(random: Random) -> Knobs:
         knobs["keys"] = random.choice([4, 8, 20])
         if op == "join_agg" and random.random() < 0.5:
             knobs["how"] = "left_outer"
-    return knobs | _whole(knobs)
+    return knobs | _knobs_of_condition(knobs)
 
 
 def store(random: Random, release: tuple[int, int], knobs: Knobs) -> Knobs:
@@ -656,7 +656,7 @@ def _joined_any(random: Random) -> Knobs:
     knobs["cond"] = random.choice(["range", "forward", "two", "time", "window"])
     if random.random() < 0.7:
         knobs |= {"rocks": "true", "joinFormat": random.choice([2, 3, 4])}
-    return knobs | _whole(knobs)
+    return knobs | _knobs_of_condition(knobs)
 
 
 PYTHON_KEYS = ["dec", "big", "time", "bin", "arr", "row", "none", "flag", "dbl"]
@@ -814,7 +814,7 @@ def _marked_on_one_side(random: Random) -> Knobs:
     knobs["cond"] = random.choice(["range", "forward", "one", "value", "time"])
     knobs["how"] = random.choice(["inner", "inner", "left_semi", "left_outer", "right_outer"])
     knobs[random.choice(["wmLeft", "wmRight"])] = "false"
-    return knobs | _whole(knobs)
+    return knobs | _knobs_of_condition(knobs)
 
 
 def _union_of_four(random: Random) -> Knobs:

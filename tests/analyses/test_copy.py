@@ -439,6 +439,18 @@ def test_a_place_that_is_taken_or_lies_in_the_source_is_refused(tmp_path: Path) 
     assert tree(root) == before
 
 
+def test_the_newest_commit_alone_is_enough(tmp_path: Path) -> None:
+    """Spark restarts from it."""
+    root = Path(shutil.copytree(checkpoint("agg_update"), tmp_path / "ck"))
+    newest = max(int(path.name) for path in (root / "commits").glob("[0-9]*"))
+    for path in (root / "commits").iterdir():
+        if str(newest) not in path.name:
+            path.unlink()
+    assert api.copy(str(root), str(tmp_path / "copy")).summary["written"]
+    assert api.info(str(tmp_path / "copy")).summary["last_committed_batch"] == newest
+    assert rows(tmp_path / "copy") == rows(root)
+
+
 def test_an_empty_folder_is_a_place(tmp_path: Path) -> None:
     (tmp_path / "copy").mkdir()
     api.copy(str(checkpoint("agg_update")), str(tmp_path / "copy"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
@@ -13,10 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector import api
-from inspector.analyses.preflight import _names_of
+from inspector.analyses.preflight import _names_of, _same_rows
 from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.rehearsals import (
     YEAR_MS,
+    Distances,
     Snapshot,
     compared_versions,
     coverage_of,
@@ -24,6 +26,7 @@ from inspector.analyses.shared.rehearsals import (
     timeout_ms,
     timer_clock,
 )
+from inspector.discovery.rehearsal_record import REHEARSAL, record_text
 from inspector.findings.restart_judgement import Preflight, SameRows, Side, Target
 from inspector.model import TimeoutKind
 from tests.cases import (
@@ -273,7 +276,7 @@ def test_a_store_that_only_the_old_query_has_is_no_other_state(tmp_path: Path) -
     assert "SS497" not in verdict(old, new)[1]
 
 
-def join_rows(**seconds: int) -> dict[str, tuple[object, object]]:
+def join_rows(**seconds: float) -> dict[str, tuple[object, object]]:
     """Rows of the left side of the join of fixtures, by the second of their event time."""
     start = datetime(2024, 1, 1, tzinfo=timezone.utc)
     return {
@@ -290,7 +293,7 @@ def join_rows(**seconds: int) -> dict[str, tuple[object, object]]:
     }
 
 
-def open_range(*versions: Mapping[str, tuple[object, object]]) -> tuple[int | None, int] | None:
+def open_range(*versions: Mapping[str, tuple[object, object]]) -> Distances | None:
     """Return what rows by version, from version 4 on, leave open of the range of that join."""
     checkpoint = Opened.start(str(checkpoint_of("join_left_outer")), None).checkpoint
     store = (0, "left-keyWithIndexToValue")
@@ -298,16 +301,49 @@ def open_range(*versions: Mapping[str, tuple[object, object]]) -> tuple[int | No
     return coverage_of(checkpoint, snapshots, {}).open_ranges.get(0)
 
 
-def test_time_range_that_rows_bound_is_narrow() -> None:
+def test_time_range_that_rows_bound_to_a_millisecond_is_exact() -> None:
     # Watermarks of the fixture in versions 5 and 6: second 27.6 and second 37.6.
+    first = join_rows(a=10, b=10.001)
+    assert open_range(first, first, join_rows(b=10.001)) is None
+    assert open_range(first, first, {}) == (17_600, 27_599)
+
+
+def test_time_range_that_rows_bound_to_a_tenth_is_open() -> None:
     first = join_rows(a=10, b=11)
-    assert open_range(first, first, join_rows(b=11)) is None
-    assert open_range(first, first, {}) == (17_600, 26_600)
+    assert open_range(first, first, join_rows(b=11)) == (26_600, 27_600)
 
 
 def test_time_range_that_every_row_leaves_in_one_jump_is_open() -> None:
     assert open_range(join_rows(a=1), {}) == (None, 26_600)
-    assert open_range(join_rows(a=1), join_rows(a=1)) is None  # nothing was evicted
+
+
+def test_time_range_without_evicted_rows_is_open_unless_they_stay_for_a_day() -> None:
+    assert open_range(join_rows(a=1), join_rows(a=1)) == (26_600, None)
+    old = join_rows(a=-86_400)
+    assert open_range(old, old) is None
+
+
+def test_recorded_time_ranges_are_compared_exactly(tmp_path: Path) -> None:
+    roots = [tmp_path / name for name in ("before", "new")]
+    for root in roots:
+        shutil.copytree(checkpoint_of("join_left_outer"), root)
+    ranges = {"left": 60_001_000, "right": 60_001_000}
+
+    def states_of(*sides: Mapping[str, int]) -> SameRows:
+        for root, side in zip(roots, sides, strict=True):
+            (root / REHEARSAL).write_text(record_text({0: side}))
+        runs = [Opened.start(str(root), None) for root in roots]
+        return _same_rows(*runs)
+
+    equal = states_of(ranges, ranges)
+    assert not any(equal.values.values())
+    assert not equal.open_ranges
+    other = states_of(ranges, {**ranges, "right": 60_002_000})
+    assert sum(other.values.values()) == 1
+    (roots[1] / REHEARSAL).unlink()
+    runs = [Opened.start(str(root), None) for root in roots]
+    assert not any(_same_rows(*runs).values.values())
+    assert _same_rows(*runs).open_ranges
 
 
 def test_ttl_is_compared_by_its_distance_from_the_batch() -> None:
@@ -356,4 +392,4 @@ def test_open_time_range_is_unknown_with_the_inputs_that_decide_it() -> None:
     ]
     assert (line.rule.id, line.operator_id) == ("SS459", 0)
     assert line.detail == "Every row was evicted."
-    assert "just below and just above" in line.rule.to_do
+    assert "1 ms" in line.rule.to_do

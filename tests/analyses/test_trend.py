@@ -88,7 +88,7 @@ def test_who_has_not_committed_for_long_comes_first(tmp_path: Path) -> None:
         row(2),
         row(1),
         row(1, "s3://bucket/b", batch_id=90, batch_time=NOW - timedelta(days=1, hours=1)),
-        audit_history.failed_row("s3://bucket/b", "it is gone", "audit", NOW),
+        audit_history.row_of_failure("s3://bucket/b", "it is gone", "audit", NOW),
     )["commits"]
     first, second = found
     assert (first["checkpoint"], first["batch_id"], first["idle_ms"]) == (

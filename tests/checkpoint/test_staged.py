@@ -7,11 +7,11 @@ import pytest
 from inspector.checkpoint.storage import Storage
 from inspector.checkpoint.urls import (
     absolute,
+    folder_of_copies,
     is_local,
+    name_of_copies,
     stage_folder,
-    staged_folder,
-    staged_name,
-    staged_url,
+    url_of_copies,
 )
 from inspector.exceptions import EngineError
 
@@ -19,7 +19,7 @@ from inspector.exceptions import EngineError
 def test_a_storage_reads_the_folder_and_names_the_root(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"content")
     with stage_folder("f3a9", str(tmp_path)):
-        storage = Storage(staged_url("f3a9"), {}, "hdfs://nn/query")
+        storage = Storage(url_of_copies("f3a9"), {}, "hdfs://nn/query")
     assert storage.read("file") == b"content"
     assert storage.full_path("file") == "hdfs://nn/query/file"
     with pytest.raises(FileNotFoundError) as caught:
@@ -30,20 +30,20 @@ def test_a_storage_reads_the_folder_and_names_the_root(tmp_path: Path) -> None:
 
 def test_a_name_means_nothing_where_nothing_is_laid_down() -> None:
     with pytest.raises(EngineError, match=r"got staged:/f3a9 .* run the task on the engine"):
-        Storage(staged_url("f3a9"), {}, "/root")
+        Storage(url_of_copies("f3a9"), {}, "/root")
 
 
 def test_names_end_with_their_block_and_inner_ones_hide_outer_ones(tmp_path: Path) -> None:
-    url = staged_url("n")
+    url = url_of_copies("n")
     with stage_folder("n", "/outer"):
         with stage_folder("n", str(tmp_path)):
-            assert staged_folder(url) == str(tmp_path)
-        assert staged_folder(url) == "/outer"
+            assert folder_of_copies(url) == str(tmp_path)
+        assert folder_of_copies(url) == "/outer"
     with pytest.raises(EngineError):
-        staged_folder(url)
+        folder_of_copies(url)
 
 
 def test_its_urls_are_absolute_and_local_wherever_they_are_asked() -> None:
-    assert staged_name(staged_url("f3a9")) == "f3a9"
+    assert name_of_copies(url_of_copies("f3a9")) == "f3a9"
     assert absolute("staged:/f3a9") == "staged:/f3a9"
     assert is_local("staged:/f3a9")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from inspector.checkpoint.state_schema import (
     StateSchema,
-    _modified_utf8,
+    _parse_modified_utf8,
     parse_state_schema,
     read_state_schema,
 )
@@ -48,7 +48,7 @@ def utf(text: str) -> bytes:
     return struct.pack(">H", len(raw)) + raw
 
 
-def chunked(text: str, size: int = 65535) -> bytes:
+def read_chunks(text: str, size: int = 65535) -> bytes:
     units = text.encode("utf-16-be", "surrogatepass")
     parts = [units[at : at + 2 * size] for at in range(0, len(units), 2 * size)]
     chunks = [utf(part.decode("utf-16-be", "surrogatepass")) for part in parts]
@@ -60,15 +60,15 @@ def v1(key: str = KEY, value: str = VALUE) -> bytes:
 
 
 def v2(key: str = KEY, value: str = VALUE, size: int = 65535) -> bytes:
-    return utf("v2") + chunked(key, size) + chunked(value, size)
+    return utf("v2") + read_chunks(key, size) + read_chunks(value, size)
 
 
 def family(name: str, value: str = VALUE, user_key: str = NO_USER_KEY) -> bytes:
     ids = struct.pack(">h", 0), struct.pack(">h", 1)
     return b"".join(
         [
-            *(utf(name), ids[0], chunked(KEY), ids[1], chunked(value)),
-            *(chunked(NO_PREFIX), chunked(user_key)),
+            *(utf(name), ids[0], read_chunks(KEY), ids[1], read_chunks(value)),
+            *(read_chunks(NO_PREFIX), read_chunks(user_key)),
         ]
     )
 
@@ -152,7 +152,7 @@ def test_a_lone_surrogate_is_replaced(name: str) -> None:
 
 @given(st.text(st.characters(codec="utf-8")))
 def test_javas_strings_are_read_as_they_were_written(text: str) -> None:
-    units = _modified_utf8(java(text), 0)
+    units = _parse_modified_utf8(java(text), 0)
     assert units.encode("utf-16-be", "surrogatepass") == text.encode("utf-16-be")
 
 
@@ -289,7 +289,7 @@ def test_of_the_third_format_the_named_or_the_newest_counts(
 
 def test_what_only_an_older_schema_has_is_kept(tmp_path: Path) -> None:
     folder, other = "state/0/_stateSchema/default", VALUE.replace('"name":"', '"name":"new_')
-    newer = family("kept", other).replace(struct.pack(">h", 1) + chunked(other), _second(other))
+    newer = family("kept", other).replace(struct.pack(">h", 1) + read_chunks(other), _second(other))
     files = {
         f"{folder}/0_x": v3(family("gone"), family("kept")),
         f"{folder}/3_y": v3(newer),
@@ -314,7 +314,7 @@ def test_what_only_an_older_schema_has_is_kept(tmp_path: Path) -> None:
 
 def _second(value: str) -> bytes:
     """A value's schema under the next number."""
-    return struct.pack(">h", 2) + chunked(value)
+    return struct.pack(">h", 2) + read_chunks(value)
 
 
 def test_a_bad_schema_of_the_third_format_is_a_problem(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from inspector.checkpoint import urls
-from inspector.checkpoint.urls import Address, absolute, translate, typed_options
+from inspector.checkpoint.urls import Address, absolute, parse_options, translate
 
 
 @pytest.mark.parametrize(
@@ -73,8 +73,8 @@ def test_dbfs_is_its_mount_where_there_is_one(
 def test_options_reach_the_driver_with_their_types() -> None:
     given = {"anon": "True", "use_ssl": "false", "key": "123", "client_kwargs": '{"a": [1]}'}
     expected = {"anon": True, "use_ssl": False, "key": "123", "client_kwargs": {"a": [1]}}
-    assert typed_options(given) == expected
-    assert typed_options({"odd": "{not json"}) == {"odd": "{not json"}
+    assert parse_options(given) == expected
+    assert parse_options({"odd": "{not json"}) == {"odd": "{not json"}
 
 
 @pytest.mark.parametrize(

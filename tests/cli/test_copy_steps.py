@@ -69,6 +69,15 @@ def test_every_command_of_a_named_key_works(folder: Path) -> None:
     assert steps[1]["command"].startswith("inspector copy")
 
 
+def test_the_oldest_key_of_a_processor_can_be_left_out(folder: Path) -> None:
+    shutil.copytree(FIXTURES / "rocksdb_tws_processing/checkpoint", folder / "orders")
+    report = json.loads(run("top", "orders", "--by", "oldest", "-o", "json").out)
+    row = next(row for row in report["rows"] if row["by"] == "oldest")
+    key = row["key"].get("key", row["key"])
+    words = ["--key", json.dumps(key), "--by", "removal", "--stopped", "--plan"]
+    assert commands(run("copy", "orders", "the copy", *words).out)[0].startswith("inspector copy")
+
+
 def test_steps_repeat_the_options_by_which_the_checkpoint_is_read(folder: Path) -> None:
     shutil.copytree(FIXTURES / "trouble_kept_timeouts/checkpoint", folder / "orders")
     options = ("--timeout-kind", "event", "--certainty", "inferred", "--by", "removal")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.decode.row_columns import Int64Path, RowDecoder, fixed_slot_offset
+from inspector.decode.row_columns import Int64Path, RowDecoder, slot_offset
 from inspector.exceptions import DecodeError
 from inspector.sparktypes import StructType
 from inspector.sparktypes.ddl import parse_ddl
@@ -65,10 +65,10 @@ def test_rows_outside_of_the_buffer_are_a_mistake_of_the_caller() -> None:
 @pytest.mark.parametrize(("fields", "offset"), [(1, 8), (64, 8), (65, 16), (128, 16), (129, 24)])
 def test_slots_follow_the_null_bits(fields: int, offset: int) -> None:
     schema = parse_ddl(", ".join(f"f{i} bigint" for i in range(fields)))
-    assert fixed_slot_offset(schema, 0) == offset
-    assert fixed_slot_offset(schema, fields - 1) == offset + 8 * (fields - 1)
+    assert slot_offset(schema, 0) == offset
+    assert slot_offset(schema, fields - 1) == offset + 8 * (fields - 1)
     row = encode.row(schema, list(range(1000, 1000 + fields)))
-    assert row[fixed_slot_offset(schema, fields - 1) :][:2] == (999 + fields).to_bytes(2, "little")
+    assert row[slot_offset(schema, fields - 1) :][:2] == (999 + fields).to_bytes(2, "little")
 
 
 @given(st.lists(st.binary(max_size=12).map(lambda part: part * 8), max_size=4), st.data())

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.decode.field_sizes import FieldBytes, RowBytes, measure_rows, nested_fields
+from inspector.decode.field_sizes import FieldBytes, RowBytes, measure_rows, walk_nested_fields
 from inspector.sparktypes.ddl import parse_ddl
 from tests import encode
 
@@ -59,7 +59,7 @@ def test_bytes_add() -> None:
     one = encode.row(SCHEMA, (1, "abc", None, (2, "y"), None))
     two = encode.row(SCHEMA, (None, "", Decimal(5), None, (1, 1, 1)))
     assert measured(one, two) == measured(one) + measured(two)
-    for zero in (RowBytes(), RowBytes.none(SCHEMA)):
+    for zero in (RowBytes(), RowBytes.empty(SCHEMA)):
         assert measured(one) + zero == zero + measured(one) == measured(one)
 
 
@@ -74,7 +74,7 @@ DEEP = parse_ddl("a int, s struct<b: struct<c: string, d: int>, e: string>, z st
 def deep(*rows: bytes) -> dict[str, FieldBytes]:
     lengths = np.array([len(row) for row in rows], np.int64)
     found = measure_rows(DEEP, b"".join(rows), np.cumsum(lengths) - lengths, lengths)
-    names = [each.name for each in nested_fields(DEEP)]
+    names = [each.name for each in walk_nested_fields(DEEP)]
     return dict(zip(names, found.nested, strict=True))
 
 
@@ -91,8 +91,8 @@ def test_fields_of_structs_are_measured_however_deep() -> None:
         "s.e": FieldBytes(0, 16, 3, 13),
         "z.y": FieldBytes(0, 16),
     }
-    assert [each.within for each in nested_fields(DEEP)] == ["s", "s.b", "s.b", "s", "z"]
-    assert [each.ordinal for each in nested_fields(DEEP)] == [1, 1, 1, 1, 2]
+    assert [each.within for each in walk_nested_fields(DEEP)] == ["s", "s.b", "s.b", "s", "z"]
+    assert [each.ordinal for each in walk_nested_fields(DEEP)] == [1, 1, 1, 1, 2]
 
 
 @given(st.binary(max_size=200), st.integers(0, 200))
@@ -108,4 +108,4 @@ def test_what_is_nested_adds() -> None:
     lengths = np.array([len(row)], np.int64)
     one = measure_rows(DEEP, row, np.zeros(1, np.int64), lengths)
     assert (one + one).nested == tuple(deep(row, row).values())
-    assert RowBytes.none(DEEP) + one == one == RowBytes() + one
+    assert RowBytes.empty(DEEP) + one == one == RowBytes() + one

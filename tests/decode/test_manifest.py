@@ -15,6 +15,7 @@ from inspector.decode.manifest import (
     BLOCK,
     LiveTable,
     Manifest,
+    Overlap,
     log_records,
     read_manifest,
 )
@@ -52,13 +53,55 @@ def test_every_manifest_of_the_fixtures_is_read() -> None:
         read = read_manifest(data)
         assert read.lacks == ()
         assert all(table.unique_id is not None for table in read.tables.values())
+        assert read.last_sequence >= read.largest_sequence
+        assert read.overlap is None
 
 
 def test_tables_that_were_added_and_not_deleted_are_live() -> None:
     deleted = deletion_edit(0, 8)
     edits = [numbers_edit(), table_edit(8, 1_000, ID), table_edit(300, 70_000), deleted]
-    assert read_manifest(manifest(edits)) == Manifest({300: LiveTable(70_000, None)})
-    assert read_manifest(manifest(edits[:2])) == Manifest({8: LiveTable(1_000, ID)})
+    assert read_manifest(manifest(edits)) == Manifest({300: LiveTable(70_000, None)}, 5, 2)
+    assert read_manifest(manifest(edits[:2])) == Manifest({8: LiveTable(1_000, ID)}, 5, 2)
+
+
+@pytest.mark.parametrize(
+    ("keys", "overlaps"),
+    [
+        ([(b"a", b"c"), (b"b", b"d")], True),
+        ([(b"c", b"d"), (b"a", b"c")], True),
+        ([(b"a", b"z"), (b"c", b"d")], True),
+        ([(b"a", b"b"), (b"c", b"d")], False),
+        ([(b"c", b"d"), (b"a", b"b")], False),
+    ],
+)
+def test_tables_overlap_only_below_level_0(keys: list[tuple[bytes, bytes]], overlaps: bool) -> None:
+    def overlap(*levels: int) -> Overlap | None:
+        tables = [
+            table_edit(8 + n, 5, level=level, keys=pair)
+            for n, (level, pair) in enumerate(zip(levels, keys, strict=True))
+        ]
+        return read_manifest(manifest([numbers_edit(), *tables])).overlap
+
+    found = overlap(6, 6)
+    assert (found is not None) is overlaps
+    assert found is None or (found.level, {*found.numbers}) == (6, {8, 9})
+    assert overlap(0, 0) is None
+    assert overlap(5, 6) is None
+
+
+def test_versions_of_one_key_may_be_in_two_tables() -> None:
+    """Internal keys are compared: the newer version of a key comes before the older one."""
+    newer, older = table_edit(8, 5, level=1), table_edit(9, 5, level=1)
+    key = varint(9) + b"k"
+    newer = newer.replace(key + bytes(8), key + struct.pack("<Q", 2 << 8 | 1))
+    older = older.replace(key + bytes(8), key + struct.pack("<Q", 1 << 8 | 1))
+    assert read_manifest(manifest([numbers_edit(), older, newer])).overlap is None
+
+
+def test_the_last_of_several_sequence_numbers_counts() -> None:
+    edits = [numbers_edit(), TABLE, varint(4) + varint(7), varint(4) + varint(1)]
+    read = read_manifest(manifest(edits))
+    assert (read.last_sequence, read.largest_sequence) == (1, 2)
 
 
 def test_an_edit_deletes_before_it_adds() -> None:
@@ -95,7 +138,8 @@ TABLE = table_edit(8, 5)
         ([comparator_edit(b"other")], "leveldb.BytewiseComparator: does not match existing comp"),
         ([FAMILY + table_edit(9, 5)], "MANIFEST record referencing unknown column family"),
         ([NEW_FAMILY, NEW_FAMILY], "MANIFEST adding the same column family twice: x"),
-        ([varint(103) + varint(7) + table_edit(9, 5)[2:]], "db has more levels than options.num_"),
+        ([table_edit(9, 5, level=7)], "db has more levels than options.num_"),
+        ([varint(200) + varint(0) + varint(202)], "the default column family is dropped"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -116,7 +160,9 @@ def test_older_forms_of_a_new_table(form: int) -> None:
     path = varint(0) if form == 102 else b""
     sequences = b"" if form == 7 else b"\1\2"
     edit = varint(form) + varint(0) + varint(8) + path + varint(77) + key + key + sequences
-    assert read_manifest(manifest([numbers_edit(), edit])).tables == {8: LiveTable(77, None)}
+    read = read_manifest(manifest([numbers_edit(), edit]))
+    assert read.tables == {8: LiveTable(77, None)}
+    assert read.largest_sequence == (0 if form == 7 else 2)
 
 
 def test_records_across_blocks_are_joined() -> None:

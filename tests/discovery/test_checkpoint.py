@@ -58,7 +58,7 @@ def test_the_newest_version_is_that_of_the_last_commit(tmp_path: Path) -> None:
     found = open_checkpoint(str(root))
     assert (found.newest_version, found.version_of()) == (3, 3)
     # Seven stores wrote version 4: nine minus none; it may still be asked for.
-    assert found.uncommitted_versions == {4: 9}
+    assert found.versions_without_commit == {4: 9}
     assert found.version_of(state_version=4) == found.version_of(batch=3) == 4
 
 
@@ -76,7 +76,7 @@ def test_nothing_committed_is_version_0(tmp_path: Path) -> None:
     root = cases.write_logs(tmp_path, [Batch(committed=False)])
     cases.write_store(root / "state/0/0", {1: []})
     found = open_checkpoint(str(root))
-    assert (found.newest_version, found.uncommitted_versions) == (0, {1: 1})
+    assert (found.newest_version, found.versions_without_commit) == (0, {1: 1})
     shutil.rmtree(root / "commits")
     shutil.rmtree(root / "state")
     assert open_checkpoint(str(root)).newest_version == 0

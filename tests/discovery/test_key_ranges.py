@@ -10,8 +10,8 @@ from inspector.discovery.tasks import (
     ALL_LEFTOVERS,
     MOST_RANGES,
     Task,
+    files_to_replay,
     needs_bounds,
-    replayed_files,
     split_task,
     with_bounds,
 )
@@ -61,7 +61,7 @@ def test_timers_need_what_all_ranges_show() -> None:
 def test_the_files_whose_records_are_in_memory_together() -> None:
     (task, *_) = tasks("snapshot_in_middle")
     for store in task.stores:
-        found = replayed_files(task, store)
+        found = files_to_replay(task, store)
         assert found
         assert {file.path for file in found} <= {file.path for file in store.files}
         assert [file.version for file in found] == sorted(file.version or 0 for file in found)

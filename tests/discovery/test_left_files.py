@@ -9,7 +9,7 @@ import pytest
 
 from inspector import api
 from inspector.checkpoint.names import is_marker
-from inspector.discovery.listing import whole_copy
+from inspector.discovery.listing import complete_copy
 from inspector.discovery.source_logs import entry_name
 from tests.rocks_damage import restart_in
 
@@ -44,7 +44,7 @@ def test_a_missing_delta_under_its_temporary_name_is_named(tmp_path: Path, case:
     name = rename(delta)
     report = api.verify(str(root))
     (problem,) = [problem for problem in report.problems if problem.slug == "missing-delta"]
-    assert whole_copy(problem.message) == name
+    assert complete_copy(problem.message) == name
     (finding,) = [finding for finding in report.findings if finding.kind.id == "SS101"]
     assert finding.next_step.startswith(f"rename {name} to the name of the missing file")
     assert not restart_in(report).possible
@@ -57,7 +57,7 @@ def test_a_temporary_delta_that_is_cut_is_not_offered(root: Path, kept: int) -> 
     delta = newest_delta(root / "state/0/0")
     rename(delta, delta.read_bytes()[:kept])
     problems = [p for p in api.verify(str(root)).problems if p.slug == "missing-delta"]
-    assert [whole_copy(problem.message) for problem in problems] == [""]
+    assert [complete_copy(problem.message) for problem in problems] == [""]
 
 
 def test_a_temporary_file_of_another_version_is_not_offered(root: Path) -> None:
@@ -66,7 +66,7 @@ def test_a_temporary_file_of_another_version_is_not_offered(root: Path) -> None:
     delta.with_name(f".1.delta.{UUID}.tmp").write_bytes(other)
     delta.unlink()
     problems = [p for p in api.verify(str(root)).problems if p.slug == "missing-delta"]
-    assert [whole_copy(problem.message) for problem in problems] == [""]
+    assert [complete_copy(problem.message) for problem in problems] == [""]
 
 
 def test_checksum_files_of_temporary_files_that_are_gone_are_counted(root: Path) -> None:

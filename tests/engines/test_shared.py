@@ -35,7 +35,7 @@ def test_a_spark_is_shared_by_all(monkeypatch: pytest.MonkeyPatch) -> None:
     class Spark(Engine):
         run: Any = None
 
-    monkeypatch.setattr(module, "requested_engine", lambda *_: Spark())
+    monkeypatch.setattr(module, "engine_by_options", lambda *_: Spark())
     engines = SharedEngines(EngineOptions(), None)
     assert isinstance(engines.requested, BatchedEngine)
     assert engines.batched is engines.requested
@@ -50,7 +50,7 @@ def test_an_engine_that_is_chosen_is_said_and_made_once(monkeypatch: pytest.Monk
         chosen.append(size)
         return object()
 
-    monkeypatch.setattr(module, "requested_engine", lambda *_: None)
+    monkeypatch.setattr(module, "engine_by_options", lambda *_: None)
     monkeypatch.setattr(module, "choose", choose)
     engines = SharedEngines(EngineOptions(AUTO, notify=said.append, verbose=True), None)
     assert engines.requested is None

@@ -39,7 +39,7 @@ from inspector.engines.local import LocalEngine
 from inspector.exceptions import EngineError, NotACheckpointError
 from inspector.facts.fact import FACT_TYPES
 from inspector.facts.registry import facts_schema
-from inspector.passes.typed_rows import run_typed_rows, typed_schema
+from inspector.passes.typed_rows import run_typed_rows, schema_of_rows
 from inspector.passes.worker import run_fields, run_tasks
 from inspector.schemas import ROWS, batch_of
 from tests.cases import hdfs_cases, rocksdb_cases
@@ -132,7 +132,7 @@ def test_typed_rows_and_changes(engine: Any, case: str, store: str, changes: boo
     options = Options(store_name=store)
     run = Run.start(str(checkpoint_of(case)), options)
     ((_, tasks),) = store_tasks(run, TableOptions(raw=True), changes=changes).items()
-    schema = typed_schema(tasks[0])
+    schema = schema_of_rows(tasks[0])
     work = [Work(task.to_json(), task.task.file_bytes) for task in tasks]
     expected = rows_of(LocalEngine(1).run(Job(run_typed_rows, schema, work)), schema)
     assert expected

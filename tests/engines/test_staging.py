@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from inspector.checkpoint.storage import Storage
-from inspector.checkpoint.urls import staged_folder, staged_url
+from inspector.checkpoint.urls import folder_of_copies, url_of_copies
 from inspector.engines.staging import CHUNK_BYTES, CHUNKS, StagingFolder, on_staged_files, scratch
 from inspector.exceptions import EngineError
 from inspector.schemas import batch_of
@@ -30,7 +30,7 @@ def contents(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for spec in batch.column("spec").to_pylist():
             name, path = str(spec).split(":")
-            content = Storage(staged_url(name), {}, "/root").read(path, 1 << 30)
+            content = Storage(url_of_copies(name), {}, "/root").read(path, 1 << 30)
             yield pa.RecordBatch.from_pydict({"spec": [spec], "content": [content]})
 
 
@@ -71,7 +71,7 @@ def test_its_folder_is_gone_when_it_ends_even_if_nobody_reads_on(
     told.close()  # type: ignore[attr-defined]
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(EngineError):
-        staged_folder(staged_url("n"))
+        folder_of_copies(url_of_copies("n"))
 
 
 def test_a_file_that_did_not_come_is_missing_by_the_name_that_users_know() -> None:
@@ -84,9 +84,9 @@ def test_a_file_that_did_not_come_is_missing_by_the_name_that_users_know() -> No
 
 def test_names_of_a_folder_end_with_the_stack(tmp_path: Path) -> None:
     with StagingFolder(str(tmp_path)).names(["x", "y"]):
-        assert staged_folder(staged_url("y")) == str(tmp_path / "y")
+        assert folder_of_copies(url_of_copies("y")) == str(tmp_path / "y")
     with pytest.raises(EngineError):
-        staged_folder(staged_url("y"))
+        folder_of_copies(url_of_copies("y"))
 
 
 def test_scratch_is_one_of_spark_s_own_folders(

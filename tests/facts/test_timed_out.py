@@ -176,7 +176,7 @@ def test_the_last_of_several_records_replaced_the_timer_of_the_one_before(
     records = [put(A, -5), put(B, 99), put(A, -4), put(A, NO_TIMER)]
     steps = [Step([put(A, 70), put(B, 80)]), Step(records, cuts=cuts)]
     state, _, _ = follow(steps, [clock(1), clock(2)], PANDAS, BOTH)
-    touched = state.touched_keys()
+    touched = state.list_touched_keys()
     over = dict(zip(state.keys(touched.ids), touched.was_clock.tolist(), strict=True))
     assert over == {A: -4, B: 80}
     assert state.keys(touched.ids[touched.again]) == [A]

@@ -66,7 +66,7 @@ def merged(path: Path, command: Any, monkeypatch: pytest.MonkeyPatch) -> tuple[s
     engine = Merging()
     with monkeypatch.context() as patch:
         patch.setattr("inspector.analyses.shared.run.MANY", 0)
-        patch.setattr("inspector.engines.choose.requested_engine", lambda *_: engine)
+        patch.setattr("inspector.engines.choose.engine_by_options", lambda *_: engine)
         return text(command(str(path))), engine.facts
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from inspector.discovery.checkpoint import open_checkpoint, with_rules
 from inspector.discovery.plan import plan
 from inspector.facts.join_rows import KeyTimeVotes, RemovedRows, RowsTimedByKey
-from inspector.merge.collect import Facts, collect, covered_timed_rows, times_with_watermark
+from inspector.merge.collect import Facts, collect, count_covered_rows, times_with_watermark
 from inspector.model import JOIN_COUNT_STORES, JOIN_ROW_STORES, Certainty, StoreName
 from inspector.operators.user_rules import IN_JOIN_KEY, UserRules
 from inspector.passes.worker import run_tasks
@@ -321,8 +321,8 @@ def test_of_two_times_in_the_key_that_fit_none_is_chosen() -> None:
 
 def test_covered_rows_count_for_a_time_that_all_rows_have() -> None:
     votes = [KeyTimeVotes((0,), same=4, covered=3), KeyTimeVotes((1,), same=4, other=1, covered=4)]
-    assert covered_timed_rows({one.path: one for one in votes}) == 3
-    assert covered_timed_rows({(1,): votes[1]}) == covered_timed_rows({}) == 0
+    assert count_covered_rows({one.path: one for one in votes}) == 3
+    assert count_covered_rows({(1,): votes[1]}) == count_covered_rows({}) == 0
 
 
 # --- what Spark wrote ------------------------------------------------------------------------

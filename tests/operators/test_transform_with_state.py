@@ -161,6 +161,24 @@ def test_without_time_nothing_but_data_removes_a_variable() -> None:
     assert "TimeMode.None" in (rule(shape(properties), "l").never or "")
 
 
+@pytest.mark.parametrize(
+    ("key", "options"),
+    [
+        ("user string", "--key KEY"),
+        ("key struct<user: string>, userKey struct<kk: string>", "--key KEY"),
+        ("user string, `the day` date", "--key user=KEY --key 'the day'=KEY"),
+        ("key struct<a: string, b: int>, userKey struct<kk: int>", "--key a=KEY --key b=KEY"),
+    ],
+)
+def test_advice_names_a_copy_without_one_grouping_key(key: str, options: str) -> None:
+    for mode in ("NoTime", "EventTime"):
+        schemas = {"x": (parse_ddl(key), PLAIN)}
+        found = rule(OperatorShape(NAMES[0], schemas, {"timeMode": mode}), "x")
+        command = f"inspector copy PATH NEW {options} --by removal --plan"
+        assert found.advice.endswith(f": {command}")
+        assert "inspector top PATH --by oldest" in found.advice
+
+
 def test_nothing_removes_a_variable_that_is_no_longer_declared() -> None:
     others = {**VARIABLES, "stateVariables": []}
     assert "no longer declares" in (rule(shape(others), "l").never or "")

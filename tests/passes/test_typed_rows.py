@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from inspector.exceptions import InspectorError
 from inspector.model import Problem, ProblemMode
 from inspector.passes.problem_mode import problems_in, without_problems
-from inspector.passes.typed_rows import TypedTask, run_typed_rows, typed_schema
+from inspector.passes.typed_rows import TypedTask, run_typed_rows, schema_of_rows
 from inspector.schemas import TASKS, batch_of
 from inspector.sparktypes import StructType
 from tests import cases, encode
@@ -55,7 +55,7 @@ def batches_of(wanted: TypedTask) -> list[pa.RecordBatch]:
     batches = list(run_typed_rows([task]))
     for batch in batches:
         batch.validate(full=True)
-        assert batch.schema == typed_schema(wanted)
+        assert batch.schema == schema_of_rows(wanted)
     return batches
 
 

@@ -26,7 +26,7 @@ from inspector.facts.versions import VersionFacts
 from inspector.model import FileKind, StoreFile
 from inspector.passes.store_reader import StoreReader
 from inspector.providers.chain import replay_steps
-from inspector.providers.registry import all_providers, classify, provider_by_name, provider_for
+from inspector.providers.registry import classify, list_providers, provider_by_name, provider_for
 from inspector.state.replay import StateMap
 from tests.cases import facts_of_type, observed_in
 from tests.cli.support import run
@@ -244,7 +244,7 @@ def toy(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_a_provider_is_one_folder(toy: Path) -> None:
-    names = [each.name for each in all_providers()]
+    names = [each.name for each in list_providers()]
     assert names.index("rocksdb") < names.index("toy") < names.index("hdfs")
     assert names[-1] == "hdfs", "it takes what is left"
     found = open_checkpoint(str(toy))
@@ -286,7 +286,7 @@ def test_commands_read_what_a_folder_added(
 
 
 def test_it_is_gone_with_its_folder() -> None:
-    names = [each.name for each in all_providers()]
+    names = [each.name for each in list_providers()]
     assert "toy" not in names
     assert {"rocksdb", "hdfs"} <= set(names)
 

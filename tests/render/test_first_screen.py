@@ -10,7 +10,7 @@ import pytest
 
 from inspector.findings.metrics import apply_gates, parse_gates
 from inspector.findings.verdict import Level, StateGrowth, StateSize, Verdict, too_short
-from inspector.render.first_screen import Line, command_line, first_screen
+from inspector.render.first_screen import Line, command_line, copy_command, first_screen
 from inspector.render.report import Report
 from inspector.render.report_data import Part
 from inspector.render.text import render_markdown, render_text
@@ -276,3 +276,11 @@ def test_limits_that_are_exceeded_are_said_of_a_healthy_one_too() -> None:
     said = lines(healthy(), gates=apply_gates(limits, values))
     assert said["gates"] == "1 of 2 limits is exceeded: state.rows is 3, above the limit of 1."
     assert "gates" not in lines(healthy(), gates=apply_gates(limits, {"state.bytes": 10}))
+
+
+def test_both_paths_of_a_text_are_replaced() -> None:
+    text = "inspector top PATH --by oldest lists keys: inspector copy PATH NEW --key KEY --plan"
+    assert copy_command(text, "/my data/orders") == (
+        "inspector top '/my data/orders' --by oldest lists keys:",
+        "inspector copy '/my data/orders' '/my data/orders-copy' --key KEY --plan",
+    )

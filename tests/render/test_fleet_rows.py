@@ -12,10 +12,10 @@ from inspector.model import Problem
 from inspector.render.fleet_rows import (
     JUDGED,
     cause_text,
-    failed_row,
     groups_of,
     numbers_text,
     row_of,
+    row_of_failure,
 )
 from inspector.render.report import Report
 from inspector.render.tabular import Table, Unit
@@ -63,7 +63,7 @@ def test_other_commands_have_their_summary() -> None:
 
 
 def test_what_failed_has_a_row() -> None:
-    row, columns = failed_row("/ck", "gone", 3)
+    row, columns = row_of_failure("/ck", "gone", 3)
     assert row == {"level": "unreadable", "checkpoint": "/ck", "message": "gone", "exit_code": 3}
     assert [column.name for column in columns] == ["level", "checkpoint", "message", "exit_code"]
 

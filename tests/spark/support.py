@@ -21,7 +21,7 @@ from inspector.analyses.shared.stores import by_store, selected_tasks
 from inspector.engines.arrow_encoding import (
     IPC_SCHEMA,
     encode_columns,
-    encoded_schema,
+    encode_schema,
     from_ipc,
     to_ipc,
 )
@@ -96,7 +96,7 @@ def tables_of(path: Path, wanted: TableOptions = PERMISSIVE) -> Iterator[tuple[s
 
 def here(table: TablePlan) -> list[str]:
     """The rows of a table, made in this process, in the types that Spark carries."""
-    function, schema = encode_columns(table.function, table.schema), encoded_schema(table.schema)
+    function, schema = encode_columns(table.function, table.schema), encode_schema(table.schema)
     return told(LocalEngine(1).run(Job(function, schema, table.work)), schema)
 
 
@@ -116,7 +116,7 @@ def collected(frame: Any, schema: pa.Schema) -> list[pa.RecordBatch]:
     """What Spark computes of a DataFrame, as the types that carry those of a table."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    target = encoded_schema(schema)
+    target = encode_schema(schema)
     if hasattr(frame, "toArrow"):  # since 4.0
         batches = frame.toArrow().to_batches()
     else:
@@ -135,7 +135,7 @@ def as_arrow(frame: Any, schema: pa.Schema) -> list[str]:
         frame: the DataFrame.
         schema: of the table; Spark is to have encoded its types.
     """
-    return told(collected(frame, schema), encoded_schema(schema))
+    return told(collected(frame, schema), encode_schema(schema))
 
 
 class Together:

@@ -79,10 +79,10 @@ class Writer:
 
     def value(self, data_type: str) -> str:
         """An expression of a type, null now and then."""
-        whole = self._whole(data_type) if self._random.random() > 0.12 else "null"
+        whole = self._composite_value(data_type) if self._random.random() > 0.12 else "null"
         return f"cast({whole} as {data_type})"
 
-    def _whole(self, data_type: str) -> str:
+    def _composite_value(self, data_type: str) -> str:
         if data_type.startswith("array<"):
             length = self._random.randint(0, 3)
             return f"array({', '.join(self.value(data_type[6:-1]) for _ in range(length))})"

@@ -14,7 +14,7 @@ from inspector import analyses
 from inspector.analyses.shared.data_tables import plan_table
 from inspector.analyses.shared.declare import TableOptions, TablePlan
 from inspector.analyses.shared.options import Options
-from inspector.engines.arrow_encoding import encoded_schema
+from inspector.engines.arrow_encoding import encode_schema
 from inspector.exceptions import CheckpointError, InspectorError
 from inspector.model import ProblemMode, TimeoutKind
 from tests.cases import hdfs_cases
@@ -60,7 +60,7 @@ def read(reader: Any, schema: pa.Schema) -> list[str]:
 
     pickler: Any = cloudpickle
     reader, parts = pickler.loads(pickler.dumps((reader, reader.partitions())))
-    target = encoded_schema(schema)
+    target = encode_schema(schema)
     batches = [batch for part in parts for batch in reader.read(part)]
     return told((batch.cast(target) for batch in batches), target)
 

@@ -17,7 +17,7 @@ from inspector.engines.choose import EngineOptions
 from inspector.exceptions import CheckpointError, EngineError
 from inspector.model import Subset
 from inspector.render import audit_history
-from inspector.render.audit_history import HistoryTable, Proofs, Record, failed_row, rows_of
+from inspector.render.audit_history import HistoryTable, Proofs, Record, row_of_failure, rows_of
 from tests.cli.support import checkpoint_of
 from tests.spark_support import WITH_SPARK
 
@@ -28,7 +28,7 @@ THEN = datetime(2026, 3, 1, 23, 59, 59, 123456, timezone.utc)
 
 
 def rows(when: datetime) -> list[audit_history.Row]:
-    return [*rows_of(api.audit(LEAK), when), failed_row("/gone", "got nothing", "audit", when)]
+    return [*rows_of(api.audit(LEAK), when), row_of_failure("/gone", "got nothing", "audit", when)]
 
 
 def in_order(table: pa.Table) -> pa.Table:

@@ -14,7 +14,7 @@ import pytest
 from inspector import api
 from inspector.analyses.shared.run import Run
 from inspector.cli.export_files import FORMATS
-from inspector.engines.arrow_encoding import encode, encoded_type
+from inspector.engines.arrow_encoding import encode, encode_type
 from inspector.engines.choose import EngineOptions
 from inspector.exceptions import EngineError
 from inspector.render.as_arrow import arrow_table
@@ -55,7 +55,7 @@ def locally(
 
 
 def as_encoded(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> list[str]:
-    target = pa.schema([(each.name, encoded_type(each.type)) for each in schema])
+    target = pa.schema([(each.name, encode_type(each.type)) for each in schema])
     return told([encode(batch, target) for batch in batches], target)
 
 

@@ -113,7 +113,7 @@ def test_a_schema_of_spark() -> None:
 )
 def test_names_of_types(name: str, expected: DataType, width: int | None) -> None:
     assert atomic(name) == expected
-    assert expected.fixed_width == width
+    assert expected.slot_width == width
 
 
 def test_collations_come_from_the_metadata_of_the_field() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from inspector.model import KeyRange
-from inspector.state.key_range import RangeFilter, shared_part
+from inspector.state.key_range import RangeFilter, common_part
 from inspector.state.replay import StateMap, Tracking
 from tests.cases import block
 
@@ -67,7 +67,7 @@ def test_maps_of_ranges_are_the_map_in_parts(count: int) -> None:
 
 def test_a_row_of_a_join_is_in_the_range_of_its_key() -> None:
     """The index stands behind the key's fields, so that variable parts lie 8 bytes further."""
-    counters, rows = shared_part([True, False], 2), shared_part([True, False], 3)
+    counters, rows = common_part([True, False], 2), common_part([True, False], 3)
     for i in range(50):
         name = b"user %03d" % i
         key = struct.pack("<3Q", 0, i, 24 << 32 | 8) + name

@@ -48,14 +48,14 @@ def test_the_live_rows_are_the_last_puts_of_keys_that_were_not_removed(
         mask = [m for b in cases.blocks(entries, other_cut) for m in live_in(positions, number, b)]
         assert len(mask) == len(entries)
         found += [(number, record) for record, is_live in enumerate(mask) if is_live]
-        assert positions.any_in(number) == any(mask)
+        assert positions.has_any_in(number) == any(mask)
     assert found == sorted(live.values())
     assert len(positions.sorted) == len(live)
 
 
 def test_a_file_behind_the_chain_holds_no_live_row() -> None:
     positions = learnt([[(b"a", b"v")]], [])
-    assert not positions.any_in(1)
+    assert not positions.has_any_in(1)
     assert live_in(positions, 1, cases.block([(b"a", b"v")])) == [False]
 
 

@@ -25,7 +25,7 @@ def test_what_is_found_in_a_file_is_what_was_put_there(places: set[tuple[int, in
         here = sorted(ordinal for file, ordinal in places if file == number)
         assert rows.tolist() == here
         assert [ordered[i] for i in at.tolist()] == [(number, row) for row in here]
-        assert found.any_in(number) == bool(here)
+        assert found.has_any_in(number) == bool(here)
 
 
 def test_files_do_not_run_into_each_other() -> None:

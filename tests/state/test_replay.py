@@ -109,7 +109,7 @@ def test_who_follows_versions_that_are_applied_together_sees_each_as_if_it_were_
     name: str, history: list[list[Record]]
 ) -> None:
     def seen(state: StateMap, change: Change) -> list[Any]:
-        touched = state.touched_keys()
+        touched = state.list_touched_keys()
         ids = touched.ids
         of_keys = state.clock[ids], state.record[ids], state.put_over_clock[ids], state.live[ids]
         columns = *vars(touched).values(), *of_keys, state.put_same_state[ids]
@@ -192,7 +192,7 @@ def test_a_map_without_versions_is_empty() -> None:
 
 def test_a_key_removed_and_put_again_in_one_version_has_a_new_key_object() -> None:
     state, _, facts = replay(steps([(A, V), (B, V)], [(A, None), (A, V), (B, V)]))
-    assert state.touched_keys().reborn.tolist() == [True, False]
+    assert state.list_touched_keys().reborn.tolist() == [True, False]
     assert (facts[1].shared_rows, facts[1].shared_keys, facts[1].same_value_rows) == (0, 1, 2)
     assert facts[1].two_versions_bytes == (8 + 8) * 2 + 8 + 8 + 8
 
@@ -207,7 +207,7 @@ def test_the_last_of_many_records_of_a_key_wins_across_blocks() -> None:
     step = Step([(A, V), (A, W), (A, None), (A, W)], cuts=(1, 2, 3))
     state, changes, _ = replay([step])
     assert vars(changes[0].counts) == vars(RecordCounts(puts=3, inserts=2, updates=1, removals=1))
-    assert state.touched_keys().ids.tolist() == [0]
+    assert state.list_touched_keys().ids.tolist() == [0]
     assert state.rows == 1
 
 

@@ -91,7 +91,7 @@ def test_added_removed_and_changed_keys(
             for i in positions.find(number, np.arange(20))[0]
         }
         assert where == {place for _, place in expected.values()}
-        assert all(positions.any_in(number) for number, _ in where)
+        assert all(positions.has_any_in(number) for number, _ in where)
 
 
 def test_a_side_that_is_forgotten_is_empty() -> None:

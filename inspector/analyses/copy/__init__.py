@@ -23,6 +23,7 @@ from inspector.analyses.shared.store_heaps import removal_saving
 from inspector.analyses.shared.words import StoreWords
 from inspector.checkpoint.copy_record import RECORD, CopyRecord, read_record
 from inspector.checkpoint.destination import Destination, check_new, new_folder
+from inspector.checkpoint.log_checks import LOST_ENTRY
 from inspector.checkpoint.logfile import UNSEEN
 from inspector.checkpoint.logs import Logs
 from inspector.checkpoint.metadata import LOST_METADATA
@@ -30,7 +31,7 @@ from inspector.checkpoint.roots import Selection
 from inspector.checkpoint.storage import Storage
 from inspector.checkpoint.urls import is_local, spell_root
 from inspector.discovery import copy_contents
-from inspector.discovery.checkpoint import Checkpoint, open_checkpoint
+from inspector.discovery.checkpoint import Checkpoint, checkpoint_at
 from inspector.discovery.restart import restart_of
 from inspector.discovery.store_schemas import UNKNOWN_OPERATOR
 from inspector.discovery.tasks import Request
@@ -123,7 +124,7 @@ _HARMLESS = (  # slugs of what says nothing of the state that is copied
 
 
 class CopiedRow(t.StoreRow, table="copy", empty="the query keeps no state"):
-    """A store of the copy, over its partitions."""
+    """One store of the copy, summed over its partitions."""
 
     rows: Annotated[t.Rows, t.Rank(1)]
     row_bytes: Annotated[t.RowBytes, t.Rank(2)]
@@ -240,7 +241,10 @@ def copy(  # noqa: PLR0913 - the options of one command
 def _eviction_of(
     options: Options, evict: str | None, by: str | None, operator: int | None, *, inferred: bool
 ) -> evicting.Eviction | None:
-    """What is evicted; None if nothing is. CheckpointError if the options do not fit each other."""
+    """Return the requested eviction; None without one.
+
+    Raises CheckpointError if the options contradict each other.
+    """
     keys = KeyFilter(options.keys, options.where)
     if evict is None and not keys:
         if by is not None or operator is not None:
@@ -359,7 +363,7 @@ class _Copy:
         if self._version > logs.last_committed + 1:
             raise CheckpointError(f"batch {self._version - 1} was not committed", root)
         self._check_next_batch(logs)
-        newer = [v for v in checkpoint.uncommitted_versions if v > logs.last_committed + 1]
+        newer = [v for v in checkpoint.versions_without_commit if v > logs.last_committed + 1]
         if newer and not self._assumed.stopped:
             raise CheckpointError(
                 f"there are state files of version {newer[0]}, which no batch has committed: a "
@@ -474,8 +478,7 @@ class _Copy:
             content = self._record(done, renamed=bool(changed & work.renamed.keys()))
             record = copy_contents.SmallFile(RECORD, content=content.to_json().encode())
             self._write_small(place, (*first, record))
-            if tasks:  # without state the logs alone do not show yet that it is a checkpoint
-                self._check_rows(place, done, self._version)
+            self._check_rows(place, done, self._version)
             self._check_log()
             self._write_small(place, last)
             restart = restart_of(self._open(place), restart_path=self._dest)
@@ -492,7 +495,7 @@ class _Copy:
         return done
 
     def _write_small(self, place: Destination, files: Sequence[copy_contents.SmallFile]) -> None:
-        """Write them, and read them back; SourceNotWholeError if one holds something else."""
+        """Write files and read them back; SourceNotWholeError if the content differs."""
         copy = Storage.open(place.url, self._options)
         for file in files:
             written, read = blake2b(), blake2b()
@@ -525,12 +528,16 @@ class _Copy:
         )
 
     def _open(self, place: Destination) -> Checkpoint:
-        """Open the copy, by the format that the user gave for the source."""
+        """Open the copy, by the format that the user gave for the source.
+
+        Its root is known, so that an unfinished copy does not have to look like a checkpoint.
+        """
         form = self._run.options.provider_format
-        return open_checkpoint(place.url, self._options, provider_format=form)
+        storage = Storage.open(place.url, self._options)
+        return checkpoint_at(storage, Selection(), provider_format=form)
 
     def _check_rows(self, place: Destination, done: Facts, version: int) -> None:
-        """Read the copy back: every partition has the rows that belong into it, by their prints.
+        """Read the copy back, and compare the hashes of the rows of each partition.
 
         They are rows of the source, which was judged: what is left to be found is damage of files.
         """
@@ -545,7 +552,8 @@ class _Copy:
                 which += f" {store.partition_id}: the copy does not hold the rows that it should"
                 raise SourceNotWholeError(f"{which}, {_GIVEN_UP}", spell_root(self._dest))
         for problem in (*read.problems, *_damage(run, read)):
-            raise SourceNotWholeError(problem.message, problem.path, problem.offset)
+            if problem.slug != LOST_ENTRY:  # the newest entries are written after this check
+                raise SourceNotWholeError(problem.message, problem.path, problem.offset)
 
     def _check_log(self) -> None:
         """Refuse to finish if the query has gone on meanwhile (CheckpointError)."""
@@ -682,7 +690,7 @@ class _Copy:
         return [f"{NOTHING} {WHOLE_GROUPS}" if named and of_groups else NOTHING]
 
     def _steps(self, *, is_plan: bool) -> list[Step]:
-        """Return what the user does next."""
+        """Return the next steps of the user."""
         assumed = self._assumed
         given = {
             "--compact": self._compact_requested,
@@ -695,7 +703,7 @@ class _Copy:
         return list(steps_of(commands, is_plan=is_plan))
 
     def _other_ways(self, rows: Mapping[StoreName, int]) -> Iterator[str]:
-        """Yield what the other value of --by would do to rows that can be evicted in both ways."""
+        """Yield a sentence on the effect of the other value of --by, if both are possible."""
         if self._eviction is None:
             return
         for name, count in sorted(rows.items()):
@@ -706,7 +714,7 @@ class _Copy:
                 yield f"With --by {word} (operator {name.operator_id}): {opposite.text}"
 
     def _erasure(self, done: Facts) -> Iterator[str]:
-        """Where the bytes of the rows that were named are gone, and where they are not."""
+        """Return a note on the files that still have the bytes of named rows."""
         if self._eviction is None or not self._eviction.keys:
             return
         for way, words in ((REMOVAL, ERASED if self._compact else REMOVED), (TIMEOUT, WAITING)):
@@ -733,7 +741,7 @@ def _planned_batch(logs: Logs, version: int) -> int | None:
 
 
 class _NothingError(Exception):
-    """Nothing was to be evicted, so the copy was given up; ``done`` was reported until then."""
+    """No row was to be evicted, so that the copy was given up; ``done`` has its facts so far."""
 
     def __init__(self, done: Facts) -> None:
         super().__init__()
@@ -751,7 +759,7 @@ def _evicted_rows(done: Facts) -> dict[StoreName, int]:
 
 
 def _damage(run: Run, facts: Facts) -> Iterator[Problem]:
-    """What keeps a version from being loaded, or shows that it is not what was written.
+    """Yield the problems by which Spark would not load a version, or not as it was written.
 
     Files that no restart needs do not count: the copy leaves them out.
     """

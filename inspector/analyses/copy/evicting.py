@@ -1,4 +1,4 @@
-"""The tasks of a copy: what is copied of each partition, what is evicted from it, and its rows."""
+"""Tasks of a copy: each copies one partition, evicts rows from it, and reports its rows."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _KINDS = (
 
 @dataclass(frozen=True)
 class Eviction:
-    """What is evicted, as its user requested it."""
+    """Eviction that the user requested."""
 
     target: str  # :data:`LEFTOVERS`, :data:`ROWS`, or a class of leftovers
     way: str | None = None  # in which it is done; None for that of each operator
@@ -58,22 +58,22 @@ class Eviction:
 
     @property
     def expired(self) -> bool:
-        """Whether only leftovers are evicted."""
+        """True if only leftovers are evicted."""
         return self.target != ROWS
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """The classes of leftovers that are evicted; none where rows are named."""
+        """Classes of leftovers that are evicted; none if rows are named."""
         if self.target == LEFTOVERS:
             return CLASSES
         return (self.target,) if self.expired else ()
 
     def counts(self, facts: Facts) -> dict[StoreName, int]:
-        """How many leftovers are evicted of each store, by the facts of all partitions."""
+        """Return the number of evicted leftovers of each store, over all partitions."""
         return sum_by_key((store.name, count) for store, count in self.leftovers(facts))
 
     def leftovers(self, facts: Facts) -> Iterator[tuple[StoreId, int]]:
-        """The stores of partitions that have such leftovers, each with a number of them."""
+        """Return the stores that have such leftovers, each with their number."""
         for observed in facts.totals:
             fact = observed.fact
             chosen = fact.leftover_class.value in self.classes
@@ -82,7 +82,7 @@ class Eviction:
                 yield observed.store, fact.rows
 
     def remaining(self, run: Run, facts: Facts) -> Iterator[str]:
-        """Yield a sentence on keys that may be leftovers, and stay: how many, why, what takes them.
+        """Yield a sentence on keys that may be leftovers and stay: number, reason, and option.
 
         Stores from which no rows may be evicted are passed over.
         """
@@ -129,7 +129,7 @@ class Eviction:
         return f"value.{schema.value.fields[way.timer].name}=-1"
 
     def ways(self, run: Run) -> dict[StoreName, Way]:
-        """Of each store that it may be done in: how, and what that does."""
+        """Return the way and its effect for each store that it can evict rows from."""
         found = {}
         encoding = run.checkpoint.conf(run.version, "stateStore.encodingFormat") or UNSAFE_ROW
         for operator in run.checkpoint.operators:
@@ -182,12 +182,12 @@ class EvictTask(Message):
     leftovers: Mapping[str, Mapping[str, str]] | None = None
 
     def into(self, url: str, options: Mapping[str, str]) -> EvictTask:
-        """The same, written below a root."""
+        """Return the task with a destination root."""
         return replace(self, copy=replace(self.copy, url=url, options=options))
 
 
 def run_copies(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Copy partitions, each by an :class:`EvictTask`, as ``run_tasks``; yields facts."""
+    """Copy partitions and yield their facts, as ``run_tasks`` does."""
     for spec in specs_in(batches):
         request = EvictTask.from_json(spec)
         yield from fact_batches(copy_partition(request.copy, _choice(request)))
@@ -239,7 +239,7 @@ def _leftovers(request: EvictTask) -> Mapping[str, Mapping[bytes, str]]:
     task = replace(request.copy.task, key=(), where=())
     found: dict[str, dict[bytes, str]] = defaultdict(dict)
     facts = collect(run_tasks([task_batch(task.to_json())]))
-    for leftover in request.resolution.resolved(facts.of(Leftover)):
+    for leftover in request.resolution.resolve_all(facts.of(Leftover)):
         fact = leftover.fact
         name = fact.leftover_class.value
         if name in request.classes and fact.certainty in request.certainties:
@@ -315,7 +315,7 @@ def _folders(partition: PartitionLayout, newest: int) -> Iterator[FolderCopy]:
 def with_eviction(
     run: Run, tasks: Iterable[EvictTask], eviction: Eviction, facts: Facts
 ) -> list[EvictTask]:
-    """The tasks with what each evicts; CheckpointError if no store can have the rows."""
+    """Return the tasks with the eviction of each; CheckpointError if no store can have the rows."""
     if eviction.keys:
         check_filter(run.checkpoint, eviction.keys)
     classes = eviction.classes
@@ -358,7 +358,7 @@ def _known_leftovers(eviction: Eviction, facts: Facts) -> dict[StoreId, dict[str
 
 
 def copy_facts(run: Run, tasks: Sequence[EvictTask]) -> Facts:
-    """What the tasks of a copy report."""
+    """Return the facts that the tasks of a copy report."""
     read = [(task.to_json(), task.copy.task) for task in tasks]
     work = [Work(spec, of.file_bytes, files=of.file_count) for spec, of in read]
     return collect(run.map_work(run_copies, work))

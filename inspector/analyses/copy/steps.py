@@ -1,4 +1,4 @@
-"""The commands that lead from a checkpoint to a query that runs on a copy of it."""
+"""Commands that lead from a checkpoint to a query that runs on a copy of it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OPTIONS_LEFT = " (with the storage options of this command)"
 
 @dataclass(frozen=True)
 class Commands:
-    """The command lines about one copy, as one types them into a shell."""
+    """Command lines about one copy, quoted for a shell."""
 
     source: str  # the checkpoint, as the user spelled it
     dest: str  # the copy, as the user spelled it
@@ -32,13 +32,13 @@ class Commands:
 
     @property
     def copy(self) -> str:
-        """The command that makes the copy."""
+        """Command that makes the copy."""
         words = ["copy", self.source, self.dest, *self._eviction_words(), *self.flags]
         return self._line(words, (*o.KEYS, *o.AT_VERSION, *_OF_STATE))
 
     @property
     def audit(self) -> str:
-        """The command that saves an audit of the checkpoint."""
+        """Command that saves an audit of the checkpoint."""
         return self._line(
             ["audit", self.source, "--fail-on", "never", "-o", "json", "-O", self._report],
             _OF_STATE,
@@ -46,12 +46,12 @@ class Commands:
 
     @property
     def comparison(self) -> str:
-        """The command that compares an audit of the copy with the saved one."""
+        """Command that compares an audit of the copy with the saved one."""
         return self._line(["audit", self.dest, "--baseline", self._report], _OF_STATE)
 
     @property
     def search(self) -> str:
-        """The command that shows which of the evicted rows the copy has."""
+        """Command that shows the evicted rows that the copy still has."""
         return self._line(["rows", self.dest], (*o.KEYS, *o.FORMAT, *o.SCHEMAS))
 
     @property
@@ -89,7 +89,7 @@ def _words(item: Parameter, options: Options) -> Iterator[str]:
 
 
 def steps_of(commands: Commands, *, is_plan: bool) -> Iterator[Step]:
-    """Yield what is left to do after a plan, or after the copy was made."""
+    """Yield the steps after a plan, or after the copy was made."""
     eviction = commands.eviction
     has_leaks = eviction is not None and eviction.expired
     hidden = _OPTIONS_LEFT if commands.options.storage_options else ""

@@ -1,1 +1,1 @@
-"""What ``audit``, ``leftovers`` and the page say of rows that should be gone."""
+"""Tables of ``audit``, ``leftovers`` and the page about rows that should be gone."""

@@ -64,10 +64,10 @@ _INFERRED_BY: Mapping[LeftoverClass, Sequence[str]] = {
 
 
 def _inference(name: str) -> str:
-    inference, said = INFERENCES[name], docs.entry(name).paragraphs
+    inference, paragraphs = INFERENCES[name], docs.entry(name).paragraphs
     often = f"right {inference.right:,} of {inference.of:,} times on random workloads"
-    certain = f"Made certain by: {said['Made certain by']}."
-    return f"inference {name}: {said['']} It was {often}. {certain}"
+    certain = f"Made certain by: {paragraphs['Made certain by']}."
+    return f"inference {name}: {paragraphs['']} It was {often}. {certain}"
 
 
 _CLOCK_NAMES = {
@@ -111,7 +111,7 @@ class KeyStoryRow(
 
 
 def explain_class(judged: Judged, kind: str) -> Report:
-    """How many keys became leftovers of a class in each batch, and by which clock."""
+    """Return the report on the keys that became leftovers of a class, by batch and clock."""
     groups: dict[tuple[int, str, int, str], list[LeftoverAge]] = defaultdict(list)
     for observation in judged.facts.leftover_ages:
         age = observation.fact
@@ -125,13 +125,13 @@ def explain_class(judged: Judged, kind: str) -> Report:
 
 
 def _class_row(
-    checkpoint: Checkpoint, group: tuple[int, str, int, str], of_batch: Sequence[LeftoverAge]
+    checkpoint: Checkpoint, group: tuple[int, str, int, str], ages: Sequence[LeftoverAge]
 ) -> ClassStoryRow:
     operator_id, store, expired, certainty = group
     upstream = next(o.upstream for o in checkpoint.operators if o.operator_id == operator_id)
     clock = checkpoint.clock(expired) or BatchClock(BatchId(expired - 1))
     proof = "their records lie behind those of new data: their timeout called the function"
-    if of_batch[0].timeout_kind is None:
+    if ages[0].timeout_kind is None:
         proof = "the batch's watermark or processing time had passed them, and they stayed"
     elif only_sources_feed(upstream) and clock.has_new_data is False:
         proof = "no new data could reach the operator: only their timeout called the function"
@@ -142,9 +142,9 @@ def _class_row(
         batch_timestamp_ms=clock.timestamp_ms,
         new_data=clock.has_new_data,
         certainty=certainty,
-        keys=sum(age.rows for age in of_batch),
-        row_bytes=sum(age.row_bytes for age in of_batch),
-        what=reasons_of(of_batch) or proof,
+        keys=sum(age.rows for age in ages),
+        row_bytes=sum(age.row_bytes for age in ages),
+        what=reasons_of(ages) or proof,
     )
 
 
@@ -158,14 +158,14 @@ def explain_keys(judged: Judged, events: Sequence[_Event]) -> Report:
     listed = LeftoverWords.of(checkpoint, Redact.NONE).rows(facts.leftovers, LeftoverRow)
     rows: list[KeyStoryRow] = []
     moves = checkpoint.logs.repartitions
-    for group, of_key in _by_key(events, moves).items():
+    for group, key_events in _by_key(events, moves).items():
         operator = next(o for o in checkpoint.operators if o.operator_id == group[0])
         rule = operator.rules[group[1]].by_key_time(facts.key_times.get(group[0]))
         clock = partial(_timer_clock, checkpoint, operator, group[1], facts)
         leftover = next((row for row in listed if _place(t.values(row), moves) == group), None)
         unsure = partial(facts.resolution.may_have_changed, StoreName(group[0], group[1]))
         fed = only_sources_feed(operator.upstream)
-        rows += _story(judged, of_key, Narrator(leftover, rule, clock, unsure, fed))
+        rows += _story(judged, key_events, Narrator(leftover, rule, clock, unsure, fed))
     table = KeyStoryRow.table("what happened, batch by batch", rows)
     return judged.report("leftovers", (table,))
 
@@ -175,32 +175,32 @@ def _timer_clock(
 ) -> TimeoutKind | None:
     """The clock of an operator's timers at a version; None where it, or its time, is not known."""
     kind = facts.resolution.clock_of(StoreName(operator.operator_id, store), version).kind
-    by_watermark = kind is TimeoutKind.EVENT_TIME
-    lags = by_watermark and operator_holding_back(checkpoint, operator, version)
+    is_event_time = kind is TimeoutKind.EVENT_TIME
+    lags = is_event_time and operator_holding_back(checkpoint, operator, version)
     return None if lags else kind
 
 
 def _place(row: _Event, moves: Collection[int]) -> _Key:
-    """What a key is told by: without its partition, if a repartitioning moved it from another."""
+    """Return the identity of a key, without its partition if a repartitioning moved keys."""
     partition = -1 if moves else row["partition_id"]
     return row["operator_id"], row["store_name"], partition, str(row["key_hex"])
 
 
 def _by_key(events: Sequence[_Event], moves: Collection[int]) -> dict[_Key, list[_Event]]:
-    by_key: dict[_Key, list[_Event]] = defaultdict(list)
+    events_by_key: dict[_Key, list[_Event]] = defaultdict(list)
     for event in events:
-        of_key = by_key[_place(event, moves)]
+        key_events = events_by_key[_place(event, moves)]
         # The snapshot of a repartitioning says nothing new of a key whose history is there.
-        if not of_key or event["version"] - 1 not in moves:
-            of_key.append(event)
-    return by_key
+        if not key_events or event["version"] - 1 not in moves:
+            key_events.append(event)
+    return events_by_key
 
 
 def _story(
     judged: Judged, events_of_key: Sequence[_Event], narrator: Narrator
 ) -> Iterator[KeyStoryRow]:
     version, first = judged.version, events_of_key[0]
-    by_version = group_by(events_of_key, lambda event: int(event["version"]))
+    events_by_version = group_by(events_of_key, lambda event: int(event["version"]))
     names = ("operator_id", "operator_name", "store_name", "partition_id", "key")
     ids = {name: first[name] for name in names}
 
@@ -208,16 +208,16 @@ def _story(
         times: dict[str, Any] = {"clock_ms": narrator.clock_ms, "threshold_ms": threshold}
         return KeyStoryRow(batch_id=version - 1, **ids, event=event, **times, what=meaning)
 
-    for at in range(min(by_version, default=version), version + 1):
-        clock = judged.checkpoint.clock(at)
+    for batch_version in range(min(events_by_version, default=version), version + 1):
+        clock = judged.checkpoint.clock(batch_version)
         is_foreign = clock is not None and clock.has_foreign_rows
-        threshold = None if is_foreign else narrator.threshold(at, clock)
-        events = by_version.get(at, [])
+        threshold = None if is_foreign else narrator.threshold(batch_version, clock)
+        events = events_by_version.get(batch_version, [])
         for event in events:
             text = narrator.event(event, clock, threshold)
-            yield line(at, event["event"], threshold, text)
+            yield line(batch_version, event["event"], threshold, text)
         if not events and (silent := narrator.silence(threshold)):
-            yield line(at, "-", threshold, silent)
+            yield line(batch_version, "-", threshold, silent)
     yield line(version, "judged", None, narrator.verdict)
 
 
@@ -244,7 +244,7 @@ class Narrator:
 
     @property
     def verdict(self) -> str:
-        """What has become of the key."""
+        """State of the key at the end."""
         if not self.alive:
             return "the key is gone"
         if self.leftover is None and self.may_have_fired:
@@ -255,7 +255,7 @@ class Narrator:
         return f"{self.leftover.class_}, {self.leftover.certainty}{reason}"
 
     def threshold(self, version: int, clock: BatchClock | None) -> int | None:
-        """What the batch of a version held the clock against; None if that is not known."""
+        """Return the time with which the batch of a version compared its clock; None if unknown."""
         if clock is None or self._expiry is None:
             return None
         if self._timed:
@@ -266,11 +266,11 @@ class Narrator:
                 # Timers are ahead of both clocks when they are set.
                 self._other_ms = clock.time_ms(self._kind.other)
             return clock.time_ms(self._kind) or None
-        by_batch = self._expiry.clock is Clock.PROCESSING_TIME
-        return clock.timestamp_ms if by_batch else clock.watermark_ms or None
+        is_batch_clock = self._expiry.clock is Clock.PROCESSING_TIME
+        return clock.timestamp_ms if is_batch_clock else clock.watermark_ms or None
 
     def event(self, event: _Event, clock: BatchClock | None, threshold: int | None) -> str:
-        """What a put or removal means."""
+        """Return what a put or removal of the key means."""
         due, was = self._due(threshold), self.clock_ms
         self.alive = event["event"] not in ("removal", "absent_removal")
         self.clock_ms = self._time(event) if self.alive else None
@@ -290,7 +290,7 @@ class Narrator:
         return f"{self._cause(due, was, threshold, clock, proven=proven)} {self._outcome(event)}"
 
     def silence(self, threshold: int | None) -> str:
-        """What it means that a batch wrote nothing for the key; empty if nothing."""
+        """Return what a batch without a write for the key means; no text if it means nothing."""
         if not self.alive or not self._due(threshold):
             return ""
         if self._timed:

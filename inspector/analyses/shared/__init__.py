@@ -1,1 +1,1 @@
-"""What analyses share: how they are declared, what a run begins with, tables of several reports."""
+"""Code that analyses share: their declaration, the opening of a run, tables of several reports."""

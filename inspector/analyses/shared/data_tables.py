@@ -74,7 +74,7 @@ def plan_table(
     options: Options | None = None,
     table_options: TableOptions | None = None,
 ) -> TablePlan:
-    """How a table of a checkpoint is computed, by its name (CheckpointError: no such table, store).
+    """Return the plan of a table by its name (CheckpointError: no such table or store).
 
     ``leftovers`` of group state, ``findings`` and ``problems`` need the facts of all partitions
     first: they are made now, on the engine of the options. ``rows`` and ``changes`` are of one
@@ -102,7 +102,10 @@ def table_work(task: Task, spec: str, listed: Sequence[Problem]) -> Work:
 def listed_problems(
     run: Opened, mode: ProblemMode, stores: Sequence[StoreName] | None = None
 ) -> tuple[Problem, ...]:
-    """What is wrong by the listing, or in these stores; an error where the mode is ``failfast``."""
+    """Return the problems of the listing, of all stores or of some.
+
+    InspectorError: there is one, and the mode is ``failfast``.
+    """
     problems = tuple(
         problem
         for problem in run.listed

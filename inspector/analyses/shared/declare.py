@@ -1,4 +1,4 @@
-"""How an analysis declares itself: its options, tables and facts, once, for all who offer it.
+"""Declaration of an analysis: its options, tables and facts, for the command line and the API.
 
 An analysis is a module of :mod:`inspector.analyses` with a function of the module's name::
 
@@ -122,7 +122,7 @@ class Analysis:
 
     @property
     def text(self) -> str:
-        """What it does, in paragraphs."""
+        """Description of the analysis, in paragraphs."""
         doc = inspect.getdoc(self.function) or ""
         return doc[: min((doc.find(s) for s in SECTIONS if s in doc), default=None)].strip()
 
@@ -143,7 +143,7 @@ class Analysis:
 
     @cached_property
     def arguments(self) -> tuple[Parameter, ...]:
-        """What the command takes by position; the path of the checkpoint is among it."""
+        """Parameters that the command takes by position, the path of the checkpoint among them."""
         return tuple(item for item, kind in self._parameters if kind is not _KEYWORD)
 
     @cached_property
@@ -193,15 +193,15 @@ def analysis(**declared: Any) -> Callable[[F], F]:
     def declare(function: F) -> F:
         @functools.wraps(function)
         def checked(*arguments: Any, **keywords: Any) -> Any:
-            given = bind(*arguments, **keywords).arguments
-            if given.get("options") is not None:
-                made.accept(given["options"], given.get("path"))
+            bound = bind(*arguments, **keywords).arguments
+            if bound.get("options") is not None:
+                declaration.accept(bound["options"], bound.get("path"))
             return function(*arguments, **keywords)
 
         bind = inspect.signature(function).bind
-        made = Analysis(checked, **declared)
-        checked.__doc__ = made.documentation
-        checked.analysis = made  # type: ignore[attr-defined]
+        declaration = Analysis(checked, **declared)
+        checked.__doc__ = declaration.documentation
+        checked.analysis = declaration  # type: ignore[attr-defined]
         return cast("F", checked)
 
     return declare

@@ -1,4 +1,4 @@
-"""What audits of some checkpoints would request, read and cost, by listings alone."""
+"""Estimates of the requests, bytes and costs of audits, by listings alone."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from inspector.render.report import Report
 def estimate_audits(
     paths: Sequence[str], options: Options, price: Mapping[str, str], *, recursive: bool = False
 ) -> Report:
-    """What audits of checkpoints would request, read and cost; no file is read for it.
+    """Estimate the requests, bytes and costs of audits of checkpoints. No file is read.
 
     The prices are the cloud's, but for ``price`` (CheckpointError). EngineError: ``--io hadoop``.
     """
@@ -78,7 +78,7 @@ def estimate_audits(
 
 
 def wrong_price(price: Mapping[str, str]) -> str | None:
-    """What is wrong with prices that a user gives; None if nothing is."""
+    """Return what is wrong with prices that a user gives; None if nothing is."""
     try:
         prices.prices_for("", price)
     except ValueError as error:
@@ -87,14 +87,17 @@ def wrong_price(price: Mapping[str, str]) -> str | None:
 
 
 def work_of(candidate: Found, options: Options) -> prices.Work:
-    """What an audit would request and read; the error of a checkpoint that cannot be listed."""
+    """Return the requests and bytes of an audit.
+
+    Raises the error of a checkpoint that cannot be listed.
+    """
     if candidate.error is not None:
         raise candidate.error
     root, meant = candidate.path, Selection()
     if not candidate.is_root:
         root, meant = resolve_root(root, options.storage_options, classify)
-    given = Selection(options.operator_id, options.partition_id, options.store_name)
-    own = {name: value for name, value in asdict(given).items() if value is not None}
+    selected = Selection(options.operator_id, options.partition_id, options.store_name)
+    own = {name: value for name, value in asdict(selected).items() if value is not None}
     chosen = replace(meant, **own)
     version = options.state_version if options.batch is None else options.batch + 1
     storage = Storage.open(root, options.storage_options)

@@ -7,10 +7,9 @@ reports exist at the same time as runs: what is kept of each is made where it wa
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import nullcontext, suppress
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from inspector.analyses.shared.opening import Recalled, begin
 from inspector.analyses.shared.options import Options, cache_inside
@@ -27,12 +26,15 @@ from inspector.findings.verdict import Level
 from inspector.light_dataclasses import dataclass, replace
 from inspector.render.report import Report
 
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Outcome(Generic[T]):
-    """What became of one checkpoint: what was made of it, or why it failed."""
+    """Result of the run of one checkpoint, or its error."""
 
     path: str  # as its user spelled it, or as it was found
     result: T | None = None
@@ -51,7 +53,7 @@ Ahead = Callable[[Iterable[Found], Options, Engine], Iterable[Found]]  # makes r
 
 @dataclass(frozen=True)
 class Shown:
-    """Which checkpoints of many are reported: from a level on, with one of some findings."""
+    """Filter of the checkpoints that are reported: a least level, and findings to have one of."""
 
     level: Level = Level.OK
     findings: frozenset[str] = frozenset()
@@ -67,7 +69,7 @@ class Shown:
         return cls(Level(level or Level.OK), frozenset(map(str.upper, ids)))
 
     def shows(self, report: Report | None) -> bool:
-        """Whether a checkpoint is reported; of one that could not be read there is no report."""
+        """Return whether a checkpoint is reported. ``report`` is None if it could not be read."""
         if report is None:
             return not self.findings
         ids = {finding.kind.id for finding in report.findings}
@@ -87,9 +89,9 @@ def find_all(paths: Iterable[str], options: Options, *, recursive: bool) -> Iter
 
 
 def means_many(paths: Iterable[str], *, recursive: bool) -> bool:
-    """Whether paths may mean any number of checkpoints other than one."""
-    given = list(paths)
-    return recursive or len(given) != 1 or is_pattern(given[0])
+    """Return whether paths may name more or fewer checkpoints than one."""
+    path_list = list(paths)
+    return recursive or len(path_list) != 1 or is_pattern(path_list[0])
 
 
 def _candidates(path: str, options: Options, *, recursive: bool) -> Iterator[Found]:
@@ -138,10 +140,10 @@ def _check_cache(folder: str, options: Mapping[str, str]) -> None:
     """See that a cache of many checkpoints lies in none that can be seen (CheckpointError)."""
     resolved = str(Path(translate(folder).target).resolve()) if is_local(folder) else folder
     for root in (resolved.rstrip("/"), *(root for root, _ in above(resolved))):
-        in_checkpoint = False
+        is_inside = False
         with suppress(OSError, InspectorError):
-            in_checkpoint = all(map(Storage.open(root, options).exists, ("metadata", OFFSETS)))
-        if in_checkpoint:
+            is_inside = all(map(Storage.open(root, options).exists, ("metadata", OFFSETS)))
+        if is_inside:
             raise cache_inside(folder)
 
 
@@ -154,10 +156,12 @@ class _Fleet(Generic[T]):
         self._done = self._found = self._total = 0
 
     def measure(self) -> Measure:
-        """How far they are; how many there will be is unknown as long as they are searched."""
+        """Return the progress of the runs. The total is unknown while checkpoints are searched."""
         return Measure(self._done, self._total, CHECKPOINTS)
 
     def run(self, candidates: Iterable[Found], ahead: Ahead | None) -> Iterator[Outcome[T]]:
+        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - not for one checkpoint
+
         pool = ThreadPoolExecutor(self._at_once, thread_name_prefix="checkpoint")
         waiting: dict[Future[T], str] = {}
         self._total = len(candidates) if isinstance(candidates, Sequence) else 0
@@ -200,6 +204,8 @@ class _Fleet(Generic[T]):
                 batched.leave()
 
     def _next(self, waiting: dict[Future[T], str]) -> Iterator[Outcome[T]]:
+        from concurrent.futures import FIRST_COMPLETED, wait  # noqa: PLC0415 - as in run
+
         done, _ = wait(waiting, return_when=FIRST_COMPLETED)
         for future in sorted(done, key=lambda candidate: waiting[candidate]):
             self._done += 1

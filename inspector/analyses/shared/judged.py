@@ -1,7 +1,7 @@
-"""What a report is about: a version of a checkpoint, with the facts and problems that judge it.
+"""Subjects of reports: a version of a checkpoint with the facts and problems that judge it.
 
-Every report is made here, so that none can lack what all have: which checkpoint, which version, by
-which clocks, what could not be read, and that it is about a part of the checkpoint alone.
+Every report is made here, so that all of them name the checkpoint, the version, its clocks, the
+unreadable files, and the part of the checkpoint if it is not about the whole.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Subject:
 
     @property
     def redact(self) -> model.Redact:
-        """What is shown of keys and values, by a command that shows them unless told otherwise."""
+        """The redaction of keys and values; none by default."""
         return self.options.redact or model.Redact.NONE
 
     @property
@@ -74,8 +74,8 @@ class Subject:
         }
         if clock and clock.watermark_ms is None and clock.timestamp_ms is not None:
             head["watermark_in_doubt"] = True
-        if checkpoint.uncommitted_versions:
-            head["uncommitted_versions"] = list(checkpoint.uncommitted_versions)
+        if checkpoint.versions_without_commit:
+            head["uncommitted_versions"] = list(checkpoint.versions_without_commit)
         if checkpoint.unsummed_small_files:
             head["small_files_without_checksum"] = checkpoint.unsummed_small_files
         return head
@@ -106,13 +106,13 @@ class Subject:
 
     @cached_property
     def next_start(self) -> Restart | None:
-        """What the part restarts from; None where an older version is judged."""
+        """Restart of the judged part; None if an older version is judged."""
         newest = self.version == self.checkpoint.newest_version
         return restart_of(self.checkpoint, self.problems) if newest else None
 
     @property
     def restart(self) -> Restart | None:
-        """How the query restarts; None where a part of it, or an older version, is judged."""
+        """Restart of the query; None if a part of it, or an older version, is judged."""
         return None if self.part is not None else self.next_start
 
     def report(  # noqa: PLR0913 - the parts of a report
@@ -161,7 +161,7 @@ class Judged(Subject):
 
     @cached_property
     def next_start(self) -> Restart | None:
-        """What the part restarts from, by its rows too; None where an older version is judged."""
+        """Restart of the judged part, by its rows too; None if an older version is judged."""
         restart = super().next_start
         if restart is None or not self.checkpoint.operators:
             return restart
@@ -189,7 +189,7 @@ class Judged(Subject):
             for partition in operator.layout.partitions
             if not was_left(self.checkpoint, partition, version)
         )
-        read = sum(of_version == version for _, of_version in self.facts.versions)
+        read = sum(facts_version == version for _, facts_version in self.facts.versions)
         if read == stores or not version:
             return {}
         return {"partition_stores_read": read, "partition_stores": stores}
@@ -225,16 +225,16 @@ def vouching_notes(subject: Subject, facts: Facts | None = None) -> list[str]:
             "There is no state in this checkpoint: its query keeps none, or state/ is lost. "
             "Nothing in the checkpoint shows which."
         ]
-    files, without = count_unsummed_files(subject.checkpoint, subject.version)
+    files, unsummed = count_unsummed_files(subject.checkpoint, subject.version)
     confirmed = None
     if facts is not None:
-        without, confirmed = facts.checks.unsummed_files, facts.checks.confirmed_files
-    if not without:
+        unsummed, confirmed = facts.checks.unsummed_files, facts.checks.confirmed_files
+    if not unsummed:
         return []
-    more = f"; snapshots confirm {confirmed:,} of them" if confirmed else ""
+    confirmed_clause = f"; snapshots confirm {confirmed:,} of them" if confirmed else ""
     return [
-        f"No checksum covers {without:,} of {max(without, files):,} state files: a change "
-        f"of their bytes may go unnoticed{more}."
+        f"No checksum covers {unsummed:,} of {max(unsummed, files):,} state files: a change "
+        f"of their bytes may go unnoticed{confirmed_clause}."
     ]
 
 
@@ -261,8 +261,8 @@ def expiry_text(rule: StoreRule) -> str:
     """A store's rule in one line."""
     if rule.expiry is not None:
         sign = "<=" if rule.expiry.inclusive else "<"
-        behind = f" - {long_duration_text(rule.expiry.delay_ms)}" if rule.expiry.delay_ms else ""
-        return f"{rule.expiry.name} {sign} {_CLOCKS[rule.expiry.clock]}{behind}"
+        delay = f" - {long_duration_text(rule.expiry.delay_ms)}" if rule.expiry.delay_ms else ""
+        return f"{rule.expiry.name} {sign} {_CLOCKS[rule.expiry.clock]}{delay}"
     return f"never: {rule.never}" if rule.never else f"unknown: {rule.unknown}"
 
 

@@ -1,12 +1,13 @@
-"""What every analysis begins with: the checkpoint, listed as often as it takes, and the version.
+"""Open a checkpoint and its version, and distinguish damage from a query that runs.
 
-Damage, or a query that runs: what looks like the one is looked at again before it is said. Spark's
-cleanup removes files while they are listed and read, and a query that restarts writes some anew. So
-where a file is gone, or a listing makes no whole, the checkpoint is listed and what was in doubt is
-read again: what two looks say is damage. If the judged version can no longer be restored, the
-newest whole one takes its place and all is read anew, so that every number of a report is of one
-version. Where cleanup is faster than two looks, the last ones read no more than makes that version,
-which stays longest; where it is faster than these too, that is said, and no damage.
+Spark's cleanup removes files while they are listed and read, and a query that restarts writes some
+files again. So if a file is gone, or a listing is incomplete, the checkpoint is listed again, and
+the files in doubt are read again. Damage is reported only if two attempts show it.
+
+If the judged version can no longer be restored, the newest complete version replaces it, and all
+files are read again, so that every number of a report is of one version. If cleanup is faster than
+two attempts, the last attempts read only the files of that version, which stay longest. If cleanup
+is faster than these attempts, too, the report says so and names no damage.
 """
 
 from __future__ import annotations
@@ -77,9 +78,9 @@ def _one(alike: list[Problem]) -> Problem:
     paths = len({problem.path for problem in alike})
     if paths == 1:
         return first
-    more = short_count_text(paths - 1, "other file or folder", "other files and folders")
+    others = short_count_text(paths - 1, "other file or folder", "other files and folders")
     verb = "refused" if first.slug == DENIED_SLUG else "failed"
-    message = f"{first.message} (and so {verb} for {more})"
+    message = f"{first.message} (and so {verb} for {others})"
     same_store = all(problem.store == first.store for problem in alike)
     return replace(first, message=message, store=first.store if same_store else None, version=None)
 
@@ -98,7 +99,7 @@ def with_user_rules(checkpoint: Checkpoint, options: Options) -> Checkpoint:
 
 @dataclass
 class Listings:
-    """What the listings of a run showed, one after the other."""
+    """Results of the listings of a run, one after the other."""
 
     # of the newest listing, and those that it shares with an earlier one are damage
     doubts: list[Problem] = field(default_factory=list)
@@ -126,18 +127,18 @@ _identity = attrgetter("slug", "path", "message")
 
 def newest_whole(checkpoint: Checkpoint) -> int | None:
     """The newest committed version that every store can restore; None if there is no such one."""
-    committed = (v for v in checkpoint.whole_versions if v <= checkpoint.newest_version)
+    committed = (v for v in checkpoint.restorable_versions if v <= checkpoint.newest_version)
     return max(committed, default=None)
 
 
 def doubts(problems: Iterable[Problem]) -> list[Problem]:
-    """Those that a second look may not confirm."""
+    """Return the problems that a second listing may not confirm."""
     return [problem for problem in problems if problem.slug in DOUBTFUL]
 
 
 def restores(checkpoint: Checkpoint, version: int) -> bool:
-    """Whether every store of a checkpoint can restore a version that is committed."""
-    has_it = version in checkpoint.whole_versions or not checkpoint.store_files
+    """Return whether a version is committed and every store can restore it."""
+    has_it = version in checkpoint.restorable_versions or not checkpoint.store_files
     return has_it and version <= checkpoint.newest_version
 
 
@@ -148,9 +149,9 @@ def missing_files(checkpoint: Checkpoint, paths: Iterable[str]) -> set[str]:
     return {p for p in paths if p not in listed and storage.stat(storage.relative(p)) is None}
 
 
-def version_problem(before: int, version: int) -> Problem:
+def version_problem(previous: int, version: int) -> Problem:
     """The report's word on a version that took the place of one which is gone."""
-    gone = f"files of batch {before - 1} were removed while they were being read"
+    gone = f"files of batch {previous - 1} were removed while they were being read"
     return Problem(MOVED_SLUG, f"{gone}; the newest batch, {version - 1}, is judged instead")
 
 
@@ -223,7 +224,7 @@ class Opened:
 
     @property
     def is_of_chosen_version(self) -> bool:
-        """Whether its user chose the version, so that no other may take its place."""
+        """True if the user chose the version, so that no other version may replace it."""
         selected = self.checkpoint.selection.version
         return (self.options.batch, self.options.state_version, selected) != (None, None, None)
 
@@ -245,19 +246,19 @@ class Opened:
         the newest, or where that has doubts that no earlier listing had, the newest whole one.
         """
         assert self.reopen is not None
-        checkpoint, before = self.reopen(), self.version
+        checkpoint, previous = self.reopen(), self.version
         moved = [problem for problem in self.listed if problem.slug == MOVED_SLUG]
         new = self._go_over(checkpoint)
-        whole = newest_whole(checkpoint)
-        if new and not self.is_of_chosen_version and whole not in (None, self.version):
+        newest = newest_whole(checkpoint)
+        if new and not self.is_of_chosen_version and newest not in (None, self.version):
             # What the same listing shows again is not confirmed by that.
-            of_whole = self._go_over(checkpoint, whole)
-            new = [doubt for doubt in self.listings.doubts if doubt in (*new, *of_whole)]
+            newest_doubts = self._go_over(checkpoint, newest)
+            new = [doubt for doubt in self.listings.doubts if doubt in (*new, *newest_doubts)]
         if new:
             kept = (listed for listed in self.listed if listed not in new)
             self.listed = (*kept, self.outpaced_problem())
         self.listed = (*self.listed, *moved)
-        return self.version != before
+        return self.version != previous
 
     def _go_over(self, checkpoint: Checkpoint, version: int | None = None) -> list[Problem]:
         """Go over to a new listing, and to a version; the doubts that it has for the first time."""
@@ -280,12 +281,12 @@ class Opened:
         """Go over to the newest version; the error that is given, if the user chose this one."""
         if self.is_of_chosen_version:
             raise error
-        before = self.version
+        previous = self.version
         if self.look_again():
-            self.note(version_problem(before, self.version))
+            self.note(version_problem(previous, self.version))
 
     def outpaced_problem(self) -> Problem:
-        """That the query was faster than every look; of a version that is gone, that it is."""
+        """Return the problem that files were removed at every attempt to read them."""
         message = f"{OUTPACED_AGAIN}; what depends on them is missing from the report"
         was_there = self.listings.whole or not restores(self.checkpoint, self.version)
         if self.is_of_chosen_version and was_there:
@@ -303,24 +304,24 @@ class Opened:
         """List again as long as a listing has gaps that the one before did not have."""
         self.listings.add(self.listed, whole=restores(self.checkpoint, self.version))
         for look in range(MORE_LOOKS):
-            before = self.listings.doubts
-            if not before:
+            earlier = self.listings.doubts
+            if not earlier:
                 if look:
                     self.note(Problem(MOVED_SLUG, _LISTED_AGAIN))
                 return
             self.look_again()
-            if self.listings.doubts and all(doubt in before for doubt in self.listings.doubts):
+            if self.listings.doubts and all(doubt in earlier for doubt in self.listings.doubts):
                 return
 
     def subject(self, problems: Iterable[Problem] = ()) -> Subject:
-        """What was listed, for a report without facts; with more problems than the listing has."""
+        """Return the subject of a report without facts, with further problems."""
         listed = [*self.listed, *problems]
         return Subject(self.checkpoint, self.version, listed, self.options)
 
 
 @dataclass(frozen=True)
 class Recalled:
-    """What stands for a checkpoint whose report is there."""
+    """A checkpoint whose report is known already, in place of an open one."""
 
     report: Report  # of the checkpoint as it is now, too
     options: Options
@@ -355,10 +356,10 @@ def opener_of(
     place: tuple[str, Selection] | None = None,
     cache: ReportCache | None = None,
 ) -> Callable[[], Checkpoint]:
-    """What opens a checkpoint, again and again: each time by new listings.
+    """Return a function that opens a checkpoint by new listings each time it is called.
 
-    The bytes of logs, metadata and schemas are kept: else it is too slow for a query that keeps few
-    batches.
+    It keeps the bytes of logs, metadata and schemas. Without that it is too slow for a query that
+    keeps few batches.
     """
     selection = Selection(options.operator_id, options.partition_id, options.store_name)
     narrowed = selection, UserSchemas.parse(options.key_schemas, options.value_schemas)

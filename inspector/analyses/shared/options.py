@@ -17,7 +17,7 @@ from inspector.model import Redact, TimeoutKind
 
 @dataclass(frozen=True)
 class Option:
-    """What the declaration of an option adds to the parameter that it annotates."""
+    """Properties of a command line option, as the annotation of a parameter."""
 
     help: str = ""
     minimum: int | None = None
@@ -67,7 +67,7 @@ Group = tuple[Parameter, ...]  # options that belong together and that several a
 
 
 def parameter(name: str, hint: Any, default: Any) -> Parameter | None:
-    """What an annotation declares; None if it has no :class:`Option`."""
+    """Return the parameter that an annotation declares; None if it has no :class:`Option`."""
     if get_origin(hint) is not Annotated:
         return None
     kind, *extras = get_args(hint)

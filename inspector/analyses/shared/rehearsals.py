@@ -21,7 +21,7 @@ TIMEOUT = "timeoutTimestamp"  # the field of a group state that holds its timer,
 EXPIRY = "expiryTimestampMs"  # the field of a timer of transformWithState, epoch ms
 YEAR_MS = 365 * 24 * 3_600_000
 DAY_MS = 24 * 3_600_000  # the time range of a join that a rehearsal is trusted to show
-RANGE_MS = 2_000  # by which a rehearsal may leave the time range of a join open
+RANGE_MS = 1  # unit of watermarks: the time range of a join is exact if it is open by no more
 MOST_VERSIONS = 64  # state versions of one rehearsal that are read
 
 Store = tuple[int, str]  # operator id, store name
@@ -29,17 +29,20 @@ Snapshot = Mapping[Store, Mapping[str, tuple[Any, Any]]]
 """Live rows of one state version: by store and by the text of the key, the key and the value."""
 
 
+Distances = tuple[int | None, int | None]  # greatest of kept rows, least of evicted ones, in ms
+
+
 @dataclass(frozen=True)
 class Coverage:
-    """What the batches of one rehearsal made each operator do, by operator id."""
+    """Actions of each operator in the batches of one rehearsal, by operator id."""
 
     read_back: frozenset[int] = frozenset()  # a later batch with data changed a key that was there
     # a timer fired, a row was evicted, or a row that the watermark had passed stayed
     fired: frozenset[int] = frozenset()
     timed: frozenset[int] = frozenset()  # a timer was set, or the watermark decides which rows stay
-    # joins whose time range may be any between the two distances from the watermark, in ms, at
-    # which rows were kept and evicted; the first is None if no row was kept
-    open_ranges: Mapping[int, tuple[int | None, int]] = field(default_factory=dict)
+    # joins whose time range may be any between two distances from the watermark, in ms: of rows
+    # that were kept and of rows that were evicted; None if there was no such row
+    open_ranges: Mapping[int, Distances] = field(default_factory=dict)
     # ttls: distances of expiry times from the clock of the batch that wrote them, in ms, by store
     # timers: the same of timers by processing time
     ttls: Mapping[Store, frozenset[int]] = field(default_factory=dict)
@@ -117,13 +120,13 @@ def coverage_of(
     snapshots: Mapping[int, Snapshot],  # by state version; versions may be absent
     kinds: Mapping[int, TimeoutKind | None],  # clocks of group states' timers by operator id
 ) -> Coverage:
-    """Return what the batches of a rehearsal made each operator do, as far as its rows show."""
+    """Return the actions of each operator in a rehearsal, as far as its rows show."""
     read_back, fired, timed, open_ranges = set(), set(), set(), {}
     for operator in checkpoint.query:
         number = operator.operator_id
         for store in operator.schemas if operator.name == "symmetricHashJoin" else ():
             bounds = _time_range(checkpoint, operator, store, snapshots)
-            if bounds is not None and not _is_narrow(*bounds):
+            if bounds is not None and not _is_exact(*bounds):
                 open_ranges[number] = bounds
         if _follows_watermark(operator):
             timed.add(number)
@@ -148,11 +151,11 @@ def coverage_of(
 
 def _time_range(
     checkpoint: Checkpoint, operator: Operator, store: str, snapshots: Mapping[int, Snapshot]
-) -> tuple[int | None, int] | None:
+) -> Distances | None:
     """Return the distances from the watermark that bound the time range of one side of a join.
 
-    The first is the greatest at which a row was kept, the second the least above it at which a row
-    was evicted. None if no row was evicted, or if no event time of the value decides it.
+    Returns None if no event time of the value decides which rows are evicted, and if the store
+    never had rows or kept rows for ``DAY_MS``.
     """
     schema = operator.schemas[store]
     columns = [i for i, column in enumerate(schema.value.fields) if _has_delay(column)]
@@ -176,7 +179,9 @@ def _time_range(
             still[text] -= 1 if still[text] else 0
     most = max(kept, default=None)
     beyond = [distance for distance in evicted if most is None or distance > most]
-    return (most, min(beyond)) if beyond else None
+    if not beyond and (most is None or most >= DAY_MS):
+        return None
+    return most, min(beyond, default=None)
 
 
 def _without_match(value: Any) -> str:
@@ -185,9 +190,9 @@ def _without_match(value: Any) -> str:
     return repr([part for name, part in fields if name != "matched"])
 
 
-def _is_narrow(kept: int | None, evicted: int) -> bool:
-    """Return True if two distances leave a time range open by little: a tenth, or two seconds."""
-    return kept is not None and evicted - kept <= max(RANGE_MS, abs(evicted) // 10)
+def _is_exact(kept: int | None, evicted: int | None) -> bool:
+    """Return True if two distances leave a time range open by no more than the unit of time."""
+    return kept is not None and evicted is not None and evicted - kept <= RANGE_MS
 
 
 Durations = Callable[[Operator, str, Any, Any], Iterable[int]]  # times of one row, epoch ms

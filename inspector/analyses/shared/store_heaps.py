@@ -1,4 +1,4 @@
-"""What the state of a checkpoint takes of a heap, store by store; estimates."""
+"""Estimates of the heap that the state of a checkpoint takes, by store."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def heap_by_version(judged: Judged) -> HeapByVersion:
     result: HeapByVersion = {}
     layout = object_layout(judged.checkpoint, judged.version)
     for store in store_heaps(judged, layout):
-        of_store, versions = result.setdefault(store.store.name, {}), store.versions
+        totals, versions = result.setdefault(store.store.name, {}), store.versions
         for version in versions:
             pair = {v: versions[v] for v in (version - 1, version) if v in versions}
-            held = replace(store, versions=pair).held
-            of_store[version] = of_store.get(version, 0) + held.total
+            objects = replace(store, versions=pair).held
+            totals[version] = totals.get(version, 0) + objects.total
     return result
 
 
@@ -52,13 +52,16 @@ def heap_by_store(judged: Judged) -> dict[StoreName, int]:
     By the facts of each partition: a table's size depends on the rows of its own.
     """
     heaps = store_heaps(judged, object_layout(judged.checkpoint, judged.version))
-    return sum_by_key((of.store.name, of.held.total) for of in heaps)
+    return sum_by_key((heap.store.name, heap.held.total) for heap in heaps)
 
 
 def removal_saving(
     checkpoint: Checkpoint, version: int, rows: int, key_bytes: int, value_bytes: int
 ) -> int | None:
-    """What removing rows saves in the versions that Spark retains by default; None without maps."""
+    """Return the heap bytes that removing rows saves in the versions that Spark retains by default.
+
+    None for a provider that keeps no maps on the heap.
+    """
     heap = of_rows(rows, key_bytes, value_bytes, object_layout(checkpoint, version))
     return heap.total if checkpoint.provider.keeps_maps else None
 
@@ -70,7 +73,7 @@ def object_layout(
     heap_bytes: int | None = None,
     jdk: int = JDK,
 ) -> Layout:
-    """How the JVM of the executors lays out objects; CheckpointError for a Spark that is none."""
+    """Return the layout of objects in the executors' JVM; CheckpointError: no such Spark."""
     checksums = checkpoint.conf(version, _ROW_CHECKSUM) == "true"
     spark = spark or spark_of(checkpoint, version) or NEWEST
     try:

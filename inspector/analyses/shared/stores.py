@@ -71,10 +71,10 @@ class HashedKeys:
                 self._note(text, list(hashes))
 
     def _note(self, text: str, hashes: list[str]) -> None:
-        more = " and others" if len(hashes) > _LISTED else ""
+        others = " and others" if len(hashes) > _LISTED else ""
         note = (
             f"{text} is ambiguous: it is the beginning of the hashes of several keys, "
-            f"{', '.join(hashes[:_LISTED])}{more}; give more digits"
+            f"{', '.join(hashes[:_LISTED])}{others}; give more digits"
         )
         position = self._place.setdefault(text, len(self._notes))
         self._notes[position:] = [note, *self._notes[position + 1 :]]
@@ -90,7 +90,7 @@ def table_name(store: StoreName) -> str:
 
 def by_store(tasks: Iterable[Task]) -> dict[StoreName, list[Task]]:
     """Tasks of one store each, by operator and store name."""
-    result = group_by(_each_store(tasks), lambda task: task.store_id(task.stores[0]).name)
+    result = group_by(_walk_stores(tasks), lambda task: task.store_id(task.stores[0]).name)
     return dict(sorted(result.items()))
 
 
@@ -113,24 +113,24 @@ def narrowed(run: Run, tasks: Iterable[Task]) -> list[Task]:
 
 def live_batches(run: Run, tasks: Iterable[Task]) -> Batches:
     """The live rows of tasks, as :data:`inspector.schemas.ROWS`."""
-    present = _each_store(task for task in tasks if task.version)
+    present = _walk_stores(task for task in tasks if task.version)
     return _stream(run, present, rows_of)
 
 
 def change_batches(run: Run, tasks: Iterable[Task], **fields: Any) -> Batches:
     """The changes of tasks, as :data:`inspector.schemas.CHANGES`; ``fields`` of their tasks."""
-    return _stream(run, _each_store(tasks), lambda task: changes_of(ChangesTask(task, **fields)))
+    return _stream(run, _walk_stores(tasks), lambda task: changes_of(ChangesTask(task, **fields)))
 
 
 def looking(run: Run) -> typed_rows.Look[Task]:
-    """What reads a store, and looks again where its files moved under it."""
+    """Return a function that reads a store, and lists it again if its files were removed."""
     return looking_by((run,), partial(listed_again, run))
 
 
 def looking_by(
     runs: Sequence[Run], again: Callable[[TaskT, Sequence[str]], TaskT]
 ) -> typed_rows.Look[TaskT]:
-    """What reads a task in this process, and looks again where its files moved under it.
+    """Return a function that reads a task, and lists again if its files were removed.
 
     The runs are of the task's checkpoints, on one engine, whose reader, if any, fetches the files
     at each look; ``again`` is that of :func:`inspector.passes.typed_rows.look_again`.
@@ -168,7 +168,7 @@ def check_there(run: Opened, paths: Iterable[str]) -> Checkpoint:
 def listed_again(run: Run, task: Task, paths: Iterable[str]) -> Task:
     """The task of one store by a new listing (:func:`check_there`), if that has the store."""
     store = task.stores[0]
-    for again in _each_store(plan(check_there(run, paths), task.version, history=False)):
+    for again in _walk_stores(plan(check_there(run, paths), task.version, history=False)):
         if again.store_id(again.stores[0]) == task.store_id(store):
             return replace(task, stores=(replace(store, files=again.stores[0].files),))
     return task
@@ -213,10 +213,10 @@ def held_batches(
 
 
 def of_one_version(read: Callable[[], T], begin_anew: Callable[[OutpacedError], None]) -> T:
-    """What is read of one version: of a newer one, where the query removed it meanwhile.
+    """Return what ``read`` reads of one version, or of a newer one if the query removed it.
 
-    ``begin_anew`` goes over to the newest version, or raises what it is given. OutpacedError: the
-    query was faster at every attempt, or its user chose the version.
+    ``begin_anew`` changes to the newest version, or raises the error that it is given.
+    OutpacedError: the query was faster at every attempt, or its user chose the version.
     """
     for _ in range(MORE_LOOKS):
         try:
@@ -236,7 +236,7 @@ def _continue(held: list[pa.RecordBatch], batches: Batches, schema: pa.Schema) -
         yield problem_batch(schema, [Problem(error.slug, error.message, error.path)])
 
 
-def _each_store(tasks: Iterable[Task]) -> list[Task]:
+def _walk_stores(tasks: Iterable[Task]) -> list[Task]:
     return [replace(task, stores=(store,)) for task in tasks for store in task.stores]
 
 
@@ -267,7 +267,7 @@ def store_tables(
     if table_options.mode is ProblemMode.FAILFAST:
         refuse(run.listed)
     tasks = store_tasks(run, table_options, changes=changes)
-    tables = [_table(run, store, of_store) for store, of_store in tasks.items()]
+    tables = [_table(run, store, store_task_list) for store, store_task_list in tasks.items()]
     if table_options.mode is ProblemMode.PERMISSIVE:
         for table in tables[:1]:
             table.problems.extend(run.listed)
@@ -279,9 +279,9 @@ def store_tasks(
 ) -> dict[StoreName, list[typed_rows.TypedTask]]:
     """The tasks of each store's table."""
     names = operator_names(run.checkpoint)
-    of_all = changes, table_options.from_batch + 1, table_options.raw, table_options.mode
+    settings = changes, table_options.from_batch + 1, table_options.raw, table_options.mode
     return {
-        store: [typed_rows.TypedTask(task, names[store.operator_id], *of_all) for task in tasks]
+        store: [typed_rows.TypedTask(task, names[store.operator_id], *settings) for task in tasks]
         for store, tasks in by_store(_tasks(run)).items()  # executors have other tasks beside each
     }
 
@@ -298,27 +298,27 @@ def store_table(name: str, doc: str, *, changes: bool) -> DataTable:
         operator_id = options.operator_id or 0
         name = options.store_name or DEFAULT_STORE
         run = Run.start(path, replace(options, operator_id=operator_id))
-        of_stores = store_tasks(run, table_options, changes=changes)
-        result = [store for store in of_stores if is_store(name, store.store_name)]
+        tasks_by_store = store_tasks(run, table_options, changes=changes)
+        result = [store for store in tasks_by_store if is_store(name, store.store_name)]
         if not result:
-            names = ", ".join(repr(store) for _, store in of_stores) or "none"
+            names = ", ".join(repr(store) for _, store in tasks_by_store) or "none"
             raise CheckpointError(
                 f"operator {operator_id} has no store {name!r}, it has {names}", run.checkpoint.root
             )
-        first, *further = of_stores[result[0]]
+        first, *further = tasks_by_store[result[0]]
         listed = listed_problems(run, table_options.mode, result[:1])
         work = work_of([replace(first, listed=listed), *further])
-        return TablePlan(typed_rows.typed_schema(first), typed_rows.run_typed_rows, work, run)
+        return TablePlan(typed_rows.schema_of_rows(first), typed_rows.run_typed_rows, work, run)
 
     def schema(path: str | Opened, options: Options, table_options: TableOptions) -> pa.Schema:
         return plan(path, options, table_options).schema
 
-    of_changes = ("from_batch",) if changes else ()
-    return DataTable(name, doc, (*of_changes, "raw", "mode", "key", "where"), plan, schema)
+    change_options = ("from_batch",) if changes else ()
+    return DataTable(name, doc, (*change_options, "raw", "mode", "key", "where"), plan, schema)
 
 
 def _table(run: Run, store: StoreName, tasks: list[typed_rows.TypedTask]) -> StoreTable:
-    schema = typed_rows.typed_schema(tasks[0])
+    schema = typed_rows.schema_of_rows(tasks[0])
     problems: list[Problem] = []
     file_bytes = sum(task.task.file_bytes for task in tasks)
 

@@ -23,7 +23,6 @@ import struct
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-import google_crc32c
 import xxhash
 
 from inspector.exceptions import DecodeError, FrameError, RecordError, TruncatedError
@@ -192,6 +191,8 @@ Checksum = Callable[[memoryview, int], int]  # takes a block and its last byte
 
 
 def _crc32c(block: memoryview, last: int) -> int:
+    import google_crc32c  # noqa: PLC0415 - Spark's tables have XXH3 instead
+
     crc: int = google_crc32c.value(bytes(block) + bytes((last,)))
     return ((crc >> 15 | crc << 17) + _CRC_DELTA) & _MASK
 

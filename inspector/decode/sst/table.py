@@ -64,7 +64,7 @@ class Index:
         with opening("index"):
             block = self._blocks.read(handle, "index")
         entries = content(block, handle.offset)
-        room = min(len(entries) // _SMALLEST, self._blocks.most) + 1
+        room = min(len(entries) // _SMALLEST, self._blocks.max_count) + 1
         offset, size = np.empty((2, room), np.int64)
         form = self._delta, self._type == _FIRST_KEYS, TRAILER
         count, complete = kernel().index_handles(entries, *form, offset, size)
@@ -114,7 +114,7 @@ class Table:
         """
         self.path = path
         self._limits, self._size = limits, source.size
-        with _located(path):
+        with _locate(path):
             meta = MetaBlocks(source, limits)
             self._meta, self._metaindex_offset = meta.handles, meta.footer.metaindex.offset
             self.properties: TableProperties = meta.properties()
@@ -131,7 +131,7 @@ class Table:
 
         Every block's checksum is verified before a byte of it is used, and so is the order of the
         keys; of all entries, at the end, the number in the properties. At most ``held_bytes``, by
-        default ``limits.block_bytes``, are held at once, but for an entry that has more.
+        default ``limits.block_bytes``, are held at once, except for an entry that has more.
 
         Entries are needed from the user key ``start``, which is searched for, so that the order
         before it must be known to be right, up to ``end``; some before and behind may come too.
@@ -139,7 +139,7 @@ class Table:
         """
         limits, raw = self._limits, 0
         block_bytes = held_bytes or limits.block_bytes
-        with _located(self.path):
+        with _locate(self.path):
             self._check_readable()
             reader = EntryReader(limits, held_bytes=block_bytes)
             for blocks in self._blocks.stretch(
@@ -159,13 +159,13 @@ class Table:
 
     def first_key(self) -> bytes | None:
         """The smallest user key, from the first block alone; None if there is no entry."""
-        with _located(self.path):
+        with _locate(self.path):
             self._check_readable()
             return self._first_key(self._index.handles())
 
     def range_deletions(self) -> tuple[RangeDeletion, ...]:
         """The ranges of keys that the table deletes from older data."""
-        with _located(self.path):
+        with _locate(self.path):
             handle = self._meta.get("rocksdb.range_del")
             if handle is None:
                 return ()
@@ -223,7 +223,7 @@ class Table:
 
 
 @contextmanager
-def _located(path: str | None) -> Iterator[None]:
+def _locate(path: str | None) -> Iterator[None]:
     try:
         yield
     except DecodeError as error:

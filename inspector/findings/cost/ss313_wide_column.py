@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from inspector.decode.field_sizes import nested_fields
+from inspector.decode.field_sizes import walk_nested_fields
 from inspector.facts.size_distributions import SampledSizes
 from inspector.findings.finding import Severity
 from inspector.findings.rule import Case, Evidence, Rule
@@ -55,9 +55,8 @@ class WideColumn(Rule[StoreView]):
     certainties = (Certainty.INFERRED,)
     spark = "payload"
     next_step = (
-        "select the columns that are needed before the operator, and look the payload up after it; "
-        "group or deduplicate by a hash (xxhash64, sha2) in place of a long text; allow a sketch a "
-        "larger error"
+        "select the needed columns before the operator, and look the payload up after it; group "
+        "by a hash (xxhash64, sha2) of a long text; allow a sketch a larger error"
     )
     command = "sizes"
 
@@ -103,7 +102,7 @@ class WideColumn(Rule[StoreView]):
                 continue
             columns = schema.key if part is RowPart.KEY else widen_timeout(schema.value)
             names = [NUMBERED.sub("", name) for name in unique_names(columns.fields)]
-            names += [nested.name for nested in nested_fields(columns)]
+            names += [nested.name for nested in walk_nested_fields(columns)]
             scale = totals[part] / newest.rows / (sum(field.bytes for field in rows.fields) or 1)
             for name, field in zip(names, (*rows.fields, *rows.nested), strict=True):
                 sizes[name] = sizes.get(name, 0) + field.bytes * scale

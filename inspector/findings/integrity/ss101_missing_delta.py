@@ -6,8 +6,7 @@ What it means:
     version, and its cleanup of old files stops with a warning in the executor's log.
 
 How it is proven:
-    Every version from the oldest that can be restored to the judged one needs a delta of its
-    number.
+    Every version from the oldest restorable one to the judged one needs a delta.
 
 Source:
     HDFSBackedStateStoreProvider.loadMap, filesForVersion (2.3 to 4.3). A `foreachBatch` that does
@@ -16,7 +15,7 @@ Source:
 
 from __future__ import annotations
 
-from inspector.discovery.listing import whole_copy
+from inspector.discovery.listing import complete_copy
 from inspector.findings.finding import Severity
 from inspector.findings.problem_rule import EVIDENCE, MISSING_DELTA, ProblemRule
 from inspector.findings.rule import Case
@@ -42,7 +41,7 @@ class MissingDelta(ProblemRule):
 
     def to_do(self, view: CheckpointView, problem: Problem) -> str:
         """Return what to do; a whole temporary file with the delta needs a new name alone."""
-        if copy := whole_copy(problem.message):
+        if copy := complete_copy(problem.message):
             return (
                 f"rename {copy} to the name of the missing file while the query is stopped, and "
                 f"run verify; or {self.next_step}"

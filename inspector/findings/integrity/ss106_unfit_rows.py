@@ -2,13 +2,12 @@
 
 What it means:
     The schema of the store cannot have produced these rows: a wrong length, an offset outside of
-    the row, bytes set where the type leaves none. Either the schema belongs to another query, or
-    the row is damaged.
+    the row, bytes set where the type leaves none. The schema belongs to another query, or the row
+    is damaged.
 
 How it is proven:
-    Each row is checked as Spark checks it: the length, the null bits, and the position of each
-    variable part. Longer rows of fields with a fixed width are found too, which Spark's check
-    accepts.
+    Length, null bits and variable parts of each row are checked as Spark does, and longer rows of
+    fixed width, which Spark accepts.
 
 Source:
     UnsafeRowUtils.validateStructuralIntegrity (3.1 to 4.3). Null intervals, nanosecond timestamps
@@ -20,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from inspector.exceptions import RowError
-from inspector.facts.join_rows import least_size
+from inspector.facts.join_rows import min_size
 from inspector.findings.finding import Severity
 from inspector.findings.problem_rule import EVIDENCE, ProblemRule
 from inspector.findings.rule import Case, Evidence, Part
@@ -57,9 +56,9 @@ class UnfitRows(ProblemRule):
         self, name: StoreName, side: str, sizes: Mapping[int, int], schema: StructType
     ) -> Iterator[Evidence]:
         """Yield the number of keys or values that are longer than all fields together."""
-        if not schema.fields or any(field.data_type.fixed_width is None for field in schema.fields):
+        if not schema.fields or any(field.data_type.slot_width is None for field in schema.fields):
             return
-        width = least_size(schema)
+        width = min_size(schema)
         wider = {size: rows for size, rows in sizes.items() if size > width}
         if any(wider.values()):
             yield self.wider(

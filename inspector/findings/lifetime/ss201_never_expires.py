@@ -3,13 +3,12 @@
 What it means:
     By its schema no rule of the operator can remove a row: a grouping column, a column of
     `dropDuplicates` or a join side carries no watermark, or there is no timeout. Or calls for data
-    set no timer; or event times are null, which no watermark passes. It is information if the store
-    does not grow, or if a function removes some keys.
+    set no timer; or event times are null. It is information if the store does not grow, or a
+    function removes some keys.
 
 How it is proven:
     By the schema, and by every version that can be replayed. A `withWatermark` that a restart added
-    shows in no schema, so of columns with a time it is inferred (inference `unmarked-time`), and
-    information until the watermark passes them.
+    shows in no schema, so columns with a time are inferred (inference `unmarked-time`).
 
 Source:
     WatermarkSupport.watermarkExpression, StreamingDeduplicateExec, FlatMapGroupsWithStateExec,
@@ -23,6 +22,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from inspector.facts.ages import Ages
+from inspector.facts.timer_runs import TimerCalls
 from inspector.findings.finding import Severity
 from inspector.findings.rule import Case, Evidence, Rule
 from inspector.findings.thresholds import (
@@ -56,8 +56,8 @@ class NeverExpires(Rule[StoreView]):
     certainties = (Certainty.PROVEN, Certainty.INFERRED)
     spark = "withWatermark"
     next_step = (
-        "give the rule something to go by: see the operator's advice under `next:` in the report. "
-        "Where the rows are few and meant to stay, nothing needs to be done"
+        "see the operator's advice under `next:` in the report. Few rows that are meant to stay "
+        "need nothing"
     )
     explains = ("SS204",)
     explains_store = True
@@ -119,12 +119,14 @@ class NeverExpires(Rule[StoreView]):
 
     def find_without_timeout(self, store: StoreView) -> Iterator[Evidence]:
         """Yield the keys of a group state that have no timeout, and what took it away."""
-        calls, history = store.expiry.calls, store.history
-        if calls is None or history.window < self.window_versions:
-            return
-        steady = self.steady_reason(store)
-        # Of these keys a call for data surely took the last timer away.
-        lost = calls.lost_rows
+        calls = store.expiry.calls
+        if calls is not None and store.history.window >= self.window_versions:
+            yield from self.find_taken_timeouts(store, calls)
+            yield from self.find_unset_timeouts(store, calls)
+
+    def find_taken_timeouts(self, store: StoreView, calls: TimerCalls) -> Iterator[Evidence]:
+        """Yield the keys whose last timer a call for data surely took away."""
+        lost, history, steady = calls.lost_rows, store.history, self.steady_reason(store)
         if lost >= max(1, self.alike_share * store.rows):
             by_data = history.removals - calls.timeout_removed
             # If data removes keys too, those without a timeout may wait for it.
@@ -134,6 +136,10 @@ class NeverExpires(Rule[StoreView]):
                 severity=None if is_leak and not steady else Severity.INFO,
                 note=steady,
             )
+
+    def find_unset_timeouts(self, store: StoreView, calls: TimerCalls) -> Iterator[Evidence]:
+        """Yield the keys that had no timer in the window."""
+        history, steady = store.history, self.steady_reason(store)
         rows, removes_few = calls.never_armed_rows, self.removes_few(store)
         is_proven = not calls.armed_keys
         if not rows or not (is_proven or calls.unarmed_by_data):

@@ -43,13 +43,9 @@ class NoRemovals(Rule[StoreView]):
 
     def find(self, store: StoreView) -> Iterator[Evidence]:
         """Yield the store if its rows only become more."""
-        rule, history = store.rule, store.history
-        is_known = rule.expiry is not None or rule.never is not None or rule.event_time is not None
-        grown = store.rows - history.first.rows
-        if is_known or rule.needs_none or history.removals or grown <= 0:
-            return
-        is_short = history.window < self.window_versions or history.is_quiet(self.window_versions)
-        if is_short or (history.is_growing is not True and grown <= self.few_rows * store.rows):
+        rule, grown = store.rule, store.rows - store.history.first.rows
+        is_known = any(known is not None for known in (rule.expiry, rule.never, rule.event_time))
+        if is_known or rule.needs_none or not self.only_grows(store, grown):
             return
         fired = store.sum(FiredKeys) or FiredKeys()
         is_variable = store.operator_name in PROCESSORS and bool(rule.advice)
@@ -62,6 +58,13 @@ class NoRemovals(Rule[StoreView]):
             kept=fired.kept,
             advice=rule.advice or self.next_step,
         )
+
+    def only_grows(self, store: StoreView, grown: int) -> bool:
+        """Return True if rows were added through a long history, and none was removed."""
+        history = store.history
+        is_short = history.window < self.window_versions or history.is_quiet(self.window_versions)
+        is_few = history.is_growing is not True and grown <= self.few_rows * store.rows
+        return grown > 0 and not (history.removals or is_short or is_few)
 
     grows = Case(
         cause="The store gained {grown:row} in {window:version} and lost none.",

@@ -2,12 +2,11 @@
 
 What it means:
     Values are past their TTL, or keys of dropDuplicatesWithinWatermark past their delay, before
-    another batch begins. Or keys come back, again and again, after they were removed: with an empty
-    state, and a duplicate is given out again.
+    another batch begins. Or keys come back, again and again, after they were removed.
 
 How it is proven:
     The latest TTL is compared with the median time between batches. Puts of new keys less the
-    distinct keys are those that come back. That the setting is too short is inferred.
+    distinct keys are those that come back. Why is inferred.
 
 Source:
     StateTTL, TTLConfig (4.0 to 4.3): a value past its TTL counts as absent.
@@ -40,8 +39,8 @@ class ShortLives(Rule[StoreView]):
     certainties = (Certainty.INFERRED,)
     spark = "TTLConfig"
     next_step = (
-        "make the TTL, the timeout or the delay of withWatermark longer than the trigger interval, "
-        "the time that a batch takes and the pauses between the events of a key"
+        "make the TTL, the timeout or the delay longer than the trigger interval, the time of a "
+        "batch and the pauses between the events of a key"
     )
 
     window_versions = WINDOW_VERSIONS
@@ -62,8 +61,8 @@ class ShortLives(Rule[StoreView]):
         """Return the evidence of rows that end before the next batch; None if they do not."""
         if store.operator_name in WITHIN_WATERMARK:
             # Deduplication: no key of any version was there in the version before.
-            filled = [of for of in store.versions.values() if of.rows and not of.rebased]
-            is_gone = all(of.new_rows == of.rows for of in filled)
+            filled = [v for v in store.versions.values() if v.rows and not v.rebased]
+            is_gone = all(changes.new_rows == changes.rows for changes in filled)
             is_short = len(filled) < self.window_versions
             seen = f"no key outlives the next batch, in {len(filled):,} versions"
             return (

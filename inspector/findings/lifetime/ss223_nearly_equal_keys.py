@@ -44,9 +44,8 @@ class NearlyEqualKeys(Rule[StoreView]):
     certainties = (Certainty.INFERRED,)
     spark = "Dataset.dropDuplicates"
     next_step = (
-        "make the column uniform before the operator, such as lower(trim(user)), or leave out of "
-        "the key what an event gets anew each time that it is sent (an event time: use "
-        "dropDuplicatesWithinWatermark)"
+        "make the column uniform before the operator, such as lower(trim(user)), or leave what an "
+        "event gets anew out of the key (an event time: use dropDuplicatesWithinWatermark)"
     )
     command = "rows"
     explains = ("SS217", "SS218")
@@ -70,13 +69,13 @@ class NearlyEqualKeys(Rule[StoreView]):
         sample, fields = store.keys.sample, store.key_fields
         columns = [*columns_of([*sample], fields)]
         rows = [*zip(*columns, strict=True)]
-        for at, field in enumerate(fields):
+        for position, field in enumerate(fields):
             if not isinstance(field.data_type, StringType):
                 continue
-            texts = [text.decode(errors="replace").strip().casefold() for text in columns[at]]
-            others = [row[:at] + row[at + 1 :] for row in rows]
+            texts = [text.decode(errors="replace").strip().casefold() for text in columns[position]]
+            others = [row[:position] + row[position + 1 :] for row in rows]
             keys = group_by(zip(texts, others, sample.values(), strict=True), itemgetter(0, 1))
-            last = last_of_older([put for *_, put in of_one] for of_one in keys.values())
+            last = last_of_older([put for *_, put in group] for group in keys.values())
             yield (
                 len(sample) - len(keys),
                 self.spelling(
@@ -94,18 +93,18 @@ class NearlyEqualKeys(Rule[StoreView]):
         rows = [*zip(*columns, strict=True)]
         times = [field.data_type in (TIMESTAMP, TIMESTAMP_NTZ) for field in fields]
         marked = [WATERMARK_KEY in field.metadata for field in fields]
-        for at, field in enumerate(fields):
-            shared = [row[:at] + row[at + 1 :] for row in rows]
+        for position, field in enumerate(fields):
+            shared = [row[:position] + row[position + 1 :] for row in rows]
             alike = len(rows) - len(set(shared))
-            has_other_time = any(times[:at] + times[at + 1 :])
+            has_other_time = any(times[:position] + times[position + 1 :])
             # If most keys are alike, as with times that are null, the column tells them apart.
             is_own = has_other_time and 2 * alike <= len(rows)
-            is_own = is_own and len(set(columns[at])) == len(rows)
-            is_read_time = times[at] and any(marked[:at] + marked[at + 1 :])
+            is_own = is_own and len(set(columns[position])) == len(rows)
+            is_read_time = times[position] and any(marked[:position] + marked[position + 1 :])
             numbers: dict[str, Any] = {"keys": alike, "compared": len(sample), "column": field.name}
             if is_own or is_read_time:
                 yield alike, self.own_value(**numbers)
-            elif marked[at] and is_sent_again(shared, columns[at]):
+            elif marked[position] and is_sent_again(shared, columns[position]):
                 yield alike, self.event_time(**numbers)
 
     _EVIDENCE = (
@@ -135,7 +134,7 @@ def last_of_older(versions: Iterable[Sequence[int]]) -> int:
 
     ``versions`` are those that put the keys of each thing last.
     """
-    pairs = [sorted(of_one) for of_one in versions if len(of_one) == 2]
+    pairs = [sorted(group) for group in versions if len(group) == 2]
     last = max((older for older, _ in pairs), default=0)
     has_ended = len(pairs) >= FEWEST_KEYS and all(newer > last for _, newer in pairs)
     return last if has_ended else 0
@@ -162,13 +161,13 @@ def come_and_go(values: Sequence[Hashable], times: Sequence[int]) -> bool:
     # Between the first and the last of n times drawn from a span are (n - 1) / (n + 1) of it.
     # Times of users, who come all the time, do so; a begin and an end are there twice, nearly all.
     groups = group_by(zip(values, times, strict=True), itemgetter(0))
-    several = [[time for _, time in of_one] for of_one in groups.values() if len(of_one) > 1]
+    several = [[time for _, time in group] for group in groups.values() if len(group) > 1]
     counts = Counter(map(len, several))
     again = len(values) - len(groups)
     if sum(counts.values()) < FEWEST_KEYS or max(counts) > MOST_TRIES or 5 * again < len(values):
         return False
-    by_chance = sum((len(of_one) - 1) / (len(of_one) + 1) for of_one in several)
-    distance = sum(max(of_one) - min(of_one) for of_one in several)
+    by_chance = sum((len(group) - 1) / (len(group) + 1) for group in several)
+    distance = sum(max(group) - min(group) for group in several)
     ordered = sorted(times)  # without the ends: one time may be null, or years ahead
     whole = ordered[-1 - len(times) // 20] - ordered[len(times) // 20]
     return counts[2] < 2 * again // 3 and 3 * distance <= 2 * by_chance * whole

@@ -8,7 +8,7 @@ from functools import cached_property
 from inspector.facts.join_rows import JoinCheck, KeyTimeVotes, MatchedPuts, RemovedRows
 from inspector.findings.views.checkpoint_view import OperatorView
 from inspector.findings.views.store_view import StoreView
-from inspector.merge.collect import covered_timed_rows
+from inspector.merge.collect import count_covered_rows
 from inspector.model import StoreName
 from inspector.operators.join import COUNT_STORES, NAMES, VALUE_STORES, time_fields
 
@@ -89,7 +89,7 @@ class JoinSide:
     def covered_rows(self) -> int:
         """Rows that a watermark on a time in the join key that equals their own would remove."""
         votes = self.store.facts.merged(KeyTimeVotes).get(self.store.name, {})
-        return covered_timed_rows(votes)
+        return count_covered_rows(votes)
 
     @property
     def check(self) -> JoinCheck | None:

@@ -119,7 +119,7 @@ def columns_of(keys: Sequence[bytes], fields: Sequence[StructField]) -> Iterator
     """Yield the columns of UnsafeRows: for each field its bytes in all keys."""
     for start, field in enumerate(fields, (len(fields) + 63) // 64):
         column = [key[8 * start : 8 * start + 8] for key in keys]
-        if field.data_type.fixed_width is None:
+        if field.data_type.slot_width is None:
             slots = [divmod(int.from_bytes(slot, "little"), 1 << 32) for slot in column]
             column = [key[at : at + size] for key, (at, size) in zip(keys, slots, strict=True)]
         yield column

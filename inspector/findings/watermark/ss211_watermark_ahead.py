@@ -2,13 +2,12 @@
 
 What it means:
     The watermark is ahead of the batch clock: one event time in the future is enough. The watermark
-    never goes back, so windows, deduplication and joins drop rows with correct times. It is an
-    error if new data no longer moves it. A watermark of January 1970, or of the year 50000, comes
-    from times in a wrong unit.
+    never goes back, so rows with correct times are dropped. It is an error if new data no longer
+    moves it. A watermark of January 1970, or of the year 50000, comes from times in a wrong unit.
 
 How it is proven:
-    Both are in one entry of `offsets`. That later rows like those left behind are dropped is
-    inferred (inference `late-rows`).
+    Both are in one entry of `offsets`. That later rows are dropped is inferred (inference
+    `late-rows`).
 
 Source:
     WatermarkTracker.updateWatermark, setWatermark (2.4 to 4.3): it is only ever raised.
@@ -16,7 +15,7 @@ Source:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from inspector.findings.finding import Severity
@@ -100,15 +99,28 @@ class WatermarkAhead(Rule[CheckpointView]):
             return self.wrong_unit(severity=severity, **numbers, **mistake)
         if ahead_ms <= self.ahead_noted * HOUR_MS:
             return None
+        jump = self.jump(view, last.batch_id, is_near=is_near)
         clocks = view.clock.batches
-        least = self.ahead_noted if is_near else self.ahead_hours
-        jump = jump_of(clocks, last.batch_id, least * HOUR_MS)
         back_ms = 0 if jump is None else -(span(clocks[jump], clocks.get(jump + 1)) or 0)
         if jump is not None and back_ms > self.ahead_noted * HOUR_MS:
             before_ms = clocks[jump].timestamp_ms
             return self.clock_back(back_ms=back_ms, jump=jump, before_ms=before_ms, **numbers)
+        return self.in_future(view, numbers, jump, stuck, is_near=is_near)
+
+    def in_future(
+        self,
+        view: CheckpointView,
+        numbers: dict[str, Any],
+        jump: int | None,
+        stuck: int,
+        *,
+        is_near: bool,
+    ) -> Evidence:
+        """Return the evidence of event times in the future, or of another time zone."""
+        ahead_ms = numbers["ahead_ms"]
         # Rows that are as far behind as the watermark is ahead have times near the batch clock.
-        late = [of for of in late_batches(view.facts) if of.least_ms <= ahead_ms < 8 * of.least_ms]
+        batches = late_batches(view.facts)
+        late = [rows for rows in batches if rows.least_ms <= ahead_ms < 8 * rows.least_ms]
         severity = Severity(Severity.WARNING + bool(stuck) - is_near)
         return self.future(
             severity=max(severity, LATE_ROWS if late else Severity.INFO),
@@ -116,6 +128,17 @@ class WatermarkAhead(Rule[CheckpointView]):
             signs=signs_of(jump, stuck, late),
             **numbers,
         )
+
+    def jump(self, view: CheckpointView, batch: int, *, is_near: bool) -> int | None:
+        """Return the batch whose data brought the watermark ahead; None if the log lacks it."""
+        least_ms = (self.ahead_noted if is_near else self.ahead_hours) * HOUR_MS
+        while (clock := view.clock.batches.get(batch)) is not None:
+            if clock.watermark_ms is None or clock.timestamp_ms is None:
+                return None
+            if clock.watermark_ms - clock.timestamp_ms <= least_ms:
+                return batch
+            batch -= 1
+        return None
 
     def find_future_event(self, view: CheckpointView, last: BatchClock) -> Iterator[Evidence]:
         """Yield an event far ahead of the clock if a slower source holds the watermark back."""
@@ -192,14 +215,3 @@ def wrong_unit(watermark_ms: int, delay_ms: int, batch_ms: int) -> dict[str, Any
         if abs((watermark_ms + delay_ms) * factor - batch_ms) < NEAR_MS:
             return {"mistake": mistake, "effect": effect}
     return {}
-
-
-def jump_of(clocks: Mapping[int, BatchClock], batch: int, least_ms: float) -> int | None:
-    """Return the batch whose data brought the watermark ahead; None if it is not in the log."""
-    while (clock := clocks.get(batch)) is not None:
-        if clock.watermark_ms is None or clock.timestamp_ms is None:
-            return None
-        if clock.watermark_ms - clock.timestamp_ms <= least_ms:
-            return batch
-        batch -= 1
-    return None

@@ -32,7 +32,7 @@ class HdfsContent(StoreContent):
                 return block.buffer[start : start + size], int(block.value_length[index])
         return None
 
-    def changed_version(
+    def encode_version(
         self, folder: FolderVersion, options: ReadOptions, unique_id: str | None
     ) -> ChangedVersion:
         """Return a snapshot of the version, alone, with the codec of the version."""

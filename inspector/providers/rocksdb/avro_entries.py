@@ -3,7 +3,7 @@
 A row is a byte, version 0, the 2 bytes of its schema id, little-endian, and the Avro record. The
 prefix of a key lacks the id; so does the range of a key, whose record has a mark and the bytes of
 each ordered column. All else lies as in :mod:`inspector.decode.encoded_rows`
-(``AvroStateEncoder``, Spark 4.0 to 4.3). So each entry is written anew with the UnsafeRows that
+(``AvroStateEncoder``, Spark 4.0 to 4.3). So each entry is written again with the UnsafeRows that
 Spark makes of its records.
 """
 
@@ -38,7 +38,7 @@ class Parts(NamedTuple):
 
 @dataclass(frozen=True)
 class AvroEntries:
-    """Writes the entries of one store anew."""
+    """Writes the entries of one store again."""
 
     key: StructType  # schema of its keys, as they are stored
     value: StructType

@@ -6,6 +6,7 @@ that (``RocksDB.load``). RocksDB takes the tables that the MANIFEST lists, and n
 * It refuses the snapshot if CURRENT or MANIFEST is damaged, or if the MANIFEST lists a table that
   is not there, has another size, or is another table.
 * It deletes, without a word, a table that the MANIFEST does not list.
+* It hides, without a word, entries above the last sequence number of the MANIFEST.
 * It opens the database without ``OPTIONS``, whatever is in it.
 
 All of this is as Spark 4.3.0 does it.
@@ -17,7 +18,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from inspector.decode.manifest import LiveTable, read_manifest
+from inspector.decode.manifest import LiveTable, Manifest, read_manifest
 from inspector.exceptions import DecodeError, NewerFormError, RefusedSnapshotError
 from inspector.light_dataclasses import dataclass, field
 
@@ -27,6 +28,7 @@ _LOG = re.compile(r"[0-9]+\.log")
 _TABLE = re.compile(r"([0-9]{1,19})\.sst")
 _MOST_BYTES = 8 << 20  # of a MANIFEST that is read; Spark's have some kilobytes
 _SHOWN = 60  # characters of what CURRENT says
+_LAST_SEQUENCE_NUMBER = (1 << 56) - 1  # the largest one of RocksDB (``kMaxSequenceNumber``)
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,8 @@ class Bookkeeping:
 
     # why RocksDB does not open the snapshot; None if it does, or if that is not known
     refusal: RefusedSnapshotError | None = None
+    # sentence on rows that RocksDB loses when it opens the snapshot; unlisted tables are separate
+    hidden: str = ""
     # tables that ``metadata`` lists and that RocksDB deletes, as the MANIFEST does not list them
     unlisted: frozenset[str] = frozenset()
     # unique ids of tables as the MANIFEST has them, by the tables' names on the storage
@@ -95,7 +99,8 @@ def compare_tables(
             return Bookkeeping(manifest=name)
         by_number[int(match[1])] = path, fields.get("sizeBytes")
     try:
-        live = _live_tables(name, content)
+        manifest = _manifest(name, content)
+        live = manifest.tables
         for number, table in sorted(live.items()):
             _check_listed(name, number, table, by_number)
     except NewerFormError:
@@ -105,6 +110,7 @@ def compare_tables(
     numbers = {by_number[number][0]: number for number in live}
     ids = {path: live[number].unique_id for path, number in numbers.items()}
     return Bookkeeping(
+        hidden=_hidden_message(name, manifest),
         unlisted=frozenset(path for path, _ in by_number.values() if path not in numbers),
         unique_ids={path: known for path, known in ids.items() if known is not None},
         numbers=numbers,
@@ -112,8 +118,10 @@ def compare_tables(
     )
 
 
-def unlisted_message(bookkeeping: Bookkeeping) -> str:
-    """Return the sentence on the tables of a snapshot that RocksDB deletes."""
+def lost_message(bookkeeping: Bookkeeping) -> str:
+    """Return the sentence on rows of a snapshot that RocksDB loses; no text if it has them all."""
+    if not bookkeeping.unlisted:
+        return bookkeeping.hidden
     names = sorted(bookkeeping.unlisted)
     more = f" and {len(names) - 1:,} more" if len(names) > 1 else ""
     where = f"{bookkeeping.manifest} does not list" if bookkeeping.manifest else "no MANIFEST lists"
@@ -124,9 +132,33 @@ def unlisted_message(bookkeeping: Bookkeeping) -> str:
     )
 
 
-def _live_tables(name: str, content: bytes) -> Mapping[int, LiveTable]:
+def _hidden_message(name: str, manifest: Manifest) -> str:
+    """Return the sentence on rows that RocksDB does not show; no text if it shows all."""
+    last, largest = manifest.last_sequence, manifest.largest_sequence
+    if manifest.overlap is not None:
+        level, numbers = manifest.overlap
+        first, second = (f"{number:06}.sst" for number in numbers)
+        return (
+            f"got the tables {first} and {second} with overlapping keys on level {level} of "
+            f"{name}, expected one after the other. Spark 3.5 refuses the snapshot, and Spark 4 "
+            "loads it without any row"
+        )
+    if largest <= last < _LAST_SEQUENCE_NUMBER or not manifest.tables:
+        return ""
+    if last >= _LAST_SEQUENCE_NUMBER:
+        return (
+            f"got {last} as the last sequence number in {name}, expected less than "
+            f"{_LAST_SEQUENCE_NUMBER}. RocksDB finds no row when Spark loads the snapshot"
+        )
+    return (
+        f"got {last} as the last sequence number in {name}, expected {largest} or more as in its "
+        "tables. RocksDB hides newer rows when Spark loads the snapshot, and they are lost"
+    )
+
+
+def _manifest(name: str, content: bytes) -> Manifest:
     if not name:
-        return {}
+        return Manifest()
     try:
         manifest = read_manifest(content)
     except NewerFormError:
@@ -141,7 +173,7 @@ def _live_tables(name: str, content: bytes) -> Mapping[int, LiveTable]:
             f"got {got} as {name}, expected the edits that make a database",
             f"no {lacking} entry in MANIFEST",
         )
-    return manifest.tables
+    return manifest
 
 
 def _check_listed(

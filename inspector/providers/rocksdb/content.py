@@ -22,7 +22,7 @@ from inspector.providers.content import (
 )
 from inspector.providers.reader_options import ReadOptions
 from inspector.providers.rocksdb import LOGS, SPELLED, TABLES, parse_name
-from inspector.providers.rocksdb.snapshot import check_snapshot, read_snapshot, shared_files
+from inspector.providers.rocksdb.snapshot import check_snapshot, list_shared_files, read_snapshot
 
 if TYPE_CHECKING:  # it decodes rows, and `info` starts without what does
     from inspector.decode.changelog import ChangelogHead
@@ -31,9 +31,9 @@ if TYPE_CHECKING:  # it decodes rows, and `info` starts without what does
 class RocksDbContent(StoreContent):
     """Snapshots that name table files, and changelogs that name what they are based on."""
 
-    def shared_files(self, storage: Storage, files: Sequence[StoreFile]) -> SharedFiles:
+    def list_shared_files(self, storage: Storage, files: Sequence[StoreFile]) -> SharedFiles:
         """Return the table files that the snapshots in one folder share."""
-        return shared_files(storage, files)
+        return list_shared_files(storage, files)
 
     def files_to_copy(self, folder: FolderVersion) -> tuple[StoreFile, ...]:
         """A snapshot and the changelogs after it, and the files that the snapshot names."""
@@ -63,7 +63,7 @@ class RocksDbContent(StoreContent):
         """Return the unique ids by version in the head of a changelog."""
         return {item.version: item.unique_id for item in _head_of(storage, file)[0].lineage}
 
-    def changed_version(
+    def encode_version(
         self, folder: FolderVersion, options: ReadOptions, unique_id: str | None
     ) -> ChangedVersion:
         """Return a changelog of the version, with what it is based on.

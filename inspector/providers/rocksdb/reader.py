@@ -18,7 +18,7 @@ from inspector.providers.file_reader import FileReader
 from inspector.providers.reader_options import AVRO, UNSAFE_ROW
 from inspector.providers.rocksdb import PIECE_BYTES
 from inspector.providers.rocksdb.avro_entries import AvroEntries
-from inspector.providers.rocksdb.bookkeeping import unlisted_message
+from inspector.providers.rocksdb.bookkeeping import lost_message
 from inspector.providers.rocksdb.snapshot import (
     Snapshot,
     StorageSource,
@@ -64,7 +64,7 @@ class RocksDbReader(FileReader):
                 records += block.count
                 yield block
             elif self._storage.turns is not None and not snapshot:
-                yield RecordBlock.none(records)  # so that the other stores do not fall behind
+                yield RecordBlock.empty(records)  # so that the other stores do not fall behind
         if self._lists is not None:
             self._lists.end(file.path, file.version or 0)
 
@@ -106,19 +106,20 @@ class RocksDbReader(FileReader):
         self._summed.add(file.path)  # every part of its archive has one, and every block of a table
         snapshot = self._snapshot(file)
         tables = open_tables(self._storage, file, snapshot)
-        self._report_unlisted(file, snapshot)
+        self._report_lost_rows(file, snapshot)
         start, end = (b"", None) if family is None else range_of_family(family)
         delimiter = DELIMITER if self._options.merge_delimiter else b""
         for live_block in live_entries(tables, start=start, end=end, delimiter=delimiter):
             self.raw_bytes += int(live_block.spans[1::2].sum())
             yield Scanned(live_block.buffer, 0, 0, live_block.spans, None)
 
-    def _report_unlisted(self, file: StoreFile, snapshot: Snapshot) -> None:
-        """Report tables that RocksDB deletes, once for the stores that share the snapshot."""
+    def _report_lost_rows(self, file: StoreFile, snapshot: Snapshot) -> None:
+        """Report rows that RocksDB loses, once for the stores that share the snapshot."""
         reported = f"{file.path}#{UNLISTED}"
-        if snapshot.bookkeeping.unlisted and reported not in self._storage.known:
+        message = lost_message(snapshot.bookkeeping)
+        if message and reported not in self._storage.known:
             self._storage.known[reported] = True
-            self._report(UNLISTED, unlisted_message(snapshot.bookkeeping), file, None)
+            self._report(UNLISTED, message, file, None)
 
     def _snapshot(self, file: StoreFile) -> Snapshot:
         cache = self._storage.known

@@ -36,8 +36,8 @@ from inspector.providers.rocksdb.bookkeeping import (
     CURRENT,
     Bookkeeping,
     compare_tables,
+    lost_message,
     manifest_name,
-    unlisted_message,
 )
 from inspector.providers.task_files import check_identity
 
@@ -176,23 +176,23 @@ class _Zip:
             if entry.file_size > LIMITS.small_file_bytes:
                 text = f"{name} of {entry.file_size:,} bytes"
                 raise above_limit("small_file_bytes", text, offset=entry.header_offset)
-            data = self._inflated(entry)
+            data = self._inflate(entry)
             if len(data) != entry.file_size:
                 raise DecodeError(f"got {len(data)} bytes of {name!r}, expected {entry.file_size}")
             self._read[name] = data
         return self._read[name]
 
-    def _inflated(self, entry: zipfile.ZipInfo) -> bytes:
+    def _inflate(self, entry: zipfile.ZipInfo) -> bytes:
         # ``ZipFile.open`` takes several times as long, which counts for 100 snapshots of 10 KB.
         self._source.seek(entry.header_offset)
         header = self._source.read(_LOCAL_HEADER.size)
         plain = entry.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
         if not plain or entry.flag_bits & _ENCRYPTED or len(header) < _LOCAL_HEADER.size:
-            return self._opened(entry)
+            return self._open_entry(entry)
         signature, name_bytes, extra_bytes = _LOCAL_HEADER.unpack(header)
         name = self._source.read(name_bytes)
         if signature != _LOCAL_SIGNATURE or name != entry.orig_filename.encode("utf-8", "replace"):
-            return self._opened(entry)
+            return self._open_entry(entry)
         self._source.seek(extra_bytes, io.SEEK_CUR)
         data = self._source.read(entry.compress_size)
         if len(data) < entry.compress_size:
@@ -203,7 +203,7 @@ class _Zip:
             raise zipfile.BadZipFile(f"Bad CRC-32 for file {entry.filename!r}")
         return data
 
-    def _opened(self, entry: zipfile.ZipInfo) -> bytes:
+    def _open_entry(self, entry: zipfile.ZipInfo) -> bytes:
         """The content of an entry of an unusual form."""
         with self._archive.open(entry) as stream:
             return stream.read(entry.file_size + 1)
@@ -322,7 +322,7 @@ def check_unique_id(
 
 
 def check_snapshot(storage: Storage, file: StoreFile, files: Sequence[StoreFile]) -> str:
-    """Return the sentence on tables that RocksDB deletes, no text if there are none.
+    """Return the sentence on rows that RocksDB loses, no text if it loses none.
 
     DecodeError, with the path: Spark does not load the snapshot. No row of it is read. ``files``
     are those of the store, as they were listed. OSError.
@@ -351,7 +351,7 @@ def check_snapshot(storage: Storage, file: StoreFile, files: Sequence[StoreFile]
             except DecodeError:
                 continue  # what reads the table says why
             check_unique_id(stored, table, bookkeeping, of_table.path, name)
-    return unlisted_message(bookkeeping) if bookkeeping.unlisted else ""
+    return lost_message(bookkeeping)
 
 
 class _Tail:
@@ -403,7 +403,7 @@ class StorageSource:
         return whole[start : start + end - offset]
 
 
-def shared_files(storage: Storage, files: Sequence[StoreFile]) -> SharedFiles:
+def list_shared_files(storage: Storage, files: Sequence[StoreFile]) -> SharedFiles:
     """Return the table files that the snapshots of one folder share."""
     usage = _Usage(storage, files)
     result: list[SnapshotFiles] = []
@@ -445,7 +445,7 @@ class _Usage:
     def describe(
         self, file: StoreFile, snapshot: Snapshot, older: set[str], *, oldest: bool
     ) -> SnapshotFiles:
-        """The files of a snapshot, held against the tables that older ones name."""
+        """The files of a snapshot, compared with the tables that older ones name."""
         new = [table for table in snapshot.tables if table.name not in older]
         contents: Contents | None = Contents()
         for table in snapshot.tables:

@@ -121,7 +121,7 @@ def _sections(report: ReportData) -> Iterator[View]:
     yield from _own_sections(report)
     sections, notes = report.page, report.notes
     if sections is None:
-        sections = (Section("tables", "Tables", report.shown_tables),)
+        sections = (Section("tables", "Tables", report.visible_tables),)
         notes = (*notes, *report.footnotes)
     for section in sections:
         yield _section(section.name, section.title, section.blocks)

@@ -18,8 +18,8 @@ from inspector.model import Subset
 from inspector.render.audit_history import (
     HistoryTable,
     Proofs,
-    failed_row,
     place_of,
+    row_of_failure,
     rows_of,
     schema,
 )
@@ -62,7 +62,7 @@ def test_pandas_and_arrow_read_the_folder_as_it_is(tmp_path: Path) -> None:
     place = str(tmp_path / "history")
     rows = rows_of(api.audit(JOIN), NOW)
     HistoryTable(place, {}).append(rows)
-    failed = failed_row("s3://x", "denied", "audit", NOW + timedelta(days=1))
+    failed = row_of_failure("s3://x", "denied", "audit", NOW + timedelta(days=1))
     HistoryTable(place, {}).append([failed])
     frame = pd.read_parquet(place)
     assert len(frame) == len(rows) + 1

@@ -15,7 +15,7 @@ from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.stores import StoreTable, store_tables, store_tasks
 from inspector.exceptions import CheckpointError, InspectorError
 from inspector.model import ProblemMode
-from inspector.passes.typed_rows import typed_schema
+from inspector.passes.typed_rows import schema_of_rows
 from tests.cli.support import checkpoint_of, copy_of, tree
 
 GROUPS = str(checkpoint_of("fmgws_event_ignore"))
@@ -65,7 +65,7 @@ def test_tasks_by_store_are_of_one_schema() -> None:
     for tasks in found.values():
         assert {task.first_version for task in tasks} == {3}
         assert {task.operator_name for task in tasks} == {"symmetricHashJoin"}
-        assert all(typed_schema(task) == typed_schema(tasks[0]) for task in tasks)
+        assert all(schema_of_rows(task) == schema_of_rows(tasks[0]) for task in tasks)
 
 
 def test_keys_that_no_store_has_are_refused() -> None:

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from inspector import api
 from inspector.checkpoint.storage import Storage
 from inspector.discovery.checkpoint import open_checkpoint
-from inspector.discovery.loaded_snapshots import loaded_snapshot_problems
+from inspector.discovery.loaded_snapshots import snapshot_problems
 from inspector.discovery.restart import restart_of
 from inspector.exceptions import REFUSES, DecodeError, RefusedSnapshotError
 from inspector.model import UNLISTED, FileKind, StoreFile, Version
-from inspector.providers.rocksdb.bookkeeping import compare_tables, manifest_name
+from inspector.providers.rocksdb.bookkeeping import compare_tables, lost_message, manifest_name
 from inspector.providers.rocksdb.snapshot import read_snapshot
 from tests.rocks import entries_of, manifest, numbers_edit, rewrite_zip, table_edit
 from tests.rocks_damage import DAMAGES, Damage, change_entry, newest_zip, restart_in
@@ -41,7 +41,7 @@ def test_every_command_says_what_spark_does(zips: Path, damage: Damage) -> None:
     restart = restart_in(verified)
     assert restart.possible is (not damage.words)
     assert damage.words in restart.sentence
-    of_listing = restart_of(checkpoint, loaded_snapshot_problems(checkpoint))
+    of_listing = restart_of(checkpoint, snapshot_problems(checkpoint))
     assert of_listing.possible is restart.possible
     assert str(of_listing.obstacles[:1]) == str(restart.obstacles[:1])
     assert damage.words in api.info(str(zips)).summary["restart"]
@@ -138,6 +138,17 @@ def test_tables_of_metadata_and_manifest_are_compared() -> None:
         refusal = compare_tables("M", log, tables).refusal
         assert refusal is not None
         assert words in refusal.message
+
+
+def test_overlapping_tables_of_a_level_lose_rows() -> None:
+    """RocksDB 8.3.2 refuses such a database, and 9.8.4 opens it without any row."""
+    tables = [table_edit(number, 50, level=6) for number in (8, 9)]
+    both = [listed(8, 50), listed(9, 50)]
+    found = compare_tables("M", manifest([numbers_edit(), *tables]), both)
+    assert found.refusal is None
+    assert "000008.sst and 000009.sst with overlapping keys on level 6" in lost_message(found)
+    apart = [table_edit(8, 50), table_edit(9, 50, level=6)]
+    assert not lost_message(compare_tables("M", manifest([numbers_edit(), *apart]), both))
 
 
 def test_a_zip_without_any_file_of_rocksdb_is_not_judged(zips: Path) -> None:

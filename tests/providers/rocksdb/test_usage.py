@@ -13,7 +13,7 @@ from inspector.checkpoint.storage import Storage
 from inspector.exceptions import DecodeError
 from inspector.model import FileKind, StoreFile, Version
 from inspector.providers.content import Contents, SharedFiles
-from inspector.providers.rocksdb.snapshot import shared_files
+from inspector.providers.rocksdb.snapshot import list_shared_files
 from tests.decode.sst.tables import case
 
 TABLES = case("levels").tables
@@ -46,7 +46,7 @@ def shared(folder: Path, *abandoned: str) -> SharedFiles:
         version = None if kind is FileKind.TABLE else Version(int(path.stem.split("_")[0]))
         kind = FileKind.ABANDONED if path.name in abandoned else kind
         files.append(StoreFile(str(path), kind, version, path.stat().st_size))
-    return shared_files(Storage.open(str(folder)), files)
+    return list_shared_files(Storage.open(str(folder)), files)
 
 
 def test_what_each_snapshot_has_and_what_is_new_in_it(folder: Path) -> None:

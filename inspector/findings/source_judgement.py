@@ -1,0 +1,257 @@
+"""Sources of a changed query: which old offset, log and folder each source continues from.
+
+Offset log v1 has a line for each use of a source, by its position in the plan. A source of files
+also has a log below ``sources``, by the order in which the plan first uses the sources. So a
+restart gives each line of the new plan the offset of the old line at its position, and the log of
+the old source with its number.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from inspector.discovery.query_sources import FILES, KAFKA, NO_OFFSET, QuerySource
+from inspector.findings.restart_line import Line, LineMaker
+from inspector.findings.restart_side import OFFSET_FORMAT, Side
+from inspector.light_dataclasses import replace
+
+_PLACED = {FILES: "files-folder", KAFKA: "topics"}
+"""Kinds of sources whose offsets or logs name what they read -> the rule about another one."""
+_NOT_READ = {FILES: "source-log-other", KAFKA: "topics"}
+"""Kinds of sources -> the rule about an old source that the new query does not read."""
+_ALIKE = "The rehearsals gave two sources the same rows: give each source rows of its own."
+
+_SAME = ("sources-same", "sources-rehearsed")  # rules about all sources together
+
+Pair = tuple[QuerySource, QuerySource]  # an old line, and the new line at its position
+
+
+class Sources:
+    """Comparison of the sources of two checkpoints."""
+
+    def __init__(
+        self,
+        old: Side,  # the checkpoint in production
+        new: Side,  # the one that the changed query made
+        rehearsal: Side | None,  # the one that the old query made of the same rows; None without
+        line: LineMaker,
+    ) -> None:
+        self._old, self._new, self._rehearsal, self._line = old, new, rehearsal, line
+
+    def lines(self) -> Iterator[Line]:
+        """Yield a line for each difference, or one that there is none."""
+        before, after = self._old.sources, _as_format(self._old, self._new)
+        if self._old.confs[OFFSET_FORMAT] != "1":
+            yield from self._compare_by_name(before, after)
+            return
+        if len(before) != len(after):
+            texts = [f"{len(side)}: {_list(side)}" for side in (before, after)]
+            yield self._line("sources", "source-count", *texts)
+            return
+        yield from self._compare(list(zip(before, after, strict=True)))
+
+    def _compare_by_name(
+        self, before: Sequence[QuerySource], after: Sequence[QuerySource]
+    ) -> Iterator[Line]:
+        """Yield the lines on sources of offset log v2, whose lines have names."""
+        olds, news = ({source.name: source for source in side} for side in (before, after))
+        for name in sorted(olds.keys() ^ news.keys()):
+            about = "source-removed" if name in olds else "source-added"
+            sides = [str(side[name]) if name in side else None for side in (olds, news)]
+            yield self._line(f"source {name}", about, *sides)
+        lines = self._compare([(olds[name], news[name]) for name in olds if name in news])
+        is_whole = olds.keys() == news.keys()
+        yield from (line for line in lines if is_whole or line.rule.about not in _SAME)
+
+    def _compare(self, pairs: Sequence[Pair]) -> Iterator[Line]:
+        """Yield the lines on sources of which each is paired with its old offset."""
+        if any(new.stands_in for _, new in pairs):
+            yield from self._compare_rehearsals(pairs)
+            return
+        olds = [old for old, _ in pairs]
+        owners = [_owner(old, new, olds) for old, new in pairs]
+        strange = [pair for pair, owner in zip(pairs, owners, strict=True) if owner is None]
+        lines = list(self._takeovers(pairs, owners))
+        yield from lines
+        for pair in strange:
+            yield from self._other(*pair)
+        texts = _list(olds), _list([new for _, new in pairs])
+        if not lines and _is_ambiguous(pairs):
+            yield self._line("order of sources", "sources-alike", *texts)
+        elif not lines and all(old.kind == new.kind for old, new in pairs):
+            yield self._line("sources", "sources-same", *texts)
+
+    def _other(self, old: QuerySource, new: QuerySource) -> Iterator[Line]:
+        """Yield a line on a source that reads nothing that an old source read."""
+        about = ""
+        if NO_OFFSET not in (old.kind, new.kind) and old.kind != new.kind:
+            about = "source-kind"
+        elif old.place and new.place:
+            about = _PLACED.get(old.kind, "")
+        if about:
+            yield self._line(f"source {old.name}", about, str(old), str(new))
+
+    def _takeovers(
+        self, pairs: Sequence[Pair], owners: Sequence[QuerySource | None]
+    ) -> Iterator[Line]:
+        """Yield a line for each new source that continues from the offset or log of another one.
+
+        ``owners`` are the old sources whose rows the new sources read; None where that is not
+        known.
+        """
+        olds = [old for old, _ in pairs]
+        has_all = set(map(_identity, olds)) <= {_identity(owner) for owner in owners if owner}
+        for (old, new), owner in zip(pairs, owners, strict=True):
+            if owner is None:
+                continue
+            about, detail = self._takeover(old, new, owner)
+            if not about and _identity(owner) != _identity(old):
+                if not has_all:
+                    about = _NOT_READ.get(old.kind, "sources-alike")
+                    detail = f"Source {old.name} reads what source {owner.name} read."
+                elif old.kind != FILES:
+                    about = "sources-swapped"
+            if about:
+                item = f"source {old.name}"
+                yield self._line(item, about, str(old), str(owner), detail=detail)
+
+    def _takeover(self, old: QuerySource, new: QuerySource, owner: QuerySource) -> tuple[str, str]:
+        """Return the rule about an offset that a source takes over, and a detail; "" for none.
+
+        ``old`` is the line of the offset, and ``owner`` the old source whose rows are read.
+        """
+        if NO_OFFSET not in (old.kind, owner.kind) and old.kind != owner.kind:
+            return "source-kind", ""
+        if old.kind != FILES:
+            return "", ""
+        # A restart reads files of the last batch again (FileStreamSource.getBatch).
+        has_files = old.moved is not False
+        swapped = "files-swapped" if has_files else "sources-swapped", ""
+        if new.log is None or owner.log is None:
+            if owner == old:
+                return "", ""
+            return swapped if owner.place != old.place else ("sources-alike", "")
+        holder = next((o for o in self._old.sources if o.log == new.log), None)
+        detail = f"The log would be sources/{new.log}, at the offset {old.offset}."
+        if holder is None:
+            return "source-log-absent" if has_files else "source-log-other", detail
+        if holder.place != owner.place:
+            return swapped
+        is_own = owner.log == new.log and holder.offset == old.offset
+        return ("", "") if is_own else ("source-log-other", detail)
+
+    def _compare_rehearsals(self, pairs: Sequence[Pair]) -> Iterator[Line]:
+        """Yield the lines on sources of a rehearsal, which reads other rows in place of them."""
+        olds, news = [old for old, _ in pairs], [new for _, new in pairs]
+        item, texts = "number of sources", (_list(olds), _list(news))
+        if self._rehearsal is None:
+            about = "sources-alike" if len(pairs) > 1 else "sources-rehearsed"
+            yield self._line(item, about, *texts)
+            return
+        by_name = {source.name: source for source in _as_format(self._old, self._rehearsal)}
+        rehearsed = [by_name[old.name] for old in olds if old.name in by_name]
+        doubt = unlike_sources(olds, rehearsed) or _ambiguous_rows(rehearsed, news)
+        if doubt:
+            yield self._line(item, "sources-alike", *texts, detail=doubt)
+            return
+        keys, new_keys = _row_keys(rehearsed, news)
+        by_key = dict(zip(keys[::-1], olds[::-1], strict=True))
+        # Two readers of one folder have the same rows: each new reader is the one at its position.
+        owners = [
+            old if key == new_key else by_key.get(new_key)
+            for old, key, new_key in zip(olds, keys, new_keys, strict=True)
+        ]
+        lines = list(self._takeovers(pairs, owners))
+        yield from lines
+        if not lines:
+            yield self._line(item, "sources-rehearsed", *texts)
+
+
+def unlike_sources(old: Sequence[QuerySource], rehearsed: Sequence[QuerySource]) -> str:
+    """Return a sentence on why sources are not those of a rehearsal of the same query; "" if so.
+
+    The number of uses and the distinct sources among them must agree.
+    """
+    if len(old) != len(rehearsed):
+        return (
+            f"The rehearsal of the old query has {len(rehearsed)} sources, and the query in "
+            f"production has {len(old)}."
+        )
+    sides: list[list[str | None]] = [[source.log for source in side] for side in (old, rehearsed)]
+    if None in sides[0]:
+        return ""  # not all are files with a whole log
+    if [sides[0].index(log) for log in sides[0]] != [sides[1].index(log) for log in sides[1]]:
+        return (
+            "The rehearsal of the old query has other distinct sources: "
+            f"{_log_list(rehearsed)}, and in production {_log_list(old)}."
+        )
+    return ""
+
+
+def _log_list(sources: Sequence[QuerySource]) -> str:
+    return ", ".join(f"source {source.name} in sources/{source.log}" for source in sources)
+
+
+def _ambiguous_rows(old: Sequence[QuerySource], new: Sequence[QuerySource]) -> str:
+    """Return a sentence if rows, or the names of the parameters, do not identify the sources."""
+    folders = {source.short_location for source in old}
+    has_digests = len({source.rows for source in old}) == len(folders)
+    is_named = {source.short_location for source in new} <= folders
+    return "" if has_digests or is_named else _ALIKE
+
+
+def _row_keys(
+    old: Sequence[QuerySource], new: Sequence[QuerySource]
+) -> tuple[list[str], list[str]]:
+    """Return texts of both rehearsals' sources that are equal if they read the same rows."""
+    names = [[source.short_location for source in side] for side in (old, new)]
+    if set(names[1]) <= set(names[0]):
+        return names[0], names[1]
+    # The function of the new query has other names for its parameters.
+    return [source.rows for source in old], [source.rows for source in new]
+
+
+def _as_format(side: Side, other: Side) -> Sequence[QuerySource]:
+    """Return the sources of another side as the offset log of a side has them.
+
+    Format 1 has a line for each use of a source, and format 2 one line for each source, under the
+    position of its last use.
+    """
+    formats = [each.confs[OFFSET_FORMAT] for each in (side, other)]
+    sources = other.sources
+    if formats == ["2", "1"]:
+        last_uses = {source.log or source.name: source for source in sources}
+        return [source for source in sources if source in last_uses.values()]
+    if formats == ["1", "2"] and len(sources) == 1 and sources[0].name.isdecimal():
+        uses = min(int(sources[0].name) + 1, len(side.sources))
+        return [replace(sources[0], name=str(position)) for position in range(uses)]
+    return sources
+
+
+def _owner(old: QuerySource, new: QuerySource, olds: Sequence[QuerySource]) -> QuerySource | None:
+    """Return the old source that a new one is, by what it reads; None if that is not known."""
+    if old.kind == new.kind and old.place == new.place:
+        return old
+    same = (o for o in olds if new.place and (o.kind, o.place) == (new.kind, new.place))
+    return next(same, None)
+
+
+def _identity(source: QuerySource) -> str:
+    return source.place or source.name
+
+
+def _list(sources: Sequence[QuerySource]) -> str:
+    return ", ".join(map(str, sources)) or "none"
+
+
+def _is_ambiguous(pairs: Sequence[Pair]) -> bool:
+    """Return True if nothing shows which of several sources of one kind is which."""
+    olds = [old for old, _ in pairs]
+    kinds = Counter(source.kind for source in olds)
+    locations = [(source.kind, source.place) for source in olds]
+    # Two lines with one place and one offset, as of one source used twice, may be in any order.
+    positions = {(source.kind, source.place, source.offset) for source in olds}
+    is_shown = all(place for _, place in locations) and len(set(locations)) == len(positions)
+    is_same = locations == [(new.kind, new.place) for _, new in pairs]
+    return max(kinds.values(), default=0) > 1 and not (is_shown and is_same)

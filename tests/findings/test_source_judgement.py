@@ -1,0 +1,146 @@
+"""Sources of a changed query: each case is a change that Spark 4.3.0 was restarted with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+
+import pytest
+
+from inspector.analyses.shared.opening import Opened
+from inspector.discovery.checkpoint import Checkpoint
+from inspector.discovery.query_sources import FILES, KAFKA, QuerySource
+from inspector.findings.restart_line import LineMaker
+from inspector.findings.restart_side import Side
+from inspector.findings.source_judgement import Sources
+from tests.cli.support import checkpoint_of
+
+ONE, TWO, OTHER = "file:///in/one", "file:///in/two", "file:///in/other"
+REHEARSED = "file:///tmp/rehearsed-"
+
+
+@cache
+def checkpoint(case: str = "agg_update") -> Checkpoint:
+    return Opened.start(str(checkpoint_of(case)), None).checkpoint
+
+
+def files(*places: str, logs: str = "", moved: bool | None = True) -> tuple[QuerySource, ...]:
+    """Sources of files with the same offset; ``logs`` has a digit for each, by default its own."""
+    folders = logs or "".join(map(str, range(len(places))))
+    return tuple(
+        QuerySource(str(number), FILES, place, '{"logOffset":1}', log, moved)
+        for number, (place, log) in enumerate(zip(places, folders, strict=True))
+    )
+
+
+def rehearsal_of(*names: str, logs: str = "") -> tuple[QuerySource, ...]:
+    return files(*(f"{REHEARSED}{name}" for name in names), logs=logs)
+
+
+def verdicts(
+    old: Sequence[QuerySource],
+    new: Sequence[QuerySource],
+    before: Sequence[QuerySource] | None = None,
+    case: str = "agg_update",
+) -> dict[str, str]:
+    """Return the verdicts on a change by the rule's subject."""
+    of_old, of_new = (Side(checkpoint(case), tuple(side)) for side in (old, new))
+    rehearsal = None if before is None else Side(checkpoint(), tuple(before))
+    lines = Sources(of_old, of_new, rehearsal, LineMaker("4.3")).lines()
+    return {line.rule.about: line.rule.verdict.value for line in lines}
+
+
+SWAPPED = {"files-swapped": "refused"}
+SAME = {"sources-same": "ok"}
+ABSENT, OTHER_LOG = {"source-log-absent": "refused"}, {"source-log-other": "unknown"}
+CHANGES = [
+    ("one-two", "one-two", "01", "01", SAME),
+    ("one-two", "two-one", "01", "01", SWAPPED),
+    ("one-two", "one-one", "01", "01", SWAPPED),
+    ("one-two", "one-one", "01", "00", OTHER_LOG),  # folder two is not read any more
+    ("one-one", "one-one", "01", "01", SAME),
+    ("one-one", "one-one", "00", "00", SAME),
+    ("one-one", "one-one", "00", "01", ABSENT),
+    ("one-one", "one-one", "01", "00", OTHER_LOG),
+    ("one-two-one", "one-one-two", "010", "001", SAME),  # equal, as all offsets are
+    ("one-two-one", "two-one-two", "010", "010", SWAPPED),
+]
+PLACES = {"one": ONE, "two": TWO}
+
+
+@pytest.mark.parametrize(("old", "new", "old_logs", "new_logs", "expected"), CHANGES)
+def test_sources_of_files_in_the_folders_of_production(
+    old: str, new: str, old_logs: str, new_logs: str, expected: dict[str, str]
+) -> None:
+    sides = [[PLACES[name] for name in names.split("-")] for names in (old, new)]
+    found = verdicts(files(*sides[0], logs=old_logs), files(*sides[1], logs=new_logs))
+    is_reordered = expected == SAME and old != new
+    assert found == ({"sources-alike": "unknown"} if is_reordered else expected)
+
+
+@pytest.mark.parametrize(("old", "new", "old_logs", "new_logs", "expected"), CHANGES)
+def test_sources_of_files_that_both_queries_rehearsed(
+    old: str, new: str, old_logs: str, new_logs: str, expected: dict[str, str]
+) -> None:
+    names = [[f"{name}-of-{name}" for name in side.split("-")] for side in (old, new)]
+    production = files(*(PLACES[name] for name in old.split("-")), logs=old_logs)
+    found = verdicts(
+        production,
+        rehearsal_of(*names[1], logs=new_logs),
+        rehearsal_of(*names[0], logs=old_logs),
+    )
+    assert found == ({"sources-rehearsed": "ok"} if expected == SAME else expected)
+
+
+def test_files_of_the_last_batch_alone_refuse_another_folder() -> None:
+    old = files(ONE, TWO, moved=False)
+    assert verdicts(old, files(TWO, ONE)) == {"sources-swapped": "silent"}
+    pairs = rehearsal_of("a-1", "b-2"), rehearsal_of("b-2", "a-1")
+    assert verdicts(old, pairs[1], pairs[0]) == {"sources-swapped": "silent"}
+    assert verdicts(files(ONE, ONE, logs="00", moved=False), files(ONE, ONE)) == OTHER_LOG
+
+
+def test_parameters_with_other_names_are_matched_by_their_rows() -> None:
+    old, before = files(ONE, TWO), rehearsal_of("a-1", "b-2")
+    assert verdicts(old, rehearsal_of("x-1", "y-2"), before) == {"sources-rehearsed": "ok"}
+    assert verdicts(old, rehearsal_of("x-2", "y-1"), before) == SWAPPED
+    same_rows = rehearsal_of("a-1", "b-1")
+    assert verdicts(old, rehearsal_of("x-1", "y-1"), same_rows) == {"sources-alike": "unknown"}
+    assert verdicts(old, rehearsal_of("b-1", "a-1"), same_rows) == SWAPPED
+
+
+def test_rehearsal_with_other_distinct_sources_than_production_decides_nothing() -> None:
+    unknown = {"sources-alike": "unknown"}
+    used_twice, two = rehearsal_of("a-1", "a-1", logs="00"), rehearsal_of("a-1", "b-2")
+    assert verdicts(files(ONE, TWO), used_twice, used_twice) == unknown
+    assert verdicts(files(ONE, ONE, logs="00"), two, two) == unknown
+    assert verdicts(files(ONE, TWO), two) == unknown  # without a rehearsal of the old query
+
+
+def test_sources_of_other_kinds_follow_the_positions_of_the_rehearsal() -> None:
+    topics = tuple(
+        QuerySource(str(number), KAFKA, name, f'{{"{name}":{{"0":7}}}}', None, True)
+        for number, name in enumerate(("orders", "clicks"))
+    )
+    before = rehearsal_of("a-1", "b-2")
+    assert verdicts(topics, rehearsal_of("b-2", "a-1"), before) == {"sources-swapped": "silent"}
+    assert verdicts(topics, rehearsal_of("a-1", "a-1", logs="00"), before) == {"topics": "unknown"}
+    assert verdicts(topics, before, before) == {"sources-rehearsed": "ok"}
+    mixed = (topics[0], *files(ONE, TWO)[1:])
+    assert verdicts(mixed, rehearsal_of("b-2", "a-1"), before) == {"source-kind": "refused"}
+
+
+def test_another_number_of_lines_is_refused_in_offset_log_1_alone() -> None:
+    assert verdicts(files(ONE), files(ONE, TWO)) == {"source-count": "refused"}
+    old, new = files(ONE), files(ONE, TWO)
+    assert verdicts(old, new, case="named_source") == {"source-added": "ok"}
+    assert verdicts(new, old, case="named_source") == {"source-removed": "unknown"}
+
+
+def test_uses_of_one_source_are_one_line_of_offset_log_2() -> None:
+    twice = (replace(files(ONE)[0], name="1"),)
+    assert verdicts(twice, files(ONE, ONE), case="named_source") == {
+        "source-added": "ok",
+        **ABSENT,
+    }
