@@ -43,7 +43,7 @@ else:
 def hints_of(cls: type) -> dict[str, Any]:
     """The types of a class's fields by their names, with what ``Annotated`` adds.
 
-    As :func:`typing.get_type_hints`, which compiles ``int`` anew for each of a thousand fields.
+    As :func:`typing.get_type_hints`, which compiles ``int`` again for each of a thousand fields.
     """
     return {
         name: eval(_code(hint), vars(sys.modules[base.__module__]))

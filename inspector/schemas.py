@@ -1,7 +1,7 @@
 """The Arrow schemas of tasks and of rows, and the constructors of their batches.
 
 ``mapInArrow`` matches columns by position and swaps them silently, so no batch is built column by
-column anywhere else, but for facts, whose schema their declarations give
+column anywhere else, except for facts, whose schema their declarations give
 (:mod:`inspector.facts.registry`). Only types that both ``mapInArrow`` and a Python ``DataSource``
 accept are used: int32, int64, binary, string, bool, and lists and structs of them; nothing
 unsigned, dictionary-encoded or of large offsets.

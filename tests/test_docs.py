@@ -79,7 +79,7 @@ def test_outputs_and_generated_parts_are_where_they_should_be() -> None:
     made = {file.stem: [block[1] for block in BLOCK.findall(file.read_text())] for file in FILES}
     assert made["README"] == ["audit"]
     assert made["tutorial"] == ["audit", "explain-key", "history", "audit-fixed"]
-    assert made["findings"] == ["findings"]
+    assert made["findings"] == ["findings", "thresholds"]
     assert made["commands"] == ["commands", "shared-options"]
     assert made["errors"] == ["errors"]
     assert made["metrics"] == ["metrics"]

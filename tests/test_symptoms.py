@@ -190,7 +190,7 @@ def test_with_a_path_the_answer_is_about_that_checkpoint() -> None:
     path = str(checkpoint_of("trouble_kept_timeouts"))
     outcome = run("explain", "state grows", path, "--wide")
     assert outcome.code == 0
-    assert "The timeout of 80 keys fired and the function kept them" in outcome.out
+    assert "80 keys leaked: their timeout fired" in outcome.out
     assert "- It has SS203: " in outcome.out
     assert "- It does not have SS201, SS204" in outcome.out
     assert f"`inspector timeline {path}`" in outcome.out

@@ -129,7 +129,7 @@ def leftover_rows(request: FactTableTask) -> RowsOfFacts:
     )
 
     def rows(facts: Facts) -> Sequence[Mapping[str, Any]]:
-        resolved = request.resolution.resolved(facts.of(Leftover))
+        resolved = request.resolution.resolve_all(facts.of(Leftover))
         result = [item for item in resolved if item.fact.certainty is not Certainty.UNDECIDED]
         if request.task.key or request.task.where:
             result = select_leftovers(result, [request.task], rows_of)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from inspector.analyses.rows import rows as live_rows
 from inspector.analyses.shared.conclusion import counted_verdict
@@ -25,6 +25,7 @@ from inspector.analyses.shared.rehearsals import (
 )
 from inspector.discovery.loaded_snapshots import snapshot_problems
 from inspector.discovery.query_sources import query_sources
+from inspector.discovery.rehearsal_record import recorded_joins
 from inspector.exceptions import CheckpointError
 from inspector.findings import restart_judgement as judgement
 from inspector.findings.finding import Finding
@@ -39,7 +40,9 @@ from inspector.quantities import capitalise, long_duration_text
 from inspector.render import tabular as t
 from inspector.render.plain import fields_of
 from inspector.render.report import Report
+from inspector.sums import group_by
 
+_Key = TypeVar("_Key")
 _CLOCK_STORES = ("$procTimers", "$ttl_", "$min_")  # beginnings of stores that hold such times
 
 
@@ -212,14 +215,13 @@ def _same_rows(before: Opened, new: Opened) -> judgement.SameRows:
         coverage_of(run.checkpoint, {v: rows.snapshot for v, rows in history.items()}, kinds)
         for run, history in ((before, old_history), (new, new_history))
     ]
-    for store in coverages[0].ttls.keys() & coverages[1].ttls.keys():
-        if coverages[0].ttls[store] != coverages[1].ttls[store]:
-            values.setdefault(store, set()).add("TTL")
-    clock_timers = {
-        store[0]
-        for store in coverages[0].timers.keys() & coverages[1].timers.keys()
-        if coverages[0].timers[store] != coverages[1].timers[store]
-    }
+    for store in _differing_keys(coverages[0].ttls, coverages[1].ttls):
+        values.setdefault(store, set()).add("TTL")
+    joins = [recorded_joins(run.checkpoint.storage) for run in (before, new)]
+    for store in _first_stores(stores, _differing_keys(*joins)):
+        values[store].add("time range")
+    exact_ranges = joins[0].keys() & joins[1].keys()
+    clock_timers = {store[0] for store in _differing_keys(coverages[0].timers, coverages[1].timers)}
     user_code = {o.operator_id for o in before.checkpoint.query if has_user_code(o)}
     fired = coverages[0].fired | coverages[1].fired
     by_clock = {n for n, kind in kinds.items() if kind is TimeoutKind.PROCESSING_TIME} | {
@@ -241,10 +243,21 @@ def _same_rows(before: Opened, new: Opened) -> judgement.SameRows:
         open_ranges={
             number: _range_text(*distances)
             for number, distances in coverages[0].open_ranges.items()
-            if number in fired
+            if number in fired and number not in exact_ranges
         },
         clock_timer_operators=clock_timers,
     )
+
+
+def _differing_keys(before: Mapping[_Key, Any], new: Mapping[_Key, Any]) -> set[_Key]:
+    """Return the keys that both mappings have with different values."""
+    return {key for key in before.keys() & new.keys() if before[key] != new[key]}
+
+
+def _first_stores(stores: Collection[Store], operators: Collection[int]) -> set[Store]:
+    """Return the first store of each of some operators."""
+    groups = group_by(sorted(stores), lambda store: store[0])
+    return {of_operator[0] for number, of_operator in groups.items() if number in operators}
 
 
 def _range_text(kept: int | None, evicted: int | None) -> str:

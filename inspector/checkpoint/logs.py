@@ -320,7 +320,7 @@ class _Planned:
     def _is_appended(self, batch: BatchId, entry: OffsetEntry) -> bool:
         """Return whether a tool appended the batch (premise ``appended-batch``)."""
         # Its entry has the offsets, the watermark and the very time stamp of the batch whose state
-        # it goes on from. That is the one before; a repartitioning that gives up failed batches
+        # it resumes from. That is the one before; a repartitioning that gives up failed batches
         # (OfflineStateRepartitionRunner.skipUncommittedBatches) copies an older one, and then the
         # number of partitions shows it (OfflineStateRepartitionUtils.isRepartitionBatch).
         sources = hash(frozenset(entry.sources.items()))

@@ -51,7 +51,7 @@ SILENCE: dict[str, float] = {}  # seconds waited for each object in vain, in thi
 class Pending(Generic[T]):
     """A request that is under way from now on, though nobody waits for its answer yet."""
 
-    # start makes it, anew each time; the path is for messages, without secrets.
+    # start makes it, again each time; the path is for messages, without secrets.
 
     def __init__(self, start: Callable[[], Future[T]], path: str, limits: Limits = LIMITS) -> None:
         self._start, self._place, self._limits = start, escape(path), limits

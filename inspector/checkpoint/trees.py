@@ -17,7 +17,7 @@ NOT_A_FILE = "not-a-file"  # slug of a problem: something else under the name of
 _TIME_NAMES = ("mtime", "LastModified", "last_modified", "updated", "modified", "created")
 """Names that drivers give the time of last change; the first that is there counts."""
 
-_ETAG_NAMES = ("ETag", "etag", "generation")  # what a store makes anew with each write of an object
+_ETAG_NAMES = ("ETag", "etag", "generation")  # changed by each write of an object
 
 
 class Entry(NamedTuple):

@@ -1,4 +1,4 @@
-"""Commands on many checkpoints: one document about all of them, and the gravest exit code."""
+"""Commands on many checkpoints: one document about all of them, and the most severe exit code."""
 
 from __future__ import annotations
 

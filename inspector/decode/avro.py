@@ -39,7 +39,7 @@ _FIELDS, _FIELDS_A_BYTE = 1 << 16, 64  # of a row, whatever its size, and for ea
 
 
 class _Cursor:
-    """The bytes of one row; every size is held against what is left before it is used."""
+    """The bytes of one row; every size is compared with what is left before it is used."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -212,7 +212,7 @@ def _block(cursor: _Cursor, noun: str) -> int:
     count = abs(number)
     if number < 0:
         cursor.size()
-    # A value takes a byte at least, but for void, which has no noun.
+    # A value takes a byte at least, except for void, which has no noun.
     if noun and count > cursor.remaining:
         message = f"got {cursor.remaining} bytes, expected {count} Avro {noun}"
         raise TruncatedError(message, offset=cursor.at)

@@ -1,4 +1,4 @@
-"""Checksums in files beside a state file, held against its bytes while they pass.
+"""Checksums in files beside a state file, compared with its bytes while they pass.
 
 Each kind takes the chunks of the main file one after the other and says at the end what does not
 match, in words.

@@ -414,7 +414,7 @@ def resolve_attempts(storage: Storage, layout: Layout, provider: Provider, logs:
 
 
 def _with_origin(file: StoreFile, logs: Logs) -> StoreFile:
-    """A snapshot of an appended batch with whether it goes on from the version before it."""
+    """A snapshot of an appended batch with whether it resumes from the version before it."""
     batch = BatchId((file.version or 0) - 1)
     clock = logs.clocks.get(batch)
     if file.kind is not FileKind.SNAPSHOT or clock is None or not clock.appended:

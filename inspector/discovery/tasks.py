@@ -115,7 +115,7 @@ class Task(Message):
     repartitioned: int = 0  # made by it; 0 if none, or where the keys' history begins with it
     provider: str = "hdfs"  # name of the one that wrote them
     # what may be a query that runs (:data:`inspector.checkpoint.logfile.DOUBTFUL`) ends the task,
-    # as its only result: whoever runs it lists the files again, and then runs it anew
+    # as its only result: whoever runs it lists the files again, and then runs it again
     look_again: bool = False
     key_range: KeyRange | None = None  # the part of the keys that it is about; None for all of them
     key_memory: int = 0  # bytes that its keys may take; 0 for as many as they need
@@ -185,7 +185,7 @@ def split_task(task: Task, count: int, seed: int | None = None) -> list[Task]:
     """One task for each of so many ranges of a task's keys; for 1 the task itself."""
     # The seed of the hash that divides them is drawn at random if it is None.
     count = min(count, MOST_RANGES)
-    # The variables of a transformWithState are held against each other by a part of their keys, and
+    # The variables of a transformWithState are compared by a part of their keys, and
     # so are the rows of a list: nothing puts those that belong together into one range.
     is_indivisible = any(store.family is not None or store.several_values for store in task.stores)
     if count < 2 or is_indivisible or not task.stores:

@@ -20,7 +20,7 @@ from inspector.providers.common_names import hadoop_sums_name
 
 
 class VerifiedFiles(Storage):
-    """A storage whose small files are held against ``.NAME.crc``, where there is one."""
+    """A storage whose small files are compared with ``.NAME.crc``, where there is one."""
 
     # What is no checksum file by its first bytes is passed over, as by ChecksumFileSystem.
 
@@ -129,7 +129,7 @@ class RememberedFiles(VerifiedFiles):
         self._kept: dict[str, tuple[Entry, bytes, bool]] = {}
 
     def look_again(self, tree: Tree | None = None) -> None:
-        """Begin another look: folders are listed anew, and what has gone is forgotten."""
+        """Begin another look: folders are listed again, and what has gone is forgotten."""
         # An object that was silent has another chance. tree: a listing of all, made just now.
         SILENCE.clear()
         self._kept = {path: content for path, content in self._kept.items() if self._entry_of(path)}

@@ -8,7 +8,7 @@ Only DataFrames are used, so a session of Spark Connect will do. What that sourc
 * folders without files;
 * when a file without bytes was written: it counts as of 1970;
 * without the option ``ignoredPathSegmentRegex`` (3.5 has none, 4.3 has it), names that begin with a
-  dot or an underscore: Hadoop's checksums (``.crc``), so that nothing is held against them,
+  dot or an underscore: Hadoop's checksums (``.crc``), so that nothing is compared with them,
   temporary files, and ``_stateSchema``, which only operators on RocksDB have.
 
 A file is read whole by one executor, which needs some five times its size in memory, up to the conf

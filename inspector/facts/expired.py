@@ -141,7 +141,7 @@ class Leftovers:
     ids: Int64s  # key ids in the StateMap
     expired_step: Int64s  # step whose batch proves that the key had expired
     clock_ms: Int64s  # the field at that batch, ms; NO_CLOCK where it is not known any more
-    threshold_ms: Int64s  # what it was held against
+    threshold_ms: Int64s  # what it was compared with
     # batches in which the timer fired in a row, up to the judged version, at least; 1 for rules
     # without a timer; 0 where it is not known
     fired: Int64s

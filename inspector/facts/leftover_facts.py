@@ -112,7 +112,7 @@ class Leftover(TimedLeftover):
     puts: int  # puts of the key in the window
     last_put_version: int | None = None  # None if that was before the window
     clock_ms: int | None = None  # the field that expired; None where it is not known any more
-    threshold_ms: int | None = None  # what it was held against
+    threshold_ms: int | None = None  # what it was compared with
     # what the call that answered the timeout did with the state; None for rules without a timer
     state_change: StateChange | None = None
     appeared: int = 0  # orders the keys of a partition, where a task has a range of them; else 0

@@ -1,4 +1,4 @@
-"""Keys held against the partition that Spark's hash sends them to."""
+"""Keys compared with the partition that Spark's hash sends them to."""
 
 from __future__ import annotations
 

@@ -177,7 +177,7 @@ class _TimedOut:
         """
         _, timer, put, replaced, _, without_timer, sure = puts
         last = self._last
-        # Of a timer that was set anew the clock of the last batch matters, too: one that has run
+        # Of a timer that was set again the clock of the last batch matters, too: one that has run
         # out again is reported as ignored, once.
         rearmed = ~without_timer & (not self._view.premises.clears_timers)
         again, other_again = (

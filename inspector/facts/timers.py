@@ -57,7 +57,7 @@ class TimerRecords:
     # cannot be read
     before: Int64s
     after: Int64s  # the one that the put left; NO_CLOCK for a removal
-    same_state: Bools  # puts that left the state as it was, but for the timer
+    same_state: Bools  # puts that left the state as it was, except for the timer
     timed: Bools  # the key had a timer
     armed: Bools  # the put left one
     fresh: Bools  # the key had no timer before: no timeout can have called for it

@@ -52,7 +52,7 @@ ROW = np.dtype(
 """What is kept of a key; see :class:`inspector.state.replay.StateMap` for the words.
 
 ``touched`` is one more than the step that touched the key last. A row of zeros is that of a key
-which no step has touched; ``apply`` makes it :data:`FRESH`, but for its ``mark``, the
+which no step has touched; ``apply`` makes it :data:`FRESH`, except for its ``mark``, the
 caller's own.
 """
 FRESH = np.array(

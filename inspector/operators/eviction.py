@@ -98,7 +98,7 @@ _REFUSED: Mapping[str, str] = {
     **dict.fromkeys(global_limit.NAMES, _COUNTER),
     **dict.fromkeys(transform_with_state.NAMES, _OF_PROCESSOR),
 }
-"""Why rows of an operator are not evicted, but for those that :func:`way_of` excepts."""
+"""Why rows of an operator are not evicted, except for those that :func:`way_of` excepts."""
 
 
 def way_of(

@@ -1,4 +1,4 @@
-"""Conditions on the fields of keys and values: read from what a user typed, held against rows.
+"""Conditions on the fields of keys and values: read from what a user typed, compared with rows.
 
 A name is looked for in this order: after ``key.`` or ``value.`` in that row; else, as it stands,
 among the fields of the key, then among those of the value. A dot leads into a struct. A null is met

@@ -1,4 +1,4 @@
-"""Rows held against their schema on their way into a map."""
+"""Rows compared with their schema on their way into a map."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ KEPT_VERSIONS = 100
 (``spark.sql.streaming.minBatchesToRetain``)."""
 
 MOST_DEAD_KEYS = 1 << 18
-"""A map never forgets a key. It is made anew from the files when it has twice the keys that it had
+"""A map never forgets a key. It is made again from the files when it has twice the keys that it had
 after it was made, and so many besides."""
 
 

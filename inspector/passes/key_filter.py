@@ -9,7 +9,7 @@
 ======================  =========================================================================
 
 A filter is what the user typed, checked against the schemas of a store by :meth:`KeyFilter.bind`
-and then held against whole blocks of records. All conditions have to hold. A field of a struct that
+and then applied to whole blocks of records. All conditions have to hold. A field of a struct that
 is null counts as null, unless the struct is given as a JSON object: then it has to be there.
 """
 
@@ -328,7 +328,7 @@ def select_records(
             continue
         rows = np.flatnonzero(requested.mask(block))
         if len(rows):
-            yield block.some(rows), block.ordinals[rows]
+            yield block.select(rows), block.ordinals[rows]
 
 
 def check_filter(checkpoint: Checkpoint, requested: KeyFilter) -> None:

@@ -1,7 +1,7 @@
 """The one pass: every restorable version of a store, oldest first, each file read once.
 
 After a repartitioning the history of a partition's keys comes from the partitions that had them
-before. Each of those is replayed up to the version that was repartitioned, and forgotten but for
+before. Each of those is replayed up to the version that was repartitioned, and forgotten except for
 what it knows of these keys. Where one cannot be, or the rows are not those that it had, the history
 of the keys begins with the repartitioning.
 """
@@ -316,7 +316,7 @@ class StorePass:
         deltas = [step.delta for step in steps[: len(counts)] if step.delta is not None]
         self._reader.note(deltas, contents, counts.tolist())
         doubtful = self._crossed.doubtful(changes)
-        for index, change in zip(doubtful.tolist(), changes.each(doubtful), strict=True):
+        for index, change in zip(doubtful.tolist(), changes.iterate(doubtful), strict=True):
             self._cross(change, deltas[index])
         if len(small.block.buffer) <= HELD_BYTES:
             self._held = HeldDeltas(len(self._applied), small)

@@ -109,7 +109,7 @@ class StoreReader:
                     self.note_failure(error, file)
 
     def again(self, task: Task, store: StoreTask) -> StoreReader:
-        """A reader of the same store, without checksums, for what begins anew."""
+        """A reader of the same store, without checksums, for what begins again."""
         bare = replace(store, side_files=()) if store.side_files else store
         return StoreReader(task, self.storage, bare)
 

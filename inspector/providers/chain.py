@@ -80,7 +80,7 @@ class Step:
     """One version of a replay."""
 
     version: int
-    base: StoreFile | None = None  # snapshot to start anew from; None to go on from the last
+    base: StoreFile | None = None  # snapshot to start again from; None to go on from the last
     delta: StoreFile | None = None  # changes since the version before; not applied with a base
     check: StoreFile | None = None  # snapshot of the same version, to hold against the replayed map
     compared: StoreFile | None = None  # snapshot without delta: how it differs is what changed
@@ -127,7 +127,7 @@ def compared_versions(files: StoreFiles) -> list[int]:
 def replay_steps(files: StoreFiles, upto: int) -> list[Step]:
     """One pass over all restorable versions up to ``upto``, oldest first, each file once."""
     # Deltas are preferred, because only they show what a batch changed; a snapshot starts the pass,
-    # bridges a gap, and is otherwise held against the map that the deltas made. One of a
+    # bridges a gap, and is otherwise compared with the map that the deltas made. One of a
     # repartitioning starts it anew: its rows come from other folders too.
     steps: list[Step] = []
     reached = 0

@@ -234,7 +234,7 @@ class ReadAhead:
             self._storage.request_upcoming(AHEAD - len(self._under_way))
 
 
-MOST_BYTES = 4 << 20  # of one file's last blocks that are kept: who is behind makes them anew
+MOST_BYTES = 4 << 20  # of one file's last blocks that are kept: who is behind makes them again
 
 
 @dataclass
@@ -301,7 +301,7 @@ class Turns:
 
 def check_identity(storage: Storage, file: StoreFile) -> None:
     """Raise FileNotFoundError if a file is not the one that was listed, rather than damaged."""
-    # Spark removes versions while they are read, and a batch that runs again writes them anew.
+    # Spark removes versions while they are read, and a batch that runs again writes them again.
     entry = storage.stat(storage.relative(file.path))
     if entry is None:
         gone = "the file was listed, but had been removed when it was read"

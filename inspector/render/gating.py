@@ -83,7 +83,7 @@ def _read(file: str, _changed_ns: int, _size: int) -> Baseline:
 
 
 class GateRow(t.Row, table="gates"):
-    """A number of the checkpoint, held against the most that it may be; with `--max`."""
+    """A number of the checkpoint, compared with the most that it may be; with `--max`."""
 
     metric: Annotated[t.Text, "Its name.", t.Rank(1)]
     result: Annotated[t.Text, "`passed`, `exceeded`, or `unknown`, which exceeds nothing."]

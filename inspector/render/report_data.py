@@ -70,7 +70,7 @@ class ReportData:
     verdict: Verdict | None = None  # what one has to know first
     # its numbers by the names of :data:`inspector.findings.metrics.METRICS`
     metrics: Mapping[str, float | int | None] = field(default_factory=dict)
-    gates: Sequence[Gate] = ()  # limits that they are held against
+    gates: Sequence[Gate] = ()  # limits that they are compared with
     comparison: Comparison | None = None  # with a baseline, if there is one
     fail_on: Severity | None = None  # from which on a finding is a failure; None if none is
     part: Part | None = None  # the part of the checkpoint that was read; None if all was
@@ -88,7 +88,7 @@ class ReportData:
 
     @property
     def visible_tables(self) -> list[Table]:
-        """Its tables for people, but for one whose rows other parts of the report show in full."""
+        """Tables for people, without one whose rows other parts of the report show in full."""
         return [table for table in self.tables if table.shown and table.name not in LISTED]
 
     @property

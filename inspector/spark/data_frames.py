@@ -19,6 +19,7 @@ from inspector.checkpoint.log_entries import parse_offsets
 from inspector.checkpoint.logs import COMMITS, OFFSETS
 from inspector.checkpoint.storage import Storage
 from inspector.discovery.query_sources import STAND_IN
+from inspector.discovery.rehearsal_record import REHEARSAL, join_evictions, record_text
 from inspector.engines.spark import SparkEngine
 from inspector.exceptions import InspectorError
 from inspector.model import ProblemMode
@@ -124,9 +125,9 @@ def rehearse(
 
     Each DataFrame of a list is one batch. Give at least two over the same keys, so that the query
     reads state back. Add two of another key whose event times are later than every timer and
-    window, so that timers fire and rows are evicted. A join with a time range needs two more
-    before these, which move the watermark just below and just above the range. ``preflight`` says
-    ``unknown`` of code that did not run.
+    window, so that timers fire and rows are evicted. ``preflight`` says ``unknown`` of code that
+    did not run. The time range of a join is recorded from Spark's plan; with Spark Connect it
+    needs two more inputs before the jump, at exactly the range and 1 ms later.
 
     The rows are written to files and read as a stream, in place of the query's own sources, so that
     preflight compares the number of sources and not their kinds. The folder of the files is named
@@ -181,10 +182,19 @@ def rehearse(
             if query is None or not query.isActive:
                 query = _start(start_query, streams, checkpoint)
             _wait(query, checkpoint, step)
+        _record_joins(query, checkpoint)
     finally:
         if query is not None:
             query.stop()
     return checkpoint
+
+
+def _record_joins(query: Any, checkpoint: str) -> None:
+    """Write the time ranges of joins, which only the plan shows exactly, beside the logs."""
+    java = getattr(query, "_jsq", None)  # Spark Connect has none
+    joins = join_evictions(java.explainInternal(False)) if java is not None else {}
+    if joins:
+        Path(checkpoint, REHEARSAL).write_text(record_text(joins), "utf-8")
 
 
 def _digest(frames: Sequence[DataFrame]) -> str:

@@ -73,7 +73,7 @@ def write_stores(  # noqa: PLR0913 - the options of a command
 
 
 def write_table(run: Opened, table: DataTable, output: str, form: str, *, force: bool) -> Written:
-    """All rows of a declared table, by :func:`write_stores`' arguments, but for unreadable ones."""
+    """Readable rows of a declared table, by the arguments of :func:`write_stores`."""
     plan = table.plan(run, run.options, TableOptions(json_keys=True))
     return _write_plan(plan, output, form, force=force)
 

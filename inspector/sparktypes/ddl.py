@@ -33,7 +33,7 @@ _INTERVAL_UNITS = ("year", "month", "day", "hour", "minute", "second")
 
 def to_ddl(data_type: types.DataType) -> str:
     """DDL text of a type; a schema becomes ``a bigint, b string``, without nullability."""
-    # parse_ddl reads it back, but for user-defined types (written as what they store).
+    # parse_ddl reads it back, except for user-defined types (written as what they store).
     if isinstance(data_type, types.StructType):
         return ", ".join(f"{_quote(f.name)} {_ddl(f.data_type)}" for f in data_type.fields)
     return _ddl(data_type)

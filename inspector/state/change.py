@@ -83,7 +83,7 @@ class Changes(NamedTuple):
     latest_removal: Int64s
     moves: Moves  # the rows that came, went, or changed their size
 
-    def each(self, selection: Int64s | slice = slice(None)) -> Iterator[Change]:
+    def iterate(self, selection: Int64s | slice = slice(None)) -> Iterator[Change]:
         """Yield the changes of each version, or of those at ``selection``, without their sums."""
         counts = vars(self.counts).values()
         columns = self.versions, self.earliest_put, self.latest_removal, *counts
@@ -111,7 +111,7 @@ class TouchedKeys:
     now_live: Bools
     written: Bools  # put at least once, so that the value object is new
     reborn: Bools  # absent at some moment before its put, so that the key object is new too
-    # live before and after, was written, and its value is equal but for the clock slot
+    # live before and after, was written, and its value is equal except for the clock slot
     same_state: Bools
     same_value: Bools  # its clock is too
     # places of the keys whose last record replaced one of the same version, with a clock slot only:

@@ -1,4 +1,4 @@
-"""Snapshots held against maps: of the same version, or of the version before."""
+"""Snapshots compared with maps: of the same version, or of the version before."""
 
 from __future__ import annotations
 

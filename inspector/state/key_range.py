@@ -2,7 +2,7 @@
 
 A pass over a range reads every record and keeps those of its own keys, so that it takes a fraction
 of the memory; what it finds adds over the ranges as it does over partitions. Nothing of a report
-depends on how many ranges there were, nor on the hash, whose seed is drawn anew for every run:
+depends on how many ranges there were, nor on the hash, whose seed is drawn again for every run:
 keys that someone made for one range would make its pass large.
 """
 
@@ -52,7 +52,7 @@ def select_range(
             continue
         rows = keys.rows(block)
         if len(rows):
-            yield block.some(rows), ordinals[rows]
+            yield block.select(rows), ordinals[rows]
 
 
 def passes_of(count: int) -> list[RangeFilter | None]:

@@ -110,7 +110,7 @@ class StateMap:
         self._kernel = kernel()
         self._adder = Adder()
         # glibc learns from what is freed how much to keep. Else it would give back the arrays of
-        # every version and get them anew, zeroed page by page: an eighth of an audit's time.
+        # every version and get them again, zeroed page by page: an eighth of an audit's time.
         np.empty(_LARGEST_KEPT, np.uint8)
         self._clear()
 
@@ -231,7 +231,7 @@ class StateMap:
             if timed:
                 self._note_timers()
             if follow is not None:
-                follow(Change(versions[last], first_descent=self._descent(block.some(part))))
+                follow(Change(versions[last], first_descent=self._descent(block.select(part))))
         if not filled.all():
             touched_steps, key_size, now_size = (
                 touched_steps[filled],

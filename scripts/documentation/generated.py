@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -60,13 +61,30 @@ def rule_entry(rule: type[Rule[Any]]) -> str:
         f"\n### {kind.id} · {kind.title}\n",
         f"Severity {kind.severity.word}; {_certainties(kind)}.\n",
         *(f"**{label}.** {sections[label]}\n" for label in _RULE_SECTIONS),
-        f"In Spark: look for `{kind.spark}`.\n",
+        f"In Spark: `{kind.spark}`.\n",
     ]
     if issubclass(rule, ProblemRule) and rule.slugs:
         lines.append(f"Slugs: {', '.join(f'`{slug}`' for slug in rule.slugs)}.\n")
-    if declared := list(rule.thresholds()):
-        lines += [f"- `{t.name}` ({_default_text(t)}): {t.meaning}" for t in declared]
+    shared = _shared_thresholds()
+    own = [threshold for threshold in rule.thresholds() if threshold.name not in shared]
+    others = [threshold for threshold in rule.thresholds() if threshold.name in shared]
+    lines += [f"- `{t.name}` ({_default_text(t)}): {t.meaning}" for t in own]
+    if others:
+        lines.append(f"- Shared: {', '.join(f'`{t.name}` ({_default_text(t)})' for t in others)}.")
     return "\n".join(lines)
+
+
+def thresholds() -> str:
+    """Return the meaning of the thresholds that several rules have."""
+    shared = _shared_thresholds()
+    return "\n".join(f"- `{name}`: {shared[name].meaning}" for name in sorted(shared))
+
+
+def _shared_thresholds() -> dict[str, Threshold[Any]]:
+    """Return the thresholds that more than one rule has, by name."""
+    declared = [threshold for rule in rules() for threshold in rule.thresholds()]
+    counts = Counter(threshold.name for threshold in declared)
+    return {threshold.name: threshold for threshold in declared if counts[threshold.name] > 1}
 
 
 def _default_text(threshold: Threshold[Any]) -> str:
@@ -216,6 +234,7 @@ GENERATED: Mapping[str, Callable[[], str]] = {
     "releases": releases,
     "errors": errors,
     "findings": findings,
+    "thresholds": thresholds,
     "metrics": metrics,
     "commands": command_list,
     "shared-options": shared_options,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
@@ -13,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector import api
-from inspector.analyses.preflight import _names_of
+from inspector.analyses.preflight import _names_of, _same_rows
 from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.rehearsals import (
     YEAR_MS,
@@ -25,6 +26,7 @@ from inspector.analyses.shared.rehearsals import (
     timeout_ms,
     timer_clock,
 )
+from inspector.discovery.rehearsal_record import REHEARSAL, record_text
 from inspector.findings.restart_judgement import Preflight, SameRows, Side, Target
 from inspector.model import TimeoutKind
 from tests.cases import (
@@ -319,6 +321,29 @@ def test_time_range_without_evicted_rows_is_open_unless_they_stay_for_a_day() ->
     assert open_range(join_rows(a=1), join_rows(a=1)) == (26_600, None)
     old = join_rows(a=-86_400)
     assert open_range(old, old) is None
+
+
+def test_recorded_time_ranges_are_compared_exactly(tmp_path: Path) -> None:
+    roots = [tmp_path / name for name in ("before", "new")]
+    for root in roots:
+        shutil.copytree(checkpoint_of("join_left_outer"), root)
+    ranges = {"left": 60_001_000, "right": 60_001_000}
+
+    def states_of(*sides: Mapping[str, int]) -> SameRows:
+        for root, side in zip(roots, sides, strict=True):
+            (root / REHEARSAL).write_text(record_text({0: side}))
+        runs = [Opened.start(str(root), None) for root in roots]
+        return _same_rows(*runs)
+
+    equal = states_of(ranges, ranges)
+    assert not any(equal.values.values())
+    assert not equal.open_ranges
+    other = states_of(ranges, {**ranges, "right": 60_002_000})
+    assert sum(other.values.values()) == 1
+    (roots[1] / REHEARSAL).unlink()
+    runs = [Opened.start(str(root), None) for root in roots]
+    assert not any(_same_rows(*runs).values.values())
+    assert _same_rows(*runs).open_ranges
 
 
 def test_ttl_is_compared_by_its_distance_from_the_batch() -> None:

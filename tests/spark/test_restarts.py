@@ -102,6 +102,34 @@ def test_rehearsed_inputs_that_change_places_are_seen(spark: Any, tmp_path: Path
     assert "SS428" in {row["rule"] for row in rows}
 
 
+def start_join(
+    orders: Any, payments: Any, checkpoint: str, *, minutes: int, how: str = "left_outer"
+) -> Any:
+    """Start a join within a range of minutes around the time of an order."""
+    from pyspark.sql.functions import expr
+
+    left = orders.withWatermark("at", "10 minutes")
+    right = payments.selectExpr("user as payer", "at as paid").withWatermark("paid", "10 minutes")
+    within = f"paid between at - interval {minutes} minutes and at + interval {minutes} minutes"
+    joined = left.join(right, expr(f"user = payer and {within}"), how)
+    writer = joined.writeStream.format("noop").option("checkpointLocation", checkpoint)
+    return writer.start()
+
+
+def test_time_ranges_of_rehearsed_joins_are_compared_exactly(spark: Any, tmp_path: Path) -> None:
+    frames = inputs_of(spark, 0, 1, 300, 301)
+    inputs = {"orders": frames, "payments": frames}
+    old, same, other = (
+        inspector.spark.rehearse(partial(start_join, minutes=minutes), inputs, tmp_path / name)
+        for name, minutes in (("old", 60), ("same", 60), ("other", 61))
+    )
+    assert api.preflight(old, same, before=old).summary["verdict"] == "ok"
+    report = api.preflight(old, other, before=old)
+    assert report.summary["verdict"] == "silent"
+    assert "SS497" in {row["rule"] for row in report.primary.rows}
+    assert not api.audit(old).problems
+
+
 def count_rows(events: Any, checkpoint: str, timeout: str, factor: int = 1, delay: int = 2) -> Any:
     """Start a query with a function that counts the rows of each user."""
 

@@ -8,6 +8,6 @@
     tombstones  range deletions of several tables as disjoint ranges
     live        live_entries: the keys that several tables hold together, newest entry first
 
-Facts about the format are those of RocksDB 9.8, which Spark 4.3 has, and were held against what
+Facts about the format are those of RocksDB 9.8, which Spark 4.3 has, and were compared with what
 that library itself says of the same files.
 """

@@ -60,7 +60,7 @@ class Blocks:
         self._source, self._footer, self._limits = source, end, limits
 
     @property
-    def most(self) -> int:
+    def max_count(self) -> int:
         """Return the greatest number of blocks that a file of this size can have."""
         return self._source.size // footer.TRAILER
 
@@ -73,8 +73,8 @@ class Blocks:
     def stretch(
         self,
         handles: Iterator[Handles],  # ascending, without overlap
-        piece_bytes: int,  # bytes of the file that are read at once, but for a block that has more
-        raw_bytes: int,  # decompressed bytes that are held at once, but for a block that has more
+        piece_bytes: int,  # bytes of the file that are read at once; a larger block is read whole
+        raw_bytes: int,  # decompressed bytes in memory; a larger block is held whole
         noun: str = "data blocks",  # they are, for messages
     ) -> Iterator[RawBlocks]:
         """Blocks one behind the other, decompressed many at a time (DecodeError, OSError)."""

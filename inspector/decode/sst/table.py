@@ -64,7 +64,7 @@ class Index:
         with opening("index"):
             block = self._blocks.read(handle, "index")
         entries = content(block, handle.offset)
-        room = min(len(entries) // _SMALLEST, self._blocks.most) + 1
+        room = min(len(entries) // _SMALLEST, self._blocks.max_count) + 1
         offset, size = np.empty((2, room), np.int64)
         form = self._delta, self._type == _FIRST_KEYS, TRAILER
         count, complete = kernel().index_handles(entries, *form, offset, size)
@@ -131,7 +131,7 @@ class Table:
 
         Every block's checksum is verified before a byte of it is used, and so is the order of the
         keys; of all entries, at the end, the number in the properties. At most ``held_bytes``, by
-        default ``limits.block_bytes``, are held at once, but for an entry that has more.
+        default ``limits.block_bytes``, are held at once, except for an entry that has more.
 
         Entries are needed from the user key ``start``, which is searched for, so that the order
         before it must be known to be right, up to ``end``; some before and behind may come too.

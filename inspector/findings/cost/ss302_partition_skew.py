@@ -1,12 +1,11 @@
 """SS302: partition skew.
 
 What it means:
-    One partition has far more rows of the state than the others. A task that loads it has the most
-    to read, and its executor needs the most memory.
+    One partition has far more rows than the others. A task that loads it has the most to read, and
+    its executor needs the most memory.
 
 How it is proven:
-    The rows of every partition of the judged version are counted. If one key has most of the rows,
-    SS307 is reported instead.
+    The rows of every partition are counted. If one key has most, SS307 is reported.
 
 Source:
     StatefulOperatorPartitioning, HashPartitioning (2.3 to 4.3): rows go where the hash of the
@@ -33,9 +32,8 @@ class PartitionSkew(Rule[StoreView]):
     severity = Severity.INFO
     spark = "spark.sql.shuffle.partitions"
     next_step = (
-        "see inspector top for the partition's keys: one join key, or one group of sessions, with "
-        "very many rows is split by a salt in the key or filtered (null and default values are "
-        "frequent ones)"
+        "see inspector top for the partition's keys; split a key with very many rows by a salt, "
+        "or filter it (null and default values are frequent ones)"
     )
     command = "top"
 

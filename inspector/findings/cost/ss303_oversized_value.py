@@ -30,8 +30,8 @@ class OversizedValue(Rule[StoreView]):
     severity = Severity.INFO
     spark = "GroupState.update"
     next_step = (
-        "see inspector top for the keys and inspector sizes --by field for what in them is large; "
-        "bound the list, keep a count or a sketch in its place, or split the key"
+        "see inspector top for the keys and inspector sizes --by field for the columns; bound the "
+        "list, keep a count or a sketch in its place, or split the key"
     )
     command = "top"
     concerns = Concerns.REWRITTEN_ROWS

@@ -2,12 +2,11 @@
 
 What it means:
     Updates wrote the bytes that were there already. Each of them is written to the delta, and makes
-    a new value object in the executors.
+    a new object in the executors.
 
 How it is proven:
-    During the replay each put is compared with the value that the key had: same size and same
-    64-bit hash. The updates of all versions that can be read count. Stores that Spark keeps as an
-    index of another one are left out.
+    Each put is compared with the value that the key had, by size and 64-bit hash. Stores that Spark
+    keeps as an index are left out.
 
 Source:
     HDFSBackedStateStoreProvider.put (2.3 to 4.3): a put is written whatever the value.

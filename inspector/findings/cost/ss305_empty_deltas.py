@@ -1,13 +1,11 @@
 """SS305: empty deltas.
 
 What it means:
-    Every partition writes a delta in every batch, even if nothing has changed. Each is a file, or
-    two with its checksum, to be written, listed and deleted: on an object store that is most of the
-    time and the price of a batch.
+    Every partition writes a delta in every batch, even if nothing has changed: a file, or two, to
+    be written, listed and deleted, on an object store most of the time and price of a batch.
 
 How it is proven:
-    During the replay the records of each delta are counted. A column family of RocksDB is not
-    judged: the changelog of its partition has the changes of other column families, too.
+    The records of each delta are counted. A column family of RocksDB is not judged.
 
 Source:
     HDFSBackedStateStoreProvider.commitUpdates (2.3 to 4.3): the file is made when the store is

@@ -1,13 +1,12 @@
 """SS306: heap over limit.
 
 What it means:
-    The versions of the state that executors keep in memory take more heap than the limit that was
+    The versions of the state in the memory of executors take more heap than the limit that was
     given.
 
 How it is proven:
-    The heap is an estimate: the objects of rows, keys and values are counted, and their sizes are
-    those of a usual Java virtual machine. Objects that two versions share count once (topic
-    `heap`).
+    The heap is an estimate by the objects of rows, keys and values; objects of two versions count
+    once (topic `heap`).
 
 Source:
     HDFSBackedStateStoreProvider.loadedMaps, maxBatchesToRetainInMemory (2.4 to 4.3).

@@ -1,14 +1,12 @@
 """SS307: most rows of one key.
 
 What it means:
-    One key has most of the rows of a join's side, most sessions of a session window, or most
-    entries of a list or map. They are in one partition, and each row of the other side of a join
-    with that key is joined with all of them. Or the join has few keys for its rows, such as
-    countries, and each new row meets very many rows of the other side.
+    One key has most rows of a join's side, most sessions, or most entries of a list or map: in one
+    partition, and each row of the other side of a join with that key is joined with all of them. Or
+    the join has few keys for its rows, such as countries.
 
 How it is proven:
-    The rows of each join key, or the entries of each grouping key, are counted in the judged
-    version. Few keys are judged in state formats 1 to 3.
+    The rows or entries of each key are counted. Few keys are judged in state formats 1 to 3.
 
 Source:
     SymmetricHashJoinStateManager (2.3 to 4.3), ListStateImpl, MapStateImpl (4.0 to 4.3).

@@ -2,11 +2,10 @@
 
 What it means:
     The values of a store become larger with the updates, and that is most of its growth: a list, a
-    set or a text in them takes in something of every event. Each update writes the value whole.
+    set or a text takes in something of every event. Each update writes the value whole.
 
 How it is proven:
-    The mean size of the values is measured in each version. That they continue to grow is inferred.
-    If a few values are far larger than the others, SS303 is reported instead.
+    The mean size is measured in each version. That it continues to grow is inferred.
 
 Source:
     HDFSBackedStateStoreProvider.put (2.3 to 4.3): a value is one UnsafeRow, written whole.

@@ -1,14 +1,13 @@
 """SS309: each event in many rows.
 
 What it means:
-    Sliding windows overlap: the state has a row for each window that an event falls into, and each
-    key. Or explode, flatMap or a join makes many rows of a record before the operator.
+    Sliding windows overlap: the state has a row for each window of an event, and each key. Or
+    explode, flatMap or a join makes many rows of a record before the operator.
 
 How it is proven:
-    The length of a window is read from its key, and the slide from the ends of the live windows:
-    it can be shorter and not longer. That every event is in all windows is inferred. The rows of
-    batches are compared with their records by offsets of Kafka or rate-micro-batch; other sources
-    record no count.
+    The length of a window is read from its key, and the slide from the ends of live windows. That
+    every event is in all windows is inferred. Rows are compared with records that the offsets of
+    Kafka or rate-micro-batch count.
 
 Source:
     TimeWindowResolution (2.3 to 4.3): an event is expanded to windowDuration / slideDuration rows.

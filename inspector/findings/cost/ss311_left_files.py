@@ -1,13 +1,12 @@
 """SS311: temporary files that were left.
 
 What it means:
-    A task writes its delta or snapshot under a temporary name, and renames it when it commits.
-    These files are of attempts that were killed before that, and Spark removes none of them. On a
-    local disk a checksum file can stay although its temporary file was renamed (SPARK-28025).
+    A task writes its delta or snapshot under a temporary name until it commits. These are of
+    attempts that were killed before, and Spark removes none of them.
 
 How it is proven:
-    Files of the names that Spark gives before a commit are counted, and checksum files of such
-    names whose file is gone.
+    Files of such names are counted, and checksum files of such names whose file is gone
+    (SPARK-28025).
 
 Source:
     RenameBasedFSDataOutputStream, FileSystemBasedCheckpointFileManager (2.4 to 4.3).

@@ -55,9 +55,8 @@ class WideColumn(Rule[StoreView]):
     certainties = (Certainty.INFERRED,)
     spark = "payload"
     next_step = (
-        "select the columns that are needed before the operator, and look the payload up after it; "
-        "group or deduplicate by a hash (xxhash64, sha2) in place of a long text; allow a sketch a "
-        "larger error"
+        "select the needed columns before the operator, and look the payload up after it; group "
+        "by a hash (xxhash64, sha2) of a long text; allow a sketch a larger error"
     )
     command = "sizes"
 

@@ -1,13 +1,12 @@
 """SS314: one batch far larger than others.
 
 What it means:
-    One batch wrote far more rows to the state than others do: a backlog that was read at once, at
-    the first start, after a stop, or from a source without a limit. Such a batch takes long and
-    needs the most memory, and if it fails all of it runs again.
+    One batch wrote far more rows to the state than others: a backlog read at once, at the first
+    start, after a stop, or from a source without a limit. It takes long and most memory, and if it
+    fails all of it runs again.
 
 How it is proven:
-    The rows that each batch put are counted, and the largest number is compared with the median of
-    the others. Why it was so large is a guess.
+    The largest number of rows of a batch is compared with the median of the others. Why is a guess.
 
 Source:
     MicroBatchExecution.constructNextBatch (2.4 to 4.3): without a limit a batch reads all that

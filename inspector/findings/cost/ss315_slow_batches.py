@@ -1,14 +1,13 @@
 """SS315: batches that take longer.
 
 What it means:
-    The newest batches take several times as long as the ones before. The state or the input of a
-    batch has grown, or executors, the source or the sink have become slower. If batches take longer
-    than the trigger allows, the query falls behind its sources.
+    The newest batches take several times as long as before: the state or the input has grown, or
+    executors, the source or the sink are slower. If batches take longer than the trigger allows,
+    the query falls behind.
 
 How it is proven:
-    A batch takes from the time of its file in `offsets` to that of its file in `commits`. The files
-    of a copy have the time of the copy; then the clock of the batch without new data that follows
-    shows the end, which is inferred. The medians of the newest quarter and of the batches before
+    A batch takes from the time of its file in `offsets` to that of its file in `commits`. In a copy
+    the clock of the batch without new data that follows shows the end, which is inferred. Medians
     are compared.
 
 Source:

@@ -6,8 +6,7 @@ What it means:
     version, and its cleanup of old files stops with a warning in the executor's log.
 
 How it is proven:
-    Every version from the oldest that can be restored to the judged one needs a delta of its
-    number.
+    Every version from the oldest restorable one to the judged one needs a delta.
 
 Source:
     HDFSBackedStateStoreProvider.loadMap, filesForVersion (2.3 to 4.3). A `foreachBatch` that does

@@ -1,13 +1,12 @@
 """SS102: file that cannot be read.
 
 What it means:
-    A delta or snapshot is cut, has a block whose checksum is wrong, a record of an impossible
-    length, or rows whose row checksum is wrong. The table of problems has each file with the byte
-    offset of the fault.
+    A delta or snapshot is cut, or has a wrong checksum, a record of an impossible length, or wrong
+    row checksums. The table of problems has the byte offset of each fault.
 
 How it is proven:
-    Every file of the chains is read to its end: compression frames with their checksums, the length
-    of each record, the marker at the end, and row checksums.
+    Every file of the chains is read to its end: compression frames, the length of each record, the
+    marker at the end, and row checksums.
 
 Source:
     HDFSBackedStateStoreProvider.updateFromDeltaFile, readSnapshotFile (2.3 to 4.3). Spark 4.2 and

@@ -1,14 +1,13 @@
 """SS103: replay too deep.
 
 What it means:
-    A task that loads the newest version has to read the newest snapshot and then every delta after
-    it, one after the other. Here there are many: Spark's maintenance has made no snapshot for a
-    long time. It makes one only of a version that is in the executor's memory, and if that fails,
-    the query goes on without one.
+    A restart has to read the newest snapshot and then every delta after it, and there are many:
+    Spark's maintenance has made no snapshot for long. It makes one only of a version that is in the
+    executor's memory, and if that fails, the query goes on without one.
 
 How it is proven:
-    The deltas above the newest snapshot are counted in each partition. With a batch each second a
-    sound query has up to 70.
+    The deltas above the newest snapshot are counted. With a batch each second a sound query has up
+    to 70.
 
 Source:
     HDFSBackedStateStoreProvider.doMaintenance, doSnapshot (2.3 to 4.3).

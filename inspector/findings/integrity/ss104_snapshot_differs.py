@@ -1,13 +1,12 @@
 """SS104: snapshot differs from its deltas.
 
 What it means:
-    A snapshot holds other rows than the replay of the deltas up to its version. One of them was not
-    written by this run of this query: something else writes to the checkpoint, or a batch that had
-    failed ran again with another output mode or other code.
+    A snapshot holds other rows than the deltas up to its version make. Something else writes to the
+    checkpoint, or a batch that had failed ran again with another output mode or other code.
 
 How it is proven:
-    The rows of both are compared key by key, by the size and the hash of each value. Where the
-    deltas before it are gone, what the delta of its own version wrote is looked up in it.
+    Both are compared key by key, by size and hash of each value; where older deltas are gone, with
+    the delta of the same version.
 
 Source:
     HDFSBackedStateStoreProvider.loadMap (2.3 to 4.3), RocksDB.load (3.2 to 4.3): where both exist

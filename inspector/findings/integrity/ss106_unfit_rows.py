@@ -2,13 +2,12 @@
 
 What it means:
     The schema of the store cannot have produced these rows: a wrong length, an offset outside of
-    the row, bytes set where the type leaves none. Either the schema belongs to another query, or
-    the row is damaged.
+    the row, bytes set where the type leaves none. The schema belongs to another query, or the row
+    is damaged.
 
 How it is proven:
-    Each row is checked as Spark checks it: the length, the null bits, and the position of each
-    variable part. Longer rows of fields with a fixed width are found too, which Spark's check
-    accepts.
+    Length, null bits and variable parts of each row are checked as Spark does, and longer rows of
+    fixed width, which Spark accepts.
 
 Source:
     UnsafeRowUtils.validateStructuralIntegrity (3.1 to 4.3). Null intervals, nanosecond timestamps

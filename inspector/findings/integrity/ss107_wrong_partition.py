@@ -1,14 +1,14 @@
 """SS107: key in the wrong partition.
 
 What it means:
-    Spark never looks for the key where it is: its state is as good as lost, and a second one grows
-    in the right place. Files were copied between partitions, or the number of partitions was
-    changed by hand. Not checked: queries that began before Spark 3.3, stores without a schema,
-    columns of a collation, and single fields of more than 4,096 bytes.
+    Spark never looks for the key where it is: its state is lost, and a second one grows in the
+    right place. Files were copied between partitions, or the number of partitions was changed. Not
+    checked: queries that began before Spark 3.3, stores without a schema, columns of a collation,
+    and fields above 4,096 bytes.
 
 How it is proven:
-    The grouping columns of each live key are hashed as Spark hashes them. The hash modulo the
-    number of partitions is compared with the number of the folder.
+    The hash of the grouping columns of each live key, modulo the number of partitions, is compared
+    with the folder.
 
 Source:
     HashPartitioning.partitionIdExpression (Murmur3, seed 42), StatefulOperatorPartitioning (3.3 to

@@ -1,11 +1,9 @@
 """SS108: files changed during the scan.
 
 What it means:
-    The query runs, and Spark's cleanup removed files between their listing and their reading. They
-    are listed and read again; if the newest batch can be judged then, the report is whole, and this
-    is information. It is a warning if a file was gone at every look, or if versions are removed
-    faster than they can be read: what depends on them is missing from the report. Nothing is wrong
-    with the checkpoint.
+    The query runs, and Spark's cleanup removed files between their listing and their reading. It is
+    information if the newest batch could be judged at a second look, and a warning if what depends
+    on the files is missing from the report. Nothing is wrong with the checkpoint.
 
 How it is proven:
     A listed file was not there when it was opened, and the folder was listed again.

@@ -1,14 +1,13 @@
 """SS109: operators or partitions missing or too many.
 
 What it means:
-    The offset log and, from Spark 4.0 on, the metadata of an operator record the number of its
-    partitions, and the folders that are there are others. Or the state of an operator is missing.
-    Operators that run in one partition (`limit`, an aggregation without keys) have partition 0
-    alone.
+    The offset log and, from Spark 4.0 on, the metadata of an operator record its number of
+    partitions, and the folders are others, or the state of an operator is missing. Operators that
+    run in one partition (`limit`, an aggregation without keys) have partition 0 alone.
 
 How it is proven:
-    The folders of the operator are compared with the recorded number. The numbers of the operators
-    must follow one another from 0.
+    The folders are compared with the recorded number. The numbers of the operators must follow one
+    another from 0.
 
 Source:
     OffsetSeqMetadata, OperatorStateMetadata (numPartitions), HDFSBackedStateStoreProvider.loadMap
@@ -31,9 +30,8 @@ class PartitionCount(ProblemRule):
     spark = "spark.sql.shuffle.partitions"
     next_step = (
         "compare the folders in state/ with a backup: the next batch of the query fails where the "
-        "files of a partition are missing, and never reads a partition too many. Spark's "
-        "`statestore` data source leaves out missing partitions behind the last one that is there, "
-        "without an error"
+        "files of a partition are missing. Spark's `statestore` data source leaves out missing "
+        "partitions behind the last one that is there, without an error"
     )
 
     slugs = ("missing-partition", "missing-operator", "extra-partition", "partition-counts")

@@ -2,12 +2,11 @@
 
 What it means:
     The bytes of a small file are not those that Hadoop's `.NAME.crc` beside it was computed from.
-    Spark 4.3 reads its logs without checking that, and acts on what they say now. Here such an
-    entry is ignored: a batch whose entry it is has no clock, a store whose schema it is has no
-    rule.
+    Spark 4.3 reads its logs without checking that. Here such an entry is ignored: its batch has no
+    clock, its store no rule.
 
 How it is proven:
-    The checksum of the file's bytes is compared with the one that was written with it.
+    The checksum of the bytes is compared with the one that was written with them.
 
 Source:
     ChecksumFileSystem (Hadoop, local disks: Spark 2.3 to 4.3 writes its logs by it).

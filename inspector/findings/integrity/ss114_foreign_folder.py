@@ -1,15 +1,13 @@
 """SS114: folder that is no state store.
 
 What it means:
-    A folder among the stores of a partition, or state files beside them, that belong to no store of
-    the operator: a backup or a copy that somebody made. Spark never opens such a folder, and
-    nothing in it is part of any number here. It can also be a file in a store's folder with a name
-    that Spark never gives.
+    A folder among the stores of a partition, or files beside them, that belong to no store: a
+    backup or a copy. Spark never opens such a folder, and no number here counts it. Or a file in a
+    store's folder with a name that Spark never gives.
 
 How it is proven:
-    The folders are compared with the stores that the operator's metadata names or, before Spark
-    4.0, with the names that Spark gives to stores. Files of file systems and archives are not
-    counted.
+    The folders are compared with the stores in the operator's metadata or, before Spark 4.0, with
+    the names that Spark gives.
 
 Source:
     StateStoreId.storeCheckpointLocation (2.3 to 4.3), OperatorStateMetadata (4.0 to 4.3).

@@ -1,14 +1,13 @@
 """SS118: records that their batch cannot have written.
 
 What it means:
-    A delta holds records that no release of Spark writes in the batch whose number it has: a
-    deduplication puts a key that is there already, the watermark evicts a row that it has not
-    reached, a row comes in that was too late, a timer is set in the past. The file was exchanged
-    with another version, copied from another partition or query, or changed.
+    A delta holds records that no release of Spark writes in the batch of its number: a
+    deduplication puts a key that is there, the watermark evicts a row that it has not reached, a
+    row was too late, a timer is set in the past. The file was exchanged, copied or changed.
 
 How it is proven:
-    The records of each delta are compared with the watermark and the time of its batch, and with
-    the keys of the version before. Each rests on a premise of the topic `proofs`.
+    The records are compared with the watermark and the time of the batch, and with the keys of the
+    version before (premises in the topic `proofs`).
 
 Source:
     StreamingDeduplicateExec, StateStoreSaveExec, WatermarkSupport, GroupStateImpl (2.4 to 4.3).

@@ -2,13 +2,11 @@
 
 What it means:
     The newest entry of `offsets` gives the state another number of partitions, and has no commit:
-    Spark's repartitioning of the checkpoint was interrupted, or is still running. The version
-    before it is whole and is what is judged here. Spark 4.3 refuses to start the query, and to
-    repartition to any other number.
+    Spark's repartitioning of the checkpoint was interrupted, or is running. The version before it
+    is judged here. Spark 4.3 refuses to start the query.
 
 How it is proven:
-    The entry has the offsets and the time stamp of a committed batch, another number of partitions,
-    and no entry of `commits`.
+    The entry has the offsets and the time of a committed batch, and another number of partitions.
 
 Source:
     MicroBatchExecution.checkUnfinishedRepartitionBatch, OfflineStateRepartitionRunner (4.3).

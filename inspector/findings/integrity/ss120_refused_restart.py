@@ -2,13 +2,12 @@
 
 What it means:
     Every file of the state can be read, but Spark refuses the checkpoint: the log of a file source
-    is not there, or the snapshots have the format of another release. It is a warning if the newest
-    entry of a source log is missing, which Spark may write again. It is information if only a later
-    release refuses it, or if only the path does: metadata of `transformWithState` name their
-    schemas by absolute paths.
+    is gone, or snapshots have the format of another release. It is a warning if the newest entry of
+    a source log is missing, which Spark may write again, and information if only a later release
+    refuses it, or only another path (`transformWithState` names schemas by absolute paths).
 
 How it is proven:
-    The entries, formats and paths of the checkpoint are compared with those that a restart reads.
+    Entries, formats and paths are compared with those that a restart reads.
 
 Source:
     FileStreamSource.getBatch (2.3 to 4.3), RocksDBCheckpointMetadata.readFromFile,

@@ -1,14 +1,13 @@
 """SS121: state files of a batch that never ran.
 
 What it means:
-    A partition has a file of a version that no batch in the logs has made. Behind a gap it was
-    copied there or renamed. A restart does not read it. But in an HDFS-backed store maintenance
-    takes it for the newest version, and no longer removes old versions. Files that follow each
-    other are of batches that the logs have lost.
+    A partition has a file of a version that no batch made: it was copied or renamed. A restart does
+    not read it. But in an HDFS-backed store maintenance takes it for the newest version, and no
+    longer removes old versions. Files that follow each other are of batches that the logs have
+    lost.
 
 How it is proven:
-    Its number is above that of the batch that `offsets` plans last, by more than can have run
-    meanwhile.
+    Its number is far above that of the batch that `offsets` plans last.
 
 Source:
     HDFSBackedStateStoreProvider.cleanup, filesForVersion (2.3 to 4.3).

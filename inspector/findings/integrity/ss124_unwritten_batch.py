@@ -2,14 +2,12 @@
 
 What it means:
     The newest entry of `offsets` has no commit, and no store has a file of its batch, for many
-    times the usual time between two batches. The batch runs, or the query failed before it wrote: a
-    change that Spark refuses, or a source or a sink that does not answer, looks so. A restart runs
-    the batch again. Of a query without state only the commit is looked for.
+    times the usual time. The batch runs, or the query failed before it wrote: a change that Spark
+    refuses, or a source or a sink that does not answer, looks so. A restart runs the batch again.
 
 How it is proven:
-    The time in the entry is compared with the clock of the machine that runs the command, and with
-    the median time between the batches before. If no two batches show that time, 6 minutes are
-    taken.
+    The time in the entry is compared with the clock of this machine, and with the median time
+    between batches (6 minutes if unknown).
 
 Source:
     MicroBatchExecution.markMicroBatchStart (2.3 to 4.3): the entry precedes the tasks.

@@ -1,14 +1,13 @@
 """SS126: snapshot that RocksDB's own files contradict.
 
 What it means:
-    A snapshot of RocksDB is a zip with RocksDB's own files, `CURRENT` and `MANIFEST`, and a list of
-    table files. They are not of one snapshot. RocksDB refuses the snapshot, or it deletes tables
-    that its MANIFEST does not list, and the rows in them are lost without an error. The finding is
-    a warning if a restart does not load the snapshot.
+    RocksDB's own files in the zip of a snapshot, `CURRENT`, `MANIFEST` and the list of tables, are
+    not of one snapshot. RocksDB refuses it, or deletes tables that its MANIFEST does not list, with
+    their rows. The finding is a warning if a restart does not load the snapshot.
 
 How it is proven:
-    CURRENT has to name a MANIFEST in the zip. Its live tables are compared with those that the
-    entry `metadata` lists, by number and size, and by the unique id of each table.
+    The live tables of the MANIFEST are compared with those in the entry `metadata`, by number, size
+    and unique id.
 
 Source:
     RocksDB.load, RocksDBFileManager.loadCheckpointFromDfs (3.2 to 4.3); in RocksDB

@@ -1,15 +1,14 @@
 """SS127: source log with files of another folder.
 
 What it means:
-    The newest entries of a file source's log, which no finished batch has read, name files outside
-    the folder of all files before. This happens if another job was started with this checkpoint,
-    even if Spark refused it later. The next batch reads these entries, and Spark stops with `Wrong
-    basePath`. A query that reads several folders by a glob, or all folders below one with
-    `recursiveFileLookup`, is not stopped.
+    The newest entries of a file source's log, which no batch has read, name files outside the
+    folder of all files before. This happens if another job was started with this checkpoint. The
+    next batch reads these entries, and Spark stops with `Wrong basePath`, unless the query reads by
+    a glob or with `recursiveFileLookup`.
 
 How it is proven:
-    The files are compared with the folders of up to four entries before. Which path the query reads
-    is in no file of the checkpoint, so that the restart is unknown and not refused.
+    The files are compared with the folders of up to four entries before. The path of the query is
+    in no file, so the restart is unknown.
 
 Source:
     FileStreamSource.getBatch, PartitioningAwareFileIndex.basePaths (2.3 to 4.3); restarts with

@@ -1,14 +1,13 @@
 """SS128: offset of a source that goes back.
 
 What it means:
-    A source stands at an earlier position than one batch before: a lower `logOffset` of files, a
-    lower offset of a Kafka partition, a lower version or another id of a Delta table, a lower
-    number of `rate` or `rate-micro-batch`. Rows between the two positions may have been read twice,
-    or rows of the new topic or table not at all.
+    A source is at an earlier position than one batch before: a lower `logOffset`, Kafka offset,
+    Delta version or number of `rate`, or another Delta table. Rows between may have been read
+    twice, or rows of the new topic or table not at all.
 
 How it is proven:
-    The positions in the entries of neighbouring batches are compared. Kafka partitions that one of
-    them lacks, and batches that a tool appended, are not compared.
+    Positions of neighbouring batches are compared, except Kafka partitions that one lacks, and
+    batches that a tool appended.
 
 Source:
     MicroBatchExecution.populateStartOffsets (2.3 to 4.3) compares no older entries. A file source
@@ -35,9 +34,9 @@ class OffsetBack(Rule[CheckpointView]):
     severity = Severity.WARNING
     spark = "startOffset"
     next_step = (
-        "find out whether the topic or table was created again at that time; if so, decide whether "
-        "the state of the old one is still right, or begin a new checkpoint. Restore the entry "
-        "from a backup if it was changed"
+        "find out whether the topic or table was created again; if so, decide whether the old "
+        "state is still right, or begin a new checkpoint. Restore an entry that was changed from "
+        "a backup"
     )
 
     def find(self, view: CheckpointView) -> Iterator[Evidence]:

@@ -3,13 +3,12 @@
 What it means:
     By its schema no rule of the operator can remove a row: a grouping column, a column of
     `dropDuplicates` or a join side carries no watermark, or there is no timeout. Or calls for data
-    set no timer; or event times are null, which no watermark passes. It is information if the store
-    does not grow, or if a function removes some keys.
+    set no timer; or event times are null. It is information if the store does not grow, or a
+    function removes some keys.
 
 How it is proven:
     By the schema, and by every version that can be replayed. A `withWatermark` that a restart added
-    shows in no schema, so of columns with a time it is inferred (inference `unmarked-time`), and
-    information until the watermark passes them.
+    shows in no schema, so columns with a time are inferred (inference `unmarked-time`).
 
 Source:
     WatermarkSupport.watermarkExpression, StreamingDeduplicateExec, FlatMapGroupsWithStateExec,
@@ -57,8 +56,8 @@ class NeverExpires(Rule[StoreView]):
     certainties = (Certainty.PROVEN, Certainty.INFERRED)
     spark = "withWatermark"
     next_step = (
-        "give the rule something to go by: see the operator's advice under `next:` in the report. "
-        "Where the rows are few and meant to stay, nothing needs to be done"
+        "see the operator's advice under `next:` in the report. Few rows that are meant to stay "
+        "need nothing"
     )
     explains = ("SS204",)
     explains_store = True

@@ -4,13 +4,11 @@ What it means:
     The timeout of a key fired, the function was called for it, and the key is still there: with no
     timer (`kept_without_timeout`), with the timer that fired (`ignored_timeout`, Python only; it
     fires in every later batch), or with a new one (`rearmed`). A key without a timer is never
-    called again unless new data arrives for it. A new timer is a warning if that happens again and
-    again with the state unchanged.
+    called again unless new data arrives for it.
 
 How it is proven:
     The timer was due by the clock of a batch that ran, and the record of that batch is where Spark
-    writes those of timeouts, or the batch had no new data. Otherwise it is inferred. The topic
-    `proofs` has the premises.
+    writes those of timeouts; else it is inferred (topic `proofs`).
 
 Source:
     FlatMapGroupsWithStateExec.processTimedOutState, InputProcessor.onIteratorCompletion (2.4 to
@@ -49,8 +47,7 @@ class KeptKeys(Rule[StoreView]):
     spark = "GroupState.remove"
     next_step = (
         "call state.remove() in the branch where state.hasTimedOut. A function that keeps a key "
-        "after its timeout on purpose sets a new one there; such keys are `rearmed`, and reported "
-        "as long as no data comes for them"
+        "on purpose sets a new timeout there (`rearmed`)"
     )
     command = "leftovers"
     explains = ("SS204", "SS210")

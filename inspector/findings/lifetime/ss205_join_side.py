@@ -34,10 +34,9 @@ class JoinSideKeeps(Rule[OperatorView]):
     certainties = (Certainty.INFERRED,)
     spark = "withWatermark"
     next_step = (
-        "bound this side's time from below by the other's in the join condition, such as rightTime "
-        ">= leftTime AND rightTime <= leftTime + INTERVAL 1 HOUR (in days or less: Spark takes no "
-        "months and years); if the range is longer than the window that can be read, say so with "
-        "--join-retention"
+        "bound this side's time by the other's in the join condition, such as rightTime >= "
+        "leftTime AND rightTime <= leftTime + INTERVAL 1 HOUR (in days or less: Spark takes no "
+        "months and years); give a range longer than the history by --join-retention"
     )
 
     window_versions = WINDOW_VERSIONS
@@ -88,8 +87,7 @@ class JoinSideKeeps(Rule[OperatorView]):
     _BOUND = (
         "bound the times of both sides in the join condition, such as rightTime >= leftTime AND "
         "rightTime <= leftTime + INTERVAL 1 HOUR (in days or less: Spark takes no months and "
-        "years); if there is a range, longer than the window that can be read, say so with "
-        "--join-retention"
+        "years); give a range longer than the history by --join-retention"
     )
     no_bound = Case(
         cause="This join never drops rows; some are {most_ms:duration} behind the watermark. The "

@@ -36,8 +36,7 @@ class JoinCopy(Rule[OperatorView]):
     spark = "withWatermark"
     next_step = (
         "join on the column of withWatermark itself, or on its window: a cast or a computed copy "
-        "of it carries no watermark, and without one on the key or a time range in the condition "
-        "rows stay forever"
+        "of it carries no watermark"
     )
 
     window_versions = WINDOW_VERSIONS

@@ -3,12 +3,11 @@
 What it means:
     The bytes allow both that a timeout left keys behind, and that a call for data did. Or the
     watermark has passed rows, or timers, that stay: Spark removes those in the same batch, so most
-    likely no watermark reaches the operator. It is a warning if by processing time all keys of the
-    store are left behind, and by event time none can expire.
+    likely no watermark reaches the operator. It is a warning if no clock lets a key of the store
+    go.
 
 How it is proven:
-    It is not. The tables `undecided` and `undecided_keys` say which record, or which entry of the
-    log, would decide it.
+    It is not. The tables `undecided` and `undecided_keys` say what would decide it.
 
 Source:
     FlatMapGroupsWithStateExec (2.4 to 4.3), FlatMapGroupsInPandasWithStateExec (3.4 to 4.3),
@@ -41,10 +40,9 @@ class UndecidedKeys(Rule[StoreView]):
     certainties = (Certainty.UNDECIDED,)
     spark = "GroupState"
     next_step = (
-        "see the table undecided of inspector leftovers for what would decide them: often "
-        "--timeout-kind, or a longer history (spark.sql.streaming.minBatchesToRetain). Of rows "
-        "that the watermark has passed: look whether withWatermark stands on the branch of the "
-        "query that leads to the operator"
+        "see the table undecided of inspector leftovers: often --timeout-kind, or a longer "
+        "history (spark.sql.streaming.minBatchesToRetain), decides. Of passed rows: look whether "
+        "withWatermark stands on the branch that leads to the operator"
     )
     command = "leftovers"
 

@@ -2,11 +2,11 @@
 
 What it means:
     The newest run did not declare this state variable, and its rows are still there: nothing reads
-    them and nothing removes them, not even a TTL. If deleteIfExists deleted the variable, the
-    indexes that Spark kept for it stay behind, which is information.
+    them and nothing removes them, not even a TTL. After deleteIfExists the indexes that Spark kept
+    for it stay behind, which is information.
 
 How it is proven:
-    The newest metadata of the operator lists the variables that its processor declared.
+    The newest metadata of the operator lists the variables of its processor.
 
 Source:
     TransformWithStateOperatorProperties, StatefulProcessorHandleImpl.deleteIfExists (4.0 to 4.3).

@@ -6,9 +6,8 @@ What it means:
     than the history.
 
 How it is proven:
-    The expiry of every row is compared with the clock of its batch. If that batch does not show
-    which clock timers follow, and by both none is due, it is the later one (premise `one-clock`).
-    What set the time is inferred.
+    The expiry of every row is compared with the clock of its batch; if either clock is possible,
+    with the later one (premise `one-clock`). What set the time is inferred.
 
 Source:
     GroupStateImpl.setTimeoutTimestamp, TimerStateImpl, TTLState (2.3 to 4.3).

@@ -6,8 +6,8 @@ What it means:
     the fastest source sets the watermark, and rows of slower ones are late.
 
 How it is proven:
-    The log shows which sources moved, and the versions that none put a row. Why, and that rows like
-    those far behind are dropped, is inferred (inference `late-rows`).
+    The log shows which sources moved, and the versions that none put a row. Why is inferred
+    (inference `late-rows`).
 
 Source:
     StreamingGlobalLimitExec, WatermarkSupport.watermarkPredicateForDataForLateEvents,
@@ -44,8 +44,8 @@ class UnstoredData(Rule[CheckpointView]):
     certainties = (Certainty.PROVEN, Certainty.INFERRED)
     spark = "numRowsDroppedByWatermark"
     next_step = (
-        "compare the event times of the records with the watermark, and look at the filters before "
-        "the operator; of a limit that is reached start the query anew, or stop it"
+        "compare the event times with the watermark, and look at the filters before the operator; "
+        "start a query whose limit is reached anew, or stop it"
     )
 
     window_versions = WINDOW_VERSIONS

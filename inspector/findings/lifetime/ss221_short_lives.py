@@ -2,12 +2,11 @@
 
 What it means:
     Values are past their TTL, or keys of dropDuplicatesWithinWatermark past their delay, before
-    another batch begins. Or keys come back, again and again, after they were removed: with an empty
-    state, and a duplicate is given out again.
+    another batch begins. Or keys come back, again and again, after they were removed.
 
 How it is proven:
     The latest TTL is compared with the median time between batches. Puts of new keys less the
-    distinct keys are those that come back. That the setting is too short is inferred.
+    distinct keys are those that come back. Why is inferred.
 
 Source:
     StateTTL, TTLConfig (4.0 to 4.3): a value past its TTL counts as absent.
@@ -40,8 +39,8 @@ class ShortLives(Rule[StoreView]):
     certainties = (Certainty.INFERRED,)
     spark = "TTLConfig"
     next_step = (
-        "make the TTL, the timeout or the delay of withWatermark longer than the trigger interval, "
-        "the time that a batch takes and the pauses between the events of a key"
+        "make the TTL, the timeout or the delay longer than the trigger interval, the time of a "
+        "batch and the pauses between the events of a key"
     )
 
     window_versions = WINDOW_VERSIONS

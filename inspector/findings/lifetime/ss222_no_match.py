@@ -33,9 +33,8 @@ class NoMatch(Rule[OperatorView]):
     certainties = (Certainty.INFERRED,)
     spark = "Dataset.join"
     next_step = (
-        "compare the rows of both sides, as inspector rows lists them: the spelling, type and unit "
-        "of their keys (u1 and U1, 42 and 042, times that differ by milliseconds), and which of "
-        "two events that belong together has the later time"
+        "compare the keys of both sides (inspector rows): spelling, type and unit (u1 and U1, 42 "
+        "and 042), and which of two events that belong together has the later time"
     )
     command = "rows"
 

@@ -44,9 +44,8 @@ class NearlyEqualKeys(Rule[StoreView]):
     certainties = (Certainty.INFERRED,)
     spark = "Dataset.dropDuplicates"
     next_step = (
-        "make the column uniform before the operator, such as lower(trim(user)), or leave out of "
-        "the key what an event gets anew each time that it is sent (an event time: use "
-        "dropDuplicatesWithinWatermark)"
+        "make the column uniform before the operator, such as lower(trim(user)), or leave what an "
+        "event gets anew out of the key (an event time: use dropDuplicatesWithinWatermark)"
     )
     command = "rows"
     explains = ("SS217", "SS218")

@@ -1,14 +1,12 @@
 """SS224: sessions or timers that new events put off.
 
 What it means:
-    New events prolong all sessions before their gap has passed, so that none closes. Or each call
-    of a group state sets a new timeout before the old one is due. Or some sessions are open far
-    longer than the others.
+    New events prolong all sessions before their gap has passed, or each call of a group state sets
+    a new timeout before the old one is due. Or some sessions are open far longer than the others.
 
 How it is proven:
-    The ends are compared with the clock that they follow. Of a group state, every put was surely
-    made by data. How long sessions last is how many there are by how many are removed (Little's
-    law).
+    The ends are compared with the clock that they follow; every put of a group state was made by
+    data. How long sessions last is how many there are by how many are removed.
 
 Source:
     SessionWindowStateStoreSaveExec, MergingSessionsExec (3.2 to 4.3).
@@ -49,8 +47,8 @@ class OpenSessions(Rule[StoreView]):
     certainties = (Certainty.INFERRED,)
     spark = "session_window"
     next_step = (
-        "choose a gap that is shorter than the pauses between the events of a key, or a window of "
-        "a fixed length; of timers: set one only if the key has none"
+        "choose a gap shorter than the pauses between the events of a key, or a window of a fixed "
+        "length; set a timer only if the key has none"
     )
 
     window_versions = WINDOW_VERSIONS

@@ -2,13 +2,12 @@
 
 What it means:
     The watermark is ahead of the batch clock: one event time in the future is enough. The watermark
-    never goes back, so windows, deduplication and joins drop rows with correct times. It is an
-    error if new data no longer moves it. A watermark of January 1970, or of the year 50000, comes
-    from times in a wrong unit.
+    never goes back, so rows with correct times are dropped. It is an error if new data no longer
+    moves it. A watermark of January 1970, or of the year 50000, comes from times in a wrong unit.
 
 How it is proven:
-    Both are in one entry of `offsets`. That later rows like those left behind are dropped is
-    inferred (inference `late-rows`).
+    Both are in one entry of `offsets`. That later rows are dropped is inferred (inference
+    `late-rows`).
 
 Source:
     WatermarkTracker.updateWatermark, setWatermark (2.4 to 4.3): it is only ever raised.

@@ -3,8 +3,7 @@
 What it means:
     A batch removes rows by the watermark that the batch before it made. Spark runs a batch without
     new data for them, but not with Trigger.Once, nor with
-    spark.sql.streaming.noDataMicroBatches.enabled off. The last windows of a run then wait for the
-    next run.
+    spark.sql.streaming.noDataMicroBatches.enabled off.
 
 How it is proven:
     The rows are compared with the watermark that their batch made, and no batch without new data is

@@ -3,7 +3,7 @@
 A row is a byte, version 0, the 2 bytes of its schema id, little-endian, and the Avro record. The
 prefix of a key lacks the id; so does the range of a key, whose record has a mark and the bytes of
 each ordered column. All else lies as in :mod:`inspector.decode.encoded_rows`
-(``AvroStateEncoder``, Spark 4.0 to 4.3). So each entry is written anew with the UnsafeRows that
+(``AvroStateEncoder``, Spark 4.0 to 4.3). So each entry is written again with the UnsafeRows that
 Spark makes of its records.
 """
 
@@ -38,7 +38,7 @@ class Parts(NamedTuple):
 
 @dataclass(frozen=True)
 class AvroEntries:
-    """Writes the entries of one store anew."""
+    """Writes the entries of one store again."""
 
     key: StructType  # schema of its keys, as they are stored
     value: StructType
@@ -55,18 +55,18 @@ class AvroEntries:
         for index, (key_at, key_size, value_at, value_size) in enumerate(
             zip(*(part.tolist() for part in (*keys, *values)), strict=True)
         ):
-            key = self._place(self._key, buffer, key_at, key_size)
+            key = self._put_row(self._key, buffer, key_at, key_size)
             spans[0, index], spans[1, index] = len(output), len(key)
             output += key
             spans[2, index], spans[3, index] = len(output), value_size
             if value_size >= 0:
-                value = self._place(self._value_of, buffer, value_at, value_size)
+                value = self._put_row(self._value_of, buffer, value_at, value_size)
                 spans[3, index] = len(value)
                 output += value
         return Parts(bytes(output), Spans(spans[0], spans[1]), Spans(spans[2], spans[3]))
 
     @staticmethod
-    def _place(read: Callable[[bytes], bytes], buffer: bytes, start: int, size: int) -> bytes:
+    def _put_row(read: Callable[[bytes], bytes], buffer: bytes, start: int, size: int) -> bytes:
         try:
             return read(buffer[start : start + size])
         except DecodeError as error:

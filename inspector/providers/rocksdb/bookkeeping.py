@@ -37,7 +37,7 @@ class Bookkeeping:
 
     # why RocksDB does not open the snapshot; None if it does, or if that is not known
     refusal: RefusedSnapshotError | None = None
-    # sentence on rows that RocksDB loses as it opens the snapshot, but for those of unlisted tables
+    # sentence on rows that RocksDB loses when it opens the snapshot; unlisted tables are separate
     hidden: str = ""
     # tables that ``metadata`` lists and that RocksDB deletes, as the MANIFEST does not list them
     unlisted: frozenset[str] = frozenset()

@@ -64,7 +64,7 @@ class RocksDbReader(FileReader):
                 records += block.count
                 yield block
             elif self._storage.turns is not None and not snapshot:
-                yield RecordBlock.none(records)  # so that the other stores do not fall behind
+                yield RecordBlock.empty(records)  # so that the other stores do not fall behind
         if self._lists is not None:
             self._lists.end(file.path, file.version or 0)
 

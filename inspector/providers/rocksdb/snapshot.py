@@ -445,7 +445,7 @@ class _Usage:
     def describe(
         self, file: StoreFile, snapshot: Snapshot, older: set[str], *, oldest: bool
     ) -> SnapshotFiles:
-        """The files of a snapshot, held against the tables that older ones name."""
+        """The files of a snapshot, compared with the tables that older ones name."""
         new = [table for table in snapshot.tables if table.name not in older]
         contents: Contents | None = Contents()
         for table in snapshot.tables:

@@ -35,7 +35,7 @@ def test_one_side_that_keeps_passed_rows_is_information() -> None:
         in (finding.evidence)
     )
     assert finding.evidence.endswith("the other side removed 40 rows")
-    assert finding.next_step.startswith("bound this side's time from below")
+    assert finding.next_step.startswith("bound this side's time by the other's")
 
 
 def test_a_join_that_never_drops_rows_is_a_warning() -> None:

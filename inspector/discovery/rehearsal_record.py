@@ -1,0 +1,75 @@
+"""The file that a rehearsal adds to its checkpoint: ``_rehearsal.json``.
+
+It has the distance behind the watermark from which each side of a join evicts rows, in
+microseconds, by operator id. No state file shows it exactly, but Spark's plan of a batch does::
+
+    StreamingSymmetricHashJoin ... opId = 0, ... 1704063603000, 1704063606000, state cleanup
+    [ left value predicate: (ts#6-T3600000ms <= 1704060005999000), right ... ]
+
+The second number is the watermark in milliseconds by which the batch evicts, and the predicate
+compares event times in microseconds. Spark 3.5 to 4.3 print it so.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+
+from inspector.checkpoint.logfile import json_object
+from inspector.checkpoint.storage import Storage
+from inspector.exceptions import DecodeError
+
+REHEARSAL = "_rehearsal.json"
+_MOST_BYTES = 1 << 16
+_JOINS = "join_evictions_us"
+_JOIN = re.compile(
+    r"StreamingSymmetricHashJoin [^\n]{0,20000}?opId = (\d{1,9}),[^\n]{0,2000}?, "
+    r"(\d{1,15}), state cleanup \[ ([^\n\]]{0,2000}) \]"
+)
+_PREDICATE = re.compile(
+    r"\b(left|right) (?:key|value) predicate: \(?[^<>=,]*<= (-?\d{1,19})(?:L)?\)"
+)
+
+Evictions = Mapping[str, int]  # side of a join -> distance from which it evicts, in microseconds
+
+
+def join_evictions(plan: str) -> dict[int, dict[str, int]]:
+    """Return the distances of the joins in the text of a physical plan, by operator id.
+
+    A join whose text has another form is left out.
+    """
+    found: dict[int, dict[str, int]] = {}
+    for operator, watermark_ms, cleanup in _JOIN.findall(plan):
+        sides = {
+            side: int(watermark_ms) * 1000 - int(us) for side, us in _PREDICATE.findall(cleanup)
+        }
+        if len(sides) == cleanup.count("predicate:"):
+            found[int(operator)] = sides
+    return found
+
+
+def record_text(joins: Mapping[int, Evictions]) -> str:
+    """Return the content of the file."""
+    return json.dumps({_JOINS: {str(number): dict(sides) for number, sides in joins.items()}})
+
+
+def recorded_joins(storage: Storage) -> dict[int, dict[str, int]]:
+    """Return the distances that a rehearsal recorded; empty without a readable file."""
+    try:
+        text = storage.read(REHEARSAL, _MOST_BYTES).decode("utf-8", "replace")
+        joins = json_object(text).get(_JOINS)
+    except (DecodeError, OSError):
+        return {}
+    return _joins(joins) if isinstance(joins, dict) else {}
+
+
+def _joins(joins: Mapping[object, object]) -> dict[int, dict[str, int]]:
+    found = {}
+    for number, sides in joins.items():
+        is_number = isinstance(number, str) and re.fullmatch(r"\d{1,9}", number)
+        if is_number and isinstance(sides, dict):
+            found[int(str(number))] = {
+                str(side): us for side, us in sides.items() if isinstance(us, int)
+            }
+    return found
