@@ -26,12 +26,12 @@ def sum_by(function: Callable[[Any, Any], Any], zero: object) -> Any:
     return field(default=zero, metadata={"sum_by": function})
 
 
-def least(number: int | None, second: int | None) -> int | None:
+def lesser(number: int | None, second: int | None) -> int | None:
     """The lesser of two numbers, of which None is none."""
     return min((n for n in (number, second) if n is not None), default=None)
 
 
-def either(value: T, second: T) -> T:
+def first_non_zero(value: T, second: T) -> T:
     """Return the first non-zero value. All non-zero operands of such a field are equal."""
     return value or second
 

@@ -264,7 +264,8 @@ def copy(folder: Path, only: str, each: int, changes: str = "") -> None:
     copies: dict[str, Any] = json.loads(record.read_text()) if record.exists() else {}
     cases: dict[str, list[tuple[Shape, str]]] = {}
     for shape, damage, _ in _cases(folder):
-        if re.search(only, shape.name) and re.search(changes, damage):
+        # A rate source has the rows of all the time since the run, which a join multiplies.
+        if re.search(only, shape.name) and re.search(changes, damage) and not shape.is_timed:
             cases.setdefault(shape.name, []).append((shape, damage))
 
     def copy_shape(name: str) -> None:

@@ -229,27 +229,27 @@ def _helpers(judged: Judged) -> VersionFacts | None:
     These are indexes, counters and the like, summed over all operators.
     """
     version, operators = judged.version, judged.checkpoint.operators
-    of_processors = {operator.operator_id: operator for operator in operators if operator.processor}
+    processors = {operator.operator_id: operator for operator in operators if operator.processor}
     helpers = VersionFacts()
-    for store, of in judged.facts.by_store(version).items():
-        operator = of_processors.get(store.operator_id)
+    for store, versions in judged.facts.by_store(version).items():
+        operator = processors.get(store.operator_id)
         family = operator.family(store.store_name) if operator else None
         if family is not None and family.is_helper:
-            helpers += of[version]
-    return helpers if of_processors else None
+            helpers += versions[version]
+    return helpers if processors else None
 
 
 def _changes(judged: Judged) -> t.Table:
     rows = []
     for (operator_id, store), versions in judged.facts.by_store().items():
-        whole = whole_stores(judged.checkpoint, versions)
+        counts = whole_stores(judged.checkpoint, versions)
         # The newest versions in a row whose changes all partitions know, so that sums are whole.
         unbroken: dict[int, VersionFacts] = {}
-        for version, of in sorted(versions.items(), reverse=True):
+        for version, version_facts in sorted(versions.items(), reverse=True):
             is_next = not unbroken or version + 1 in unbroken
-            if of.rebased or of.stores < whole[version] or not is_next:
+            if version_facts.rebased or version_facts.stores < counts[version] or not is_next:
                 break
-            unbroken[version] = of
+            unbroken[version] = version_facts
         columns = fields_of(sum(unbroken.values(), VersionFacts()), *_CHANGES)
         columns["from_version"] = min(unbroken, default=None)
         columns["to_version"] = max(unbroken, default=None)

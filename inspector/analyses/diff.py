@@ -115,9 +115,9 @@ def diff(  # noqa: PLR0913 - each is an option of the command
         nonlocal old, new
         if ends != (None,) * len(ends):
             raise error
-        before, (old, new) = new.version, start()
-        if new.version != before:
-            new.note(version_problem(before, new.version))
+        previous, (old, new) = new.version, start()
+        if new.version != previous:
+            new.note(version_problem(previous, new.version))
 
     def differences() -> Iterator[pa.RecordBatch]:
         for run in (old, new):
@@ -138,8 +138,8 @@ def _looking(old: Run, new: Run) -> BatchFunction:
     def again(unit: DiffTask, paths: Sequence[str]) -> DiffTask:
         def look_at(run: Run, tasks: Sequence[Task]) -> tuple[Task, ...]:
             state = run.checkpoint.storage.full_path("state")
-            below = [path for path in paths if path.startswith(state)]
-            return tuple(stores.listed_again(run, task, below) for task in tasks)
+            state_paths = [path for path in paths if path.startswith(state)]
+            return tuple(stores.listed_again(run, task, state_paths) for task in tasks)
 
         return replace(unit, old=look_at(old, unit.old), new=look_at(new, unit.new))
 
@@ -248,7 +248,7 @@ def _rows(
 ) -> Iterator[DifferenceRow]:
     new, problems = subject.checkpoint, subject.problems
     names = operator_names(old) | operator_names(new)
-    before, after = StoreWords(old, subject.redact), StoreWords(new, subject.redact)
+    old_words, new_words = StoreWords(old, subject.redact), StoreWords(new, subject.redact)
     left = limit or -1
     for chunk in row_chunks(batches, problems):
         if chunk[0]["kind"] == "count":
@@ -258,11 +258,11 @@ def _rows(
             continue
         if not left:
             continue  # to the end all the same, for what follows is counted and may be a problem
-        of_key = before if chunk[0]["change"] == "removed" else after
-        words = {"key": of_key, "old_value": before, "value": after}
+        row_words = old_words if chunk[0]["change"] == "removed" else new_words
+        words = {"key": row_words, "old_value": old_words, "value": new_words}
         for difference in decoded_rows(DifferenceRow, chunk, names, words, raw=raw):
             yield difference
             left -= 1
             if not left:
                 break
-    problems.extend((*before.misfits(), *after.misfits()))
+    problems.extend((*old_words.misfits(), *new_words.misfits()))

@@ -93,8 +93,8 @@ def folder_contents(checkpoint: Checkpoint) -> tuple[Shared, tuple[Problem, ...]
             result[layout.directory] = answer
             for file, error in answer.problems:
                 if isinstance(error, InspectorError | OSError):
-                    of_file = problem(error, file.path)
-                    problems.append(replace(of_file, store=layout.store, version=file.version))
+                    file_problem = problem(error, file.path)
+                    problems.append(replace(file_problem, store=layout.store, version=file.version))
         elif isinstance(answer, InspectorError | OSError):
             problems.append(problem(answer, storage.full_path(layout.directory)))
     return result, tuple(problems)
@@ -223,11 +223,13 @@ def files(path: str | Opened, options: Options | None = None) -> Report:
 def files_report(subject: Subject, shared: Shared) -> Report:
     """One row per store and partition; then what snapshots share, and whatever else lies there."""
     checkpoint, version = subject.checkpoint, subject.version
-    by_kind = file_bytes(checkpoint)
+    sizes_by_kind = file_bytes(checkpoint)
     layouts = checkpoint.layout.folders
-    sizes = {f"{kind.value}_bytes": by_kind[kind] for kind in FileKind if kind in by_kind}
-    summary = sizes | {"files": sum(len(of.files) for of in layouts)} | _shared_summary(shared)
-    rows = [_chain_row(of, checkpoint.store_files[of.directory], version) for of in layouts]
+    sizes = {
+        f"{kind.value}_bytes": sizes_by_kind[kind] for kind in FileKind if kind in sizes_by_kind
+    }
+    summary = sizes | {"files": sum(len(item.files) for item in layouts)} | _shared_summary(shared)
+    rows = [_chain_row(item, checkpoint.store_files[item.directory], version) for item in layouts]
     chains = ChainRow.table(f"chains: how each store restores version {version}", rows)
     snapshot_rows = [
         _row(layout, snapshot)
@@ -237,7 +239,7 @@ def files_report(subject: Subject, shared: Shared) -> Report:
     ]
     title = "snapshots and the table files that they share"
     snapshots = SnapshotRow.table(title, snapshot_rows)
-    other_rows = [row for layout in layouts for row in _other_rows(layout, shared)]
+    other_rows = [row for layout in layouts for row in _rows_of_other_files(layout, shared)]
     other_files = OtherFilesRow.table("other files in the folders of the stores", other_rows)
     tables = (chains, snapshots, other_files) if shared else (chains, other_files)
     return subject.report("files", tables, summary)
@@ -261,7 +263,7 @@ def _chain_row(layout: StoreLayout, state: StoreFiles, version: int) -> ChainRow
     )
 
 
-def _other_rows(layout: StoreLayout, shared: Shared) -> Iterator[OtherFilesRow]:
+def _rows_of_other_files(layout: StoreLayout, shared: Shared) -> Iterator[OtherFilesRow]:
     present, shares = {file.path for file in layout.files}, shared.get(layout.directory)
     besides = (f for f in layout.files if f.kind not in (FileKind.DELTA, FileKind.SNAPSHOT))
     for kind, files in group_by(besides, lambda file: file.kind).items():

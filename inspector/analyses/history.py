@@ -123,15 +123,15 @@ def history_report(
     oldest = (restorable_versions(files)[:1] for files in checkpoint.store_files.values())
     summary = {
         "oldest_version": min(
-            (v for of in oldest for v in of if v <= subject.version), default=None
+            (v for clocks in oldest for v in clocks if v <= subject.version), default=None
         ),
         "keys": len({_identity(row) for row in dated}),
         "partitions": sorted({row.partition_id for row in dated}),
         "events": len(dated),
     }
-    more = f", the newest {len(listed)} of {len(dated)}" if len(listed) < len(dated) else ""
+    part = f", the newest {len(listed)} of {len(dated)}" if len(listed) < len(dated) else ""
     columns = HistoryRow.columns(raw=raw and bool(dated))
-    table = HistoryRow.table(f"changes of the key, oldest first{more}", listed, columns=columns)
+    table = HistoryRow.table(f"changes of the key, oldest first{part}", listed, columns=columns)
     table = table.with_wide(*_wide(dated))
     notes = [*_partition_notes(checkpoint, dated), *([HISTORY_NOTE] if dated else [])]
     return subject.report("history", (table,), summary, notes=notes)
@@ -172,11 +172,11 @@ def _identity(row: HistoryRow) -> tuple[Any, ...]:
 
 def _partition_notes(checkpoint: Checkpoint, dated: Sequence[HistoryRow]) -> Iterator[str]:
     """Keys that lie in more than one partition of as many: each belongs in one."""
-    of_keys = group_by(
+    groups = group_by(
         dated, lambda row: (partition_count(checkpoint, row.version), *_identity(row))
     )
-    for (_, operator, store, key), of_key in of_keys.items():
-        partitions = sorted({row.partition_id for row in of_key})
+    for (_, operator, store, key), events in groups.items():
+        partitions = sorted({row.partition_id for row in events})
         if len(partitions) > 1:
             yield (
                 f"operator {operator}, store {store}: the key {key} lies in the partitions "

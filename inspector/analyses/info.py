@@ -135,18 +135,18 @@ def info_report(subject: Subject) -> Report:
     }
     if subject.restart is not None:
         refused = any(obstacle.words for obstacle in subject.restart.obstacles)
-        by_names = "" if refused else BY_NAMES
-        summary["restart"] = f"{subject.restart.sentence[:-1]}{by_names}."
-    of_stores = [row for o in checkpoint.operators for row in _store_rows(checkpoint, o, version)]
-    held = [row for operator in checkpoint.operators for row in _variable_rows(operator)]
+        premise = "" if refused else BY_NAMES
+        summary["restart"] = f"{subject.restart.sentence[:-1]}{premise}."
+    store_rows = [row for o in checkpoint.operators for row in _store_rows(checkpoint, o, version)]
+    variable_rows = [row for operator in checkpoint.operators for row in _variable_rows(operator)]
     confs = []
     for key in (*(CONF + name for name in _CONFS), "shuffle.partitions"):
         value, origin, batch = logs.conf_for(version - 1, key)
         origin = f"recorded by batch {batch}" if origin == "nearest" else origin
         confs.append(ConfRow(conf=f"spark.sql.{key}", value=value, origin=origin))
-    variables = [VariableRow.table("state variables", held)] if held else []
+    variables = [VariableRow.table("state variables", variable_rows)] if variable_rows else []
     tables = (
-        *(StoreInfoRow.table("stores", of_stores), *variables),
+        *(StoreInfoRow.table("stores", store_rows), *variables),
         FormatRow.table("formats", list(_format_rows(checkpoint))),
         ConfRow.table("Spark confs of the judged batch", confs),
     )
@@ -190,14 +190,14 @@ def _format_rows(checkpoint: Checkpoint) -> Iterator[FormatRow]:
         from_=checkpoint.storage.relative(newest.path) if newest else None,
     )
     # Metadata is written when a query begins: why there is none, as far as the log tells it.
-    without = "none (Spark 3.5 and older)"
+    absence = "none (Spark 3.5 and older)"
     if any(SINCE_4_0 in confs for confs in logs.confs.values()):
-        without = "none (the query began with Spark 3.5 or older, or it is lost)"
+        absence = "none (the query began with Spark 3.5 or older, or it is lost)"
     for operator in checkpoint.operators:
         metadata = operator.metadata
         yield FormatRow(
             what=f"metadata of operator {operator.operator_id}",
-            format=f"v{metadata.format}" if metadata else without,
+            format=f"v{metadata.format}" if metadata else absence,
             from_=f"{operator.layout.directory}/_metadata" if metadata else None,
         )
 
@@ -228,8 +228,8 @@ def _notes(checkpoint: Checkpoint) -> Iterator[str]:
 def _store_rows(checkpoint: Checkpoint, operator: Operator, version: int) -> Iterator[StoreInfoRow]:
     partitions = [p for p in operator.layout.partitions if not was_left(checkpoint, p, version)]
     # Leading key columns by which Spark scans, as its metadata has it.
-    of_metadata = operator.metadata.stores if operator.metadata else ()
-    prefixes = {info.store_name: info.num_cols_prefix_key for info in of_metadata}
+    declared = operator.metadata.stores if operator.metadata else ()
+    prefixes = {info.store_name: info.num_cols_prefix_key for info in declared}
     for name in operator.layout.store_names:
         schema, source = operator.schemas.get(name), "none"
         if schema is not None:
@@ -252,9 +252,9 @@ def _copy_notes(checkpoint: Checkpoint) -> Iterator[str]:
     record = checkpoint.copy_record
     if record is None:
         return
-    made = datetime.fromtimestamp(record.made_ms / 1000, timezone.utc)
+    time = datetime.fromtimestamp(record.made_ms / 1000, timezone.utc)
     evicted = f". Evicted were {'; '.join(record.evicted)}" if record.evicted else ""
     yield (
         f"It was copied from {record.source} as it was after batch {record.batch}, on "
-        f"{made:%Y-%m-%d %H:%M} UTC by spark-state-inspector {record.made_by}{evicted}."
+        f"{time:%Y-%m-%d %H:%M} UTC by spark-state-inspector {record.made_by}{evicted}."
     )

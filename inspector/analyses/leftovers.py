@@ -52,18 +52,18 @@ def select_leftovers(
     ``read`` reads the rows of a task, which are needed if its filter has a condition on values.
     """
     listed = list(listed)
-    by_store = group_by(listed, lambda leftover: leftover.store)
+    leftovers_by_store = group_by(listed, lambda leftover: leftover.store)
     met: set[tuple[StoreId, bytes]] = set()
     for task in tasks:
-        met_in_task, by_value = set[tuple[StoreId, bytes]](), False
+        met_in_task, needs_rows = set[tuple[StoreId, bytes]](), False
         for store in task.stores:
             bound, store_id = filter_of(task, store), task.store_id(store)
-            keys = [leftover.fact.key for leftover in by_store.get(store_id, ())]
+            keys = [leftover.fact.key for leftover in leftovers_by_store.get(store_id, ())]
             if bound is not None and keys:
                 matches = bound.matching_keys(*concatenate(keys), np.arange(len(keys)))
-                by_value |= bound.values is not None and len(matches) > 0
-                met_in_task |= {(store_id, keys[at]) for at in matches.tolist()}
-        met |= _of_values(read(task), met_in_task) if by_value else met_in_task
+                needs_rows |= bound.values is not None and len(matches) > 0
+                met_in_task |= {(store_id, keys[index]) for index in matches.tolist()}
+        met |= _of_values(read(task), met_in_task) if needs_rows else met_in_task
     return [item for item in listed if (item.store, item.fact.key) in met]
 
 
@@ -71,14 +71,14 @@ def _of_values(
     batches: Iterable[pa.RecordBatch], met: set[tuple[StoreId, bytes]]
 ) -> set[tuple[StoreId, bytes]]:
     """Return the keys of ``met`` whose live row was read. Problems are reported elsewhere."""
-    kept: set[tuple[StoreId, bytes]] = set()
+    live: set[tuple[StoreId, bytes]] = set()
     for batch in batches:
         if batch.column("kind")[0].as_py() == "problem":
             continue
         names = ("operator_id", "store_name", "partition_id")
         store = StoreId(*(batch.column(name)[0].as_py() for name in names))
-        kept |= met & {(store, key) for key in batch.column("key").to_pylist()}
-    return kept
+        live |= met & {(store, key) for key in batch.column("key").to_pylist()}
+    return live
 
 
 LARGEST = 10
@@ -129,7 +129,7 @@ def leftover_rows(request: FactTableTask) -> RowsOfFacts:
     )
 
     def rows(facts: Facts) -> Sequence[Mapping[str, Any]]:
-        resolved = request.resolution.resolved(facts.of(Leftover))
+        resolved = request.resolution.resolve_all(facts.of(Leftover))
         result = [item for item in resolved if item.fact.certainty is not Certainty.UNDECIDED]
         if request.task.key or request.task.where:
             result = select_leftovers(result, [request.task], rows_of)
@@ -248,11 +248,11 @@ def _report_of_keys(run: Run, limit: int) -> Report:
     total = sum(leftover.fact.rows for leftover in facts.totals)
     listed = chosen[:limit] if limit else chosen
     words = lt.LeftoverWords.of(run.checkpoint, judged.redact)
-    more = f", {len(listed)} of {len(chosen)} listed" if len(listed) < len(chosen) else ""
+    part = f", {len(listed)} of {len(chosen)} listed" if len(listed) < len(chosen) else ""
     open_ = words.rows(select_leftovers(facts.undecided, tasks, read), lt.UndecidedKeyRow)
     undecided = [lt.UndecidedKeyRow.table("keys that may be leftovers", open_)] if open_ else []
     keys = lt.LeftoverRow.table(
-        f"matching leftover keys{more}",
+        f"matching leftover keys{part}",
         words.rows(listed, lt.LeftoverRow),
         empty=f"none of the {total:,} leftovers is such a key",
     )
@@ -272,9 +272,9 @@ def leftovers_report(judged: Judged, limit: int) -> Report:
     total = sum(count.fact.rows for count in facts.totals)
     row_bytes = sum(count.fact.row_bytes for count in facts.totals)
     result = leftover_count(judged)
-    more = f", the oldest {len(listed):,} of {total:,}" if len(listed) < total else ""
+    part = f", the oldest {len(listed):,} of {total:,}" if len(listed) < total else ""
     rows = words.rows(listed, lt.LeftoverRow)
-    keys = lt.LeftoverRow.table(f"leftover keys{more}", rows, empty=_empty(checkpoint, facts))
+    keys = lt.LeftoverRow.table(f"leftover keys{part}", rows, empty=_empty(checkpoint, facts))
     summary = lt.proof_window(judged) | {"leftovers": result}
     summary["leftover_row_bytes"] = None if result is None else row_bytes
     rules = [
@@ -285,8 +285,8 @@ def leftovers_report(judged: Judged, limit: int) -> Report:
     if total:
         # Stable: of the same size the oldest.
         largest = sorted(facts.leftovers, key=lambda leftover: -leftover.fact.row_bytes)[:LARGEST]
-        of_largest = words.rows(largest, LargestLeftoverRow)
-        listed_again.append(LargestLeftoverRow.table("largest leftovers", of_largest))
+        largest_rows = words.rows(largest, LargestLeftoverRow)
+        listed_again.append(LargestLeftoverRow.table("largest leftovers", largest_rows))
         listed_again.append(lt.leftover_ages(judged))
     tables = (
         *(keys, lt.class_table(judged), *lt.undecided_tables(judged), *listed_again),

@@ -93,10 +93,10 @@ class RocksDbMemory:
         if self.boundedMemoryUsage:
             return f"outside of the heap {bytes_text(self.maxMemoryUsageMB * _MB)} on each executor"
         per_store = (self.blockCacheSizeMB + self.buffers_mb) * _MB
-        of_all = f" for each of {stores:,} stores, {bytes_text(per_store * stores)} in all,"
+        total = f" for each of {stores:,} stores, {bytes_text(per_store * stores)} in all,"
         return (
             f"its caches take up to {bytes_text(per_store)}"
-            f"{of_all if stores > 1 else ''} outside the heap, unless rocksdb.boundedMemoryUsage "
+            f"{total if stores > 1 else ''} outside the heap, unless rocksdb.boundedMemoryUsage "
             "limits them"
         )
 
@@ -106,16 +106,16 @@ class RocksDbMemory:
         Bounded memory is that of all ``executors``, or of one if their number is None.
         """
         if self.boundedMemoryUsage:
-            most = self.maxMemoryUsageMB * _MB * (executors or 1)
-            of = short_count_text(executors, "executor") if executors else "each executor"
+            limit_bytes = self.maxMemoryUsageMB * _MB * (executors or 1)
+            owner = short_count_text(executors, "executor") if executors else "each executor"
             all_of_it = (
-                f"on {of}: blocks, indexes, filters and write buffers share one cache, which "
+                f"on {owner}: blocks, indexes, filters and write buffers share one cache, which "
                 "RocksDB passes rather than fail"
             )
-            waiting = f"on {of}, of the above: changes that no table has yet"
+            waiting = f"on {owner}, of the above: changes that no table has yet"
             buffers = round(self.maxMemoryUsageMB * _MB * self.writeBufferCacheRatio)
             limits: list[tuple[str, int | None, str, str]] = [
-                ("all of RocksDB", most, "soft", all_of_it),
+                ("all of RocksDB", limit_bytes, "soft", all_of_it),
                 ("write buffers", buffers * (executors or 1), "soft", waiting),
             ]
         else:
@@ -126,10 +126,12 @@ class RocksDbMemory:
                 ("write buffers", buffers, "kept", "changes that no table has yet"),
                 ("indexes and filters", None, "none", opened),
             ]
-        several = None if self.boundedMemoryUsage else stores
+        store_count = None if self.boundedMemoryUsage else stores
         rows = [
-            OffHeapRow(kept=kept, most_bytes=size, stores=several, limit=limit, meaning=meaning)
-            for kept, size, limit, meaning in limits
+            OffHeapRow(
+                kept=memory_part, most_bytes=size, stores=store_count, limit=limit, meaning=meaning
+            )
+            for memory_part, size, limit, meaning in limits
         ]
         return OffHeapRow.table("outside of the heap, by the confs of RocksDB", rows)
 
@@ -229,12 +231,12 @@ class Sizing:
     @property
     def summary(self) -> dict[str, Any]:
         """Return the sizes of the partitions, and whether executors of the options hold them."""
-        half = median(np.array(self.usual)) if self.usual else 0
+        median_bytes = median(np.array(self.usual)) if self.usual else 0
         summary: dict[str, Any] = {
             "partitions": len(self.usual),
             "largest_partition_estimate_bytes": max(self.usual, default=0),
             "largest_partition_peak_estimate_bytes": max(self.most, default=0),
-            "median_partition_estimate_bytes": round(half),
+            "median_partition_estimate_bytes": round(median_bytes),
         }
         heap = self.options.heap_bytes
         if self.options.executors is not None:
@@ -302,13 +304,15 @@ class Sizing:
             )
         holders = f"{short_count_text(number, 'executor')} of {size}"
         verb = "would hold it" if number != 1 else "would hold all of it"
-        less = "" if even in (None, number) else f"; {even} if the partitions are spread evenly"
-        return f"About {holders} with {short_count_text(shape.cores, 'core')} {verb}{less}."
+        even_clause = (
+            "" if even in (None, number) else f"; {even} if the partitions are spread evenly"
+        )
+        return f"About {holders} with {short_count_text(shape.cores, 'core')} {verb}{even_clause}."
 
     def _load_sentence(self, executors: int, heap: int | None) -> str:
         even, worst = self._executor_rows(executors)
-        several = f"Each of {short_count_text(executors, 'executor')}"
-        text = f"{several if executors != 1 else 'The executor'} holds about "
+        subject = f"Each of {short_count_text(executors, 'executor')}"
+        text = f"{subject if executors != 1 else 'The executor'} holds about "
         text += bytes_text(even.bytes)
         if worst.bytes != even.bytes:
             text += f", up to {bytes_text(worst.bytes)} if the largest partitions are at work there"
@@ -375,10 +379,12 @@ def _off_heap_report(judged: Judged, options: MemoryOptions) -> Report:
         confs = "these are Spark's defaults, and --rocksdb-conf gives others"
     plain = MemoryOptions()
     about_heaps = ("retain", "cores", "heap_bytes", "state_percent", "jdk", "spark")
-    given = [name for name in about_heaps if getattr(options, name) != getattr(plain, name)]
-    flags = " and ".join(f"--{name.removesuffix('_bytes').replace('_', '-')}" for name in given)
-    verb = "is" if len(given) == 1 else "are"
-    unused = [f"{flags} {verb} about maps on the heap, and changed nothing here."] if given else []
+    set_names = [name for name in about_heaps if getattr(options, name) != getattr(plain, name)]
+    flags = " and ".join(f"--{name.removesuffix('_bytes').replace('_', '-')}" for name in set_names)
+    verb = "is" if len(set_names) == 1 else "are"
+    unused = (
+        [f"{flags} {verb} about maps on the heap, and changed nothing here."] if set_names else []
+    )
     return judged.report(
         "memory",
         [ladder, options.rocksdb.table(stores, options.executors)],
@@ -398,10 +404,10 @@ def _rung(rung: str, amount: int, meaning: str) -> RungRow:
 
 
 def _exact_rungs(judged: Judged) -> Iterator[RungRow]:
-    of_files, newest = file_bytes(judged.checkpoint), judged.total
+    file_sizes, newest = file_bytes(judged.checkpoint), judged.total
     raw = sum(version_facts.raw_bytes for version_facts in judged.facts.versions.values())
     deltas, snapshots, tables = (
-        of_files.get(kind, 0) for kind in (FileKind.DELTA, FileKind.SNAPSHOT, FileKind.TABLE)
+        file_sizes.get(kind, 0) for kind in (FileKind.DELTA, FileKind.SNAPSHOT, FileKind.TABLE)
     )
     yield _rung("delta files", deltas, "compressed; the changes of each batch")
     yield _rung("snapshot files", snapshots, "compressed; complete versions")
@@ -556,11 +562,11 @@ def memory_report(judged: Judged, options: MemoryOptions) -> Report:
         name: sum((heap.held for heap in group), Heap())
         for name, group in group_by(stores, lambda heap: heap.store.name).items()
     }
-    of_stores = [
+    store_rows = [
         HeapRow(
             **store_ids(checkpoint, name),
             objects=heap.objects,
-            **{part: taken.bytes for part, taken in heap.parts.items()},
+            **{part: objects.bytes for part, objects in heap.parts.items()},
             total=heap.total,
         )
         for name, heap in heaps_held.items()
@@ -568,8 +574,8 @@ def memory_report(judged: Judged, options: MemoryOptions) -> Report:
     tables = [
         RungRow.table("size ladder", [*_exact_rungs(judged), *_heap_rungs(stores, options)]),
         *sizing.tables(),
-        HeapRow.table("heap between batches by store", of_stores),
-        _what_ifs(judged, stores, options),
+        HeapRow.table("heap between batches by store", store_rows),
+        _change_table(judged, stores, options),
     ]
     layout = object_layout(checkpoint, version, spark, options.heap_bytes, options.jdk)
     footnote = FOOTNOTE.format(layout=layout.name, spark=spark_text(spark, options.spark))
@@ -577,16 +583,16 @@ def memory_report(judged: Judged, options: MemoryOptions) -> Report:
 
 
 def _heap_rungs(stores: Sequence[StoreHeap], options: MemoryOptions) -> Iterator[RungRow]:
-    of_versions = f"heap of {short_count_text(options.retain, 'version')}"
-    one = "two UnsafeRows with their arrays, a map node and table slots for each row"
-    several = "held by executors between batches; shared rows are counted once"
-    several += _lower_bound(stores, options.retain)
+    title = f"heap of {short_count_text(options.retain, 'version')}"
+    meaning_once = "two UnsafeRows with their arrays, a map node and table slots for each row"
+    meaning_retained = "held by executors between batches; shared rows are counted once"
+    meaning_retained += _lower_bound(stores, options.retain)
     apart = "the same if no rows were shared"
     working = "including the working copies of the last batch, with all partitions at once"
     for rung, heaps, meaning in (
-        ("heap of 1 version", [replace(store, retain=1).held for store in stores], one),
-        (of_versions, [store.held for store in stores], several),
-        (f"{of_versions} without sharing", [store.unshared for store in stores], apart),
+        ("heap of 1 version", [replace(store, retain=1).held for store in stores], meaning_once),
+        (title, [store.held for store in stores], meaning_retained),
+        (f"{title} without sharing", [store.unshared for store in stores], apart),
         ("peak heap in a batch", [store.peak for store in stores], working),
     ):
         yield _rung(rung, t.Estimate(sum(heap.total for heap in heaps)), meaning)
@@ -594,14 +600,14 @@ def _heap_rungs(stores: Sequence[StoreHeap], options: MemoryOptions) -> Iterator
 
 def _lower_bound(stores: Sequence[StoreHeap], retain: int) -> str:
     """Return a clause if the files restore fewer versions than Spark retains, else no text."""
-    least = min((len(replace(store, retain=retain).known) for store in stores), default=0)
-    if least >= retain:
+    fewest = min((len(replace(store, retain=retain).known) for store in stores), default=0)
+    if fewest >= retain:
         return ""
-    count = short_count_text(least, "version")
+    count = short_count_text(fewest, "version")
     return f"; the files can restore {count} only, so this is a lower bound"
 
 
-def _what_ifs(judged: Judged, stores: Sequence[StoreHeap], options: MemoryOptions) -> t.Table:
+def _change_table(judged: Judged, stores: Sequence[StoreHeap], options: MemoryOptions) -> t.Table:
     now = sum(store.held.total for store in stores)
     changes: list[tuple[str, int, str]] = []
     for n in (1, 2):
@@ -621,7 +627,9 @@ def _what_ifs(judged: Judged, stores: Sequence[StoreHeap], options: MemoryOption
         change = f"{short_count_text(rows, 'leftover row')} removed"
         changes.append((change, max(0, now - sum(heaps)), how))
     held_objects = [(store, store.distinct) for store in stores]
-    format_1 = sum(_format_2_saving(judged.checkpoint, *of_store) for of_store in held_objects)
+    format_1 = sum(
+        _format_2_saving(judged.checkpoint, *object_counts) for object_counts in held_objects
+    )
     if format_1:
         how = "a new query: format 1 keeps the key twice"
         changes.append(("state format 2", now - format_1, how))

@@ -163,8 +163,8 @@ def version_rows(request: FactTableTask) -> RowsOfFacts:
             **no_objects,
         }
 
-    on_heap = provider_by_name(request.task.provider).keeps_maps
-    no_objects = dict.fromkeys(() if on_heap else _OF_OBJECTS)
+    has_maps = provider_by_name(request.task.provider).keeps_maps
+    no_objects = dict.fromkeys(() if has_maps else _OF_OBJECTS)
     return lambda facts: [row(observation) for observation in facts.of(VersionFacts)]
 
 
@@ -226,19 +226,19 @@ def _rewrites(judged: Judged) -> t.Table:
 
 def _version_rows(judged: Judged, by: str) -> Iterator[VersionRow]:
     checkpoint = judged.checkpoint
-    on_disk = dict.fromkeys(() if checkpoint.provider.keeps_maps else _OF_OBJECTS)
+    unknown = dict.fromkeys(() if checkpoint.provider.keeps_maps else _OF_OBJECTS)
     for group, versions in facts_by_place(judged.facts, by).items():
-        whole = whole_stores(checkpoint, versions)
+        counts = whole_stores(checkpoint, versions)
         for version, version_facts in sorted(versions.items()):
             # A sum over some of the partitions would look like all of it.
             changes = values_of_fields(version_facts, _CHANGES, is_known=not version_facts.rebased)
             yield VersionRow(
                 **size_columns(checkpoint, group, version, version_facts),
-                **(changes | on_disk),
+                **(changes | unknown),
                 stores_read=version_facts.stores,
-                stores=whole[version],
+                stores=counts[version],
                 changes_read=version_facts.stores - version_facts.rebased,
-                history=_history(version_facts, whole[version]),
+                history=_history(version_facts, counts[version]),
             )
 
 

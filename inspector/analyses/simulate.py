@@ -158,8 +158,8 @@ def simulate(  # noqa: PLR0913 - each change is an option of the command
 
     Replays every version that can be read, and drops each row when the changed rule would.
     """
-    given = watermark_delay, timeout, ttl, dedup_within, old_delay
-    texts = dict(zip((*_CHANGES, "old_delay"), given, strict=True))
+    scenarios_given = watermark_delay, timeout, ttl, dedup_within, old_delay
+    texts = dict(zip((*_CHANGES, "old_delay"), scenarios_given, strict=True))
     problem = _wrong(texts)
     if problem is not None:
         raise CheckpointError(problem)
@@ -182,11 +182,11 @@ def simulate_report(judged: Judged, change: WhatIf, sentence: str) -> Report:
     """Return the report: a table by store, then a table by batch."""
     heaps = heap_by_store(judged)
     stores = judged.facts.by_store()
-    kept, untried = _kept_stores(judged, stores)
+    unchanged, untried = _kept_stores(judged, stores)
     then = {
-        name: _by_version(judged, name, by_kind)
-        for name, by_kind in judged.facts.merged(SimulatedRows).items()
-        if name not in kept
+        name: _by_version(judged, name, simulated)
+        for name, simulated in judged.facts.merged(SimulatedRows).items()
+        if name not in unchanged
     }
     operators = {o.operator_id: o for o in judged.checkpoint.operators}
     followed: dict[StoreName, StoreName] = {}
@@ -207,7 +207,7 @@ def simulate_report(judged: Judged, change: WhatIf, sentence: str) -> Report:
         planned = scenario_of(judged.checkpoint, operator, name.store_name, change)
         if isinstance(planned, str):
             return planned
-        if name in kept:
+        if name in unchanged:
             return _KEPT
         if judged.version not in then.get(name, {}):
             return Unknown("the offset log of the batch is gone, which has its clock")
@@ -215,8 +215,8 @@ def simulate_report(judged: Judged, change: WhatIf, sentence: str) -> Report:
         shorter = planned.clock_shift_ms > 0
         if planned.first_put and shorter and not rows.seen_again:
             return replace(planned, premise="")
-        most = 0 if shorter else rows.seen * _AGAIN
-        if planned.first_put and planned.premise and rows.seen_again > most:
+        limit = 0 if shorter else rows.seen * _AGAIN
+        if planned.first_put and planned.premise and rows.seen_again > limit:
             return Unknown(
                 f"{rows.seen_again:,} of {rows.seen:,} puts are of keys that were put before: keys "
                 "come again, and what came while a key was there is in no file"
@@ -258,8 +258,8 @@ def _answer(rows: Sequence[SimulatedRow], sentence: str) -> str:
     )
     scope = "the state" if answered == rows else "the stores of which it is known"
     if (later, size_then) == (now, size):
-        held = f"{short_count_text(now, 'row')} ({bytes_text(size)})"
-        return f"No difference: with {sentence} {scope} would hold {held}, as it does now."
+        size_text = f"{short_count_text(now, 'row')} ({bytes_text(size)})"
+        return f"No difference: with {sentence} {scope} would hold {size_text}, as it does now."
     return (
         f"With {sentence} {scope} would hold {bound_of_sum(certainties)}"
         f"{short_count_text(later, 'row')} ({bytes_text(size_then)}) in place of "
@@ -276,14 +276,14 @@ def bound_of_sum(certainties: Collection[str]) -> str:
 
 def _reasons(rows: list[SimulatedRow]) -> Iterator[str]:
     """Yield a sentence for each certainty and its reason, with the stores if others differ."""
-    several = len({row.operator_id for row in rows}) > 1
-    by_reason = group_by(rows, lambda row: (row.certainty, row.why))
-    for (certainty, why), of_reason in by_reason.items():
+    names_operators = len({row.operator_id for row in rows}) > 1
+    groups = group_by(rows, lambda row: (row.certainty, row.why))
+    for (certainty, why), group in groups.items():
         if why is None:
             continue
-        names = [f"{r.operator_id}:" * several + str(r.store_name) for r in of_reason]
-        of = "" if len(names) == len(rows) else f" ({', '.join(names)})"
-        yield f"{certainty.capitalize()}{of}{' ' if why.startswith('if ') else ': '}{why}."
+        names = [f"{r.operator_id}:" * names_operators + str(r.store_name) for r in group]
+        stores = "" if len(names) == len(rows) else f" ({', '.join(names)})"
+        yield f"{certainty.capitalize()}{stores}{' ' if why.startswith('if ') else ': '}{why}."
 
 
 def _row(
@@ -294,32 +294,40 @@ def _row(
     heap: int | None,
     scenario: Scenario | str,
 ) -> SimulatedRow:
-    now, at = versions[judged.version], judged.version
+    now, judged_version = versions[judged.version], judged.version
     peak_rows = max(facts.rows for facts in versions.values())
-    peak = max(then, key=lambda v: (_size(then[v]), -v), default=at)
-    of_store = (p for p in judged.problems if p.store is not None and p.store.name == name)
-    disputed = any(problem.slug == SNAPSHOT_DIFFERS for problem in of_store)
+    peak = max(then, key=lambda v: (_size(then[v]), -v), default=judged_version)
+    store_problems = (p for p in judged.problems if p.store is not None and p.store.name == name)
+    disputed = any(problem.slug == SNAPSHOT_DIFFERS for problem in store_problems)
     if isinstance(scenario, str):
         certainty = UNKNOWN if isinstance(scenario, Unknown) else UNCHANGED
         why: str | None = str(scenario)
     else:
-        whole = all(then[version].whole == then[version].stores for version in (at, peak))
-        certainty, why = (INFERRED, DISPUTED) if disputed else _certainty(scenario, whole)
+        is_complete = all(
+            then[version].whole == then[version].stores for version in (judged_version, peak)
+        )
+        certainty, why = (INFERRED, DISPUTED) if disputed else _certainty(scenario, is_complete)
     numbers: dict[str, int | None] = {}
     if certainty == UNCHANGED:
         numbers = {"rows_then": now.rows, "row_bytes_then": now.row_bytes, "heap_bytes_then": heap}
         numbers["peak_rows_then"] = peak_rows
         numbers["peak_bytes_then"] = max(facts.row_bytes for facts in versions.values())
     elif certainty != UNKNOWN:
-        numbers = {"rows_then": then[at].rows, "row_bytes_then": _size(then[at])}
+        numbers = {
+            "rows_then": then[judged_version].rows,
+            "row_bytes_then": _size(then[judged_version]),
+        }
         numbers["peak_rows_then"] = max(rows.rows for rows in then.values())
         numbers |= {"peak_bytes_then": _size(then[peak]), "peak_batch_id": peak - 1}
         if heap is not None:
-            of_now = _heap(judged, versions, at, now.stores)
-            for label, version in (("heap_bytes_then", at), ("peak_heap_bytes_then", peak)):
+            heap_now = _heap(judged, versions, judged_version, now.stores)
+            for label, version in (
+                ("heap_bytes_then", judged_version),
+                ("peak_heap_bytes_then", peak),
+            ):
                 pair = {v: _facts(then, v, versions) for v in (version - 1, version) if v in then}
-                of_then = _heap(judged, pair, version, now.stores)
-                numbers[label] = round(heap * of_then / of_now)
+                heap_then = _heap(judged, pair, version, now.stores)
+                numbers[label] = round(heap * heap_then / heap_now)
     return SimulatedRow(
         **store_ids(judged.checkpoint, name),
         rows=now.rows,
@@ -332,7 +340,7 @@ def _row(
     )
 
 
-def _certainty(scenario: Scenario, whole: bool) -> tuple[str, str | None]:
+def _certainty(scenario: Scenario, is_complete: bool) -> tuple[str, str | None]:
     """Return how certain the numbers of a scenario are, and the reason or None.
 
     ``whole`` is True if the versions show every change since the query began.
@@ -340,12 +348,12 @@ def _certainty(scenario: Scenario, whole: bool) -> tuple[str, str | None]:
     if scenario.clock_shift_ms < 0:
         result = AT_LEAST, _LATE
     elif scenario.first_put and scenario.event_before_ms and scenario.clock_shift_ms:
-        result = AT_LEAST if whole else INFERRED, _CAME_AGAIN
-    elif scenario.event_before_ms is not None and not whole:
+        result = AT_LEAST if is_complete else INFERRED, _CAME_AGAIN
+    elif scenario.event_before_ms is not None and not is_complete:
         result = AT_MOST, _MAYBE_LATE
     elif scenario.fed_less:
         result = AT_MOST, _FED_LESS
-    elif not whole:
+    elif not is_complete:
         result = AT_LEAST, _BEFORE
     elif scenario.premise:
         return INFERRED, f"if {scenario.premise}"
@@ -380,8 +388,8 @@ def _follow(
     Those of a variable are taken to be as long as they are.
     """
     leader, keys = _leader(operator, name), rows.rows
-    of_list = leader is not None and operator.family(leader.store_name) is Family.LIST
-    if of_list or name.store_name in JOIN_COUNT_STORES:
+    is_list = leader is not None and operator.family(leader.store_name) is Family.LIST
+    if is_list or name.store_name in JOIN_COUNT_STORES:
         keys = rows.join_keys
         rows = replace(rows, rows=keys, key_bytes=rows.join_key_bytes)
     put = min(rows.put_rows, keys)
@@ -392,14 +400,14 @@ def _follow(
         there = max(1, sum(facts.rows for facts in now))
         key_bytes = round(keys * sum(facts.key_bytes for facts in now) / there)
         value_bytes = round(keys * sum(facts.value_bytes for facts in now) / there)
-    each = put / keys if keys else 0
+    mean_bytes = put / keys if keys else 0
     return replace(
         rows,
         key_bytes=key_bytes,
         value_bytes=value_bytes,
         put_rows=put,
-        put_key_bytes=round(key_bytes * each),
-        put_value_bytes=round(value_bytes * each),
+        put_key_bytes=round(key_bytes * mean_bytes),
+        put_value_bytes=round(value_bytes * mean_bytes),
     )
 
 
@@ -411,9 +419,9 @@ def _facts(
     The number of keys that a put overwrites is taken from the real version.
     """
     rows, real = then[version], versions[version]
-    before = then[version - 1].rows if version - 1 in then else 0
-    over = min(real.changed_rows + real.same_value_rows, rows.put_rows, before)
-    new = rows.put_rows - over
+    previous_rows = then[version - 1].rows if version - 1 in then else 0
+    overwritten = min(real.changed_rows + real.same_value_rows, rows.put_rows, previous_rows)
+    new = rows.put_rows - overwritten
     new_key_bytes = rows.put_key_bytes * new // max(1, rows.put_rows)
     return VersionFacts(
         rebased=int(version - 1 not in then and version > 1),
@@ -421,7 +429,7 @@ def _facts(
         key_bytes=rows.key_bytes,
         value_bytes=rows.value_bytes,
         new_rows=new,
-        removed_rows=before + new - rows.rows,
+        removed_rows=previous_rows + new - rows.rows,
         shared_rows=rows.rows - rows.put_rows,
         shared_keys=rows.rows - new,
         shared_key_bytes=rows.key_bytes - new_key_bytes,
@@ -437,10 +445,10 @@ def _by_version(
     """Return the simulated rows by version, for the clock that the timers follow."""
     resolution = judged.facts.resolution
     kind = resolution.clock_of(name, judged.version).kind or resolution.usual_clock(name)
-    kinds = {of_row for _, of_row in simulated}
+    kinds = {row_kind for _, row_kind in simulated}
     if kind not in kinds:
         kind = next(iter(kinds)) if len(kinds) == 1 else TimeoutKind.PROCESSING_TIME
-    return {version: rows for (version, of_row), rows in simulated.items() if of_row is kind}
+    return {version: rows for (version, row_kind), rows in simulated.items() if row_kind is kind}
 
 
 def _kept_stores(
@@ -454,12 +462,12 @@ def _kept_stores(
     operators, names = judged.checkpoint.operators, (*AGGREGATIONS, *SESSION)
     ids = {operator.operator_id for operator in operators if operator.name in names}
     untried = {
-        name: any(expiring.due_rows for expiring in by_kind.values())
-        for name, by_kind in judged.facts.merged(Expiring).items()
+        name: any(expiring.due_rows for expiring in forecasts.values())
+        for name, forecasts in judged.facts.merged(Expiring).items()
         if name.operator_id in ids and not any(facts.removals for facts in stores[name].values())
     }
-    kept = {name for name, due in untried.items() if due}
-    return kept, set(untried) - kept
+    due_names = {name for name, due in untried.items() if due}
+    return due_names, set(untried) - due_names
 
 
 def _size(rows: SimulatedRows) -> int:

@@ -89,7 +89,10 @@ def size_table(judged: Judged, by: str = "store") -> t.Table:
     """Rows and bytes of a version by ``operator``, ``store`` or ``partition``."""
     version, checkpoint = judged.version, judged.checkpoint
     groups = facts_by_place(judged.facts, by, version).items()
-    rows = [SizeRow(**size_columns(checkpoint, g, version, of[version])) for g, of in groups]
+    rows = [
+        SizeRow(**size_columns(checkpoint, g, version, facts_by_version[version]))
+        for g, facts_by_version in groups
+    ]
     columns = SizeRow.columns(without=PLACES[by])
     return SizeRow.table(f"sizes of version {version} by {by}", rows, columns=columns)
 
@@ -158,9 +161,9 @@ def fields_report(judged: Judged) -> Report:
     measured: MeasuredFields = {}
     for name, schema in store_schemas(judged.checkpoint).items():
         widened = sparktypes.widen_timeout(schema.value)
-        for side, of_side in ((RowPart.KEY, schema.key), (RowPart.VALUE, widened)):
+        for side, schema_type in ((RowPart.KEY, schema.key), (RowPart.VALUE, widened)):
             if (name, side) in judged.facts.fields:
-                measured[name, side] = (of_side, judged.facts.fields[name, side])
+                measured[name, side] = (schema_type, judged.facts.fields[name, side])
     rows = list(_rows(judged.checkpoint, measured))
     table = FieldRow.table(f"bytes of version {judged.version} by field", rows)
     total = sum(_bytes(row_bytes) for _, row_bytes in measured.values())
@@ -168,21 +171,23 @@ def fields_report(judged: Judged) -> Report:
 
 
 def _rows(checkpoint: Checkpoint, measured: MeasuredFields) -> Iterator[FieldRow]:
-    totals = sum_by_key((name, _bytes(of_side)) for (name, _), (_, of_side) in measured.items())
+    totals = sum_by_key(
+        (name, _bytes(side_bytes)) for (name, _), (_, side_bytes) in measured.items()
+    )
     for (store_name, side), (schema, row_bytes) in measured.items():
         if not row_bytes.rows:
             continue
         store, total = store_ids(checkpoint, store_name), totals[store_name]
-        for name, data_type, line, within in _lines(schema, row_bytes):
+        for name, data_type, line, path in _lines(schema, row_bytes):
             ddl = to_ddl(data_type)
             yield FieldRow(
                 **store,
                 row=side.value,
                 field=name,
-                within=within,
+                within=path,
                 type=f"struct<{ddl}>" if isinstance(data_type, sparktypes.StructType) else ddl,
                 # A struct that is null has no row, and so no words of its fields.
-                rows=row_bytes.rows if within is None else line.word_bytes // sparktypes.SLOT_BYTES,
+                rows=row_bytes.rows if path is None else line.word_bytes // sparktypes.SLOT_BYTES,
                 **vars(line),
                 bytes=line.bytes,
                 share=_share(line.bytes, total),
@@ -209,8 +214,8 @@ def _lines(
     names = sparktypes.unique_names(schema.fields)
     for i, (name, attribute) in enumerate(zip(names, row_bytes.fields, strict=True)):
         yield name, schema.fields[i].data_type, attribute, None
-        for below, inner in nested.get(i, ()):
-            yield below.name, below.data_type, inner, below.within
+        for child, inner in nested.get(i, ()):
+            yield child.name, child.data_type, inner, child.within
 
 
 def _bytes(row_bytes: RowBytes) -> int:
@@ -244,10 +249,10 @@ def sizes(
     """Exact rows, key bytes and value bytes with their quantiles, or the bytes of each field."""
     run = Run.start(path, options)
     if by == FIELD:
-        of_fields = run.facts_of(lambda: selected_tasks(run), partial(run.map, run_fields))
+        field_facts = run.facts_of(lambda: selected_tasks(run), partial(run.map, run_fields))
         problems = list(run.listed)
-        add_problems(of_fields.problems, problems)
-        return fields_report(replace(run.judge(of_fields), problems=problems))
+        add_problems(field_facts.problems, problems)
+        return fields_report(replace(run.judge(field_facts), problems=problems))
     judged = run.judge(run.facts(FACTS))
     total = judged.total
     summary = judged.coverage | {

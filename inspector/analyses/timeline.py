@@ -101,8 +101,8 @@ def expiring_table(judged: Judged) -> t.Table:
     for name, versions in facts.by_store(version).items():
         store, operator = store_ids(checkpoint, name), operators[name.operator_id]
         rule = operator.rules[name.store_name]
-        above = operator_holding_back(checkpoint, operator, version)
-        doubt = rule.doubt or (f"downstream of {above} the watermark lags" if above else None)
+        upstream = operator_holding_back(checkpoint, operator, version)
+        doubt = rule.doubt or (f"downstream of {upstream} the watermark lags" if upstream else None)
         is_known = rule.expiry is not None or _goes_by_key(facts, name)
         result = _by_clock(facts, name, version) if is_known else []
         for forecast in map(readable, result):
@@ -113,8 +113,8 @@ def expiring_table(judged: Judged) -> t.Table:
             fate = "unknown" if rule.never is None else "never"
             amounts = versions[version].rows_and_bytes
             rows.append(_expiring_row(store, amounts, amounts, clock=None, fate=fate, why=why))
-    by = " and ".join(_BY.get(width, "longer times") for width in sorted(widths))
-    title = "what will expire" + (f", by {by}" if by else "")
+    widths_text = " and ".join(_BY.get(width, "longer times") for width in sorted(widths))
+    title = "what will expire" + (f", by {widths_text}" if widths_text else "")
     return ExpiringRow.table(f"{title}: forecast, assuming no leaks", rows)
 
 
@@ -135,30 +135,30 @@ def readable(expiring: Expiring) -> Expiring:
     """
     buckets, width = sorted(expiring.rows), Width.ALL
     # All but the first and last few rows.
-    few = int(sum(expiring.rows.values()) * _MOST_OF)
-    ends = [_after(expiring.rows, order, few) for order in (buckets, buckets[::-1])]
+    margin_rows = int(sum(expiring.rows.values()) * _MOST_OF)
+    ends = [_after(expiring.rows, order, margin_rows) for order in (buckets, buckets[::-1])]
     span = (ends[1] - ends[0] + 1) * expiring.width if buckets else 0
     width = next((step for step in Width if step * MOST_LINES >= span), Width.ALL)
     return expiring.at_least(width).coarsen(MOST_LINES)
 
 
-def _after(rows: Mapping[int, int], buckets: Iterable[int], least: int) -> int:
+def _after(rows: Mapping[int, int], buckets: Iterable[int], minimum: int) -> int:
     """The first bucket with which there are more than so many rows."""
     seen = bucket = 0
     for bucket in buckets:
         seen += rows[bucket]
-        if seen > least:
+        if seen > minimum:
             break
     return bucket
 
 
 def _by_clock(facts: Facts, name: StoreName, version: int) -> list[Expiring]:
     """Return the forecasts by the clock that a store's timers follow, or by both if unknown."""
-    of_store = facts.merged(Expiring).get(name, {})
+    forecasts = facts.merged(Expiring).get(name, {})
     kind = facts.resolution.clock_of(name, version).kind or facts.resolution.usual_clock(name)
     return [
         expiring
-        for _, expiring in sorted(of_store.items())
+        for _, expiring in sorted(forecasts.items())
         if kind is None or expiring.timeout_kind in (None, kind)
     ]
 
@@ -179,8 +179,8 @@ def _expiring_rows(
     """
     kind = expiring.timeout_kind
     if kind is None:
-        by_watermark = rule.expiry is None or rule.expiry.clock is Clock.WATERMARK
-        kind = TimeoutKind.EVENT_TIME if by_watermark else TimeoutKind.PROCESSING_TIME
+        has_watermark = rule.expiry is None or rule.expiry.clock is Clock.WATERMARK
+        kind = TimeoutKind.EVENT_TIME if has_watermark else TimeoutKind.PROCESSING_TIME
     clock, endless = _CLOCKS[kind], (expiring.endless_rows, expiring.endless_bytes)
     left = sum(expiring.rows.values()) + endless[0], sum(expiring.bytes.values()) + endless[1]
     if expiring.due_rows:
@@ -351,26 +351,26 @@ def timeline_report(judged: Judged, capacity: int | None = None, last: int | Non
     """One row per store and batch, oldest first; all stores together; then growth per store."""
     checkpoint, merged = judged.checkpoint, judged.facts.by_store()
     heaps = heap_by_version(judged)
-    made = sorted({version for of_store in merged.values() for version in of_store})
-    shown = set(made if last is None else made[-last:])
-    rows = [row for row in _rows(judged, heaps) if row.version in shown]
+    versions = sorted({version for store_facts in merged.values() for version in store_facts})
+    last_versions = set(versions if last is None else versions[-last:])
+    rows = [row for row in _rows(judged, heaps) if row.version in last_versions]
     batches = BatchRow.table("batches, by store", rows).without_constants()
     # What a store does not know, no sum knows.
-    of_version = sorted(group_by(rows, lambda row: row.version).items())
-    sums = [_total(of_stores) for _, of_stores in of_version]
+    groups = sorted(group_by(rows, lambda row: row.version).items())
+    sums = [_total(store_rows) for _, store_rows in groups]
     totals = TotalRow.table("batches, all stores together", sums, shown=len(merged) > 1)
     totals = totals.without_constants()
     together = state_growth.growth_together(judged, heaps)
     notes = [*appended_notes(checkpoint)]
-    notes += _capacity_notes(together, capacity, with_heap=bool(heaps))
+    notes += _capacity_notes(together, capacity, has_heap=bool(heaps))
     reaches: dict[str, Any] = {}
     if together is not None and together.bytes.judged:
-        reaches = _reaches(together, capacity, with_heap=bool(heaps))
+        reaches = _reaches(together, capacity, has_heap=bool(heaps))
     elif together is not None:
         notes.append(f"{capitalise(too_short(len(together.points)))}.")
     # Batches in the log that have a watermark, and how often it moved from one to the next.
     marks = [clock.watermark_ms for clock in checkpoint.logs.clocks.values() if clock.watermark_ms]
-    moves = sum(after > before for before, after in pairwise(marks))
+    moves = sum(later > earlier for earlier, later in pairwise(marks))
     return judged.report(
         "timeline",
         (batches, totals, _growth(judged, heaps, capacity), expiring_table(judged)),
@@ -393,14 +393,14 @@ def _rows(judged: Judged, heaps: HeapByVersion) -> Iterator[BatchRow]:
     checkpoint = judged.checkpoint
     durations = batch_durations(checkpoint.logs)
     for store, versions in judged.facts.by_store().items():
-        whole = state_growth.whole_stores(checkpoint, versions)
+        counts = state_growth.whole_stores(checkpoint, versions)
         for version, facts in versions.items():
             yield BatchRow(
                 **store_ids(checkpoint, store),
                 **batch_columns(checkpoint, version),
                 duration_ms=durations.get(BatchId(version - 1)),
                 partitions=facts.stores,
-                of_partitions=whole[version],
+                of_partitions=counts[version],
                 **fields_of(facts, "rows", "row_bytes", "delta_bytes", "snapshot_bytes"),
                 heap_bytes=heaps.get(store, {}).get(version),
                 # A sum over some of the partitions would look like all of it.
@@ -418,9 +418,11 @@ def _rate_notes(growth: state_growth.StoreGrowth) -> Iterator[str]:
 
 def _replay_deltas(checkpoint: Checkpoint, store: StoreName, version: int) -> int | None:
     layouts = (layout for layout in checkpoint.layout.stores if layout.store.name == store)
-    of_layouts = (checkpoint.store_files.get(layout.directory) for layout in layouts)
-    snapshots = [files.snapshots for files in of_layouts if files is not None]
-    depths = [version - max((v for v in of if v <= version), default=0) for of in snapshots]
+    store_files = (checkpoint.store_files.get(layout.directory) for layout in layouts)
+    snapshots = [files.snapshots for files in store_files if files is not None]
+    depths = [
+        version - max((v for v in versions if v <= version), default=0) for versions in snapshots
+    ]
     return max(depths, default=None)
 
 
@@ -431,11 +433,14 @@ def _growth(judged: Judged, heaps: HeapByVersion, capacity: int | None) -> t.Tab
         growth, rates = state_growth.growth_of(points), dict[str, Any]()
         # Too few batches, or too short a time, say nothing about an hour.
         if growth is not None and growth.bytes.judged:
-            rates = _reaches(growth, capacity, with_heap=bool(heaps))
+            rates = _reaches(growth, capacity, has_heap=bool(heaps))
             rates["rows_per_hour"] = round(growth.rows.per_hour)
             rates["bytes_per_hour"] = round(growth.bytes.line.per_hour)
             rates["heap_bytes_per_hour"] = round(growth.heap.per_hour) if heaps else None
-        ids, bars = store_ids(judged.checkpoint, store), [of.row_bytes for of in versions.values()]
+        ids, bars = (
+            store_ids(judged.checkpoint, store),
+            [version_facts.row_bytes for version_facts in versions.values()],
+        )
         rows.append(GrowthRow(**ids, row_bytes=sparkline(bars), **rates))
     title, columns = "growth per hour", GrowthRow.columns(without=(*_ROWS_REACH, *_HEAP_REACHES))
     if capacity is not None:
@@ -445,21 +450,21 @@ def _growth(judged: Judged, heaps: HeapByVersion, capacity: int | None) -> t.Tab
 
 
 def _reaches(
-    growth: state_growth.StoreGrowth, capacity: int | None, *, with_heap: bool
+    growth: state_growth.StoreGrowth, capacity: int | None, *, has_heap: bool
 ) -> dict[str, Any]:
     """Return whether rows and heap have reached a capacity, and when they will; null if never."""
     answers: dict[str, Any] = {}
     if capacity is None:
         return answers
     lines = ((_ROWS_REACH, growth.bytes.line), (_HEAP_REACHES, growth.heap))
-    for (at_capacity, when), line in lines if with_heap else lines[:1]:
-        answers[at_capacity] = line.newest >= capacity
-        answers[when] = None if answers[at_capacity] else line.reaches_ms(capacity)
+    for (reached_name, when), line in lines if has_heap else lines[:1]:
+        answers[reached_name] = line.newest >= capacity
+        answers[when] = None if answers[reached_name] else line.reaches_ms(capacity)
     return answers
 
 
 def _capacity_notes(
-    growth: state_growth.StoreGrowth | None, capacity: int | None, *, with_heap: bool
+    growth: state_growth.StoreGrowth | None, capacity: int | None, *, has_heap: bool
 ) -> Iterator[str]:
     if capacity is None:
         return
@@ -469,7 +474,7 @@ def _capacity_notes(
         yield f"It is unknown whether the state will reach {size}{why}."
         return
     lines = [("The row bytes", growth.bytes.line, ""), ("The heap estimate", growth.heap, "~")]
-    for text, line, about in lines if with_heap else lines[:1]:
+    for text, line, about in lines if has_heap else lines[:1]:
         now, rate = f"{about}{bytes_text(line.newest)}", bytes_rate_text(line.per_hour)
         when = line.reaches_ms(capacity)
         all_stores = f"{text} of all stores together, {now} now,"

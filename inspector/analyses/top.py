@@ -131,13 +131,14 @@ def top(
     judged = run.judge(run.facts(replace(KEYS_BY_RANK, top=limit)))
     measures = tuple(TopBy) if by is None else (TopBy(by),)
     joins = any(observation.fact.by is TopBy.NUMBER for observation in judged.facts.of(TopKey))
-    by_ranking = group_by(
+    rankings_by_name = group_by(
         _rows(judged, limit, measures), lambda row: (row.operator_id, row.store_name, row.by)
     )
     # Those of the sides of a join first, the most uneven before.
     joined = TopBy.NUMBER.value
     rankings = sorted(
-        by_ranking.values(), key=lambda rows: -(rows[0].share or 0) if rows[0].by == joined else 0
+        rankings_by_name.values(),
+        key=lambda rows: -(rows[0].share or 0) if rows[0].by == joined else 0,
     )
     ties = _ties(rankings) if by is None else []
     shown = [rows for rows in rankings if rows not in ties]
@@ -201,16 +202,18 @@ def _rows(judged: Judged, limit: int, measures: Sequence[TopBy]) -> Iterator[Top
     totals = _totals(facts, judged.version)
     words = StoreWords(checkpoint, redact)
     for store_name in sorted({observation.store.name for observation in facts.of(TopKey)}):
-        for by in measures:
-            seen = (s for s in facts.of(TopKey) if s.store.name == store_name and s.fact.by is by)
+        for measure in measures:
+            seen = (
+                s for s in facts.of(TopKey) if s.store.name == store_name and s.fact.by is measure
+            )
             ranked = merge_top(list(seen), limit)
             keys = words.keys(store_name, [top_key.fact.key for top_key in ranked])
             for rank, (key, top_key) in enumerate(zip(keys, ranked, strict=True), 1):
                 rows, put = top_key.fact, top_key.fact.last_put_version
-                total, size = totals.get((store_name, by)), rows.key_bytes + rows.value_bytes
-                amount = size if by is TopBy.OLDEST else rows.amount
+                total, size = totals.get((store_name, measure)), rows.key_bytes + rows.value_bytes
+                amount = size if measure is TopBy.OLDEST else rows.amount
                 yield TopRow(
-                    by=by.value,
+                    by=measure.value,
                     rank=rank,
                     **store_ids(checkpoint, store_name),
                     partition_id=top_key.store.partition_id,
@@ -219,23 +222,25 @@ def _rows(judged: Judged, limit: int, measures: Sequence[TopBy]) -> Iterator[Top
                     **fields_of(rows, "key_bytes", "value_bytes", "puts", "last_put_version"),
                     row_bytes=size,
                     last_put_batch=None if put is None else put - 1,
-                    join_rows=rows.amount if by is TopBy.NUMBER else None,
+                    join_rows=rows.amount if measure is TopBy.NUMBER else None,
                     share=amount / total if total else None,
                 )
 
 
 def _totals(facts: Facts, version: int) -> dict[tuple[StoreName, TopBy], int]:
     totals: dict[tuple[StoreName, TopBy], int] = {}
-    by_store = facts.by_store()
-    for store_name, versions in by_store.items():
+    facts_by_store = facts.by_store()
+    for store_name, versions in facts_by_store.items():
         judged = versions.get(version, VersionFacts())
         totals[store_name, TopBy.KEY_BYTES] = judged.key_bytes
         totals[store_name, TopBy.VALUE_BYTES] = judged.value_bytes
         totals[store_name, TopBy.ROW_BYTES] = totals[store_name, TopBy.OLDEST] = judged.row_bytes
-        totals[store_name, TopBy.PUTS] = sum(of_version.puts for of_version in versions.values())
+        totals[store_name, TopBy.PUTS] = sum(
+            version_facts.puts for version_facts in versions.values()
+        )
     for counts, values in zip(COUNT_STORES, VALUE_STORES, strict=True):
-        for operator_id, name in by_store:
-            rows = by_store.get(StoreName(operator_id, values), {}).get(version)
+        for operator_id, name in facts_by_store:
+            rows = facts_by_store.get(StoreName(operator_id, values), {}).get(version)
             if name == counts and rows is not None:
                 totals[StoreName(operator_id, counts), TopBy.NUMBER] = rows.rows
     return totals
@@ -243,18 +248,20 @@ def _totals(facts: Facts, version: int) -> dict[tuple[StoreName, TopBy], int]:
 
 def _skews(judged: Judged) -> Iterator[SkewRow]:
     versions = sorted(judged.facts.versions.items(), key=itemgetter(0))
-    of_version = [(store, facts) for (store, at), facts in versions if at == judged.version]
-    for name, partitions in group_by(of_version, lambda pair: pair[0].name).items():
+    store_facts = [
+        (store, facts) for (store, version), facts in versions if version == judged.version
+    ]
+    for name, partitions in group_by(store_facts, lambda pair: pair[0].name).items():
         sizes = {store.partition_id: facts.row_bytes for store, facts in partitions}
         amounts, largest = [*sizes.values()], max(sizes, key=sizes.__getitem__)
-        half = median(np.array(amounts))
+        median_bytes = median(np.array(amounts))
         yield SkewRow(
             **store_ids(judged.checkpoint, name),
             partitions=len(sizes),
             empty=amounts.count(0),
-            median_row_bytes=round(half),
+            median_row_bytes=round(median_bytes),
             max_row_bytes=sizes[largest],
-            max_to_median=sizes[largest] / half if half else None,
+            max_to_median=sizes[largest] / median_bytes if median_bytes else None,
             largest_partition=largest,
             max_rows=max(facts.rows for _, facts in partitions),
         )

@@ -96,10 +96,10 @@ def trend(
         EngineError, OSError: it cannot be read.
     """
     options = options or Options()
-    in_process = options.engine in (EngineOptions(), EngineOptions(LOCAL))
-    by_spark = history_format != audit_history.PARQUET or not in_process
+    is_local = options.engine in (EngineOptions(), EngineOptions(LOCAL))
+    needs_spark = history_format != audit_history.PARQUET or not is_local
     history = audit_history.HistoryTable(
-        path, options.storage_options, history_format, options.engine if by_spark else None
+        path, options.storage_options, history_format, options.engine if needs_spark else None
     )
     table = history.read()
     if table is None:
@@ -110,8 +110,8 @@ def trend(
     is_audit = pc.equal(table["command"], pa.scalar("audit"))
     chosen = table.filter(pc.and_(is_audit, pc.invert(table["is_part"])))
     for name in ("audited", "batch_time"):
-        in_ms = chosen[name].cast(pa.timestamp("ms", "UTC"), safe=False).cast(pa.int64())
-        chosen = chosen.set_column(chosen.schema.get_field_index(name), name, in_ms)
+        times_ms = chosen[name].cast(pa.timestamp("ms", "UTC"), safe=False).cast(pa.int64())
+        chosen = chosen.set_column(chosen.schema.get_field_index(name), name, times_ms)
     audits = chosen.sort_by("audited")
     times = {time for time in audits["audited"].to_pylist() if time is not None}
     newest = max(times, default=0)
@@ -119,18 +119,21 @@ def trend(
     growth.sort(key=lambda row: row.added_bytes, reverse=True)
     standing = sorted(_standing(audits), key=lambda row: (row.since_ms, row.checkpoint))
     commits = sorted(_commits(audits), key=lambda row: (-(row.idle_ms or 0), row.checkpoint))
-    most = limit or None
+    maximum = limit or None
     tables = (
-        GrowthRow.table(f"growth of the last {days} days, the most first", growth[:most]),
-        StandingRow.table("findings that stand, the oldest first", standing[:most]),
-        CommitRow.table("newest committed batches, the longest idle first", commits[:most]),
+        GrowthRow.table(f"growth of the last {days} days, the most first", growth[:maximum]),
+        StandingRow.table("findings that stand, the oldest first", standing[:maximum]),
+        CommitRow.table("newest committed batches, the longest idle first", commits[:maximum]),
     )
     lines = _lines(audits, growth, sorted(times)), _findings_line(audits, sorted(times))
     headings = ("Growth", "Findings", "Commits")
     summary: dict[str, Any] = {"audits": len(times), "checkpoints": len(commits)}
     summary |= {"newest_audit_ms": newest or None, "days": days}
     parts = zip(headings, (*lines, _idle_bars(commits)), tables, strict=True)
-    sections = [page.Section(of.name, heading, [*blocks, of]) for heading, blocks, of in parts]
+    sections = [
+        page.Section(last_table.name, heading, [*blocks, last_table])
+        for heading, blocks, last_table in parts
+    ]
     return Report("trend", path, summary, tables, page=sections)
 
 
@@ -161,19 +164,19 @@ def _standing(audits: pa.Table) -> Iterator[StandingRow]:
     read = audits.filter(pc.is_valid(audits["findings"]))
     standing = _with_findings(read)
     times = {
-        _place(row): sorted(row["audited_distinct"])
+        _store_key(row): sorted(row["audited_distinct"])
         for row in read.group_by(_STORE).aggregate([("audited", "distinct")]).to_pylist()
     }
-    by_finding = standing.group_by([*_STORE, "finding"]).aggregate([("audited", "distinct")])
-    for row in by_finding.to_pylist():
-        audits_of_store, having = times[_place(row)], set(row["audited_distinct"])
-        in_row = list(takewhile(having.__contains__, reversed(audits_of_store)))
-        if in_row:
+    counts = standing.group_by([*_STORE, "finding"]).aggregate([("audited", "distinct")])
+    for row in counts.to_pylist():
+        audits_of_store, having = times[_store_key(row)], set(row["audited_distinct"])
+        newest_run = list(takewhile(having.__contains__, reversed(audits_of_store)))
+        if newest_run:
             yield StandingRow(
                 **{name: row[name] for name in (*_STORE, "finding")},
-                since_ms=in_row[-1],
-                audits=len(in_row),
-                is_since_first=len(in_row) == len(audits_of_store),
+                since_ms=newest_run[-1],
+                audits=len(newest_run),
+                is_since_first=len(newest_run) == len(audits_of_store),
             )
 
 
@@ -183,7 +186,7 @@ def _with_findings(audits: pa.Table) -> pa.Table:
     return rows.append_column("finding", pc.list_flatten(lists))
 
 
-def _place(row: Mapping[str, Any]) -> tuple[Any, ...]:
+def _store_key(row: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple(row[name] for name in _STORE)
 
 
@@ -213,12 +216,12 @@ def _lines(audits: pa.Table, growth: Sequence[GrowthRow], times: Sequence[int]) 
     chosen = [path for path, amount in added.most_common(MOST_LINES) if amount > 0]
     rows = audits.filter(pc.is_in(audits["checkpoint"], pa.array(chosen, pa.string())))
     sums = rows.group_by(["checkpoint", "audited"]).aggregate([("row_bytes", "sum")])
-    by_path: dict[str, dict[int, int]] = {path: {} for path in chosen}
+    values_by_path: dict[str, dict[int, int]] = {path: {} for path in chosen}
     for row in sums.to_pylist():
-        by_path[row["checkpoint"]][row["audited"]] = row["row_bytes_sum"]
+        values_by_path[row["checkpoint"]][row["audited"]] = row["row_bytes_sum"]
     names, frame = short_names(chosen)
     series = [
-        page.Series(name, [by_path[path].get(time) for time in times])
+        page.Series(name, [values_by_path[path].get(time) for time in times])
         for name, path in zip(names, chosen, strict=True)
     ]
     about = f"In {frame}" if frame else ""

@@ -141,11 +141,11 @@ def verify_report(judged: Judged) -> Report:
     layouts, passed = checkpoint.layout.stores, facts.checks
     files = {f.path for layout in layouts for f in layout.files if is_state(f, version)}
     sums = {f.path: f for layout in layouts for f in layout.files if f.kind in KINDS_OF_SUMS}
-    whole = judged.subset is None
-    summary = (judged.coverage if whole else {}) | {
+    is_complete = judged.subset is None
+    summary = (judged.coverage if is_complete else {}) | {
         "operators": len(checkpoint.operators),
         "stores": len({layout.store.name for layout in layouts}),
-        "partitions": len({(of.store.operator_id, of.store.partition_id) for of in layouts}),
+        "partitions": len({(item.store.operator_id, item.store.partition_id) for item in layouts}),
         "files": len(files),
         "files_that_passed": passed.files,
         "checksum_files": sum(main_path(f) in files for f in sums.values()),
@@ -156,7 +156,7 @@ def verify_report(judged: Judged) -> Report:
         "small_files": checkpoint.small_files,
         "small_files_without_checksum": checkpoint.unsummed_small_files,
     }
-    if whole:
+    if is_complete:
         summary |= {
             "versions_replayed": len({v for _, v in facts.versions}),
             "raw_bytes": sum(f.raw_bytes for f in facts.versions.values()),
@@ -176,7 +176,7 @@ def verify_report(judged: Judged) -> Report:
         "verify",
         (table, CheckRow.table("checksum coverage by store", checks)),
         summary,
-        notes=vouching_notes(judged, facts if whole else None),
+        notes=vouching_notes(judged, facts if is_complete else None),
         footnotes=(FOOTNOTE,),
         findings=findings,
         verdict=verdict_on_files(judged, findings),

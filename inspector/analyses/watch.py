@@ -167,8 +167,8 @@ class Following:
 
         If it has one, its replay is dropped, and the next listing reads it again.
         """
-        whole = opening.restores(seen.run.checkpoint, seen.run.version)
-        if not self._doubts.add(seen.run.problems(seen.facts), whole=whole):
+        is_complete = opening.restores(seen.run.checkpoint, seen.run.version)
+        if not self._doubts.add(seen.run.problems(seen.facts), whole=is_complete):
             return True
         self._followed = Followed()
         return False
@@ -176,15 +176,15 @@ class Following:
     def _pass_over(self, checkpoint: Checkpoint) -> None:
         """Go on with the newest batch that is whole, if the next one no longer is."""
         assert self._seen is not None
-        first, whole = self._seen + 1, opening.newest_whole(checkpoint)
-        if opening.restores(checkpoint, first + 1) or whole is None or whole - 1 <= first:
+        first, newest = self._seen + 1, opening.newest_whole(checkpoint)
+        if opening.restores(checkpoint, first + 1) or newest is None or newest - 1 <= first:
             return
-        last = whole - 2
-        several = last > first
-        gone = f"batches {first} to {last} were" if several else f"batch {first} was"
+        last = newest - 2
+        is_plural = last > first
+        gone = f"batches {first} to {last} were" if is_plural else f"batch {first} was"
         self._notes.append(
-            f"{gone} removed before {'they' if several else 'it'} could be read here: batch "
-            f"{whole - 1} is the newest that is whole"
+            f"{gone} removed before {'they' if is_plural else 'it'} could be read here: batch "
+            f"{newest - 1} is the newest that is whole"
         )
         self._seen = last
 
@@ -341,10 +341,12 @@ def _report(seen: BatchSeen, earlier: _Findings) -> tuple[Report, _Findings]:
     judged = seen.run.judge(seen.facts)
     findings = findings_of(judged)
     result = {(f.kind.id, f.operator_id, f.store_name): f for f in findings}
-    new = [f for at, f in result.items() if at not in earlier or earlier[at].severity != f.severity]
-    gone = [finding for at, finding in earlier.items() if at not in result]
+    new = [
+        f for key, f in result.items() if key not in earlier or earlier[key].severity != f.severity
+    ]
+    gone = [finding for key, finding in earlier.items() if key not in result]
     checkpoint, version, facts = judged.checkpoint, judged.version, judged.facts
-    stores_read = sum(of_version == version for _, of_version in facts.versions)
+    stores_read = sum(facts_version == version for _, facts_version in facts.versions)
     changes = ("puts", "inserts", "updates", "same_value_puts", "removals", "delta_bytes")
     row = WatchedBatchRow(
         **batch_columns(checkpoint, version),

@@ -296,11 +296,11 @@ def watch_of(parsed: Mapping[str, Any]) -> Watch:
     hidden = parsed.get("quiet") or parsed.get("no_progress") or not sys.stderr.isatty()
     if hidden or (streams and sys.stdout is not None and sys.stdout.isatty()):
         return lambda _measure: nullcontext()
-    return partial(shown, color=has_color(parsed.get("color", AUTO), terminal=True))
+    return partial(show_progress, color=has_color(parsed.get("color", AUTO), terminal=True))
 
 
 @contextmanager
-def shown(
+def show_progress(
     measure: Callable[[], Measure],
     patience: float = 1.0,
     console: Console | None = None,

@@ -38,7 +38,7 @@ class Source:
         self._place += size
         self.offset += size
 
-    def some(self, max_bytes: int) -> memoryview:
+    def next_bytes(self, max_bytes: int) -> memoryview:
         """At most this many of the next bytes; empty at the end only."""
         if self.at_end():
             return memoryview(b"")
@@ -53,7 +53,7 @@ class Source:
             self.skip(size)
             return taken
         joined = bytearray()
-        while len(joined) < size and (part := self.some(size - len(joined))):
+        while len(joined) < size and (part := self.next_bytes(size - len(joined))):
             joined += part
         return memoryview(joined)
 

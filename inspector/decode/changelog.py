@@ -60,7 +60,7 @@ def read_changelog(
     stream = _Beginning(blocks)
     head = _head(stream)
     kinds = head.version in WITH_KINDS
-    return head, scan_blocks(stream.rest(head.size), limits, raw_offset=head.size, kinds=kinds)
+    return head, scan_blocks(stream.remainder(head.size), limits, raw_offset=head.size, kinds=kinds)
 
 
 def raw_records(blocks: Iterable[bytes], limits: Limits = LIMITS) -> Iterator[bytes]:
@@ -92,7 +92,7 @@ class _Beginning:
             self._read += block
         return self._read[:size]
 
-    def rest(self, start: int) -> Iterator[bytes]:
+    def remainder(self, start: int) -> Iterator[bytes]:
         return chain([self._read[start:]] if len(self._read) > start else [], self._stream)
 
 

@@ -48,11 +48,11 @@ class Spans(NamedTuple):
     offsets: Int64s
     lengths: Int64s
 
-    def some(self, rows: npt.NDArray[np.bool_] | Int64s) -> Spans:
+    def select(self, rows: npt.NDArray[np.bool_] | Int64s) -> Spans:
         """Some of them."""
         return Spans(self.offsets[rows], self.lengths[rows])
 
-    def less(self, size: int, *, suffix_size: int = 0) -> Spans:
+    def shrink(self, size: int, *, suffix_size: int = 0) -> Spans:
         """Each without its first bytes, and without some behind."""
         return Spans(self.offsets + size, self.lengths - (size + suffix_size))
 
@@ -82,7 +82,7 @@ def plain_rows(buffer: bytes, encoded: Spans) -> Spans:
     _require(encoded.lengths >= 1, encoded, "a row without a version of its encoding")
     versions = numbers_at(buffer, "u1", encoded.offsets)
     _require(versions == 0, encoded, "a row of an unknown encoding")
-    return encoded.less(1)
+    return encoded.shrink(1)
 
 
 @dataclass(frozen=True)
@@ -151,11 +151,11 @@ class KeyDecoder:
     def _time_columns(self, buffer: bytes, keys: Spans, types: Sequence[DataType]) -> list[Column]:
         _require(keys.lengths >= _TIME_BYTES, keys, "a key without its time")
         if self.encoder.kind is KeyEncoding.TIMESTAMP_FIRST:
-            offsets, rows = keys.offsets, keys.less(_TIME_BYTES)
+            offsets, rows = keys.offsets, keys.shrink(_TIME_BYTES)
         else:
             offsets, rows = (
                 keys.offsets + keys.lengths - _TIME_BYTES,
-                keys.less(0, suffix_size=_TIME_BYTES),
+                keys.shrink(0, suffix_size=_TIME_BYTES),
             )
         times = numbers_at(buffer, ">u8", offsets).astype(np.uint64) ^ _SIGN
         columns = columns_of(buffer, *plain_rows(buffer, rows), types[:-1])
@@ -194,7 +194,7 @@ def pieces_of(buffer: bytes, lists: Spans, delimiter_bytes: int, prefix_size: in
         starts[live] += delimiter_bytes
     owner, pieces = np.concatenate(owners), Spans(np.concatenate(offsets), np.concatenate(lengths))
     order = np.argsort(owner, kind="stable")
-    return Pieces(owner[order], pieces.some(order))
+    return Pieces(owner[order], pieces.select(order))
 
 
 def sizes_at(buffer: bytes, spans: Spans) -> Int64s:

@@ -58,7 +58,7 @@ class RowBytes(Sums):
     nested: tuple[FieldBytes, ...] = sum_by(_add, ())
 
     @classmethod
-    def none(cls, schema: StructType) -> RowBytes:
+    def empty(cls, schema: StructType) -> RowBytes:
         """The zero of a schema."""
         nested = sum(1 for _ in walk_nested_fields(schema))
         return cls(0, 0, (FieldBytes(),) * len(schema.fields), 0, (FieldBytes(),) * nested)

@@ -53,7 +53,7 @@ class RecordBlock:
     places: Int64s | None = None
 
     @classmethod
-    def none(cls, first_record: int) -> RecordBlock:
+    def empty(cls, first_record: int) -> RecordBlock:
         """No record, between two of a file."""
         no = np.empty(0, np.int64)
         return cls(b"", first_record, 0, no, no, no, no, puts_only=True)
@@ -70,7 +70,7 @@ class RecordBlock:
             return self.chosen + self.first_record
         return np.arange(self.first_record, self.first_record + self.count, dtype=np.int64)
 
-    def some(self, rows: Int64s | slice) -> RecordBlock:
+    def select(self, rows: Int64s | slice) -> RecordBlock:
         """Some of the records; they no longer have consecutive ordinals."""
         return RecordBlock(
             *(self.buffer, self.first_record, self.raw_offset),
@@ -83,7 +83,7 @@ class RecordBlock:
     def part(self, rows: Int64s) -> RecordBlock:
         """Some of the records, by index, ascending, with the ordinals that they had."""
         chosen = rows if self.chosen is None else self.chosen[rows]
-        return replace(self.some(rows), chosen=chosen)
+        return replace(self.select(rows), chosen=chosen)
 
     def raw_place(self, index: int) -> int:
         """Offset of a record's key in the decompressed file, for messages."""

@@ -56,7 +56,7 @@ class _Reader(io.RawIOBase):
             prefix, self._taken = self._taken, b""
             return prefix
         try:
-            return bytes(self._source.some(size))
+            return bytes(self._source.next_bytes(size))
         except OSError as error:
             self.failure = error
             raise

@@ -102,17 +102,34 @@ class Obstacle:
         return self.store is not None or self.error == _LOG_ERROR
 
     def __str__(self) -> str:
-        """``partition 1 needs 1.delta (CANNOT_READ_DELTA_FILE_NOT_EXISTS)``."""
-        subject = "it" if self.store is None else f"partition {self.store.partition_id}"
+        """``partition 1 lacks 1.delta (CANNOT_READ_DELTA_FILE_NOT_EXISTS)``."""
+        return self.clause("it")
+
+    @property
+    def is_lacking(self) -> bool:
+        """True if Spark needs something that is not there."""
+        return self.verb == "needs" and self.missing and not self.words
+
+    def clause(self, subject: str) -> str:
+        """Return what stands in the way, as a clause.
+
+        Args:
+            subject: its first words, unless it is about a partition.
+        """
+        if self.store is not None:
+            subject = f"partition {self.store.partition_id}"
         if self.words and not self.instead_of:
             return f"{subject} {self.verb} {self.name}, which RocksDB refuses ({self.words})"
         state = "" if self.missing else ", which cannot be read"
         reason = f", as {self.instead_of} cannot be read" if self.instead_of else ""
         if self.words:
             reason = f", as RocksDB refuses {self.instead_of} ({self.words})"
+        elif self.is_lacking and self.instead_of:
+            reason = f", which it needs as {self.instead_of} cannot be read"
         error = self.error.removesuffix(".UNCATEGORIZED").rpartition(".")[2]
         named = f" ({error})" if error else ""
-        return f"{subject} {self.verb} {self.name}{reason}{state}{named}"
+        verb = "lacks" if self.is_lacking else self.verb
+        return f"{subject} {verb} {self.name}{reason}{state}{named}"
 
 
 @dataclass(frozen=True)
@@ -182,7 +199,9 @@ class Restart:
 
     @property
     def sentence(self) -> str:
-        """``Restarts from batch 12: yes, from 12.snapshot.``; and what stands in its way."""
+        """``Restarts from batch 12: yes, from 12.snapshot.``; or what stands in its way."""
+        if self.obstacles:
+            return self._refusal_text()
         begin = f"Restarts from batch {self.batch}"
         if self.again and self.real_time:
             begin += ", which real-time mode plans anew because it has no commit"
@@ -190,8 +209,6 @@ class Restart:
             begin += ", which is run again because "
             later = self.committed is not None and self.committed > self.batch
             begin += "no later one is in offsets" if later else "it has no commit"
-        if self.obstacles:
-            return self._refusal_text(begin)
         if why := self._unknown_reason():
             return f"{begin}: unknown, because {why}."
         if self.needs_repair:
@@ -219,8 +236,15 @@ class Restart:
             return f"{begin}: {yes}{assumed}"
         return f"{begin}: yes{self._files()}.{assumed}"
 
-    def _refusal_text(self, begin: str) -> str:
-        """The sentence where something stands in its way; ``begin`` names the batch."""
+    def _refusal_text(self) -> str:
+        """Return the sentence where something stands in the way: the batch and the first obstacle.
+
+        ``Cannot restart (batch 24): partition 2 lacks 5.delta.``
+        """
+        batch, obstacle = f"batch {self.batch}", self.obstacles[0]
+        if self.again:
+            is_last = self.committed is not None and self.committed > self.batch
+            batch += ", the last in offsets" if is_last else ", which has no commit"
         further = sum(obstacle.files for obstacle in self.obstacles) - 1
         remainder = f", and {short_count_text(further, 'more file')}" if further else ""
         if self.ends is not None:
@@ -230,7 +254,8 @@ class Restart:
             if first < last:
                 copied = f"partitions end at versions {first:,} to {last:,}, as in a copy made"
                 remainder = f"; the files of {copied} while the query ran"
-        return f"{begin}: no, {self.obstacles[0]}{remainder}."
+        clause = obstacle.clause("the checkpoint" if obstacle.is_lacking else "Spark")
+        return f"Cannot restart ({batch}): {clause}{remainder}."
 
     def _unknown_reason(self) -> str:
         """Clause that says why the restart cannot be judged; empty if it can."""

@@ -19,7 +19,7 @@ from inspector.facts.size_distributions import SizeCounts
 from inspector.light_dataclasses import dataclass, field, replace
 from inspector.state.change import Change
 from inspector.state.replay import BEFORE_WINDOW, NO_CLOCK, StateMap
-from inspector.sums import least, sum_by
+from inspector.sums import lesser, sum_by
 
 BEFORE = 0  # in place of a version: put before the window, at its snapshot's version or earlier
 AHEAD = -1  # in place of a number of digits: the watermark has not passed the row
@@ -36,7 +36,7 @@ class Ages(StoreSum):
     window_version: int = sum_by(max, 0)  # the newest at which the history of a partition begins
     first_known: int = sum_by(max, 0)  # the newest of the oldest versions whose changes are known
     # of the rule's event-time field over all live rows; None without one
-    oldest_ms: int | None = sum_by(least, None)
+    oldest_ms: int | None = sum_by(lesser, None)
     # the same, and the version of that row's last put, or BEFORE; empty without one
     newest: tuple[int, ...] = sum_by(max, ())
     keys: int = 0  # those that were there at some version of the window
@@ -126,7 +126,7 @@ def newer_half(state: StateMap) -> int:
 class OldestEventTime(VersionSum):
     """The oldest event time, ms rounded up, of a store's live rows, or None. Adds to the older."""
 
-    oldest_ms: int | None = sum_by(least, None)
+    oldest_ms: int | None = sum_by(lesser, None)
 
     @classmethod
     def observe(cls, state: StateMap, per_ms: int) -> OldestEventTime:

@@ -11,7 +11,7 @@ from inspector.decode.records import RecordBlock
 from inspector.facts.fact import Fact, StoreSum, fact
 from inspector.kernel.loader import kernel
 from inspector.light_dataclasses import dataclass
-from inspector.sums import Sums, either, sum_by
+from inspector.sums import Sums, first_non_zero, sum_by
 
 _MIX, _TURN = np.uint64(0x9E3779B97F4A7C15), np.uint64(31)
 _MASK = (1 << 64) - 1
@@ -75,7 +75,7 @@ class WrittenFiles(StoreSum):
 class Evicted(Sums, Fact):
     """Rows of a store that are evicted for one reason, a class of leftovers or by name. Adds."""
 
-    leftover_class: str = sum_by(either, "")
+    leftover_class: str = sum_by(first_non_zero, "")
     rows: int = 0
     key_bytes: int = 0
     value_bytes: int = 0

@@ -21,7 +21,7 @@ from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import NO_TIMEOUT, BatchClock, TimeoutKind
 from inspector.operators.rule import ExpiryField
 from inspector.state.replay import NO_CLOCK, StateMap
-from inspector.sums import Sums, counter_of, either, sum_by, sum_by_key
+from inspector.sums import Sums, counter_of, first_non_zero, sum_by, sum_by_key
 
 MOST_BUCKETS = 1024  # buckets of one fact: 42 days of hours
 
@@ -56,7 +56,7 @@ class Expiring(Sums, Fact):
     """Live rows and their bytes by when they expire. Adds; the zero is empty."""
 
     # the clock that the timers of a group state are taken to follow; None for rules without timers
-    timeout_kind: TimeoutKind | None = sum_by(either, None)
+    timeout_kind: TimeoutKind | None = sum_by(first_non_zero, None)
     width: Width = sum_by(max, Width.SECOND)
     # rows, bytes: by bucket, of rows that expire after the judged batch; bucket ``n`` begins at ``n
     # * width`` in epoch ms

@@ -27,7 +27,7 @@ from inspector.operators.rule import ExpiryField
 from inspector.sparktypes import StructType
 from inspector.state.change import Change
 from inspector.state.replay import NO_CLOCK, StateMap
-from inspector.sums import Sums, either, sum_by
+from inspector.sums import Sums, first_non_zero, sum_by
 
 if TYPE_CHECKING:
     from inspector.kernel.loader import Interner
@@ -173,7 +173,7 @@ class KeyTimeVotes(Sums, Fact):
     """Rows of a join's side whose event time is one time in the join key, or is not. Adds up."""
 
     # ordinals from the key row inwards: which field of the key it is
-    path: tuple[int, ...] = sum_by(either, ())
+    path: tuple[int, ...] = sum_by(first_non_zero, ())
     same: int = 0  # rows whose event time it is
     # rows whose event time it is not; one with neither (null, as of late outer rows that no
     # watermark ever covers) counts as none of the two

@@ -23,7 +23,7 @@ from inspector.operators.rule import Clock, ExpiryField, Scenario
 from inspector.sparktypes import StructType
 from inspector.state.change import Change, TouchedKeys
 from inspector.state.replay import NO_CLOCK, StateMap
-from inspector.sums import Sums, either, sum_by
+from inspector.sums import Sums, first_non_zero, sum_by
 
 _NEVER = int(np.iinfo(np.int64).max)
 _COLUMNS = 7
@@ -46,7 +46,7 @@ class SimulatedRows(Sums, Fact):
     # read, or within a batch of real-time mode
     whole: int = 0
     # the clock that timers follow in it, where no more is known of them
-    timeout_kind: TimeoutKind | None = sum_by(either, None)
+    timeout_kind: TimeoutKind | None = sum_by(first_non_zero, None)
     join_keys: int = 0  # in a store of a join's rows, the keys that a counter would have
     join_key_bytes: int = 0  # their sizes
     put_rows: int = 0  # Rows that the version would have put; those that go at once do not count.

@@ -13,7 +13,7 @@ from inspector.facts.fact import Fact, fact
 from inspector.light_dataclasses import dataclass, field
 from inspector.operators.rule import RowPart
 from inspector.state.change import Change, Moves
-from inspector.sums import Sums, counter_of, either, sum_by
+from inspector.sums import Sums, counter_of, first_non_zero, sum_by
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class LiveSizes:
 class FieldSizes(Sums, Fact):
     """Bytes of each field of the live rows' keys or values. Adds up."""
 
-    side: RowPart | None = sum_by(either, None)
+    side: RowPart | None = sum_by(first_non_zero, None)
     rows: RowBytes = field(default_factory=RowBytes)
 
     def merge_key(self, _version: int) -> tuple[RowPart | None]:

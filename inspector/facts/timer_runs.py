@@ -13,7 +13,7 @@ from inspector.facts.timers import Calls, TimerPremises, TimerRecords, is_timer
 from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import NO_TIMEOUT, BatchClock, TimeoutKind
 from inspector.state.replay import BEFORE_WINDOW, NO_CLOCK, StateMap
-from inspector.sums import Sums, either, sum_by
+from inspector.sums import Sums, first_non_zero, sum_by
 
 Runs = tuple[Int64s, Int64s]  # how often the timers of some keys fired, and the first step of it
 
@@ -51,7 +51,7 @@ class TimerCalls(Sums):
 class CallsByClock(Sums, Fact):
     """Calls of a store's function if its timers followed one clock. Adds up."""
 
-    timeout_kind: TimeoutKind | None = sum_by(either, None)
+    timeout_kind: TimeoutKind | None = sum_by(first_non_zero, None)
     calls: TimerCalls = field(default_factory=TimerCalls)
 
     def merge_key(self, _version: int) -> tuple[TimeoutKind | None]:

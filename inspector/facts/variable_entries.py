@@ -23,7 +23,7 @@ from inspector.kernel.loader import kernel
 from inspector.light_dataclasses import dataclass, field
 from inspector.sparktypes import StructType
 from inspector.state.replay import BEFORE_WINDOW, NO_CLOCK, StateMap
-from inspector.sums import least, sum_by
+from inspector.sums import lesser, sum_by
 
 LISTED = 10
 """Keys that a partition lists at most: each has so great a part of its entries, one of ten. Which
@@ -65,7 +65,7 @@ class EntriesPerKey(StoreSum):
     # again whole, as a list is that keeps the newest entries.
     growing: Counter[int] = field(default_factory=Counter)
     # of the window whose changes are known; the fewest of any partition
-    versions: int | None = sum_by(least, None)
+    versions: int | None = sum_by(lesser, None)
 
     def growing_from(self, entries: int) -> int:
         """Keys that only grow and have as many entries, rounded up to a power of two."""

@@ -177,7 +177,7 @@ class Facts:
     ) -> list[Observed[LeftoverT]]:
         """The facts of a type about leftovers, or about keys that may be some or not."""
         if kind not in self._resolved:
-            self._resolved[kind] = list(self.resolution.resolved(self.of(kind)))
+            self._resolved[kind] = list(self.resolution.resolve_all(self.of(kind)))
         resolved: list[Observed[LeftoverT]] = self._resolved[kind]
         return [
             leftover
@@ -215,7 +215,9 @@ class Facts:
         provable = {}
         for kind in TimeoutKind:
             if self.resolution.may_name(name, kind):
-                named = replace(self.resolution, user_clock=kind).resolved(self.of(LeftoverCount))
+                named = replace(self.resolution, user_clock=kind).resolve_all(
+                    self.of(LeftoverCount)
+                )
                 provable[kind] = _stuck(named, name) - _stuck(self.totals, name)
         return {kind: keys for kind, keys in provable.items() if keys}
 

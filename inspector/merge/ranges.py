@@ -23,7 +23,7 @@ from inspector.facts.timers import EVENT, ClockEvidence
 from inspector.facts.top_keys import SampledKey, TopKey, first_keys
 from inspector.facts.variable_entries import EntriesPerKey, KeyEntries
 from inspector.model import Problem, StoreId, TimeoutKind
-from inspector.sums import least, sum_of, sum_or_none
+from inspector.sums import lesser, sum_of, sum_or_none
 
 Place = tuple[int, int]  # operator and partition
 
@@ -136,7 +136,7 @@ def _count(counts: Sequence[LeftoverCount]) -> LeftoverCount:
     return replace(
         counts[0],
         expired_version=min(count.expired_version for count in counts),
-        first_expired_version=reduce(least, [count.first_expired_version for count in counts]),
+        first_expired_version=reduce(lesser, [count.first_expired_version for count in counts]),
         fired=max(count.fired for count in counts),
         **sums,
     )

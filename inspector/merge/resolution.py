@@ -83,7 +83,7 @@ class Resolution(Message):
         against = self.against.get(name, {}).values()
         return self.user_clock is None and not any(kind in batch_kinds for batch_kinds in against)
 
-    def resolved(
+    def resolve_all(
         self, observations: Iterable[Observed[LeftoverT]]
     ) -> Iterator[Observed[LeftoverT]]:
         """Facts about leftovers with the certainty that they have; without those that are none."""

@@ -262,7 +262,7 @@ class _Folder:
                 for key, value in records_of(block, rows[: max(0, KEYS_SHOWN - previous.rows)]):
                     example = EvictedKey(name, key, len(value))
                     self._found.append(Observed(reader.store, self._version, example))
-            changed = np.union1d(expired.others(store, block, live), gone)
+            changed = np.union1d(expired.dependent_rows(store, block, live), gone)
             unchanged = np.setdiff1d(live, changed)
             prints += RowPrints.of(block, unchanged)
             if is_whole:

@@ -39,7 +39,7 @@ class _Entries:
     gone: set[int] = field(default_factory=set)
 
     @property
-    def rest(self) -> list[bytes]:
+    def remaining(self) -> list[bytes]:
         return [value for index, (_, value) in sorted(self.rows.items()) if index not in self.gone]
 
 
@@ -62,7 +62,7 @@ class ExpiredValues:
                 keys = split(buffer, columns[:-1], len(offsets))
                 self._lists[store.store_name] = {key: _Entries() for key in keys}
 
-    def others(self, store: StoreTask, block: RecordBlock, rows: Int64s) -> Int64s:
+    def dependent_rows(self, store: StoreTask, block: RecordBlock, rows: Int64s) -> Int64s:
         """Return the live rows that change because values of other keys or stores are evicted."""
         variable = variable_of(store.store_name)
         lists, values = self._lists.get(variable, {}), self._values.get(variable, set())
@@ -78,7 +78,7 @@ class ExpiredValues:
     def changes(
         self, store: StoreTask, block: RecordBlock, rows: Int64s, gone: Int64s
     ) -> Iterator[Changes]:
-        """Yield the changes to write for evicted rows and for the rows of :meth:`others`."""
+        """Yield the changes to write for evicted rows and for :meth:`dependent_rows`."""
         variable = variable_of(store.store_name)
         records = list(records_of(block, rows))
         if store.family is Family.LIST:
@@ -100,15 +100,15 @@ class ExpiredValues:
         self, store: StoreTask, variable: str, element: bytes, key: bytes, value: bytes
     ) -> Iterator[Changes]:
         entries = self._lists.get(variable, {}).get(element)
-        remaining = entries.rest if entries is not None else []
+        remaining = entries.remaining if entries is not None else []
         if not remaining or store.family is Family.TTL_INDEX:
             yield [(key, None)], []
         if not remaining:
             return
         number = len(remaining).to_bytes(8, "little")
         if store.family is not Family.ENTRY_COUNT:
-            to_int = partial(int.from_bytes, byteorder="little", signed=True)
-            number = min((row[_EXPIRY] for row in remaining), key=to_int)
+            parse = partial(int.from_bytes, byteorder="little", signed=True)
+            number = min((row[_EXPIRY] for row in remaining), key=parse)
         if store.family is Family.TTL_INDEX:
             key = key[: _LONG.start] + number + key[_LONG.stop :]
         else:
@@ -120,7 +120,8 @@ class ExpiredValues:
         if store.family is Family.LIST:
             for key, entries in self._lists.get(store.store_name, {}).items():
                 keys = [row_key for _, (row_key, _) in sorted(entries.rows.items())]
-                yield [(key, entries.rest or None)], list(zip(keys, entries.rest, strict=False))
+                values = entries.remaining
+                yield [(key, values or None)], list(zip(keys, values, strict=False))
 
     def missing(self, store: StoreTask) -> int:
         """Return how many rows a store lacks of those that belong to evicted values.

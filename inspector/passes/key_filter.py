@@ -328,7 +328,7 @@ def select_records(
             continue
         rows = np.flatnonzero(requested.mask(block))
         if len(rows):
-            yield block.some(rows), block.ordinals[rows]
+            yield block.select(rows), block.ordinals[rows]
 
 
 def check_filter(checkpoint: Checkpoint, requested: KeyFilter) -> None:

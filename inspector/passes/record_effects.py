@@ -98,7 +98,7 @@ class _Walk:
                 # That one has a value it had before is no sign that it was put.
                 rows = np.flatnonzero(events.events != Event.SAME_VALUE)
                 if len(rows):
-                    changed = block.some(rows), ordinals[rows], events.some(rows)
+                    changed = block.select(rows), ordinals[rows], events.select(rows)
                     yield from self._from_first(file, *changed)
         except READ_ERRORS as error:
             self._note_failure(error, file)
@@ -135,7 +135,7 @@ class _Walk:
             rows = np.flatnonzero(self._filter.mask_values(block))
             if not len(rows):
                 return
-            events, block = events.some(rows), block.some(rows)
+            events, block = events.select(rows), block.select(rows)
             ordinals = None if ordinals is None else ordinals[rows]
         all_rows = np.arange(block.count)
         old = events.old_sizes

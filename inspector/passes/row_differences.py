@@ -158,7 +158,7 @@ class _Unit:
         if not any(part.filter and part.filter.values for part in self._sides[Compared.NEW]):
             return differ
         parts = [
-            ids[part.filter.mask_values(block.some(rows))]
+            ids[part.filter.mask_values(block.select(rows))]
             for side, alone in zip(Compared, ("removed", "added"), strict=True)
             for part, block, rows, ids in self._rows_of_keys(
                 differ, [differ.ids["changed"], differ.ids[alone]], side

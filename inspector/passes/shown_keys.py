@@ -69,7 +69,7 @@ class HeldDeltas(NamedTuple):
         if self.small is None or not 0 <= index < len(self.small.ends):
             return []
         start = self.small.ends[index - 1] if index else 0
-        return [self.small.block.some(slice(start, self.small.ends[index]))]
+        return [self.small.block.select(slice(start, self.small.ends[index]))]
 
 
 def with_keys(

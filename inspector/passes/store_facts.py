@@ -101,7 +101,7 @@ def emit_fields(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[O
     """
     sides = zip((RowPart.KEY, RowPart.VALUE), schemas(store), strict=True)
     side_schemas = {side: schema for side, schema in sides if schema is not None}
-    result = {side: RowBytes.none(schema) for side, schema in side_schemas.items()}
+    result = {side: RowBytes.empty(schema) for side, schema in side_schemas.items()}
     for batch in live_rows(task, store, reader):
         for side, schema in side_schemas.items():
             result[side] += measure_rows(schema, *spans_of(batch.column(side.value)))

@@ -83,7 +83,7 @@ class Changes(NamedTuple):
     latest_removal: Int64s
     moves: Moves  # the rows that came, went, or changed their size
 
-    def each(self, selection: Int64s | slice = slice(None)) -> Iterator[Change]:
+    def iterate(self, selection: Int64s | slice = slice(None)) -> Iterator[Change]:
         """Yield the changes of each version, or of those at ``selection``, without their sums."""
         counts = vars(self.counts).values()
         columns = self.versions, self.earliest_put, self.latest_removal, *counts

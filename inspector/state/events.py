@@ -49,7 +49,7 @@ class BlockEvents:
     # that value, None where it held none or it is unknown; empty unless they are kept
     old_values: tuple[bytes | None, ...] = ()
 
-    def some(self, rows: Int64s) -> BlockEvents:
+    def select(self, rows: Int64s) -> BlockEvents:
         """Return the events of the records at ``rows``."""
         values = tuple(self.old_values[row] for row in rows) if self.old_values else ()
         return BlockEvents(self.events[rows], self.old_sizes[rows], values)

@@ -52,7 +52,7 @@ def select_range(
             continue
         rows = keys.rows(block)
         if len(rows):
-            yield block.some(rows), ordinals[rows]
+            yield block.select(rows), ordinals[rows]
 
 
 def passes_of(count: int) -> list[RangeFilter | None]:

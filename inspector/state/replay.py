@@ -231,7 +231,7 @@ class StateMap:
             if timed:
                 self._note_timers()
             if follow is not None:
-                follow(Change(versions[last], first_descent=self._descent(block.some(part))))
+                follow(Change(versions[last], first_descent=self._descent(block.select(part))))
         if not filled.all():
             touched_steps, key_size, now_size = (
                 touched_steps[filled],

@@ -12,8 +12,9 @@ from typing import Any
 
 _CONFS = {
     "spark.ui.enabled": "false",
-    # Most of the time of many small queries is spent on compiling them.
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    # Most of the time of many small queries is spent on compiling them. Interpreted code needs a
+    # deeper stack: a regular expression of Spark overflows it on a busy machine.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xss8m",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",

@@ -177,7 +177,7 @@ def test_a_file_that_cannot_be_read_is_the_first_thing_said(tmp_path: Path) -> N
     path = copy_of("trouble_kept_timeouts", tmp_path)
     flip(path / "state/0/1/13.delta", 40)
     first, second, *_ = first_lines(path)
-    assert first.startswith("Restarts from batch 14: no, partition 1 needs 13.delta, which cannot ")
+    assert first.startswith("Cannot restart (batch 14): partition 1 needs 13.delta, which cannot ")
     assert second.startswith("Unreadable in part, 1 problem: At state/0/1/13.delta: ")
     verdict = run("audit", path, "-o", "json").json["verdict"]
     assert verdict["level"] == "unreadable"
@@ -205,7 +205,7 @@ def test_what_a_restart_lacks_is_named_in_every_form(
     command = form if form in ("verify", "info") else "audit"
     output = "html" if form.endswith("page") else "table"
     text = " ".join(run(command, *paths, "-o", output).out.split())
-    assert re.search(f"no, partition 0 needs {needed}", text)
+    assert re.search(f"partition 0 lacks {needed}", text)
 
 
 def test_a_missing_delta_is_why_no_version_can_be_restored(tmp_path: Path) -> None:
@@ -263,6 +263,8 @@ def test_state_that_is_gone_is_not_healthy(tmp_path: Path) -> None:
     path = copy_of("agg_update", tmp_path)
     shutil.rmtree(path / "state")
     first, second, third, *_ = first_lines(path)
-    assert first.startswith("Restarts from batch 10: no, it needs the operators in state ")
+    assert first.startswith(
+        "Cannot restart (batch 10): the checkpoint lacks the operators in state "
+    )
     assert second.startswith("Unreadable in part, 1 problem: At state: it is missing, though ")
     assert third == "No row of the state could be read, so its size is unknown."

@@ -375,23 +375,23 @@ def _exchange(first: str, second: str) -> Callable[[Path], None]:
 
 HDFS, ZIPS, LOGS = "trouble_huge_value", "rocksdb_agg_update_zips_one", "rocksdb_session_window"
 DAMAGES: dict[str, tuple[str, Callable[[Path], object], str]] = {
-    "lost_delta": (HDFS, _lose("state/0/1/*.delta"), r"batch 14: no, partition 1 needs 14.delta"),
+    "lost_delta": (HDFS, _lose("state/0/1/*.delta"), r"batch 14\): partition 1 lacks 14.delta"),
     "cut_delta": (HDFS, _cut("state/0/1/*.delta"), r"partition 1 needs 14.delta, which cannot be"),
     "lost_partition": (
         HDFS,
         lambda root: shutil.rmtree(root / "state/0/1"),
-        r"no, partition 1 needs 1.delta",
+        r"partition 1 lacks 1.delta",
     ),
     "lost_operator": (
         HDFS,
         lambda root: shutil.rmtree(root / "state/0"),
-        r"no, it needs the operators in state",
+        r"the checkpoint lacks the operators in state",
     ),
-    "cut_offset": (HDFS, _cut("offsets/*"), r"no, it needs offsets/13, which cannot be read"),
+    "cut_offset": (HDFS, _cut("offsets/*"), r"Spark needs offsets/13, which cannot be read"),
     "lost_offset": (
         HDFS,
         lambda root: (root / "offsets/12").unlink(),
-        r"Restarts from batch 14: no, it needs offsets/12",
+        r"Cannot restart \(batch 14\): the checkpoint lacks offsets/12",
     ),
     "lost_commits": (
         HDFS,
@@ -403,15 +403,15 @@ DAMAGES: dict[str, tuple[str, Callable[[Path], object], str]] = {
         _lose("commits/*"),
         r"batch 13 not finished \(a restart.* One key",
     ),
-    "cut_commit": (HDFS, _cut("commits/*"), r"it needs commits/13, which cannot be read"),
+    "cut_commit": (HDFS, _cut("commits/*"), r"Spark needs commits/13, which cannot be read"),
     "cut_snapshot": (HDFS, _cut("state/0/1/*.snapshot"), r"12.snapshot: .* without it, and no "),
-    "lost_zip": (ZIPS, _lose("state/0/0/*.zip"), r"no, partition 0 needs 8.zip"),
+    "lost_zip": (ZIPS, _lose("state/0/0/*.zip"), r"partition 0 lacks 8.zip"),
     "cut_zip": (
         ZIPS,
         _cut("state/0/0/*.zip"),
         r"partition 0 needs 8.zip, which cannot be read \(CANNOT_LOAD_STATE_STORE",
     ),
-    "lost_table": (ZIPS, _lose("state/0/0/SSTs/*.sst"), r"0 needs SSTs/0000\d\d-.*\.sst of 8.zip"),
+    "lost_table": (ZIPS, _lose("state/0/0/SSTs/*.sst"), r"0 lacks SSTs/0000\d\d-.*\.sst of 8.zip"),
     "lost_old_table": (
         ZIPS,
         lambda root: min(root.glob("state/0/0/SSTs/*.sst")).unlink(),
@@ -420,25 +420,29 @@ DAMAGES: dict[str, tuple[str, Callable[[Path], object], str]] = {
     "lost_join_store": (
         "join_left_outer",
         lambda root: shutil.rmtree(root / "state/0/0/left-keyToNumValues"),
-        r"no, partition 0 needs 1.delta of left-keyToNumValues \(CANNOT_READ_DELTA",
+        r"partition 0 lacks 1.delta of left-keyToNumValues \(CANNOT_READ_DELTA",
     ),
-    "lost_changelog": (LOGS, _lose("state/0/0/*.changelog"), r"partition 0 needs \d+.changelog"),
+    "lost_changelog": (LOGS, _lose("state/0/0/*.changelog"), r"partition 0 lacks \d+.changelog"),
     "cut_changelog": (LOGS, _cut("state/0/0/*.changelog"), r"changelog, which cannot be read"),
     "cut_metadata": (
         HDFS,
         lambda root: _halve(root / "metadata"),
-        r"it needs metadata, which cannot be read",
+        r"Spark needs metadata, which cannot be read",
     ),
     "lost_newest_offset": (
         HDFS,
         _lose("offsets/*"),
-        r"batch 12.*no, it needs offsets/13",
+        r"batch 12.*the checkpoint lacks offsets/13",
     ),
-    "lost_metadata": (HDFS, lambda root: (root / "metadata").unlink(), r"no, it needs metadata"),
+    "lost_metadata": (
+        HDFS,
+        lambda root: (root / "metadata").unlink(),
+        r"the checkpoint lacks metadata",
+    ),
     "lost_offsets": (
         HDFS,
         lambda root: shutil.rmtree(root / "offsets"),
-        r"Restarts from batch 0: no, it needs the entries of offsets.*At offsets: got no entries",
+        r"Cannot restart \(batch 0\): the checkpoint lacks the entries.*At offsets: got no",
     ),
     "lost_logs": (
         HDFS,
@@ -453,12 +457,12 @@ DAMAGES: dict[str, tuple[str, Callable[[Path], object], str]] = {
     "lost_state_schema": (
         "rocksdb_tws_processing",
         lambda root: shutil.rmtree(root / "state/0/_stateSchema"),
-        r"no, it needs state/0/_stateSchema/default",
+        r"the checkpoint lacks state/0/_stateSchema/default",
     ),
     "lost_upper_operator": (
         "agg_two_levels",
         lambda root: shutil.rmtree(root / "state/0"),
-        r"no, it needs the operators in state",
+        r"the checkpoint lacks the operators in state",
     ),
     "exchanged_partitions": (
         HDFS,

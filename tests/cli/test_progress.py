@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from inspector.cli.click_options import progress_text, shown, watch_of
+from inspector.cli.click_options import progress_text, show_progress, watch_of
 from inspector.engines.engine import BYTES, TASKS, Measure
 
 MIB = 1 << 20
@@ -44,7 +44,7 @@ def test_it_is_shown_while_something_runs_and_gone_afterwards(width: int) -> Non
     def measure() -> Measure:
         return Measure(next(done) * MIB, 2 * MIB, BYTES)
 
-    with shown(measure, 0, console):
+    with show_progress(measure, 0, console):
         while next(done) < 4 or "2.0 MiB of" not in text.getvalue():
             time.sleep(0.01)
     # What is read twice is not more than all, and the cursor is back.
@@ -54,14 +54,14 @@ def test_it_is_shown_while_something_runs_and_gone_afterwards(width: int) -> Non
 
 def test_what_is_quick_shows_nothing() -> None:
     console, text = _console(80)
-    with shown(lambda: Measure(0, 1, BYTES), 3600, console):
+    with show_progress(lambda: Measure(0, 1, BYTES), 3600, console):
         pass
     assert text.getvalue() == ""
 
 
 def test_an_error_goes_through() -> None:
     console, _ = _console(80)
-    with pytest.raises(ZeroDivisionError), shown(lambda: Measure(0, 1, BYTES), 0, console):
+    with pytest.raises(ZeroDivisionError), show_progress(lambda: Measure(0, 1, BYTES), 0, console):
         raise ZeroDivisionError
 
 
@@ -89,4 +89,4 @@ def test_it_is_for_whoever_watches_a_terminal(
         for name in ("stdout", "stderr"):
             monkeypatch.setattr(sys, name, file if name in terminals else io.StringIO())
         watch = watch_of(parsed)
-        assert (getattr(watch, "func", None) is shown) == expected
+        assert (getattr(watch, "func", None) is show_progress) == expected

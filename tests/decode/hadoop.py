@@ -39,7 +39,7 @@ def _crc32_of_parts(chunks: Iterable[bytes], size: int) -> Iterator[int]:
     source = Source(chunks)
     while not source.at_end():
         found, left = 0, size
-        while left and (some := source.some(left)):
+        while left and (some := source.next_bytes(left)):
             found = zlib.crc32(some, found)
             left -= len(some)
         yield found

@@ -59,7 +59,7 @@ def test_bytes_add() -> None:
     one = encode.row(SCHEMA, (1, "abc", None, (2, "y"), None))
     two = encode.row(SCHEMA, (None, "", Decimal(5), None, (1, 1, 1)))
     assert measured(one, two) == measured(one) + measured(two)
-    for zero in (RowBytes(), RowBytes.none(SCHEMA)):
+    for zero in (RowBytes(), RowBytes.empty(SCHEMA)):
         assert measured(one) + zero == zero + measured(one) == measured(one)
 
 
@@ -108,4 +108,4 @@ def test_what_is_nested_adds() -> None:
     lengths = np.array([len(row)], np.int64)
     one = measure_rows(DEEP, row, np.zeros(1, np.int64), lengths)
     assert (one + one).nested == tuple(deep(row, row).values())
-    assert RowBytes.none(DEEP) + one == one == RowBytes() + one
+    assert RowBytes.empty(DEEP) + one == one == RowBytes() + one

@@ -254,7 +254,7 @@ def read_together(contents: Sequence[bytes], limits: Limits = LIMITS) -> SmallDe
 def by_file(small: SmallDeltas) -> list[list[Record]]:
     """Keys and values of each file; it is as if the values came one by one."""
     ends = [0, *small.ends.tolist()]
-    parts = [small.block.some(slice(a, b)) for a, b in pairwise(ends)]
+    parts = [small.block.select(slice(a, b)) for a, b in pairwise(ends)]
     return [
         entries(
             [replace(part, puts_only=bool((part.value_length >= 0).all()))] if part.count else []

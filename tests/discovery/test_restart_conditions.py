@@ -173,7 +173,7 @@ def test_a_partition_that_the_metadata_names_and_that_is_not_there_is_needed(
     root = without_count(copy(tmp_path, AGGREGATION))
     edit(root / "state/0/_metadata/metadata", r'"numPartitions":\d+', '"numPartitions":5')
     found = restart(root)
-    assert "no, partition 2 needs 1.delta (CANNOT_READ_DELTA_FILE_NOT_EXISTS)" in found.sentence
+    assert "partition 2 lacks 1.delta (CANNOT_READ_DELTA_FILE_NOT_EXISTS)" in found.sentence
 
 
 def test_in_format_1_the_session_has_the_number_of_partitions(tmp_path: Path) -> None:
@@ -269,7 +269,7 @@ def test_equal_gaps_of_a_query_with_state_are_damage(tmp_path: Path) -> None:
         (root / log / str(newest - 1)).unlink()
     found = restart(root)
     assert found.possible is False
-    assert f"needs offsets/{newest - 1}" in found.sentence
+    assert f"lacks offsets/{newest - 1}" in found.sentence
     assert "SS111" in {finding.kind.id for finding in api.audit(str(root)).findings}
 
 

@@ -102,7 +102,7 @@ def test_folders_of_sources_in_offset_log_v1(
         ((0, 2), True, "the same in all entries but the newest one and only sources/0 is there"),
         ((2, 0), False, "source 1 goes back from 1 to 0"),
         ((0, 0), False, "source 1 goes back from 1 to 0"),
-        ((2, 1), False, "it needs sources/1"),  # no line goes back: the sources are two
+        ((2, 1), False, "the checkpoint lacks sources/1"),  # no line goes back: the sources are two
     ],
 )
 def test_lines_of_one_source_of_which_some_go_back(
@@ -148,7 +148,7 @@ def test_lost_source_logs_in_offset_log_v1(
 ) -> None:
     checkpoint = write_checkpoint(tmp_path, entries, logs)
     assert lost_logs(checkpoint) == [lost]
-    assert f"no, it needs {lost}." in restart_of(checkpoint).sentence
+    assert f"the checkpoint lacks {lost}." in restart_of(checkpoint).sentence
 
 
 @pytest.mark.parametrize(

@@ -153,7 +153,7 @@ def test_versions_that_are_applied_together_are_those_of_one_by_one(
     assert observed == [
         Observed(store, version, fact) for version, fact in zip(numbers, facts[alone:], strict=True)
     ]
-    for change, one in zip(together.each(), changes[alone:], strict=True):
+    for change, one in zip(together.iterate(), changes[alone:], strict=True):
         assert replace(change, sums=one.sums) == one
     assert (state.rows, state.versions, state.records) == (
         expected.rows,

@@ -32,7 +32,8 @@ from inspector.checkpoint.storage import Storage
 from inspector.checkpoint.urls import is_local, spell_root
 from inspector.discovery import copy_contents
 from inspector.discovery.checkpoint import Checkpoint, checkpoint_at
-from inspector.discovery.restart import restart_of
+from inspector.discovery.listing import listing_problems
+from inspector.discovery.restart import Restart, restart_of
 from inspector.discovery.store_schemas import UNKNOWN_OPERATOR
 from inspector.discovery.tasks import Request
 from inspector.exceptions import CheckpointError, EngineError, SourceNotWholeError
@@ -303,6 +304,7 @@ class _Copy:
         used = {way.way for way in self._ways.values() if not way.refused}
         self._erases = eviction is not None and bool(eviction.keys) and REMOVAL in used
         self._compact_requested = compact
+        self._restart: Restart | None = None  # of the copy; None if none was written
         # Behind a chain, a removal would leave the bytes in the files of the chain.
         self._compact = compact or (self._erases and can_compact)
 
@@ -481,7 +483,10 @@ class _Copy:
             self._check_rows(place, done, self._version)
             self._check_log()
             self._write_small(place, last)
-            restart = restart_of(self._open(place), restart_path=self._dest)
+            copied = self._open(place)
+            problems = listing_problems(copied, self._version)
+            restart = restart_of(copied, problems, restart_path=self._dest)
+            self._restart = restart
             # The user may have said that the sink does not have the batch.
             told = self._assumed.sink_has_no_batch_ids
             doubts = [doubt for doubt in restart.doubts if not (doubt.is_of_sink and told)]
@@ -603,6 +608,9 @@ class _Copy:
         for way, names in group_by(by_store, self._ways.__getitem__).items():
             operators = ", ".join(map(str, sorted({name.operator_id for name in names})))
             effects.append(f"By {way.way} (operator {operators}): {way.text}")
+        # A query without state and a query whose state is lost have the same files.
+        if self._restart is not None and not self._restart.has_state:
+            effects.append(self._restart.sentence)
         report = subject.report("copy", tables, summary, notes=[*said, *effects, *notes])
         idle = self._eviction is not None and not evicted
         return replace(report, steps=steps, nothing_done=idle or bool(refused))

@@ -239,7 +239,7 @@ def _leftovers(request: EvictTask) -> Mapping[str, Mapping[bytes, str]]:
     task = replace(request.copy.task, key=(), where=())
     found: dict[str, dict[bytes, str]] = defaultdict(dict)
     facts = collect(run_tasks([task_batch(task.to_json())]))
-    for leftover in request.resolution.resolved(facts.of(Leftover)):
+    for leftover in request.resolution.resolve_all(facts.of(Leftover)):
         fact = leftover.fact
         name = fact.leftover_class.value
         if name in request.classes and fact.certainty in request.certainties:

@@ -206,8 +206,8 @@ def undecided_keys(judged: Judged, redact: Redact, limit: int) -> list[t.Table]:
 
 def notes(facts: Facts) -> list[str]:
     """Return sentences on options with which more keys can be decided."""
-    by_clock = (UNKNOWN_CLOCK, NEIGHBOURS)
-    stores = {of.store.name for of in facts.undecided_totals if of.fact.reason in by_clock}
+    reasons = (UNKNOWN_CLOCK, NEIGHBOURS)
+    stores = {total.store.name for total in facts.undecided_totals if total.fact.reason in reasons}
     return [
         f"operator {operator} {store}: {UNKNOWN_CLOCK}, and some keys are leftovers by one of the "
         "two alone; say --timeout-kind"
@@ -291,7 +291,7 @@ class LeftoverWords:
         put, expired = fact.last_put_version, fact.expired_version
         put_ms = None if put is None else self._now.get(put)
         # What expired before the window did so by the batch before it, at the latest.
-        before = fact.before_window
+        is_before = fact.before_window
         return kind(
             **vars(store),
             **fields_of(fact, "key_bytes", "value_bytes", "row_bytes", "clock_ms", "threshold_ms"),
@@ -302,8 +302,8 @@ class LeftoverWords:
             class_=fact.leftover_class.value,
             certainty=fact.certainty.value,
             state=None if fact.state_change is None else fact.state_change.word,
-            expired_batch=None if before else expired - 1,
-            expired_version=None if before else expired,
+            expired_batch=None if is_before else expired - 1,
+            expired_version=None if is_before else expired,
             first_expired_batch=_batch(fact.first_expired_version),
             margin_ms=_minus(fact.threshold_ms, fact.clock_ms),
             last_put_batch=_batch(put),
@@ -395,8 +395,8 @@ def proof_window(judged: Judged) -> dict[str, Any]:
 
 def age_table(judged: Judged) -> t.Table:
     """Live rows by how long ago they were last put, store by store."""
-    by_store = sorted(judged.facts.sums(Ages).items())
-    rows = [row for name, ages in by_store for row in _age_rows(judged, name, ages)]
+    ages_by_store = sorted(judged.facts.sums(Ages).items())
+    rows = [row for name, ages in ages_by_store for row in _age_rows(judged, name, ages)]
     return AgeRow.table("age of the live rows, in batches before the judged one", rows)
 
 
@@ -422,7 +422,7 @@ def _bucket(version: int, put: int) -> int:
     """The place in :data:`AGE_WORDS` of what happened in a version."""
     if put == BEFORE_ALL:
         return len(_BUCKETS)
-    return next(i for i, (most, _) in enumerate(_BUCKETS) if version - put <= most)
+    return next(i for i, (limit, _) in enumerate(_BUCKETS) if version - put <= limit)
 
 
 def _time(checkpoint: Checkpoint, version: int) -> int | None:
@@ -456,24 +456,24 @@ def retention_tables(judged: Judged) -> list[t.Table]:
     view = CheckpointView(judged.checkpoint, judged.version, judged.facts)
     sides = (JoinSide(s) for s in view.stores if s.name in judged.facts.retention)
     rows = [_retention_row(side) for side in sorted(sides, key=lambda side: side.store.name)]
-    of_joins = all(row.store_name in VALUE_STORES for row in rows)
-    of = "a join's sides" if of_joins else "a join's sides, and of operators below,"
-    title = f"how far behind the watermark the rows of {of} reach"
+    are_joins = all(row.store_name in VALUE_STORES for row in rows)
+    subject = "a join's sides" if are_joins else "a join's sides, and of operators below,"
+    title = f"how far behind the watermark the rows of {subject} reach"
     return [RetentionRow.table(title, rows)] if rows else []
 
 
 def _retention_row(side: JoinSide) -> RetentionRow:
-    store, behind = side.store, side.behind_ms
+    store, distances = side.store, side.behind_ms
     timed, matched, check = store.sum(RowsTimedByKey), store.sum(MatchedRows), side.check
     return RetentionRow(
         matched_rows=None if matched is None else matched.matched,
         unmatched_rows=None if matched is None else matched.unmatched,
         **store_ids(store.checkpoint, store.name),
-        versions=len(behind),
+        versions=len(distances),
         watermark_from_ms=min(side.watermarks_ms, default=None),
         watermark_to_ms=max(side.watermarks_ms, default=None),
         oldest_behind_ms=side.most_ms,
-        newest_version_behind_ms=behind[max(behind)] if behind else None,
+        newest_version_behind_ms=distances[max(distances)] if distances else None,
         removed_rows=side.removals,
         rows=None if check is None else check.rows,
         rows_timed_by_key=None if timed is None else timed.rows,

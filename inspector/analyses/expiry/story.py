@@ -64,10 +64,10 @@ _INFERRED_BY: Mapping[LeftoverClass, Sequence[str]] = {
 
 
 def _inference(name: str) -> str:
-    inference, said = INFERENCES[name], docs.entry(name).paragraphs
+    inference, paragraphs = INFERENCES[name], docs.entry(name).paragraphs
     often = f"right {inference.right:,} of {inference.of:,} times on random workloads"
-    certain = f"Made certain by: {said['Made certain by']}."
-    return f"inference {name}: {said['']} It was {often}. {certain}"
+    certain = f"Made certain by: {paragraphs['Made certain by']}."
+    return f"inference {name}: {paragraphs['']} It was {often}. {certain}"
 
 
 _CLOCK_NAMES = {
@@ -125,13 +125,13 @@ def explain_class(judged: Judged, kind: str) -> Report:
 
 
 def _class_row(
-    checkpoint: Checkpoint, group: tuple[int, str, int, str], of_batch: Sequence[LeftoverAge]
+    checkpoint: Checkpoint, group: tuple[int, str, int, str], ages: Sequence[LeftoverAge]
 ) -> ClassStoryRow:
     operator_id, store, expired, certainty = group
     upstream = next(o.upstream for o in checkpoint.operators if o.operator_id == operator_id)
     clock = checkpoint.clock(expired) or BatchClock(BatchId(expired - 1))
     proof = "their records lie behind those of new data: their timeout called the function"
-    if of_batch[0].timeout_kind is None:
+    if ages[0].timeout_kind is None:
         proof = "the batch's watermark or processing time had passed them, and they stayed"
     elif only_sources_feed(upstream) and clock.has_new_data is False:
         proof = "no new data could reach the operator: only their timeout called the function"
@@ -142,9 +142,9 @@ def _class_row(
         batch_timestamp_ms=clock.timestamp_ms,
         new_data=clock.has_new_data,
         certainty=certainty,
-        keys=sum(age.rows for age in of_batch),
-        row_bytes=sum(age.row_bytes for age in of_batch),
-        what=reasons_of(of_batch) or proof,
+        keys=sum(age.rows for age in ages),
+        row_bytes=sum(age.row_bytes for age in ages),
+        what=reasons_of(ages) or proof,
     )
 
 
@@ -158,14 +158,14 @@ def explain_keys(judged: Judged, events: Sequence[_Event]) -> Report:
     listed = LeftoverWords.of(checkpoint, Redact.NONE).rows(facts.leftovers, LeftoverRow)
     rows: list[KeyStoryRow] = []
     moves = checkpoint.logs.repartitions
-    for group, of_key in _by_key(events, moves).items():
+    for group, key_events in _by_key(events, moves).items():
         operator = next(o for o in checkpoint.operators if o.operator_id == group[0])
         rule = operator.rules[group[1]].by_key_time(facts.key_times.get(group[0]))
         clock = partial(_timer_clock, checkpoint, operator, group[1], facts)
         leftover = next((row for row in listed if _place(t.values(row), moves) == group), None)
         unsure = partial(facts.resolution.may_have_changed, StoreName(group[0], group[1]))
         fed = only_sources_feed(operator.upstream)
-        rows += _story(judged, of_key, Narrator(leftover, rule, clock, unsure, fed))
+        rows += _story(judged, key_events, Narrator(leftover, rule, clock, unsure, fed))
     table = KeyStoryRow.table("what happened, batch by batch", rows)
     return judged.report("leftovers", (table,))
 
@@ -175,8 +175,8 @@ def _timer_clock(
 ) -> TimeoutKind | None:
     """The clock of an operator's timers at a version; None where it, or its time, is not known."""
     kind = facts.resolution.clock_of(StoreName(operator.operator_id, store), version).kind
-    by_watermark = kind is TimeoutKind.EVENT_TIME
-    lags = by_watermark and operator_holding_back(checkpoint, operator, version)
+    is_event_time = kind is TimeoutKind.EVENT_TIME
+    lags = is_event_time and operator_holding_back(checkpoint, operator, version)
     return None if lags else kind
 
 
@@ -187,20 +187,20 @@ def _place(row: _Event, moves: Collection[int]) -> _Key:
 
 
 def _by_key(events: Sequence[_Event], moves: Collection[int]) -> dict[_Key, list[_Event]]:
-    by_key: dict[_Key, list[_Event]] = defaultdict(list)
+    events_by_key: dict[_Key, list[_Event]] = defaultdict(list)
     for event in events:
-        of_key = by_key[_place(event, moves)]
+        key_events = events_by_key[_place(event, moves)]
         # The snapshot of a repartitioning says nothing new of a key whose history is there.
-        if not of_key or event["version"] - 1 not in moves:
-            of_key.append(event)
-    return by_key
+        if not key_events or event["version"] - 1 not in moves:
+            key_events.append(event)
+    return events_by_key
 
 
 def _story(
     judged: Judged, events_of_key: Sequence[_Event], narrator: Narrator
 ) -> Iterator[KeyStoryRow]:
     version, first = judged.version, events_of_key[0]
-    by_version = group_by(events_of_key, lambda event: int(event["version"]))
+    events_by_version = group_by(events_of_key, lambda event: int(event["version"]))
     names = ("operator_id", "operator_name", "store_name", "partition_id", "key")
     ids = {name: first[name] for name in names}
 
@@ -208,16 +208,16 @@ def _story(
         times: dict[str, Any] = {"clock_ms": narrator.clock_ms, "threshold_ms": threshold}
         return KeyStoryRow(batch_id=version - 1, **ids, event=event, **times, what=meaning)
 
-    for at in range(min(by_version, default=version), version + 1):
-        clock = judged.checkpoint.clock(at)
+    for batch_version in range(min(events_by_version, default=version), version + 1):
+        clock = judged.checkpoint.clock(batch_version)
         is_foreign = clock is not None and clock.has_foreign_rows
-        threshold = None if is_foreign else narrator.threshold(at, clock)
-        events = by_version.get(at, [])
+        threshold = None if is_foreign else narrator.threshold(batch_version, clock)
+        events = events_by_version.get(batch_version, [])
         for event in events:
             text = narrator.event(event, clock, threshold)
-            yield line(at, event["event"], threshold, text)
+            yield line(batch_version, event["event"], threshold, text)
         if not events and (silent := narrator.silence(threshold)):
-            yield line(at, "-", threshold, silent)
+            yield line(batch_version, "-", threshold, silent)
     yield line(version, "judged", None, narrator.verdict)
 
 
@@ -266,8 +266,8 @@ class Narrator:
                 # Timers are ahead of both clocks when they are set.
                 self._other_ms = clock.time_ms(self._kind.other)
             return clock.time_ms(self._kind) or None
-        by_batch = self._expiry.clock is Clock.PROCESSING_TIME
-        return clock.timestamp_ms if by_batch else clock.watermark_ms or None
+        is_batch_clock = self._expiry.clock is Clock.PROCESSING_TIME
+        return clock.timestamp_ms if is_batch_clock else clock.watermark_ms or None
 
     def event(self, event: _Event, clock: BatchClock | None, threshold: int | None) -> str:
         """Return what a put or removal of the key means."""

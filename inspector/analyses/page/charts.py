@@ -43,14 +43,16 @@ class Versions:
         checkpoint = judged.checkpoint
         # store -> version -> its facts, summed over partitions
         self.by_store, self.names = judged.facts.by_store(), store_labels(checkpoint)
-        self.versions = sorted({v for of_store in self.by_store.values() for v in of_store})
+        self.versions = sorted(
+            {v for versions_of_store in self.by_store.values() for v in versions_of_store}
+        )
         # clocks of their batches; None where unknown
         batches = [batch_columns(checkpoint, version) for version in self.versions]
         self.times_ms = [batch["batch_timestamp_ms"] for batch in batches]
         self.lags_ms = [batch["lag_ms"] for batch in batches]
         # Of how many partitions each version is whole.
         self._partition_counts = {
-            name: whole_stores(checkpoint, of) for name, of in self.by_store.items()
+            name: whole_stores(checkpoint, versions) for name, versions in self.by_store.items()
         }
 
     def chart(
@@ -65,10 +67,10 @@ class Versions:
 
         What a version changed (``changes``) needs the version before too.
         """
-        of_store, whole = self.by_store[store], self._partition_counts[store]
+        facts_by_version, whole = self.by_store[store], self._partition_counts[store]
         numbers: list[int | None] = []
         for version in self.versions:
-            facts = of_store.get(version)
+            facts = facts_by_version.get(version)
             is_known = facts and facts.stores >= whole[version] and not (changes and facts.rebased)
             numbers.append(getattr(facts, name) if is_known else None)
         return numbers
@@ -84,14 +86,16 @@ def state_charts(versions: Versions, batches: Table) -> list[LineChart]:
     total, stores = versions.total("rows"), versions.by_store
     rows = [Series("all stores" if len(stores) > 1 else "rows", total)]
     if 1 < len(stores) <= MOST_STORES:
-        rows += [Series(versions.names[of], versions.of_store(of, "rows")) for of in stores]
+        rows += [
+            Series(versions.names[store], versions.of_store(store, "rows")) for store in stores
+        ]
     heaps: dict[int, int] = sum_by_key(
         (row["version"], row["heap_bytes"]) for row in batches.rows if row["heap_bytes"] is not None
     )
     sizes, about = [Series("row bytes", versions.total("row_bytes"))], ""
     if heaps:  # a provider that keeps no rows on it has none
-        by_version = zip(versions.versions, total, strict=True)
-        heap = [None if number is None else heaps.get(version) for version, number in by_version]
+        pairs = zip(versions.versions, total, strict=True)
+        heap = [None if number is None else heaps.get(version) for version, number in pairs]
         sizes.append(Series("heap of two versions", heap, exact=False))
         about = "The heap is an estimate."
     gaps = GAPS if None in total else ""
@@ -141,15 +145,15 @@ def bytes_chart(judged: Judged) -> BarChart:
     checkpoint, facts = judged.checkpoint, judged.facts
     names, measured = store_labels(checkpoint), _fields(checkpoint, facts)
     amounts: list[tuple[str, str, int]] = []
-    for (store, of_version), version_facts in facts.versions.items():
-        if of_version != judged.version:
+    for (store, facts_version), version_facts in facts.versions.items():
+        if facts_version != judged.version:
             continue
         parts = measured.get(store)
         if parts is None or sum(parts.values()) != version_facts.row_bytes:
             parts = {"key": version_facts.key_bytes, "value": version_facts.value_bytes}
         amounts += [(names[store.name], field, size) for field, size in parts.items() if size]
-    stores = _most_first((store, size) for store, _, size in amounts)
-    fields = _most_first((f"{store} {field}", size) for store, field, size in amounts)
+    stores = _largest_first((store, size) for store, _, size in amounts)
+    fields = _largest_first((f"{store} {field}", size) for store, field, size in amounts)
     total, others = sum(size for _, size in fields), fields[MOST_FIELDS:]
     bars = [Bar(name, (size,)) for name, size in fields[:MOST_FIELDS]]
     if others:
@@ -161,7 +165,7 @@ def bytes_chart(judged: Judged) -> BarChart:
     return BarChart("Row bytes by field", Unit.BYTES, "store and field", ("bytes",), bars, about)
 
 
-def _most_first(amounts: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
+def _largest_first(amounts: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
     return sorted(sum_by_key(amounts).items(), key=lambda item: (-item[1], item[0]))
 
 
@@ -177,8 +181,8 @@ def _fields(checkpoint: Checkpoint, facts: Facts) -> dict[StoreId, dict[str, int
             continue
         parts = result.setdefault(observation.store, {})
         fields = unique_names(schemas[observation.store.name, side].fields)
-        for name, of_field in zip(fields, sizes.fields, strict=True):
-            parts[f"{side.value}.{name}"] = of_field.bytes
+        for name, field_sizes in zip(fields, sizes.fields, strict=True):
+            parts[f"{side.value}.{name}"] = field_sizes.bytes
         parts[f"{side.value} {_OVERHEAD}"] = sizes.null_bit_bytes + sizes.other_bytes
     return result
 
@@ -199,11 +203,11 @@ def age_chart(ages: Table) -> BarChart:
 
 def store_labels(checkpoint: Checkpoint) -> dict[StoreName, str]:
     """Return the label of each store on a page: its operator, and its own name if it has one."""
-    labels, several = {}, len(checkpoint.operators) > 1
+    labels, names_operators = {}, len(checkpoint.operators) > 1
     for operator in checkpoint.operators:
-        name = f"{operator.operator_id} {operator.name}" if several else operator.name
+        name = f"{operator.operator_id} {operator.name}" if names_operators else operator.name
         for store in operator.layout.store_names:
-            label = f"{name} {store}" if several else store
+            label = f"{name} {store}" if names_operators else store
             if store == DEFAULT_STORE:
                 label = name
             labels[StoreName(operator.operator_id, store)] = label

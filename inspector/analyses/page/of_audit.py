@@ -47,20 +47,20 @@ def page_of(run: Run, judged: Judged, report: Report) -> Sequence[Section]:
     tables, versions = _by_name(report), charts.Versions(judged)
     memory, sharing = memory_report(judged, MemoryOptions()), sharing_report(judged, "store")
     timeline, fields = timeline_report(judged), fields_report(judged)
-    of_timeline = _by_name(timeline)
+    timeline_tables = _by_name(timeline)
     sizes: list[Block] = [
         charts.ladder_chart(memory.primary),
         size_table(judged),
         memory.tables[-1],  # what would reduce the heap; of RocksDB, what is kept outside of it
     ]
     batches: list[Block] = [
-        *charts.state_charts(versions, of_timeline["batches"]),
-        of_timeline["growth"].with_wide("row_bytes"),  # a line of bars, which is drawn above
-        *(of_timeline["expiring"], of_timeline["batches"]),
+        *charts.state_charts(versions, timeline_tables["batches"]),
+        timeline_tables["growth"].with_wide("row_bytes"),  # a line of bars, which is drawn above
+        *(timeline_tables["expiring"], timeline_tables["batches"]),
     ]
     changes: list[Block] = [*charts.churn_charts(versions), *sharing.tables]
-    by_what = "Size by operator, partition and field"
-    by_field: list[Block] = [
+    sizes_title = "Size by operator, partition and field"
+    size_blocks: list[Block] = [
         charts.bytes_chart(judged),
         size_table(judged, "partition"),
         fields.primary,
@@ -71,7 +71,7 @@ def page_of(run: Run, judged: Judged, report: Report) -> Sequence[Section]:
         Section("size", "Size of the state", [*sizes, Text(memory.footnotes)]),
         Section("batches", "Batch by batch", [*batches, Text(timeline.footnotes)]),
         Section("changes", "Changes and sharing", [*changes, Text(sharing.footnotes)]),
-        Section("bytes", by_what, [*by_field, Text(fields.footnotes)]),
+        Section("bytes", sizes_title, [*size_blocks, Text(fields.footnotes)]),
         Section("leftovers", "Leftovers", list(_leftovers(run, judged, tables))),
         Section("schemas", "Schemas and rules", list(_schemas(judged))),
         Section("unknown", "What the checkpoint does not show", [*undecided, unknown]),

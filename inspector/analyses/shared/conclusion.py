@@ -38,22 +38,22 @@ def findings_of(judged: Judged) -> tuple[Finding, ...]:
     fields = StoreWords(checkpoint)
 
     def key_words(store: StoreName, key: bytes, schema: StructType | None = None) -> str:
-        (plain,), (value,) = (of.keys(store, [key], schema) for of in (fields, words))
+        (plain,), (value,) = (decoder.keys(store, [key], schema) for decoder in (fields, words))
         parts = plain if isinstance(plain, dict) else {}
         # Of a null, or an empty text, nothing is to be hidden: it is nobody's.
-        said = [
+        texts = [
             f"{_column(name)} is {'null' if part is None else 'empty'}"
             for name, part in parts.items()
             if part in (None, "")
         ]
         if isinstance(value, dict):
-            said += [f"{name}={part}" for name, part in value.items() if part not in (None, "")]
-        text = ", ".join(said) or str(value or "")
+            texts += [f"{name}={part}" for name, part in value.items() if part not in (None, "")]
+        text = ", ".join(texts) or str(value or "")
         return text if len(text) <= _KEY_TEXT else f"{text[:_KEY_TEXT]}..."
 
-    of_run = judged.version, judged.facts, judged.problems
+    subject = judged.version, judged.facts, judged.problems
     growing = growing_stores(judged)
-    return judge(checkpoint, *of_run, thresholds, heap, key_words, judged.next_start, growing)
+    return judge(checkpoint, *subject, thresholds, heap, key_words, judged.next_start, growing)
 
 
 def _column(name: str) -> str:
@@ -89,8 +89,12 @@ def _gains_rows(facts: Facts) -> bool:
 
     Fewer versions than a trend needs are enough for this comparison.
     """
-    of_stores = facts.by_store().values()
-    rows = sum_by_key((v, of.rows) for versions in of_stores for v, of in versions.items())
+    facts_by_store = facts.by_store().values()
+    rows = sum_by_key(
+        (v, version_facts.rows)
+        for versions in facts_by_store
+        for v, version_facts in versions.items()
+    )
     ordered = [rows[version] for version in sorted(rows)]
     return not ordered or ordered[-1] > ordered[len(ordered) // 2]
 
@@ -131,7 +135,9 @@ def counted_verdict(
 class _State:
     def __init__(self, judged: Judged) -> None:
         self.checkpoint, version = judged.checkpoint, judged.version
-        self.stores = {n: of[version] for n, of in judged.facts.by_store(version).items()}
+        self.stores = {
+            n: versions[version] for n, versions in judged.facts.by_store(version).items()
+        }
         self.heaps = Counter(heap_by_store(judged))
         self.layout = object_layout(self.checkpoint, version)
         rows, row_bytes, heap = self._together(self.stores)
@@ -141,21 +147,24 @@ class _State:
 
     def _together(self, names: Iterable[StoreName]) -> tuple[int, int, int]:
         """Rows, row bytes and heap of some stores."""
-        of = [(self.stores[name], self.heaps[name]) for name in names]
-        rows, size = sum(facts.rows for facts, _ in of), sum(facts.row_bytes for facts, _ in of)
-        return rows, size, sum(heap for _, heap in of)
+        facts_and_heaps = [(self.stores[name], self.heaps[name]) for name in names]
+        rows, size = (
+            sum(facts.rows for facts, _ in facts_and_heaps),
+            sum(facts.row_bytes for facts, _ in facts_and_heaps),
+        )
+        return rows, size, sum(heap for _, heap in facts_and_heaps)
 
     def about(self, finding: Finding) -> tuple[int, int, int] | None:
         """Rows, row bytes and heap of the judged version that a finding is about."""
         concerns = finding.kind.concerns
         if concerns is Concerns.BY_WATERMARK and finding.bytes is None:
-            by_watermark = {
+            watermark_kinds = {
                 StoreName(operator.operator_id, store)
                 for operator in self.checkpoint.operators
                 for store, rule in operator.rules.items()
                 if (field := rule.expiry or rule.event_time) and field.clock is Clock.WATERMARK
             }
-            return self._together(self.stores.keys() & by_watermark)
+            return self._together(self.stores.keys() & watermark_kinds)
         if concerns is Concerns.RECORDS or finding.rows is None or finding.bytes is None:
             return None
         rows, size, heap = finding.rows, finding.bytes, 0
@@ -164,40 +173,44 @@ class _State:
             heap = self._heap(name, rows, size, rewritten=concerns is Concerns.REWRITTEN_ROWS)
             if finding.store_name in VALUE_STORES and name in self.stores:
                 # Of all rows of a join's side, with the store that counts them.
-                at = VALUE_STORES.index(finding.store_name)
-                counters = StoreName(finding.operator_id, COUNT_STORES[at])
+                side = VALUE_STORES.index(finding.store_name)
+                counters = StoreName(finding.operator_id, COUNT_STORES[side])
                 if rows >= self.stores[name].rows and counters in self.stores:
-                    more = self._together([counters])
-                    return rows + more[0], size + more[1], heap + more[2]
+                    counters_bytes = self._together([counters])
+                    return (
+                        rows + counters_bytes[0],
+                        size + counters_bytes[1],
+                        heap + counters_bytes[2],
+                    )
         return rows, size, heap
 
     def _heap(self, name: StoreName, rows: int, size: int, *, rewritten: bool) -> int:
         """Return the heap bytes of some rows of a store in the versions that Spark retains."""
-        of_store, of_all = self.stores.get(name, VersionFacts()), self.heaps[name]
-        if rows >= of_store.rows:
-            return of_all
+        store_facts, heap_bytes = self.stores.get(name, VersionFacts()), self.heaps[name]
+        if rows >= store_facts.rows:
+            return heap_bytes
         # A finding has the bytes of its rows together: as much of them is keys as in all rows.
-        keys = round(size * of_store.key_bytes / max(1, of_store.row_bytes))
-        of_these = of_rows(rows, keys, size - keys, self.layout).total
+        keys = round(size * store_facts.key_bytes / max(1, store_facts.row_bytes))
+        row_bytes = of_rows(rows, keys, size - keys, self.layout).total
         if rewritten:
-            sizes = of_store.key_bytes, of_store.value_bytes
-            once = of_rows(of_store.rows, *sizes, self.layout).total
-            of_these += round(max(0, of_all - once) * size / max(1, of_store.row_bytes))
-        return min(of_these, of_all)
+            sizes = store_facts.key_bytes, store_facts.value_bytes
+            once = of_rows(store_facts.rows, *sizes, self.layout).total
+            row_bytes += round(max(0, heap_bytes - once) * size / max(1, store_facts.row_bytes))
+        return min(row_bytes, heap_bytes)
 
 
 def _cause(
     findings: Sequence[Finding], state: _State, *, growing: bool = True
 ) -> verdicts.Cause | None:
     about = {finding: state.about(finding) for finding in findings}
-    sizes = {finding: of[1] for finding, of in about.items() if of is not None}
+    sizes = {finding: extent[1] for finding, extent in about.items() if extent is not None}
     finding = verdicts.main_finding(findings, sizes, state.size.bytes, growing=growing)
     if finding is None:
         return None
     # To a reader they are one: the same is the matter with stores of a join.
     gist = attrgetter("kind", "cause", "operator_id")
     alike = [candidate for candidate in findings if gist(candidate) == gist(finding)]
-    cause = [of for of in (about[candidate] for candidate in alike) if of is not None]
+    cause = [extent for extent in (about[candidate] for candidate in alike) if extent is not None]
     rows, size, heap = map(sum, zip(*cause, strict=True)) if cause else (None, None, None)
     total, operator = state.size, finding.operator_id
     several = operator is not None and len(state.checkpoint.operators) > 1

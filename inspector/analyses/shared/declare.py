@@ -65,8 +65,8 @@ class TableOptions:
     def parameters(cls) -> dict[str, Parameter]:
         """Their declarations, by name."""
         hints = get_type_hints(cls, include_extras=True)
-        of = (parameter(f.name, hints[f.name], f.default) for f in fields(cls))
-        return {item.name: item for item in of if item is not None}
+        candidates = (parameter(f.name, hints[f.name], f.default) for f in fields(cls))
+        return {item.name: item for item in candidates if item is not None}
 
 
 @dataclass(frozen=True)
@@ -193,15 +193,15 @@ def analysis(**declared: Any) -> Callable[[F], F]:
     def declare(function: F) -> F:
         @functools.wraps(function)
         def checked(*arguments: Any, **keywords: Any) -> Any:
-            given = bind(*arguments, **keywords).arguments
-            if given.get("options") is not None:
-                made.accept(given["options"], given.get("path"))
+            bound = bind(*arguments, **keywords).arguments
+            if bound.get("options") is not None:
+                declaration.accept(bound["options"], bound.get("path"))
             return function(*arguments, **keywords)
 
         bind = inspect.signature(function).bind
-        made = Analysis(checked, **declared)
-        checked.__doc__ = made.documentation
-        checked.analysis = made  # type: ignore[attr-defined]
+        declaration = Analysis(checked, **declared)
+        checked.__doc__ = declaration.documentation
+        checked.analysis = declaration  # type: ignore[attr-defined]
         return cast("F", checked)
 
     return declare

@@ -96,8 +96,8 @@ def work_of(candidate: Found, options: Options) -> prices.Work:
     root, meant = candidate.path, Selection()
     if not candidate.is_root:
         root, meant = resolve_root(root, options.storage_options, classify)
-    given = Selection(options.operator_id, options.partition_id, options.store_name)
-    own = {name: value for name, value in asdict(given).items() if value is not None}
+    selected = Selection(options.operator_id, options.partition_id, options.store_name)
+    own = {name: value for name, value in asdict(selected).items() if value is not None}
     chosen = replace(meant, **own)
     version = options.state_version if options.batch is None else options.batch + 1
     storage = Storage.open(root, options.storage_options)

@@ -79,9 +79,9 @@ def _batch(
     keys = [bytes.fromhex(row["key_hex"]) for row in rows]
     structs = RowDecoder(parse_schema_json(key_schema)).decode(*concatenate(keys))
     position = schema.get_field_index(KEY)
-    without = schema.remove(position)
+    other_fields = schema.remove(position)
     columns = [column for column in table.columns if column.name != KEY]
-    arrays = record_batch_of(without, columns, rows).columns
+    arrays = record_batch_of(other_fields, columns, rows).columns
     arrays.insert(position, structs.array)
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
@@ -152,8 +152,8 @@ def fact_table(  # noqa: PLR0913 - the parts of one declaration
         shown = run.options.redact in (None, Redact.NONE)
         return _one_key_schema(run) if by_key and shown and not table_options.json_keys else None
 
-    of_keys = ("key", "where") if by_key else ()
-    table = FactTable(name, doc, ("mode", *options, *of_keys), plan, schema, columns, rows)
+    key_columns = ("key", "where") if by_key else ()
+    table = FactTable(name, doc, ("mode", *options, *key_columns), plan, schema, columns, rows)
     return table
 
 

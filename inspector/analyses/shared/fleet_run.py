@@ -90,8 +90,8 @@ def find_all(paths: Iterable[str], options: Options, *, recursive: bool) -> Iter
 
 def means_many(paths: Iterable[str], *, recursive: bool) -> bool:
     """Return whether paths may name more or fewer checkpoints than one."""
-    given = list(paths)
-    return recursive or len(given) != 1 or is_pattern(given[0])
+    path_list = list(paths)
+    return recursive or len(path_list) != 1 or is_pattern(path_list[0])
 
 
 def _candidates(path: str, options: Options, *, recursive: bool) -> Iterator[Found]:
@@ -140,10 +140,10 @@ def _check_cache(folder: str, options: Mapping[str, str]) -> None:
     """See that a cache of many checkpoints lies in none that can be seen (CheckpointError)."""
     resolved = str(Path(translate(folder).target).resolve()) if is_local(folder) else folder
     for root in (resolved.rstrip("/"), *(root for root, _ in above(resolved))):
-        in_checkpoint = False
+        is_inside = False
         with suppress(OSError, InspectorError):
-            in_checkpoint = all(map(Storage.open(root, options).exists, ("metadata", OFFSETS)))
-        if in_checkpoint:
+            is_inside = all(map(Storage.open(root, options).exists, ("metadata", OFFSETS)))
+        if is_inside:
             raise cache_inside(folder)
 
 
@@ -182,7 +182,7 @@ class _Fleet(Generic[T]):
                         continue
                     if batched is not None:
                         batched.join()
-                    waiting[pool.submit(self._one, candidate)] = candidate.path
+                    waiting[pool.submit(self._run_checkpoint, candidate)] = candidate.path
                     if len(waiting) >= self._at_once:
                         with release():
                             yield from self._next(waiting)
@@ -192,7 +192,7 @@ class _Fleet(Generic[T]):
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 
-    def _one(self, candidate: Found) -> T:
+    def _run_checkpoint(self, candidate: Found) -> T:
         batched = self._engines.batched
         try:
             if isinstance(candidate, Audited):

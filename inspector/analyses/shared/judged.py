@@ -189,7 +189,7 @@ class Judged(Subject):
             for partition in operator.layout.partitions
             if not was_left(self.checkpoint, partition, version)
         )
-        read = sum(of_version == version for _, of_version in self.facts.versions)
+        read = sum(facts_version == version for _, facts_version in self.facts.versions)
         if read == stores or not version:
             return {}
         return {"partition_stores_read": read, "partition_stores": stores}
@@ -225,16 +225,16 @@ def vouching_notes(subject: Subject, facts: Facts | None = None) -> list[str]:
             "There is no state in this checkpoint: its query keeps none, or state/ is lost. "
             "Nothing in the checkpoint shows which."
         ]
-    files, without = count_unsummed_files(subject.checkpoint, subject.version)
+    files, unsummed = count_unsummed_files(subject.checkpoint, subject.version)
     confirmed = None
     if facts is not None:
-        without, confirmed = facts.checks.unsummed_files, facts.checks.confirmed_files
-    if not without:
+        unsummed, confirmed = facts.checks.unsummed_files, facts.checks.confirmed_files
+    if not unsummed:
         return []
-    more = f"; snapshots confirm {confirmed:,} of them" if confirmed else ""
+    confirmed_clause = f"; snapshots confirm {confirmed:,} of them" if confirmed else ""
     return [
-        f"No checksum covers {without:,} of {max(without, files):,} state files: a change "
-        f"of their bytes may go unnoticed{more}."
+        f"No checksum covers {unsummed:,} of {max(unsummed, files):,} state files: a change "
+        f"of their bytes may go unnoticed{confirmed_clause}."
     ]
 
 
@@ -261,8 +261,8 @@ def expiry_text(rule: StoreRule) -> str:
     """A store's rule in one line."""
     if rule.expiry is not None:
         sign = "<=" if rule.expiry.inclusive else "<"
-        behind = f" - {long_duration_text(rule.expiry.delay_ms)}" if rule.expiry.delay_ms else ""
-        return f"{rule.expiry.name} {sign} {_CLOCKS[rule.expiry.clock]}{behind}"
+        delay = f" - {long_duration_text(rule.expiry.delay_ms)}" if rule.expiry.delay_ms else ""
+        return f"{rule.expiry.name} {sign} {_CLOCKS[rule.expiry.clock]}{delay}"
     return f"never: {rule.never}" if rule.never else f"unknown: {rule.unknown}"
 
 
@@ -309,7 +309,7 @@ def values_of_fields(facts: object, names: Iterable[str], *, is_known: bool) -> 
 def store_schemas(checkpoint: Checkpoint) -> dict[model.StoreName, StateSchema]:
     """The schema of each store of an operator that has one."""
     pairs = ((o.operator_id, o.schemas.items()) for o in checkpoint.operators)
-    return {model.StoreName(op, store): of for op, stores in pairs for store, of in stores}
+    return {model.StoreName(op, store): schema for op, stores in pairs for store, schema in stores}
 
 
 def operator_names(checkpoint: Checkpoint) -> dict[int, str]:

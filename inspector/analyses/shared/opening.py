@@ -70,17 +70,17 @@ def fold_problems(problems: Iterable[Problem]) -> tuple[Problem, ...]:
         unseen = problem.slug in UNSEEN
         return (problem.slug, same_reason(problem.message)) if unseen else problem
 
-    return tuple(map(_one, group_by(dict.fromkeys(problems), cause).values()))
+    return tuple(map(_merge_problems, group_by(dict.fromkeys(problems), cause).values()))
 
 
-def _one(alike: list[Problem]) -> Problem:
+def _merge_problems(alike: list[Problem]) -> Problem:
     first = alike[0]
     paths = len({problem.path for problem in alike})
     if paths == 1:
         return first
-    more = short_count_text(paths - 1, "other file or folder", "other files and folders")
+    others = short_count_text(paths - 1, "other file or folder", "other files and folders")
     verb = "refused" if first.slug == DENIED_SLUG else "failed"
-    message = f"{first.message} (and so {verb} for {more})"
+    message = f"{first.message} (and so {verb} for {others})"
     same_store = all(problem.store == first.store for problem in alike)
     return replace(first, message=message, store=first.store if same_store else None, version=None)
 
@@ -149,9 +149,9 @@ def missing_files(checkpoint: Checkpoint, paths: Iterable[str]) -> set[str]:
     return {p for p in paths if p not in listed and storage.stat(storage.relative(p)) is None}
 
 
-def version_problem(before: int, version: int) -> Problem:
+def version_problem(previous: int, version: int) -> Problem:
     """The report's word on a version that took the place of one which is gone."""
-    gone = f"files of batch {before - 1} were removed while they were being read"
+    gone = f"files of batch {previous - 1} were removed while they were being read"
     return Problem(MOVED_SLUG, f"{gone}; the newest batch, {version - 1}, is judged instead")
 
 
@@ -246,19 +246,19 @@ class Opened:
         the newest, or where that has doubts that no earlier listing had, the newest whole one.
         """
         assert self.reopen is not None
-        checkpoint, before = self.reopen(), self.version
+        checkpoint, previous = self.reopen(), self.version
         moved = [problem for problem in self.listed if problem.slug == MOVED_SLUG]
         new = self._go_over(checkpoint)
-        whole = newest_whole(checkpoint)
-        if new and not self.is_of_chosen_version and whole not in (None, self.version):
+        newest = newest_whole(checkpoint)
+        if new and not self.is_of_chosen_version and newest not in (None, self.version):
             # What the same listing shows again is not confirmed by that.
-            of_whole = self._go_over(checkpoint, whole)
-            new = [doubt for doubt in self.listings.doubts if doubt in (*new, *of_whole)]
+            newest_doubts = self._go_over(checkpoint, newest)
+            new = [doubt for doubt in self.listings.doubts if doubt in (*new, *newest_doubts)]
         if new:
             kept = (listed for listed in self.listed if listed not in new)
             self.listed = (*kept, self.outpaced_problem())
         self.listed = (*self.listed, *moved)
-        return self.version != before
+        return self.version != previous
 
     def _go_over(self, checkpoint: Checkpoint, version: int | None = None) -> list[Problem]:
         """Go over to a new listing, and to a version; the doubts that it has for the first time."""
@@ -281,9 +281,9 @@ class Opened:
         """Go over to the newest version; the error that is given, if the user chose this one."""
         if self.is_of_chosen_version:
             raise error
-        before = self.version
+        previous = self.version
         if self.look_again():
-            self.note(version_problem(before, self.version))
+            self.note(version_problem(previous, self.version))
 
     def outpaced_problem(self) -> Problem:
         """Return the problem that files were removed at every attempt to read them."""
@@ -304,13 +304,13 @@ class Opened:
         """List again as long as a listing has gaps that the one before did not have."""
         self.listings.add(self.listed, whole=restores(self.checkpoint, self.version))
         for look in range(MORE_LOOKS):
-            before = self.listings.doubts
-            if not before:
+            earlier = self.listings.doubts
+            if not earlier:
                 if look:
                     self.note(Problem(MOVED_SLUG, _LISTED_AGAIN))
                 return
             self.look_again()
-            if self.listings.doubts and all(doubt in before for doubt in self.listings.doubts):
+            if self.listings.doubts and all(doubt in earlier for doubt in self.listings.doubts):
                 return
 
     def subject(self, problems: Iterable[Problem] = ()) -> Subject:

@@ -75,25 +75,25 @@ class ReportCache:
 
     def recall(self) -> Report | None:
         """The kept report, if the checkpoint is as it was; one listing, which may fail as any."""
-        kept = self._entry()
-        if kept is None:
+        entry = self._entry()
+        if entry is None:
             return None
         root = self._path
-        if not kept["is_root"]:
+        if not entry["is_root"]:
             root, _ = resolve_root(root, self._options.storage_options, classify)
         storage = Storage.open(root, self._options.storage_options)
         self._tree = self._list(storage)
         if self._tree is None:
             return None
-        if self._listing != kept["listing"]:
+        if self._listing != entry["listing"]:
             inside = self._tree.folders.get("", ())
-            self.is_root = bool(kept["is_root"]) and is_root_with(storage, inside)
+            self.is_root = bool(entry["is_root"]) and is_root_with(storage, inside)
             return None
         note = (
-            f"No file has changed since {time_ms_text(kept['made_ms'])}, when all of them were "
+            f"No file has changed since {time_ms_text(entry['made_ms'])}, when all of them were "
             "read: this report is that of then, from the cache."
         )
-        report = report_from_json(kept["report"])
+        report = report_from_json(entry["report"])
         return replace(report, notes=(*report.notes, note))
 
     def look(self, storage: Storage) -> Tree | None:
@@ -132,8 +132,8 @@ class ReportCache:
 
     def _entry(self) -> dict[str, Any] | None:
         content = self._attempt(lambda files: files.read(self._name))
-        kept: dict[str, Any] | None = None if content is None else json.loads(content)
-        return kept if kept is not None and kept["tool"] == _tool() else None
+        entry: dict[str, Any] | None = None if content is None else json.loads(content)
+        return entry if entry is not None and entry["tool"] == _tool() else None
 
     def _attempt(self, use: Callable[[CacheFiles], Any]) -> Any:
         """Read or write; a cache that cannot be had ends no audit, but its user is told."""
@@ -261,8 +261,8 @@ def _encode(value: Any) -> Any:
     return {cls.__name__: [str(value) if isinstance(value, str) else int(value)]}
 
 
-def _decode(found: dict[str, Any]) -> Any:
-    ((name, value),) = found.items()
+def _decode(entry: dict[str, Any]) -> Any:
+    ((name, value),) = entry.items()
     if name == "tuple":
         return tuple(value)
     if name == "mapping":

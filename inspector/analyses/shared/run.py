@@ -119,9 +119,9 @@ class Run(Opened):
                 yield from batches
             except MemoryError:
                 so_far = measure()
-                of_all = f" of {so_far.total:,}" if so_far.total else ""
+                total = f" of {so_far.total:,}" if so_far.total else ""
                 raise exceptions.NotEnoughMemoryError(
-                    f"{exceptions.OUT_OF_MEMORY}. Of this checkpoint {so_far.done:,}{of_all} "
+                    f"{exceptions.OUT_OF_MEMORY}. Of this checkpoint {so_far.done:,}{total} "
                     f"{so_far.unit} had been read, and nothing was reported of it",
                     self.checkpoint.root,
                 ) from None
@@ -143,8 +143,8 @@ def work_of(task: Task, *, here: bool = False) -> Work:
 
 
 def _reading(file_bytes: int) -> Callable[[], Measure]:
-    before = READ.bytes
-    return lambda: Measure(READ.bytes - before, file_bytes, BYTES)
+    start_bytes = READ.bytes
+    return lambda: Measure(READ.bytes - start_bytes, file_bytes, BYTES)
 
 
 # A range reads all records of its partition and keeps its own keys, so that more ranges need less
@@ -177,12 +177,12 @@ def split(tasks: Iterable[Task], engine: Engine, options: Options) -> list[Task]
     memory = _key_memory(options.memory_limit, at_once)
     counts = [max(n, m) for n, m in zip(counts, ranges_for_memory(tasks, memory), strict=True)]
     parts = [split_task(task, n) for task, n in zip(tasks, counts, strict=True)]
-    whole = sum(n > 1 and len(ranges) == 1 for n, ranges in zip(counts, parts, strict=True))
-    _tell([len(part) for part in parts], whole, options.engine.notify)
+    unsplit = sum(n > 1 and len(ranges) == 1 for n, ranges in zip(counts, parts, strict=True))
+    _tell([len(part) for part in parts], unsplit, options.engine.notify)
     return [replace(task, key_memory=memory) for part in parts for task in part]
 
 
-def one_after_another(tasks: Iterable[Task], options: Options) -> list[Task]:
+def run_in_turns(tasks: Iterable[Task], options: Options) -> list[Task]:
     """The tasks of rows, as this process reads them: each alone, by two threads where it can.
 
     Those whose keys do not fit into the memory limit are read in several passes, unless single keys
@@ -201,10 +201,10 @@ def _key_memory(limit: int, at_once: int) -> int:
     """Bytes for the keys of one task; EngineError if the limit is not enough for anything."""
     memory = (limit - START_BYTES) // at_once - READING_BYTES
     if memory < READING_BYTES:
-        least = (START_BYTES + 2 * READING_BYTES * at_once) / 1e6
+        start_mb = (START_BYTES + 2 * READING_BYTES * at_once) / 1e6
         raise exceptions.EngineError(
             f"a memory limit of {limit / 1e6:.0f} MB is too small, expected at least "
-            f"{least:.0f} MB for {at_once} partition{'s' * (at_once > 1)} at the same time "
+            f"{start_mb:.0f} MB for {at_once} partition{'s' * (at_once > 1)} at the same time "
             "(--workers)"
         )
     return memory
@@ -248,25 +248,27 @@ def ranges_for_memory(tasks: Sequence[Task], memory: int) -> list[int]:
     """
     record_bytes: dict[tuple[int, str], float] = {}
     threads = 1 if all(is_local(task.url) for task in tasks) else THREADS
-    told = [
+    row_counts = [
         rows if isinstance(rows, int) else 0 for rows in in_parallel(_snapshot_rows, tasks, threads)
     ]
     lengths = in_parallel(_kept_length, tasks, threads)
-    keys = [rows + _most_keys(task, record_bytes) for task, rows in zip(tasks, told, strict=True)]
+    keys = [
+        rows + _most_keys(task, record_bytes) for task, rows in zip(tasks, row_counts, strict=True)
+    ]
     sizes = [KEY_BYTES + (length if isinstance(length, int) else 0) for length in lengths]
     return [max(1, -(-n * size // memory)) for n, size in zip(keys, sizes, strict=True)]
 
 
-def _tell(counts: Sequence[int], whole: int, notify: Callable[[str], None]) -> None:
+def _tell(counts: Sequence[int], unsplit: int, notify: Callable[[str], None]) -> None:
     split = [n for n in counts if n > 1]
     if split:
         notify(
             f"memory: {len(split)} of {len(counts)} partitions are read in up to {max(split)} "
             "passes, each with a part of the keys, by the records that a sample of their files has"
         )
-    if whole:
+    if unsplit:
         notify(
-            f"memory: {whole} of {len(counts)} partitions are read whole, though their keys may "
+            f"memory: {unsplit} of {len(counts)} partitions are read whole, though their keys may "
             "take more than the limit: the variables of a transformWithState and the lists of a "
             "join of format 4 are not divided"
         )
@@ -343,8 +345,8 @@ def bound_ranges(
     bounds: dict[StoreId, dict[int, CallBounds]] = {}
     for batch in run(run_bounds, timed):
         for observation in facts_in(batch):
-            of_store, version = bounds.setdefault(observation.store, {}), observation.version
-            of_store[version] = of_store.get(version, CallBounds()) + observation.fact
+            store_bounds, version = bounds.setdefault(observation.store, {}), observation.version
+            store_bounds[version] = store_bounds.get(version, CallBounds()) + observation.fact
     return [with_bounds(task, bounds) if needs_bounds(task) else task for task in tasks]
 
 
@@ -357,8 +359,8 @@ def in_whole(
         return observations
     partitions = {}
     for task in split:
-        most = task.request.top, task.request.leftover_limit, task.sampled_keys
-        partitions[task.operator_id, task.partition_id] = Listed(*most)
+        limits = task.request.top, task.request.leftover_limit, task.sampled_keys
+        partitions[task.operator_id, task.partition_id] = Listed(*limits)
     return fold_ranges(observations, partitions)
 
 
@@ -370,7 +372,7 @@ def observed(
     again: set[Place] | None = None
     doubted = _Doubts()
     looks = MORE_LOOKS if run.reopen else 0
-    before = version = None
+    first_version = version = None
     for left in range(looks, -1, -1):
         tasks = [
             replace(task, look_again=left > 0)
@@ -381,20 +383,20 @@ def observed(
         if shorter:
             tasks = [_newest_alone(task) for task in tasks]
         version = tasks[0].version if tasks else version
-        before = before or version
+        first_version = first_version or version
         new = list(in_whole(tasks, chain.from_iterable(map(facts_in, read(tasks)))))
         again = doubted.see(new) if left else set()
-        result += [fact for fact in new if _place(fact) not in again] if again else new
+        result += [fact for fact in new if _partition_of(fact) not in again] if again else new
         if not again:
             break
         if run.look_again():
             result.clear()
             again = None
-    in_doubt = [fact for fact in result if _is_doubt(fact)] if doubted.places else []
-    settled = doubted.places - set(map(_place, in_doubt))
-    if settled or before != version:
-        run.note(_moved_problem(len(settled), before, version, shorter=shorter))
-    gone = run.gone({fact.fact.path for fact in in_doubt} - {None, *doubted.paths})
+    doubtful = [fact for fact in result if _is_doubt(fact)] if doubted.places else []
+    settled = doubted.places - set(map(_partition_of, doubtful))
+    if settled or first_version != version:
+        run.note(_moved_problem(len(settled), first_version, version, shorter=shorter))
+    gone = run.gone({fact.fact.path for fact in doubtful} - {None, *doubted.paths})
     if not gone:
         return iter(result)
     # Doubts of the last look that are of files which went since are none.
@@ -415,7 +417,7 @@ class _Doubts:
         paths = {observation.fact.path for observation in doubted}
         self.move = bool(paths) and paths.isdisjoint(self.paths)
         self.paths |= paths
-        partitions = set(map(_place, doubted))
+        partitions = set(map(_partition_of, doubted))
         self.places |= partitions
         return partitions
 
@@ -427,27 +429,27 @@ def _newest_alone(task: Task) -> Task:
         with suppress(exceptions.MissingVersionError):
             base = chain_for(files_of(store.files), task.version).base
             first = (base.version if base else None) or 0
-            kept = tuple(file for file in store.files if (file.version or first) >= first)
-            return replace(store, files=kept)
+            files = tuple(file for file in store.files if (file.version or first) >= first)
+            return replace(store, files=files)
         return store
 
     return replace(task, stores=tuple(map(trim, task.stores)))
 
 
 def _moved_problem(
-    partitions: int, before: int | None, version: int | None, *, shorter: bool
+    partitions: int, previous: int | None, version: int | None, *, shorter: bool
 ) -> Problem:
     read = (
         f"{count_text(partitions, 'partition')} lost files while they were being read, and "
         f"{'was' if partitions == 1 else 'were'} listed and read again"
     )
-    if before == version or before is None or version is None:
+    if previous == version or previous is None or version is None:
         missing = "only what older versions changed" if shorter else "nothing"
         return Problem(MOVED_SLUG, f"{read}; {missing} is missing from this report")
-    return version_problem(before, version)
+    return version_problem(previous, version)
 
 
-def _place(observation: Observed[Any]) -> Place:
+def _partition_of(observation: Observed[Any]) -> Place:
     return observation.store.operator_id, observation.store.partition_id
 
 

@@ -62,11 +62,11 @@ def store_points(
     Other versions would look like growth. A version that a tool changed would look like a change
     of the query, so the points begin behind it.
     """
-    whole = whole_stores(checkpoint, versions)
+    counts = whole_stores(checkpoint, versions)
     points: list[Point] = []
     for version, version_facts in sorted(versions.items()):
         clock = checkpoint.clock(version)
-        if version_facts.stores < whole[version] or clock is None or clock.timestamp_ms is None:
+        if version_facts.stores < counts[version] or clock is None or clock.timestamp_ms is None:
             continue
         if clock.has_foreign_rows:
             if points and points[-1].rows != version_facts.rows:
@@ -85,40 +85,40 @@ def whole_stores(checkpoint: Checkpoint, versions: Mapping[int, VersionFacts]) -
     That is the largest number that a version with the same partition count has.
     """
     counts = {version: partition_count(checkpoint, version) for version in versions}
-    most: dict[int, int] = {}
+    largest: dict[int, int] = {}
     for version, version_facts in versions.items():
-        most[counts[version]] = max(most.get(counts[version], 0), version_facts.stores)
-    return {version: most[count] for version, count in counts.items()}
+        largest[counts[version]] = max(largest.get(counts[version], 0), version_facts.stores)
+    return {version: largest[count] for version, count in counts.items()}
 
 
 def growth_of(points: Sequence[Point]) -> StoreGrowth | None:
     """The lines through points, oldest first; None if they span no time."""
     times = [point.time_ms for point in points]
-    of_bytes = trend(times, [point.bytes for point in points])
-    if of_bytes is None:
+    byte_growth = trend(times, [point.bytes for point in points])
+    if byte_growth is None:
         return None
-    since = points[of_bytes.start :]
-    of_rows = growth([point.time_ms for point in since], [point.rows for point in since])
-    assert of_rows is not None  # the same times as those of the bytes
+    recent = points[byte_growth.start :]
+    row_growth = growth([point.time_ms for point in recent], [point.rows for point in recent])
+    assert row_growth is not None  # the same times as those of the bytes
     newest = points[-1]
-    of_rows = replace(of_rows, per_hour=of_bytes.rate(of_rows.per_hour))
-    line = replace(of_bytes.line, per_hour=of_bytes.rate(of_bytes.line.per_hour))
-    of_bytes = replace(of_bytes, line=line)
+    row_growth = replace(row_growth, per_hour=byte_growth.rate(row_growth.per_hour))
+    line = replace(byte_growth.line, per_hour=byte_growth.rate(byte_growth.line.per_hour))
+    byte_growth = replace(byte_growth, line=line)
     per_hour = line.per_hour * _per_byte(newest.heap_bytes, newest.bytes)
-    of_heap = replace(line, per_hour=per_hour, newest=newest.heap_bytes)
-    return StoreGrowth(points, of_bytes, of_rows, of_heap)
+    heap_line = replace(line, per_hour=per_hour, newest=newest.heap_bytes)
+    return StoreGrowth(points, byte_growth, row_growth, heap_line)
 
 
 def growth_together(judged: Judged, heaps: HeapByVersion) -> StoreGrowth | None:
     """The lines through all stores together (flat heap without heaps); None without a span."""
-    of_stores = []
+    store_series = []
     for store, versions in judged.facts.by_store().items():
         points = store_points(judged.checkpoint, versions, heaps.get(store, {}))
         if store.store_name in COUNT_STORES or store.store_name.startswith(OWN_STORES):
             # Rows beside those of a key, as its timers: they come and go while it stays.
             points = [replace(point, new_rows=0, removed_rows=0) for point in points]
-        of_stores.append(points)
-    return growth_of(_together(of_stores))
+        store_series.append(points)
+    return growth_of(_together(store_series))
 
 
 def growing_stores(judged: Judged) -> dict[StoreName, bool]:
@@ -137,10 +137,10 @@ def state_growth(judged: Judged, size: StateSize) -> StateGrowth | None:
     result = growth_together(judged, {})
     if result is None:
         return None
-    of_bytes = result.bytes
-    since = result.points[of_bytes.start :]
-    first, per_hour = since[0], of_bytes.line.per_hour
-    hours = (since[-1].time_ms - first.time_ms) / MS_PER_HOUR
+    byte_growth = result.bytes
+    recent = result.points[byte_growth.start :]
+    first, per_hour = recent[0], byte_growth.line.per_hour
+    hours = (recent[-1].time_ms - first.time_ms) / MS_PER_HOUR
     heap = None if size.heap_bytes is None else per_hour * _per_byte(size.heap_bytes, size.bytes)
     return StateGrowth(
         rows_per_hour=result.rows.per_hour,
@@ -148,13 +148,13 @@ def state_growth(judged: Judged, size: StateSize) -> StateGrowth | None:
         heap_bytes_per_hour=heap,
         since_batch=first.version - 1,
         since_ms=first.time_ms,
-        growing=of_bytes.growing,
-        since_oldest=of_bytes.start == 0 and first.version > 1,
-        versions=len(since),
-        judged=of_bytes.judged,
-        new_rows_per_hour=_per_hour((p.new_rows for p in since[1:]), hours),
-        removed_rows_per_hour=_per_hour((p.removed_rows for p in since[1:]), hours),
-        new_columns=_new_columns(judged) if of_bytes.growing else (),
+        growing=byte_growth.growing,
+        since_oldest=byte_growth.start == 0 and first.version > 1,
+        versions=len(recent),
+        judged=byte_growth.judged,
+        new_rows_per_hour=_per_hour((p.new_rows for p in recent[1:]), hours),
+        removed_rows_per_hour=_per_hour((p.removed_rows for p in recent[1:]), hours),
+        new_columns=_new_columns(judged) if byte_growth.growing else (),
     )
 
 
@@ -171,10 +171,16 @@ def _new_columns(judged: Judged) -> tuple[str, ...]:
     return ()
 
 
-def _together(of_stores: Sequence[Sequence[Point]]) -> list[Point]:
-    by_version = group_by((p for points in of_stores for p in points), lambda p: p.version)
-    whole = (points for _, points in sorted(by_version.items()) if len(points) == len(of_stores))
-    return [reduce(Point.plus, points) for points in whole]
+def _together(store_series: Sequence[Sequence[Point]]) -> list[Point]:
+    points_by_version = group_by(
+        (p for points in store_series for p in points), lambda p: p.version
+    )
+    complete = (
+        points
+        for _, points in sorted(points_by_version.items())
+        if len(points) == len(store_series)
+    )
+    return [reduce(Point.plus, points) for points in complete]
 
 
 def _per_byte(heap_bytes: int, row_bytes: int) -> float:

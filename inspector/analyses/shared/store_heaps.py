@@ -38,11 +38,11 @@ def heap_by_version(judged: Judged) -> HeapByVersion:
     result: HeapByVersion = {}
     layout = object_layout(judged.checkpoint, judged.version)
     for store in store_heaps(judged, layout):
-        of_store, versions = result.setdefault(store.store.name, {}), store.versions
+        totals, versions = result.setdefault(store.store.name, {}), store.versions
         for version in versions:
             pair = {v: versions[v] for v in (version - 1, version) if v in versions}
-            held = replace(store, versions=pair).held
-            of_store[version] = of_store.get(version, 0) + held.total
+            objects = replace(store, versions=pair).held
+            totals[version] = totals.get(version, 0) + objects.total
     return result
 
 
@@ -52,7 +52,7 @@ def heap_by_store(judged: Judged) -> dict[StoreName, int]:
     By the facts of each partition: a table's size depends on the rows of its own.
     """
     heaps = store_heaps(judged, object_layout(judged.checkpoint, judged.version))
-    return sum_by_key((of.store.name, of.held.total) for of in heaps)
+    return sum_by_key((heap.store.name, heap.held.total) for heap in heaps)
 
 
 def removal_saving(

@@ -19,7 +19,7 @@ from inspector.analyses.shared.declare import DataTable, TableOptions, TablePlan
 from inspector.analyses.shared.judged import operator_names
 from inspector.analyses.shared.opening import MORE_LOOKS, Opened, missing_files, restores
 from inspector.analyses.shared.options import Options
-from inspector.analyses.shared.run import Run, one_after_another
+from inspector.analyses.shared.run import Run, run_in_turns
 from inspector.codec import Message
 from inspector.decode.row_hash import HASH, hash_digits, row_hash
 from inspector.discovery.checkpoint import Checkpoint
@@ -71,10 +71,10 @@ class HashedKeys:
                 self._note(text, list(hashes))
 
     def _note(self, text: str, hashes: list[str]) -> None:
-        more = " and others" if len(hashes) > _LISTED else ""
+        others = " and others" if len(hashes) > _LISTED else ""
         note = (
             f"{text} is ambiguous: it is the beginning of the hashes of several keys, "
-            f"{', '.join(hashes[:_LISTED])}{more}; give more digits"
+            f"{', '.join(hashes[:_LISTED])}{others}; give more digits"
         )
         position = self._place.setdefault(text, len(self._notes))
         self._notes[position:] = [note, *self._notes[position + 1 :]]
@@ -96,7 +96,7 @@ def by_store(tasks: Iterable[Task]) -> dict[StoreName, list[Task]]:
 
 def selected_tasks(run: Run) -> list[Task]:
     """The tasks of a run for the rows that its options name, as this process reads them."""
-    return one_after_another(_tasks(run), run.options)
+    return run_in_turns(_tasks(run), run.options)
 
 
 def _tasks(run: Run) -> list[Task]:
@@ -267,7 +267,7 @@ def store_tables(
     if table_options.mode is ProblemMode.FAILFAST:
         refuse(run.listed)
     tasks = store_tasks(run, table_options, changes=changes)
-    tables = [_table(run, store, of_store) for store, of_store in tasks.items()]
+    tables = [_table(run, store, store_task_list) for store, store_task_list in tasks.items()]
     if table_options.mode is ProblemMode.PERMISSIVE:
         for table in tables[:1]:
             table.problems.extend(run.listed)
@@ -279,9 +279,9 @@ def store_tasks(
 ) -> dict[StoreName, list[typed_rows.TypedTask]]:
     """The tasks of each store's table."""
     names = operator_names(run.checkpoint)
-    of_all = changes, table_options.from_batch + 1, table_options.raw, table_options.mode
+    settings = changes, table_options.from_batch + 1, table_options.raw, table_options.mode
     return {
-        store: [typed_rows.TypedTask(task, names[store.operator_id], *of_all) for task in tasks]
+        store: [typed_rows.TypedTask(task, names[store.operator_id], *settings) for task in tasks]
         for store, tasks in by_store(_tasks(run)).items()  # executors have other tasks beside each
     }
 
@@ -298,14 +298,14 @@ def store_table(name: str, doc: str, *, changes: bool) -> DataTable:
         operator_id = options.operator_id or 0
         name = options.store_name or DEFAULT_STORE
         run = Run.start(path, replace(options, operator_id=operator_id))
-        of_stores = store_tasks(run, table_options, changes=changes)
-        result = [store for store in of_stores if is_store(name, store.store_name)]
+        tasks_by_store = store_tasks(run, table_options, changes=changes)
+        result = [store for store in tasks_by_store if is_store(name, store.store_name)]
         if not result:
-            names = ", ".join(repr(store) for _, store in of_stores) or "none"
+            names = ", ".join(repr(store) for _, store in tasks_by_store) or "none"
             raise CheckpointError(
                 f"operator {operator_id} has no store {name!r}, it has {names}", run.checkpoint.root
             )
-        first, *further = of_stores[result[0]]
+        first, *further = tasks_by_store[result[0]]
         listed = listed_problems(run, table_options.mode, result[:1])
         work = work_of([replace(first, listed=listed), *further])
         return TablePlan(typed_rows.schema_of_rows(first), typed_rows.run_typed_rows, work, run)
@@ -313,8 +313,8 @@ def store_table(name: str, doc: str, *, changes: bool) -> DataTable:
     def schema(path: str | Opened, options: Options, table_options: TableOptions) -> pa.Schema:
         return plan(path, options, table_options).schema
 
-    of_changes = ("from_batch",) if changes else ()
-    return DataTable(name, doc, (*of_changes, "raw", "mode", "key", "where"), plan, schema)
+    change_options = ("from_batch",) if changes else ()
+    return DataTable(name, doc, (*change_options, "raw", "mode", "key", "where"), plan, schema)
 
 
 def _table(run: Run, store: StoreName, tasks: list[typed_rows.TypedTask]) -> StoreTable:

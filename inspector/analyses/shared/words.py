@@ -49,8 +49,8 @@ def change_rows(
     """Batches of :data:`inspector.schemas.CHANGES` as rows; problems go to the subject's."""
     names, words = operator_names(subject.checkpoint), StoreWords(subject.checkpoint, redact)
     for chunk in row_chunks(batches, subject.problems):
-        of_files = [row | {"file": row["path"]} for row in chunk]
-        yield from decoded_rows(EventRow, of_files, names, {"key": words, "value": words}, raw=raw)
+        rows = [row | {"file": row["path"]} for row in chunk]
+        yield from decoded_rows(EventRow, rows, names, {"key": words, "value": words}, raw=raw)
     subject.problems.extend(words.misfits())
 
 
@@ -65,15 +65,17 @@ class StoreWords:
         folder = checkpoint.storage.full_path
         self._folders = {o.operator_id: folder(o.layout.directory) for o in checkpoint.operators}
         schemas = store_schemas(checkpoint).items()
-        self._keys = {name: RowWords(of.key, redact) for name, of in schemas}
-        self._values = {name: RowWords(widen_timeout(of.value), redact) for name, of in schemas}
+        self._keys = {name: RowWords(schema.key, redact) for name, schema in schemas}
+        self._values = {
+            name: RowWords(widen_timeout(schema.value), redact) for name, schema in schemas
+        }
 
     def keys(
         self, store: StoreName, rows: Sequence[bytes | None], schema: StructType | None = None
     ) -> list[Any]:
         """Keys of a store, or parts of them of another schema."""
-        of_store = self._keys.get(store, self._unknown)
-        return _words(RowWords(schema, self.redact) if schema else of_store, rows)
+        row_words = self._keys.get(store, self._unknown)
+        return _words(RowWords(schema, self.redact) if schema else row_words, rows)
 
     def values(self, store: StoreName, rows: Sequence[bytes | None]) -> list[Any]:
         """Values of a store; None stays None."""
@@ -111,12 +113,12 @@ def decoded_rows(
     columns["operator_name"] = [names.get(store.operator_id)] * len(chunk)
     if "version" in columns:
         columns["batch_id"] = [version - 1 for version in columns["version"]]
-    for name, of in words.items():
+    for name, row_words in words.items():
         contents = columns[name]
-        columns[name] = (of.keys if name == "key" else of.values)(store, contents)
+        columns[name] = (row_words.keys if name == "key" else row_words.values)(store, contents)
         columns[f"{name}_bytes"] = [None if c is None else len(c) for c in contents]
         if raw:
-            columns[f"{name}_hex"] = list(map(of.hex, contents))
+            columns[f"{name}_hex"] = list(map(row_words.hex, contents))
     for row in zip(*columns.values(), strict=True):
         yield kind(**dict(zip(columns, row, strict=True)))
 

@@ -60,7 +60,7 @@ class Blocks:
         self._source, self._footer, self._limits = source, end, limits
 
     @property
-    def most(self) -> int:
+    def max_count(self) -> int:
         """Return the greatest number of blocks that a file of this size can have."""
         return self._source.size // footer.TRAILER
 

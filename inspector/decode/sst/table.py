@@ -64,7 +64,7 @@ class Index:
         with opening("index"):
             block = self._blocks.read(handle, "index")
         entries = content(block, handle.offset)
-        room = min(len(entries) // _SMALLEST, self._blocks.most) + 1
+        room = min(len(entries) // _SMALLEST, self._blocks.max_count) + 1
         offset, size = np.empty((2, room), np.int64)
         form = self._delta, self._type == _FIRST_KEYS, TRAILER
         count, complete = kernel().index_handles(entries, *form, offset, size)

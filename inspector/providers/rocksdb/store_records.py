@@ -105,13 +105,13 @@ def _entries(scanned: Scanned, encoding: Encoding) -> _Entries:
     if encoding.family is not None:
         own_rows = np.flatnonzero(of_family(buffer, keys, encoding.family))
         if len(own_rows) < len(removed):
-            keys, values = keys.some(own_rows), values.some(own_rows)
+            keys, values = keys.select(own_rows), values.select(own_rows)
             removed, merged, sums = removed[own_rows], merged[own_rows], sums[own_rows]
     wrong: tuple[int, ...] = ()
     if encoding.row_checksum:
         wrong, values = _check(buffer, keys, values, removed, sums, encoding)
     if encoding.family is not None:
-        keys = keys.less(FAMILY_BYTES)
+        keys = keys.shrink(FAMILY_BYTES)
     return _Entries(keys, values, removed, merged, wrong, keys.offsets)
 
 
@@ -138,7 +138,7 @@ def _check(
         if not checksum_matches(buffer, sum_at, start, size, 0, REMOVED):
             wrong.add(row)
     puts = np.flatnonzero(~removed)
-    parts = pieces_of(buffer, values.some(puts), encoding.delimiter_bytes, ROW_CHECKSUM_BYTES)
+    parts = pieces_of(buffer, values.select(puts), encoding.delimiter_bytes, ROW_CHECKSUM_BYTES)
     rows, pieces = puts[parts.owners], parts.pieces
     for row, start, size in zip(
         rows.tolist(), pieces.offsets.tolist(), pieces.lengths.tolist(), strict=True
@@ -181,7 +181,7 @@ def _plain_values(buffer: bytes, entries: _Entries) -> tuple[Int64s, Int64s]:
         return plain_rows(buffer, entries.values)
     put = np.flatnonzero(~entries.removed)
     offsets, lengths = entries.values.offsets.copy(), entries.values.lengths.copy()
-    rows = plain_rows(buffer, entries.values.some(put))
+    rows = plain_rows(buffer, entries.values.select(put))
     offsets[put], lengths[put] = rows
     return offsets, lengths
 
@@ -218,7 +218,7 @@ def _elements(
     """The rows of all values: which entry each belongs to, and where it lies."""
     put = np.flatnonzero(~entries.removed)
     prefix_size = ROW_CHECKSUM_BYTES if encoding.row_checksum else 0
-    values = entries.values.some(put)
+    values = entries.values.select(put)
     owners, encoded = pieces_of(buffer, values, encoding.delimiter_bytes, prefix_size)
     if encoding.row_checksum:
         encoded = Spans(encoded.offsets + ROW_CHECKSUM_BYTES, sizes_at(buffer, encoded))

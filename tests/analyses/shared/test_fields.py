@@ -60,7 +60,7 @@ def test_stores_keep_their_order_and_empty_ones_are_left_out(case: str) -> None:
     facts = Facts()
     for store in reversed(stores):
         schema = checkpoint.operators[0].schemas[store].key
-        zero = RowBytes.none(schema)
+        zero = RowBytes.empty(schema)
         facts.fields[StoreName(0, store), RowPart.KEY] = (
             zero if store == stores[0] else replace(zero, rows=1)
         )

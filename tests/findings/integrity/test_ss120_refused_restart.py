@@ -26,7 +26,7 @@ def test_an_entry_that_spark_needs_is_an_error() -> None:
     (finding,) = findings(Obstacle("sources/0/5", "FileNotFoundException"))
     assert (finding.kind.id, finding.severity.word) == ("SS120", "error")
     assert finding.cause == (
-        "Spark does not start the query from this checkpoint: it needs sources/0/5 "
+        "Spark does not start the query from this checkpoint: it lacks sources/0/5 "
         "(FileNotFoundException)."
     )
     assert finding.next_step == "restore what is missing from a backup"

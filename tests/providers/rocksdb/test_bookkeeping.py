@@ -83,7 +83,7 @@ def test_a_missing_table_is_named_from_the_listing(zips: Path) -> None:
     name = metadata["sstFiles"][0]["dfsSstFileName"]
     (zips / STORE / "SSTs" / name).unlink()
     sentence = api.info(str(zips)).summary["restart"]
-    assert f"no, partition 0 needs SSTs/{name} of" in sentence
+    assert f"partition 0 lacks SSTs/{name} of" in sentence
 
 
 def test_an_entry_of_the_zip_that_is_damaged_stops_spark(zips: Path) -> None:
