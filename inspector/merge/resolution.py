@@ -146,7 +146,7 @@ class Resolution(Message):
         return replace(leftover, certainty=Certainty.UNDECIDED, reason=reason)
 
     def _cut(self, name: StoreName, leftover: LeftoverT, kind: TimeoutKind) -> LeftoverT:
-        """Return a leftover without the batches in which its timers may have followed the other clock.
+        """Return a leftover without the batches that may have followed the other clock.
 
         A run of timeouts begins at the first batch that shows the clock, or later.
         """
