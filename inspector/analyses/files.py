@@ -239,7 +239,7 @@ def files_report(subject: Subject, shared: Shared) -> Report:
     ]
     title = "snapshots and the table files that they share"
     snapshots = SnapshotRow.table(title, snapshot_rows)
-    other_rows = [row for layout in layouts for row in _other_rows(layout, shared)]
+    other_rows = [row for layout in layouts for row in _rows_of_other_files(layout, shared)]
     other_files = OtherFilesRow.table("other files in the folders of the stores", other_rows)
     tables = (chains, snapshots, other_files) if shared else (chains, other_files)
     return subject.report("files", tables, summary)
@@ -263,7 +263,7 @@ def _chain_row(layout: StoreLayout, state: StoreFiles, version: int) -> ChainRow
     )
 
 
-def _other_rows(layout: StoreLayout, shared: Shared) -> Iterator[OtherFilesRow]:
+def _rows_of_other_files(layout: StoreLayout, shared: Shared) -> Iterator[OtherFilesRow]:
     present, shares = {file.path for file in layout.files}, shared.get(layout.directory)
     besides = (f for f in layout.files if f.kind not in (FileKind.DELTA, FileKind.SNAPSHOT))
     for kind, files in group_by(besides, lambda file: file.kind).items():

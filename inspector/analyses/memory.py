@@ -277,7 +277,7 @@ class Sizing:
         )
         executors, heap = self.options.executors, self.options.heap_bytes
         if executors is None:
-            yield self._need_sentence(_TYPICAL if heap is None else Shape(heap, self.options.cores))
+            yield self._text_of_need(_TYPICAL if heap is None else Shape(heap, self.options.cores))
         else:
             yield self._load_sentence(executors, heap)
         percent, typical = self.options.state_percent, _TYPICAL.heap_bytes
@@ -292,7 +292,7 @@ class Sizing:
             "is left for the state and all other objects. Use --state-percent to change this."
         )
 
-    def _need_sentence(self, shape: Shape) -> str:
+    def _text_of_need(self, shape: Shape) -> str:
         row, size = self._shape_row(shape), bytes_text(shape.heap_bytes)
         number, even = row.executors, row.executors_if_even
         if number is None:
@@ -575,7 +575,7 @@ def memory_report(judged: Judged, options: MemoryOptions) -> Report:
         RungRow.table("size ladder", [*_exact_rungs(judged), *_heap_rungs(stores, options)]),
         *sizing.tables(),
         HeapRow.table("heap between batches by store", store_rows),
-        _what_ifs(judged, stores, options),
+        _change_table(judged, stores, options),
     ]
     layout = object_layout(checkpoint, version, spark, options.heap_bytes, options.jdk)
     footnote = FOOTNOTE.format(layout=layout.name, spark=spark_text(spark, options.spark))
@@ -607,7 +607,7 @@ def _lower_bound(stores: Sequence[StoreHeap], retain: int) -> str:
     return f"; the files can restore {count} only, so this is a lower bound"
 
 
-def _what_ifs(judged: Judged, stores: Sequence[StoreHeap], options: MemoryOptions) -> t.Table:
+def _change_table(judged: Judged, stores: Sequence[StoreHeap], options: MemoryOptions) -> t.Table:
     now = sum(store.held.total for store in stores)
     changes: list[tuple[str, int, str]] = []
     for n in (1, 2):

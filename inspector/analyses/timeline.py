@@ -12,8 +12,8 @@ from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.judged import (
     Judged,
     StoreIds,
-    appended_notes,
     batch_columns,
+    notes_on_appended,
     store_ids,
     values_of_fields,
 )
@@ -361,11 +361,11 @@ def timeline_report(judged: Judged, capacity: int | None = None, last: int | Non
     totals = TotalRow.table("batches, all stores together", sums, shown=len(merged) > 1)
     totals = totals.without_constants()
     together = state_growth.growth_together(judged, heaps)
-    notes = [*appended_notes(checkpoint)]
-    notes += _capacity_notes(together, capacity, with_heap=bool(heaps))
+    notes = [*notes_on_appended(checkpoint)]
+    notes += _capacity_notes(together, capacity, has_heap=bool(heaps))
     reaches: dict[str, Any] = {}
     if together is not None and together.bytes.judged:
-        reaches = _reaches(together, capacity, with_heap=bool(heaps))
+        reaches = _reaches(together, capacity, has_heap=bool(heaps))
     elif together is not None:
         notes.append(f"{capitalise(too_short(len(together.points)))}.")
     # Batches in the log that have a watermark, and how often it moved from one to the next.
@@ -433,7 +433,7 @@ def _growth(judged: Judged, heaps: HeapByVersion, capacity: int | None) -> t.Tab
         growth, rates = state_growth.growth_of(points), dict[str, Any]()
         # Too few batches, or too short a time, say nothing about an hour.
         if growth is not None and growth.bytes.judged:
-            rates = _reaches(growth, capacity, with_heap=bool(heaps))
+            rates = _reaches(growth, capacity, has_heap=bool(heaps))
             rates["rows_per_hour"] = round(growth.rows.per_hour)
             rates["bytes_per_hour"] = round(growth.bytes.line.per_hour)
             rates["heap_bytes_per_hour"] = round(growth.heap.per_hour) if heaps else None
@@ -450,21 +450,21 @@ def _growth(judged: Judged, heaps: HeapByVersion, capacity: int | None) -> t.Tab
 
 
 def _reaches(
-    growth: state_growth.StoreGrowth, capacity: int | None, *, with_heap: bool
+    growth: state_growth.StoreGrowth, capacity: int | None, *, has_heap: bool
 ) -> dict[str, Any]:
     """Return whether rows and heap have reached a capacity, and when they will; null if never."""
     answers: dict[str, Any] = {}
     if capacity is None:
         return answers
     lines = ((_ROWS_REACH, growth.bytes.line), (_HEAP_REACHES, growth.heap))
-    for (reached_name, when), line in lines if with_heap else lines[:1]:
+    for (reached_name, when), line in lines if has_heap else lines[:1]:
         answers[reached_name] = line.newest >= capacity
         answers[when] = None if answers[reached_name] else line.reaches_ms(capacity)
     return answers
 
 
 def _capacity_notes(
-    growth: state_growth.StoreGrowth | None, capacity: int | None, *, with_heap: bool
+    growth: state_growth.StoreGrowth | None, capacity: int | None, *, has_heap: bool
 ) -> Iterator[str]:
     if capacity is None:
         return
@@ -474,7 +474,7 @@ def _capacity_notes(
         yield f"It is unknown whether the state will reach {size}{why}."
         return
     lines = [("The row bytes", growth.bytes.line, ""), ("The heap estimate", growth.heap, "~")]
-    for text, line, about in lines if with_heap else lines[:1]:
+    for text, line, about in lines if has_heap else lines[:1]:
         now, rate = f"{about}{bytes_text(line.newest)}", bytes_rate_text(line.per_hour)
         when = line.reaches_ms(capacity)
         all_stores = f"{text} of all stores together, {now} now,"

@@ -164,12 +164,12 @@ def _standing(audits: pa.Table) -> Iterator[StandingRow]:
     read = audits.filter(pc.is_valid(audits["findings"]))
     standing = _with_findings(read)
     times = {
-        _place(row): sorted(row["audited_distinct"])
+        _store_key(row): sorted(row["audited_distinct"])
         for row in read.group_by(_STORE).aggregate([("audited", "distinct")]).to_pylist()
     }
     counts = standing.group_by([*_STORE, "finding"]).aggregate([("audited", "distinct")])
     for row in counts.to_pylist():
-        audits_of_store, having = times[_place(row)], set(row["audited_distinct"])
+        audits_of_store, having = times[_store_key(row)], set(row["audited_distinct"])
         newest_run = list(takewhile(having.__contains__, reversed(audits_of_store)))
         if newest_run:
             yield StandingRow(
@@ -186,7 +186,7 @@ def _with_findings(audits: pa.Table) -> pa.Table:
     return rows.append_column("finding", pc.list_flatten(lists))
 
 
-def _place(row: Mapping[str, Any]) -> tuple[Any, ...]:
+def _store_key(row: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple(row[name] for name in _STORE)
 
 

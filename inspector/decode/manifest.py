@@ -179,9 +179,9 @@ def read_manifest(data: bytes) -> Manifest:
 
 def _first_overlap(live: Iterable[_Placed]) -> Overlap | None:
     """Return the first two tables of a level below 0 whose ranges overlap, as RocksDB compares."""
-    below = [placed for placed in live if placed.level]
-    below.sort(key=lambda placed: (placed.level, _order(placed.smallest)))
-    for first, second in pairwise(below):
+    ordered = [placed for placed in live if placed.level]
+    ordered.sort(key=lambda placed: (placed.level, _order(placed.smallest)))
+    for first, second in pairwise(ordered):
         if first.level == second.level and _order(first.largest) >= _order(second.smallest):
             return Overlap(first.level, (first.number, second.number))
     return None

@@ -6,7 +6,8 @@ operator of the query has one (a release writes them for all, and after an upgra
 one), or where the entry of a batch has a conf that the older release does not record
 (``OffsetSeqMetadata.relevantSQLConfs``): for the metadata that of batch 0, for schemas that of any
 batch that is committed. What batch 0 wrote tells its release too: from 4.1 on a checksum of Spark's
-own lies beside each state file (``ChecksumCheckpointFileManager``). Each run writes the schemas
+own lies beside each state file (``ChecksumCheckpointFileManager``). An operator with a folder of
+schemas, of format 3, had metadata. Each run writes the schemas
 that are not there when it first loads partition 0, "regardless of configuration"
 (``StateStore.getStateStoreProvider`` of 3.1 to 3.5,
 ``StateSchemaCompatibilityChecker.validateAndMaybeEvolveStateSchema`` later).
@@ -54,7 +55,9 @@ def lost_files(
     for layout in layouts:
         folder = f"{layout.directory}/_metadata"
         path = storage.full_path(f"{folder}/metadata")
-        if metadata and layout.metadata is None and not _is_named(reported, storage, folder):
+        # Spark writes a folder of schemas, of format 3, with metadata of format 2 alone.
+        had_metadata = metadata or layout.has_state_schema
+        if had_metadata and layout.metadata is None and not _is_named(reported, storage, folder):
             yield Problem(
                 LOST_METADATA,
                 "the operator's metadata is missing, though the release that ran the query writes "

@@ -88,7 +88,7 @@ def was_left(checkpoint: Checkpoint, partition: PartitionLayout, version: int) -
     return bool(newest) and (unknown or had)
 
 
-def hashed_fields(checkpoint: Checkpoint, operator: Operator, store: str, version: int) -> int:
+def count_hashed(checkpoint: Checkpoint, operator: Operator, store: str, version: int) -> int:
     """The first so many fields of a store's key decide on the partition; 0 if that is not known."""
     schema = operator.schemas.get(store)
     strict = checkpoint.logs.conf_for(version - 1, f"streaming.{STRICT}")

@@ -11,8 +11,8 @@ from inspector.checkpoint.layout import PartitionLayout, StoreLayout
 from inspector.checkpoint.state_schema import StateSchema
 from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.discovery.placement import (
+    count_hashed,
     has_partition,
-    hashed_fields,
     lacks_operator,
     partition_count,
 )
@@ -113,7 +113,7 @@ def _with_origins(
     for operator in checkpoint.operators:
         operator_tasks = [task for task in older if task.operator_id == operator.operator_id]
         version = repartitioned - 1
-        placed = all(hashed_fields(checkpoint, operator, s, version) for s in operator.rules)
+        placed = all(count_hashed(checkpoint, operator, s, version) for s in operator.rules)
         for task in tasks:
             if task.operator_id == operator.operator_id:
                 step = gcd(partition_count(checkpoint, version), task.partitions) if placed else 1
@@ -186,7 +186,7 @@ def _store_task(
         # Without Spark's own metadata the two languages cannot be told apart.
         timers_always_clear=operator.name_from == "metadata" and operator.name != PANDAS,
         empty_size=-1 if schema is None else empty_size(schema.value),
-        hashed_fields=hashed_fields(checkpoint, operator, name, version) if request.fit else 0,
+        hashed_fields=count_hashed(checkpoint, operator, name, version) if request.fit else 0,
         cross_checks=_cross_checks(checkpoint, operator, rule, version),
         session_fields=len(schema.key.fields) if schema and operator.name in SESSION else 0,
         family=operator.family(name),

@@ -199,7 +199,7 @@ class HeapFacts(Sums):
     prefix_bytes: int = 0
 
     @classmethod
-    def all_of(cls, facts: VersionFacts, prefixes: PrefixFacts | None = None) -> HeapFacts:
+    def from_version(cls, facts: VersionFacts, prefixes: PrefixFacts | None = None) -> HeapFacts:
         """The objects of one version."""
         prefix_facts, sizes = (
             prefixes or PrefixFacts(),
@@ -275,7 +275,7 @@ class StoreHeap:
         """The row objects of these versions, shared ones once."""
         total = HeapFacts()
         for i, version in enumerate(self.known):
-            count = HeapFacts.new_in if i else HeapFacts.all_of
+            count = HeapFacts.new_in if i else HeapFacts.from_version
             total += count(self.versions[version], self.prefixes.get(version))
         return total
 
@@ -287,7 +287,7 @@ class StoreHeap:
     @property
     def unshared(self) -> Heap:
         """Heap of these versions if each had its own row objects."""
-        facts = (HeapFacts.all_of(self.versions[v], self.prefixes.get(v)) for v in self.known)
+        facts = (HeapFacts.from_version(self.versions[v], self.prefixes.get(v)) for v in self.known)
         return sum(facts, HeapFacts()).heap(self.layout) + self._maps
 
     @property

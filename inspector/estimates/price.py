@@ -189,7 +189,10 @@ def _state_files(
         if state != STATE or len(numbers) < 2 or None in numbers or parts[2:3] == ["_metadata"]:
             continue
         chosen = (selection.operator_id, selection.partition_id)
-        if any(of not in (None, there) for of, there in zip(chosen, numbers, strict=True)):
+        if any(
+            chosen_number not in (None, there)
+            for chosen_number, there in zip(chosen, numbers, strict=True)
+        ):
             continue
         kind, _ = classify(parts[-1], is_dir=True) if parts[2:] else (FileKind.OTHER, None)
         shared = kind is not FileKind.OTHER
@@ -199,8 +202,8 @@ def _state_files(
         if name != [DEFAULT_STORE] and not selection.has_store(name[0]):
             continue
         for entry in entries:
-            of_name, version = classify(entry.name)
-            state_files = kind if shared and of_name not in _SUMS else of_name
+            file_kind, version = classify(entry.name)
+            state_files = kind if shared and file_kind not in _SUMS else file_kind
             file = StoreFile(entry.path, state_files, version, entry.size, entry.modified_ms)
             stores.setdefault(store, []).append(file)
     return iter(stores.items())

@@ -183,7 +183,9 @@ def past_clock(
         return
     upper = min(upper, -lower)
     ids = state.where(
-        lambda at: state.live[at] & (state.clock[at] >= lower) & (state.clock[at] <= upper)
+        lambda places: (
+            state.live[places] & (state.clock[places] >= lower) & (state.clock[places] <= upper)
+        )
     )
     if not len(ids):
         return
@@ -198,13 +200,23 @@ def past_clock(
     kind = LeftoverClass.PAST_WATERMARK if is_watermark else LeftoverClass.PAST_PROCESSING_TIME
     last = len(times) - 1
     waits = (begin > last) & (reached[last] >= clock_ms)
-    for portion, at, sure, why in (
+    for portion, places, sure, why in (
         (step >= 0, step, certainty, reason),
         (waits, np.full(len(ids), last), Certainty.UNDECIDED, WAITS),
     ):
         if portion.any():
             yield Leftovers(
-                *(kind, sure, None, ids[portion], at[portion], -(-clock[portion] // expiry.per_ms)),
-                *(reached[at[portion]] + expiry.delay_ms, np.ones(int(portion.sum()), np.int64)),
+                *(
+                    kind,
+                    sure,
+                    None,
+                    ids[portion],
+                    places[portion],
+                    -(-clock[portion] // expiry.per_ms),
+                ),
+                *(
+                    reached[places[portion]] + expiry.delay_ms,
+                    np.ones(int(portion.sum()), np.int64),
+                ),
                 reason=why,
             )

@@ -114,11 +114,11 @@ class _TimedOut:
         if last < 0 or self._view.premises.clears_timers or self._excluded[last]:
             return
         ids = state.where(
-            lambda at: (
-                state.live[at]
-                & is_timer(state.clock[at])
-                & (state.clock[at] < self._due_at[last])
-                & (state.put_step[at] <= last)  # no batch has run since a later one
+            lambda places: (
+                state.live[places]
+                & is_timer(state.clock[places])
+                & (state.clock[places] < self._due_at[last])
+                & (state.put_step[places] <= last)  # no batch has run since a later one
             )
         )
         if not len(ids):

@@ -70,16 +70,16 @@ def newest_keys(state: StateMap, max_keys: int) -> Iterator[SampledKey]:
     yield from map(SampledKey, state.keys(ids), orders.tolist(), versions)
 
 
-def top_keys(state: StateMap, by: TopBy, most: int) -> Iterator[TopKey]:
+def top_keys(state: StateMap, ranking: TopBy, most: int) -> Iterator[TopKey]:
     """The first ``most`` live keys by an amount; ties by key id, so that a run repeats itself."""
-    ids, amounts = _first(state, most, partial(_AMOUNTS[by], state))
+    ids, amounts = _first(state, most, partial(_AMOUNTS[ranking], state))
     ranged = state.tracking.keys is not None
     appeared = state.appearance(ids) if ranged else np.zeros(len(ids), np.int64)
     columns = ids.tolist(), amounts.tolist(), state.keys(ids), appeared.tolist()
     for key_id, amount, key, number in zip(*columns, strict=True):
         put = int(state.put_step[key_id])
         yield TopKey(
-            *(by, amount, key, int(state.key_size[key_id]), int(state.value_size[key_id])),
+            *(ranking, amount, key, int(state.key_size[key_id]), int(state.value_size[key_id])),
             *(int(state.puts[key_id]), None if put < 0 else state.versions[put], number),
         )
 

@@ -78,7 +78,7 @@ class ExpiredValues:
     def changes(
         self, store: StoreTask, block: RecordBlock, rows: Int64s, gone: Int64s
     ) -> Iterator[Changes]:
-        """Yield the changes to write for evicted rows and for the rows of :meth:`dependent_rows`."""
+        """Yield the changes to write for evicted rows and for :meth:`dependent_rows`."""
         variable = variable_of(store.store_name)
         records = list(records_of(block, rows))
         if store.family is Family.LIST:
@@ -107,8 +107,8 @@ class ExpiredValues:
             return
         number = len(remaining).to_bytes(8, "little")
         if store.family is not Family.ENTRY_COUNT:
-            to_int = partial(int.from_bytes, byteorder="little", signed=True)
-            number = min((row[_EXPIRY] for row in remaining), key=to_int)
+            parse = partial(int.from_bytes, byteorder="little", signed=True)
+            number = min((row[_EXPIRY] for row in remaining), key=parse)
         if store.family is Family.TTL_INDEX:
             key = key[: _LONG.start] + number + key[_LONG.stop :]
         else:

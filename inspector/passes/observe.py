@@ -316,8 +316,8 @@ class StorePass:
         deltas = [step.delta for step in steps[: len(counts)] if step.delta is not None]
         self._reader.note(deltas, contents, counts.tolist())
         doubtful = self._crossed.doubtful(changes)
-        for at, change in zip(doubtful.tolist(), changes.iterate(doubtful), strict=True):
-            self._cross(change, deltas[at])
+        for index, change in zip(doubtful.tolist(), changes.iterate(doubtful), strict=True):
+            self._cross(change, deltas[index])
         if len(small.block.buffer) <= HELD_BYTES:
             self._held = HeldDeltas(len(self._applied), small)
         self._applied += deltas

@@ -195,11 +195,11 @@ def _first(verdict: Verdict, report: ReportData) -> str:
     if verdict.level is Level.UNREADABLE:
         word += f", {short_count_text(verdict.problems, 'problem')}"
     if cause is not None and (again or not _is_beside(cause)):
-        return f"{word}: {cause.sentence}{_place(cause)}"
+        return f"{word}: {cause.sentence}{_location(cause)}"
     if cause is not None:
         health = f"{_WORDS[Level.OK]}: {_standing(growth, verdict.size)}." if verdict.size else ""
         health = growth_text(growth) if growth is not None and growth.growing else health
-        return f"{health} {word}: {go_on_with(cause.sentence)}{_place(cause)}".lstrip()
+        return f"{health} {word}: {go_on_with(cause.sentence)}{_location(cause)}".lstrip()
     if verdict.level is Level.UNREADABLE:
         return f"{word}."
     if growth is not None and growth.growing:
@@ -219,7 +219,7 @@ def _is_beside(cause: Cause) -> bool:
     return cause.finding.kind.id == "SS310"
 
 
-def _place(cause: Cause) -> str:
+def _location(cause: Cause) -> str:
     """Return the operator and store of a cause, to be put after its sentence."""
     operator, name, store = cause.finding.operator_id, cause.operator_name, cause.store_name
     name_text = "" if name in (None, UNKNOWN_NAME) else f", {name}"

@@ -152,9 +152,9 @@ def _request(options: Mapping[str, str]) -> tuple[str, str, Options, TableOption
         values["store_name"] = texts["joinside"]
         if texts["joinside"] not in JOIN_SIDES or "storename" in texts:
             raise CheckpointError("joinSide is left or right, and goes without storeName")
-    of_table = {name: values.pop(name) for name in TableOptions.parameters() if name in values}
+    table_values = {name: values.pop(name) for name in TableOptions.parameters() if name in values}
     storage = {name[len(_STORAGE) :]: options[name] for name in options.keys() - plain.keys()}
-    table_options = TableOptions(**{"mode": ProblemMode.FAILFAST} | of_table)
+    table_options = TableOptions(**{"mode": ProblemMode.FAILFAST} | table_values)
     run_options = Options(storage_options=storage, **values)
     return texts["path"], texts.get("table", "rows"), run_options, table_options
 

@@ -439,6 +439,26 @@ def test_a_place_that_is_taken_or_lies_in_the_source_is_refused(tmp_path: Path) 
     assert tree(root) == before
 
 
+def test_a_copy_that_would_not_restart_is_refused(tmp_path: Path) -> None:
+    """Spark does not start transformWithState without the operator's metadata."""
+    root = Path(shutil.copytree(checkpoint("rocksdb_tws_rows_event"), tmp_path / "ck"))
+    shutil.rmtree(root / "state/0/_metadata")
+    words = refusal(root, tmp_path / "copy")
+    assert "no query would restart from a copy of it" in words
+    assert "it needs state/0/_metadata/metadata" in words
+    assert not (tmp_path / "copy").exists()
+
+
+def test_a_copy_without_state_names_the_condition_of_its_restart(tmp_path: Path) -> None:
+    """A query without state and one whose state is lost have the same files."""
+    root = Path(shutil.copytree(checkpoint("agg_global"), tmp_path / "ck"))
+    shutil.rmtree(root / "state")
+    report = api.copy(str(root), str(tmp_path / "copy"))
+    assert any("yes if the query keeps no state; else no" in note for note in report.notes)
+    report = api.copy(str(checkpoint("agg_global")), str(tmp_path / "whole"))
+    assert not any("keeps no state" in note for note in report.notes)
+
+
 def test_the_newest_commit_alone_is_enough(tmp_path: Path) -> None:
     """Spark restarts from it."""
     root = Path(shutil.copytree(checkpoint("agg_update"), tmp_path / "ck"))

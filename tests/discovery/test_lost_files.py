@@ -68,5 +68,11 @@ def test_metadata_is_lost_where_spark_4_1_wrote_the_first_state(tmp_path: Path) 
     assert lost not in problems(tmp_path / "without", case, gone, *first)
 
 
+@pytest.mark.parametrize("case", ["rocksdb_tws_processing", "rocksdb_join_left_outer_v3"])
+def test_metadata_is_lost_where_schemas_have_format_3(case: str, tmp_path: Path) -> None:
+    lost = (LOST_METADATA, "state/0/_metadata/metadata")
+    assert lost in problems(tmp_path, f"4.3.0/{case}", "state/0/_metadata", log=False)
+
+
 def test_without_the_beginning_of_the_log_it_may_have_been_an_older_release(tmp_path: Path) -> None:
     assert problems(tmp_path, "4.3.0/agg_append", "state/0/_metadata", log=False) == []

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from inspector.discovery.checkpoint import open_checkpoint
-from inspector.discovery.placement import hashed_fields, partition_count
+from inspector.discovery.placement import count_hashed, partition_count
 from inspector.discovery.user_schemas import GIVEN
 from tests.cases import FIXTURES
 
@@ -27,7 +27,7 @@ from tests.cases import FIXTURES
 )
 def test_the_grouping_columns_or_join_keys_decide(case: str, store: str, fields: int) -> None:
     found = open_checkpoint(str(FIXTURES.parent / case / "checkpoint"))
-    assert hashed_fields(found, found.operators[0], store, found.newest_version) == fields
+    assert count_hashed(found, found.operators[0], store, found.newest_version) == fields
 
 
 def test_nothing_is_said_by_a_schema_of_the_user_or_of_an_unknown_operator() -> None:
@@ -41,7 +41,7 @@ def test_nothing_is_said_by_a_schema_of_the_user_or_of_an_unknown_operator() -> 
         replace(operator, name="unknown"),
         replace(operator, name="globalLimit"),
     ):
-        assert hashed_fields(found, other, "default", version) == 0
+        assert count_hashed(found, other, "default", version) == 0
 
 
 def test_the_number_of_partitions_is_the_logs() -> None:

@@ -32,7 +32,8 @@ from inspector.checkpoint.storage import Storage
 from inspector.checkpoint.urls import is_local, spell_root
 from inspector.discovery import copy_contents
 from inspector.discovery.checkpoint import Checkpoint, checkpoint_at
-from inspector.discovery.restart import restart_of
+from inspector.discovery.listing import listing_problems
+from inspector.discovery.restart import Restart, restart_of
 from inspector.discovery.store_schemas import UNKNOWN_OPERATOR
 from inspector.discovery.tasks import Request
 from inspector.exceptions import CheckpointError, EngineError, SourceNotWholeError
@@ -284,8 +285,8 @@ class _Copy:
         logs = run.checkpoint.logs
         # batch that was planned and not committed, and runs again first; None if there is none
         is_newest = not run.is_of_chosen_version
-        self._planned_batch = _planned_batch(logs, run.version) if is_newest else None
-        self._planned = self._planned_batch is not None
+        self._batch_to_repeat = _batch_to_repeat(logs, run.version) if is_newest else None
+        self._planned = self._batch_to_repeat is not None
         can_compact = run.checkpoint.provider.snapshot_name(run.version) is not None
         if compact and not can_compact:
             raise CheckpointError(
@@ -303,6 +304,7 @@ class _Copy:
         used = {way.way for way in self._ways.values() if not way.refused}
         self._erases = eviction is not None and bool(eviction.keys) and REMOVAL in used
         self._compact_requested = compact
+        self._restart: Restart | None = None  # of the copy; None if none was written
         # Behind a chain, a removal would leave the bytes in the files of the chain.
         self._compact = compact or (self._erases and can_compact)
 
@@ -370,7 +372,7 @@ class _Copy:
                 "query runs, or ended within a batch; stop it, and add --stopped",
                 root,
             )
-        newest = self._version - 1 if self._planned_batch is None else self._planned_batch
+        newest = self._version - 1 if self._batch_to_repeat is None else self._batch_to_repeat
         copy_contents.check_file_logs(checkpoint, newest)
 
     def _check_next_batch(self, logs: Logs) -> None:
@@ -473,7 +475,7 @@ class _Copy:
                 {old: new for at in changed for old, new in work.unique_ids.get(at, {}).items()},
                 {old for at in changed for old in work.renamed.get(at, ())},
             )
-            planned = self._planned_batch
+            planned = self._batch_to_repeat
             first, last = copy_contents.small_files(*of_checkpoint, ids=ids, planned=planned)
             content = self._record(done, renamed=bool(changed & work.renamed.keys()))
             record = copy_contents.SmallFile(RECORD, content=content.to_json().encode())
@@ -481,7 +483,10 @@ class _Copy:
             self._check_rows(place, done, self._version)
             self._check_log()
             self._write_small(place, last)
-            restart = restart_of(self._open(place), restart_path=self._dest)
+            copied = self._open(place)
+            problems = listing_problems(copied, self._version)
+            restart = restart_of(copied, problems, restart_path=self._dest)
+            self._restart = restart
             # The user may have said that the sink does not have the batch.
             told = self._assumed.sink_has_no_batch_ids
             doubts = [doubt for doubt in restart.doubts if not (doubt.is_of_sink and told)]
@@ -581,7 +586,7 @@ class _Copy:
             "destination": spell_root(self._dest),
             "written": wrote,
             **({"changed_version": self._version} if evicted else {}),
-            **({"planned_batch": self._planned_batch} if self._planned else {}),
+            **({"planned_batch": self._batch_to_repeat} if self._planned else {}),
             **({} if self._eviction is None else {"evicted_rows": evicted}),
             **({"timed_out_rows": timed_out} if timed_out else {}),
             **({"refused_rows": refused} if refused else {}),
@@ -603,6 +608,9 @@ class _Copy:
         for way, names in group_by(by_store, self._ways.__getitem__).items():
             operators = ", ".join(map(str, sorted({name.operator_id for name in names})))
             effects.append(f"By {way.way} (operator {operators}): {way.text}")
+        # A query without state and a query whose state is lost have the same files.
+        if self._restart is not None and not self._restart.has_state:
+            effects.append(self._restart.sentence)
         report = subject.report("copy", tables, summary, notes=[*said, *effects, *notes])
         idle = self._eviction is not None and not evicted
         return replace(report, steps=steps, nothing_done=idle or bool(refused))
@@ -675,7 +683,7 @@ class _Copy:
         if newest is not None and batch < newest:
             notes.append(EARLIER.format(batch=batch))
         if self._planned:
-            notes.append(PLANNED.format(batch=self._planned_batch))
+            notes.append(PLANNED.format(batch=self._batch_to_repeat))
         return [*notes, STOPPED]
 
     def _nothing(self) -> list[str]:
@@ -729,7 +737,7 @@ class _Copy:
                 )
 
 
-def _planned_batch(logs: Logs, version: int) -> int | None:
+def _batch_to_repeat(logs: Logs, version: int) -> int | None:
     """Return the batch that a restart runs again after a version; None if it plans a new one.
 
     With asynchronous progress tracking the numbers of planned batches have gaps.

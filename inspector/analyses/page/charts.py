@@ -67,10 +67,10 @@ class Versions:
 
         What a version changed (``changes``) needs the version before too.
         """
-        of_store, whole = self.by_store[store], self._partition_counts[store]
+        facts_by_version, whole = self.by_store[store], self._partition_counts[store]
         numbers: list[int | None] = []
         for version in self.versions:
-            facts = of_store.get(version)
+            facts = facts_by_version.get(version)
             is_known = facts and facts.stores >= whole[version] and not (changes and facts.rebased)
             numbers.append(getattr(facts, name) if is_known else None)
         return numbers
@@ -152,8 +152,8 @@ def bytes_chart(judged: Judged) -> BarChart:
         if parts is None or sum(parts.values()) != version_facts.row_bytes:
             parts = {"key": version_facts.key_bytes, "value": version_facts.value_bytes}
         amounts += [(names[store.name], field, size) for field, size in parts.items() if size]
-    stores = _most_first((store, size) for store, _, size in amounts)
-    fields = _most_first((f"{store} {field}", size) for store, field, size in amounts)
+    stores = _largest_first((store, size) for store, _, size in amounts)
+    fields = _largest_first((f"{store} {field}", size) for store, field, size in amounts)
     total, others = sum(size for _, size in fields), fields[MOST_FIELDS:]
     bars = [Bar(name, (size,)) for name, size in fields[:MOST_FIELDS]]
     if others:
@@ -165,7 +165,7 @@ def bytes_chart(judged: Judged) -> BarChart:
     return BarChart("Row bytes by field", Unit.BYTES, "store and field", ("bytes",), bars, about)
 
 
-def _most_first(amounts: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
+def _largest_first(amounts: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
     return sorted(sum_by_key(amounts).items(), key=lambda item: (-item[1], item[0]))
 
 

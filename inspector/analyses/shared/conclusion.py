@@ -38,7 +38,7 @@ def findings_of(judged: Judged) -> tuple[Finding, ...]:
     fields = StoreWords(checkpoint)
 
     def key_words(store: StoreName, key: bytes, schema: StructType | None = None) -> str:
-        (plain,), (value,) = (of.keys(store, [key], schema) for of in (fields, words))
+        (plain,), (value,) = (decoder.keys(store, [key], schema) for decoder in (fields, words))
         parts = plain if isinstance(plain, dict) else {}
         # Of a null, or an empty text, nothing is to be hidden: it is nobody's.
         texts = [
@@ -203,14 +203,14 @@ def _cause(
     findings: Sequence[Finding], state: _State, *, growing: bool = True
 ) -> verdicts.Cause | None:
     about = {finding: state.about(finding) for finding in findings}
-    sizes = {finding: of[1] for finding, of in about.items() if of is not None}
+    sizes = {finding: extent[1] for finding, extent in about.items() if extent is not None}
     finding = verdicts.main_finding(findings, sizes, state.size.bytes, growing=growing)
     if finding is None:
         return None
     # To a reader they are one: the same is the matter with stores of a join.
     gist = attrgetter("kind", "cause", "operator_id")
     alike = [candidate for candidate in findings if gist(candidate) == gist(finding)]
-    cause = [of for of in (about[candidate] for candidate in alike) if of is not None]
+    cause = [extent for extent in (about[candidate] for candidate in alike) if extent is not None]
     rows, size, heap = map(sum, zip(*cause, strict=True)) if cause else (None, None, None)
     total, operator = state.size, finding.operator_id
     several = operator is not None and len(state.checkpoint.operators) > 1

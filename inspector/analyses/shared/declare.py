@@ -65,8 +65,8 @@ class TableOptions:
     def parameters(cls) -> dict[str, Parameter]:
         """Their declarations, by name."""
         hints = get_type_hints(cls, include_extras=True)
-        of = (parameter(f.name, hints[f.name], f.default) for f in fields(cls))
-        return {item.name: item for item in of if item is not None}
+        candidates = (parameter(f.name, hints[f.name], f.default) for f in fields(cls))
+        return {item.name: item for item in candidates if item is not None}
 
 
 @dataclass(frozen=True)

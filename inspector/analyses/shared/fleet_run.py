@@ -182,7 +182,7 @@ class _Fleet(Generic[T]):
                         continue
                     if batched is not None:
                         batched.join()
-                    waiting[pool.submit(self._one, candidate)] = candidate.path
+                    waiting[pool.submit(self._run_checkpoint, candidate)] = candidate.path
                     if len(waiting) >= self._at_once:
                         with release():
                             yield from self._next(waiting)
@@ -192,7 +192,7 @@ class _Fleet(Generic[T]):
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 
-    def _one(self, candidate: Found) -> T:
+    def _run_checkpoint(self, candidate: Found) -> T:
         batched = self._engines.batched
         try:
             if isinstance(candidate, Audited):

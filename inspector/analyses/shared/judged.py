@@ -238,7 +238,7 @@ def vouching_notes(subject: Subject, facts: Facts | None = None) -> list[str]:
     ]
 
 
-def appended_notes(checkpoint: Checkpoint) -> Iterator[str]:
+def notes_on_appended(checkpoint: Checkpoint) -> Iterator[str]:
     """A sentence for each committed batch in the log that a tool appended, oldest first."""
     logs = checkpoint.logs
     for batch, clock in logs.clocks.items():
@@ -309,7 +309,7 @@ def values_of_fields(facts: object, names: Iterable[str], *, is_known: bool) -> 
 def store_schemas(checkpoint: Checkpoint) -> dict[model.StoreName, StateSchema]:
     """The schema of each store of an operator that has one."""
     pairs = ((o.operator_id, o.schemas.items()) for o in checkpoint.operators)
-    return {model.StoreName(op, store): of for op, stores in pairs for store, of in stores}
+    return {model.StoreName(op, store): schema for op, stores in pairs for store, schema in stores}
 
 
 def operator_names(checkpoint: Checkpoint) -> dict[int, str]:

@@ -70,10 +70,10 @@ def fold_problems(problems: Iterable[Problem]) -> tuple[Problem, ...]:
         unseen = problem.slug in UNSEEN
         return (problem.slug, same_reason(problem.message)) if unseen else problem
 
-    return tuple(map(_one, group_by(dict.fromkeys(problems), cause).values()))
+    return tuple(map(_merge_problems, group_by(dict.fromkeys(problems), cause).values()))
 
 
-def _one(alike: list[Problem]) -> Problem:
+def _merge_problems(alike: list[Problem]) -> Problem:
     first = alike[0]
     paths = len({problem.path for problem in alike})
     if paths == 1:

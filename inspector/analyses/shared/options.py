@@ -75,14 +75,14 @@ def parameter(name: str, hint: Any, default: Any) -> Parameter | None:
     if option is None:
         return None
     required = default is inspect.Parameter.empty
-    value_type, many = _one(kind)
+    value_type, many = _element_type(kind)
     if get_origin(value_type) is Literal:
         option = replace(option, choices=get_args(value_type))
         value_type = str
     return Parameter(name, value_type, option, None if required else default, many, required)
 
 
-def _one(kind: Any) -> tuple[Any, bool]:
+def _element_type(kind: Any) -> tuple[Any, bool]:
     if get_origin(kind) in (Union, types.UnionType):
         kinds = [part for part in get_args(kind) if part is not types.NoneType]
         # ``str | tuple[str, ...]``: one of many may stand alone.

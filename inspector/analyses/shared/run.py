@@ -182,7 +182,7 @@ def split(tasks: Iterable[Task], engine: Engine, options: Options) -> list[Task]
     return [replace(task, key_memory=memory) for part in parts for task in part]
 
 
-def one_after_another(tasks: Iterable[Task], options: Options) -> list[Task]:
+def run_in_turns(tasks: Iterable[Task], options: Options) -> list[Task]:
     """The tasks of rows, as this process reads them: each alone, by two threads where it can.
 
     Those whose keys do not fit into the memory limit are read in several passes, unless single keys
@@ -386,14 +386,14 @@ def observed(
         first_version = first_version or version
         new = list(in_whole(tasks, chain.from_iterable(map(facts_in, read(tasks)))))
         again = doubted.see(new) if left else set()
-        result += [fact for fact in new if _place(fact) not in again] if again else new
+        result += [fact for fact in new if _partition_of(fact) not in again] if again else new
         if not again:
             break
         if run.look_again():
             result.clear()
             again = None
     doubtful = [fact for fact in result if _is_doubt(fact)] if doubted.places else []
-    settled = doubted.places - set(map(_place, doubtful))
+    settled = doubted.places - set(map(_partition_of, doubtful))
     if settled or first_version != version:
         run.note(_moved_problem(len(settled), first_version, version, shorter=shorter))
     gone = run.gone({fact.fact.path for fact in doubtful} - {None, *doubted.paths})
@@ -417,7 +417,7 @@ class _Doubts:
         paths = {observation.fact.path for observation in doubted}
         self.move = bool(paths) and paths.isdisjoint(self.paths)
         self.paths |= paths
-        partitions = set(map(_place, doubted))
+        partitions = set(map(_partition_of, doubted))
         self.places |= partitions
         return partitions
 
@@ -449,7 +449,7 @@ def _moved_problem(
     return version_problem(previous, version)
 
 
-def _place(observation: Observed[Any]) -> Place:
+def _partition_of(observation: Observed[Any]) -> Place:
     return observation.store.operator_id, observation.store.partition_id
 
 

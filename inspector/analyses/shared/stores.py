@@ -19,7 +19,7 @@ from inspector.analyses.shared.declare import DataTable, TableOptions, TablePlan
 from inspector.analyses.shared.judged import operator_names
 from inspector.analyses.shared.opening import MORE_LOOKS, Opened, missing_files, restores
 from inspector.analyses.shared.options import Options
-from inspector.analyses.shared.run import Run, one_after_another
+from inspector.analyses.shared.run import Run, run_in_turns
 from inspector.codec import Message
 from inspector.decode.row_hash import HASH, hash_digits, row_hash
 from inspector.discovery.checkpoint import Checkpoint
@@ -96,7 +96,7 @@ def by_store(tasks: Iterable[Task]) -> dict[StoreName, list[Task]]:
 
 def selected_tasks(run: Run) -> list[Task]:
     """The tasks of a run for the rows that its options name, as this process reads them."""
-    return one_after_another(_tasks(run), run.options)
+    return run_in_turns(_tasks(run), run.options)
 
 
 def _tasks(run: Run) -> list[Task]:
@@ -186,7 +186,7 @@ def _stream(run: Run, tasks: Sequence[Task], read: Callable[[Task], Batches]) ->
     return run.stream(function, [task.to_json() for task in tasks], file_bytes)
 
 
-def held_batches(
+def hold_batches(
     schema: pa.Schema,
     batches_of: Callable[[], Batches],
     begin_anew: Callable[[OutpacedError], None],

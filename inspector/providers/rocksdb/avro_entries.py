@@ -55,18 +55,18 @@ class AvroEntries:
         for index, (key_at, key_size, value_at, value_size) in enumerate(
             zip(*(part.tolist() for part in (*keys, *values)), strict=True)
         ):
-            key = self._place(self._key, buffer, key_at, key_size)
+            key = self._put_row(self._key, buffer, key_at, key_size)
             spans[0, index], spans[1, index] = len(output), len(key)
             output += key
             spans[2, index], spans[3, index] = len(output), value_size
             if value_size >= 0:
-                value = self._place(self._value_of, buffer, value_at, value_size)
+                value = self._put_row(self._value_of, buffer, value_at, value_size)
                 spans[3, index] = len(value)
                 output += value
         return Parts(bytes(output), Spans(spans[0], spans[1]), Spans(spans[2], spans[3]))
 
     @staticmethod
-    def _place(read: Callable[[bytes], bytes], buffer: bytes, start: int, size: int) -> bytes:
+    def _put_row(read: Callable[[bytes], bytes], buffer: bytes, start: int, size: int) -> bytes:
         try:
             return read(buffer[start : start + size])
         except DecodeError as error:

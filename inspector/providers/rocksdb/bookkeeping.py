@@ -92,26 +92,26 @@ def compare_tables(
     """
     if len(content) > _MOST_BYTES:
         return Bookkeeping(manifest=name)
-    by_number: dict[int, tuple[str, object]] = {}
+    listed_tables: dict[int, tuple[str, object]] = {}
     for path, fields in listed:
         match = _TABLE.fullmatch(str(fields.get("localFileName")).rpartition("/")[2])
         if match is None:
             return Bookkeeping(manifest=name)
-        by_number[int(match[1])] = path, fields.get("sizeBytes")
+        listed_tables[int(match[1])] = path, fields.get("sizeBytes")
     try:
         manifest = _manifest(name, content)
         live = manifest.tables
         for number, table in sorted(live.items()):
-            _check_listed(name, number, table, by_number)
+            _check_listed(name, number, table, listed_tables)
     except NewerFormError:
         return Bookkeeping(manifest=name)
     except RefusedSnapshotError as refusal:
         return Bookkeeping(refusal, manifest=name)
-    numbers = {by_number[number][0]: number for number in live}
+    numbers = {listed_tables[number][0]: number for number in live}
     ids = {path: live[number].unique_id for path, number in numbers.items()}
     return Bookkeeping(
         hidden=_hidden_message(name, manifest),
-        unlisted=frozenset(path for path, _ in by_number.values() if path not in numbers),
+        unlisted=frozenset(path for path, _ in listed_tables.values() if path not in numbers),
         unique_ids={path: known for path, known in ids.items() if known is not None},
         numbers=numbers,
         manifest=name,
@@ -177,15 +177,15 @@ def _manifest(name: str, content: bytes) -> Manifest:
 
 
 def _check_listed(
-    name: str, number: int, table: LiveTable, by_number: Mapping[int, tuple[str, object]]
+    name: str, number: int, table: LiveTable, listed_tables: Mapping[int, tuple[str, object]]
 ) -> None:
     local = f"{number:06}.sst"
-    if number not in by_number:
+    if number not in listed_tables:
         raise RefusedSnapshotError.of(
             f"{name} lists table {local}, which the entry metadata does not list",
             f"No such file or directory: While open a file for random read: {local}",
         )
-    path, size = by_number[number]
+    path, size = listed_tables[number]
     if isinstance(size, int) and size != table.size:
         words = f"Bad table magic number in {local}"
         if size < table.size:

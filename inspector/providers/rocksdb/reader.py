@@ -224,16 +224,18 @@ def open_tables(storage: TaskFiles, file: StoreFile, snapshot: Snapshot) -> list
         entry = storage.known[path]
         size = None if entry is None or entry.is_dir else entry.size
         check_table_file(table, size, path, name)
-        of_table = replace(file, path=path, kind=FileKind.TABLE, version=None, size=size or 0)
-        listed.append((table, of_table))
+        table_file = replace(file, path=path, kind=FileKind.TABLE, version=None, size=size or 0)
+        listed.append((table, table_file))
     bookkeeping = snapshot.bookkeeping
     if bookkeeping.refusal is not None:
         raise bookkeeping.refusal.at(file.path)
     tables: list[Table] = []
-    for table, of_table in {table.name: (table, of) for table, of in listed}.values():
+    for table, table_file in {
+        table.name: (table, stored_file) for table, stored_file in listed
+    }.values():
         if table.name not in bookkeeping.unlisted:
-            opened = Table(StorageSource(storage, of_table), of_table.path)
-            check_unique_id(opened.properties.stored, table, bookkeeping, of_table.path, name)
+            opened = Table(StorageSource(storage, table_file), table_file.path)
+            check_unique_id(opened.properties.stored, table, bookkeeping, table_file.path, name)
             tables.append(opened)
     return tables
 

@@ -293,8 +293,8 @@ def check_table_file(table: TableFile, size: int | None, path: str, snapshot_nam
     """
     if size is None or table.size not in (None, size):
         got = "no table file" if size is None else f"a table file of {size:,} bytes"
-        of_size = "" if table.size is None else f" of {table.size:,} bytes"
-        raise DecodeError(f"got {got}, expected one{of_size} by {snapshot_name}").at(path)
+        size_clause = "" if table.size is None else f" of {table.size:,} bytes"
+        raise DecodeError(f"got {got}, expected one{size_clause} by {snapshot_name}").at(path)
 
 
 def check_unique_id(
@@ -339,18 +339,18 @@ def check_snapshot(storage: Storage, file: StoreFile, files: Sequence[StoreFile]
         else:
             size = listed[path].size
         check_table_file(table, size, path, name)
-        of_table = replace(file, path=path, kind=FileKind.TABLE, version=None, size=size or 0)
-        tables.append((table, of_table))
+        table_file = replace(file, path=path, kind=FileKind.TABLE, version=None, size=size or 0)
+        tables.append((table, table_file))
     bookkeeping = snapshot.bookkeeping
     if bookkeeping.refusal is not None:
         raise bookkeeping.refusal.at(file.path)
-    for table, of_table in tables[:_MOST_TABLES]:
+    for table, table_file in tables[:_MOST_TABLES]:
         if table.name in bookkeeping.unique_ids:
             try:
-                stored = read_properties(_Tail(storage, of_table), of_table.path).stored
+                stored = read_properties(_Tail(storage, table_file), table_file.path).stored
             except DecodeError:
                 continue  # what reads the table says why
-            check_unique_id(stored, table, bookkeeping, of_table.path, name)
+            check_unique_id(stored, table, bookkeeping, table_file.path, name)
     return lost_message(bookkeeping)
 
 
