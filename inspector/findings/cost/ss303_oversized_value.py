@@ -56,21 +56,9 @@ class OversizedValue(Rule[StoreView]):
             return
         values = sum(size * count for size, count in sizes.counts.items())
         share, times = largest / max(total.row_bytes, values), largest / median
-        is_outlier = share >= self.outlier_share and times >= self.outlier_ratio
-        has_most = share >= self.hot_share or (is_outlier and times < self.value_ratio)
-        is_few = total.rows < self.value_rows
-        is_hot = has_most and (not is_few or (total.rows > 2 and share >= self.few_share))
-        group = [] if is_hot else self.group_over_windows(store)
-        if group:
-            yield self.over_windows(
-                len(group),
-                sum(key.value_bytes for key in group),
-                share=sum(key.key_bytes + key.value_bytes for key in group) / total.row_bytes,
-                mean=sum(key.value_bytes for key in group) / len(group),
-                median=median,
-                key=group_words(store, group[0].key),
-                buffers=store.sizes.buffers,
-            )
+        is_hot = self.has_most(total.rows, share, times)
+        if not is_hot and (group := self.group_over_windows(store)):
+            yield self.evidence_of(store, group, median)
             return
         if not is_hot and times < self.value_ratio:
             return
@@ -88,6 +76,26 @@ class OversizedValue(Rule[StoreView]):
             key=store.sizes.largest_key,
             buffers=store.sizes.buffers,
             partition=store.sizes.partition_of_value(largest),
+        )
+
+    def has_most(self, rows: int, share: float, times: float) -> bool:
+        """Return True if the largest value has most bytes of its store."""
+        is_outlier = share >= self.outlier_share and times >= self.outlier_ratio
+        has_most = share >= self.hot_share or (is_outlier and times < self.value_ratio)
+        is_few = rows < self.value_rows
+        return has_most and (not is_few or (rows > 2 and share >= self.few_share))
+
+    def evidence_of(self, store: StoreView, group: list[TopKey], median: float) -> Evidence:
+        """Return the evidence about the values of one group in several windows."""
+        size = sum(key.value_bytes for key in group)
+        return self.over_windows(
+            len(group),
+            size,
+            share=(size + sum(key.key_bytes for key in group)) / store.sizes.total.row_bytes,
+            mean=size / len(group),
+            median=median,
+            key=group_words(store, group[0].key),
+            buffers=store.sizes.buffers,
         )
 
     def group_over_windows(self, store: StoreView) -> list[TopKey]:

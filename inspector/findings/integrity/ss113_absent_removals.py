@@ -15,8 +15,7 @@ Source:
 from __future__ import annotations
 
 from inspector.findings.finding import Concerns, Severity
-from inspector.findings.problem_rule import EVIDENCE, ProblemRule
-from inspector.findings.rule import Case
+from inspector.findings.problem_rule import ProblemRule, problem_case
 
 
 class AbsentRemovals(ProblemRule):
@@ -34,8 +33,6 @@ class AbsentRemovals(ProblemRule):
 
     slugs = ("absent-removals",)
 
-    general = Case(
-        cause="State files are not of one chain: a delta removes keys that were never there.",
-        evidence=EVIDENCE,
-        next_step="{to_do}",
+    general = problem_case(
+        "State files are not of one chain: a delta removes keys that were never there."
     )
