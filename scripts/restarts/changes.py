@@ -46,7 +46,8 @@ class Change:
     @property
     def is_rehearsed(self) -> bool:
         """True if both queries are rehearsed, with a jump of the watermark, to judge the change."""
-        return self.later or (self.group in (TIME, JOINS, OPERATORS) and self.damage is None)
+        has_time = self.group in (NO, TIME, JOINS, OPERATORS) and self.damage is None
+        return self.later or has_time
 
 
 def _numbers(folder: Path) -> list[int]:

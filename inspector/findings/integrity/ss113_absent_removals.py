@@ -6,7 +6,7 @@ What it means:
     partition or query, exchanged with another version, or changed.
 
 How it is proven:
-    During the replay each removal is looked up in the version before it.
+    Each removal is looked up in the version before.
 
 Source:
     HDFSBackedStateStoreProvider.HDFSBackedStateStore.remove (2.3 to 4.3).
