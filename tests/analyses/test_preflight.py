@@ -267,7 +267,7 @@ def test_what_is_wrong_with_the_old_checkpoint_is_said(tmp_path: Path) -> None:
     (old / f"state/0/0/{newest}.delta").unlink()
     found = lines(old)
     assert set(found) == {"SS484", "SS481"}
-    assert f"needs {newest}.delta" in found["SS481"]["spark"]
+    assert f"lacks {newest}.delta" in found["SS481"]["spark"]
 
 
 def test_a_batch_without_commit_runs_again_with_its_offsets() -> None:
