@@ -113,18 +113,19 @@ class Runs:
     def restart_copy(self, shape: Shape, damage: str) -> dict[str, Any]:
         """Copy a damaged checkpoint, restart the query from the copy, and return what Spark did.
 
-        The keys are those of :meth:`restart`. If ``copy`` refuses, ``refusal`` is its reason and
-        the only key.
+        The keys are those of :meth:`restart`, and ``conditional``: True if the copy restarts only
+        a query without state. If ``copy`` refuses, ``refusal`` is its reason and the only key.
         """
         from inspector import api
 
         live, name = self._damaged(shape, damage)
         try:
-            api.copy(str(live / name), str(live / COPIED), stopped=True)
+            report = api.copy(str(live / name), str(live / COPIED), stopped=True)
         except api.InspectorError as error:
             shutil.rmtree(live, ignore_errors=True)
             return {"refusal": f"{type(error).__name__}: {error}".replace(str(live), "")}
-        return self._restarted(shape, live, COPIED)
+        needs_no_state = any("yes if the query keeps no state" in note for note in report.notes)
+        return {**self._restarted(shape, live, COPIED), "conditional": needs_no_state}
 
     def _damaged(self, shape: Shape, damage: str) -> tuple[Path, str]:
         """Make a damaged copy of the first run; return its folder, and the checkpoint's name."""
@@ -514,11 +515,13 @@ def score_copy(
         sound: what Spark did with the undamaged one, or None.
 
     Returns:
-        ``refused`` if Spark refuses the damaged checkpoint, too, and ``strict`` if it does not.
+        ``refused`` if Spark refuses the damaged checkpoint, too, and ``strict`` if it does not. A
+        copy for a query without state refuses a query with state.
         ``equal`` if the copy restarts with the rows of the undamaged or the damaged checkpoint, or
         stops as the undamaged one does. Else ``wrong``.
     """
-    if "refusal" in made:
+    says_no = made.get("conditional") and OPERATORS[shape.operator].has_state
+    if "refusal" in made or says_no:
         return "strict" if damaged["restarted"] else "refused"
     if not made["restarted"]:
         return "wrong" if sound is None or sound["restarted"] else "equal"

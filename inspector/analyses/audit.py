@@ -62,7 +62,10 @@ class ExampleRow(t.Row, table="leftovers"):
     value_bytes: Annotated[t.ValueBytes, t.Rank(8)]
 
 
-FACTS = Request(fit=True, leftover_limit=AUDIT_KEYS, expiring=True, top=1, sampled=COMPARED_KEYS)
+TOP_KEYS = 4  # keys of each partition by each ranking, as several windows of one key may be large
+FACTS = Request(
+    fit=True, leftover_limit=AUDIT_KEYS, expiring=True, top=TOP_KEYS, sampled=COMPARED_KEYS
+)
 
 
 def finding_rows(opened: Opened) -> Iterator[FindingRow]:

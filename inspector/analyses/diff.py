@@ -15,7 +15,7 @@ from inspector.analyses.shared.judged import Subject, operator_names, store_ids
 from inspector.analyses.shared.opening import Listings, restores, version_problem
 from inspector.analyses.shared.options import Option, Options
 from inspector.analyses.shared.run import Run
-from inspector.analyses.shared.words import StoreWords, decoded_rows, row_chunks
+from inspector.analyses.shared.words import StoreWords, decode_live_rows, row_chunks
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.tasks import Task
 from inspector.engines.engine import BatchFunction
@@ -126,7 +126,7 @@ def diff(  # noqa: PLR0913 - each is an option of the command
         return new.stream(_looking(old, new), [unit.to_json() for unit in units])
 
     notes: list[str] = []
-    batches = stores.held_batches(DIFFERENCES, differences, begin_anew)
+    batches = stores.hold_batches(DIFFERENCES, differences, begin_anew)
     subject = replace(new.subject(), problems=list(dict.fromkeys((*old.listed, *new.listed))))
     watched = stores.HashedKeys(options, notes).watch(batches)
     return diff_report(old.subject(), subject, watched, limit, raw=raw, notes=notes)
@@ -260,7 +260,7 @@ def _rows(
             continue  # to the end all the same, for what follows is counted and may be a problem
         row_words = old_words if chunk[0]["change"] == "removed" else new_words
         words = {"key": row_words, "old_value": old_words, "value": new_words}
-        for difference in decoded_rows(DifferenceRow, chunk, names, words, raw=raw):
+        for difference in decode_live_rows(DifferenceRow, chunk, names, words, raw=raw):
             yield difference
             left -= 1
             if not left:

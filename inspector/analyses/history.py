@@ -104,7 +104,7 @@ def history(
             run = replace(run, version=newest, listings=Listings())
         return stores.change_batches(run, stores.selected_tasks(run), bases=True)
 
-    batches = stores.held_batches(CHANGES, changes, started.begin_anew)
+    batches = stores.hold_batches(CHANGES, changes, started.begin_anew)
     subject, ambiguous = run.subject(), list[str]()
     watched = stores.HashedKeys(run.options, ambiguous).watch(batches)
     result = list(change_rows(subject, watched, subject.redact, raw=raw))

@@ -7,7 +7,7 @@ from datetime import datetime, timezone
 from typing import Annotated, Any
 
 from inspector.analyses.shared.declare import analysis
-from inspector.analyses.shared.judged import Subject, appended_notes, expiry_text, vouching_notes
+from inspector.analyses.shared.judged import Subject, expiry_text, notes_on_appended, vouching_notes
 from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.options import STATE, Options
 from inspector.checkpoint.logs import COMMITS, OFFSETS
@@ -150,7 +150,7 @@ def info_report(subject: Subject) -> Report:
         FormatRow.table("formats", list(_format_rows(checkpoint))),
         ConfRow.table("Spark confs of the judged batch", confs),
     )
-    notes = [*_notes(checkpoint), *_copy_notes(checkpoint), *appended_notes(checkpoint)]
+    notes = [*_notes(checkpoint), *_copy_notes(checkpoint), *notes_on_appended(checkpoint)]
     return subject.report("info", tables, summary, notes=[*notes, *vouching_notes(subject)])
 
 

@@ -277,7 +277,7 @@ class Sizing:
         )
         executors, heap = self.options.executors, self.options.heap_bytes
         if executors is None:
-            yield self._need_sentence(_TYPICAL if heap is None else Shape(heap, self.options.cores))
+            yield self._text_of_need(_TYPICAL if heap is None else Shape(heap, self.options.cores))
         else:
             yield self._load_sentence(executors, heap)
         percent, typical = self.options.state_percent, _TYPICAL.heap_bytes
@@ -292,7 +292,7 @@ class Sizing:
             "is left for the state and all other objects. Use --state-percent to change this."
         )
 
-    def _need_sentence(self, shape: Shape) -> str:
+    def _text_of_need(self, shape: Shape) -> str:
         row, size = self._shape_row(shape), bytes_text(shape.heap_bytes)
         number, even = row.executors, row.executors_if_even
         if number is None:

@@ -25,7 +25,7 @@ from inspector.analyses.shared.rehearsals import (
 )
 from inspector.discovery.loaded_snapshots import snapshot_problems
 from inspector.discovery.query_sources import query_sources
-from inspector.discovery.rehearsal_record import recorded_joins
+from inspector.discovery.rehearsal_record import read_joins
 from inspector.exceptions import CheckpointError
 from inspector.findings import restart_judgement as judgement
 from inspector.findings.finding import Finding
@@ -217,7 +217,7 @@ def _same_rows(before: Opened, new: Opened) -> judgement.SameRows:
     ]
     for store in _differing_keys(coverages[0].ttls, coverages[1].ttls):
         values.setdefault(store, set()).add("TTL")
-    joins = [recorded_joins(run.checkpoint.storage) for run in (before, new)]
+    joins = [read_joins(run.checkpoint.storage) for run in (before, new)]
     for store in _first_stores(stores, _differing_keys(*joins)):
         values[store].add("time range")
     exact_ranges = joins[0].keys() & joins[1].keys()

@@ -14,7 +14,7 @@ from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.judged import Subject, operator_names, vouching_notes
 from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.run import Run
-from inspector.analyses.shared.words import StoreWords, decoded_rows, row_chunks
+from inspector.analyses.shared.words import StoreWords, decode_live_rows, row_chunks
 from inspector.model import Redact
 from inspector.passes.key_filter import KeyFilter
 from inspector.render import tabular as t
@@ -62,7 +62,7 @@ def rows(
         been read to the end.
     """
     run = Run.start(path, options)
-    live = stores.held_batches(
+    live = stores.hold_batches(
         LIVE_ROWS,
         lambda: stores.live_batches(run, stores.selected_tasks(run)),
         run.begin_anew,
@@ -105,7 +105,7 @@ def _rows(
     names, problems = operator_names(subject.checkpoint), subject.problems
     words = StoreWords(subject.checkpoint, subject.redact)
     rows = chain.from_iterable(
-        decoded_rows(LiveRow, chunk, names, {"key": words, "value": words}, raw=raw)
+        decode_live_rows(LiveRow, chunk, names, {"key": words, "value": words}, raw=raw)
         for chunk in row_chunks(batches, problems)
     )
     yield from islice(rows, limit or None)

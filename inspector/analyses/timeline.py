@@ -12,8 +12,8 @@ from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.judged import (
     Judged,
     StoreIds,
-    appended_notes,
     batch_columns,
+    notes_on_appended,
     store_ids,
     values_of_fields,
 )
@@ -361,7 +361,7 @@ def timeline_report(judged: Judged, capacity: int | None = None, last: int | Non
     totals = TotalRow.table("batches, all stores together", sums, shown=len(merged) > 1)
     totals = totals.without_constants()
     together = state_growth.growth_together(judged, heaps)
-    notes = [*appended_notes(checkpoint)]
+    notes = [*notes_on_appended(checkpoint)]
     notes += _capacity_notes(together, capacity, has_heap=bool(heaps))
     reaches: dict[str, Any] = {}
     if together is not None and together.bytes.judged:

@@ -128,7 +128,7 @@ class _Job:
         for answer in self._ask(_look, [_work(n, candidate) for n, candidate in waiting.items()]):
             number = answer["number"]
             if answer["report"] is not None:
-                yield self._place_with(waiting.pop(number), answer)
+                yield self._with_report(waiting.pop(number), answer)
             else:
                 weights = answer["bytes"], answer["files"]
                 listed[number] = _work(number, waiting[number], *weights)
@@ -144,7 +144,7 @@ class _Job:
                     report_cache.check_outside(candidate.path, folder)
                 cache_files(folder, options).secret(new=True)
         for answer in self._ask(_audit, small_work):
-            yield self._place_with(waiting.pop(answer["number"]), answer)
+            yield self._with_report(waiting.pop(answer["number"]), answer)
         yield from waiting.values()
 
     def _ask(self, make: Make, work: Sequence[Work]) -> Iterator[Answer]:
@@ -158,7 +158,7 @@ class _Job:
         for batch in answers:
             yield from batch.to_pylist()
 
-    def _place_with(self, candidate: Found, answer: Answer) -> Audited:
+    def _with_report(self, candidate: Found, answer: Answer) -> Audited:
         for note in answer["notes"]:
             if note not in self._said:
                 self._said.add(note)

@@ -107,7 +107,7 @@ class Method:
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         """The analysis, with its own and shared options by keyword (TypeError, ValueError)."""
-        analysis, names = self._analysis, _shared_names(self._analysis)
+        analysis, names = self._analysis, _names_of_shared(self._analysis)
         _check(f"{self.__name__}()", keywords, tuple(self.__signature__.parameters))
         shared = {name: value for name, value in keywords.items() if name in names}
         options = _accept(analysis, _with(self._checkpoint.options, shared))
@@ -129,7 +129,7 @@ def signature_of(analysis: Analysis) -> Signature:
     function = signature(analysis.function).parameters
     parameters += [function[name].replace(annotation=Kind.empty) for name in _own(analysis)]
     defaults = Options()
-    for name in _shared_names(analysis):
+    for name in _names_of_shared(analysis):
         default = getattr(defaults, name)
         default_value = default.name if isinstance(default, EngineOptions) else default
         parameters.append(Kind(name, Kind.KEYWORD_ONLY, default=default_value))
@@ -141,7 +141,7 @@ def _own(analysis: Analysis) -> tuple[str, ...]:
     return tuple(parameter.name for parameter in parameters if parameter.kind is Kind.KEYWORD_ONLY)
 
 
-def _shared_names(analysis: Analysis) -> tuple[str, ...]:
+def _names_of_shared(analysis: Analysis) -> tuple[str, ...]:
     """The options that it shares with others, by their names in ``Options``."""
     names = dict.fromkeys(item.name.partition(".")[0] for item in analysis.shared)
     return tuple(name for name in _FIELDS if name in names)
@@ -149,7 +149,7 @@ def _shared_names(analysis: Analysis) -> tuple[str, ...]:
 
 def _accept(analysis: Analysis, options: Options) -> Options:
     """The options of all calls, without those that a command does not have."""
-    defaults, names = Options(), _shared_names(analysis)
+    defaults, names = Options(), _names_of_shared(analysis)
     unshared = {name: getattr(defaults, name) for name in _FIELDS if name not in names}
     return replace(options, **unshared | {"engine": options.engine})
 

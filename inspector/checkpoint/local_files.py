@@ -10,7 +10,7 @@ import stat
 from collections.abc import Iterator
 
 from inspector.checkpoint.trees import Entry
-from inspector.kernel.loader import compiled
+from inspector.kernel.loader import c_function
 
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | getattr(os, "O_BINARY", 0)
 
@@ -18,7 +18,7 @@ _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | getattr(os, "O_BINARY", 0)
 def listing(folder: str, relative: str) -> tuple[Entry, ...]:
     """List a local folder by name (OSError). Links are followed; devices and such are special."""
     start = f"{relative}/" if relative else ""
-    list_folder = compiled("list_folder")  # of what has files and folders alone
+    list_folder = c_function("list_folder")  # of what has files and folders alone
     result: list[Entry] = []
     if list_folder is not None and (items := list_folder(folder, start)) is not None:
         result = list(map(Entry._make, items))

@@ -27,7 +27,7 @@ from inspector.checkpoint.trees import Entry, Tree, entry_of, tree_of
 from inspector.checkpoint.urls import absolute, is_local, join_path, spell_root
 from inspector.credentials import learn
 from inspector.exceptions import InspectorError, LimitError
-from inspector.kernel.loader import compiled
+from inspector.kernel.loader import c_function
 from inspector.model import LIMITS
 
 if TYPE_CHECKING:
@@ -210,7 +210,7 @@ class Storage:
     def read_some(self, relatives: Iterable[str], room: int) -> Sequence[bytes]:
         """The first of some small files of this machine, as far as all goes well with them."""
         # They have fewer bytes than room together. Only the compiled kernel reads so.
-        read = None if self._is_remote else compiled("read_files")
+        read = None if self._is_remote else c_function("read_files")
         if read is None:
             return ()
         start = self._path("?")[:-1]

@@ -54,7 +54,7 @@ def record_text(joins: Mapping[int, Evictions]) -> str:
     return json.dumps({_JOINS: {str(number): dict(sides) for number, sides in joins.items()}})
 
 
-def recorded_joins(storage: Storage) -> dict[int, dict[str, int]]:
+def read_joins(storage: Storage) -> dict[int, dict[str, int]]:
     """Return the distances that a rehearsal recorded; empty without a readable file."""
     try:
         text = storage.read(REHEARSAL, _MOST_BYTES).decode("utf-8", "replace")

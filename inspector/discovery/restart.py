@@ -255,7 +255,8 @@ class Restart:
                 copied = f"partitions end at versions {first:,} to {last:,}, as in a copy made"
                 remainder = f"; the files of {copied} while the query ran"
         clause = obstacle.clause("the checkpoint" if obstacle.is_lacking else "Spark")
-        return f"Cannot restart ({batch}): {clause}{remainder}."
+        where = " at this path" if self.is_moved else ""
+        return f"Cannot restart{where} ({batch}): {clause}{remainder}."
 
     def _unknown_reason(self) -> str:
         """Clause that says why the restart cannot be judged; empty if it can."""

@@ -204,13 +204,13 @@ def needs_bounds(task: Task) -> bool:
 def with_bounds(task: Task, call_bounds: Mapping[StoreId, Mapping[int, CallBounds]]) -> Task:
     """A task with what all ranges of its partition show, by store and version."""
 
-    def told(store: StoreTask) -> StoreTask:
+    def set_bounds(store: StoreTask) -> StoreTask:
         store_bounds = call_bounds.get(task.store_id(store), {})
         return replace(
             store, call_bounds={v: astuple(bounds) for v, bounds in store_bounds.items()}
         )
 
-    return replace(task, stores=tuple(map(told, task.stores)))
+    return replace(task, stores=tuple(map(set_bounds, task.stores)))
 
 
 def files_to_replay(task: Task, store: StoreTask) -> list[StoreFile]:

@@ -1,4 +1,4 @@
-"""What a finding is: an entry of the catalogue, and one statement about a checkpoint."""
+"""The declaration of a finding, and one judged statement about a checkpoint."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Concerns(enum.Enum):
 
 @dataclass(frozen=True)
 class Kind:
-    """An entry of the catalogue; the documentation has its proof and its source under this id."""
+    """The declaration of a finding; the page of findings has its proof and its source."""
 
     id: str  # ``SSnnn``; never changes its meaning
     severity: Severity  # how much it matters, where the finding says nothing else

@@ -27,6 +27,11 @@ MISSING_DELTA = "missing-delta"
 SHORT = 80  # characters of a message up to which a cause has all of it
 
 
+def problem_case(cause: str) -> Case:
+    """Return a case with the evidence and the next step of all problems."""
+    return Case(cause, EVIDENCE, "{to_do}")
+
+
 class ProblemRule(Rule[CheckpointView]):
     """The base of rules about problems of some slugs."""
 

@@ -44,7 +44,7 @@ def kernel() -> Kernel:
     return load(os.environ.get(ENVIRONMENT, ""))
 
 
-def compiled(name: str) -> Any:
+def c_function(name: str) -> Any:
     """A function that only the compiled kernel has; None without it: its twin is not loaded."""
     if os.environ.get(ENVIRONMENT) == PYTHON:
         return None

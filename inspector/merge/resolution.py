@@ -146,7 +146,10 @@ class Resolution(Message):
         return replace(leftover, certainty=Certainty.UNDECIDED, reason=reason)
 
     def _cut(self, name: StoreName, leftover: LeftoverT, kind: TimeoutKind) -> LeftoverT:
-        """Without the batches of a run of timeouts that followed the other clock."""
+        """Return a leftover without the batches that may have followed the other clock.
+
+        A run of timeouts begins at the first batch that shows the clock, or later.
+        """
         first = leftover.run_start
         last = (leftover.clock_version if leftover.is_ignored else None) or leftover.expired_version
         remaining_kinds = {
@@ -158,13 +161,14 @@ class Resolution(Message):
         opposing = [
             step for step, votes in remaining_kinds.items() if step < last and votes is opposite
         ]
-        if not opposing or self.user_clock is not None:
+        if self.user_clock is not None:
             return leftover
-        # Between the two nobody knows: what is said holds from the first batch that shows it.
+        # Before the first batch that shows the clock a restart may have changed it.
+        newest_opposing = max(opposing, default=-1)
         same_side = [
             step
             for step, votes in remaining_kinds.items()
-            if step > max(opposing) and votes is kind
+            if step > newest_opposing and votes is kind
         ]
         begin = min([last, *same_side])
         if begin <= first:

@@ -46,6 +46,7 @@ INFERENCES: Mapping[str, Inference] = {
         Inference("kept-before-window", 73, 83),
         Inference("unmarked-time", 33, 33),
         Inference("join-side", 134, 369),
+        Inference("join-bound", 12, 12),
         Inference("join-copy", 26, 34),
         Inference("late-rows", 30, 30),
     )

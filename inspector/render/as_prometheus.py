@@ -55,7 +55,7 @@ Sample = tuple[str, tuple[str, ...], float]  # its family, labels besides :data:
 Observed = tuple[tuple[str, str], Sequence[Sample]]  # labels and few numbers of a checkpoint
 
 
-def exported_values(report: ReportData) -> Observed:
+def metrics_of(report: ReportData) -> Observed:
     """Return the exported metrics of a report."""
     summary = report.summary
     timestamp = summary.get("batch_timestamp_ms")
@@ -82,7 +82,7 @@ def unreadable(checkpoint: str) -> Observed:
 
 def render_prometheus(report: ReportData) -> Iterator[str]:
     """The report's metrics."""
-    yield prometheus_text([exported_values(report)])
+    yield prometheus_text([metrics_of(report)])
 
 
 def prometheus_text(checkpoints: Sequence[Observed], now: float | None = None) -> str:

@@ -18,7 +18,7 @@ from inspector.plain_text import escape
 from inspector.quantities import short_count_text
 from inspector.render import fleet_rows
 from inspector.render.as_junit import junit_document, junit_failure, junit_suite
-from inspector.render.as_prometheus import Observed, exported_values, prometheus_text, unreadable
+from inspector.render.as_prometheus import Observed, metrics_of, prometheus_text, unreadable
 from inspector.render.display import Display
 from inspector.render.fitting import drawn_table
 from inspector.render.plain import csv_line, dumps, plain_names, plain_row, render_ndjson
@@ -80,7 +80,7 @@ class Form:
         advice = (cause.finding.kind.id, sys.intern(cause.to_do)) if cause else None
         if row["message"]:
             row["message"] = sys.intern(row["message"])
-        exported = exported_values(report) if self.output == "prometheus" else None
+        exported = metrics_of(report) if self.output == "prometheus" else None
         cause_line = sys.intern(fleet_rows.cause_text(report))
         return Member(row, columns, text, names, exported, cause_line, advice)
 

@@ -76,7 +76,7 @@ class ReportData:
     part: Part | None = None  # the part of the checkpoint that was read; None if all was
     page: Sequence[Section] | None = None  # what its HTML page shows besides its tables
     nothing_done: bool = False  # what it was to change is not there, which fails as a finding does
-    rules: Sequence[Kind] = ()  # the kinds of findings that it judges by; empty for the catalogue
+    rules: Sequence[Kind] = ()  # the kinds of findings that it judges by; empty for all rules
     charts: Sequence[LineChart] = ()  # how the state grew, for pages and notebooks
     # of the state, by operator and store; empty in reports of audits
     schemas: Mapping[StoreName, StateSchema] = field(default_factory=dict, repr=False)

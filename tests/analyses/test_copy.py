@@ -445,7 +445,7 @@ def test_a_copy_that_would_not_restart_is_refused(tmp_path: Path) -> None:
     shutil.rmtree(root / "state/0/_metadata")
     words = refusal(root, tmp_path / "copy")
     assert "no query would restart from a copy of it" in words
-    assert "it needs state/0/_metadata/metadata" in words
+    assert "the checkpoint lacks state/0/_metadata/metadata" in words
     assert not (tmp_path / "copy").exists()
 
 

@@ -187,7 +187,7 @@ CAUSES: dict[str, str] = {
     "agg_sketch": r"The column 'MS' \(approx_count_distinct\) holds more than 99 % of the bytes",
     "join_constant_key": r"One key has 100 % of the rows of the join's left side",
     "agg_epoch_default": r"There is no watermark .* by window.end \(the newest is 1970-01-01T00:01",
-    "agg_null_user": r"'buf' .* holds ~98 % of the bytes, .*; the largest where user is null",
+    "agg_null_user": r"One key holds at least 70 % of the bytes in 7 windows \(user is null\)",
     "tws_timer_kept": r"Timers of 120 keys came due and are gone, and .* kept 1[26]0 of",
     "tws_list_timer_kept": r"Timers of 120 keys came due and are gone, and .* kept 1[26]0 of",
     "tws_map_timer_kept": r"Timers of 160 keys came due and are gone, and .* kept 1[26]0 of",

@@ -63,7 +63,7 @@ def test_a_folder_is_listed_the_same_by_the_compiled_kernel(
     for relative in ("", "state/0/1"):
         quick = listing(str(tmp_path), relative)
         with monkeypatch.context() as patch:
-            patch.setattr("inspector.checkpoint.local_files.compiled", lambda _: None)
+            patch.setattr("inspector.checkpoint.local_files.c_function", lambda _: None)
             assert listing(str(tmp_path), relative) == quick
         assert len(quick) == len(names) + 3 + bool(more)
         assert all(type(entry) is Entry for entry in quick)

@@ -12,8 +12,8 @@ from inspector.checkpoint.storage import Storage
 from inspector.discovery.rehearsal_record import (
     REHEARSAL,
     join_evictions,
+    read_joins,
     record_text,
-    recorded_joins,
 )
 
 HOUR_US = 3_600_001_000  # a row is evicted one millisecond beyond the range
@@ -52,8 +52,8 @@ def test_joins_by_operator_and_of_another_form() -> None:
 def test_record_is_read_as_it_was_written(tmp_path: Path) -> None:
     joins = {0: {"left": HOUR_US}, 12: {}}
     (tmp_path / REHEARSAL).write_text(record_text(joins))
-    assert recorded_joins(Storage(str(tmp_path))) == joins
-    assert recorded_joins(Storage(str(tmp_path / "absent"))) == {}
+    assert read_joins(Storage(str(tmp_path))) == joins
+    assert read_joins(Storage(str(tmp_path / "absent"))) == {}
 
 
 @given(
@@ -63,7 +63,7 @@ def test_record_is_read_as_it_was_written(tmp_path: Path) -> None:
 def test_any_record_is_read(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
     root = tmp_path_factory.mktemp("record")
     (root / REHEARSAL).write_bytes(content)
-    assert recorded_joins(Storage(str(root))) == {}
+    assert read_joins(Storage(str(root))) == {}
 
 
 @given(st.text(max_size=200))

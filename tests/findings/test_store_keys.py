@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from inspector.checkpoint.log_entries import SourceOffset
 from inspector.facts.versions import VersionFacts
-from inspector.findings.views.store_keys import columns_of
+from inspector.findings.views.store_keys import columns_of, without_column
 from inspector.operators.rule import StoreRule
+from inspector.sparktypes import StructType
 from inspector.sparktypes.ddl import parse_ddl
 from tests.encode import row
 from tests.store_views import store_view
@@ -40,3 +43,13 @@ def test_columns_of_a_key_are_as_they_lie_in_it() -> None:
     (window, _), (number, _), (user, cut), (none, _) = columns
     assert (window[8:], number) == (b"\1" + bytes(7) + b"\2" + bytes(7), b"\7" + bytes(7))
     assert (user, none, cut) == (b"Ab ", b"", b"")
+
+
+@pytest.mark.parametrize("dropped", [0, 1, 2, 3])
+@pytest.mark.parametrize("values", [["abcdefghi", (1, 2), 7, "x"], [None, (1, 2), None, ""]])
+def test_a_key_without_one_column_is_the_row_of_the_others(values: list[Any], dropped: int) -> None:
+    schema = parse_ddl("a string, w struct<start: timestamp, end: timestamp>, n int, b string")
+    kept = [position for position in range(4) if position != dropped]
+    others = StructType(tuple(schema.fields[position] for position in kept))
+    expected = row(others, [values[position] for position in kept])
+    assert without_column(row(schema, values), schema.fields, dropped) == expected

@@ -11,7 +11,7 @@ from inspector.findings.rule import all_kinds
 from inspector.render.as_prometheus import (
     LABELS,
     NAMES,
-    exported_values,
+    metrics_of,
     prometheus_text,
     render_prometheus,
     unreadable,
@@ -40,7 +40,7 @@ def value(text: str, name: str, **labels: str) -> float:
 
 
 def test_every_metric_is_a_gauge_in_base_units() -> None:
-    text = prometheus_text([exported_values(made())], 1000.5)
+    text = prometheus_text([metrics_of(made())], 1000.5)
     found = families(text)
     assert set(NAMES) == {metric.name for metric in METRICS}
     for name, (exported, factor) in NAMES.items():
@@ -59,19 +59,19 @@ def test_labels_are_few_and_hold_no_keys() -> None:
 
 
 def test_findings_are_counted_by_rule_and_severity() -> None:
-    text = prometheus_text([exported_values(made(findings=[finding(), finding()]))])
+    text = prometheus_text([metrics_of(made(findings=[finding(), finding()]))])
     assert value(text, "spark_state_findings", id="SS203", severity="error") == 2
     assert len(families(text)["spark_state_findings"].samples) == len(all_kinds())
 
 
 def test_what_is_unknown_is_absent() -> None:
-    text = prometheus_text([exported_values(made(metrics={"state.rows": None}))])
+    text = prometheus_text([metrics_of(made(metrics={"state.rows": None}))])
     assert families(text)["spark_state_rows"].samples == []
     assert families(text)["spark_state_batch_timestamp_seconds"].samples == []
 
 
 def test_a_checkpoint_that_failed_has_a_level() -> None:
-    text = prometheus_text([exported_values(made(findings=())), unreadable("/gone")])
+    text = prometheus_text([metrics_of(made(findings=())), unreadable("/gone")])
     assert value(text, "spark_state_level", checkpoint="/ck") == 0
     assert value(text, "spark_state_level", checkpoint="/gone") == 4
     assert len(families(text)["spark_state_rows"].samples) == 1
@@ -79,7 +79,7 @@ def test_a_checkpoint_that_failed_has_a_level() -> None:
 
 def test_gates_have_the_name_of_their_metric() -> None:
     gates = apply_gates(parse_gates({"state.rows": "1", "state.bytes": "9KiB"}), VALUES)
-    text = prometheus_text([exported_values(made(gates=gates))])
+    text = prometheus_text([metrics_of(made(gates=gates))])
     assert value(text, "spark_state_gate_exceeded", metric="state.rows") == 1
     assert value(text, "spark_state_gate_exceeded", metric="state.bytes") == 0
 

@@ -285,8 +285,8 @@ class _Copy:
         logs = run.checkpoint.logs
         # batch that was planned and not committed, and runs again first; None if there is none
         is_newest = not run.is_of_chosen_version
-        self._planned_batch = _planned_batch(logs, run.version) if is_newest else None
-        self._planned = self._planned_batch is not None
+        self._batch_to_repeat = _batch_to_repeat(logs, run.version) if is_newest else None
+        self._planned = self._batch_to_repeat is not None
         can_compact = run.checkpoint.provider.snapshot_name(run.version) is not None
         if compact and not can_compact:
             raise CheckpointError(
@@ -372,7 +372,7 @@ class _Copy:
                 "query runs, or ended within a batch; stop it, and add --stopped",
                 root,
             )
-        newest = self._version - 1 if self._planned_batch is None else self._planned_batch
+        newest = self._version - 1 if self._batch_to_repeat is None else self._batch_to_repeat
         copy_contents.check_file_logs(checkpoint, newest)
 
     def _check_next_batch(self, logs: Logs) -> None:
@@ -475,7 +475,7 @@ class _Copy:
                 {old: new for at in changed for old, new in work.unique_ids.get(at, {}).items()},
                 {old for at in changed for old in work.renamed.get(at, ())},
             )
-            planned = self._planned_batch
+            planned = self._batch_to_repeat
             first, last = copy_contents.small_files(*of_checkpoint, ids=ids, planned=planned)
             content = self._record(done, renamed=bool(changed & work.renamed.keys()))
             record = copy_contents.SmallFile(RECORD, content=content.to_json().encode())
@@ -586,7 +586,7 @@ class _Copy:
             "destination": spell_root(self._dest),
             "written": wrote,
             **({"changed_version": self._version} if evicted else {}),
-            **({"planned_batch": self._planned_batch} if self._planned else {}),
+            **({"planned_batch": self._batch_to_repeat} if self._planned else {}),
             **({} if self._eviction is None else {"evicted_rows": evicted}),
             **({"timed_out_rows": timed_out} if timed_out else {}),
             **({"refused_rows": refused} if refused else {}),
@@ -683,7 +683,7 @@ class _Copy:
         if newest is not None and batch < newest:
             notes.append(EARLIER.format(batch=batch))
         if self._planned:
-            notes.append(PLANNED.format(batch=self._planned_batch))
+            notes.append(PLANNED.format(batch=self._batch_to_repeat))
         return [*notes, STOPPED]
 
     def _nothing(self) -> list[str]:
@@ -737,7 +737,7 @@ class _Copy:
                 )
 
 
-def _planned_batch(logs: Logs, version: int) -> int | None:
+def _batch_to_repeat(logs: Logs, version: int) -> int | None:
     """Return the batch that a restart runs again after a version; None if it plans a new one.
 
     With asynchronous progress tracking the numbers of planned batches have gaps.

@@ -320,7 +320,7 @@ def with_eviction(
         check_filter(run.checkpoint, eviction.keys)
     classes = eviction.classes
     holding = {store for store, _ in eviction.leftovers(facts)}
-    known = _known_leftovers(eviction, facts) if run.engine.in_process and classes else None
+    known = _find_leftovers(eviction, facts) if run.engine.in_process and classes else None
     ways = eviction.ways(run)
 
     def evicting(request: EvictTask) -> EvictTask:
@@ -348,7 +348,7 @@ def with_eviction(
     return list(map(evicting, tasks))
 
 
-def _known_leftovers(eviction: Eviction, facts: Facts) -> dict[StoreId, dict[str, str]]:
+def _find_leftovers(eviction: Eviction, facts: Facts) -> dict[StoreId, dict[str, str]]:
     known: dict[StoreId, dict[str, str]] = defaultdict(dict)
     for observed in facts.leftovers:
         fact = observed.fact

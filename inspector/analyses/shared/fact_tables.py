@@ -150,14 +150,14 @@ def fact_table(  # noqa: PLR0913 - the parts of one declaration
 
     def key_schema(run: Run, table_options: TableOptions) -> str | None:
         shown = run.options.redact in (None, Redact.NONE)
-        return _one_key_schema(run) if by_key and shown and not table_options.json_keys else None
+        return _common_key_schema(run) if by_key and shown and not table_options.json_keys else None
 
     key_columns = ("key", "where") if by_key else ()
     table = FactTable(name, doc, ("mode", *options, *key_columns), plan, schema, columns, rows)
     return table
 
 
-def _one_key_schema(run: Run) -> str | None:
+def _common_key_schema(run: Run) -> str | None:
     """The schema of the keys of all stores whose rows can expire; None if they differ in type."""
     result: dict[pa.DataType, str] = {}
     for operator in run.checkpoint.operators:

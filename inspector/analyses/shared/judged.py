@@ -238,7 +238,7 @@ def vouching_notes(subject: Subject, facts: Facts | None = None) -> list[str]:
     ]
 
 
-def appended_notes(checkpoint: Checkpoint) -> Iterator[str]:
+def notes_on_appended(checkpoint: Checkpoint) -> Iterator[str]:
     """A sentence for each committed batch in the log that a tool appended, oldest first."""
     logs = checkpoint.logs
     for batch, clock in logs.clocks.items():

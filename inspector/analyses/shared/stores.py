@@ -186,7 +186,7 @@ def _stream(run: Run, tasks: Sequence[Task], read: Callable[[Task], Batches]) ->
     return run.stream(function, [task.to_json() for task in tasks], file_bytes)
 
 
-def held_batches(
+def hold_batches(
     schema: pa.Schema,
     batches_of: Callable[[], Batches],
     begin_anew: Callable[[OutpacedError], None],

@@ -50,7 +50,7 @@ def change_rows(
     names, words = operator_names(subject.checkpoint), StoreWords(subject.checkpoint, redact)
     for chunk in row_chunks(batches, subject.problems):
         rows = [row | {"file": row["path"]} for row in chunk]
-        yield from decoded_rows(EventRow, rows, names, {"key": words, "value": words}, raw=raw)
+        yield from decode_live_rows(EventRow, rows, names, {"key": words, "value": words}, raw=raw)
     subject.problems.extend(words.misfits())
 
 
@@ -98,7 +98,7 @@ class StoreWords:
         return None if row is None or self.redact is not Redact.NONE else row.hex()
 
 
-def decoded_rows(
+def decode_live_rows(
     kind: type[R],  # of the rows, of whose columns the batch has some as they are
     chunk: Sequence[Mapping[str, Any]],  # of :func:`row_chunks`
     names: Mapping[int, str],  # operator id -> name

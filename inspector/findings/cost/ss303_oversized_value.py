@@ -2,7 +2,8 @@
 
 What it means:
     The largest values are many times larger than the usual one: a list, a set or a sketch that
-    grows with every row of its key. Each update writes and copies such a value whole.
+    grows with every row of its key. Each update writes and copies such a value whole. Or the values
+    of one key, in several windows, have most of the bytes.
 
 How it is proven:
     The size of every value of the judged version is measured; the median is over all of them.
@@ -15,10 +16,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from inspector.facts.top_keys import TopBy, TopKey
 from inspector.findings.finding import Concerns, Severity
 from inspector.findings.rule import Case, Evidence, Rule
 from inspector.findings.thresholds import HOT_SHARE, VALUE_BYTES, Threshold
+from inspector.findings.views.store_keys import without_column
 from inspector.findings.views.store_view import StoreView
+from inspector.sparktypes import StructType, is_window
 
 
 class OversizedValue(Rule[StoreView]):
@@ -52,10 +56,10 @@ class OversizedValue(Rule[StoreView]):
             return
         values = sum(size * count for size, count in sizes.counts.items())
         share, times = largest / max(total.row_bytes, values), largest / median
-        is_outlier = share >= self.outlier_share and times >= self.outlier_ratio
-        has_most = share >= self.hot_share or (is_outlier and times < self.value_ratio)
-        is_few = total.rows < self.value_rows
-        is_hot = has_most and (not is_few or (total.rows > 2 and share >= self.few_share))
+        is_hot = self.has_most(total.rows, share, times)
+        if not is_hot and (group := self.group_over_windows(store)):
+            yield self.evidence_of(store, group, median)
+            return
         if not is_hot and times < self.value_ratio:
             return
         # All values that are as far from the usual one, not the largest alone.
@@ -74,6 +78,45 @@ class OversizedValue(Rule[StoreView]):
             partition=store.sizes.partition_of_value(largest),
         )
 
+    def has_most(self, rows: int, share: float, times: float) -> bool:
+        """Return True if the largest value has most bytes of its store."""
+        is_outlier = share >= self.outlier_share and times >= self.outlier_ratio
+        has_most = share >= self.hot_share or (is_outlier and times < self.value_ratio)
+        is_few = rows < self.value_rows
+        return has_most and (not is_few or (rows > 2 and share >= self.few_share))
+
+    def evidence_of(self, store: StoreView, group: list[TopKey], median: float) -> Evidence:
+        """Return the evidence about the values of one group in several windows."""
+        size = sum(key.value_bytes for key in group)
+        return self.over_windows(
+            len(group),
+            size,
+            share=(size + sum(key.key_bytes for key in group)) / store.sizes.total.row_bytes,
+            mean=size / len(group),
+            median=median,
+            key=group_words(store, group[0].key),
+            buffers=store.sizes.buffers,
+        )
+
+    def group_over_windows(self, store: StoreView) -> list[TopKey]:
+        """Return the keys of a group that differ in their window alone and have most bytes."""
+        window, total = window_column(store), store.sizes.total
+        if window is None or len(store.key_fields) < 2 or total.rows < self.value_rows:
+            return []
+        listed = store.facts.of_store(TopKey, store.name)
+        groups: dict[bytes, list[TopKey]] = {}
+        for top in {top.key: top for top in listed if top.by is TopBy.VALUE_BYTES}.values():
+            group = without_column(top.key, store.key_fields, window)
+            groups.setdefault(group, []).append(top)
+        sizes = {group: sum(key.value_bytes for key in keys) for group, keys in groups.items()}
+        largest = max(sizes, key=lambda group: sizes[group], default=b"")
+        keys, median = groups.get(largest, []), total.value_sizes.quantile(0.5) or 0
+        has_most = sum(key.key_bytes + key.value_bytes for key in keys) >= (
+            self.hot_share * total.row_bytes
+        )
+        is_outlier = sizes.get(largest, 0) >= self.outlier_ratio * median * len(keys)
+        return keys if len(keys) > 1 and has_most and is_outlier else []
+
     _EVIDENCE = (
         "the largest value has {largest:byte}, {times:number} times the median of {median:byte}; "
         "it is in partition {partition}; {rows:value} of {all:number} {rows:/is} as far from the "
@@ -91,3 +134,26 @@ class OversizedValue(Rule[StoreView]):
         evidence=_EVIDENCE,
         hides=("SS313",),
     )
+    over_windows = Case(
+        cause="One key holds at least {share:percent} of the bytes in {rows:number} windows"
+        "{key:brackets}: its values have {mean:bytes} on average, the median is {median:bytes}"
+        "{buffers:brackets}.",
+        evidence="{rows:value} of one group in different windows {rows:/has} at least "
+        "{share:percent} of the bytes of {all:row}; the median value has {median:byte}",
+        hides=("SS308", "SS313"),
+    )
+
+
+def window_column(store: StoreView) -> int | None:
+    """Return the position of the only window in a store's key; None if it has none or several."""
+    fields = enumerate(store.key_fields)
+    windows = [position for position, field in fields if is_window(field.data_type)]
+    return windows[0] if len(windows) == 1 else None
+
+
+def group_words(store: StoreView, key: bytes) -> str:
+    """Return words for a key without its window."""
+    window = window_column(store) or 0
+    fields = [*store.key_fields[:window], *store.key_fields[window + 1 :]]
+    group = without_column(key, store.key_fields, window)
+    return store.whole.context.key_words(store.name, group, StructType(tuple(fields)))

@@ -6,7 +6,7 @@ What it means:
     the join has few keys for its rows, such as countries.
 
 How it is proven:
-    The rows or entries of each key are counted. Few keys are judged in state formats 1 to 3.
+    The rows or entries of each key are counted.
 
 Source:
     SymmetricHashJoinStateManager (2.3 to 4.3), ListStateImpl, MapStateImpl (4.0 to 4.3).

@@ -75,16 +75,15 @@ class WideColumn(Rule[StoreView]):
         share = column.bytes * total.rows / store.newest.row_bytes
         if share < self.hot_share:
             return
-        field, nulls = column.name.rpartition(".")[2], null_columns(store.sizes.largest_key)
-        case = self.null_key if nulls else self.column
-        yield (self.of_key if column.name in [key.name for key in store.key_fields] else case)(
+        field = column.name.rpartition(".")[2]
+        is_of_key = column.name in [key.name for key in store.key_fields]
+        yield (self.of_key if is_of_key else self.column)(
             total.rows,
             round(share * total.row_bytes),
             share=share,
             column=column.name,
             each=column.bytes,
             aggregate=next((a for start, a in AGGREGATES.items() if field.startswith(start)), ""),
-            nulls=nulls,
         )
 
     def column_sizes(self, store: StoreView) -> Mapping[str, float]:
@@ -132,13 +131,3 @@ class WideColumn(Rule[StoreView]):
         "~{each:bytes} in each of {rows:row}.",
         evidence=_EVIDENCE,
     )
-    null_key = Case(
-        cause="The column {column:quoted}{aggregate:brackets} holds {share:estimate} of the bytes, "
-        "~{each:bytes} in each of {rows:row}; the largest where {nulls} is null.",
-        evidence=_EVIDENCE,
-    )
-
-
-def null_columns(key: str) -> str:
-    """Return the columns of which the words for a key say that they are null; empty for none."""
-    return key.partition("=")[0].rpartition(" is null")[0]

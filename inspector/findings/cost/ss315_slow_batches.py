@@ -2,13 +2,11 @@
 
 What it means:
     The newest batches take several times as long as before: the state or the input has grown, or
-    executors, the source or the sink are slower. If batches take longer than the trigger allows,
-    the query falls behind.
+    executors, the source or the sink are slower.
 
 How it is proven:
     A batch takes from the time of its file in `offsets` to that of its file in `commits`. In a copy
-    the clock of the batch without new data that follows shows the end, which is inferred. Medians
-    are compared.
+    the clock of the batch without new data that follows shows the end, which is inferred.
 
 Source:
     MicroBatchExecution.markMicroBatchStart, markMicroBatchEnd (2.3 to 4.3).

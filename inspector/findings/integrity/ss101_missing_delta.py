@@ -17,8 +17,7 @@ from __future__ import annotations
 
 from inspector.discovery.listing import complete_copy
 from inspector.findings.finding import Severity
-from inspector.findings.problem_rule import EVIDENCE, MISSING_DELTA, ProblemRule
-from inspector.findings.rule import Case
+from inspector.findings.problem_rule import MISSING_DELTA, ProblemRule, problem_case
 from inspector.findings.views.checkpoint_view import CheckpointView
 from inspector.model import Problem
 
@@ -48,14 +47,10 @@ class MissingDelta(ProblemRule):
             )
         return super().to_do(view, problem)
 
-    at_file = Case(
-        cause="At {path}{others:others}: {short}, so no version that needs it can be loaded.",
-        evidence=EVIDENCE,
-        next_step="{to_do}",
+    at_file = problem_case(
+        "At {path}{others:others}: {short}, so no version that needs it can be loaded."
     )
-    general = Case(
-        cause="A delta file is missing, so no state version from it on can be loaded until the "
-        "next snapshot.",
-        evidence=EVIDENCE,
-        next_step="{to_do}",
+    general = problem_case(
+        "A delta file is missing, so no state version from it on can be loaded until the "
+        "next snapshot."
     )

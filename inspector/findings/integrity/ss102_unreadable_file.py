@@ -19,7 +19,13 @@ from collections.abc import Iterable
 
 from inspector.exceptions import TailError
 from inspector.findings.finding import Severity
-from inspector.findings.problem_rule import EVIDENCE, NOTHING_NEEDED, ProblemRule, claimed_slugs
+from inspector.findings.problem_rule import (
+    EVIDENCE,
+    NOTHING_NEEDED,
+    ProblemRule,
+    claimed_slugs,
+    problem_case,
+)
 from inspector.findings.rule import Case
 from inspector.findings.views.checkpoint_view import CheckpointView
 from inspector.model import Problem
@@ -51,8 +57,4 @@ class UnreadableFile(ProblemRule):
         next_step=NOTHING_NEEDED,
         severity=Severity.WARNING,
     )
-    general = Case(
-        cause="A state, log or metadata file cannot be read.",
-        evidence=EVIDENCE,
-        next_step="{to_do}",
-    )
+    general = problem_case("A state, log or metadata file cannot be read.")

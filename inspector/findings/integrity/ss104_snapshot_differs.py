@@ -16,8 +16,7 @@ Source:
 from __future__ import annotations
 
 from inspector.findings.finding import Severity
-from inspector.findings.problem_rule import EVIDENCE, ProblemRule
-from inspector.findings.rule import Case
+from inspector.findings.problem_rule import ProblemRule, problem_case
 
 
 class SnapshotDiffers(ProblemRule):
@@ -34,8 +33,4 @@ class SnapshotDiffers(ProblemRule):
 
     slugs = ("snapshot-differs",)
 
-    general = Case(
-        cause="A snapshot holds other rows than the deltas up to its version make.",
-        evidence=EVIDENCE,
-        next_step="{to_do}",
-    )
+    general = problem_case("A snapshot holds other rows than the deltas up to its version make.")

@@ -18,8 +18,7 @@ from collections.abc import Iterable
 
 from inspector.exceptions import MissingVersionError
 from inspector.findings.finding import Severity
-from inspector.findings.problem_rule import EVIDENCE, ProblemRule
-from inspector.findings.rule import Case
+from inspector.findings.problem_rule import ProblemRule, problem_case
 from inspector.findings.views.checkpoint_view import CheckpointView
 from inspector.model import Problem
 
@@ -47,9 +46,7 @@ class NotRestorable(ProblemRule):
         is_newest = view.version >= view.checkpoint.newest_version
         return super().problems(view) if is_newest else ()
 
-    general = Case(
-        cause="The newest committed state version cannot be restored in every partition, so the "
-        "query cannot restart from this checkpoint.",
-        evidence=EVIDENCE,
-        next_step="{to_do}",
+    general = problem_case(
+        "The newest committed state version cannot be restored in every partition, so the "
+        "query cannot restart from this checkpoint."
     )

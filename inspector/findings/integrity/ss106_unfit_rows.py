@@ -21,7 +21,7 @@ from collections.abc import Iterator, Mapping
 from inspector.exceptions import RowError
 from inspector.facts.join_rows import min_size
 from inspector.findings.finding import Severity
-from inspector.findings.problem_rule import EVIDENCE, ProblemRule
+from inspector.findings.problem_rule import ProblemRule, problem_case
 from inspector.findings.rule import Case, Evidence, Part
 from inspector.findings.views.checkpoint_view import CheckpointView
 from inspector.model import StoreName
@@ -70,11 +70,7 @@ class UnfitRows(ProblemRule):
                 total=sum(sizes.values()),
             )
 
-    general = Case(
-        cause="Rows in the state do not fit the schema of their store.",
-        evidence=EVIDENCE,
-        next_step="{to_do}",
-    )
+    general = problem_case("Rows in the state do not fit the schema of their store.")
     wider = Case(
         cause="{rows:number} of {total:{side}} {rows:/has} {sizes} bytes where their schema makes "
         "{width}: perhaps they are of another schema, as after a change of the query while the "

@@ -22,7 +22,7 @@ from collections.abc import Iterator, Mapping
 from inspector.discovery.lost_files import EXCHANGED
 from inspector.facts.misplaced import MisplacedKeys
 from inspector.findings.finding import Severity
-from inspector.findings.problem_rule import EVIDENCE, ProblemRule
+from inspector.findings.problem_rule import ProblemRule, problem_case
 from inspector.findings.rule import Case, Evidence, Part
 from inspector.findings.views.checkpoint_view import CheckpointView
 from inspector.model import StoreName
@@ -75,11 +75,7 @@ class WrongPartition(ProblemRule):
             checked=total.checked,
         )
 
-    general = Case(
-        cause="Keys are in a partition where Spark does not look for them.",
-        evidence=EVIDENCE,
-        next_step="{to_do}",
-    )
+    general = problem_case("Keys are in a partition where Spark does not look for them.")
     misplaced = Case(
         cause="{count:/Partition} {partitions}{others:others} {count:/has} {rows:number} of "
         "{theirs:key} that belong to another partition, where Spark looks for them: so it is after "

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from inspector.checkpoint.logfile import MOVED_SLUG, OUTPACED_SLUG, VANISHED_SLUG
 from inspector.findings.finding import Severity
-from inspector.findings.problem_rule import EVIDENCE, ProblemRule
+from inspector.findings.problem_rule import EVIDENCE, ProblemRule, problem_case
 from inspector.findings.rule import Case
 from inspector.findings.views.checkpoint_view import CheckpointView
 from inspector.model import Problem
@@ -41,11 +41,9 @@ class ChangedDuringScan(ProblemRule):
         """Return the case of a query that was read again; None for files that are missing."""
         return self.moved if problem.slug == MOVED_SLUG else super().special_case(view, problem)
 
-    general = Case(
-        cause="The query removed old files while they were being read, so that part of this report "
-        "is missing.",
-        evidence=EVIDENCE,
-        next_step="{to_do}",
+    general = problem_case(
+        "The query removed old files while they were being read, so that part of this report "
+        "is missing."
     )
     moved = Case(
         cause="The query went on while it was being read, and what moved was read again; nothing "

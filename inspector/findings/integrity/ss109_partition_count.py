@@ -17,8 +17,7 @@ Source:
 from __future__ import annotations
 
 from inspector.findings.finding import Severity
-from inspector.findings.problem_rule import EVIDENCE, ProblemRule
-from inspector.findings.rule import Case
+from inspector.findings.problem_rule import ProblemRule, problem_case
 
 
 class PartitionCount(ProblemRule):
@@ -37,8 +36,6 @@ class PartitionCount(ProblemRule):
     slugs = ("missing-partition", "missing-operator", "extra-partition", "partition-counts")
     names_file = True
 
-    general = Case(
-        cause="The operators or partitions in state/ are not those that the query has.",
-        evidence=EVIDENCE,
-        next_step="{to_do}",
+    general = problem_case(
+        "The operators or partitions in state/ are not those that the query has."
     )

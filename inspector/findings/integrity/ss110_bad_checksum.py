@@ -16,8 +16,7 @@ Source:
 from __future__ import annotations
 
 from inspector.findings.finding import Severity
-from inspector.findings.problem_rule import EVIDENCE, ProblemRule
-from inspector.findings.rule import Case
+from inspector.findings.problem_rule import ProblemRule, problem_case
 
 
 class BadChecksum(ProblemRule):
@@ -34,8 +33,4 @@ class BadChecksum(ProblemRule):
 
     slugs = ("file-checksum",)
 
-    general = Case(
-        cause="A checksum file does not match the state file beside it.",
-        evidence=EVIDENCE,
-        next_step="{to_do}",
-    )
+    general = problem_case("A checksum file does not match the state file beside it.")

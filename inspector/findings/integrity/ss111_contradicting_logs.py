@@ -17,8 +17,7 @@ from __future__ import annotations
 
 from inspector.checkpoint.log_checks import CONTRADICTION, LOST_ENTRY
 from inspector.findings.finding import Severity
-from inspector.findings.problem_rule import EVIDENCE, ProblemRule
-from inspector.findings.rule import Case
+from inspector.findings.problem_rule import ProblemRule, problem_case
 
 
 class ContradictingLogs(ProblemRule):
@@ -36,8 +35,6 @@ class ContradictingLogs(ProblemRule):
     slugs = (CONTRADICTION, LOST_ENTRY, "sources-changed")
     names_file = is_spared = True
 
-    general = Case(
-        cause="Entries of the offset and commit logs are missing or contradict each other.",
-        evidence=EVIDENCE,
-        next_step="{to_do}",
+    general = problem_case(
+        "Entries of the offset and commit logs are missing or contradict each other."
     )

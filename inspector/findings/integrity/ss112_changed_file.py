@@ -16,8 +16,7 @@ from __future__ import annotations
 
 from inspector.exceptions import ChecksumError
 from inspector.findings.finding import Severity
-from inspector.findings.problem_rule import EVIDENCE, ProblemRule
-from inspector.findings.rule import Case
+from inspector.findings.problem_rule import ProblemRule, problem_case
 
 
 class ChangedFile(ProblemRule):
@@ -34,8 +33,4 @@ class ChangedFile(ProblemRule):
 
     slugs = (ChecksumError.slug,)
 
-    general = Case(
-        cause="A log, metadata or schema file was changed after Spark wrote it.",
-        evidence=EVIDENCE,
-        next_step="{to_do}",
-    )
+    general = problem_case("A log, metadata or schema file was changed after Spark wrote it.")

@@ -6,7 +6,7 @@ What it means:
     partition or query, exchanged with another version, or changed.
 
 How it is proven:
-    During the replay each removal is looked up in the version before it.
+    Each removal is looked up in the version before.
 
 Source:
     HDFSBackedStateStoreProvider.HDFSBackedStateStore.remove (2.3 to 4.3).
@@ -15,8 +15,7 @@ Source:
 from __future__ import annotations
 
 from inspector.findings.finding import Concerns, Severity
-from inspector.findings.problem_rule import EVIDENCE, ProblemRule
-from inspector.findings.rule import Case
+from inspector.findings.problem_rule import ProblemRule, problem_case
 
 
 class AbsentRemovals(ProblemRule):
@@ -34,8 +33,6 @@ class AbsentRemovals(ProblemRule):
 
     slugs = ("absent-removals",)
 
-    general = Case(
-        cause="State files are not of one chain: a delta removes keys that were never there.",
-        evidence=EVIDENCE,
-        next_step="{to_do}",
+    general = problem_case(
+        "State files are not of one chain: a delta removes keys that were never there."
     )

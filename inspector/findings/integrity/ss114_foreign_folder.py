@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from inspector.checkpoint.layout import FOREIGN_FILE
 from inspector.findings.finding import Severity
-from inspector.findings.problem_rule import EVIDENCE, ProblemRule
+from inspector.findings.problem_rule import ProblemRule, problem_case
 from inspector.findings.rule import Case
 from inspector.findings.views.checkpoint_view import CheckpointView
 from inspector.model import Problem
@@ -39,13 +39,9 @@ class ForeignFolder(ProblemRule):
         is_file = problem.message.startswith(FOREIGN_FILE)
         return self.file if is_file else super().special_case(view, problem)
 
-    general = Case(
-        cause="A folder in the state belongs to no store of the query, and Spark ignores it.",
-        evidence=EVIDENCE,
-        next_step="{to_do}",
+    general = problem_case(
+        "A folder in the state belongs to no store of the query, and Spark ignores it."
     )
-    file = Case(
-        cause="A file in the state has a name that no state store gives, and Spark ignores it.",
-        evidence=EVIDENCE,
-        next_step="{to_do}",
+    file = problem_case(
+        "A file in the state has a name that no state store gives, and Spark ignores it."
     )

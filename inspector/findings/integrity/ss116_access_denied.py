@@ -16,8 +16,7 @@ from __future__ import annotations
 
 from inspector.checkpoint.logfile import DENIED_SLUG
 from inspector.findings.finding import Severity
-from inspector.findings.problem_rule import EVIDENCE, ProblemRule
-from inspector.findings.rule import Case
+from inspector.findings.problem_rule import ProblemRule, problem_case
 
 
 class AccessDenied(ProblemRule):
@@ -34,9 +33,6 @@ class AccessDenied(ProblemRule):
 
     slugs = (DENIED_SLUG,)
 
-    general = Case(
-        cause="The storage denies access to a part of the checkpoint, which is missing from this "
-        "report.",
-        evidence=EVIDENCE,
-        next_step="{to_do}",
+    general = problem_case(
+        "The storage denies access to a part of the checkpoint, which is missing from this report."
     )

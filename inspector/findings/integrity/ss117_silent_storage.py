@@ -15,8 +15,7 @@ from __future__ import annotations
 
 from inspector.checkpoint.logfile import STORAGE_SLUG
 from inspector.findings.finding import Severity
-from inspector.findings.problem_rule import EVIDENCE, ProblemRule
-from inspector.findings.rule import Case
+from inspector.findings.problem_rule import ProblemRule, problem_case
 
 
 class SilentStorage(ProblemRule):
@@ -33,9 +32,6 @@ class SilentStorage(ProblemRule):
 
     slugs = (STORAGE_SLUG,)
 
-    general = Case(
-        cause="The storage did not return a part of the checkpoint, which is missing from this "
-        "report.",
-        evidence=EVIDENCE,
-        next_step="{to_do}",
+    general = problem_case(
+        "The storage did not return a part of the checkpoint, which is missing from this report."
     )

@@ -16,8 +16,7 @@ Source:
 from __future__ import annotations
 
 from inspector.findings.finding import Severity
-from inspector.findings.problem_rule import EVIDENCE, ProblemRule
-from inspector.findings.rule import Case
+from inspector.findings.problem_rule import ProblemRule, problem_case
 
 
 class ForeignRecords(ProblemRule):
@@ -34,8 +33,4 @@ class ForeignRecords(ProblemRule):
 
     slugs = ("foreign-records",)
 
-    general = Case(
-        cause="State files are not of the batches whose numbers they have.",
-        evidence=EVIDENCE,
-        next_step="{to_do}",
-    )
+    general = problem_case("State files are not of the batches whose numbers they have.")

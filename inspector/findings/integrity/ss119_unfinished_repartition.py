@@ -16,8 +16,7 @@ from __future__ import annotations
 
 from inspector.discovery.listing import UNFINISHED_REPARTITION
 from inspector.findings.finding import Severity
-from inspector.findings.problem_rule import EVIDENCE, ProblemRule
-from inspector.findings.rule import Case
+from inspector.findings.problem_rule import ProblemRule, problem_case
 
 
 class UnfinishedRepartition(ProblemRule):
@@ -36,8 +35,6 @@ class UnfinishedRepartition(ProblemRule):
 
     slugs = (UNFINISHED_REPARTITION,)
 
-    general = Case(
-        cause="A repartitioning of the checkpoint has not finished, and the query cannot start.",
-        evidence=EVIDENCE,
-        next_step="{to_do}",
+    general = problem_case(
+        "A repartitioning of the checkpoint has not finished, and the query cannot start."
     )

@@ -17,8 +17,7 @@ from __future__ import annotations
 
 from inspector.discovery.listing import STRAY
 from inspector.findings.finding import Severity
-from inspector.findings.problem_rule import EVIDENCE, ProblemRule
-from inspector.findings.rule import Case
+from inspector.findings.problem_rule import ProblemRule, problem_case
 
 
 class StrayVersion(ProblemRule):
@@ -36,8 +35,4 @@ class StrayVersion(ProblemRule):
     slugs = (STRAY,)
     names_file = True
 
-    general = Case(
-        cause="A state file is of a version that no batch has made.",
-        evidence=EVIDENCE,
-        next_step="{to_do}",
-    )
+    general = problem_case("A state file is of a version that no batch has made.")

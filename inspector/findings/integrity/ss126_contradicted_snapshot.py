@@ -18,8 +18,7 @@ from __future__ import annotations
 
 from inspector.exceptions import RefusedSnapshotError
 from inspector.findings.finding import Severity
-from inspector.findings.problem_rule import EVIDENCE, ProblemRule
-from inspector.findings.rule import Case
+from inspector.findings.problem_rule import ProblemRule, problem_case
 from inspector.model import UNLISTED
 
 
@@ -36,8 +35,6 @@ class ContradictedSnapshot(ProblemRule):
     slugs = (RefusedSnapshotError.slug, UNLISTED)
     names_file = is_spared = is_copied = True
 
-    general = Case(
-        cause="A snapshot of RocksDB and RocksDB's own files in it are not of one version.",
-        evidence=EVIDENCE,
-        next_step="{to_do}",
+    general = problem_case(
+        "A snapshot of RocksDB and RocksDB's own files in it are not of one version."
     )

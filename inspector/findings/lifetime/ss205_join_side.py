@@ -1,9 +1,9 @@
 """SS205: one join side never removes.
 
 What it means:
-    A side of a stream-stream join removed no row that the watermark had passed. If neither side
-    does, it is a warning. Of one side the range may only be longer than the history: on random
-    workloads this was right 134 of 369 times (inference `join-side`), so it is information.
+    A side of a join removed no row that the watermark had passed. If neither side does, it is a
+    warning (inference `join-bound`). Of one side the range may be longer than the history: on
+    random workloads this was right 134 of 369 times (inference `join-side`), so it is information.
 
 How it is proven:
     Removals are counted, and the times of the rows compared with the watermark.
@@ -22,6 +22,7 @@ from inspector.findings.thresholds import WINDOW_VERSIONS
 from inspector.findings.views.checkpoint_view import OperatorView
 from inspector.findings.views.join_side import JoinSide, JoinSides
 from inspector.model import Certainty
+from inspector.operators.inferences import INFERENCES
 
 
 class JoinSideKeeps(Rule[OperatorView]):
@@ -94,7 +95,7 @@ class JoinSideKeeps(Rule[OperatorView]):
         "condition probably has no time bound.",
         evidence=_EVIDENCE,
         next_step=_BOUND,
-        severity=Severity.WARNING,
+        severity=Severity.WARNING if INFERENCES["join-bound"].warns else Severity.INFO,
     )
     one_side = Case(
         cause="The {side} side of the join never drops rows; some are {behind_ms:duration} behind "

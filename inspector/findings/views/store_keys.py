@@ -125,6 +125,24 @@ def columns_of(keys: Sequence[bytes], fields: Sequence[StructField]) -> Iterator
         yield column
 
 
+def without_column(key: bytes, fields: Sequence[StructField], dropped: int) -> bytes:
+    """Return an UnsafeRow without one of its columns."""
+    columns = [column for (column,) in columns_of([key], fields)]
+    bits = int.from_bytes(key[: (len(fields) + 63) // 64 * 8], "little")
+    kept = [position for position in range(len(fields)) if position != dropped]
+    nulls = sum((bits >> position & 1) << number for number, position in enumerate(kept))
+    words = (len(kept) + 63) // 64
+    row, variable = nulls.to_bytes(8 * words, "little"), b""
+    for position in kept:
+        slot = column = columns[position]
+        if fields[position].data_type.slot_width is None and not bits >> position & 1:
+            offset = 8 * (words + len(kept)) + len(variable)
+            slot = (offset << 32 | len(column)).to_bytes(8, "little")
+            variable += column + bytes(-len(column) % 8)
+        row += slot if len(slot) == 8 else bytes(8)  # the slot of a null is 0
+    return row + variable
+
+
 def unique_columns(
     keys: Sequence[bytes], fields: Sequence[StructField], share: float = 1
 ) -> list[str]:

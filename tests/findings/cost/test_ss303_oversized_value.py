@@ -14,6 +14,8 @@ from inspector.facts.versions import VersionFacts
 from inspector.findings.cost.ss303_oversized_value import OversizedValue
 from inspector.findings.rule import parse_thresholds
 from inspector.operators.rule import StoreRule
+from inspector.sparktypes.ddl import parse_ddl
+from tests.encode import row
 from tests.store_views import store_view
 
 LARGEST = TopKey(TopBy.VALUE_BYTES, 12_800, b"u29", 8, 12_800, 1)
@@ -73,3 +75,47 @@ def test_thresholds_set_the_sizes() -> None:
     assert findings(sizes)
     assert findings(sizes, value_bytes="13000") == []
     assert findings(sizes, value_ratio="201.0", hot_share="90%", outlier_share="90%") == []
+
+
+KEY = parse_ddl("user string, window struct<start: timestamp, end: timestamp>")
+
+
+def findings_over_windows(windows: int, size: int, users: int = 20) -> list[Any]:
+    """Return the findings about users with a small value in a window, one of them with large ones.
+
+    The user ``u`` has values of the given size in a number of windows.
+    """
+    large = [row(KEY, ["u", (n, n + 1)]) for n in range(windows)]
+    sizes = Counter({64: users, size: windows})
+    newest = VersionFacts(
+        rows=users + windows,
+        key_bytes=56 * (users + windows),
+        value_bytes=64 * users + size * windows,
+        value_sizes=SizeCounts(sizes),
+    )
+    tops = [TopKey(TopBy.VALUE_BYTES, size, key, 56, size, 1) for key in large]
+    tops.append(TopKey(TopBy.VALUE_BYTES, 64, row(KEY, ["v", (0, 1)]), 56, 64, 1))
+    words = {row(parse_ddl("user string"), ["u"]): "user=u"}
+    view = store_view(
+        StoreRule(),
+        *tops,
+        partitions=[newest],
+        key=KEY,
+        key_words=lambda _store, key, _schema=None: words.get(key, "another key"),
+    )
+    return list(OversizedValue().findings(view))
+
+
+def test_a_key_with_most_bytes_over_several_windows_is_named() -> None:
+    (finding,) = findings_over_windows(4, 8_192)
+    assert (finding.kind.id, finding.rows, finding.bytes) == ("SS303", 4, 32_768)
+    assert finding.cause == (
+        "One key holds at least 93 % of the bytes in 4 windows (user=u): its values have 8.0 KiB "
+        "on average, the median is 64 B."
+    )
+    assert finding.hides == ("SS308", "SS313")
+
+
+def test_windows_of_a_key_with_usual_values_have_no_finding() -> None:
+    assert findings_over_windows(4, 4_096, users=4_000) == []
+    assert findings_over_windows(4, 1_024) == []

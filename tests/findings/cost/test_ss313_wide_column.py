@@ -6,27 +6,22 @@ from typing import Any
 
 from inspector.decode.field_sizes import FieldBytes, RowBytes
 from inspector.facts.size_distributions import SampledSizes
-from inspector.facts.top_keys import TopBy, TopKey
 from inspector.facts.versions import VersionFacts
-from inspector.findings.cost.ss313_wide_column import WideColumn, null_columns
+from inspector.findings.cost.ss313_wide_column import WideColumn
 from inspector.findings.rule import parse_thresholds
 from inspector.operators.rule import RowPart, StoreRule
 from inspector.sparktypes.ddl import parse_ddl
 from tests.store_views import store_view
 
 
-def findings(
-    sample: SampledSizes, newest: VersionFacts, words: str = "user=1", **thresholds: str
-) -> list[Any]:
+def findings(sample: SampledSizes, newest: VersionFacts, **thresholds: str) -> list[Any]:
     """Return the findings about a store of which a sample was measured."""
     view = store_view(
         StoreRule(),
         sample,
-        TopKey(TopBy.VALUE_BYTES, 9000, b"k", 8, 9000, 1),
         history=[newest],
         key=parse_ddl("user string"),
         value=parse_ddl("raw string, n bigint"),
-        key_words=lambda *_: words,
     )
     return list(WideColumn(parse_thresholds(thresholds)).findings(view))
 
@@ -64,10 +59,3 @@ def test_a_column_of_the_key_is_named_as_such() -> None:
     sample = SampledSizes(RowPart.KEY, RowBytes(1, 0, (FieldBytes(variable_bytes=9),)))
     (finding,) = findings(sample, newest(20_000, 1000))
     assert finding.cause.startswith("The column 'user' of the key holds ~95 % of the bytes, ")
-
-
-def test_a_null_in_the_key_of_the_largest_value_is_named() -> None:
-    (finding,) = findings(sampled(900, 100), newest(0, 20_000), "user is null, day=1")
-    assert finding.cause.endswith("in each of 10 rows; the largest where user is null.")
-    assert null_columns("sha256:da50afec73da22a3") == ""
-    assert null_columns("user=who is null") == ""
