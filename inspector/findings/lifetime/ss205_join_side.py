@@ -82,7 +82,7 @@ class JoinSideKeeps(Rule[OperatorView]):
     _EVIDENCE = (
         "no row that the watermark had passed was removed in {window:version}, though the "
         "watermark moved by {moved_ms:duration}; {rows:row}, the oldest {behind_ms:duration} "
-        "behind the watermark; {early:number} met a partner and went, and the other side removed "
+        "behind the watermark; {early:row} went with a partner, and the other side removed "
         "{opposite:row}"
     )
     _BOUND = (

@@ -61,7 +61,7 @@ def test_of_the_other_side_the_watermark_may_have_passed_no_row() -> None:
 def test_rows_that_met_a_partner_were_not_removed_by_their_time() -> None:
     met = replace(SIDE, removed=12, keys=90, facts=(RemovedRows(off_time=12, early=12),))
     (finding,) = findings(met, replace(SIDE, removed=40))
-    assert "; 12 met a partner and went, and the other side removed 40 rows" in finding.evidence
+    assert "; 12 rows went with a partner, and the other side removed 40 rows" in finding.evidence
     # Of a key with several rows the last takes the place of the one that goes.
     assert findings(replace(met, keys=89), replace(SIDE, removed=40)) == []
 
