@@ -40,6 +40,16 @@ class Concerns(enum.Enum):
     RECORDS = "records of the files, and no rows of the judged version"
 
 
+class Weight(enum.Enum):
+    """Importance of a finding among others when the main cause is chosen."""
+
+    URGENT = "the query itself stands still: the cause, unless rows leak"
+    USUAL = "ranked by its group, severity and bytes"
+    SYMPTOM = "another finding about far more bytes explains it"
+    INTENDED = "rows are as many as they are meant to be: after others of its severity"
+    BACKGROUND = "the cause only if there is no other finding"
+
+
 @dataclass(frozen=True)
 class Kind:
     """The declaration of a finding; the page of findings has its proof and its source."""
@@ -61,6 +71,10 @@ class Kind:
     # ids of findings about the same subject that are left out next to this one
     hides: tuple[str, ...] = ()
     yields_to_errors: bool = False  # left out next to an error of its group
+    weight: Weight = Weight.USUAL
+    info_weight: Weight | None = None  # weight as information; None for the usual one
+    about_most: bool = False  # about most rows or updates, though it counts no bytes of them
+    leads: tuple[str, ...] = ()  # ids of main findings whose sentence follows that of this one
 
     @property
     def group(self) -> Group:
@@ -128,6 +142,13 @@ class Finding:
         given = cast("Severity | None", self.severity)
         usual = Severity.INFO if self.certainty is Certainty.UNDECIDED else self.kind.severity
         object.__setattr__(self, "severity", usual if given is None else given)
+
+    @property
+    def weight(self) -> Weight:
+        """Importance when the main cause is chosen."""
+        if self.severity is Severity.INFO and self.kind.info_weight is not None:
+            return self.kind.info_weight
+        return self.kind.weight
 
     @property
     def command(self) -> str:

@@ -14,7 +14,7 @@ from pkgutil import iter_modules
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar, cast
 
 from inspector.findings import wording
-from inspector.findings.finding import Concerns, Finding, Kind, Severity
+from inspector.findings.finding import Concerns, Finding, Kind, Severity, Weight
 from inspector.findings.thresholds import DEFAULTS, Threshold, Thresholds
 from inspector.light_dataclasses import dataclass, field
 from inspector.model import Certainty
@@ -119,6 +119,10 @@ class Rule(Generic[ViewT]):
     hides: ClassVar[tuple[str, ...]] = ()  # ids of findings that are left out next to this one
     concerns: ClassVar[Concerns] = Concerns.ROWS  # what its rows and bytes count
     yields_to_errors: ClassVar[bool] = False  # left out next to an error of its group
+    weight: ClassVar[Weight] = Weight.USUAL  # importance when the main cause is chosen
+    info_weight: ClassVar[Weight | None] = None  # weight as information, if it is another
+    about_most: ClassVar[bool] = False  # about most rows or updates, though it counts no bytes
+    leads: ClassVar[tuple[str, ...]] = ()  # ids of main findings whose sentence follows its own
     kind: ClassVar[Kind]  # the declaration, as reports have it
 
     def __init_subclass__(cls, **more: Any) -> None:
@@ -133,6 +137,10 @@ class Rule(Generic[ViewT]):
                 concerns=cls.concerns,
                 hides=cls.hides,
                 yields_to_errors=cls.yields_to_errors,
+                weight=cls.weight,
+                info_weight=cls.info_weight,
+                about_most=cls.about_most,
+                leads=cls.leads,
             )
 
     def __init__(self, thresholds: Thresholds = DEFAULTS) -> None:

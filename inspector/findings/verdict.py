@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from inspector.discovery.restart import Restart
 from inspector.estimates import FEWEST, SHORTEST_MS
-from inspector.findings.finding import Concerns, Finding, Group, Kind, Severity
+from inspector.findings.finding import Concerns, Finding, Group, Kind, Severity, Weight
 from inspector.light_dataclasses import dataclass
 from inspector.model import READABLE, Certainty, Problem
 from inspector.quantities import go_on_with, short_count_text
@@ -16,8 +16,6 @@ SHORT_S = 600  # seconds of history below which a rate per hour says what it was
 _INFORMATION = 3  # the first of :data:`RANKS` that is information alone
 _MOST = 0.5  # share of all bytes that few rows have for them to be what is at stake
 _FAR_MORE = 10  # times the bytes of a store that only gains rows, which explain its state better
-_OF_MOST = ("SS304", "SS307", "SS310")
-"""Findings about most rows or most updates, which count no bytes of the judged version."""
 
 
 def too_short(versions: int) -> str:
@@ -175,43 +173,65 @@ def main_finding(
     known not to grow, what it costs comes before rows that may outlive it. ``sizes`` are the bytes
     of the state that each is about, if it counts any, ``total`` is all of it.
     """
-    # Files that changelogs would save are no trouble of the state: they explain least of all.
-    findings = [f for f in findings if f.kind.id != "SS310"] or findings
-    # Nor does a path or a later release, where Spark would not start the query, change the state.
-    elsewhere = "SS120", Severity.INFO
-    findings = [f for f in findings if (f.kind.id, f.severity) != elsewhere] or findings
+    findings = [f for f in findings if f.weight is not Weight.BACKGROUND] or findings
+    urgent = None if _leaks(findings) else next(filter(_is_urgent, findings), None)
+    heavy = [f for f in findings if _is_heavy(f, sizes.get(f, 0), total)]
     ranks = RANKS if growing else (*RANKS[:-2], RANKS[-1], RANKS[-2])
-    heavy = [
-        f
-        for f in findings
-        if f.kind.concerns is Concerns.REWRITTEN_ROWS and total and sizes.get(f, 0) >= _MOST * total
-    ]
-    # Rows that are as many as they are meant to be explain least.
-    meant = [f for f in findings if f.kind.id == "SS201" and f.severity < Severity.WARNING]
-    stuck = [f for f in findings if f.kind.id == "SS124"]
-    stuck = [f for f in stuck if f.severity >= Severity.WARNING]
-    leaks = any(
-        f.kind.group is Group.LIFETIME
-        and f.severity >= Severity.WARNING
-        and f.certainty is Certainty.PROVEN
-        for f in findings
-    )
     for number, (groups, least) in enumerate(ranks):
         # A query that stands still needs a person before its state does, unless that leaks.
-        if number and stuck and not leaks:
-            return stuck[0]
+        if number and urgent is not None:
+            return urgent
         ranked = [f for f in findings if f.kind.group in groups and f.severity >= least]
         if heavy and number and (number >= _INFORMATION or (ranked and number == 1)):
             return max(heavy, key=lambda finding: sizes[finding])
         if ranked:
-            worst = max(ranked, key=lambda of: (of.severity, of not in meant, sizes.get(of, 0)))
-            if worst.kind.id == "SS204":  # says least: only that none has gone yet
-                much = max(1, _FAR_MORE * sizes.get(worst, total))
-                reasons = [of for of in findings if of.kind.group is Group.LIFETIME]
-                more = [of for of in reasons if of not in meant and sizes.get(of, 0) >= much]
-                worst = max(more, key=lambda of: sizes[of], default=worst)
-            return _root_of(worst, findings)
+            return _root_of(_worst_of(ranked, findings, sizes, total), findings)
     return None
+
+
+def _leaks(findings: Sequence[Finding]) -> bool:
+    """Return whether rows are proven to outlive their rule, as a warning or worse."""
+    return any(
+        finding.kind.group is Group.LIFETIME
+        and finding.severity >= Severity.WARNING
+        and finding.certainty is Certainty.PROVEN
+        for finding in findings
+    )
+
+
+def _is_urgent(finding: Finding) -> bool:
+    return finding.weight is Weight.URGENT
+
+
+def _is_heavy(finding: Finding, size: int, total: int) -> bool:
+    """Return whether a finding is about few values with most of the bytes of the state."""
+    return finding.kind.concerns is Concerns.REWRITTEN_ROWS and 0 < _MOST * total <= size
+
+
+def _worst_of(
+    ranked: Sequence[Finding],
+    findings: Sequence[Finding],
+    sizes: Mapping[Finding, int],
+    total: int,
+) -> Finding:
+    """Return the most severe finding of a rank, then the one about most bytes."""
+
+    def standing(finding: Finding) -> tuple[Severity, bool, int]:
+        is_meant = finding.weight is Weight.INTENDED
+        return finding.severity, not is_meant, sizes.get(finding, 0)
+
+    worst = max(ranked, key=standing)
+    if worst.weight is not Weight.SYMPTOM:
+        return worst
+    size = max(1, _FAR_MORE * sizes.get(worst, total))
+    reasons = [
+        finding
+        for finding in findings
+        if finding.kind.group is Group.LIFETIME
+        and finding.weight is not Weight.INTENDED
+        and sizes.get(finding, 0) >= size
+    ]
+    return max(reasons, key=lambda finding: sizes[finding], default=worst)
 
 
 def cause_sentence(
@@ -224,14 +244,12 @@ def cause_sentence(
         if finding.kind.group is Group.EFFICIENCY
         and finding.operator_id == main.operator_id
         and (main.store_name is None or finding.store_name in (None, main.store_name))
-        and (finding.kind.id in _OF_MOST or sizes.get(finding, 0) >= _MOST * total)
+        and (finding.kind.about_most or sizes.get(finding, 0) >= _MOST * total)
     ]
     if main.kind.group is not Group.LIFETIME or main.operator_id is None or not about:
         return main.cause
     beside = max(about, key=lambda finding: (finding.severity, sizes.get(finding, 0)))
-    # Of a join's side one key says more than that no row of it has gone yet.
-    hot = beside.kind.id == "SS307" and main.kind.id == "SS205"
-    first, second = (beside, main) if hot else (main, beside)
+    first, second = (beside, main) if main.kind.id in beside.kind.leads else (main, beside)
     return f"{first.cause.removesuffix('.')}; {go_on_with(second.cause)}"
 
 

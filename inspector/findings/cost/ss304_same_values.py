@@ -32,6 +32,7 @@ class SameValues(Rule[StoreView]):
     id = "SS304"
     title = "same-value rewrites"
     severity = Severity.INFO
+    about_most = True
     spark = "GroupState.update"
     next_step = (
         "see the operator's advice under `next:` in the report: only in a group state does the "

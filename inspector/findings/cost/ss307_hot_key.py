@@ -35,6 +35,8 @@ class HotKey(Rule[StoreView]):
     id = "SS307"
     title = "most rows of one key"
     severity = Severity.INFO
+    about_most = True
+    leads = ("SS205",)
     spark = "spark.sql.shuffle.partitions"
     next_step = (
         "filter the key out if it stands for an unknown one (null, 0, an empty text), or split it "

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from inspector.facts.versions import VersionFacts
-from inspector.findings.finding import Concerns, Severity
+from inspector.findings.finding import Concerns, Severity, Weight
 from inspector.findings.rule import Case, Evidence, Rule
 from inspector.findings.thresholds import WINDOW_VERSIONS, Threshold
 from inspector.findings.views.checkpoint_view import OperatorView
@@ -31,6 +31,8 @@ class WholeUploads(Rule[OperatorView]):
     id = "SS310"
     title = "RocksDB uploads without changelogs"
     severity = Severity.INFO
+    weight = Weight.BACKGROUND
+    about_most = True
     spark = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
     next_step = (
         "set spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled to true and "

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from inspector.checkpoint.logs import OFFSETS
 from inspector.discovery.restart import Obstacle
 from inspector.discovery.restart_conditions import JOIN_NULLS, SCHEMA_PATHS
-from inspector.findings.finding import Severity
+from inspector.findings.finding import Severity, Weight
 from inspector.findings.rule import Case, Evidence, Rule
 from inspector.findings.views.checkpoint_view import CheckpointView
 
@@ -41,6 +41,7 @@ class RefusedRestart(Rule[CheckpointView]):
     id = "SS120"
     title = "restart that Spark refuses"
     severity = Severity.ERROR
+    info_weight = Weight.BACKGROUND
     spark = "STREAM_FAILED"
     next_step = (
         "restore what is missing from a backup; snapshots of checkpoint format 2 that Spark 4.0 "

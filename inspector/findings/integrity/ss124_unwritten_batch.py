@@ -23,7 +23,7 @@ from statistics import median
 
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.listing import is_repartitioning
-from inspector.findings.finding import Severity
+from inspector.findings.finding import Severity, Weight
 from inspector.findings.rule import Case, Evidence, Rule
 from inspector.findings.thresholds import Threshold
 from inspector.findings.views.checkpoint_view import CheckpointView
@@ -40,6 +40,8 @@ class UnwrittenBatch(Rule[CheckpointView]):
     id = "SS124"
     title = "batch that was planned and has written nothing"
     severity = Severity.WARNING
+    weight = Weight.URGENT
+    info_weight = Weight.USUAL
     spark = "StreamingQueryException"
     next_step = (
         "look for the error in the log of the driver (inspector explain LOG PATH); if the query "

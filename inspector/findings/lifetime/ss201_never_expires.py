@@ -23,7 +23,7 @@ from itertools import pairwise
 
 from inspector.facts.ages import Ages
 from inspector.facts.timer_runs import TimerCalls
-from inspector.findings.finding import Severity
+from inspector.findings.finding import Severity, Weight
 from inspector.findings.rule import Case, Evidence, Rule
 from inspector.findings.thresholds import (
     ALIKE_SHARE,
@@ -53,6 +53,7 @@ class NeverExpires(Rule[StoreView]):
     id = "SS201"
     title = "rows can never expire"
     severity = Severity.WARNING
+    info_weight = Weight.INTENDED
     certainties = (Certainty.PROVEN, Certainty.INFERRED)
     spark = "withWatermark"
     next_step = (

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from inspector.facts.variable_entries import FiredKeys
-from inspector.findings.finding import Severity
+from inspector.findings.finding import Severity, Weight
 from inspector.findings.rule import Case, Evidence, Rule
 from inspector.findings.thresholds import WINDOW_VERSIONS, Threshold
 from inspector.findings.views.store_view import StoreView
@@ -31,6 +31,7 @@ class NoRemovals(Rule[StoreView]):
     id = "SS204"
     title = "no removes while rows grow"
     severity = Severity.WARNING
+    weight = Weight.SYMPTOM
     certainties = (Certainty.INFERRED,)
     spark = "numRowsRemoved"
     next_step = (
