@@ -17,6 +17,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property, lru_cache
 from itertools import chain
 
+from inspector.checkpoint.copy_record import RECORD
 from inspector.checkpoint.logfile import problem
 from inspector.checkpoint.metadata import OperatorMetadata, read_operator_metadata
 from inspector.checkpoint.names import Classify, is_marker
@@ -126,7 +127,9 @@ def discover(storage: Storage, classify: Classify) -> Layout:
     """List a checkpoint's state, by a storage at its root (NotACheckpointError, OSError)."""
     # An OSError below the root and ``state`` is a problem of the layout.
     entries = storage.list(missing_ok=True)
-    if not is_root_with(storage, entries):
+    # An unfinished copy has no commits yet; its record shows that it is one.
+    is_copy = any(entry.name == RECORD for entry in entries)
+    if not is_copy and not is_root_with(storage, entries):
         raise not_a_checkpoint(storage)
     walk = _Walk(storage, classify)
     folders = storage.list(STATE, missing_ok=True)

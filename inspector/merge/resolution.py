@@ -161,7 +161,7 @@ class Resolution(Message):
         opposing = [
             step for step, votes in remaining_kinds.items() if step < last and votes is opposite
         ]
-        if self.user_clock is not None:
+        if self.user_clock is not None or (leftover.is_ignored and not opposing):
             return leftover
         # Before the first batch that shows the clock a restart may have changed it.
         newest_opposing = max(opposing, default=-1)

@@ -138,8 +138,8 @@ def test_a_relative_path_is_shown_as_it_was_given(monkeypatch: pytest.MonkeyPatc
         ("report.ndjson", '{"'),
         ("report.csv", "checkpoint,id,"),
         ("report.md", "# audit"),
-        ("report.txt", "Error: The timeout of 68 keys"),
-        ("report", "Error: The timeout of 68 keys"),
+        ("report.txt", "Error: 68 keys leaked"),
+        ("report", "Error: 68 keys leaked"),
     ],
 )
 def test_the_end_of_the_output_files_name_is_its_format(
