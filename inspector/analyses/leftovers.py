@@ -139,7 +139,10 @@ def leftover_rows(request: FactTableTask) -> RowsOfFacts:
 
 
 def _resolution(run: Run) -> Resolution:
-    """Made of all partitions, where one alone cannot be sure of its leftovers."""
+    """Return the evidence of all partitions on which clock the timers of group state follow.
+
+    All are read for it; it is empty, and nothing is read, if no rows expire by such timers.
+    """
     rules = [rule for operator in run.checkpoint.operators for rule in operator.rules.values()]
     if any(rule.expiry is not None and rule.expiry.clock is Clock.TIMEOUT for rule in rules):
         return run.facts().resolution

@@ -410,7 +410,10 @@ def _rows(judged: Judged, heaps: HeapByVersion) -> Iterator[BatchRow]:
 
 
 def _rate_notes(growth: state_growth.StoreGrowth) -> Iterator[str]:
-    """A remark on the table of rates: rows of a CSV have none, and nothing is said on stderr."""
+    """Yield a note that rates per hour are drawn from a short history, if they are.
+
+    It goes to the report's footnotes alone: not into CSV rows, and not to stderr.
+    """
     points = growth.points[growth.bytes.start :]
     if growth.bytes.judged and (short := short_history_text(points[0].time_ms, points[-1].time_ms)):
         yield f"Rates per hour are {short}."

@@ -80,7 +80,7 @@ def _connect(
 
 
 def note_refusal(system: Any) -> None:
-    """Note that the storage refused what was requested by a connection."""
+    """Mark a kept connection as refused by the storage, so that the next open makes a new one."""
     with _lock:
         for driver in _kept.values():
             driver.refused |= driver.system is system

@@ -143,7 +143,10 @@ def discover(storage: Storage, classify: Classify) -> Layout:
 
 
 class _Walk:
-    """Lists level by level, all folders of a level at once: an object store is slow, not narrow."""
+    """Walk through the folders of state that gives the layout of each operator, and problems.
+
+    All folders of a level are listed at once: an object store is slow, not narrow.
+    """
 
     def __init__(self, storage: Storage, classify: Classify) -> None:
         # The stores of all partitions have files of the same names.

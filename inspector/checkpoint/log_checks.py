@@ -79,9 +79,9 @@ def conf_checks(
     clocks: Mapping[BatchId, BatchClock],
     control: Collection[BatchId] = (),
 ) -> Iterator[Problem]:
-    """Yield a problem for each contradiction between neighbouring entries of the offset log.
+    """Yield a problem where neighbouring offset entries differ in a conf or number of sources.
 
-    Paths are relative to the checkpoint's root.
+    ``clocks``, ``control``: what may differ. Paths are relative to the checkpoint's root.
     """
     for batch, next_batch in pairwise(confs):
         if next_batch != batch + 1 or next_batch in control:

@@ -48,12 +48,15 @@ NEAR = 10  # entries on each side of a batch that say what held for it, where th
 
 
 class ConfValue(NamedTuple):
-    """A conf as it held for a batch."""
+    """Value of a conf for a batch, and the batch in whose entry it was looked up.
+
+    That is the nearest batch if the entry of the batch itself cannot be read.
+    """
 
     value: str | None  # None where Spark would have used the session's, which is not recorded
     # ``recorded``, ``nearest`` (by another batch, as this entry is gone) or ``default`` (no key)
     origin: str
-    batch_id: BatchId | None  # whose entry was requested; None if there are no entries at all
+    batch_id: BatchId | None  # whose entry was used; None if there are no entries at all
 
 
 @dataclass(frozen=True)
@@ -108,7 +111,7 @@ class Logs:
 
     @property
     def provider_class(self) -> str | None:
-        """The state store provider that the newest entry records; None if none does."""
+        """State store provider by the newest entry that records one; None if no entry does."""
         newest_first = (self.confs[batch].get(PROVIDER_CLASS) for batch in sorted(self.confs)[::-1])
         return next((name for name in newest_first if name is not None), None)
 
@@ -318,7 +321,10 @@ class _Planned:
         }
 
     def _is_appended(self, batch: BatchId, entry: OffsetEntry) -> bool:
-        """Return whether a tool appended the batch (premise ``appended-batch``)."""
+        """Return whether a tool appended the batch, and note what a repartitioning resumes from.
+
+        It did if the batch is a control batch or has an older one's offsets, watermark and time.
+        """
         # Its entry has the offsets, the watermark and the very time stamp of the batch whose state
         # it resumes from. That is the one before; a repartitioning that gives up failed batches
         # (OfflineStateRepartitionRunner.skipUncommittedBatches) copies an older one, and then the

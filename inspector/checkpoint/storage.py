@@ -378,7 +378,7 @@ def parts_of(size: int) -> int:
 
 
 class Meter:
-    """A sum that threads add to."""
+    """Number of bytes that have been read, to which several threads add."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -44,7 +44,10 @@ class SmallFile:
 
 @dataclass(frozen=True)
 class NewIds:
-    """Ids of state checkpoints that differ in a copy (checkpoint format 2)."""
+    """New ids of the state checkpoints that a copy changes (format 2): old id -> new id.
+
+    ``previous``: those old ids that, in the copy, the version before has in place of its own.
+    """
 
     # ids of the copied version -> their new ids
     newest: Mapping[str, str] = field(default_factory=dict)

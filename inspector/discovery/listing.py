@@ -175,7 +175,10 @@ def _is_whole(checkpoint: Checkpoint, file: StoreFile) -> bool:
 
 
 def _stray(checkpoint: Checkpoint, layout: StoreLayout) -> Iterator[Problem]:
-    """Versions above the newest batch's; what ran while the logs were read is in them by now."""
+    """Yield a problem if a store has a version that no batch in the offset log can have made.
+
+    The log is listed again first, as a running query may have planned batches since.
+    """
     planned = checkpoint.logs.last_offset
     files = checkpoint.store_files[layout.directory]
     present = {*files.deltas, *files.snapshots}

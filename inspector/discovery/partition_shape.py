@@ -94,7 +94,10 @@ def _single_partition(
 
 
 def _first_row(storage: Storage, provider: Provider, file: StoreFile) -> tuple[bytes, int] | None:
-    """Return the key and the bytes of the value that a state file puts first, if it can be read."""
+    """Return the key of the first put in a state file, and the size of its value in bytes.
+
+    None if it has no put, is larger than 1 MiB or cannot be read.
+    """
     if file.size > _MOST_BYTES:
         return None
     with suppress(InspectorError, OSError):

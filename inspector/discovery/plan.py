@@ -252,7 +252,10 @@ def possible_times(operator: Operator, store: str) -> list[tuple[RowPart, tuple[
 def _scenarios(
     checkpoint: Checkpoint, operator: Operator, store: str, request: Request
 ) -> tuple[Scenario, ...]:
-    """Return the scenarios to simulate: one for each clock that the timers may follow."""
+    """Return the scenarios of the requested what-if for one store; none without a what-if.
+
+    One, or two if it is not known which clock (event, processing time) its timers follow.
+    """
     if request.what_if is None:
         return ()
     scenario = scenario_of(checkpoint, operator, store, request.what_if)
@@ -312,7 +315,10 @@ def _certainty(
 def _cross_checks(
     checkpoint: Checkpoint, operator: Operator, rule: StoreRule, version: int
 ) -> tuple[str, ...]:
-    """Return the names of the checks that refute a wrong rule: records no batch can write."""
+    """Choose the checks to be run on a store's records, by name, that would expose a wrong rule.
+
+    Each looks for records that no batch can have written if the rule is right.
+    """
     dedup = operator.name in DEDUPLICATIONS
     checks = ["absent"] if checkpoint.provider.removes_what_it_has else []
     checks += ["updates"] if dedup else []

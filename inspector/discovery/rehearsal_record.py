@@ -35,9 +35,9 @@ Evictions = Mapping[str, int]  # side of a join -> distance from which it evicts
 
 
 def join_evictions(plan: str) -> dict[int, dict[str, int]]:
-    """Return the distances of the joins in the text of a physical plan, by operator id.
+    """Return how far behind the watermark the sides of each join in a plan evict rows, in us.
 
-    A join whose text has another form is left out.
+    Operator id -> ``left``, ``right`` -> distance. A join with other text is left out.
     """
     found: dict[int, dict[str, int]] = {}
     for operator, watermark_ms, cleanup in _JOIN.findall(plan):

@@ -102,7 +102,10 @@ class Obstacle:
         return self.store is not None or self.error == _LOG_ERROR
 
     def __str__(self) -> str:
-        """``partition 1 lacks 1.delta (CANNOT_READ_DELTA_FILE_NOT_EXISTS)``."""
+        """Return the obstacle as a clause, such as ``partition 1 lacks 1.delta (ERROR)``.
+
+        Without a partition the clause begins with ``it``.
+        """
         return self.clause("it")
 
     @property
@@ -303,7 +306,10 @@ class Restart:
         )
 
     def remedy(self, name: str) -> str:
-        """Return the advice for a lost offset log, or for one lost entry of it."""
+        """Return what to do about a lost offset log, or a lost entry of a batch that wrote nothing.
+
+        ``name`` is a path below the root (``offsets``, ``offsets/12``); no text for any other.
+        """
         if name == OFFSETS and not self.batch:
             return (
                 "restore offsets and commits; without them begin a new checkpoint, or empty this "
@@ -583,7 +589,10 @@ def _earlier_batch(
 
 @dataclass
 class _Damage:
-    """Unreadable files by path, and by (operator, partition, version) for shared files."""
+    """Damaged files by path, and by (operator, partition, version) of a snapshot.
+
+    The second finds what a snapshot shares with others, such as table files of RocksDB.
+    """
 
     paths: Mapping[str, Problem]
     versions: Mapping[tuple[int, int, int], Problem]
@@ -623,7 +632,10 @@ class _Damage:
         return problem.message.partition(REFUSES)[2]
 
     def spoils(self, file: StoreFile, store: StoreId, listed_paths: Collection[str]) -> str:
-        """Path of what is damaged, so that Spark cannot read a file; no text if it can."""
+        """Return the path of the damage that keeps Spark from reading a file; no text without any.
+
+        No text either where that cannot be judged: it is counted in ``doubted``.
+        """
         # A snapshot cannot be read either where a file is damaged, or is not there, that it shares
         # with others, which is none of those beside it. Where it is not known it counts as doubted:
         # RocksDB opens a table whose block is damaged, and fails only when it reads that block.

@@ -254,7 +254,10 @@ def _assumption(sources: Sequence[SourceOffset], folders: Sequence[int]) -> str:
 def _find_unused_folder(
     listing: _Listing, sources: Sequence[SourceOffset], used: int
 ) -> SourceFolders:
-    """More folders are there than the whole logs explain: the log before them has lost entries."""
+    """Report the log in folder number ``used``, which no source has, as one that lost an entry.
+
+    Empty if no source lacks an entry there. ``used`` folders before it have whole logs.
+    """
     folder = used
     for source in sources:
         gap = listing.gap(str(folder), source)
@@ -264,7 +267,10 @@ def _find_unused_folder(
 
 
 def _by_last_uses(listing: _Listing, sources: Sequence[SourceOffset]) -> SourceFolders:
-    """Folders of offset log v2, where a source has one line, by the position of its last use."""
+    """Assign sources to folders where a source has one line, named by its last use (v2).
+
+    Folders follow the first uses: the assignment is one in which no log lacks an entry.
+    """
     sources_by_position = {int(source.name): source for source in sources}
     end = max(sources_by_position) + 1
     if end == len(sources):
@@ -294,13 +300,19 @@ def _by_last_uses(listing: _Listing, sources: Sequence[SourceOffset]) -> SourceF
 
 
 def _is_known_use(position: int, assigned: Collection[int], lines: Collection[int]) -> bool:
-    """True if a position can be a use of a source that has a folder already."""
+    """Return whether the use at a position of the plan can be of a source that has a folder.
+
+    A source goes by its last use: ``lines`` are all, ``assigned`` those with a folder.
+    """
     if position in lines:
         return position in assigned
     return any(last_use > position for last_use in assigned)
 
 
 def _first_uses(position: int, assigned: Collection[int], lines: Collection[int]) -> list[int]:
-    """Return the last uses of the sources whose first use a position can be."""
+    """Return the sources without a folder whose first use can be at a position of the plan.
+
+    A source goes by its last use: ``lines`` are all, ``assigned`` those with a folder.
+    """
     candidates = [position] if position in lines else [p for p in lines if p > position]
     return [last_use for last_use in candidates if last_use not in assigned]

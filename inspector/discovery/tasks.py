@@ -182,7 +182,10 @@ MOST_RANGES = 4096  # ranges of one partition: each reads all of its files
 
 
 def split_task(task: Task, count: int, seed: int | None = None) -> list[Task]:
-    """One task for each of so many ranges of a task's keys; for 1 the task itself."""
+    """Divide a task into at most ``count`` tasks, one for each range of its keys.
+
+    The task itself for 1, or if its keys cannot be divided, as those of transformWithState.
+    """
     # The seed of the hash that divides them is drawn at random if it is None.
     count = min(count, MOST_RANGES)
     # The variables of a transformWithState are compared by a part of their keys, and
@@ -197,7 +200,10 @@ def split_task(task: Task, count: int, seed: int | None = None) -> list[Task]:
 
 
 def needs_bounds(task: Task) -> bool:
-    """Return whether a task needs the call bounds of the other key ranges (``call_bounds``)."""
+    """Return whether a task is of one key range and has timers, so that it needs call bounds.
+
+    They tell from the records of all keys which ones a timeout can have made.
+    """
     return task.key_range is not None and any(store.timeout_kinds for store in task.stores)
 
 

@@ -571,7 +571,11 @@ class Preflight:
 
 
 def _accepts(new: DataType, old: DataType, *, nulls: bool = True) -> bool:
-    """``DataType.equalsIgnoreNameAndCompatibleNullability(new, old)``."""
+    """Return True if the old type can hold values of the new one.
+
+    Names are ignored, as in Spark's ``equalsIgnoreNameAndCompatibleNullability``; without ``nulls``
+    nullability is ignored, too.
+    """
     new, old = storage_type(new), storage_type(old)
     if isinstance(new, StructType) and isinstance(old, StructType):
         return len(new.fields) == len(old.fields) and all(

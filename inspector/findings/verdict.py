@@ -214,7 +214,11 @@ def _worst_of(
     sizes: Mapping[Finding, int],
     total: int,
 ) -> Finding:
-    """Return the most severe finding of a rank, then the one about most bytes."""
+    """Return the most severe of the ranked findings, unintended ones first, then the largest.
+
+    If it is a symptom, return a lifetime finding about far more bytes instead, if there is one.
+    ``sizes`` and ``total`` are bytes.
+    """
 
     def standing(finding: Finding) -> tuple[Severity, bool, int]:
         is_meant = finding.weight is Weight.INTENDED

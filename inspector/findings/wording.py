@@ -67,7 +67,7 @@ def _prefix(text: str) -> str:
 
 
 def _others(count: int) -> str:
-    """Return the number of further files in brackets behind a space; nothing for none."""
+    """Return `` (and 3 more)`` for a number of further files, or an empty text for 0."""
     return f" (and {count:,} more)" if count else ""
 
 

@@ -248,7 +248,11 @@ def _leftovers(request: EvictTask) -> Mapping[str, Mapping[bytes, str]]:
 
 
 class Copying(NamedTuple):
-    """The tasks of a copy, one for each partition, and the ids of versions whose rows change."""
+    """Tasks of a copy, one per partition.
+
+    They have the new id of each version that may change, by its old id, and the ids of snapshots
+    that get an older version's name.
+    """
 
     tasks: Sequence[EvictTask]
     # checkpoint format 2: the new id of the version of each partition by its id in the source;

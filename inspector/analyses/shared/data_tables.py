@@ -63,7 +63,10 @@ def batch_spec(batch: pa.RecordBatch) -> str:
 
 
 def run_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The rows of such tasks; the form of :func:`inspector.passes.worker.run_tasks`."""
+    """Yield the rows that tasks of :func:`batch_spec` hold: decode each, and read no file.
+
+    An engine calls it as it calls :func:`inspector.passes.worker.run_tasks`.
+    """
     for spec in specs_in(batches):
         yield from pa.ipc.open_stream(base64.b64decode(spec))
 

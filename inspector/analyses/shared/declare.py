@@ -46,7 +46,10 @@ SECTIONS = ("\nArgs:", "\nReturns:", "\nRaises:")  # behind the part that is a c
 
 @dataclass(frozen=True)
 class TableOptions:
-    """Options of tables of data; ``json_keys``: keys of facts as JSON and never as structs."""
+    """Options of tables of data: first batch, raw bytes, and the handling of unreadable files.
+
+    ``json_keys``: whether keys of facts are JSON even where structs are possible.
+    """
 
     from_batch: Annotated[
         int, Option("Skip changes before this batch.", minimum=0, source="changeStartBatchId")

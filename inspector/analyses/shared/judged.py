@@ -214,11 +214,9 @@ def _files(stores: Iterable[StoreLayout]) -> list[model.StoreFile]:
 
 
 def vouching_notes(subject: Subject, facts: Facts | None = None) -> list[str]:
-    """One sentence on state files, or none where a checksum vouches for every one.
+    """Return a sentence if there is no state, or how many state files no checksum covers.
 
-    ``facts`` are of a run that read every file to its end; without them the log and the listing say
-    which files hold a checksum. On most storages nothing vouches for logs, metadata and schemas,
-    which says nothing of the checkpoint: they are only counted.
+    At most one; an empty list if every file is covered. ``facts`` must be of a full read.
     """
     if not subject.checkpoint.operators:
         return [

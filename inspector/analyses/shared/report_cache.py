@@ -97,7 +97,10 @@ class ReportCache:
         return replace(report, notes=(*report.notes, note))
 
     def look(self, storage: Storage) -> Tree | None:
-        """The listing that a run begins with; None at each further look, which makes its own."""
+        """Return the listing for the first look of a run: a new one, or that of ``recall``.
+
+        None at each further look, which lists by itself, and if the listing fails.
+        """
         check_outside(storage.url, self._folder)
         self._looks += 1
         if self._looks == 1 and self._tree is None:

@@ -53,7 +53,10 @@ class HashedKeys:
         self._place: dict[str, int] = {}
 
     def watch(self, batches: Iterable[pa.RecordBatch]) -> Batches:
-        """Pass on batches that have a column ``key``, of rows that fit what is looked for."""
+        """Yield the batches unchanged, and learn the hashes of the keys in their column ``key``.
+
+        Their rows must be found by the key filter already: nothing is filtered here.
+        """
         for batch in batches:
             if self._found:
                 self.see(batch.column("key").to_pylist())

@@ -69,7 +69,7 @@ class JudgedVersion:
 
     @cached_property
     def sources(self) -> Mapping[int, Sequence[SourceOffset]]:
-        """The offsets of the sources, by batch."""
+        """Offsets of the sources by batch, of every batch in the offset log that can be read."""
         return dict(self.checkpoint.logs.sources.items())
 
     @cached_property

@@ -33,7 +33,11 @@ class ExpiringRows(NamedTuple):
 
 
 class StoreExpiry:
-    """Expiry times of the live rows, and the calls of a group state's function."""
+    """Expiry of a store's rows, and the calls of a group state's function.
+
+    It has the clock, when live rows expire, the expired rows that are left, and what the calls did
+    with the timers.
+    """
 
     def __init__(self, store: StoreFacts) -> None:
         self._store = store
