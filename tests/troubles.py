@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import lzma
 import tarfile
 import tempfile
@@ -13,8 +14,11 @@ ARCHIVE = Path(__file__).parent.parent / "fixtures" / "troubles.tar.xz"
 
 
 @cache
-def _folder() -> tempfile.TemporaryDirectory[str]:
-    return tempfile.TemporaryDirectory(prefix="troubles")
+def _folder() -> Path:
+    """Return the folder of this process, which is removed when the process ends."""
+    folder = tempfile.TemporaryDirectory(prefix="troubles")
+    atexit.register(folder.cleanup)
+    return Path(folder.name)
 
 
 @cache
@@ -34,5 +38,5 @@ def _members() -> dict[str, list[tarfile.TarInfo]]:
 @cache
 def troubled(name: str) -> Path:
     """A checkpoint, ``trouble_agg_fan_out``; to be read, as all tests have the same."""
-    _archive().extractall(_folder().name, _members()[name], filter="data")
-    return Path(_folder().name) / name / "checkpoint"
+    _archive().extractall(_folder(), _members()[name], filter="data")
+    return _folder() / name / "checkpoint"
