@@ -10,7 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from documentation.commands import column_list, command_list, shared_options
-from documentation.restarts import damage_table, release_table, restart_counts, restart_tables
+from documentation.restarts import (
+    damage_changes_table,
+    damage_table,
+    release_table,
+    restart_counts,
+    restart_tables,
+)
 
 from inspector.cli.exits import exit_of
 from inspector.exceptions import InspectorError
@@ -144,6 +150,11 @@ def damage() -> str:
     return "\n".join(damage_table())
 
 
+def damage_changes() -> str:
+    """Return the table of damaged checkpoints by the change that was made."""
+    return "\n".join(damage_changes_table())
+
+
 def releases() -> str:
     """Return the table of restarts in another release or mode."""
     return "\n".join(release_table())
@@ -231,6 +242,7 @@ GENERATED: Mapping[str, Callable[[], str]] = {
     "restarts": restarts,
     "changed-queries": changed_queries,
     "damage": damage,
+    "damage-changes": damage_changes,
     "releases": releases,
     "errors": errors,
     "findings": findings,

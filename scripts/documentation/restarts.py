@@ -34,32 +34,42 @@ def release_table() -> Iterator[str]:
 
 
 def damage_table() -> Iterator[str]:
-    """Yield the lines of a table: a row for each change of a checkpoint, over all releases."""
+    """Yield the lines of the tables of damaged checkpoints: restarts, copies, lines by hand."""
     record = json.loads(DAMAGE_RECORD.read_text("utf-8"))
     by_hand = record.pop("by hand", {})
     names = "restarts | right | `unknown` | wrong | false damage | file as in Spark's message"
     yield f"| Spark | queries | {names} |"
     yield "|---|" + "---:|" * 7
-    changes: dict[str, Counter[str]] = {}
     for release in sorted(record, reverse=True):
         total: Counter[str] = Counter()
-        for name, counts in record[release]["changes"].items():
-            changes.setdefault(name, Counter()).update(counts)
+        for counts in record[release]["changes"].values():
             total.update(counts)
         cells = [release, record[release]["shapes"], *_damage_cells(total)[2:]]
         cells.insert(2, total["restarted"] + total["refused"])
         named = total["file right"], total["file right"] + total["file other"]
         cells.append(f"{named[0]} of {named[1]}" if named[1] else "-")
         yield f"| {' | '.join(map(str, cells))} |"
-    yield from ("", "| change | runs | refused | right | `unknown` | wrong |")
-    yield "|---|---:|---:|---:|---:|---:|"
-    for name in sorted(changes):
-        yield f"| {' | '.join(map(str, [name, *_damage_cells(changes[name])[:-1]]))} |"
     yield from _copies_table(record)
     yield from ("", "| lines made by hand, not restarted | checkpoints | as expected |")
     yield "|---|---:|---:|"
     for name, counts in by_hand.items():
         yield f"| {name} | {sum(counts.values())} | {counts.get('right', 0)} |"
+
+
+def damage_changes_table() -> Iterator[str]:
+    """Yield the lines of a table: a row for each change of a checkpoint, over all releases."""
+    record = json.loads(DAMAGE_RECORD.read_text("utf-8"))
+    record.pop("by hand", {})
+    changes: dict[str, Counter[str]] = {}
+    for release in record.values():
+        for name, counts in release["changes"].items():
+            changes.setdefault(name, Counter()).update(counts)
+    yield from (
+        "| change | runs | refused | right | `unknown` | wrong |",
+        "|---|---:|---:|---:|---:|---:|",
+    )
+    for name in sorted(changes):
+        yield f"| {' | '.join(map(str, [name, *_damage_cells(changes[name])[:-1]]))} |"
 
 
 def _copies_table(record: Mapping[str, Any]) -> Iterator[str]:
