@@ -1,4 +1,4 @@
-"""Each sentence of the catalogue that says what Spark does names the test that shows it.
+"""Each sentence of a rule that says what Spark does names the test that shows it.
 
 A test of ``tests/spark`` runs a Spark; those of fixtures compare with what a Spark recorded when
 it wrote them. None rests on Spark's source alone.

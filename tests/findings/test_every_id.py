@@ -1,4 +1,4 @@
-"""Every finding of the catalogue is made of a checkpoint, and silenced by a threshold."""
+"""Every finding is made of a checkpoint, and silenced by a threshold."""
 
 from __future__ import annotations
 

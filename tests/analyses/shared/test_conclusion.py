@@ -132,7 +132,7 @@ def test_every_kind_of_finding_has_a_rank() -> None:
     assert [kind.id for kind in all_kinds() if not ranked(kind)] == []
 
 
-def test_causes_and_symptoms_are_in_the_catalogue_and_go_round_in_no_circle() -> None:
+def test_causes_and_symptoms_are_rules_and_go_round_in_no_circle() -> None:
     known = {kind.id for kind in all_kinds()}
     edges = {(kind.id, symptom) for kind in all_kinds() for symptom in kind.explains}
     assert {one for edge in edges for one in edge} <= known
