@@ -551,8 +551,11 @@ def test_rocksdb_opens_no_snapshot_that_its_own_files_contradict(
         change_entry(damaged / STATE / "0", damage.prefix, damage.change)
         restarts = restart_in(api.verify(str(damaged)))
         if not damage.words:
-            assert (len(query.rows(damaged)) < len(USERS)) is damage.loses
-            query.resume(damaged)
+            is_short = len(query.rows(damaged)) < len(USERS)
+            batches = [batch["stateOperators"] for batch in query.resume(damaged)]
+            # A row that a scan shows and that no call finds is counted twice from now on.
+            counts = [operators[0]["numRowsTotal"] for operators in batches if operators]
+            assert (is_short or max(counts) > len(USERS)) is damage.loses
             assert restarts.possible
             return
         with pytest.raises(Exception, match="CANNOT_LOAD_STATE_STORE") as failed:
