@@ -63,7 +63,6 @@ _IN_REAL_TIME = (*aggregation.NAMES, *deduplicate.NAMES, "transformWithStateExec
 """Operators that real-time mode of 4.3 runs."""
 
 MICRO_BATCH, REAL_TIME, ASYNC = "micro-batch", "real-time", "async"
-MODES = (MICRO_BATCH, REAL_TIME, ASYNC)
 
 
 class Upgrade:

@@ -69,6 +69,20 @@ def test_a_store_that_gains_few_rows_is_not_why_most_are_there(
     assert main_finding([few, most], {most: size}, 1200) is few
 
 
+def test_a_query_that_stands_still_comes_before_its_state_unless_rows_leak() -> None:
+    stuck = found("SS124", operator_id=None, store_name=None, severity=Severity.WARNING)
+    inferred = Finding(KINDS["SS205"], Certainty.INFERRED, "evidence", "next", 0, "left")
+    costly = found("SS302", severity=Severity.WARNING)
+    for other in (inferred, costly):
+        assert main_finding([other, stuck], {other: 1000}) is stuck
+    leaking, unreadable = found("SS202", severity=Severity.WARNING), found("SS102")
+    assert main_finding([stuck, leaking], {}) is leaking
+    assert main_finding([stuck, unreadable], {}) is unreadable
+    # As information it is ranked as all others are.
+    noted = found("SS124", operator_id=None, store_name=None, severity=Severity.INFO)
+    assert main_finding([noted, costly], {costly: 1000}) is costly
+
+
 def test_a_cause_in_another_store_explains_nothing_here() -> None:
     here, elsewhere = found("SS204"), found("SS201", operator_id=1)
     assert main_finding([here, elsewhere], {here: 100, elsewhere: 1}) is here
