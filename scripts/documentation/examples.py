@@ -29,13 +29,16 @@ EXAMPLES: Mapping[str, str] = {
 """Analysis -> arguments of ``inspector``. An analysis that writes files, or whose output depends on
 the time of day, has no example."""
 
-LINES = 18  # lines of output that an example shows
+LINES = {"audit": 18}
+"""Analysis -> lines of output that its example shows, if not ``DEFAULT_LINES``."""
+
+DEFAULT_LINES = 9
 
 
 def example(name: str, printed: Callable[[list[str]], str]) -> list[str]:
     """Return the lines of an example as Markdown; none if the analysis has no example.
 
-    The output is cut at ``LINES`` lines, and the block that names the checkpoint is left out.
+    The output is cut after its first lines, and the block that names the checkpoint is left out.
 
     Args:
         name: of the analysis.
@@ -44,7 +47,9 @@ def example(name: str, printed: Callable[[list[str]], str]) -> list[str]:
     if name not in EXAMPLES:
         return []
     command = EXAMPLES[name]
+    limit = LINES.get(name, DEFAULT_LINES)
     output = printed(shlex.split(command)).rstrip().split("\n\n")
     shown = "\n\n".join(part for part in output if not part.startswith("checkpoint ")).split("\n")
-    more = ["..."] if len(shown) > LINES else []
-    return ["```text", f"$ inspector {command}", *shown[:LINES], *more, "```", ""]
+    kept = "\n".join(shown[:limit]).rstrip()
+    more = ["..."] if len(shown) > limit else []
+    return ["```text", f"$ inspector {command}", *kept.split("\n"), *more, "```", ""]

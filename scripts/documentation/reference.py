@@ -29,16 +29,6 @@ UNITS = {
 }
 """Unit of a column -> what its values are."""
 
-_FACTS = {
-    "fit": "checks every row against its schema and every file against its checksums",
-    "matched": "counts the rows of joins that have found a partner",
-    "fields": "measures what each field takes",
-    "rewrites": "counts in how many versions in a row each key was put",
-    "top": "ranks the keys",
-    "partitions": "keeps the numbers of each partition apart",
-}
-"""Field of a fact request -> what the command does besides replaying."""
-
 _DEFAULT = re.compile(r"\s*\[default: (.*)\]")
 """A default in the words of an option's help."""
 
@@ -61,16 +51,17 @@ Meaning = tuple[str, Unit, bool, str]  # name, unit, exactness and description o
 
 @dataclass(frozen=True)
 class SharedText:
-    """What stands once for all commands, on pages of their own.
+    """Descriptions that have pages of their own.
 
     Attributes:
         columns: columns that tables of several analyses have.
-        flags: options that several commands have, by the title of their section. The value of an
-            option is its default, if that differs from command to command, else "".
+        flags: options that several commands have.
+        tables: table -> the analysis whose page describes it.
     """
 
     columns: Set[Meaning] = frozenset()
-    flags: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    flags: Set[str] = frozenset()
+    tables: Mapping[type[Row], str] = field(default_factory=dict)
 
 
 def reference(
@@ -101,14 +92,16 @@ def _lines(
     yield from (f"# {analysis.name}", "", first, "", *example)
     for paragraph in paragraphs:
         yield from (paragraph, "")
-    if analysis.facts is not None:
-        extras = [text for name, text in _FACTS.items() if getattr(analysis.facts, name)]
-        more = f", and {' and '.join(extras)}" if extras else ""
-        yield from (f"It replays every version that the state files can restore{more}.", "")
-    yield from ("## Options", "", *_options(analysis, command_options, shared), *_call(analysis))
+    yield from ("## Options", "", *_options(analysis, command_options, shared))
+    described: set[Meaning] = set()
     for i, table in enumerate(analysis.tables):
+        owner = shared.tables.get(table, analysis.name)
+        if owner != analysis.name:
+            yield from _table_elsewhere(table, owner)
+            continue
         same = [one.table_name for one in analysis.tables[:i] if one.columns() == table.columns()]
-        yield from _table(table, same[:1], shared.columns)
+        yield from _table(table, same[:1], shared.columns, described)
+        described |= set(map(meaning, table.columns()))
     for data in analysis.data_tables:
         yield from _data_table(data)
 
@@ -123,33 +116,15 @@ def _paragraphs(text: str) -> list[str]:
 def _options(
     analysis: Analysis, command_options: Iterable[CommandOption], shared: SharedText
 ) -> Iterator[str]:
-    described = {flag for flags in shared.flags.values() for flag in flags}
-    rows = [option_row(each, each.name) for each in analysis.options]
-    rows += map(_command_option, command_options)
-    rows += [
-        option_row(each, f"Options.{each.name}")
-        for each in analysis.shared
-        if each.flag not in described
-    ]
-    rows = [*OPTION_HEAD, *rows] if rows else []
-    if not analysis.command:  # its options have no spelling on the command line
-        rows = [f"| {row.split('| ', 2)[2]}" for row in rows]
+    lines = [option_line(each) for each in analysis.options]
+    lines += map(_command_option, command_options)
+    lines += [option_line(each) for each in analysis.shared if each.flag not in shared.flags]
     if analysis.command:
         yield from ("```text", _usage(analysis), "```", "")
-    yield from (*rows, *([""] if rows else []))
-    for title, flags in shared.flags.items():
-        anchor = title.lower().replace(" ", "-")
-        names = ", ".join(map(_flag_text, flags, flags.values()))
-        yield f"- [{title}](../commands.md#{anchor}): {names}"
-    yield from [""] if shared.flags else []
-
-
-def _flag_text(flag: str, default: str) -> str:
-    return f"`{flag}` (default `{default}`)" if default else f"`{flag}`"
-
-
-OPTION_HEAD = ("| option | in a call | default | meaning |", "| --- | --- | --- | --- |")
-"""The head of a table of options."""
+    yield from (*lines, *([""] if lines else []))
+    if shared.flags and analysis.command:
+        yield from ("It also has [shared options](../commands.md#shared-options).", "")
+    yield from (f"In Python: `{_call(analysis)}`, see [calls](../commands.md#calls).", "")
 
 
 def _usage(analysis: Analysis) -> str:
@@ -166,24 +141,34 @@ def _argument(each: Parameter, *, many: bool) -> str:
     return name if each.required else f"[{name}]"
 
 
-def option_row(each: Parameter, name_in_call: str, default: str | None = None) -> str:
-    """Return the row of a declared option in a table of options.
+def option_line(each: Parameter, notes: Iterable[str] = (), default: str | None = None) -> str:
+    """Return the line of a declared option in a list of options.
 
     Args:
         each: the option.
-        name_in_call: its parameter, or field of ``Options``, in ``inspector.api``.
+        notes: what else the parentheses behind the option have.
         default: text that replaces the default.
     """
-    values = f" One of `{'`, `'.join(each.choices)}`." if each.choices else ""
-    text = f"{_DEFAULT.sub('', ' '.join(each.option.help.split()))}{values}"
+    text = _DEFAULT.sub("", " ".join(each.option.help.split()))
     shown = _default(each) if default is None else default
-    return f"| `{_cell(_spelling(each))}` | `{name_in_call}` | {shown} | {_cell(text)} |"
+    stated = [f"default {shown}"] if shown else []
+    if each.flag[2:].replace("-", "_") != each.name.removeprefix("engine."):
+        stated.append(f"in a call `{each.name}`")
+    return spelled_line(_spelling(each), [*stated, *notes], text)
+
+
+def spelled_line(spelling: str, notes: Sequence[str], text: str) -> str:
+    """Return the line of an option in a list: its spelling, the notes in parentheses, its text."""
+    parentheses = f" ({'; '.join(notes)})" if notes else ""
+    return f"- `{spelling}`{parentheses}: {text}"
 
 
 def _spelling(each: Parameter) -> str:
     """``--batch N``: the option with what stands for its value."""
     value = each.option.metavar
-    if value is None and not each.choices:
+    if value is None and each.choices:
+        value = "|".join(each.choices)
+    if value is None:
         value = "SIZE" if each.option.size else {int: "N", str: "TEXT"}.get(each.kind)
     return f"{each.flag} {value}" if value else each.flag
 
@@ -205,51 +190,46 @@ def _value(value: Any) -> str:
 
 def _command_option(each: CommandOption) -> str:
     words = _DEFAULT.search(each.meaning)
-    default = "" if words is None else words[1]
-    meaning = _DEFAULT.sub("", each.meaning)
-    return f"| `{_cell(each.spelling)}` |  | {default} | {_cell(meaning)} |"
+    notes = [] if words is None else [f"default {words[1]}"]
+    return spelled_line(each.spelling, notes, _DEFAULT.sub("", each.meaning))
 
 
-def _call(analysis: Analysis) -> Iterator[str]:
+def _call(analysis: Analysis) -> str:
     words = [
         f'"{each.choices[0]}"' if each.choices else each.name if each.required else "None"
         for each in analysis.arguments
     ]
     chosen = 'where=("user=a",)' if KEYS in analysis.uses else "partition_id=0"
-    call = f"api.{analysis.name}({', '.join([*words, f'api.Options({chosen})'])})"
-    yield from ("## As a call", "", "```python", "from inspector import api", "")
-    if analysis.files:
-        yield from (f"for table in {call}:", "    for batch in table.batches:")
-        yield "        print(table.name, batch.num_rows)"
-    elif analysis.follows:
-        yield from (f"for report in {call}:", "    for row in report.primary.rows:")
-        yield "        print(row)"
-    else:
-        yield from (f"report = {call}", "for row in report.primary.rows:", "    print(row)")
-    yield from ("```", "")
+    return f"api.{analysis.name}({', '.join([*words, f'api.Options({chosen})'])})"
 
 
 # --- tables ----------------------------------------------------------------------------------
 
 
-def _table(table: type[Row], same: list[str], shared: Set[Meaning]) -> Iterator[str]:
+def _table_elsewhere(table: type[Row], owner: str) -> Iterator[str]:
+    name = table.table_name
+    yield from (f"## Table `{name}`", "", f"A row: {table.row_meaning()}.", "")
+    yield from (f"It is the table [{name} of {owner}]({owner}.md#table-{name}).", "")
+
+
+def _table(
+    table: type[Row], same: list[str], shared: Set[Meaning], described: Set[Meaning]
+) -> Iterator[str]:
     yield from (f"## Table `{table.table_name}`", "", f"A row: {table.row_meaning()}.", "")
     if same:
         yield from (f"It has the columns of `{same[0]}`.", "")
         return
     columns = table.columns()
     elsewhere = [each for each in columns if meaning(each) in shared]
-    described = [each for each in columns if meaning(each) not in shared]
-    described += _marked(table.columns(raw=True)[len(columns) :])
-    if described:
-        yield from (*COLUMN_HEAD, *map(column_row, described), "")
+    above = [each for each in columns if meaning(each) in described - shared]
+    new = [each for each in columns if meaning(each) not in described | shared]
+    new += _marked(table.columns(raw=True)[len(columns) :])
+    yield from (*map(column_line, new), *([""] if new else []))
+    if above:
+        yield from (f"Columns as above: {', '.join(map(_column_name, above))}.", "")
     if elsewhere:
         names = ", ".join(map(_column_name, elsewhere))
         yield from (f"[Shared columns](../columns.md): {names}.", "")
-
-
-COLUMN_HEAD = ("| column | unit | meaning |", "|---|---|---|")
-"""The head of a table of columns."""
 
 
 def meaning(column: Column) -> Meaning:
@@ -266,10 +246,10 @@ def _lower(text: str) -> str:
     return text[0].lower() + text[1:]
 
 
-def column_row(column: Column) -> str:
-    """Return the row of a column in a table of columns."""
+def column_line(column: Column) -> str:
+    """Return the line of a column in a list of columns."""
     unit = UNITS[column.unit] + ("" if column.exact else ", estimate")
-    return f"| {_column_name(column)} | {unit} | {_cell(column.doc)} |"
+    return f"- {_column_name(column)} ({unit}): {column.doc}"
 
 
 def _column_name(column: Column) -> str:
@@ -284,7 +264,3 @@ def _data_table(data: DataTable) -> Iterator[str]:
     more = "".join(f", {name}=..." for name in own)
     where = "[in a notebook](../../how-to/notebook.md)"
     yield from (f"`inspector.spark.{data.name}(spark, path, options{more})`, see {where}.", "")
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
