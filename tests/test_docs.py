@@ -104,7 +104,7 @@ def test_the_page_of_a_command_has_all_its_options(command: str) -> None:
     text = docs.read_page(f"reference/commands/{command}") + docs.read_page("reference/commands")
     for parameter in found.params:
         if isinstance(parameter, click.Option):
-            assert re.search(rf"^\| `(-\w, )?{parameter.opts[-1]}[ `]", text, re.M), parameter
+            assert re.search(rf"^- `(-\w, )?{parameter.opts[-1]}[ `]", text, re.M), parameter
 
 
 def test_a_made_part_needs_something_that_makes_it() -> None:

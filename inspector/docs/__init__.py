@@ -45,35 +45,18 @@ PAGES = (  # every page by its path without ``.md``, in the order in which they 
 
 DATA = ("reference/report.schema.json", "how-to/grafana.json", "how-to/Dockerfile")  # no pages
 
-PAGES_BY_WORD = {
-    "emr": "how-to/cluster",
-    "yarn": "how-to/cluster",
-    "kubernetes": "how-to/cluster",
-    "spark connect": "how-to/cluster",
-    "s3": "how-to/object-stores",
-    "pandas": "how-to/notebook",
-    "jupyter": "how-to/notebook",
-    "dataframe": "how-to/notebook",
-    "gate": "how-to/ci-gate",
-    "junit": "how-to/ci-gate",
-    "prometheus": "how-to/fleet",
-    "grafana": "how-to/fleet",
-    "heap number": "explanation/heap",
-    "how many executors": "reference/commands/memory",
-}
-"""Words that people look for, in lower case -> the page that answers them."""
-
 _FENCE = re.compile(r"^\s*```")
 _HEADING = re.compile(r"^(#{1,6}) (.+)$")
 _LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]*?)([\w-]+)\.md(?:#[\w-]*)?\)")
-_NO_TEXT = re.compile(r"^(?:<!--.*-->|In words: .*\n?)\n", re.MULTILINE)
-"""What is there for programs: who asked in words of their own need not read all others."""
+_NO_TEXT = re.compile(r"^<!--.*-->\n", re.MULTILINE)
+"""Comments of a page, which only programs read."""
 _PARAGRAPH = re.compile(r"(?:\*\*([^*]+)\.\*\* |(?:- )?([A-Z][a-zA-Z ]{1,20}): )?(.+)")
 """A line of text, and the words before it: in bold, or before a colon."""
 _CODE = re.compile(r"`([^`]+)`")
 _ALSO = "In Spark: "  # how a line of an entry begins whose code words are names of the entry too
 _MESSAGES = "In messages: "  # the same of words in messages; ``...`` stands for anything
-_WORDS = "In words: "  # the same of what people call it, which in a log would be found everywhere
+_WORDS = "words.txt"
+"""A line for a page or a symptom: its name, and the words that people use for it."""
 _SYMPTOMS = "reference/symptoms"
 _TO_DO = "**What to do.**"
 _GUESS = "No symptom is known in these words. The nearest by single words:\n"
@@ -115,7 +98,7 @@ _WORD = re.compile(r"[A-Za-z0-9]+")
 _PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]{2,}(?![a-z])")
 """A word of a metric or a class, such as ``commit``, ``Time`` and ``Ms`` of ``commitTimeMs``."""
 _MOST_NAMES = 3
-_SEVERITY = re.compile("Severity \\w+; ")
+_SEVERITY = "Severity: "
 _ENTRY_LEVEL = 3
 
 
@@ -143,8 +126,9 @@ def lookup(topic: str) -> str | None:
     for name in PAGES:
         if requested in (name, _stem(name)):
             return _plain(read_page(name))
-    if requested in PAGES_BY_WORD:
-        return _plain(read_page(PAGES_BY_WORD[requested]))
+    for name, words in _words_by_name().items():
+        if name in PAGES and requested in words:
+            return _plain(read_page(name))
     entries = _entries_of_name(requested) or ([] if _is_foreign(topic) else _in_message(topic))
     if not entries and (beginning := requested.rstrip("_.*…")) != requested:
         entries = [*_family(beginning), *_entries_of_name(beginning)]
@@ -198,8 +182,8 @@ def _family(beginning: str) -> list[str]:
         if name.startswith(beginning):
             spelling = next(n for n in _names(text) if n.casefold() == name)
             lines = text.splitlines()[1:]
-            words = next(line for line in lines if line and not _SEVERITY.match(line))
-            first = words.replace("**What it means.** ", "").partition(". ")[0].rstrip(".")
+            words = next(line for line in lines if line and not line.startswith(_SEVERITY))
+            first = words.partition(". ")[0].rstrip(".")
             listed.append((spelling, f"- `{spelling}`: {first}."))
     lines = [line for _, line in sorted(listed)]
     return [f"# Topics that begin with {beginning.upper()}\n", *lines, ""] if lines else []
@@ -248,7 +232,7 @@ def _by_words(text: str) -> list[str]:
     if best < _LEAST_SCORE:
         return []
     entries = [entry for entry in list(scores)[:_MOST_ENTRIES] if scores[entry] >= best * _ALMOST]
-    is_known = any(words.search(text.casefold()) for words, _ in _phrases(_WORDS))
+    is_known = any(words.search(text.casefold()) for words, _ in _words_of_symptoms())
     return entries if is_known else [_GUESS, *entries]
 
 
@@ -274,7 +258,7 @@ def _scores(text: str) -> dict[str, float]:
         score = weight(shared & own_stems) + _IN_TEXT * weight(shared - own_stems)
         # One word alone is a hint and no answer.
         scores[entry] = score / threshold if len(shared) > 1 else min(score, _LEAST_SCORE / 2)
-    for words, entry in _phrases(_WORDS):
+    for words, entry in _words_of_symptoms():
         if words.search(line.casefold()):
             scores[entry] = max(scores.get(entry, 0), _LEAST_SCORE) + _IN_ORDER
     return dict(sorted(scores.items(), key=lambda item: -item[1]))
@@ -286,9 +270,8 @@ def _stems_of_symptoms() -> dict[str, tuple[Set[str], Set[str]]]:
     symptoms = {}
     for names, text in _entries_of(read_page(_SYMPTOMS)):
         lines = text.splitlines()[1:]
-        own_text = " ".join(
-            (*names, *(line for line in lines if line.startswith((_WORDS, _MESSAGES))))
-        )
+        messages = (line for line in lines if line.startswith(_MESSAGES))
+        own_text = " ".join((*names, *_words_by_name().get(names[0], ()), *messages))
         full_text = " ".join(line for line in lines if not line.startswith(_TO_DO))
         symptoms[text] = _stems(own_text), _stems(full_text)
     return symptoms
@@ -367,14 +350,36 @@ def _entries() -> tuple[dict[str, list[str]], dict[str, list[str]]]:
 @cache
 def _phrases(begin: str) -> list[tuple[re.Pattern[str], str]]:
     """Words in lower case that lines which begin so have, and the entry that explains them."""
-    gap = f".{{0,{_BETWEEN}}}?"
     return [
-        (re.compile(gap.join(map(re.escape, words.casefold().split(" ... ")))), text)
+        (_pattern(words), text)
         for page in PAGES
         for _, text in _entries_of(read_page(page))
         for line in text.splitlines()
         if line.startswith(begin)
         for words in _CODE.findall(line)
+    ]
+
+
+def _pattern(words: str) -> re.Pattern[str]:
+    """Return the pattern of words in lower case; ``...`` stands for anything."""
+    gap = f".{{0,{_BETWEEN}}}?"
+    return re.compile(gap.join(map(re.escape, words.casefold().split(" ... "))))
+
+
+@cache
+def _words_by_name() -> dict[str, list[str]]:
+    """Return the words that people use for a page or a symptom, by its name."""
+    lines = (line.partition(": ") for line in _read(_WORDS).splitlines())
+    return {name: words.split("; ") for name, _, words in lines}
+
+
+@cache
+def _words_of_symptoms() -> list[tuple[re.Pattern[str], str]]:
+    """Return the patterns of the words that people use, each with the entry of its symptom."""
+    return [
+        (_pattern(words), text)
+        for names, text in _entries_of(read_page(_SYMPTOMS))
+        for words in _words_by_name().get(names[0], ())
     ]
 
 

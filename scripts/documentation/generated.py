@@ -65,8 +65,9 @@ def rule_entry(rule: type[Rule[Any]]) -> str:
     sections["What to do"] = f"{kind.to_do[0].upper()}{kind.to_do[1:]}."
     lines = [
         f"\n### {kind.id} · {kind.title}\n",
-        f"Severity {kind.severity.word}; {_certainties(kind)}.\n",
-        *(f"**{label}.** {sections[label]}\n" for label in _RULE_SECTIONS),
+        f"Severity: {kind.severity.word}; {_certainties(kind)}.\n",
+        f"{sections['What it means']}\n",
+        *(f"**{label}.** {sections[label]}\n" for label in _LABELLED_SECTIONS),
         f"In Spark: `{kind.spark}`.\n",
     ]
     if issubclass(rule, ProblemRule) and rule.slugs:
@@ -103,7 +104,7 @@ def _default_text(threshold: Threshold[Any]) -> str:
     return f"{threshold.default:,g} {unit}"
 
 
-_RULE_SECTIONS = ("What it means", "How it is proven", "What to do", "Source")
+_LABELLED_SECTIONS = ("How it is proven", "What to do", "Source")
 
 
 def rule_sections(rule: type[Rule[Any]]) -> dict[str, str]:
@@ -176,8 +177,8 @@ def _error(kind: type[InspectorError]) -> str:
     bases = ", ".join(f"`{base.__name__}`" for base in kind.__bases__)
     code = exit_of(kind())
     return (
-        f"\n### `{kind.__name__}` · `{kind.slug}`\n\n{said} A subclass of {bases}. A command that "
-        f"it stops ends with exit code {code.value}."
+        f"\n### `{kind.__name__}` · `{kind.slug}`\n\n{said} Subclass of {bases}; exit code "
+        f"{code.value}."
     )
 
 

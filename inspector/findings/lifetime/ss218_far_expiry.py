@@ -1,7 +1,7 @@
 """SS218: expiry far ahead of the clock.
 
 What it means:
-    Rows stay for long: milliseconds were taken for seconds, an event has a wrong time, an
+    Rows stay for a long time, because milliseconds were taken for seconds, an event has a wrong time, an
     event-time timeout was set from the wall clock, or a delay, window, gap or timeout is far longer
     than the history.
 

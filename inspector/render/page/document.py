@@ -168,13 +168,13 @@ def _finding(finding: Finding, checkpoint: str) -> dict[str, Any]:
     }
 
 
-# What a page shows of a finding's entry in the documentation.
-_EXPLAINED = ("What it means", "What Spark does", "How it is proven", "Reported from", "Source")
+_EXPLAINED = {"": "What it means", "How it is proven": "How it is proven", "Source": "Source"}
+"""Paragraph of a finding's entry in the documentation -> its label on a page."""
 
 
 def _explanation(kind: Kind) -> list[tuple[str, str]]:
     paragraphs = docs.entry(kind.id).paragraphs
-    return [(label, paragraphs[label]) for label in _EXPLAINED if label in paragraphs]
+    return [(label, paragraphs[name]) for name, label in _EXPLAINED.items()]
 
 
 def _fleet(
