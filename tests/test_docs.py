@@ -83,7 +83,7 @@ def test_outputs_and_generated_parts_are_where_they_should_be() -> None:
     assert made["commands"] == ["commands", "shared-options"]
     assert made["errors"] == ["errors"]
     assert made["metrics"] == ["metrics"]
-    assert made["proofs"] == ["inferences"]
+    assert made["inferences"] == ["inferences"]
     assert made["architecture"] == ["layers"]
 
 

@@ -38,7 +38,8 @@ PAGES = (  # every page by its path without ``.md``, in the order in which they 
     *("format/layout", "format/state-files", "format/rocksdb", "format/rocksdb-tables"),
     "format/unsafe-rows",
     *("format/operators", "format/transform-with-state", "format/watermarks"),
-    *("explanation/judgements", "explanation/proofs", "explanation/accuracy", "explanation/heap"),
+    *("explanation/judgements", "explanation/proofs", "explanation/inferences"),
+    *("explanation/accuracy", "explanation/heap"),
     *("explanation/engines", "explanation/performance", "explanation/architecture"),
     *("explanation/limits", "glossary", "contributing", "changelog"),
 )

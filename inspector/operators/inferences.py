@@ -3,7 +3,7 @@
 Counted on random workloads whose functions logged every call (``scripts/judge_workloads.py``, Spark
 4.3 and 3.5), key by key and batch by batch; those of joins, finding by finding. One that is right
 less often than :data:`WARNS` never warns: its keys are undecided, its findings for information. The
-reasons are in the documentation (``explanation/proofs``).
+reasons are in the documentation (``explanation/inferences``).
 """
 
 from __future__ import annotations

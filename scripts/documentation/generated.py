@@ -27,7 +27,7 @@ from inspector.findings.restart_rules import RULES
 from inspector.findings.rule import Rule, all_kinds, rules
 from inspector.findings.thresholds import Threshold
 from inspector.findings.verdict import RANKS, by_reach
-from inspector.operators.inferences import INFERENCES, WARNS, Inference
+from inspector.operators.inferences import INFERENCES, Inference
 from inspector.quantities import share_text
 from inspector.render.as_prometheus import NAMES
 
@@ -212,11 +212,11 @@ def inferences(before: str) -> str:
 
 def _inference(one: Inference, before: str) -> str:
     _, says, notes = _entry(f"`{one.name}`", before)
-    effect = "It warns." if one.warns else "It never warns: it is right too seldom."
+    effect = "it warns" if one.warns else "it never warns"
     return (
         f"\n### `{one.name}`\n\n{says}\n\n"
-        f"- Right {one.right:,} of {one.of:,} times ({one.right / one.of:.0%}; {WARNS:.0%} are "
-        f"needed for a warning). {effect}\n{notes.splitlines()[-1]}"
+        f"- Right {one.right:,} of {one.of:,} times ({one.right / one.of:.0%}): {effect}.\n"
+        f"{notes.splitlines()[-1]}"
     )
 
 

@@ -168,13 +168,14 @@ def _finding(finding: Finding, checkpoint: str) -> dict[str, Any]:
     }
 
 
-_EXPLAINED = {"": "What it means", "How it is proven": "How it is proven", "Source": "Source"}
-"""Paragraph of a finding's entry in the documentation -> its label on a page."""
+_MEANING, _PROOF = "", "How it is proven"  # paragraphs of a finding's entry in the documentation
 
 
 def _explanation(kind: Kind) -> list[tuple[str, str]]:
     paragraphs = docs.entry(kind.id).paragraphs
-    return [(label, paragraphs[name]) for name, label in _EXPLAINED.items()]
+    is_finding = _PROOF in paragraphs  # the entry of a restart rule explains itself in the report
+    labels = {_MEANING: "What it means", _PROOF: _PROOF} if is_finding else {}
+    return [(label, paragraphs[name]) for name, label in (labels | {"Source": "Source"}).items()]
 
 
 def _fleet(
