@@ -67,7 +67,7 @@ def rule_entry(rule: type[Rule[Any]]) -> str:
         f"\n### {kind.id} · {kind.title}\n",
         f"Severity: {kind.severity.word}; {_certainties(kind)}.\n",
         f"{sections['What it means']}\n",
-        *(f"**{label}.** {sections[label]}\n" for label in _LABELLED_SECTIONS),
+        *(f"**{label}.** {sections[name]}\n" for name, label in _LABELS.items()),
         f"In Spark: `{kind.spark}`.\n",
     ]
     if issubclass(rule, ProblemRule) and rule.slugs:
@@ -77,18 +77,19 @@ def rule_entry(rule: type[Rule[Any]]) -> str:
     others = [threshold for threshold in rule.thresholds() if threshold.name in shared]
     lines += [f"- `{t.name}` ({_default_text(t)}): {t.meaning}" for t in own]
     if others:
-        lines.append(f"- Shared: {', '.join(f'`{t.name}` ({_default_text(t)})' for t in others)}.")
+        lines.append(f"- Shared: {', '.join(f'`{t.name}`' for t in others)}.")
     return "\n".join(lines)
 
 
 def thresholds() -> str:
     """Return the meaning of the thresholds that several rules have."""
     shared = _shared_thresholds()
-    return "\n".join(f"- `{name}`: {shared[name].meaning}" for name in sorted(shared))
+    named = (shared[name] for name in sorted(shared))
+    return "\n".join(f"- `{t.name}` ({_default_text(t)}): {t.meaning}" for t in named)
 
 
 def _shared_thresholds() -> dict[str, Threshold[Any]]:
-    """Return the thresholds that more than one rule has, by name."""
+    """Return the thresholds that more than one rule has, by name; each has one default."""
     declared = [threshold for rule in rules() for threshold in rule.thresholds()]
     counts = Counter(threshold.name for threshold in declared)
     return {threshold.name: threshold for threshold in declared if counts[threshold.name] > 1}
@@ -104,7 +105,9 @@ def _default_text(threshold: Threshold[Any]) -> str:
     return f"{threshold.default:,g} {unit}"
 
 
-_LABELLED_SECTIONS = ("How it is proven", "What to do", "Source")
+_LABELS = {"How it is proven": "Evidence", "What to do": "What to do", "Source": "Source"}
+"""Section of a finding -> its label on the page."""
+
 
 
 def rule_sections(rule: type[Rule[Any]]) -> dict[str, str]:

@@ -9,8 +9,7 @@ How it is proven:
     The largest number of rows of a batch is compared with the median of the others. Why is a guess.
 
 Source:
-    MicroBatchExecution.constructNextBatch (2.4 to 4.3): without a limit a batch reads all that
-    there is.
+    MicroBatchExecution.constructNextBatch (2.4 to 4.3).
 """
 
 from __future__ import annotations

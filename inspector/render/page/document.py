@@ -168,13 +168,13 @@ def _finding(finding: Finding, checkpoint: str) -> dict[str, Any]:
     }
 
 
-_MEANING, _PROOF = "", "How it is proven"  # paragraphs of a finding's entry in the documentation
+_MEANING, _EVIDENCE = "", "Evidence"  # paragraphs of a finding's entry in the documentation
 
 
 def _explanation(kind: Kind) -> list[tuple[str, str]]:
     paragraphs = docs.entry(kind.id).paragraphs
-    is_finding = _PROOF in paragraphs  # the entry of a restart rule explains itself in the report
-    labels = {_MEANING: "What it means", _PROOF: _PROOF} if is_finding else {}
+    is_finding = _EVIDENCE in paragraphs  # the entry of a restart rule explains itself in the report
+    labels = {_MEANING: "What it means", _EVIDENCE: _EVIDENCE} if is_finding else {}
     return [(label, paragraphs[name]) for name, label in (labels | {"Source": "Source"}).items()]
 
 
