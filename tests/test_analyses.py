@@ -145,7 +145,7 @@ def test_a_file_is_a_page_of_the_reference() -> None:
     assert "- `--shout hey|ho` (default `hey`): What to shout.\n" in page
     assert "- `--loud N` (default 2): How.\n" in page
     assert "- `--partition N` (in a call `partition_id`): Only this partition.\n" in page
-    assert "- `shout` (text): What was shouted.\n" in page
+    assert "- `shout`: What was shouted.\n" in page
     assert "api.toy(path, api.Options(partition_id=0))" in page
     assert "`inspector.spark.toys(spark, path, options)`" in page
 

@@ -182,7 +182,7 @@ def test_every_command_has_help_and_an_entry(command: str) -> None:
 def test_the_architecture_has_every_room() -> None:
     rooms = {path.parent.name for path in (ROOT / "inspector").glob("*/__init__.py")}
     text = docs.read_page("explanation/architecture")
-    assert set(re.findall(r"^\| `(\w+)/`", text, re.M)) == rooms
+    assert set(re.findall(r"^- `(\w+)/`", text, re.M)) == rooms
 
 
 def test_the_page_of_exit_codes_has_each_of_them() -> None:

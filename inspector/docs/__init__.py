@@ -55,6 +55,7 @@ _PARAGRAPH = re.compile(r"(?:\*\*([^*]+)\.\*\* |(?:- )?([A-Z][a-zA-Z ]{1,20}): )
 """A line of text, and the words before it: in bold, or before a colon."""
 _CODE = re.compile(r"`([^`]+)`")
 _ALSO = "In Spark: "  # how a line of an entry begins whose code words are names of the entry too
+_CLASSES = "Classes: "  # how the line begins whose code words are names like that of the heading
 _MESSAGES = "In messages: "  # the same of words in messages; ``...`` stands for anything
 _WORDS = "words.txt"
 """A line for a page or a symptom: its name, and the words that people use for it."""
@@ -169,11 +170,14 @@ def _entries_of_name(name: str) -> list[str]:
 
 def _under(text: str, name: str) -> str:
     """An entry that many names share, with the requested one as its heading."""
-    names = _names(text)
+    names = _own_names(text)
     if len(names) <= _MOST_NAMES:
         return text
     spelling = next(candidate for candidate in names if candidate.casefold() == name)
-    return f"### `{spelling}`\n" + text.partition("\n")[2]
+    lines = text.splitlines(keepends=True)[1:]
+    while lines[0] == "\n" or lines[0].startswith(_CLASSES):
+        del lines[0]
+    return "".join([f"### `{spelling}`\n\n", *lines])
 
 
 def _family(beginning: str) -> list[str]:
@@ -181,9 +185,10 @@ def _family(beginning: str) -> list[str]:
     listed = []
     for name, (text, *_) in _entries()[0].items():
         if name.startswith(beginning):
-            spelling = next(n for n in _names(text) if n.casefold() == name)
+            spelling = next(n for n in _own_names(text) if n.casefold() == name)
             lines = text.splitlines()[1:]
-            words = next(line for line in lines if line and not line.startswith(_SEVERITY))
+            others = _SEVERITY, _CLASSES
+            words = next(line for line in lines if line and not line.startswith(others))
             first = words.partition(". ")[0].rstrip(".")
             listed.append((spelling, f"- `{spelling}`: {first}."))
     lines = [line for _, line in sorted(listed)]
@@ -342,7 +347,7 @@ def _entries() -> tuple[dict[str, list[str]], dict[str, list[str]]]:
     also: dict[str, list[str]] = {}
     for page in PAGES:
         for names, text in _entries_of(read_page(page)):
-            heading = {name.casefold() for name in _names(text)}
+            heading = {name.casefold() for name in _own_names(text)}
             for name in dict.fromkeys(name.casefold() for name in names):
                 (headed if name in heading else also).setdefault(name, []).append(text)
     return headed, also
@@ -392,7 +397,7 @@ def _entries_of(page: str) -> Iterator[tuple[list[str], str]]:
             if names:
                 yield names, "\n".join(lines) + "\n"
             names, lines = (_names(heading) if level == _ENTRY_LEVEL else []), []
-        if names and line.startswith(_ALSO):
+        if names and line.startswith((_ALSO, _CLASSES)):
             names += _CODE.findall(line)
         lines.append(line)
     if names:
@@ -412,6 +417,12 @@ def _names(text: str) -> list[str]:
     """Names in the heading of an entry: of ``### SS203 · timeout fired`` two; without marks."""
     heading = text.partition("\n")[0].lstrip("# ")
     return [part.replace("`", "").strip() for part in heading.split(" · ")]
+
+
+def _own_names(text: str) -> list[str]:
+    """Return the names of an entry: those of its heading, then those of its list of classes."""
+    lines = (line for line in text.splitlines() if line.startswith(_CLASSES))
+    return [*_names(text), *(name for line in lines for name in _CODE.findall(line))]
 
 
 def _stem(name: str) -> str:

@@ -55,6 +55,8 @@ def _page(analysis: Analysis, printed: Callable[[list[str]], str]) -> str:
         if section is not Section.OWN
         for each in options
     }
+    if not analysis.command:
+        flags = {each.flag for each in analysis.shared}
     shared = SharedText(
         frozenset(map(meaning, shared_columns())), frozenset(flags), _owners_of_tables()
     )

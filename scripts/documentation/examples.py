@@ -38,7 +38,8 @@ DEFAULT_LINES = 9
 def example(name: str, printed: Callable[[list[str]], str]) -> list[str]:
     """Return the lines of an example as Markdown; none if the analysis has no example.
 
-    The output is cut after its first lines, and the block that names the checkpoint is left out.
+    The output is cut after its first lines, at the end of a block if possible. The block that names
+    the checkpoint is left out.
 
     Args:
         name: of the analysis.
@@ -49,7 +50,11 @@ def example(name: str, printed: Callable[[list[str]], str]) -> list[str]:
     command = EXAMPLES[name]
     limit = LINES.get(name, DEFAULT_LINES)
     output = printed(shlex.split(command)).rstrip().split("\n\n")
-    shown = "\n\n".join(part for part in output if not part.startswith("checkpoint ")).split("\n")
-    kept = "\n".join(shown[:limit]).rstrip()
-    more = ["..."] if len(shown) > limit else []
-    return ["```text", f"$ inspector {command}", *kept.split("\n"), *more, "```", ""]
+    parts = [part.split("\n") for part in output if not part.startswith("checkpoint ")]
+    shown = parts[0][:limit]
+    for part in parts[1:]:
+        if len(shown) + 1 + len(part) > limit:
+            break
+        shown += ["", *part]
+    more = ["..."] if len(shown) < sum(map(len, parts)) + len(parts) - 1 else []
+    return ["```text", f"$ inspector {command}", *shown, *more, "```", ""]

@@ -109,7 +109,6 @@ _LABELS = {"How it is proven": "Evidence", "What to do": "What to do", "Source":
 """Section of a finding -> its label on the page."""
 
 
-
 def rule_sections(rule: type[Rule[Any]]) -> dict[str, str]:
     """Return the sections of the docstring of a rule's module, each as one line."""
     text = sys.modules[rule.__module__].__doc__ or ""

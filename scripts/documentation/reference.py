@@ -119,11 +119,17 @@ def _options(
     lines = [option_line(each) for each in analysis.options]
     lines += map(_command_option, command_options)
     lines += [option_line(each) for each in analysis.shared if each.flag not in shared.flags]
+    if shared.flags and not analysis.command:
+        lines = [option_line(each) for each in analysis.options]
     if analysis.command:
         yield from ("```text", _usage(analysis), "```", "")
     yield from (*lines, *([""] if lines else []))
+    options = "[shared options](../commands.md#shared-options)"
     if shared.flags and analysis.command:
-        yield from ("It also has [shared options](../commands.md#shared-options).", "")
+        yield from (f"It also has {options}.", "")
+    elif shared.flags:
+        names = ", ".join(f"`{each.flag}`" for each in analysis.shared)
+        yield from (f"It also has these {options}: {names}.", "")
     yield from (f"In Python: `{_call(analysis)}`, see [calls](../commands.md#calls).", "")
 
 
@@ -208,14 +214,14 @@ def _call(analysis: Analysis) -> str:
 
 def _table_elsewhere(table: type[Row], owner: str) -> Iterator[str]:
     name = table.table_name
-    yield from (f"## Table `{name}`", "", f"A row: {table.row_meaning()}.", "")
+    yield from (f"## Table `{name}`", "", _row_text(table), "")
     yield from (f"It is the table [{name} of {owner}]({owner}.md#table-{name}).", "")
 
 
 def _table(
     table: type[Row], same: list[str], shared: Set[Meaning], described: Set[Meaning]
 ) -> Iterator[str]:
-    yield from (f"## Table `{table.table_name}`", "", f"A row: {table.row_meaning()}.", "")
+    yield from (f"## Table `{table.table_name}`", "", _row_text(table), "")
     if same:
         yield from (f"It has the columns of `{same[0]}`.", "")
         return
@@ -246,10 +252,17 @@ def _lower(text: str) -> str:
     return text[0].lower() + text[1:]
 
 
+def _row_text(table: type[Row]) -> str:
+    """Return the sentence on what a row of a table is."""
+    text = table.row_meaning()
+    return f"{text[0].upper()}{text[1:]}."
+
+
 def column_line(column: Column) -> str:
-    """Return the line of a column in a list of columns."""
-    unit = UNITS[column.unit] + ("" if column.exact else ", estimate")
-    return f"- {_column_name(column)} ({unit}): {column.doc}"
+    """Return the line of a column in a list of columns; a column without a unit is text."""
+    unit = "" if column.unit is Unit.TEXT else UNITS[column.unit]
+    notes = ", ".join(filter(None, (unit, "" if column.exact else "estimate")))
+    return f"- {_column_name(column)}{f' ({notes})' if notes else ''}: {column.doc}"
 
 
 def _column_name(column: Column) -> str:
