@@ -188,7 +188,7 @@ def test_the_architecture_has_every_room() -> None:
 def test_the_page_of_exit_codes_has_each_of_them() -> None:
     text = docs.read_page("reference/exit-codes")
     for code in Exit:
-        assert f"| {code.value} | `{code.name}` |" in text
+        assert f"- {code.value} `{code.name}`: " in text
 
 
 # --- topics ----------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import enum
+import re
 from collections.abc import Mapping, Sequence
 from pkgutil import get_data
 
@@ -19,8 +20,8 @@ from inspector.quantities import bytes_text, long_duration_text, number_of
 Value = float | int | None
 Values = Mapping[str, Value]  # name of a metric -> its value
 _PAGE = (get_data("inspector", "docs/reference/metrics.md") or b"").decode()
-_ROWS = (line.strip("| ").split(" | ") for line in _PAGE.splitlines() if line.startswith("| `"))
-_MEANINGS = {cells[0].strip("`"): cells[-1].removesuffix(" An estimate.") for cells in _ROWS}
+_LINES = re.findall(r"^- `([\w.]+)` \([^)]+\): (.+)$", _PAGE, re.MULTILINE)
+_MEANINGS = {name: meaning.removesuffix(" An estimate.") for name, meaning in _LINES}
 """What the documentation's page of metrics says of each."""
 
 

@@ -77,15 +77,14 @@ def rule_entry(rule: type[Rule[Any]]) -> str:
     others = [threshold for threshold in rule.thresholds() if threshold.name in shared]
     lines += [f"- `{t.name}` ({_default_text(t)}): {t.meaning}" for t in own]
     if others:
-        lines.append(f"- Shared: {', '.join(f'`{t.name}`' for t in others)}.")
+        lines.append(f"- Shared: {', '.join(f'`{t.name}` ({_default_text(t)})' for t in others)}.")
     return "\n".join(lines)
 
 
 def thresholds() -> str:
     """Return the meaning of the thresholds that several rules have."""
     shared = _shared_thresholds()
-    named = (shared[name] for name in sorted(shared))
-    return "\n".join(f"- `{t.name}` ({_default_text(t)}): {t.meaning}" for t in named)
+    return "\n".join(f"- `{name}`: {shared[name].meaning}" for name in sorted(shared))
 
 
 def _shared_thresholds() -> dict[str, Threshold[Any]]:
@@ -231,14 +230,11 @@ def layers() -> str:
 
 def metrics() -> str:
     """Every metric, with the name that Prometheus gets."""
-    parts = ["| metric | measured in | a limit | in Prometheus | meaning |", "|---|" + "---|" * 4]
-    for one in METRICS:
-        about = "" if one.exact else " An estimate."
-        parts.append(
-            f"| `{one.name}` | {one.quantity.value} | `{one.name}={one.example}` "
-            f"| `{NAMES[one.name][0]}` | {one.doc}{about} |"
-        )
-    return "\n".join(parts)
+    return "\n".join(
+        f"- `{one.name}` ({one.quantity.value}, in Prometheus `{NAMES[one.name][0]}`): "
+        f"{one.doc}{'' if one.exact else ' An estimate.'}"
+        for one in METRICS
+    )
 
 
 GENERATED: Mapping[str, Callable[[], str]] = {
