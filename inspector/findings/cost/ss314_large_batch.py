@@ -6,7 +6,7 @@ What it means:
     fails all of it runs again.
 
 How it is proven:
-    The largest number of rows of a batch is compared with the median of the others. Why is a guess.
+    The largest number of rows of a batch is compared with the median of the others.
 
 Source:
     MicroBatchExecution.constructNextBatch (2.4 to 4.3).
