@@ -14,6 +14,7 @@ from inspector.findings.rule import FOLDERS, rules
 from inspector.findings.thresholds import DEFAULTS, Thresholds
 from inspector.findings.views.checkpoint_view import CheckpointView
 from inspector.findings.views.judged_version import Context, KeyWords
+from inspector.findings.wording import write
 from inspector.light_dataclasses import replace
 from inspector.merge.collect import Facts
 from inspector.model import (
@@ -23,6 +24,12 @@ from inspector.model import (
     Problem,
     StoreName,
 )
+
+ATTEMPTS = (
+    "two attempts wrote {count:/version} {versions}: this is proven of the files, and the running "
+    "query may have other rows (premise one-attempt)"
+)
+"""Evidence that is added to proofs about rows of versions that two attempts wrote."""
 
 
 def judge(  # noqa: PLR0913 - what findings rest on
@@ -122,12 +129,7 @@ def _with_attempts(
         attempts = versions.get(-1 if finding.operator_id is None else finding.operator_id, ())
         is_proof = finding.certainty is Certainty.PROVEN
         if attempts and is_proof and finding.kind.group is Group.LIFETIME:
-            subject = "version" if len(attempts) == 1 else "versions"
-            finding = replace(
-                finding,
-                evidence=f"{finding.evidence}; two attempts wrote {subject} "
-                f"{ranges_text(attempts)}: this is proven of the files, and the running query may "
-                "have other rows (premise one-attempt)",
-            )
+            note = write(ATTEMPTS, {"count": len(attempts), "versions": ranges_text(attempts)})
+            finding = replace(finding, evidence=f"{finding.evidence}; {note}")
         result.append(finding)
     return result

@@ -110,6 +110,11 @@ FOR_A_ROLLBACK = (
 )
 
 
+RUN_AGAIN = ", and runs batch {batch} again"
+NO_VERSION_LOST = ", and no version is lost"
+EARLIER_AT_MOST = ", and at most earlier versions are lost"
+
+
 def path_of(view: CheckpointView, problem: Problem) -> str:
     """Return the path of a problem below the root; empty if it has none."""
     return view.checkpoint.storage.relative(problem.path or "")
@@ -144,7 +149,7 @@ def lost_versions(problems: Sequence[Problem], restart: Restart | None) -> str:
     """Return what is lost with files that a restart does not need, a clause."""
     if problems[0].store is None:
         is_run_again = restart is not None and restart.again and problems[0].slug == LOST_ENTRY
-        return f", and runs batch {restart.batch} again" if restart and is_run_again else ""
+        return RUN_AGAIN.format(batch=restart.batch) if restart and is_run_again else ""
     if any(is_delta(problem, restart) for problem in problems):
         return ", and only earlier versions are lost"
     # A snapshot within the chain that is loaded loses nothing: its deltas make the version, too.
@@ -156,7 +161,7 @@ def lost_versions(problems: Sequence[Problem], restart: Restart | None) -> str:
         and bases.get(problem.store, problem.version) < problem.version
         for problem in problems
     )
-    return ", and no version is lost" if is_within else ", and at most earlier versions are lost"
+    return NO_VERSION_LOST if is_within else EARLIER_AT_MOST
 
 
 def is_delta(problem: Problem, restart: Restart | None) -> bool:

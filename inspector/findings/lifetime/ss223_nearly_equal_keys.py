@@ -82,7 +82,7 @@ class NearlyEqualKeys(Rule[StoreView]):
                     keys=len(sample) - len(keys),
                     compared=len(sample),
                     column=field.name,
-                    change=f"the older spelling has no put since batch {last - 1}" if last else "",
+                    last_put=last - 1 if last else None,
                 ),
             )
 
@@ -112,8 +112,8 @@ class NearlyEqualKeys(Rule[StoreView]):
     )
     spelling = Case(
         cause="Of the newest {compared:key} {keys:number} differ from another only in the case or "
-        "the blanks of {column:quoted}{change:brackets}: one thing has several keys.",
-        evidence=_EVIDENCE + "{change:brackets}",
+        "the blanks of {column:quoted}{last_put:last_put}: one thing has several keys.",
+        evidence=_EVIDENCE + "{last_put:last_put}",
     )
     own_value = Case(
         cause="Of the newest {compared:key} {keys:number} differ from another only in "
