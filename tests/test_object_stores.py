@@ -16,8 +16,8 @@ from inspector.analyses.shared.options import Options
 from inspector.checkpoint import patience, storage
 from inspector.checkpoint.roots import Selection
 from inspector.checkpoint.storage import Storage
+from inspector.checkpoint.verified_files import RememberedFiles
 from inspector.discovery.checkpoint import checkpoint_at
-from inspector.discovery.verified_files import RememberedFiles
 from inspector.exceptions import NotACheckpointError
 from inspector.model import LIMITS, Limits
 from inspector.render.report import Report

@@ -12,13 +12,13 @@ from inspector.analyses.shared.opening import MORE_LOOKS, Opened, doubts
 from inspector.analyses.shared.options import AT_VERSION, PART, Options
 from inspector.checkpoint.layout import StoreLayout
 from inspector.checkpoint.logfile import VANISHED_SLUG, problem
+from inspector.checkpoint.names import main_path
 from inspector.checkpoint.patience import in_parallel
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.exceptions import InspectorError
 from inspector.light_dataclasses import replace
 from inspector.model import FileKind, Problem
 from inspector.providers.chain import StoreFiles, restorable_versions
-from inspector.providers.common_names import main_path
 from inspector.providers.content import SharedFiles, SnapshotFiles
 from inspector.render import tabular as t
 from inspector.render.plain import fields_of

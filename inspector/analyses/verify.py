@@ -12,6 +12,7 @@ from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.judged import Judged, vouching_notes
 from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.run import Run
+from inspector.checkpoint.names import main_path
 from inspector.discovery.checksums import is_state
 from inspector.discovery.tasks import Request
 from inspector.exceptions import CheckpointError
@@ -19,7 +20,6 @@ from inspector.facts.checks import ChecksPassed
 from inspector.findings.judge import judge_integrity
 from inspector.light_dataclasses import replace
 from inspector.model import KINDS_OF_SUMS, Subset
-from inspector.providers.common_names import main_path
 from inspector.render import tabular as t
 from inspector.render.audit_history import Proofs
 from inspector.render.plain import ProblemRow, problem_row

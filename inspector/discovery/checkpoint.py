@@ -15,11 +15,11 @@ from inspector.checkpoint.names import number
 from inspector.checkpoint.roots import Selection, resolve_root
 from inspector.checkpoint.state_schema import StateSchema
 from inspector.checkpoint.storage import Storage
+from inspector.checkpoint.verified_files import VerifiedFiles
 from inspector.discovery.lost_files import SINCE_4_0, lost_files
 from inspector.discovery.partition_shape import PartitionShape, partition_shape
 from inspector.discovery.store_schemas import read_schemas, unknown_operators
 from inspector.discovery.user_schemas import GIVEN, UserSchemas, with_user_schemas
-from inspector.discovery.verified_files import VerifiedFiles
 from inspector.exceptions import CheckpointError, InspectorError
 from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import (

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from functools import cache, partial
 
+from inspector.checkpoint.names import main_path
 from inspector.decode.frames import DEFAULT_CODEC, codec_of, has_checksums
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.exceptions import DecodeError
 from inspector.model import KINDS_OF_SUMS, KINDS_OF_VERSION, FileKind, StoreFile
-from inspector.providers.common_names import main_path
 
 
 def count_unsummed_files(checkpoint: Checkpoint, version: int) -> tuple[int, int]:

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from inspector.checkpoint.logfile import json_object, split_log
 from inspector.checkpoint.logs import COMMITS, MAX_FORMAT, OFFSETS
 from inspector.checkpoint.metadata import QUERY_METADATA
-from inspector.checkpoint.names import number
+from inspector.checkpoint.names import hadoop_sums_name, name_without_sums, number
 from inspector.checkpoint.state_schema import schema_path
 from inspector.checkpoint.storage import Storage
 from inspector.checkpoint.trees import Entry
@@ -24,7 +24,6 @@ from inspector.discovery.source_logs import SOURCES, source_log_gaps
 from inspector.exceptions import CheckpointError, SourceNotWholeError
 from inspector.light_dataclasses import dataclass, field
 from inspector.model import DEFAULT_STORE, BatchId
-from inspector.providers.common_names import hadoop_sums_name, name_without_sums
 
 
 @dataclass(frozen=True)

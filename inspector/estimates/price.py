@@ -19,7 +19,7 @@ import numpy as np
 
 from inspector.checkpoint.logs import COMMITS, MOST_ENTRIES, OFFSETS
 from inspector.checkpoint.metadata import QUERY_METADATA
-from inspector.checkpoint.names import MAX_INT, number
+from inspector.checkpoint.names import MAX_INT, hadoop_sums_name, main_path, number
 from inspector.checkpoint.roots import STATE, Selection
 from inspector.checkpoint.storage import Storage
 from inspector.checkpoint.trees import Entry
@@ -30,7 +30,6 @@ from inspector.facts.registry import facts_in
 from inspector.light_dataclasses import dataclass, fields, replace
 from inspector.model import DEFAULT_STORE, KINDS_OF_VERSION, FileKind, StoreFile, Version
 from inspector.passes.worker import run_tasks
-from inspector.providers.common_names import hadoop_sums_name, main_path
 from inspector.providers.provider import Provider
 from inspector.providers.registry import classify, provider_for
 from inspector.schemas import task_batch

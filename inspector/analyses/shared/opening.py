@@ -23,11 +23,11 @@ from inspector.checkpoint.logs import Near
 from inspector.checkpoint.patience import same_reason
 from inspector.checkpoint.roots import Selection, resolve_root
 from inspector.checkpoint.storage import Storage
+from inspector.checkpoint.verified_files import RememberedFiles
 from inspector.discovery.checkpoint import Checkpoint, checkpoint_at, state_file_bytes, with_rules
 from inspector.discovery.listing import listing_problems
 from inspector.discovery.unknown_watermarks import with_unknown_watermarks
 from inspector.discovery.user_schemas import UserSchemas
-from inspector.discovery.verified_files import RememberedFiles
 from inspector.engines.choose import SharedEngines
 from inspector.engines.engine import Engine, Reader
 from inspector.exceptions import (

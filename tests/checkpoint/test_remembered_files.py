@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from inspector.checkpoint.storage import Storage
-from inspector.discovery.verified_files import RememberedFiles
+from inspector.checkpoint.verified_files import RememberedFiles
 from inspector.exceptions import ChecksumError, LimitError
 from tests.cases import FIXTURES
 

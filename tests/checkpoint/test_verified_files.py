@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from inspector.checkpoint.names import hadoop_sums_name
 from inspector.checkpoint.storage import Storage
+from inspector.checkpoint.verified_files import VerifiedFiles
 from inspector.discovery.checkpoint import open_checkpoint
-from inspector.discovery.verified_files import VerifiedFiles
 from inspector.exceptions import ChecksumError
-from inspector.providers.common_names import hadoop_sums_name
 
 FIXTURE = Path(__file__).parents[2] / "fixtures" / "4.3.0" / "agg_update" / "checkpoint"
 FILES = ("metadata", "offsets/5", "commits/5", "state/0/0/_metadata/schema")

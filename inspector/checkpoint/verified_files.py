@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 
+from inspector.checkpoint.names import hadoop_sums_name
 from inspector.checkpoint.patience import SILENCE
 from inspector.checkpoint.storage import Storage
 from inspector.checkpoint.trees import Entry, Tree
 from inspector.decode.side_sums import HadoopSum
 from inspector.exceptions import ChecksumError, DecodeError, InspectorError
 from inspector.model import LIMITS
-from inspector.providers.common_names import hadoop_sums_name
 
 
 class VerifiedFiles(Storage):
