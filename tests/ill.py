@@ -15,10 +15,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.fixture_folder import FIXTURES
 from tests.rocks_damage import change_entry
 from tests.troubles import troubled
 
-FIXTURES = Path(__file__).parent.parent / "fixtures"
 GOLDEN = Path(__file__).parent / "golden"
 
 JOIN_COPY = "join_copied_time"

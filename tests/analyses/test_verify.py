@@ -8,8 +8,8 @@ import pytest
 from inspector import api
 from inspector.exceptions import CheckpointError
 from inspector.render.renderers import render
-from tests.cases import FIXTURES
 from tests.cli.support import checkpoint_of, copy_of, flip
+from tests.fixture_folder import FIXTURES
 
 
 def test_a_verification_says_how_much_it_read() -> None:
@@ -29,7 +29,7 @@ def test_checksums_that_passed_are_counted() -> None:
     rows = summary_of(str(checkpoint_of("agg_row_checksum")))
     # Every record of every delta and snapshot has one.
     assert rows["row_checksums_that_passed"] > rows["rows"]
-    fixtures = Path(__file__).parents[2] / "fixtures" / "4.1.4"
+    fixtures = FIXTURES / "4.1.4"
     files = summary_of(str(fixtures / "agg_file_checksum" / "checkpoint"))
     # Hadoop's and Spark's own beside each state file.
     assert files["checksum_files"] == files["checksum_files_that_passed"] == 2 * files["files"]

@@ -10,11 +10,11 @@ import pytest
 import inspector.api as api
 from inspector.analyses.shared.estimate import estimate_audits
 from inspector.exceptions import CheckpointError, NotACheckpointError
-from tests.cases import FIXTURES
 from tests.cli.support import run
+from tests.fixture_folder import NEWEST
 from tests.object_store import serve
 
-CASE = str(FIXTURES / "agg_update" / "checkpoint")
+CASE = str(NEWEST / "agg_update" / "checkpoint")
 
 
 def test_a_report_of_one_checkpoint_has_its_row_and_sums() -> None:
@@ -38,7 +38,7 @@ def test_no_file_is_read(tmp_path: Path) -> None:
 
 
 def test_many_checkpoints_add_and_one_that_is_none_is_a_problem(tmp_path: Path) -> None:
-    paths = [CASE, str(FIXTURES / "join_left_outer" / "checkpoint"), str(tmp_path)]
+    paths = [CASE, str(NEWEST / "join_left_outer" / "checkpoint"), str(tmp_path)]
     report = estimate_audits(paths, api.Options(), {})
     rows = list(report.primary.rows)
     assert report.summary["checkpoints"] == 3
@@ -72,7 +72,7 @@ def test_a_price_that_is_none_is_an_error_of_the_api() -> None:
 
 
 def test_the_command_writes_one_document_about_all() -> None:
-    done = run("audit", "--estimate", "-r", str(FIXTURES), "--operator", "0", "-o", "json")
+    done = run("audit", "--estimate", "-r", str(NEWEST), "--operator", "0", "-o", "json")
     found = done.json
     assert done.code == 0
     assert found["summary"]["checkpoints"] == len(found["rows"]) > 100

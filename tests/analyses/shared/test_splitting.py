@@ -31,17 +31,17 @@ from inspector.exceptions import EngineError
 from inspector.passes.ahead import make_ahead
 from inspector.passes.store_reader import open_stores
 from inspector.render.report import Report
-from tests.cases import FIXTURES
+from tests.fixture_folder import NEWEST
 
-AGG = str(FIXTURES / "agg_update" / "checkpoint")
+AGG = str(NEWEST / "agg_update" / "checkpoint")
 ROCKS = [
-    str(FIXTURES / name / "checkpoint")
+    str(NEWEST / name / "checkpoint")
     for name in (
         *("rocksdb_agg_update_snapshots", "rocksdb_agg_update_zips_one"),
         *("rocksdb_join_left_outer_v3", "rocksdb_session_window"),
     )
 ]
-TIMERS = str(FIXTURES / "fmgws_event_ignore" / "checkpoint")
+TIMERS = str(NEWEST / "fmgws_event_ignore" / "checkpoint")
 
 
 def tasks(path: str = AGG) -> list[Task]:
@@ -143,7 +143,7 @@ def test_reports_do_not_depend_on_how_many_cores_there_are(cores: int, made: moc
 def test_stores_that_share_files_are_decoded_by_a_thread_of_their_own(
     name: str, made: mock.Mock
 ) -> None:
-    path = str(FIXTURES / f"rocksdb_{name}" / "checkpoint")
+    path = str(NEWEST / f"rocksdb_{name}" / "checkpoint")
     expected = report(path, [], workers=1)
     assert not made.called
     assert report(path, [], workers=4) == expected
@@ -154,7 +154,7 @@ def test_a_file_that_cannot_be_read_is_the_same_problem_on_many_cores(
     made: mock.Mock, tmp_path: Path
 ) -> None:
     """It is one of each store that shares it; what stood before is not in the report."""
-    shutil.copytree(FIXTURES / "rocksdb_join_left_outer_v3" / "checkpoint", tmp_path / "c")
+    shutil.copytree(NEWEST / "rocksdb_join_left_outer_v3" / "checkpoint", tmp_path / "c")
     file = max((tmp_path / "c" / "state" / "0" / "0").glob("5*.changelog"))
     file.write_bytes(file.read_bytes()[:-30])
     expected = report(str(tmp_path / "c"), [], workers=1)
@@ -166,7 +166,7 @@ def test_a_file_that_cannot_be_read_is_the_same_problem_on_many_cores(
 def of_rows(name: str, command: str, told: list[str], **options: Any) -> Mapping[str, Any]:
     """The report of a command about rows; ``history`` of all that some value compares so."""
     chosen = api.Options(engine=EngineOptions(LOCAL, notify=told.append), **options)
-    path = str(FIXTURES / name / "checkpoint")
+    path = str(NEWEST / name / "checkpoint")
     made: Report
     if command == "diff":
         made = api.diff(path, options=chosen, from_batch=2)
@@ -222,7 +222,7 @@ def test_rows_of_one_key_are_read_in_one_pass() -> None:
 
 def test_checkpoints_with_other_partitions_are_compared_in_passes(tmp_path: Path) -> None:
     """A unit of several partitions takes the passes of all of them together."""
-    old, new = FIXTURES / "agg_update" / "checkpoint", tmp_path / "new"
+    old, new = NEWEST / "agg_update" / "checkpoint", tmp_path / "new"
     shutil.copytree(old, new)
     shutil.rmtree(new / "state" / "0" / "1")
     told: list[str] = []
@@ -248,7 +248,7 @@ def test_a_memory_limit_changes_no_report(path: str) -> None:
 
 def test_what_is_not_divided_is_read_whole_and_said() -> None:
     told: list[str] = []
-    path = str(FIXTURES / "rocksdb_tws_event" / "checkpoint")
+    path = str(NEWEST / "rocksdb_tws_event" / "checkpoint")
     with mock.patch.object(splitting, "KEY_BYTES", 8_000_000):
         found = report(path, told, memory_limit=300 << 20, workers=1)
     assert found == report(path, [])
