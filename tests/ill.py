@@ -22,7 +22,7 @@ from tests.troubles import troubled
 GOLDEN = Path(__file__).parent / "golden"
 
 JOIN_COPY = "join_copied_time"
-"""A random workload of ``scripts/make_workloads.py`` (family ``join_copy``, Spark 4.3): a join
+"""A random workload of ``scripts/lab/make_workloads.py`` (family ``join_copy``, Spark 4.3): a join
 on a column that repeats the event time; packed, and without the queries' own record of it."""
 
 

@@ -22,7 +22,8 @@ _CONFS = {
     "spark.sql.streaming.pollingDelay": "1ms",
     "spark.python.authenticate.socketTimeout": "120s",
 }
-SCRIPTS = Path(__file__).resolve().parents[1]
+LAB = Path(__file__).resolve().parents[1]
+REPOSITORY = LAB.parents[1]
 
 
 def start_session(name: str, confs: Mapping[str, str]) -> Any:
@@ -35,7 +36,7 @@ def start_session(name: str, confs: Mapping[str, str]) -> Any:
     # Python workers import the queries. A processor of transformWithState runs in one of the
     # driver, too.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    path = [str(SCRIPTS), os.environ.get("PYTHONPATH", "")]
+    path = [str(LAB), os.environ.get("PYTHONPATH", "")]
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, path))
     from pyspark.sql import SparkSession
 
@@ -64,7 +65,7 @@ class OtherPython:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            cwd=SCRIPTS.parent,
+            cwd=REPOSITORY,
             env=clean,
         )
 

@@ -1,8 +1,8 @@
 """Damage checkpoints, restart them on Spark, and compare with what ``inspector`` says of them.
 
-    python scripts/judge_damage.py run FOLDER [--only REGEX] [--each N] [--changes REGEX]
-    python scripts/judge_damage.py copy FOLDER [--only REGEX] [--each N] [--changes REGEX]
-    python scripts/judge_damage.py judge FOLDER...
+    python scripts/lab/judge_damage.py run FOLDER [--only REGEX] [--each N] [--changes REGEX]
+    python scripts/lab/judge_damage.py copy FOLDER [--only REGEX] [--each N] [--changes REGEX]
+    python scripts/lab/judge_damage.py judge FOLDER...
 
 ``run`` starts every query of ``restarts/shapes.py`` over real sources and sinks, stops it, damages
 a copy of its checkpoint in the ways of ``restarts/damages.py``, and restarts it with new input. It
@@ -38,6 +38,7 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
+import top_scripts  # noqa: F401 - finds the folder above
 from restarts.damages import DAMAGES, NotThere
 from restarts.hand_made import SOURCE_EDITS, hand_made_cases
 from restarts.named_files import message_of, named_files

@@ -244,7 +244,8 @@ def processed(
     rows: DataFrame, workload: Any, spec: dict[str, str], op: int, *, frames: bool
 ) -> DataFrame:
     """The rows through transformWithState, as data frames or one by one (4.1 and later)."""
-    sys.path.append(str(Path(__file__).resolve().parents[1]))
+    lab = Path(__file__).resolve().parents[1]
+    sys.path += [str(lab), str(lab.parent)]
     from workloads import python_stages
 
     from fixtures import python_processors  # 3.5 has no transformWithState

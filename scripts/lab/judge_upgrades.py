@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Let random workloads of one Spark go on in another, and judge what is said of the whole.
 
-    python scripts/make_workloads.py --spark-version 3.5.9 --out OLD --count 40
-    python scripts/judge_upgrades.py OLD --spark-version 4.3.0 --out NEW [--only REGEX] [--ticks 5]
+    python scripts/lab/make_workloads.py --spark-version 3.5.9 --out OLD --count 40
+    python scripts/lab/judge_upgrades.py OLD --spark-version 4.3.0 --out NEW
+        [--only REGEX] [--ticks 5]
 
 The checkpoint is copied, and the query goes on from it with the same function. The calls of both
 Sparks are one account of the state, which ``judge_workloads.py NEW`` holds against what is said
@@ -19,6 +20,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import top_scripts  # noqa: F401 - finds the folder above
 from fixtures.sparks import InstalledSpark, Spark, file_manager
 from make_workloads import CACHE, CONF, INSTALLED, compile_programs, report, submit
 from workloads.account import Workload, read

@@ -1,6 +1,6 @@
 """Make random workloads: checkpoints of queries that nobody chose, with an account of all they did.
 
-    python scripts/make_workloads.py --out DIR [--spark-version installed|4.3.0|3.5.9]
+    python scripts/lab/make_workloads.py --out DIR [--spark-version installed|4.3.0|3.5.9]
                                      [--seed N] [--count N] [--only REGEX] [--list]
 
 Each workload is a folder:
@@ -28,6 +28,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import top_scripts  # noqa: F401 - finds the folder above
 from fixtures.sparks import SOURCES as FIXTURES
 from fixtures.sparks import InstalledSpark, Spark, file_manager
 from workloads.account import check, read

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Spark judges copies behind every kind of sink, with several sources, providers and ways.
 
-    python scripts/judge_sinks.py                                    everything
-    python scripts/judge_sinks.py --queries deduplicate --ways evict,plain --sinks file
-    python3.10 scripts/judge_sinks.py --inspector /path/to/python     with another PySpark
+    python scripts/lab/judge_sinks.py                                    everything
+    python scripts/lab/judge_sinks.py --queries deduplicate --ways evict,plain --sinks file
+    python3.10 scripts/lab/judge_sinks.py --inspector /path/to/python     with another PySpark
 
 For each query, provider and sink the query runs and is stopped. Then it is restarted on the same
 new input from its own checkpoint, and from a copy made in each way. The output folder of a file

@@ -1,6 +1,6 @@
 """Restart a query in real-time mode whose newest batch has no commit, and print what Spark does.
 
-    python scripts/restart_real_time.py FOLDER        with PySpark 4.3
+    python scripts/lab/restart_real_time.py FOLDER        with PySpark 4.3
 
 The query runs in real-time mode until it has a commit. The last commit is removed from two copies
 of the checkpoint. One is restarted in real-time mode and one with micro-batches. Each change of

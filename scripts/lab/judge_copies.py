@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Spark judges ``inspector copy``: twins of one checkpoint restarted on the same new input.
 
-    python scripts/judge_copies.py                                  all families and providers
-    python scripts/judge_copies.py --families stateful --providers hdfs,zips
-    python scripts/judge_copies.py --families timers,ttl --providers forced,checksums
-    python3.10 scripts/judge_copies.py --inspector /path/to/python   with another PySpark
-    python scripts/judge_copies.py --starts    only how soon Spark starts from a compact copy
+    python scripts/lab/judge_copies.py                                  all families and providers
+    python scripts/lab/judge_copies.py --families stateful --providers hdfs,zips
+    python scripts/lab/judge_copies.py --families timers,ttl --providers forced,checksums
+    python3.10 scripts/lab/judge_copies.py --inspector /path/to/python   with another PySpark
+    python scripts/lab/judge_copies.py --starts    only how soon Spark starts from a compact copy
 
 For each query and provider: the query runs, is stopped, and goes on three times from the same
 point on the same input: from its own checkpoint, from a plain copy, and from a copy without the

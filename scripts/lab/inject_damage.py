@@ -1,8 +1,8 @@
 """Damages copies of the fixtures, runs commands on each, and prints which damages were seen.
 
-``python scripts/inject_damage.py 5000`` takes some 40 minutes on one core; ``--first 5000`` begins
-with another seed, so that runs beside each other or on other days are of other damages. What is not
-as it should be is printed with its seed, and ``1 --first SEED --keep FOLDER`` makes it again.
+``python scripts/lab/inject_damage.py 5000`` takes some 40 minutes on one core. ``--first 5000``
+begins with another seed, so that parallel and later runs make other damages. Each failure is
+printed with its seed, and ``1 --first SEED --keep FOLDER`` makes its damage again.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import top_scripts  # noqa: F401 - finds the tests
 
 from tests.injection import CASES, ROCKSDB, Bench, Case, table
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Spark judges ``inspector copy`` on random workloads: twins that go on from the same point.
 
-    python scripts/make_workloads.py --out DIR --count 100
-    python scripts/judge_copied_workloads.py DIR --out FOLDER [--only REGEX] [--count N] [--ticks 5]
+    python scripts/lab/make_workloads.py --out DIR --count 100
+    python scripts/lab/judge_copied_workloads.py DIR --out FOLDER [--only REGEX]
+        [--count N] [--ticks 5]
 
 Each workload goes on three times on the same rows and the same clock: from its own checkpoint, from
 a plain copy, and from a copy of which rows are evicted: its proven leftovers, or else one key of an
@@ -22,10 +23,12 @@ import shutil
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import top_scripts  # noqa: F401 - finds the folder above
 from fixtures.sparks import InstalledSpark, Spark, file_manager
 from make_workloads import CACHE, CONF, INSTALLED, compile_programs, submit
 from workloads.account import PANDAS, Workload, read
@@ -132,7 +135,7 @@ def evict(case: Case, checkpoint: Path, dest: Path) -> None:
             case.own |= {every[key]["key_hex"], values}
 
 
-def options_for(row: dict[str, Any]) -> api.Options:
+def options_for(row: Mapping[str, Any]) -> api.Options:
     """What names the key of a row; with all smaller ones where its first field is a number."""
     name, value = next(iter((row["key"] or {"": None}).items()))
     if isinstance(value, int):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Run commands beside running queries, and compare what they say with Spark's own counts.
 
-    python scripts/audit_live.py [--minutes 10] [--slow FACTOR] [--restart 60] [--only REGEX]
+    python scripts/lab/audit_live.py [--minutes 10] [--slow FACTOR] [--restart 60] [--only REGEX]
 
 Seven queries run batch after batch in one session whose maintenance comes every second and keeps
 two batches, so that files appear and go under every command: an aggregation, an outer join and a
@@ -30,20 +30,21 @@ import tempfile
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, redirect_stderr, redirect_stdout
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
 from queue import Empty
 from typing import Any
 from unittest import mock
 
+import top_scripts  # noqa: F401 - finds the folder above
 from fixtures.sparks import InstalledSpark
 from make_workloads import CACHE, compile_programs
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 from inspector.analyses.shared.opening import OUTPACED
-from inspector.checkpoint.storage import Storage
+from inspector.checkpoint.storage import _Guard
 from inspector.cli.main import run as command_line
 from inspector.model import NO_FAULT, is_store
 
@@ -214,16 +215,16 @@ class Run:
 @contextmanager
 def slowed(factor: float) -> Iterator[None]:
     """Let every request wait for ``factor - 1`` times the time since the one before it ended."""
-    request = Storage._guard
+    enter = _Guard.__enter__
     last = time.monotonic()
 
-    def wait(self: Storage, relative: str) -> AbstractContextManager[None]:
+    def wait(self: _Guard) -> None:
         nonlocal last
         time.sleep(max((factor - 1) * (time.monotonic() - last), 0))
         last = time.monotonic()
-        return request(self, relative)
+        enter(self)
 
-    with mock.patch.object(Storage, "_guard", wait):
+    with mock.patch.object(_Guard, "__enter__", wait):
         yield
 
 

@@ -1,7 +1,7 @@
 """Change queries between two runs, and hold what ``inspector preflight`` says against Spark.
 
-    python scripts/judge_restarts.py run FOLDER [--only REGEX]      with any PySpark from 3.5 on
-    python scripts/judge_restarts.py judge FOLDER...                what is said of what was run
+    python scripts/lab/judge_restarts.py run FOLDER [--only REGEX]      with any PySpark from 3.5 on
+    python scripts/lab/judge_restarts.py judge FOLDER...                what is said of what was run
 
 ``run`` really restarts every change of ``restarts/changes.py`` on both providers with the PySpark
 that is installed (it needs nothing else), and writes ``done.json`` beside the checkpoints.
@@ -26,6 +26,7 @@ from pathlib import Path
 from textwrap import shorten
 from typing import Any
 
+import top_scripts  # noqa: F401 - finds the folder above
 from pyspark.sql import SparkSession
 from restarts.changes import CHANGES, Change
 from restarts.queries import PROVIDERS, QUERIES

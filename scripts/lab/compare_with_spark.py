@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Hold what the inspector reads against what Spark itself said, for any folder of recorded cases.
 
-    python scripts/compare_with_spark.py FOLDER [--only REGEX] [--codec lz4] [--changes]
+    python scripts/lab/compare_with_spark.py FOLDER [--only REGEX] [--codec lz4] [--changes]
 
 A case is a folder with a checkpoint (``checkpoint/`` or ``ck/``) and ``truth.jsonl.gz``: one line
 per row that Spark's own provider returned, ``{"op","store","part","ver","k","v","kx","vx"}``.

@@ -1,6 +1,6 @@
 """Judges ``simulate`` by Spark: each query runs as it is and again with the change.
 
-    python scripts/judge_simulations.py FOLDER [--seed N] [NAME...]
+    python scripts/lab/judge_simulations.py FOLDER [--seed N] [NAME...]
 
 Every query reads the same files, one a batch: irregular event times, some of them late, and batches
 without a row. The seed draws them, and the delays. What ``simulate`` says of the first run is
@@ -29,8 +29,8 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
-from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from inspector import api
 

@@ -1,6 +1,6 @@
 """Precision and recall of what is said of state variables, by the log of the processor's calls.
 
-    python scripts/score_variables.py FOLDER [--only REGEX]
+    python scripts/lab/score_variables.py FOLDER [--only REGEX]
 
 A case is any folder with a checkpoint of transformWithState (``checkpoint/`` or ``ck/``) and
 ``expected_leftovers.json``, which ``make_fixtures.py`` makes of the calls that the processor logged

@@ -1,6 +1,6 @@
 """Precision and recall of ``leftovers`` on labelled checkpoints, per case, class and certainty.
 
-    python scripts/score_leftovers.py FOLDER [--only REGEX]
+    python scripts/lab/score_leftovers.py FOLDER [--only REGEX]
 
 A case is any folder with a checkpoint (``checkpoint/`` or ``ck/``) and labels:
 

@@ -1,7 +1,7 @@
 """Hold what the inspector says of random workloads against what their functions did.
 
-    python scripts/make_workloads.py --out DIR --count 250
-    python scripts/judge_workloads.py DIR [DIR ...] [--only REGEX] [--examples N]
+    python scripts/lab/make_workloads.py --out DIR --count 250
+    python scripts/lab/judge_workloads.py DIR [DIR ...] [--only REGEX] [--examples N]
 
 Judges every workload at every batch that can be restored and prints, by family, how many leftovers
 it has and how many were proven, inferred, left open or missed. The first table counts each key
@@ -21,6 +21,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import top_scripts  # noqa: F401 - finds the folder above
 from workloads.account import check, read
 from workloads.families import TITLES
 from workloads.judge import AccountError, Score, inferences, judge, keys_table, table

@@ -1,9 +1,9 @@
 """Restart checkpoints of one Spark in another one, and compare with ``preflight --to-spark``.
 
-    python scripts/judge_releases.py begin FOLDER     with the PySpark that makes the checkpoints
-    python scripts/judge_releases.py restart FOLDER   with the PySpark that restarts them
-    python scripts/judge_releases.py modes FOLDER     with PySpark 4.3: asynchronous and real-time
-    python scripts/judge_releases.py judge FOLDER     what is said of what was run
+    python scripts/lab/judge_releases.py begin FOLDER    with the PySpark that makes the checkpoints
+    python scripts/lab/judge_releases.py restart FOLDER  with the PySpark that restarts them
+    python scripts/lab/judge_releases.py modes FOLDER    with PySpark 4.3: async and real-time
+    python scripts/lab/judge_releases.py judge FOLDER    what is said of what was run
 
 A checkpoint has to be judged where it was made: it names absolute paths. ``judge`` keeps the cases
 of the record that FOLDER does not have.
@@ -29,6 +29,7 @@ from pathlib import Path
 from textwrap import shorten
 from typing import Any
 
+import top_scripts  # noqa: F401 - finds the folder above
 from judge_restarts import AT_ONCE, RIGHT, session
 from restarts.changes import Change
 from restarts.queries import PREFIX, PROVIDERS, QUERIES

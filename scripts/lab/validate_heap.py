@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Hold the heap model against the heap of a live Spark.
 
-    python scripts/validate_heap.py [--quick] [--only REGEX]
+    python scripts/lab/validate_heap.py [--quick] [--only REGEX]
                                     [--java-options=-XX:-UseCompressedOops]
 
 Needs Java 17 and an environment with PySpark 4.3 and this package. Real queries run on the
-HDFS-backed state store (scripts/heap, compiled with the scalac in PySpark's own jars). When one has
+HDFS-backed state store (scripts/lab/heap, compiled with the scalac in PySpark's jars). When one has
 stopped, the JVM's own class histogram is taken with its state stores loaded, and again after they
 let go of their maps: the difference is what state costs. The cases `working` look into a running
 task, after its last put and before its commit. The model's numbers come from the checkpoint alone.
@@ -188,7 +188,7 @@ def run_spark(wanted: list[Case], folder: Path, java_options: str) -> None:
 
 
 def compile_scala(home: Path, folder: Path) -> Path:
-    """Compile scripts/heap into a jar."""
+    """Compile scripts/lab/heap into a jar."""
     classes, jar = folder / "classes", folder / "heap.jar"
     classes.mkdir()
     java = Path(os.environ["JAVA_HOME"], "bin", "java") if "JAVA_HOME" in os.environ else "java"
