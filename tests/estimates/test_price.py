@@ -11,7 +11,7 @@ import pytest
 import inspector.api as api
 from inspector.checkpoint.roots import Selection
 from inspector.checkpoint.storage import READ, Storage, parts_of
-from inspector.estimates.price import CLOUDS, Prices, Work, dollars, prices_for, work_of_audit
+from inspector.estimates.price import Prices, Work, dollars, prices_from, work_of_audit
 from inspector.model import LIMITS, FileKind, StoreFile, Version
 from inspector.providers.task_files import ReadAhead
 from tests.fixture_folder import FIXTURES, NEWEST
@@ -124,23 +124,22 @@ def test_works_add_and_are_paid_by_their_kinds() -> None:
     assert dollars(work, 3.0, prices) == pytest.approx(0.01 + 0.004 + 0.5 + 0.15)
 
 
-def test_the_url_names_the_cloud_and_its_user_the_rest() -> None:
-    assert prices_for("s3a://bucket/ck", {}) == CLOUDS["aws"]
-    assert prices_for("abfss://c@account.dfs.core.windows.net/ck", {}) == CLOUDS["azure"]
-    assert prices_for("/data/ck", {}) == Prices(0, 0)
-    assert prices_for("/data/ck", {"cloud": "gcp", "get": "0.5"}) == Prices(0.005, 0.5)
+def test_only_prices_of_the_user_count() -> None:
+    assert prices_from({}) is None
+    assert prices_from({"get": "0.5"}) == Prices(get=0.5)
+    assert prices_from({"list": "1", "gib": "0"}) == Prices(list=1.0)
 
 
 @pytest.mark.parametrize(
     ("price", "message"),
     [
-        ({"cloud": "moon"}, "got the cloud 'moon', expected one of aws, gcp, azure"),
+        ({"cloud": "aws"}, "got the price cloud=aws, expected dollars for one of list, get"),
         ({"put": "1"}, "got the price put=1, expected dollars for one of list, get"),
         ({"get": "dear"}, "got the price get=dear"),
         ({"get": "-1"}, "got the price get=-1"),
         ({"gib": "inf"}, "got the price gib=inf"),
     ],
 )
-def test_what_is_no_price_is_refused(price: dict[str, str], message: str) -> None:
+def test_wrong_price_is_refused(price: dict[str, str], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        prices_for("s3://bucket", price)
+        prices_from(price)
