@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import replace
 from itertools import chain, groupby
 from typing import Any
 
@@ -17,6 +16,7 @@ from inspector.exceptions import MissingVersionError
 from inspector.facts.checks import ChecksPassed, ReadProblem
 from inspector.facts.fact import FactColumns, Observed
 from inspector.facts.registry import fact_batches
+from inspector.light_dataclasses import replace
 from inspector.model import StoreFile
 from inspector.operators.join import VALUE_STORES
 from inspector.passes import store_facts

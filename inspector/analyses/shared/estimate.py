@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
 from typing import Any
 
 from inspector.analyses.shared.fleet_run import find_all
@@ -16,6 +15,7 @@ from inspector.checkpoint.storage import Storage
 from inspector.engines.engine import HADOOP
 from inspector.estimates import price as prices
 from inspector.exceptions import CheckpointError, EngineError
+from inspector.light_dataclasses import asdict, replace
 from inspector.providers.registry import classify
 from inspector.render.plain import EstimateRow
 from inspector.render.report import Report

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from itertools import chain
 from typing import Any, TypeAlias
@@ -38,6 +37,7 @@ from inspector.facts.fact import Observed
 from inspector.facts.registry import facts_in, facts_schema
 from inspector.facts.timers import CallBounds
 from inspector.kernel.loader import PYTHON, kernel_name, slow_kernel_text
+from inspector.light_dataclasses import replace
 from inspector.merge.collect import Facts
 from inspector.merge.combine import HERE, KEYS, MANY, combine, combine_here
 from inspector.merge.ranges import Listed, fold_ranges
