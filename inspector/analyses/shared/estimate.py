@@ -24,9 +24,10 @@ from inspector.render.report import Report
 def estimate_audits(
     paths: Sequence[str], options: Options, price: Mapping[str, str], *, recursive: bool = False
 ) -> Report:
-    """Estimate the requests, bytes and costs of audits of checkpoints. No file is read.
+    """Return a report that estimates requests, bytes and costs of audits from listings.
 
-    The prices are the cloud's, but for ``price`` (CheckpointError). EngineError: ``--io hadoop``.
+    ``price`` replaces prices of the cloud. Raises CheckpointError for a wrong price, EngineError
+    for ``--io hadoop``, and the error of a single checkpoint that cannot be listed.
     """
     wrong = wrong_price(price)
     if wrong is not None:
