@@ -257,7 +257,7 @@ class Proofs:
         return cls(times, path)
 
     def next(self, checkpoint: str, count: int) -> Subset:
-        """The part whose proof is the oldest; one that has none comes first."""
+        """Return the subset, of ``count``, with the oldest proof; one without a proof is first."""
         times = self._of(checkpoint, count)
         never = datetime.min.replace(tzinfo=timezone.utc)
         return min(times, key=lambda subset: (times[subset] or never, subset.number))

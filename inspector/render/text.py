@@ -104,7 +104,7 @@ def render_markdown(report: ReportData, display: Display = _NO_LIMITS) -> Iterat
 
 
 def _part(problems: Sequence[Problem]) -> tuple[list[Problem], list[str]]:
-    """Return the problems that are faults, each cause once, and the other problems as notes."""
+    """Return the problems that are faults, each cause once, and the others as notes."""
     faults = list({p.cause: p for p in reversed(problems) if p.slug not in NO_FAULT}.values())
     faults.reverse()
     notes = [problem.message for problem in problems if problem.slug in NO_FAULT]
