@@ -49,7 +49,10 @@ def changes(
 def changes_report(
     subject: Subject, batches: Iterable[pa.RecordBatch], *, raw: bool = False
 ) -> Report:
-    """Every record of every delta that can be replayed, store by store, oldest first."""
+    """Return the report that lists the records in ``batches``, store by store, oldest first.
+
+    ``raw`` adds the columns with bytes in hex. Keys and values are not redacted.
+    """
     rows, columns = change_rows(subject, batches, Redact.NONE, raw=raw), ChangeRow.columns(raw=raw)
     table = ChangeRow.table(f"changes up to version {subject.version}", rows, columns=columns)
     return subject.report("changes", (table,))

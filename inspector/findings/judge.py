@@ -43,10 +43,11 @@ def judge(  # noqa: PLR0913 - what findings rest on
     restart: Restart | None = None,
     growing: Mapping[StoreName, bool] = MappingProxyType({}),
 ) -> tuple[Finding, ...]:
-    """Every rule applied to the facts of a version; the gravest first.
+    """Apply every rule to the facts of a version, and return the findings, the most severe first.
 
-    ``heap_bytes`` estimates what the retained versions take, where there is a limit for it;
-    ``restart`` is known if the version is the newest; ``growing`` lacks stores that cannot be told.
+    ``heap_bytes`` is the estimated heap of the retained versions, if there is a limit for it.
+    ``restart`` is None if the version is not the newest. ``growing`` says which stores grow; stores
+    for which it is unknown are absent.
     """
     context = Context(problems, key_words, growing, heap_bytes, restart)
     view = CheckpointView(checkpoint, version, facts, context)
@@ -81,7 +82,7 @@ def judge_integrity(
     thresholds: Thresholds = DEFAULTS,
     restart: Restart | None = None,
 ) -> tuple[Finding, ...]:
-    """Apply the rules about files alone: can they be read and loaded, and are they of one chain."""
+    """Apply the rules about files alone, and return the findings, the most severe first."""
     context = Context(problems, restart=restart, judges_rows=False)
     view = CheckpointView(checkpoint, version, facts, context)
     return _reported_findings(judge_rules(view, thresholds, ("integrity",)), thresholds)

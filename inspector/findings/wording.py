@@ -125,6 +125,8 @@ UNITS: Mapping[str, Callable[[Any], str]] = {
 
 
 class _Writer(string.Formatter):
+    """Formatter of templates, in which a field may have a unit or a noun."""
+
     def format_field(self, value: Any, format_spec: str) -> str:
         """Return one field of a template as text."""
         if format_spec in UNITS:
@@ -135,7 +137,7 @@ class _Writer(string.Formatter):
         return count_text(value, format_spec)
 
 
-_WRITER = _Writer()
+_WRITER = _Writer()  # the only formatter
 
 
 def write(template: str, values: Mapping[str, Any]) -> str:

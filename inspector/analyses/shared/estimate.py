@@ -24,10 +24,11 @@ from inspector.render.report import Report
 def estimate_audits(
     paths: Sequence[str], options: Options, price: Mapping[str, str], *, recursive: bool = False
 ) -> Report:
-    """Estimate the requests, bytes and costs of audits of checkpoints. No file is read.
+    """Return a report that estimates requests, bytes and costs of audits from listings.
 
     ``price`` has dollars by the names of :class:`.price.Prices`; without one no cost is estimated.
-    Raises CheckpointError for a wrong price and EngineError with ``--io hadoop``.
+    Raises CheckpointError for a wrong price, EngineError with ``--io hadoop``, and the error of a
+    single checkpoint that cannot be listed.
     """
     wrong = wrong_price(price)
     if wrong is not None:

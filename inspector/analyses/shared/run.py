@@ -50,9 +50,10 @@ from inspector.providers.registry import provider_by_name
 from inspector.providers.task_files import upcoming
 from inspector.quantities import count_text
 
-NEWEST_ALONE = 2  # so many last looks leave out the versions before the one that is judged
+NEWEST_ALONE = 2  # number of last attempts that leave out versions older than the judged one
 Place: TypeAlias = tuple[int, int]  # operator and partition: what a task is about
 
+# reads the fact batches of tasks
 Read: TypeAlias = Callable[[Sequence[Task]], Iterable[pa.RecordBatch]]
 
 
@@ -60,20 +61,27 @@ class Run(Opened):
     """One analysis of the state of one checkpoint."""
 
     def facts(self, request: Request = Request()) -> Facts:  # noqa: B008 - frozen
-        """The facts of all versions."""
+        """Return the facts of all versions that a request asks for."""
         read = partial(self._fact_batches, partitions=request.partitions)
         return self.facts_of(lambda: self.tasks(request), read)
 
     def facts_of(self, tasks_of: Callable[[], Iterable[Task]], read: Read) -> Facts:
-        """The facts that are read of tasks, by what the run knows then."""
+        """Return the facts that ``read`` gives for tasks.
+
+        Tasks are made again, and read again, if their files were removed meanwhile.
+        """
         return Facts(observed(self, lambda: split(tasks_of(), self.engine, self.options), read))
 
     def tasks(self, request: Request) -> list[Task]:
-        """The tasks that make the facts of a request."""
+        """Return the tasks whose facts answer a request."""
         request = replace(request, timeout_kind=self.options.timeout_kind)
         return plan(self.checkpoint, self.version, request)
 
     def _fact_batches(self, tasks: Sequence[Task], *, partitions: bool) -> Iterator[pa.RecordBatch]:
+        """Yield the facts of tasks; those of many files are merged on the engine.
+
+        ``partitions`` keeps the facts of single partitions in any case.
+        """
         tasks = bound_ranges(tasks, self.map)
         files = sum(len(store.files) for task in tasks for store in task.stores)
         here = self.engine.in_process
@@ -86,7 +94,7 @@ class Run(Opened):
     def map(
         self, function: BatchFunction, tasks: Iterable[Task], merge: Merge | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """Facts of tasks, by a function of the passes, on the engine of the run."""
+        """Yield the fact batches of tasks from a function of the passes, on the run's engine."""
         here = self.engine.in_process
         return self.map_work(function, [work_of(task, here=here) for task in tasks], merge)
 
@@ -101,16 +109,20 @@ class Run(Opened):
     def stream(
         self, function: BatchFunction, specs: Sequence[str], file_bytes: int = 0
     ) -> Iterator[pa.RecordBatch]:
-        """Batches of tasks one after the other, in this process: for outputs that are written here.
+        """Yield the batches of task specs one after the other, read in this process.
 
-        The function fetches what Spark alone can read (:func:`.stores.looking_by`). ``file_bytes``
-        are those of their files; 0 if that is unknown.
+        The function fetches files that only Spark can read (:func:`.stores.looking_by`).
+        ``file_bytes`` are those of the files, for the progress; 0 if unknown.
         """
         return self._watch(stream_tasks(function, specs), _reading(file_bytes))
 
     def _watch(
         self, batches: Iterable[pa.RecordBatch], measure: Callable[[], Measure]
     ) -> Iterator[pa.RecordBatch]:
+        """Yield the batches while ``measure`` shows the progress.
+
+        Raises NotEnoughMemoryError in place of MemoryError.
+        """
         engine = self.options.engine
         if engine.tells_kernel and measure().unit == BYTES and kernel_name() == PYTHON:
             engine.notify(f"engine: {slow_kernel_text()}")
@@ -127,7 +139,7 @@ class Run(Opened):
                 ) from None
 
     def problems(self, facts: Facts) -> tuple[Problem, ...]:
-        """All that is wrong, by the listing and by the files."""
+        """Return all problems of the listing and of the files, each once."""
         return fold_problems((*self.listed, *facts.problems))
 
     def judge(self, facts: Facts) -> Judged:
@@ -137,12 +149,16 @@ class Run(Opened):
 
 
 def work_of(task: Task, *, here: bool = False) -> Work:
-    """A task as an engine takes it, which runs it in this process or elsewhere."""
+    """Return a task as work for an engine.
+
+    ``here``: the engine runs it in this process, so that it takes the object itself.
+    """
     spec, kept = task.spec(here=here), task if here else None
     return Work(spec, task.file_bytes, None, task.has_small_files, task.file_count, kept)
 
 
 def _reading(file_bytes: int) -> Callable[[], Measure]:
+    """Return a function that measures how many of ``file_bytes`` were read since now."""
     start_bytes = READ.bytes
     return lambda: Measure(READ.bytes - start_bytes, file_bytes, BYTES)
 
@@ -164,7 +180,10 @@ ESTIMATE_SLACK = 1.25  # by how much there may be more keys than a sample says
 
 
 def split(tasks: Iterable[Task], engine: Engine, options: Options) -> list[Task]:
-    """The tasks, those of large partitions in several with a range of the keys each."""
+    """Return the tasks, with those of large partitions split into ranges of keys.
+
+    A task is split so that no core idles, and so that its keys fit into the memory limit.
+    """
     tasks = list(tasks)
     cores = engine.cores
     if engine.in_process and cores is not None:
@@ -183,10 +202,11 @@ def split(tasks: Iterable[Task], engine: Engine, options: Options) -> list[Task]
 
 
 def run_in_turns(tasks: Iterable[Task], options: Options) -> list[Task]:
-    """The tasks of rows, as this process reads them: each alone, by two threads where it can.
+    """Return tasks of rows for this process, which reads one after the other.
 
-    Those whose keys do not fit into the memory limit are read in several passes, unless single keys
-    are looked for: others are not held. EngineError: the limit is not enough for anything.
+    Each may decode in a second thread. A task whose keys do not fit into the memory limit gets a
+    number of passes, unless single keys are requested. Raises EngineError if the limit is too
+    small.
     """
     tasks = [replace(task, decode_ahead=(os.cpu_count() or 1) > 1) for task in tasks]
     if options.memory_limit is None or options.key:
@@ -198,7 +218,11 @@ def run_in_turns(tasks: Iterable[Task], options: Options) -> list[Task]:
 
 
 def _key_memory(limit: int, at_once: int) -> int:
-    """Bytes for the keys of one task; EngineError if the limit is not enough for anything."""
+    """Return the bytes that the keys of one task may take.
+
+    ``at_once`` is the number of tasks that run together. Raises EngineError if the limit is too
+    small.
+    """
     memory = (limit - START_BYTES) // at_once - READING_BYTES
     if memory < READING_BYTES:
         start_mb = (START_BYTES + 2 * READING_BYTES * at_once) / 1e6
@@ -228,9 +252,9 @@ def ranges_for_cores(tasks: Sequence[Task], cores: int | None) -> list[int]:
 
 
 def with_idle_cores(tasks: Sequence[Task], cores: int) -> list[Task]:
-    """The tasks, large ones with a thread more where there is a core for it.
+    """Return the tasks, where large ones decode in a second thread if a core would idle.
 
-    That one decodes while the other replays: no work is done twice, as it is by ranges.
+    No work is done twice, as it is by ranges.
     """
     total = sum(task.file_bytes for task in tasks)
     return [
@@ -260,6 +284,10 @@ def ranges_for_memory(tasks: Sequence[Task], memory: int) -> list[int]:
 
 
 def _tell(counts: Sequence[int], unsplit: int, notify: Callable[[str], None]) -> None:
+    """Notify the user of partitions that are read in passes, or whole in spite of the limit.
+
+    ``counts`` are the passes of each partition.
+    """
     split = [n for n in counts if n > 1]
     if split:
         notify(
@@ -275,7 +303,10 @@ def _tell(counts: Sequence[int], unsplit: int, notify: Callable[[str], None]) ->
 
 
 def _most_keys(task: Task, record_bytes: dict[tuple[int, str], float]) -> int:
-    """Keys of a task at the most beside its snapshots' rows, by a sample of each store's name."""
+    """Return the largest possible number of keys of a task, without rows of RocksDB snapshots.
+
+    Estimated from one sampled file for each store name; ``record_bytes`` caches the samples.
+    """
     keys = 0.0
     for store in task.stores:
         files = [file for file in files_to_replay(task, store) if _has_rows(task, file)]
@@ -293,7 +324,10 @@ def _has_rows(task: Task, file: StoreFile) -> bool:
 
 
 def _snapshot_rows(task: Task) -> int:
-    """Rows that the snapshots of the stores say they have: the oldest, or the newest if more."""
+    """Return the rows that RocksDB snapshots of a task's stores claim to have.
+
+    Of the oldest and the newest snapshot the larger number counts.
+    """
     rows = 0
     for store, reader in open_stores(_without_sums(task)):
         result = [file for file in files_to_replay(task, store) if not _has_rows(task, file)]
@@ -303,7 +337,10 @@ def _snapshot_rows(task: Task) -> int:
 
 
 def _kept_length(task: Task) -> int:
-    """Bytes of a key by the first block of a file, in stores that keep keys: at most, or 0."""
+    """Return the mean key length, in bytes, in the first block of a store's largest file.
+
+    The largest mean of all stores; 0 if no store keeps keys in memory, or no file can be read.
+    """
     length = 0
     for store, reader in open_stores(_without_sums(task)):
         files = [] if shows_few(task, store) else files_to_replay(task, store)
@@ -317,12 +354,17 @@ def _kept_length(task: Task) -> int:
 
 
 def _without_sums(task: Task) -> Task:
+    """Return the task without checksum files and without stores that share another's files."""
     stores = (replace(store, side_files=()) for store in task.stores if store.counts_files)
     return replace(task, stores=tuple(stores))
 
 
 def _file_bytes_of_record(task: Task, store: StoreTask, files: Sequence[StoreFile]) -> float:
-    """Compressed bytes of one record; 1, so that no fewer keys are expected, if no file is good."""
+    """Estimate how many compressed bytes one record of a store takes; never below 1.0.
+
+    Reads the file whose size is nearest to SAMPLE_BYTES. Returns 1.0 if it cannot be read, so that
+    the caller expects too many keys and never too few.
+    """
     file = min(files, key=lambda candidate: abs(candidate.size - SAMPLE_BYTES))
     ((_, reader),) = open_stores(replace(task, stores=(replace(store, side_files=()),)))
     try:
@@ -335,9 +377,10 @@ def _file_bytes_of_record(task: Task, store: StoreTask, files: Sequence[StoreFil
 def bound_ranges(
     tasks: Sequence[Task], run: Callable[[BatchFunction, Iterable[Task]], Iterator[pa.RecordBatch]]
 ) -> Sequence[Task]:
-    """The tasks, those of ranges of a group state's keys with what a pass over all ranges shows.
+    """Return the tasks, with call bounds for those that have a key range and timers.
 
-    Who made a record is judged by all records around it.
+    The bounds come from a pass (``run``) over all ranges: records around a record show which call
+    made it.
     """
     timed = [task for task in tasks if needs_bounds(task)]
     if not timed:
@@ -405,14 +448,16 @@ def observed(
 
 
 class _Doubts:
+    """Partitions and files whose problems a further attempt may not confirm, over all attempts."""
+
     def __init__(self) -> None:
-        self.places: set[Place] = set()  # of all looks
-        # whether all of the last look are of other files than before: what is so twice is damage
+        self.places: set[Place] = set()  # partitions in doubt at any attempt
+        # True if the last attempt doubts other files than before; the same file twice is damage
         self.move = False
-        self.paths: set[str | None] = set()  # what they are of
+        self.paths: set[str | None] = set()  # files in doubt at any attempt
 
     def see(self, observations: Iterable[Observed[Any]]) -> set[Place]:
-        """Take in what a look found; the places that are in doubt by it."""
+        """Record the doubts of an attempt, and return the partitions that are in doubt by it."""
         doubted = [observation for observation in observations if _is_doubt(observation)]
         paths = {observation.fact.path for observation in doubted}
         self.move = bool(paths) and paths.isdisjoint(self.paths)
@@ -423,6 +468,7 @@ class _Doubts:
 
 
 def _newest_alone(task: Task) -> Task:
+    """Return the task without files that are older than the snapshot of its version."""
     files_of = provider_by_name(task.provider).files_of
 
     def trim(store: StoreTask) -> StoreTask:
@@ -439,6 +485,11 @@ def _newest_alone(task: Task) -> Task:
 def _moved_problem(
     partitions: int, previous: int | None, version: int | None, *, shorter: bool
 ) -> Problem:
+    """Return the problem that files were removed while partitions were read.
+
+    ``shorter``: older versions were left out. It names the new version if the judged one was
+    replaced.
+    """
     read = (
         f"{count_text(partitions, 'partition')} lost files while they were being read, and "
         f"{'was' if partitions == 1 else 'were'} listed and read again"
@@ -450,8 +501,10 @@ def _moved_problem(
 
 
 def _partition_of(observation: Observed[Any]) -> Place:
+    """Return operator and partition of an observation."""
     return observation.store.operator_id, observation.store.partition_id
 
 
 def _is_doubt(observation: Observed[Any]) -> bool:
+    """True if the observation is a problem that a further attempt may not confirm."""
     return isinstance(observation.fact, ReadProblem) and observation.fact.slug in DOUBTFUL

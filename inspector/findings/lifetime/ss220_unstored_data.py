@@ -128,7 +128,10 @@ class UnstoredData(Rule[CheckpointView]):
 
 
 def batches_without_puts(store: StoreView) -> tuple[int, int | None]:
-    """Return how many newest batches had data of every source and put no row, and the last put."""
+    """Return how many newest batches had data of every source and put no row.
+
+    Also returns the batch of the last put; None if the versions do not show it.
+    """
     batches = 0
     for version, changes in sorted(store.versions.items(), reverse=True):
         if changes.puts or changes.rebased:

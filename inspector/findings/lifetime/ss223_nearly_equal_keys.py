@@ -87,7 +87,7 @@ class NearlyEqualKeys(Rule[StoreView]):
             )
 
     def event_columns(self, store: StoreView) -> Iterator[tuple[int, Evidence]]:
-        """Yield the keys of events that differ in a value or a time of their own, by column."""
+        """Yield (number of keys, evidence) for columns with a value or time of each event's own."""
         sample, fields = store.keys.sample, store.key_fields
         columns = [*columns_of([*sample], fields)]
         rows = [*zip(*columns, strict=True)]

@@ -15,13 +15,18 @@ from inspector.operators.eviction import way_of
 from inspector.operators.group_state import NAMES as GROUP_STATE
 from inspector.operators.rule import RowKind
 
+# classes of rows that a clock passed
 PAST = (LeftoverClass.PAST_WATERMARK, LeftoverClass.PAST_PROCESSING_TIME)
+# classes of keys whose timers will call the function again
 CALLED = (LeftoverClass.IGNORED_TIMEOUT, LeftoverClass.REARMED)
+# advice for keys that the function will be called for
 CALLED_ADVICE = (
     "The keys that are there need no copy: their timers are set, so Spark calls the fixed function "
     "for them"
 )
+# advice for group state, before a command
 CALL_AGAIN = "For the keys that are there a copy can have the function called once more"
+# advice for other operators, before a command
 LEAVE_OUT = "A copy can leave out the rows that are there"
 EVICTION = "inspector copy PATH NEW --evict leftovers --plan"
 """Command that shows what a copy without leftovers changes; ``PATH`` is the checkpoint."""

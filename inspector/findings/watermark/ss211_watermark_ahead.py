@@ -31,6 +31,7 @@ from inspector.quantities import duration_text
 
 HOUR_MS = 3_600_000
 NEAR_MS = 10 * 365 * 24 * HOUR_MS  # a time of a wrong unit is this near to the clock once converted
+# a mistake in the unit of event times
 SECONDS_AS_MILLIS = "seconds were taken for milliseconds, or milliseconds for microseconds"
 UNITS = (
     (1_000, SECONDS_AS_MILLIS, "1,000 times as long"),
@@ -42,7 +43,8 @@ UNITS = (
     ),
 )
 """Factor from the event time to the true one, the mistake, and how long windows and delays last."""
-EVENTS = "Event times in the future"
+EVENTS = "Event times in the future"  # cause of a watermark more than a day ahead
+# cause of a watermark less than a day ahead
 EVENTS_OF_ZONE = "Event times in the future or of another time zone"
 
 
