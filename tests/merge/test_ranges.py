@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from inspector.analyses.shared.run import bound_ranges, in_whole
+from inspector.analyses.shared.key_ranges import bound_ranges, in_whole
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.discovery.plan import plan
 from inspector.discovery.tasks import ALL_LEFTOVERS, Task, split_task

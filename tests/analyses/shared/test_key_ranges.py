@@ -13,8 +13,8 @@ from unittest import mock
 import pytest
 
 from inspector import api
-from inspector.analyses.shared import run as splitting
-from inspector.analyses.shared.run import (
+from inspector.analyses.shared import key_ranges
+from inspector.analyses.shared.key_ranges import (
     AHEAD_BYTES,
     CLUSTER_BYTES,
     MOST_FOR_CORES,
@@ -99,10 +99,10 @@ def test_timers_are_not_split_for_cores() -> None:
 
 def test_ranges_fit_into_the_memory_by_the_records_of_a_sample() -> None:
     task = replace(tasks()[0], request=Request())
-    keys = splitting._most_keys(task, {})
+    keys = key_ranges._most_keys(task, {})
     assert 20 < keys < 2000
-    assert ranges_for_memory([task], keys * splitting.KEY_BYTES) == [1]
-    assert ranges_for_memory([task], keys * splitting.KEY_BYTES // 4 + 1) == [4]
+    assert ranges_for_memory([task], keys * key_ranges.KEY_BYTES) == [1]
+    assert ranges_for_memory([task], keys * key_ranges.KEY_BYTES // 4 + 1) == [4]
 
 
 def report(path: str, told: list[str], **options: Any) -> Mapping[str, Any]:
@@ -116,8 +116,8 @@ def report(path: str, told: list[str], **options: Any) -> Mapping[str, Any]:
 def made(monkeypatch: pytest.MonkeyPatch) -> mock.Mock:
     """Every file is worth a thread; counts those that are made by one."""
     counted = mock.Mock(side_effect=make_ahead)
-    monkeypatch.setattr(splitting, "SPLIT_BYTES", 1)
-    monkeypatch.setattr(splitting, "AHEAD_BYTES", 1)
+    monkeypatch.setattr(key_ranges, "SPLIT_BYTES", 1)
+    monkeypatch.setattr(key_ranges, "AHEAD_BYTES", 1)
     monkeypatch.setattr("inspector.passes.ahead.LARGE", 1)
     monkeypatch.setattr("inspector.passes.ahead.make_ahead", counted)
     monkeypatch.setattr("inspector.passes.store_reader.make_ahead", counted)
@@ -207,14 +207,14 @@ def test_neither_a_memory_limit_nor_a_second_core_changes_rows(
         assert of_rows(name, command, told) == expected
     assert made.called
     assert not in_passes(told)
-    with mock.patch.object(splitting, "KEY_BYTES", 8_000_000):
+    with mock.patch.object(key_ranges, "KEY_BYTES", 8_000_000):
         assert of_rows(name, command, told, memory_limit=300 << 20) == expected
     assert in_passes(told)
 
 
 def test_rows_of_one_key_are_read_in_one_pass() -> None:
     told: list[str] = []
-    with mock.patch.object(splitting, "KEY_BYTES", 8_000_000):
+    with mock.patch.object(key_ranges, "KEY_BYTES", 8_000_000):
         found = of_rows("agg_update", "rows", told, key="user=user-001", memory_limit=300 << 20)
     assert found == of_rows("agg_update", "rows", told, key="user=user-001")
     assert not in_passes(told)
@@ -228,7 +228,7 @@ def test_checkpoints_with_other_partitions_are_compared_in_passes(tmp_path: Path
     told: list[str] = []
     options = api.Options(engine=EngineOptions(LOCAL, notify=told.append))
     expected = api.diff(str(old), str(new), options).to_dict()
-    with mock.patch.object(splitting, "KEY_BYTES", 8_000_000):
+    with mock.patch.object(key_ranges, "KEY_BYTES", 8_000_000):
         found = api.diff(str(old), str(new), replace(options, memory_limit=300 << 20)).to_dict()
     assert found == expected
     assert in_passes(told)
@@ -237,7 +237,7 @@ def test_checkpoints_with_other_partitions_are_compared_in_passes(tmp_path: Path
 @pytest.mark.parametrize("path", [AGG, TIMERS, *ROCKS])
 def test_a_memory_limit_changes_no_report(path: str) -> None:
     told: list[str] = []
-    with mock.patch.object(splitting, "KEY_BYTES", 8_000_000):
+    with mock.patch.object(key_ranges, "KEY_BYTES", 8_000_000):
         found = report(path, told, memory_limit=300 << 20, workers=1)
     assert found == report(path, [])
     assert any("are read in up to" in line for line in told)
@@ -249,7 +249,7 @@ def test_a_memory_limit_changes_no_report(path: str) -> None:
 def test_what_is_not_divided_is_read_whole_and_said() -> None:
     told: list[str] = []
     path = str(NEWEST / "rocksdb_tws_event" / "checkpoint")
-    with mock.patch.object(splitting, "KEY_BYTES", 8_000_000):
+    with mock.patch.object(key_ranges, "KEY_BYTES", 8_000_000):
         found = report(path, told, memory_limit=300 << 20, workers=1)
     assert found == report(path, [])
     (line,) = (line for line in told if line.startswith("memory: "))
@@ -261,7 +261,7 @@ def test_the_rows_of_a_snapshot_are_those_that_it_says_or_its_tables() -> None:
     ((store, reader),) = open_stores(task)
     rows = api.audit(ROCKS[1]).summary["rows"]
     newest = max(store.files, key=lambda file: file.version or 0)
-    assert reader.files.snapshot_rows(newest) == rows == splitting._snapshot_rows(task)
+    assert reader.files.snapshot_rows(newest) == rows == key_ranges._snapshot_rows(task)
     known = reader.storage.known
     known[newest.path] = replace(known[newest.path], keys=-1)
     told = reader.files.snapshot_rows(newest)
@@ -278,9 +278,9 @@ def test_keys_that_are_kept_count_with_their_bytes(path: str, kept: bool) -> Non
             for block in reader.blocks(max(store.files, key=lambda file: file.size)):
                 lengths += block.key_length.tolist()
         (both,) = ranges_for_memory([task], 1)
-        with mock.patch.object(splitting, "KEY_BYTES", 0):
+        with mock.patch.object(key_ranges, "KEY_BYTES", 0):
             (of_keys,) = ranges_for_memory([task], 1)
-        keys = (both - of_keys) // splitting.KEY_BYTES
+        keys = (both - of_keys) // key_ranges.KEY_BYTES
         assert keys
         assert of_keys == (keys * -(-sum(lengths) // len(lengths)) if kept else 1)
 
@@ -292,7 +292,7 @@ def test_too_small_a_limit_is_refused() -> None:
 
 @pytest.mark.full
 def test_a_range_that_does_not_fit_is_a_problem() -> None:
-    with mock.patch.object(splitting, "_key_memory", return_value=100):
+    with mock.patch.object(key_ranges, "_key_memory", return_value=100):
         found = report(AGG, [], memory_limit=1 << 30)
     problems = found["problems"]
     assert problems

@@ -14,8 +14,7 @@ import pyarrow as pa
 import pytest
 
 from inspector import api
-from inspector.analyses.shared import run as reading
-from inspector.analyses.shared import stores
+from inspector.analyses.shared import second_reads, stores
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.stores import store_tables
 from inspector.checkpoint.roots import Selection
@@ -192,7 +191,7 @@ class Reading:
 
     def doubts(self) -> int:
         run: Any = self
-        return len(list(reading.observed(run, lambda: [self.task], self.problems)))
+        return len(list(second_reads.read_observations(run, lambda: [self.task], self.problems)))
 
 
 def test_of_a_cleanup_that_is_always_faster_the_last_looks_read_what_stays() -> None:
