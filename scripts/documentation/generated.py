@@ -190,19 +190,20 @@ def ranks(before: str) -> str:
         before: the block as it is; why a rank is before others, and a finding named in their place,
             stays.
     """
-    said = dict(re.findall(r"^\| (SS\d+|\d) \| .+ \| ([^|]+) \|$", before, re.MULTILINE))
+    said = dict(re.findall(r"^(?:- )?(SS\d+|\d)\b.+: ([^:]+)$", before, re.MULTILINE))
     reasons = [*map(str, range(1, len(RANKS) + 1)), *(k.id for k in all_kinds() if k.explains)]
     if missing := [name for name in reasons if name not in said]:
         raise ValueError(f"explanation/judgements.md does not say why: {missing}")
-    lines = ["| rank | findings | severity | because |", "|---|---|---|---|"]
+    lines: list[str] = []
     for place, (groups, least) in enumerate(RANKS, 1):
         named = " and ".join(group.value for group in groups)
-        words = f"{least.word} and graver" if least < Severity.ERROR else least.word
-        lines.append(f"| {place} | {named} | {words} | {said[str(place)]} |")
-    lines += ["", "| cause | is named in place of | because |", "|---|---|---|"]
+        words = f"{least.word} or more severe" if least < Severity.ERROR else least.word
+        lines.append(f"{place}. {named}, {words}: {said[str(place)]}")
+    lines += ["", "Causes that are named in place of their effects:", ""]
     for kind in sorted((kind for kind in all_kinds() if kind.explains), key=by_reach):
         where = ", of the same store" if kind.in_store else ""
-        lines.append(f"| {kind.id} | {', '.join(kind.explains)}{where} | {said[kind.id]} |")
+        effects = ", ".join(kind.explains)
+        lines.append(f"- {kind.id} in place of {effects}{where}: {said[kind.id]}")
     return "\n".join(lines)
 
 
