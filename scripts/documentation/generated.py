@@ -190,7 +190,7 @@ def ranks(before: str) -> str:
         before: the block as it is; why a rank is before others, and a finding named in their place,
             stays.
     """
-    said = dict(re.findall(r"^(?:- )?(SS\d+|\d)\b.+: ([^:]+)$", before, re.MULTILINE))
+    said = dict(re.findall(r"^(?:- )?(SS\d+|\d)\b.+: ([^:\n]+)$", before, re.MULTILINE))
     reasons = [*map(str, range(1, len(RANKS) + 1)), *(k.id for k in all_kinds() if k.explains)]
     if missing := [name for name in reasons if name not in said]:
         raise ValueError(f"explanation/judgements.md does not say why: {missing}")
