@@ -41,8 +41,8 @@ PAGES = (  # every page by its path without ``.md``, in the order in which they 
     *("format/operators", "format/transform-with-state", "format/watermarks"),
     *("explanation/judgements", "explanation/proofs", "explanation/inferences"),
     *("explanation/accuracy", "explanation/heap"),
-    *("explanation/engines", "explanation/performance", "explanation/architecture"),
-    *("explanation/limits", "glossary", "contributing", "changelog"),
+    *("explanation/engines", "explanation/performance"),
+    *("explanation/limits", "glossary", "changelog"),
 )
 
 # files for programs, which are no pages
