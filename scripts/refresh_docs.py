@@ -57,7 +57,7 @@ LOG_OF_RESTARTS = ROOT / "scripts" / "lab" / "restarts" / "changes.md"
 def pages() -> Iterator[Path]:
     """README.md, CONTRIBUTING.md, the log of restarts and every page."""
     yield ROOT / "README.md"
-    yield ROOT / "CONTRIBUTING.md"
+    yield ROOT / "scripts" / "CONTRIBUTING.md"
     yield LOG_OF_RESTARTS
     yield from sorted(DOCS.rglob("*.md"))
 

@@ -269,8 +269,7 @@ def test_the_kernel_is_built_from_all_of_its_files() -> None:
 
 
 def test_the_top_level_is_what_it_should_be() -> None:
-    kept = {"pyproject.toml", "README.md", "CONTRIBUTING.md", "LICENSE"}
-    kept |= {"inspector", "tests", "fixtures", "scripts"}
+    kept = {"pyproject.toml", "README.md", "LICENSE", "inspector", "tests", "fixtures", "scripts"}
     made = {"build", "dist", "__pycache__"}
     seen = {path.name for path in ROOT.iterdir() if not path.name.startswith(".")}
     assert kept <= seen

@@ -35,7 +35,7 @@ else:
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "inspector" / "docs"
-CONTRIBUTING = ROOT / "CONTRIBUTING.md"
+CONTRIBUTING = ROOT / "scripts" / "CONTRIBUTING.md"
 PAGE_FILES = sorted(FOLDER.rglob("*.md"))
 FILES = [ROOT / "README.md", CONTRIBUTING, *PAGE_FILES]
 MOST_LINES = 300
