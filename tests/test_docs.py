@@ -283,7 +283,7 @@ def test_every_class_of_spark_about_state_and_checkpoints_has_an_entry() -> None
             assert text is not None, name + below
             shown = {f"`{name}{below}`", f"`{below[1:]}`"}
             assert any(each in text for each in shown), name + below
-            assert "**What to do.**" in text
+            assert "**Next.**" in text
 
 
 @pytest.mark.parametrize(

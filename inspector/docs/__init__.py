@@ -63,7 +63,7 @@ _MESSAGES = "In messages: "  # the same of words in messages; ``...`` stands for
 _WORDS = "words.txt"
 """A line for a page or a symptom: its name, and the words that people use for it."""
 _SYMPTOMS = "reference/symptoms"  # page of the symptoms
-_TO_DO = "**What to do.**"  # begin of the advice in an entry
+_TO_DO = "**Next.**"  # begin of the advice in an entry
 # line before entries that only share single words with the text
 _GUESS = "No symptom is known in these words. The nearest by single words:\n"
 _MOST_WORDS = 30  # words of a description by a person at most; a longer text is a message or a log

@@ -104,7 +104,7 @@ def _default_text(threshold: Threshold[Any]) -> str:
     return f"{threshold.default:,g} {unit}"
 
 
-_LABELS = {"How it is proven": "Evidence", "What to do": "What to do", "Source": "Source"}
+_LABELS = {"How it is proven": "Evidence", "What to do": "Next", "Source": "Source"}
 """Section of a finding -> its label on the page."""
 
 
