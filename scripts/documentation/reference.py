@@ -130,7 +130,7 @@ def _options(
     elif shared.flags:
         names = ", ".join(f"`{each.flag}`" for each in analysis.shared)
         yield from (f"It also has these {options}: {names}.", "")
-    yield from (f"In Python: `{_call(analysis)}`, see [calls](../commands.md#calls).", "")
+    yield from (f"In Python: [`{_call(analysis)}`](../commands.md#calls).", "")
 
 
 def _usage(analysis: Analysis) -> str:
