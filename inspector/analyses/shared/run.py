@@ -58,7 +58,7 @@ Read: TypeAlias = Callable[[Sequence[Task]], Iterable[pa.RecordBatch]]
 
 
 class Run(Opened):
-    """One analysis of the state of one checkpoint."""
+    """An opened checkpoint whose state is read, for one analysis."""
 
     def facts(self, request: Request = Request()) -> Facts:  # noqa: B008 - frozen
         """Return the facts of all versions that a request asks for."""
@@ -396,7 +396,7 @@ def bound_ranges(
 def in_whole(
     tasks: Sequence[Task], observations: Iterable[Observed[Any]]
 ) -> Iterable[Observed[Any]]:
-    """Return the observations of tasks as if none of their partitions had been split."""
+    """Return the observations of tasks, those of key ranges merged into whole partitions."""
     split = [task for task in tasks if task.key_range is not None]
     if not split:
         return observations
@@ -410,7 +410,11 @@ def in_whole(
 def observed(
     run: Opened, tasks_of: Callable[[], Iterable[Task]], read: Read
 ) -> Iterator[Observed[Any]]:
-    """Yield the observations of tasks. Tasks whose files were removed meanwhile are run again."""
+    """Yield the observations of tasks.
+
+    Partitions whose files were removed meanwhile are listed and read again. If the judged version
+    is gone, all are read again for another one.
+    """
     result: list[Observed[Any]] = []
     again: set[Place] | None = None
     doubted = _Doubts()
@@ -451,6 +455,7 @@ class _Doubts:
     """Partitions and files whose problems a further attempt may not confirm, over all attempts."""
 
     def __init__(self) -> None:
+        """Begin without doubts."""
         self.places: set[Place] = set()  # partitions in doubt at any attempt
         # True if the last attempt doubts other files than before; the same file twice is damage
         self.move = False
