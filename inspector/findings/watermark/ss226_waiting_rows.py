@@ -23,7 +23,7 @@ from inspector.findings.thresholds import DATA_BATCHES, FAR_HOURS, Threshold
 from inspector.findings.views.store_view import StoreView
 from inspector.model import Certainty
 
-HOUR_MS = 3_600_000
+HOUR_MS = 3_600_000  # milliseconds of an hour
 
 
 class WaitingRows(Rule[StoreView]):
