@@ -9,9 +9,9 @@ from functools import cache, reduce
 from operator import add
 from typing import Any, TypeVar
 
-SumsT = TypeVar("SumsT", bound="Sums")
-T = TypeVar("T")
-K = TypeVar("K")
+SumsT = TypeVar("SumsT", bound="Sums")  # class of sums
+T = TypeVar("T")  # type of values
+K = TypeVar("K")  # type of keys
 
 
 class Sums:
@@ -21,6 +21,7 @@ class Sums:
     """
 
     def __add__(self: SumsT, second: SumsT) -> SumsT:
+        """Return the sum, field by field."""
         return _sum_fields((self, second))
 
 

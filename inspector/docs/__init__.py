@@ -28,7 +28,7 @@ def _commands() -> list[str]:
 
 
 # every page by its path without ``.md``, in reading order
-PAGES = (  # every page by its path without ``.md``, in the order in which they are read
+PAGES = (
     *("index", "tutorial", "how-to/install", "how-to/cluster", "how-to/object-stores"),
     *("how-to/page", "how-to/ci-gate", "how-to/deployment", "how-to/fleet", "how-to/notebook"),
     *("how-to/keys", "how-to/leaked-keys", _COMMANDS, *_commands(), "reference/columns"),
@@ -145,8 +145,9 @@ def _read(path: str) -> str:
 def lookup(topic: str) -> str | None:
     """Return the documentation of a topic as text; None if there is none.
 
-    A topic is a page by its name or path, or an entry by any of its names, in any case and in
-    brackets too; or a whole message of Spark, with the class in it or, of older ones, the words.
+    A topic is the name or path of a page, or any name of an entry, in any case and with or without
+    brackets. It may also be a message of Spark, which is searched for error classes and known
+    phrases.
     """
     requested = topic.strip().strip("[]").casefold()
     for name in PAGES:
@@ -162,7 +163,7 @@ def lookup(topic: str) -> str | None:
 
 
 class Entry(NamedTuple):
-    """An entry of a page, taken apart."""
+    """An entry of a page: its title and its paragraphs."""
 
     title: str  # heading after the name
     # paragraphs by the words before each, such as ``Source``; the first without words at ""
