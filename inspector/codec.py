@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import enum
 import json
-import types
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, NamedTuple, TypeVar, get_type_hints
 
 from inspector.light_dataclasses import fields, hints_of, is_dataclass
+from inspector.type_hints import hint_parts
 
 T = TypeVar("T", bound="Message")  # class of messages
 
@@ -58,22 +58,24 @@ def _codec(hint: Any) -> _Codec:
 @cache
 def _make_codec(hint: Any) -> _Codec:
     """Return the codec for values of a type; TypeError if JSON here has no form for it."""
-    hint = getattr(hint, "__supertype__", hint)
-    origin, arguments = get_origin(hint), get_args(hint)
-    if hint in (bool, int, float, str, type(None)):
+    parts = hint_parts(hint)
+    codec = _codec_of(parts.origin, parts.arguments)
+    return _optional(codec) if parts.is_optional else codec
+
+
+def _codec_of(origin: Any, arguments: tuple[Any, ...]) -> _Codec:
+    """Return the codec of a class, or of a collection and the types in its brackets."""
+    if origin in (bool, int, float, str, type(None)):
         return _PLAIN
-    if origin in (Union, types.UnionType):
-        (inner,) = (argument for argument in arguments if argument is not type(None))
-        return _optional(_codec(inner))
     if origin is tuple:
         return _tuple(arguments)
     if origin is frozenset:
         return _set(_codec(arguments[0]))
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return _mapping(*arguments)
-    if isinstance(hint, type):
-        return _of_class(hint)
-    raise TypeError(f"values of type {hint} have no form in JSON here")
+    if isinstance(origin, type):
+        return _of_class(origin)
+    raise TypeError(f"values of type {origin} have no form in JSON here")
 
 
 def _of_class(cls: type) -> _Codec:

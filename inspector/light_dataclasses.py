@@ -12,14 +12,33 @@ import dataclasses
 import inspect
 import sys
 from collections.abc import Callable, Set
-from dataclasses import MISSING, FrozenInstanceError, field, fields, is_dataclass, replace
+from dataclasses import (
+    MISSING,
+    FrozenInstanceError,
+    asdict,
+    astuple,
+    field,
+    fields,
+    is_dataclass,
+    replace,
+)
 from functools import cache
 from operator import attrgetter
 from reprlib import recursive_repr
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["MISSING", "dataclass", "field", "fields", "hints_of", "is_dataclass", "replace"]
+__all__ = [
+    "MISSING",
+    "asdict",
+    "astuple",
+    "dataclass",
+    "field",
+    "fields",
+    "hints_of",
+    "is_dataclass",
+    "replace",
+]
 
 if TYPE_CHECKING:
     from dataclasses import dataclass

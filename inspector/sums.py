@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field, fields
 from functools import cache, reduce
 from operator import add
 from typing import Any, TypeVar
+
+from inspector.light_dataclasses import field, fields
 
 SumsT = TypeVar("SumsT", bound="Sums")  # class of sums
 T = TypeVar("T")  # type of values

@@ -105,10 +105,10 @@ _HELP = {  # of options, by their names
     "heap.bytes=16GiB, leftovers.ratio=1% or growth.bytes_per_hour=100MiB; repeatable.",
     "baseline": "JSON report of an earlier audit to compare with: report what is new, worse, "
     "better or gone, and exit with 1 only for what is new or worse.",
-    "estimate": "Estimate requests, bytes and cost of an audit from listings. Nothing is audited.",
-    "price": "Prices for --estimate: cloud=aws, gcp or azure, or US dollars per 1,000 requests "
-    "(list=, get=), per GiB read (gib=) and per core hour (core_hour=); repeatable.  [default: "
-    "those of the URL's cloud]",
+    "estimate": "Estimate requests, bytes and, with --price, cost of an audit from listings. "
+    "Nothing is audited.",
+    "price": "Price for --estimate in US dollars: per 1,000 requests (list=, get=), per GiB read "
+    "(gib=) or per core hour (core_hour=); repeatable.",
 }
 
 

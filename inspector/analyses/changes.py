@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Annotated
 
 import pyarrow as pa
@@ -15,6 +14,7 @@ from inspector.analyses.shared.options import KEYS, RAW, STATE, Option, Options
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.stores import HashedKeys, change_batches, selected_tasks, store_table
 from inspector.analyses.shared.words import ChangeRow, change_rows
+from inspector.light_dataclasses import replace
 from inspector.model import Redact
 from inspector.render.report import Report
 

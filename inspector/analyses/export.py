@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from inspector.analyses.changes import changes_report
@@ -13,6 +12,7 @@ from inspector.analyses.shared import stores
 from inspector.analyses.shared.declare import TableOptions, analysis
 from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.run import Run
+from inspector.light_dataclasses import replace
 from inspector.model import ProblemMode
 from inspector.render.report import Report
 

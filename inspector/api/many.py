@@ -7,7 +7,6 @@ import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from inspect import signature
 from itertools import islice
@@ -27,6 +26,7 @@ from inspector.checkpoint.search import Found
 from inspector.engines.choose import LOCAL, EngineOptions
 from inspector.engines.engine import Engine, Job, Work
 from inspector.exceptions import EngineError, InspectorError
+from inspector.light_dataclasses import replace
 from inspector.render.report import Report
 from inspector.schemas import batch_of, specs_in
 

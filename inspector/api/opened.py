@@ -17,7 +17,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
-from dataclasses import fields, replace
 from difflib import get_close_matches
 from enum import Enum
 from inspect import Parameter as Kind
@@ -31,6 +30,7 @@ from inspector.analyses.shared.options import SHARED, Options, Parameter
 from inspector.credentials import redact
 from inspector.engines.choose import EngineOptions
 from inspector.exceptions import CheckpointError
+from inspector.light_dataclasses import fields, replace
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -12,17 +12,18 @@ from collections.abc import Callable
 
 from inspector.model import FileKind, StoreFile, Version
 
-MAX_BATCH = (1 << 62) - 1  # the largest that is believed: what is computed of it fits 64 bits
-MAX_LONG = (1 << 63) - 1
-MAX_INT = (1 << 31) - 1
-_NUMBER = re.compile(r"0|[1-9][0-9]{0,18}")
-_CHECKSUM = ".crc"
-_TEMPORARY = re.compile(r"\.?temp--?[0-9]+|\..+\.tmp", re.DOTALL)
-_LEADING = re.compile(r"\.*([0-9]+)[._]")
+# largest number of a batch that is accepted: what is computed from it fits 64 bits
+MAX_BATCH = (1 << 62) - 1
+MAX_LONG = (1 << 63) - 1  # largest long of Java
+MAX_INT = (1 << 31) - 1  # largest int of Java
+_NUMBER = re.compile(r"0|[1-9][0-9]{0,18}")  # number without sign or leading zeros
+_CHECKSUM = ".crc"  # ending of the names of checksum files
+_TEMPORARY = re.compile(r"\.?temp--?[0-9]+|\..+\.tmp", re.DOTALL)  # name of a temporary file
+_LEADING = re.compile(r"\.*([0-9]+)[._]")  # number that a name begins with
 
 
 def number(text: str, maximum: int = MAX_LONG) -> int | None:
-    """The number a name spells, or None if Spark would not write it so or it is too large."""
+    """Return the number that a name spells; None if too large or not in Spark's spelling."""
     if _NUMBER.fullmatch(text) is None:
         return None
     value = int(text)
@@ -30,14 +31,17 @@ def number(text: str, maximum: int = MAX_LONG) -> int | None:
 
 
 Classify = Callable[..., tuple[FileKind, "Version | None"]]
-"""Takes ``name``, ``is_dir``. A folder of any kind but OTHER belongs to its store and is none."""
+"""Function of ``name`` and ``is_dir`` that returns the kind and version of a file or folder. A
+folder of any kind except OTHER is part of its store and no store of its own.
+"""
 
 
+# names of files that file systems and archives leave in folders
 _MARKERS = frozenset((".DS_Store", ".keep", ".gitkeep", ".s3keep", "Thumbs.db"))
 
 
 def is_marker(name: str) -> bool:
-    """Return whether a file is what file systems and archives leave in folders, no file of Spark.
+    """Return True if a file is left by file systems or archives and is no file of Spark.
 
     ``x_$folder$`` marks a folder on an object store (EMR, Hadoop), ``.keep`` keeps an empty one,
     ``._x`` and ``.DS_Store`` are of macOS.

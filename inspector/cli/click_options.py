@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +23,7 @@ from inspector.engines.engine import BYTES, Measure, Watch
 from inspector.findings.finding import Severity
 from inspector.findings.rule import parse_thresholds
 from inspector.findings.verdict import Level
+from inspector.light_dataclasses import replace
 from inspector.quantities import bytes_of, bytes_text, duration_text
 from inspector.render.renderers import FORMATS, SUFFIXES
 

@@ -9,7 +9,6 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -23,6 +22,7 @@ from inspector.cli.terminal import NEVER, display_of
 from inspector.credentials import mask_secrets
 from inspector.exceptions import OutpacedError
 from inspector.findings.finding import Severity
+from inspector.light_dataclasses import replace
 from inspector.plain_text import escape
 from inspector.render.first_screen import part_text
 from inspector.render.renderers import render

@@ -3,8 +3,8 @@
 ``offsets/N`` is written when batch N begins and ``commits/N`` when it has ended
 (``MicroBatchExecution.markMicroBatchStart``, ``markMicroBatchEnd``). Real-time mode (4.1 and later)
 writes both when the batch ends, and a restart removes entries of ``offsets`` without a commit
-(``scripts/restart_real_time.py`` with 4.3.0). Both modes record the clock at the beginning of the
-batch.
+(``scripts/lab/restart_real_time.py`` with 4.3.0). Both modes record the clock at the beginning of
+the batch.
 
 A copy has the times at which it was made, so that the times of the files are compared with the
 clocks in the entries first.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import pairwise
 from math import gcd
 
@@ -25,6 +24,7 @@ from inspector.discovery.unknown_watermarks import (
     sees_watermark,
 )
 from inspector.discovery.what_if import DEDUPLICATIONS, delays_of, scenario_of
+from inspector.light_dataclasses import replace
 from inspector.model import KINDS_OF_SUMS, KINDS_OF_VERSION, Certainty, TimeoutKind
 from inspector.operators import deduplicate_within_watermark
 from inspector.operators.aggregation import COMPLETE

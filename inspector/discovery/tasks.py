@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import astuple
 from functools import cached_property
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from inspector.checkpoint.urls import is_local
 from inspector.codec import Message
-from inspector.light_dataclasses import dataclass, field, replace
+from inspector.light_dataclasses import astuple, dataclass, field, replace
 from inspector.model import BatchClock, Certainty, KeyRange, StoreFile, StoreId, Subset, TimeoutKind
 from inspector.operators.rule import ExpiryField, Scenario, WhatIf
 from inspector.operators.transform_with_state import Family, GroupingKey

@@ -9,9 +9,9 @@ checkpoint, and how long the join was seen to keep rows is no bound: a young one
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from inspector.discovery.checkpoint import Checkpoint, Operator
+from inspector.light_dataclasses import replace
 from inspector.model import BatchId
 from inspector.operators.physical import Asks, PhysicalOperator, holds_watermark_back
 from inspector.operators.rule import Clock, StoreRule

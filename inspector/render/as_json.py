@@ -7,10 +7,10 @@ or problems are the own table, they are there once, under their name, and there 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
 from typing import Any
 
 from inspector.findings.verdict import Verdict
+from inspector.light_dataclasses import asdict
 from inspector.render import plain
 from inspector.render.first_screen import command_line
 from inspector.render.plain import dumps, fields_of, plain_row

@@ -135,7 +135,10 @@ class EstimateRow(t.Row, table="estimate"):
         t.Rank(7),
     ]
     dollars: Annotated[
-        t.Text, "Requests, bytes and processor time in US dollars.", t.ESTIMATE, t.Rank(2)
+        t.Text | None,
+        "Requests, bytes and processor time in US dollars; null without --price.",
+        t.ESTIMATE,
+        t.Rank(2),
     ]
 
 

@@ -20,11 +20,12 @@ import enum
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence, Sized
 from functools import cache
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar, cast, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar, cast
 
 from inspector.exceptions import InspectorError
 from inspector.light_dataclasses import dataclass, field, fields, hints_of, replace
 from inspector.quantities import count_text, go_on_with
+from inspector.type_hints import hint_parts
 
 if TYPE_CHECKING:
     from typing_extensions import dataclass_transform
@@ -218,9 +219,8 @@ def _columns(cls: Any) -> tuple[list[Column], list[Column]]:
 
 def _marks(hint: Any) -> tuple[Any, ...]:
     """Return the annotations of a type; those inside an optional type come first."""
-    if get_origin(hint) is Annotated:
-        return (*_marks(get_args(hint)[0]), *hint.__metadata__)
-    return next(filter(None, map(_marks, get_args(hint))), ())
+    parts = hint_parts(hint)
+    return (*next(filter(None, map(_marks, parts.arguments)), ()), *parts.marks)
 
 
 _KINDS = {Unit: "unit", Title: "title", str: "doc", Rank: "rank"}  # types of marks -> of Column

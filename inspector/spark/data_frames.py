@@ -8,7 +8,6 @@ import re
 import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
 
@@ -22,6 +21,7 @@ from inspector.discovery.query_sources import STAND_IN
 from inspector.discovery.rehearsal_record import REHEARSAL, join_evictions, record_text
 from inspector.engines.spark import SparkEngine
 from inspector.exceptions import InspectorError
+from inspector.light_dataclasses import replace
 from inspector.model import ProblemMode
 
 if TYPE_CHECKING:

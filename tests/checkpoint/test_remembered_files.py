@@ -11,7 +11,7 @@ import pytest
 from inspector.checkpoint.storage import Storage
 from inspector.checkpoint.verified_files import RememberedFiles
 from inspector.exceptions import ChecksumError, LimitError
-from tests.cases import FIXTURES
+from tests.fixture_folder import NEWEST
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ def test_what_was_not_listed_by_a_look_is_forgotten(tmp_path: Path) -> None:
 
 
 def test_checksums_are_held_as_ever(tmp_path: Path) -> None:
-    source = FIXTURES / "agg_update" / "checkpoint"
+    source = NEWEST / "agg_update" / "checkpoint"
     for name in ("metadata", ".metadata.crc"):
         (tmp_path / name).write_bytes((source / name).read_bytes())
     files = RememberedFiles(Storage.open(str(tmp_path)))

@@ -13,8 +13,9 @@ from inspector.checkpoint.storage import Storage
 from inspector.checkpoint.verified_files import VerifiedFiles
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.exceptions import ChecksumError
+from tests.fixture_folder import FIXTURES
 
-FIXTURE = Path(__file__).parents[2] / "fixtures" / "4.3.0" / "agg_update" / "checkpoint"
+FIXTURE = FIXTURES / "4.3.0" / "agg_update" / "checkpoint"
 FILES = ("metadata", "offsets/5", "commits/5", "state/0/0/_metadata/schema")
 
 

@@ -16,6 +16,7 @@ from inspector.findings.finding import Severity
 from inspector.findings.rule import FOLDERS, Case, Rule, rules, thresholds_by_name
 from inspector.findings.wording import UNITS
 from inspector.model import Certainty
+from tests.fixture_folder import FIXTURES
 
 ROOM = Path(findings.__file__).parent
 MOST_CASES, MOST_LINES, MOST_WORDS = 4, 220, 150
@@ -80,7 +81,7 @@ def test_a_case_decides_what_the_rule_leaves_open() -> None:
 
 
 def test_information_about_a_checkpoint_imports_no_rule() -> None:
-    root = ROOM.parents[1] / "fixtures" / "4.3.0" / "agg_update" / "checkpoint"
+    root = FIXTURES / "4.3.0" / "agg_update" / "checkpoint"
     code = (
         "import sys; from inspector import api; report = api.info(sys.argv[1]); "
         "''.join(api.render(report)); "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from inspector.analyses.expiry import leftover_tables as lt
@@ -22,6 +21,7 @@ from inspector.analyses.timeline import timeline_report
 from inspector.discovery.tasks import Request
 from inspector.facts.fact import Observed
 from inspector.facts.leftover_facts import Leftover
+from inspector.light_dataclasses import replace
 from inspector.model import Redact
 from inspector.quantities import capitalise
 from inspector.render import tabular as t

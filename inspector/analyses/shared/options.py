@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import enum
 import inspect
-import types
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union
 
 from inspector.checkpoint.urls import spell_root
 from inspector.engines.choose import AUTO, IO, LOCAL, NAMES, EngineOptions
 from inspector.exceptions import CheckpointError
 from inspector.light_dataclasses import dataclass, field, hints_of, replace
 from inspector.model import Redact, TimeoutKind
+from inspector.type_hints import HintParts, hint_parts
 
 
 @dataclass(frozen=True)
@@ -69,34 +69,34 @@ Group = tuple[Parameter, ...]  # options that belong together and that several a
 
 def parameter(name: str, hint: Any, default: Any) -> Parameter | None:
     """Return the parameter that an annotation declares; None if it has no :class:`Option`."""
-    if get_origin(hint) is not Annotated:
-        return None
-    kind, *extras = get_args(hint)
-    option = next((extra for extra in extras if isinstance(extra, Option)), None)
+    parts = hint_parts(hint)
+    option = next((mark for mark in parts.marks if isinstance(mark, Option)), None)
     if option is None:
         return None
     required = default is inspect.Parameter.empty
-    value_type, many = _element_type(kind)
-    if get_origin(value_type) is Literal:
-        option = replace(option, choices=get_args(value_type))
-        value_type = str
+    value_type, choices, many = _element_type(parts)
+    if choices:
+        option = replace(option, choices=choices)
     return Parameter(name, value_type, option, None if required else default, many, required)
 
 
-def _element_type(kind: Any) -> tuple[Any, bool]:
-    """Return the type of one value of a type hint, and whether there may be several.
+def _element_type(parts: HintParts) -> tuple[type, tuple[str, ...], bool]:
+    """Return the type of one value, the choices of a ``Literal``, and whether several are allowed.
 
     A mapping gives ``dict`` and True.
     """
-    if get_origin(kind) in (Union, types.UnionType):
-        kinds = [part for part in get_args(kind) if part is not types.NoneType]
-        # ``str | tuple[str, ...]``: one of many may stand alone.
-        kind = next((part for part in kinds if get_origin(part) is tuple), kinds[0])
-    if get_origin(kind) is tuple:
-        return get_args(kind)[0], True
-    if isinstance(get_origin(kind), type) and issubclass(get_origin(kind), Mapping):
-        return dict, True
-    return kind, False
+    if parts.origin is Union:
+        # ``str | tuple[str, ...]``: one of several values may be given without its tuple.
+        forms = list(map(hint_parts, parts.arguments))
+        parts = next((form for form in forms if form.origin is tuple), forms[0])
+    if parts.origin is tuple:
+        value_type, choices, _ = _element_type(hint_parts(parts.arguments[0]))
+        return value_type, choices, True
+    if parts.origin is Literal:
+        return str, parts.arguments, False
+    if isinstance(parts.origin, type) and issubclass(parts.origin, Mapping):
+        return dict, (), True
+    return parts.origin, (), False
 
 
 FOR_PEOPLE = 100  # rows in a table for people unless told otherwise; machine formats get all

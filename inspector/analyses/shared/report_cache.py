@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass, replace
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
@@ -33,6 +32,7 @@ from inspector.findings.finding import Finding, Kind, Severity
 from inspector.findings.rule import all_kinds
 from inspector.findings.verdict import Cause, Level, StateGrowth, StateSize, Verdict
 from inspector.kernel.loader import kernel_name
+from inspector.light_dataclasses import fields, is_dataclass, replace
 from inspector.model import LIMITS, Certainty, Problem, Redact, StoreId
 from inspector.providers.chain import FileNames
 from inspector.providers.registry import classify

@@ -17,9 +17,10 @@ import pyarrow as pa
 from inspector.analyses.shared.data_tables import listed_problems, table_work
 from inspector.analyses.shared.declare import DataTable, TableOptions, TablePlan
 from inspector.analyses.shared.judged import operator_names
+from inspector.analyses.shared.key_ranges import run_in_turns
 from inspector.analyses.shared.opening import MORE_LOOKS, Opened, missing_files, restores
 from inspector.analyses.shared.options import Options
-from inspector.analyses.shared.run import Run, run_in_turns
+from inspector.analyses.shared.run import Run
 from inspector.codec import Message
 from inspector.decode.row_hash import HASH, hash_digits, row_hash
 from inspector.discovery.checkpoint import Checkpoint
