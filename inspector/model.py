@@ -263,7 +263,7 @@ class Redact(enum.Enum):
 
 
 COMPARED = "compared"
-"""Slug of what is no fault: changes are known by comparing snapshots, for there are no deltas."""
+"""Slug of a note: changes are known by comparing snapshots, because there are no deltas."""
 
 # slug of a note: an operator that the query no longer has ends before the newest version
 LEFT = "operator-left"
@@ -272,7 +272,7 @@ UNLISTED = "unlisted-table"
 """Slug of a snapshot that RocksDB opens without some rows, such as those of unlisted tables."""
 
 NO_FAULT = ("moved", COMPARED, LEFT)
-"""Slugs of what is a note to whoever reads a report, and no problem of its checkpoint."""
+"""Slugs of notes for the reader of a report; they are no problems of the checkpoint."""
 
 READABLE = (
     *("snapshot-differs", "file-checksum", "bad-tail", "codec-mismatch", "uncommitted", *NO_FAULT),

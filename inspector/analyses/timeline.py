@@ -328,9 +328,9 @@ class GrowthRow(t.StoreRow, table="growth"):
     ] = None
 
 
-# columns of growth that answer ``--capacity``: for row bytes, and for the heap
+# columns of growth that answer ``--capacity``, for row bytes
 _ROWS_REACH = ("rows_at_capacity", "rows_reach_capacity_ms")
-_HEAP_REACHES = ("heap_at_capacity", "heap_reaches_capacity_ms")
+_HEAP_REACHES = ("heap_at_capacity", "heap_reaches_capacity_ms")  # the same for the heap
 
 FACTS = Request(partitions=True, expiring=True)  # facts that the command requests of its tasks
 

@@ -152,7 +152,7 @@ class SameRows:
     def obstacle(self, production: Side, new: Side) -> str:
         """Return a sentence on why the two states cannot be compared; "" if they can.
 
-        ``production`` and ``new`` are the sides of the comparison.
+        ``production`` is the checkpoint in production, ``new`` that of the changed query.
         """
         if self.unread:
             return self.unread

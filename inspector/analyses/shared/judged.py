@@ -297,9 +297,9 @@ def batch_columns(checkpoint: Checkpoint, version: int) -> dict[str, Any]:
 class StoreIds(TypedDict):
     """Columns that name a store."""
 
-    operator_id: int
-    operator_name: str | None
-    store_name: str
+    operator_id: int  # id of the operator whose store it is
+    operator_name: str | None  # None if ``Checkpoint.operators`` lacks it
+    store_name: str  # ``default`` if the operator has one store only
 
 
 def store_ids(checkpoint: Checkpoint, store: tuple[int, str]) -> StoreIds:

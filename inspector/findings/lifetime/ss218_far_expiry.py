@@ -198,9 +198,9 @@ def _reason(store: StoreView) -> str:
 
 
 def _setting(store: StoreView, waiting: ExpiringRows, now_ms: int) -> dict[str, Any]:
-    """Return fields for a template: the setting that causes half of the wait, and its length.
+    """Return fields for a template: the setting that makes the wait so long, and its length.
 
-    The length is in ms; without such a setting it is the whole wait.
+    The length is in ms. If no setting is half as long as the shortest wait, it is the longest wait.
     """
     gap_ms, is_session = store.expiry.gap_ms, store.operator_name in SESSION
     lengths = {

@@ -19,7 +19,7 @@ class FlatBatches:
     with_data: int  # batches before the last that had new data and so could move the watermark
 
     def is_usual(self, clocks: Clocks) -> bool:
-        """Return True if the query often pauses as long as it did by these clocks.
+        """Return True if such a pause is usual by the clocks of all batches.
 
         An earlier pause was as long, and two were half as long at least. A source that brings data
         seldom moves the watermark in steps.
