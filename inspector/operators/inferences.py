@@ -32,7 +32,7 @@ class Inference:
 
     @property
     def certainty(self) -> Certainty:
-        """Certainty of a leftover that it finds: INFERRED if the inference warns, else UNDECIDED."""
+        """Certainty of a leftover that it finds: INFERRED if it warns, else UNDECIDED."""
         return Certainty.INFERRED if self.warns else Certainty.UNDECIDED
 
 
