@@ -26,10 +26,10 @@ project is tested with. Which of two entries is wrong cannot be told, so both ar
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
 from itertools import pairwise
 
 from inspector.checkpoint.confs import SHUFFLE_PARTITIONS
+from inspector.light_dataclasses import replace
 from inspector.model import BatchClock, BatchId, Problem
 
 CONTRADICTION = "log-contradiction"  # slug: two entries of the logs contradict each other

@@ -12,12 +12,11 @@ from __future__ import annotations
 import enum
 import importlib
 import pkgutil
-import types
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from itertools import chain, pairwise
-from typing import Any, NamedTuple, Union, get_args, get_origin
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -29,6 +28,7 @@ from inspector.light_dataclasses import fields, hints_of, is_dataclass
 from inspector.model import StoreId
 from inspector.schemas import STORE_COLUMNS, array_of, numbers_of, parts_of, validity
 from inspector.sums import counter_of
+from inspector.type_hints import hint_parts
 
 for _module in pkgutil.iter_modules(inspector.facts.__path__):
     if _module.name != "registry":
@@ -179,15 +179,12 @@ class Column(NamedTuple):
 @cache
 def column_of(hint: Any) -> Column:
     """Return the conversion for values of a Python type. TypeError: it has none."""
-    origin, arguments = get_origin(hint), get_args(hint)
-    if origin in (Union, types.UnionType):
-        (inner,) = (argument for argument in arguments if argument is not type(None))
-        return column_of(inner)
-    if origin in (tuple, frozenset):
-        return _list_of(column_of(arguments[0]), origin)
-    if hint in _PLAIN:
-        return _PLAIN[hint]
-    if hint == Counter[int]:
+    kind, arguments, *_ = hint_parts(hint)
+    if kind in (tuple, frozenset):
+        return _list_of(column_of(arguments[0]), kind)
+    if kind in _PLAIN:
+        return _PLAIN[kind]
+    if (kind, arguments) == (Counter, (int,)):
         # Key and count take turns.
         numbers = _list_of(
             _PLAIN[int], lambda flat: counter_of(zip(flat[::2], flat[1::2], strict=True))
@@ -197,17 +194,17 @@ def column_of(hint: Any) -> Column:
             lambda values: numbers.array([None if v is None else _pairs(v) for v in values]),
             numbers.values,
         )
-    if isinstance(hint, type) and issubclass(hint, enum.Enum):
-        arrow = pa.int64() if issubclass(hint, int) else pa.string()
-        words: dict[Any, Any] = {None: None} | {member: member.value for member in hint}
-        members: dict[Any, Any] = {None: None} | {member.value: member for member in hint}
+    if isinstance(kind, type) and issubclass(kind, enum.Enum):
+        arrow = pa.int64() if issubclass(kind, int) else pa.string()
+        words: dict[Any, Any] = {None: None} | {member: member.value for member in kind}
+        members: dict[Any, Any] = {None: None} | {member.value: member for member in kind}
         return Column(
             arrow,
             lambda values: array_of([words[value] for value in values], arrow),
             lambda column: [members[word] for word in column.to_pylist()],
         )
-    if is_dataclass(hint):
-        return struct_of(hint)
+    if is_dataclass(kind):
+        return struct_of(kind)
     raise TypeError(f"a fact's column cannot be of type {hint}")
 
 

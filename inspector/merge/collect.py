@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -22,6 +21,7 @@ from inspector.facts.size_distributions import FieldSizes
 from inspector.facts.timer_runs import CallsByClock, TimerCalls
 from inspector.facts.timers import ClockEvidence
 from inspector.facts.versions import VersionFacts
+from inspector.light_dataclasses import replace
 from inspector.merge.resolution import Resolution, habits_of
 from inspector.model import Certainty, Problem, StoreId, StoreName, TimeoutKind
 from inspector.operators.rule import RowPart

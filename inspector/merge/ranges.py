@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields, replace
 from functools import reduce
 from heapq import nlargest
 from operator import attrgetter
@@ -22,6 +21,7 @@ from inspector.facts.leftover_facts import JudgedLeftover, Leftover, LeftoverCou
 from inspector.facts.timers import EVENT, ClockEvidence
 from inspector.facts.top_keys import SampledKey, TopKey, first_keys
 from inspector.facts.variable_entries import EntriesPerKey, KeyEntries
+from inspector.light_dataclasses import fields, replace
 from inspector.model import Problem, StoreId, TimeoutKind
 from inspector.sums import lesser, sum_of, sum_or_none
 

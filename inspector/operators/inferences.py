@@ -1,8 +1,8 @@
 """Inferences where the bytes allow another explanation, and how often each was right.
 
-They were counted on random workloads whose functions logged every call
-(``scripts/judge_workloads.py``, Spark 4.3 and 3.5), key by key and batch by batch; those of joins,
-finding by finding. An inference that is right less often than :data:`WARNS` never warns: its keys
+They were counted on random workloads whose functions logged every call (Spark 4.3 and 3.5,
+``scripts/lab/judge_workloads.py``), key by key and batch by batch; those of joins, finding by
+finding. An inference that is right less often than :data:`WARNS` never warns: its keys
 are undecided, its findings are for information. The documentation has the reasons
 (``explanation/proofs``).
 """

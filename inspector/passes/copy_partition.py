@@ -10,6 +10,7 @@ import numpy as np
 
 from inspector.arrays import Int64s
 from inspector.checkpoint.destination import Destination
+from inspector.checkpoint.names import hadoop_sums_name, spark_sums_name
 from inspector.checkpoint.storage import Storage
 from inspector.codec import Message
 from inspector.decode.changelog import raw_records
@@ -33,7 +34,6 @@ from inspector.passes.live_rows import live_blocks
 from inspector.passes.removed_groups import RemovedGroups
 from inspector.passes.store_reader import StoreReader, open_stores
 from inspector.providers.chain import chain_for
-from inspector.providers.common_names import hadoop_sums_name, spark_sums_name
 from inspector.providers.content import ChangedVersion, FolderVersion
 from inspector.providers.reader_options import ReadOptions
 from inspector.providers.registry import provider_by_name

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from inspector.discovery.tasks import StoreTask, Task
@@ -17,6 +16,7 @@ from inspector.facts.join_rows import RemovedRows
 from inspector.facts.leftover_facts import observe_leftovers
 from inspector.facts.timed_out import BY_BOTH, DISPUTED, TimerView, timeout_leftovers
 from inspector.facts.timer_runs import TimerRuns
+from inspector.light_dataclasses import replace
 from inspector.model import BatchClock, Certainty, StoreId
 from inspector.operators.rule import Clock
 from inspector.operators.transform_with_state import Family

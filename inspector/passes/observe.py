@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -33,6 +32,7 @@ from inspector.facts.size_distributions import LiveSizes, SampledSizes
 from inspector.facts.timers import CallBounds
 from inspector.facts.top_keys import TopBy, newest_keys, top_keys
 from inspector.facts.versions import VersionFacts, measure_version, measure_versions
+from inspector.light_dataclasses import replace
 from inspector.model import DEFAULT_STORE, StoreFile
 from inspector.passes.ahead import is_large, make_rounds_ahead
 from inspector.passes.cross_checks import CrossChecks

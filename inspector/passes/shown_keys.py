@@ -8,7 +8,6 @@ the map knows the file and the number of that record.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +20,7 @@ from inspector.discovery.tasks import StoreTask, Task
 from inspector.facts.fact import Observed
 from inspector.facts.leftover_facts import Leftover
 from inspector.facts.top_keys import SampledKey, TopKey
+from inspector.light_dataclasses import replace
 from inspector.model import StoreFile
 from inspector.operators.join import COUNT_STORES, VALUE_STORES
 from inspector.passes.store_reader import READ_ERRORS, StoreReader

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 from inspector.checkpoint.logfile import UNSEEN, VANISHED_SLUG, problem
@@ -12,6 +11,7 @@ from inspector.decode.records import RecordBlock
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.exceptions import ChecksumError, InspectorError
 from inspector.facts.checks import ChecksPassed
+from inspector.light_dataclasses import replace
 from inspector.model import KINDS_OF_STATE, Problem, StoreFile
 from inspector.passes.ahead import is_large, make_ahead
 from inspector.providers.file_reader import SLUG as SIDE_SLUG

@@ -7,7 +7,6 @@ those of session windows by the grouping columns, which have a second map in Spa
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -19,6 +18,7 @@ from inspector.decode.row_columns import Int64Path, slot_offset
 from inspector.decode.row_programs import KeyOrder, RowHash
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.facts.misplaced import marks_of
+from inspector.light_dataclasses import replace
 from inspector.operators.join import COUNT_STORES, VALUE_STORES
 from inspector.operators.rule import Clock, ExpiryField, RowPart
 from inspector.passes.fit import puts_of

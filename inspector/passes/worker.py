@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import replace
 from itertools import chain, groupby
 from typing import Any
 
 import pyarrow as pa
 
 from inspector.checkpoint.logfile import DOUBTFUL
+from inspector.checkpoint.names import main_path
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.exceptions import MissingVersionError
 from inspector.facts.checks import ChecksPassed, ReadProblem
 from inspector.facts.fact import FactColumns, Observed
 from inspector.facts.registry import fact_batches
+from inspector.light_dataclasses import replace
 from inspector.model import StoreFile
 from inspector.operators.join import VALUE_STORES
 from inspector.passes import store_facts
@@ -23,7 +24,6 @@ from inspector.passes.live_rows import live_rows
 from inspector.passes.observe import audit_stores, bounds_of
 from inspector.passes.store_reader import StoreReader, open_stores
 from inspector.providers.chain import chain_for, replay_steps
-from inspector.providers.common_names import main_path
 from inspector.providers.registry import provider_by_name
 from inspector.schemas import ROWS, problem_batch, specs_in
 from inspector.state.replay import StateMap
