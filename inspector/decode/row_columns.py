@@ -44,7 +44,7 @@ from inspector.exceptions import DecodeError, LimitError
 from inspector.kernel.loader import kernel
 from inspector.light_dataclasses import dataclass
 
-Array: TypeAlias = "pa.Array[Any]"
+Array: TypeAlias = "pa.Array[Any]"  # an Arrow array of any type
 ArrowType: TypeAlias = Any  # an Arrow type; pyarrow's stubs do not know the parts of nested types
 
 _MOST_OFFSET = (1 << 31) - 1  # most bytes or elements of one Arrow array with 32-bit offsets

@@ -35,7 +35,7 @@ from inspector.operators import (
 
 
 class Asks(enum.Enum):
-    """When an operator asks for a batch without new data (``shouldRunAnotherBatch``)."""
+    """Reason for which an operator asks for a batch without data (``shouldRunAnotherBatch``)."""
 
     NEVER = "never"
     BY_WATERMARK = "when the watermark that it gets has risen"

@@ -120,7 +120,7 @@ _KINDS = {
 class Variable:
     """A state variable as the operator's metadata describe it."""
 
-    name: str
+    name: str  # name that the user gave it
     kind: Family  # value, list, map or timers
     has_ttl: bool  # True if its values have a TTL
 

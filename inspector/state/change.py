@@ -75,7 +75,7 @@ class Change:
 class Changes(NamedTuple):
     """Changes of several consecutive versions; arrays have one number for each version."""
 
-    versions: Int64s
+    versions: Int64s  # the versions, ascending
     sums: ChangeSums  # sums over the touched keys, as arrays and without sizes
     counts: RecordCounts  # counts over the records, as arrays
     rows: Int64s  # live rows after the version
