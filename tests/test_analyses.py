@@ -160,8 +160,8 @@ def test_an_analysis_is_the_function_of_its_module_s_name(name: str) -> None:
     assert found.function.__module__ == f"inspector.analyses.{name}"
     assert found.text.count(".") >= 1
     options = (*found.options, *found.shared)
-    assert all(each.option.help for each in options)
-    assert len({each.flag for each in options}) == len(options)
+    assert all(item.option.help for item in options)
+    assert len({item.flag for item in options}) == len(options)
 
 
 @pytest.mark.parametrize("name", analyses.names())
@@ -169,7 +169,7 @@ def test_every_column_says_what_it_means(name: str) -> None:
     for table in analyses.load(name).tables:
         assert table.row_meaning()
         assert all(column.doc for column in table.columns(raw=True))
-        ranks = [each.rank for each in table.columns() if each.rank is not None and not each.wide]
+        ranks = [item.rank for item in table.columns() if item.rank is not None and not item.wide]
         assert len(set(ranks)) == len(ranks)
         assert ranks, f"{table.table_name}: which columns does a narrow terminal show?"
     assert reference(analyses.load(name)).startswith(f"# {name}\n")
@@ -254,15 +254,15 @@ def test_the_facts_that_are_read_are_the_declared_ones(
         return facts(run, request)
 
     monkeypatch.setattr(Run, "facts", recorded)
-    named = any(each.name == "where" for each in found.shared)
+    named = any(item.name == "where" for item in found.shared)
     options = api.Options(where=("value=once-000",) if named else ())
-    values = [each.choices[0] if each.choices else None for each in found.arguments]
+    values = [item.choices[0] if item.choices else None for item in found.arguments]
     given = {"path": str(checkpoint_of("fmgws_event_ignore")), "dest": str(tmp_path / "copy")}
     places = zip(found.arguments, values, strict=True)
     change = {"timeout": "1m"} if name == "simulate" else {}
-    found.function(*(given.get(each.name, v) for each, v in places), options, **change)
+    found.function(*(given.get(item.name, v) for item, v in places), options, **change)
     # A copy is read as its source is; what a simulation changes is an option's.
-    of_analysis = dict.fromkeys(replace(each, what_if=None, timeout_kind=None) for each in read)
+    of_analysis = dict.fromkeys(replace(item, what_if=None, timeout_kind=None) for item in read)
     assert list(of_analysis) == ([] if found.facts is None else [found.facts])
 
 

@@ -52,8 +52,8 @@ page = pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 
 
 def test_every_page_is_in_the_reading_order() -> None:
-    found = {path.relative_to(FOLDER).with_suffix("").as_posix() for path in PAGE_FILES}
-    assert found == set(docs.PAGES)
+    result = {path.relative_to(FOLDER).with_suffix("").as_posix() for path in PAGE_FILES}
+    assert result == set(docs.PAGES)
     assert len({name.rpartition("/")[2] for name in docs.PAGES}) == len(docs.PAGES)
 
 
@@ -102,10 +102,10 @@ def test_the_schema_of_reports_is_as_it_would_be_made() -> None:
 
 @pytest.mark.parametrize("command", sorted(set(COMMANDS) - {EXPLAIN}))
 def test_the_page_of_a_command_has_all_its_options(command: str) -> None:
-    found = inspector.get_command(click.Context(inspector), command)
-    assert found is not None
+    result = inspector.get_command(click.Context(inspector), command)
+    assert result is not None
     text = docs.read_page(f"reference/commands/{command}") + docs.read_page("reference/commands")
-    for parameter in found.params:
+    for parameter in result.params:
         if isinstance(parameter, click.Option):
             assert re.search(rf"^- `(-\w, )?{parameter.opts[-1]}[ `]", text, re.M), parameter
 
@@ -140,10 +140,10 @@ def _inspector(line: str) -> Iterator[list[str]]:
 
 
 def test_every_command_shown_exists_with_its_options() -> None:
-    shown = list(commands_shown())
-    assert len(shown) > 40
+    display = list(commands_shown())
+    assert len(display) > 40
     context = click.Context(inspector)
-    for stem, words in shown:
+    for stem, words in display:
         name = words[0] if words else ""
         if name in ("COMMAND", ""):
             continue
@@ -165,24 +165,24 @@ def test_every_command_shown_is_accepted_with_its_values() -> None:
         if not any(not word.startswith("-") for word in words[1:]):
             continue  # the name of a command in a sentence
         try:
-            command.make_context(words[0], ["1" if each == "N" else each for each in words[1:]])
+            command.make_context(words[0], ["1" if item == "N" else item for item in words[1:]])
         except click.ClickException as error:
             pytest.fail(f"{stem}: inspector {shlex.join(words)}: {error.format_message()}")
 
 
 def test_every_command_of_a_message_is_accepted_with_its_values() -> None:
     context = click.Context(inspector)
-    shown = {_TOP[1], *(kind.command for kind in all_kinds() if kind.command)}
-    for words in map(shlex.split, shown):
+    display = {_TOP[1], *(kind.command for kind in all_kinds() if kind.command)}
+    for words in map(shlex.split, display):
         command = inspector.get_command(context, words[0])
         assert command is not None, words
         command.make_context(words[0], [*words[1:], "PATH"])
 
 
 def test_python_in_a_page_is_python() -> None:
-    found = list(blocks("python"))
-    assert found
-    for _, block in found:
+    result = list(blocks("python"))
+    assert result
+    for _, block in result:
         ast.parse(block)
 
 
@@ -190,9 +190,9 @@ def test_toml_in_a_page_names_options_of_audit() -> None:
     command = inspector.get_command(click.Context(inspector), "audit")
     assert command is not None
     known = {spelled.lstrip("-") for parameter in command.params for spelled in parameter.opts}
-    found = [tomllib.loads(block) for _, block in blocks("toml")]
-    assert len(found) == 2
-    for content in found:
+    result = [tomllib.loads(block) for _, block in blocks("toml")]
+    assert len(result) == 2
+    for content in result:
         own = dict(content.get("tool", {}).get("inspector", content))
         of_command = own.pop("audit", {})
         assert own
@@ -304,11 +304,11 @@ def test_every_class_of_spark_about_state_and_checkpoints_has_an_entry() -> None
     if "STATE_STORE_COMMIT_VALIDATION_FAILED" not in conditions:
         return  # a release before those that the page is about
     for name in classes:
-        for below in ("", *(f".{each}" for each in conditions[name].get("subClass", {}))):
+        for below in ("", *(f".{item}" for item in conditions[name].get("subClass", {}))):
             text = docs.lookup(f"[{name}{below}]")
             assert text is not None, name + below
-            shown = {f"`{name}{below}`", f"`{below[1:]}`"}
-            assert any(each in text for each in shown), name + below
+            display = {f"`{name}{below}`", f"`{below[1:]}`"}
+            assert any(item in text for item in display), name + below
             assert "**Next.**" in text
 
 
@@ -342,7 +342,7 @@ def test_a_whole_message_is_explained_by_the_class_in_it(message: str, heading: 
     text = docs.lookup(message) or ""
     headings = re.findall(r"^### (\S+)", text, re.M)
     assert headings[0] == heading
-    assert all(each.startswith("SS") for each in headings[1:])
+    assert all(item.startswith("SS") for item in headings[1:])
 
 
 def test_a_message_without_anything_known_is_not_explained() -> None:

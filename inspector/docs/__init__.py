@@ -28,7 +28,7 @@ def _commands() -> list[str]:
 
 
 # every page by its path without ``.md``, in reading order
-PAGES = (  # every page by its path without ``.md``, in the order in which they are read
+PAGES = (
     *("index", "tutorial", "how-to/install", "how-to/cluster", "how-to/object-stores"),
     *("how-to/page", "how-to/ci-gate", "how-to/deployment", "how-to/fleet", "how-to/notebook"),
     *("how-to/keys", "how-to/leaked-keys", _COMMANDS, *_commands(), "reference/columns"),
@@ -57,9 +57,9 @@ _NO_TEXT = re.compile(r"^<!--.*-->\n", re.MULTILINE)
 _PARAGRAPH = re.compile(r"(?:\*\*([^*]+)\.\*\* |(?:- )?([A-Z][a-zA-Z ]{1,20}): )?(.+)")
 """A line of text, and the words before it: in bold, or before a colon."""
 _CODE = re.compile(r"`([^`]+)`")  # text between backquotes
-_ALSO = "In Spark: "  # how a line of an entry begins whose code words are names of the entry too
-_CLASSES = "Classes: "  # how the line begins whose code words are names like that of the heading
-_MESSAGES = "In messages: "  # the same of words in messages; ``...`` stands for anything
+_ALSO = "In Spark: "  # begin of a line of an entry whose code words are names of the entry, too
+_CLASSES = "Classes: "  # begin of a line whose code words are names like that of the heading
+_MESSAGES = "In messages: "  # begin of a line with phrases of messages; ``...`` stands for anything
 _WORDS = "words.txt"
 """A line for a page or a symptom: its name, and the words that people use for it."""
 _SYMPTOMS = "reference/symptoms"  # page of the symptoms
@@ -82,7 +82,8 @@ _OWN_FRAME = re.compile(
 _OF_PROGRAM = re.compile(
     r"\w(?:Exception|Error)\b:?|\[[A-Z][A-Z_.]{5,200}\]|\.(?:scala|java)\b|\b(?:INFO|WARN|ERROR) \w"
 )
-"""What no person says: the class of an exception, of an error of Spark, a frame, a log's level."""
+"""Sign of a text by a program: an exception, an error class, a file of code, a level of a log."""
+# word of a message that is about a streaming query or its state
 _OF_STATE = re.compile(
     r"streaming|state.?store|checkpoint|rocksdb|watermark|microbatch|/(?:state|offsets|commits)/\d",
     re.IGNORECASE,
@@ -130,8 +131,9 @@ def _read(path: str) -> str:
 def lookup(topic: str) -> str | None:
     """Return the documentation of a topic as text; None if there is none.
 
-    A topic is a page by its name or path, or an entry by any of its names, in any case and in
-    brackets too; or a whole message of Spark, with the class in it or, of older ones, the words.
+    A topic is the name or path of a page, or any name of an entry, in any case and with or without
+    brackets. It may also be a message of Spark, which is searched for error classes and known
+    phrases.
     """
     requested = topic.strip().strip("[]").casefold()
     for name in PAGES:
@@ -148,7 +150,7 @@ def lookup(topic: str) -> str | None:
 
 
 class Entry(NamedTuple):
-    """An entry of a page, taken apart."""
+    """An entry of a page: its title and its paragraphs."""
 
     title: str  # heading after the name
     # paragraphs by the words before each, such as ``Source``; the first without words at ""

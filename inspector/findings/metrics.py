@@ -28,7 +28,7 @@ _MEANINGS = {name: meaning.removesuffix(" An estimate.") for name, meaning in _L
 
 
 class Quantity(enum.Enum):
-    """What a metric measures, and so how its values are written."""
+    """Kind of number that a metric has, which decides how its values are written."""
 
     COUNT = "count"
     BYTES = "bytes"

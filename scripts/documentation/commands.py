@@ -47,32 +47,32 @@ def command_pages(printed: Callable[[list[str]], str]) -> dict[str, str]:
 
 def _page(analysis: Analysis, printed: Callable[[list[str]], str]) -> str:
     sections = _sections(analysis)
-    declared = {each.flag for each in analysis.options}
-    own = [each for each in sections.get(Section.OWN, ()) if long_flag(each) not in declared]
+    declared = {item.flag for item in analysis.options}
+    own = [item for item in sections.get(Section.OWN, ()) if long_flag(item) not in declared]
     flags = {
-        long_flag(each)
+        long_flag(item)
         for section, options in sections.items()
         if section is not Section.OWN
-        for each in options
+        for item in options
     }
     if not analysis.command:
-        flags = {each.flag for each in analysis.shared}
+        flags = {item.flag for item in analysis.shared}
     shared = SharedText(
         frozenset(map(meaning, shared_columns())), frozenset(flags), _owners_of_tables()
     )
     text = reference(analysis, _help_rows(own), example(analysis.name, printed), shared)
-    title, rest = text.split("\n", 1)
-    return f"{title}\n{_MARK.format(analysis.name)}\n{rest.rstrip()}\n"
+    title, remainder = text.split("\n", 1)
+    return f"{title}\n{_MARK.format(analysis.name)}\n{remainder.rstrip()}\n"
 
 
 @cache
 def _owners_of_tables() -> Mapping[type[Row], str]:
     """Return the analysis that describes a table: of those that have it, the one with fewest."""
-    found: dict[type[Row], str] = {}
+    result: dict[type[Row], str] = {}
     for name in sorted(analyses.names(), key=lambda name: len(analyses.load(name).tables)):
         for table in analyses.load(name).tables:
-            found.setdefault(table, name)
-    return found
+            result.setdefault(table, name)
+    return result
 
 
 def _sections(analysis: Analysis) -> dict[Section, list[click.Option]]:
@@ -83,7 +83,7 @@ def _sections(analysis: Analysis) -> dict[Section, list[click.Option]]:
 
 def _help_rows(options: Iterable[click.Option]) -> list[CommandOption]:
     context = click.Context(group)
-    records = [each.get_help_record(context) for each in options]
+    records = [item.get_help_record(context) for item in options]
     return [CommandOption(*record) for record in records if record is not None]
 
 
@@ -108,16 +108,16 @@ def shared_options() -> str:
     options: dict[Section, dict[str, click.Option]] = {section: {} for section in Section}
     users: dict[str, dict[str, str]] = {}
     for name in _command_names():
-        for section, found in _sections(analyses.load(name)).items():
-            for each in found:  # the longest list of choices is that of all formats
-                known = options[section].get(long_flag(each))
-                options[section][long_flag(each)] = max(known or each, each, key=_choices)
+        for section, result in _sections(analyses.load(name)).items():
+            for item in result:  # the longest list of choices is that of all formats
+                known = options[section].get(long_flag(item))
+                options[section][long_flag(item)] = max(known or item, item, key=_choices)
                 if section is not Section.OWN:
-                    default = each.default if isinstance(each.default, str) else ""
-                    users.setdefault(long_flag(each), {})[name] = default
-    declared = {each.flag: each for each in SHARED}
+                    default = item.default if isinstance(item.default, str) else ""
+                    users.setdefault(long_flag(item), {})[name] = default
+    declared = {item.flag: item for item in SHARED}
     lines: list[str] = []
-    for section in [one for one in Section if one is not Section.OWN]:
+    for section in [entry for entry in Section if entry is not Section.OWN]:
         lines += ["", f"### {section.value}", ""]
         for flag, option in options[section].items():
             default = _default_text(users[flag])
@@ -161,8 +161,8 @@ def _choices(option: click.Option) -> int:
 
 def _help_line(option: CommandOption, others: list[str], default: str) -> str:
     text, _, bracket = option.meaning.partition("  [")
-    shown = bracket.removeprefix("default: ").partition("]")[0] if "default" in bracket else ""
-    notes = [f"default {default or shown}"] if default or shown else []
+    display = bracket.removeprefix("default: ").partition("]")[0] if "default" in bracket else ""
+    notes = [f"default {default or display}"] if default or display else []
     return spelled_line(option.spelling, [*notes, *others], text)
 
 
@@ -181,11 +181,11 @@ def shared_columns() -> list[Column]:
                 columns.setdefault(meaning(column), column)
                 users.setdefault(meaning(column), set()).add(name)
                 frequency[meaning(column)] += 1
-    found: dict[str, Column] = {}
+    result: dict[str, Column] = {}
     for key, _ in frequency.most_common():
         if len(users[key]) >= _SEVERAL:
-            found.setdefault(key[0], columns[key])
-    return [found[name] for name in sorted(found)]
+            result.setdefault(key[0], columns[key])
+    return [result[name] for name in sorted(result)]
 
 
 _PERCENTILES = ("_p50", "_p90", "_p99")

@@ -51,10 +51,10 @@ def example(name: str, printed: Callable[[list[str]], str]) -> list[str]:
     limit = LINES.get(name, DEFAULT_LINES)
     output = printed(shlex.split(command)).rstrip().split("\n\n")
     parts = [part.split("\n") for part in output if not part.startswith("checkpoint ")]
-    shown = parts[0][:limit]
+    display = parts[0][:limit]
     for part in parts[1:]:
-        if len(shown) + 1 + len(part) > limit:
+        if len(display) + 1 + len(part) > limit:
             break
-        shown += ["", *part]
-    more = ["..."] if len(shown) < sum(map(len, parts)) + len(parts) - 1 else []
-    return ["```text", f"$ inspector {command}", *shown, *more, "```", ""]
+        display += ["", *part]
+    more = ["..."] if len(display) < sum(map(len, parts)) + len(parts) - 1 else []
+    return ["```text", f"$ inspector {command}", *display, *more, "```", ""]

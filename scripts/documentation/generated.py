@@ -174,11 +174,11 @@ def _tree(kind: type[InspectorError]) -> Iterator[type[InspectorError]]:
 
 
 def _error(kind: type[InspectorError]) -> str:
-    said = (kind.__doc__ or "").strip().splitlines()[0]
+    texts = (kind.__doc__ or "").strip().splitlines()[0]
     bases = ", ".join(f"`{base.__name__}`" for base in kind.__bases__)
     code = exit_of(kind())
     return (
-        f"\n### `{kind.__name__}` · `{kind.slug}`\n\n{said} Subclass of {bases}; exit code "
+        f"\n### `{kind.__name__}` · `{kind.slug}`\n\n{texts} Subclass of {bases}; exit code "
         f"{code.value}."
     )
 
@@ -190,34 +190,34 @@ def ranks(before: str) -> str:
         before: the block as it is; why a rank is before others, and a finding named in their place,
             stays.
     """
-    said = dict(re.findall(r"^(?:- )?(SS\d+|\d)\b.+: ([^:\n]+)$", before, re.MULTILINE))
+    texts = dict(re.findall(r"^(?:- )?(SS\d+|\d)\b.+: ([^:\n]+)$", before, re.MULTILINE))
     reasons = [*map(str, range(1, len(RANKS) + 1)), *(k.id for k in all_kinds() if k.explains)]
-    if missing := [name for name in reasons if name not in said]:
+    if missing := [name for name in reasons if name not in texts]:
         raise ValueError(f"explanation/judgements.md does not say why: {missing}")
     lines: list[str] = []
     for place, (groups, least) in enumerate(RANKS, 1):
         named = " and ".join(group.value for group in groups)
         words = f"{least.word} or more severe" if least < Severity.ERROR else least.word
-        lines.append(f"{place}. {named}, {words}: {said[str(place)]}")
+        lines.append(f"{place}. {named}, {words}: {texts[str(place)]}")
     lines += ["", "Causes that are named in place of their effects:", ""]
     for kind in sorted((kind for kind in all_kinds() if kind.explains), key=by_reach):
         where = ", of the same store" if kind.in_store else ""
         effects = ", ".join(kind.explains)
-        lines.append(f"- {kind.id} in place of {effects}{where}: {said[kind.id]}")
+        lines.append(f"- {kind.id} in place of {effects}{where}: {texts[kind.id]}")
     return "\n".join(lines)
 
 
 def inferences(before: str) -> str:
     """Every inference with what the page says about it, and how often it was right."""
-    return "\n".join(_inference(one, before) for one in INFERENCES.values())
+    return "\n".join(_inference(entry, before) for entry in INFERENCES.values())
 
 
-def _inference(one: Inference, before: str) -> str:
-    _, says, notes = _entry(f"`{one.name}`", before)
-    effect = "it warns" if one.warns else "it never warns"
+def _inference(entry: Inference, before: str) -> str:
+    _, says, notes = _entry(f"`{entry.name}`", before)
+    effect = "it warns" if entry.warns else "it never warns"
     return (
-        f"\n### `{one.name}`\n\n{says}\n\n"
-        f"- Right {one.right:,} of {one.of:,} times ({one.right / one.of:.0%}): {effect}.\n"
+        f"\n### `{entry.name}`\n\n{says}\n\n"
+        f"- Right {entry.right:,} of {entry.of:,} times ({entry.right / entry.of:.0%}): {effect}.\n"
         f"{notes.splitlines()[-1]}"
     )
 
@@ -225,16 +225,16 @@ def _inference(one: Inference, before: str) -> str:
 def layers() -> str:
     """The layers of the contract, top to bottom."""
     settings = tomllib.loads(_PYPROJECT.read_text("utf-8"))["tool"]["importlinter"]
-    found = next(one["layers"] for one in settings["contracts"] if one["id"] == "layers")
-    return "\n".join(["```text", *(layer.replace("inspector.", "") for layer in found), "```"])
+    result = next(entry["layers"] for entry in settings["contracts"] if entry["id"] == "layers")
+    return "\n".join(["```text", *(layer.replace("inspector.", "") for layer in result), "```"])
 
 
 def metrics() -> str:
     """Every metric, with the name that Prometheus gets."""
     return "\n".join(
-        f"- `{one.name}` ({one.quantity.value}, in Prometheus `{NAMES[one.name][0]}`): "
-        f"{one.doc}{'' if one.exact else ' An estimate.'}"
-        for one in METRICS
+        f"- `{entry.name}` ({entry.quantity.value}, in Prometheus `{NAMES[entry.name][0]}`): "
+        f"{entry.doc}{'' if entry.exact else ' An estimate.'}"
+        for entry in METRICS
     )
 
 

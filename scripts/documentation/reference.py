@@ -101,7 +101,9 @@ def _lines(
         if owner != analysis.name:
             yield from _table_elsewhere(table, owner)
             continue
-        same = [one.table_name for one in analysis.tables[:i] if one.columns() == table.columns()]
+        same = [
+            entry.table_name for entry in analysis.tables[:i] if entry.columns() == table.columns()
+        ]
         yield from _table(table, same[:1], shared.columns, described)
         described |= set(map(meaning, table.columns()))
     for data in analysis.data_tables:
@@ -118,11 +120,11 @@ def _paragraphs(text: str) -> list[str]:
 def _options(
     analysis: Analysis, command_options: Iterable[CommandOption], shared: SharedText
 ) -> Iterator[str]:
-    lines = [option_line(each) for each in analysis.options]
+    lines = [option_line(item) for item in analysis.options]
     lines += map(_command_option, command_options)
-    lines += [option_line(each) for each in analysis.shared if each.flag not in shared.flags]
+    lines += [option_line(item) for item in analysis.shared if item.flag not in shared.flags]
     if shared.flags and not analysis.command:
-        lines = [option_line(each) for each in analysis.options]
+        lines = [option_line(item) for item in analysis.options]
     if analysis.command:
         yield from ("```text", _usage(analysis), "```", "")
     yield from (*lines, *([""] if lines else []))
@@ -130,39 +132,39 @@ def _options(
     if shared.flags and analysis.command:
         yield from (f"It also has {options}.", "")
     elif shared.flags:
-        names = ", ".join(f"`{each.flag}`" for each in analysis.shared)
+        names = ", ".join(f"`{item.flag}`" for item in analysis.shared)
         yield from (f"It also has these {options}: {names}.", "")
     yield from (f"In Python: [`{_call(analysis)}`](../commands.md#calls).", "")
 
 
 def _usage(analysis: Analysis) -> str:
-    words = [_argument(each, many=analysis.many) for each in analysis.arguments]
+    words = [_argument(item, many=analysis.many) for item in analysis.arguments]
     return " ".join(["inspector", analysis.name, "[OPTIONS]", *words])
 
 
-def _argument(each: Parameter, *, many: bool) -> str:
-    if each.choices:
-        return "|".join(each.choices)
-    name = each.option.metavar or each.name.upper()
-    if many and each.name == "path":
+def _argument(item: Parameter, *, many: bool) -> str:
+    if item.choices:
+        return "|".join(item.choices)
+    name = item.option.metavar or item.name.upper()
+    if many and item.name == "path":
         return f"{name}..."
-    return name if each.required else f"[{name}]"
+    return name if item.required else f"[{name}]"
 
 
-def option_line(each: Parameter, notes: Iterable[str] = (), default: str | None = None) -> str:
+def option_line(item: Parameter, notes: Iterable[str] = (), default: str | None = None) -> str:
     """Return the line of a declared option in a list of options.
 
     Args:
-        each: the option.
+        item: the option.
         notes: what else the parentheses behind the option have.
         default: text that replaces the default.
     """
-    text = _DEFAULT.sub("", " ".join(each.option.help.split()))
-    shown = _default(each) if default is None else default
-    stated = [f"default {shown}"] if shown else []
-    if each.flag[2:].replace("-", "_") != each.name.removeprefix("engine."):
-        stated.append(f"in a call `{each.name}`")
-    return spelled_line(_spelling(each), [*stated, *notes], text)
+    text = _DEFAULT.sub("", " ".join(item.option.help.split()))
+    display = _default(item) if default is None else default
+    stated = [f"default {display}"] if display else []
+    if item.flag[2:].replace("-", "_") != item.name.removeprefix("engine."):
+        stated.append(f"in a call `{item.name}`")
+    return spelled_line(_spelling(item), [*stated, *notes], text)
 
 
 def spelled_line(spelling: str, notes: Sequence[str], text: str) -> str:
@@ -171,22 +173,22 @@ def spelled_line(spelling: str, notes: Sequence[str], text: str) -> str:
     return f"- `{spelling}`{parentheses}: {text}"
 
 
-def _spelling(each: Parameter) -> str:
+def _spelling(item: Parameter) -> str:
     """``--batch N``: the option with what stands for its value."""
-    value = each.option.metavar
-    if value is None and each.choices:
-        value = "|".join(each.choices)
+    value = item.option.metavar
+    if value is None and item.choices:
+        value = "|".join(item.choices)
     if value is None:
-        value = "SIZE" if each.option.size else {int: "N", str: "TEXT"}.get(each.kind)
-    return f"{each.flag} {value}" if value else each.flag
+        value = "SIZE" if item.option.size else {int: "N", str: "TEXT"}.get(item.kind)
+    return f"{item.flag} {value}" if value else item.flag
 
 
-def _default(each: Parameter) -> str:
-    words = _DEFAULT.search(each.option.help)
+def _default(item: Parameter) -> str:
+    words = _DEFAULT.search(item.option.help)
     if words is not None:
         return words[1]
-    text = _value(each.default)
-    of_call = _value(attrgetter(each.name)(Options())) if "." in each.name else ""
+    text = _value(item.default)
+    of_call = _value(attrgetter(item.name)(Options())) if "." in item.name else ""
     return f"{text}, in a call {of_call}" if of_call not in ("", text) else text
 
 
@@ -196,16 +198,16 @@ def _value(value: Any) -> str:
     return "" if value in (None, (), {}) or value is False else f"`{value}`"
 
 
-def _command_option(each: CommandOption) -> str:
-    words = _DEFAULT.search(each.meaning)
+def _command_option(item: CommandOption) -> str:
+    words = _DEFAULT.search(item.meaning)
     notes = [] if words is None else [f"default {words[1]}"]
-    return spelled_line(each.spelling, notes, _DEFAULT.sub("", each.meaning))
+    return spelled_line(item.spelling, notes, _DEFAULT.sub("", item.meaning))
 
 
 def _call(analysis: Analysis) -> str:
     words = [
-        f'"{each.choices[0]}"' if each.choices else each.name if each.required else "None"
-        for each in analysis.arguments
+        f'"{item.choices[0]}"' if item.choices else item.name if item.required else "None"
+        for item in analysis.arguments
     ]
     chosen = 'where=("user=a",)' if KEYS in analysis.uses else "partition_id=0"
     return f"api.{analysis.name}({', '.join([*words, f'api.Options({chosen})'])})"
@@ -228,9 +230,9 @@ def _table(
         yield from (f"It has the columns of `{same[0]}`.", "")
         return
     columns = table.columns()
-    elsewhere = [each for each in columns if meaning(each) in shared]
-    above = [each for each in columns if meaning(each) in described - shared]
-    new = [each for each in columns if meaning(each) not in described | shared]
+    elsewhere = [item for item in columns if meaning(item) in shared]
+    above = [item for item in columns if meaning(item) in described - shared]
+    new = [item for item in columns if meaning(item) not in described | shared]
     new += _marked(table.columns(raw=True)[len(columns) :])
     yield from (*map(column_line, new), *([""] if new else []))
     if above:
@@ -246,8 +248,8 @@ def meaning(column: Column) -> Meaning:
 
 
 def _marked(columns: Iterable[Column]) -> Iterator[Column]:
-    for each in columns:
-        yield Column(each.name, each.unit, each.exact, f"With `--raw`: {_lower(each.doc)}")
+    for item in columns:
+        yield Column(item.name, item.unit, item.exact, f"With `--raw`: {_lower(item.doc)}")
 
 
 def _lower(text: str) -> str:

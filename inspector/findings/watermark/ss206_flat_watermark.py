@@ -29,7 +29,7 @@ from inspector.findings.views.flat_batches import FlatBatches, flat_batches
 from inspector.light_dataclasses import dataclass
 from inspector.model import BatchId
 
-HOUR_MS = 3_600_000
+HOUR_MS = 3_600_000  # milliseconds of an hour
 SOURCES_NAMED = 3  # sources that a message names
 
 
