@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cache
@@ -32,7 +33,7 @@ from inspector.render.tabular import Column, Row
 FOLDER = "reference/commands"
 """Folder of the pages, below the documentation."""
 
-_MARK = "<!-- Made by scripts/refresh_docs.py from inspector/analyses/{}.py -->"
+_MARK = "<!-- Made by scripts/refresh_docs.py -->"
 _SEVERAL = 2  # analyses whose tables have a column that is described once for all of them
 
 
@@ -62,7 +63,7 @@ def _page(analysis: Analysis, printed: Callable[[list[str]], str]) -> str:
     )
     text = reference(analysis, _help_rows(own), example(analysis.name, printed), shared)
     title, remainder = text.split("\n", 1)
-    return f"{title}\n{_MARK.format(analysis.name)}\n{remainder.rstrip()}\n"
+    return f"{title}\n{_MARK}\n{remainder.rstrip()}\n"
 
 
 @cache
@@ -103,7 +104,7 @@ def _line(name: str) -> str:
 def shared_options() -> str:
     """Return the options that several commands have, by the sections of the help.
 
-    Each option has its commands, unless all commands have it, and its defaults.
+    In a section the options of all commands come first, then those of some commands, by commands.
     """
     options: dict[Section, dict[str, click.Option]] = {section: {} for section in Section}
     users: dict[str, dict[str, str]] = {}
@@ -119,28 +120,31 @@ def shared_options() -> str:
     lines: list[str] = []
     for section in [entry for entry in Section if entry is not Section.OWN]:
         lines += ["", f"### {section.value}", ""]
+        lines_by_users: dict[str, list[str]] = {"": []}
         for flag, option in options[section].items():
             default = _default_text(users[flag])
-            notes = _users_text(users[flag])
             if flag in declared:
-                lines.append(option_line(declared[flag], notes, default or None))
+                line = option_line(declared[flag], default or None)
             else:
                 (row,) = _help_rows([option])
-                lines.append(_help_line(row, notes, default))
-    return "\n".join(lines)
+                line = _help_line(row, default)
+            lines_by_users.setdefault(_users_text(users[flag]), []).append(line)
+        for text, entries in lines_by_users.items():
+            lines += [text, *([""] if text else []), *entries, *([""] if entries else [])]
+    return re.sub("\n{3,}", "\n\n", "\n".join(lines))
 
 
 def _command_names() -> list[str]:
     return [name for name in analyses.names() if analyses.load(name).command]
 
 
-def _users_text(users: Collection[str]) -> list[str]:
-    """Return the commands that have an option, or the commands without it, as few as there are."""
+def _users_text(users: Collection[str]) -> str:
+    """Return a line with the commands that have an option, or that lack it; "" if all have it."""
     others = [name for name in _command_names() if name not in users]
     if not others:
-        return []
+        return ""
     is_rare = len(users) <= len(others)
-    return [f"only {', '.join(users)}" if is_rare else f"not {', '.join(others)}"]
+    return f"Only {', '.join(users)}:" if is_rare else f"All except {', '.join(others)}:"
 
 
 def _default_text(defaults: Mapping[str, str]) -> str:
@@ -159,11 +163,11 @@ def _choices(option: click.Option) -> int:
     return len(option.type.choices) if isinstance(option.type, click.Choice) else 0
 
 
-def _help_line(option: CommandOption, others: list[str], default: str) -> str:
+def _help_line(option: CommandOption, default: str) -> str:
     text, _, bracket = option.meaning.partition("  [")
     display = bracket.removeprefix("default: ").partition("]")[0] if "default" in bracket else ""
     notes = [f"default {default or display}"] if default or display else []
-    return spelled_line(option.spelling, [*notes, *others], text)
+    return spelled_line(option.spelling, notes, text)
 
 
 @cache

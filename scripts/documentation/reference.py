@@ -151,12 +151,11 @@ def _argument(item: Parameter, *, many: bool) -> str:
     return name if item.required else f"[{name}]"
 
 
-def option_line(item: Parameter, notes: Iterable[str] = (), default: str | None = None) -> str:
+def option_line(item: Parameter, default: str | None = None) -> str:
     """Return the line of a declared option in a list of options.
 
     Args:
         item: the option.
-        notes: what else the parentheses behind the option have.
         default: text that replaces the default.
     """
     text = _DEFAULT.sub("", " ".join(item.option.help.split()))
@@ -164,7 +163,7 @@ def option_line(item: Parameter, notes: Iterable[str] = (), default: str | None 
     stated = [f"default {display}"] if display else []
     if item.flag[2:].replace("-", "_") != item.name.removeprefix("engine."):
         stated.append(f"in a call `{item.name}`")
-    return spelled_line(_spelling(item), [*stated, *notes], text)
+    return spelled_line(_spelling(item), stated, text)
 
 
 def spelled_line(spelling: str, notes: Sequence[str], text: str) -> str:
@@ -279,5 +278,5 @@ def _data_table(data: DataTable) -> Iterator[str]:
         yield from (paragraph, "")
     own = [name for name in TableOptions.parameters() if name in data.options]
     more = "".join(f", {name}=..." for name in own)
-    where = "[in a notebook](../../how-to/notebook.md)"
-    yield from (f"`inspector.spark.{data.name}(spark, path, options{more})`, see {where}.", "")
+    call = f"inspector.spark.{data.name}(spark, path, options{more})"
+    yield from (f"[`{call}`](../../how-to/notebook.md)", "")
