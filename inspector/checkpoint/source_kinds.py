@@ -339,8 +339,9 @@ class PositionReader:
 
     def __init__(self) -> None:
         self._shape: tuple[bytes, int] | None = None
-        self._is_value: Any = None  # which numbers of the line are offsets
-        self._others: Any = None  # the other numbers: of partitions, and in the name of the topic
+        self._places: Any = None  # which numbers of the line are offsets
+        self._other_places: Any = None  # those of partitions, and in the name of the topic
+        self._others: Any = None  # the numbers there
         self._kind = KAFKA
 
     def read(self, offset: str, provider: str = "") -> Position:
@@ -349,12 +350,11 @@ class PositionReader:
         is_plain = line.count(b"{") == 2 and b":-" not in line and b"\\" not in line
         if not is_plain or _VALUE.search(line) is None:
             return parse_position(offset, provider)
-        text = line.translate(_TO_SPACES).decode("ascii")
-        numbers = np.fromstring(text, np.int64, sep=" ")
+        numbers: Any = np.fromstring(line.translate(_TO_SPACES), np.int64, sep=" ")
         if numbers.max() >= _INT_MAX:
             return parse_position(offset, provider)
         shape = line.translate(None, _DIGITS), len(numbers)
-        if shape != self._shape or not np.array_equal(numbers[~self._is_value], self._others):
+        if shape != self._shape or (numbers.take(self._other_places) != self._others).any():
             position = parse_position(offset, provider)
             if position.kind not in (KAFKA, EVENT_HUBS) or not self._learn(line, position, numbers):
                 return position
@@ -364,7 +364,7 @@ class PositionReader:
             kind,
             offset,
             lambda: parse_position(offset, provider).parts,
-            numbers[self._is_value],
+            numbers.take(self._places),
             shape,
         )
 
@@ -374,7 +374,8 @@ class PositionReader:
         offsets = [part.order[0] for part in position.parts if part.order]
         if len(is_value) != len(numbers) or numbers[is_value].tolist() != offsets:
             return False
-        self._is_value, self._others = is_value, numbers[~is_value]
+        self._places, self._other_places = np.flatnonzero(is_value), np.flatnonzero(~is_value)
+        self._others = numbers.take(self._other_places)
         return True
 
 
