@@ -19,6 +19,7 @@ from inspector.light_dataclasses import dataclass
 
 EXACT = "exactly once"
 AGAIN = "at least once"
+MOST_ONCE = "at most once"
 UNKNOWN = "unknown"
 
 

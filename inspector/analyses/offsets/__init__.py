@@ -32,7 +32,7 @@ from inspector.checkpoint.log_entries import NAME_CHARS
 from inspector.checkpoint.logs import OFFSETS
 from inspector.checkpoint.source_kinds import FILES, Sought
 from inspector.discovery.source_positions import SourcePositions, SourceRange
-from inspector.discovery.starting_offsets import starting_offsets
+from inspector.discovery.starting_offsets import AGAIN, EXACT, MOST_ONCE, starting_offsets
 from inspector.exceptions import CheckpointError
 from inspector.light_dataclasses import dataclass, replace
 from inspector.quantities import bytes_text, count_text
@@ -305,6 +305,7 @@ class _View:
             message = "no batch has been committed: a new query begins as this one did"
             raise CheckpointError(message, self.run.checkpoint.root)
         items = self.of_batch(after)
+        delivery = self._delivery(after, newest)
         rows = [
             StartRow(
                 source=item.source[:NAME_CHARS],
@@ -312,7 +313,7 @@ class _View:
                 after_batch=after,
                 option=start.option,
                 value=start.value,
-                delivery=start.delivery,
+                delivery=delivery if start.delivery == EXACT else start.delivery,
                 note=start.note or None,
             )
             for item in items
@@ -342,6 +343,13 @@ class _View:
     def _with_file_problems(self, rows: Iterator[ReadFileRow]) -> Iterator[ReadFileRow]:
         yield from rows
         self.subject.problems.extend(self.positions.all_problems())
+
+    def _delivery(self, after: int, newest: int | None) -> str:
+        """Return how often rows reach the sinks if a source starts exactly after a batch."""
+        committed = self.run.checkpoint.logs.last_committed
+        if committed is None or after > committed:
+            return MOST_ONCE
+        return EXACT if after == committed == newest else AGAIN
 
     def _start_notes(self, after: int, newest: int | None) -> Iterator[str]:
         """Yield what a user has to know before a new query begins."""

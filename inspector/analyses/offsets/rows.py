@@ -92,8 +92,8 @@ class StartRow(t.Row, table="starting_offsets", empty="the batch has no source w
     value: Annotated[t.Text | None, "The value of the option, or the position.", t.Rank(4)]
     delivery: Annotated[
         t.Text,
-        "How often the new query and this one read a row: `exactly once`, `at least once` or "
-        "`unknown`. A sink may have the rows of an uncommitted batch, too.",
+        "How often rows reach the sinks of both queries: `exactly once`, `at least once`, `at "
+        "most once` (of a planned batch that is not committed) or `unknown`.",
         t.Rank(5),
     ]
     after_batch: Annotated[t.Id, "The batch after which the new query begins.", t.Rank(6)]
