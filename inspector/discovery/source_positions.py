@@ -195,12 +195,12 @@ class SourcePositions:
             if later is not None:
                 is_previous = later[0] == batch + 1 or self.checkpoint.logs.is_sparse
                 starts = positions if is_previous else {}
-                yield from self._of_batch(*later, starts, later_positions, is_known=is_previous)
+                yield from self._ranges_of(*later, starts, later_positions, is_known=is_previous)
             later, later_positions = (batch, entry), positions
         if later is not None:
-            yield from self._of_batch(*later, {}, later_positions, is_known=False)
+            yield from self._ranges_of(*later, {}, later_positions, is_known=False)
 
-    def at_batch(self, batch: int) -> tuple[SourceRange, ...]:
+    def batch_ranges(self, batch: int) -> tuple[SourceRange, ...]:
         """Return what one batch read; nothing if it has no entry that can be read."""
         ranges = []
         for source_range in self.ranges(batch):
@@ -263,7 +263,7 @@ class SourcePositions:
                     self.problems.append(problem(error, storage.full_path(path)))
             start, size = start + size, min(2 * size, AT_ONCE)
 
-    def _of_batch(
+    def _ranges_of(
         self,
         batch: int,
         entry: OffsetEntry,

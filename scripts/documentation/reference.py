@@ -215,8 +215,10 @@ def _call(analysis: Analysis) -> Iterator[str]:
         f'"{each.choices[0]}"' if each.choices else each.name if each.required else "None"
         for each in analysis.arguments
     ]
+    names = {each.name for each in analysis.shared}
     chosen = 'where=("user=a",)' if KEYS in analysis.uses else "partition_id=0"
-    call = f"api.{analysis.name}({', '.join([*words, f'api.Options({chosen})'])})"
+    options = [f"api.Options({chosen})"] if KEYS in analysis.uses or "partition_id" in names else []
+    call = f"api.{analysis.name}({', '.join([*words, *options])})"
     yield from ("## As a call", "", "```python", "from inspector import api", "")
     if analysis.files:
         yield from (f"for table in {call}:", "    for batch in table.batches:")

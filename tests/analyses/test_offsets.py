@@ -93,17 +93,17 @@ def test_one_batch_shows_the_whole_offset(kafka: Path) -> None:
 
 @pytest.mark.parametrize("at", ["2023-11-14T22:13:22.500Z", str(TIME_MS + 2999)])
 def test_newest_batch_at_a_time(kafka: Path, at: str) -> None:
-    assert [row["batch_id"] for row in rows_of(kafka, at=at)] == [2]
+    assert [row["batch_id"] for row in rows_of(kafka, moment=at)] == [2]
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"at": "2023-11-14T22:13:19Z"}, "no batch in offsets was planned at"),
-        ({"at": "yesterday"}, "got 'yesterday' as time"),
+        ({"moment": "2023-11-14T22:13:19Z"}, "no batch in offsets was planned at"),
+        ({"moment": "yesterday"}, "got 'yesterday' as time"),
         ({"batch": 9}, "no entry of batch 9; there are batches 0 to 3"),
         ({"source": "7"}, "there is no source '7'; there are: 0"),
-        ({"batch": 1, "at": "1"}, "--batch and --at"),
+        ({"batch": 1, "moment": "1"}, "--batch and --at"),
         ({"find": "1", "by": "partition"}, "--find looks through all batches"),
         ({"form": "starting-offsets", "by": "partition"}, "--as prints one option"),
     ],
@@ -134,7 +134,7 @@ def test_batch_that_read_a_kafka_offset(
         return
     (row,) = rows
     assert row["answer"] == answer
-    assert (row["batch_id"], row["after_batch"], row["before_batch"]) == batches
+    assert (row["batch_id"], row["older_batch"], row["newer_batch"]) == batches
     assert sought in report.notes[0]
 
 
@@ -143,7 +143,7 @@ def test_position_between_two_batches(tmp_path: Path) -> None:
     for lost in (3, 4):
         (root / "offsets" / str(lost)).unlink()
     (row,) = rows_of(root, find="orders:0@35")
-    assert (row["answer"], row["after_batch"], row["before_batch"]) == ("between", 2, 5)
+    assert (row["answer"], row["older_batch"], row["newer_batch"]) == ("between", 2, 5)
 
 
 def test_table_version_that_two_batches_read(tmp_path: Path) -> None:
@@ -233,7 +233,7 @@ def start(root: Path, **options: Any) -> dict[str, Any]:
 def test_starting_offsets_of_kafka(kafka: Path) -> None:
     report = api.offsets(str(kafka), form="starting-offsets")
     option, hubs = report.primary.rows
-    assert (option["option"], option["after_batch"]) == ("startingOffsets", 2)
+    assert (option["option"], option["last_batch"]) == ("startingOffsets", 2)
     assert json.loads(option["value"]) == {"orders": {"0": 30, "1": 15}}
     assert option["delivery"] == "at least once"
     assert hubs["option"] == "eventhubs.startingPositions"

@@ -1,4 +1,4 @@
-"""Queries that continue from printed starting offsets, without the checkpoint of the first query."""
+"""Queries that continue from printed starting offsets, without the first checkpoint."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_files_that_were_not_committed_are_read_once(
     report = api.offsets(str(first), form="starting-offsets")
     (start,) = report.primary.rows
     assert (start["kind"], start["option"], start["delivery"]) == ("files", None, "at least once")
-    assert start["after_batch"] == batches - 1
+    assert start["last_batch"] == batches - 1
     read = [row["path"] for row in report.tables[1].rows]
     assert len(read) == batches
     shutil.rmtree(first)

@@ -91,12 +91,13 @@ def offsets(  # noqa: PLR0913 - the options of the command
     source: Annotated[
         str | None, Option("Show only this source: its number from 0, or its name.")
     ] = None,
-    at: Annotated[
+    moment: Annotated[
         str | None,
         Option(
             "Show the newest batch that was planned at this time or before, such as "
             "2026-11-28T06:00:00Z or epoch milliseconds.",
             metavar="TIMESTAMP",
+            flag="--at",
         ),
     ] = None,
     find: Annotated[
@@ -124,7 +125,7 @@ def offsets(  # noqa: PLR0913 - the options of the command
         CheckpointError: there is no such batch or source, the time cannot be read, or the options
             exclude each other.
     """
-    chosen = {"by": by, "batch": batch, "at": at, "find": find, "as": form}
+    chosen = {"by": by, "batch": batch, "at": moment, "find": find, "as": form}
     fault = _check(chosen)
     if fault is not None:
         raise CheckpointError(fault)
@@ -132,8 +133,8 @@ def offsets(  # noqa: PLR0913 - the options of the command
     view = _View(run, source)
     if find is not None:
         return view.found(Sought(find), limit)
-    if at is not None:
-        batch = view.batch_at(_millis(at))
+    if moment is not None:
+        batch = view.newest_batch(_millis(moment))
     if form is not None:
         return view.starting(batch, limit)
     return view.listed(batch, limit, by_partition=by == "partition")
@@ -164,7 +165,7 @@ class _View:
         self.subject = self.run.subject()
         if self.source is not None:
             newest = next(iter(self.positions.ranges()), None)
-            batch = () if newest is None else self.positions.at_batch(newest.batch_id)
+            batch = () if newest is None else self.positions.batch_ranges(newest.batch_id)
             names = [item.source for item in batch]
             if self.source not in names:
                 known = ", ".join(names) or "none"
@@ -177,10 +178,12 @@ class _View:
             if self.source in (None, item.source):
                 yield item
 
-    def of_batch(self, batch: int) -> list[SourceRange]:
+    def batch_ranges(self, batch: int) -> list[SourceRange]:
         """Return what one batch read; CheckpointError if its entry is not there."""
         selected = [
-            item for item in self.positions.at_batch(batch) if self.source in (None, item.source)
+            item
+            for item in self.positions.batch_ranges(batch)
+            if self.source in (None, item.source)
         ]
         if selected or batch in self.positions.entries:
             return selected
@@ -189,7 +192,7 @@ class _View:
         message = f"{OFFSETS} has no entry of batch {batch}; {span}"
         raise CheckpointError(message, self.run.checkpoint.root)
 
-    def batch_at(self, millis: int) -> int:
+    def newest_batch(self, millis: int) -> int:
         """Return the newest batch that was planned at a time or before (CheckpointError)."""
         oldest: SourceRange | None = None
         for item in self.positions.ranges():
@@ -219,13 +222,13 @@ class _View:
     def listed(self, batch: int | None, limit: int, *, by_partition: bool) -> Report:
         """Return what each batch read, or one batch."""
         items: Iterable[SourceRange]
-        items = self.ranges() if batch is None else self.of_batch(batch)
+        items = self.ranges() if batch is None else self.batch_ranges(batch)
         if by_partition:
             rows: Iterator[OffsetRow] = self._partition_rows(items, limit)
         else:
             rows = (source_row(self.positions, item) for item in items)
             if batch is not None:
-                pairs = zip(rows, self.of_batch(batch), strict=True)
+                pairs = zip(rows, self.batch_ranges(batch), strict=True)
                 rows = (
                     replace(row, offset=None if item.end is None else item.end.raw)
                     for row, item in pairs
@@ -249,17 +252,17 @@ class _View:
 
     def _partition_rows(self, items: Iterable[SourceRange], limit: int) -> Iterator[OffsetRow]:
         """Yield a row for each partition; files of sources of files come last, oldest first."""
-        of_files: dict[str, list[SourceRange]] = {}
+        file_ranges: dict[str, list[SourceRange]] = {}
         for item in items:
             if item.end is None:
                 yield source_row(self.positions, item)
             elif item.end.kind is FILES:
-                of_files.setdefault(item.source, []).append(item)
-                if limit and sum(map(len, of_files.values())) >= limit:
+                file_ranges.setdefault(item.source, []).append(item)
+                if limit and sum(map(len, file_ranges.values())) >= limit:
                     break
             else:
                 yield from part_rows(item, item.end)
-        for source, ranges in of_files.items():
+        for source, ranges in file_ranges.items():
             for file, item in files_of(self.positions, source, ranges):
                 row = OffsetRow(
                     batch_id=item.batch_id,
@@ -279,15 +282,15 @@ class _View:
     def found(self, sought: Sought, limit: int) -> Report:
         """Return which batch read a position, of each source that can have it."""
         searches: dict[str, PositionSearch] = {}
-        of_files: dict[str, list[SourceRange]] = {}
+        file_ranges: dict[str, list[SourceRange]] = {}
         for item in self.ranges():
             if item.end is not None and item.end.kind is FILES:
-                of_files.setdefault(item.source, []).append(item)
+                file_ranges.setdefault(item.source, []).append(item)
             elif sought.order is not None and item.end is not None:
                 search = searches.setdefault(item.source, PositionSearch(sought))
                 search.add(item, item.end)
         rows = [row for search in searches.values() for row in search.rows()]
-        for source, ranges in of_files.items():
+        for source, ranges in file_ranges.items():
             rows += found_files(self.positions, source, ranges, sought.text)
         self.subject.problems.extend(self.positions.all_problems())
         title = f"the batch that read {sought.text[:NAME_CHARS]}"
@@ -300,17 +303,17 @@ class _View:
         """Return the options of a new query, after the last committed batch by default."""
         logs = self.run.checkpoint.logs
         newest = max(self.positions.entries, default=None)
-        after = batch if batch is not None else logs.last_committed
-        if after is None:
+        last_batch = batch if batch is not None else logs.last_committed
+        if last_batch is None:
             message = "no batch has been committed: a new query begins as this one did"
             raise CheckpointError(message, self.run.checkpoint.root)
-        items = self.of_batch(after)
-        delivery = self._delivery(after, newest)
+        items = self.batch_ranges(last_batch)
+        delivery = self._delivery(last_batch, newest)
         rows = [
             StartRow(
                 source=item.source[:NAME_CHARS],
                 kind=item.kind,
-                after_batch=after,
+                last_batch=last_batch,
                 option=start.option,
                 value=start.value,
                 delivery=delivery if start.delivery == EXACT else start.delivery,
@@ -320,13 +323,13 @@ class _View:
             if item.end is not None
             for start in starting_offsets(item.end)
         ]
-        tables = [StartRow.table(f"starting offsets after batch {after}", rows)]
-        of_files = [item for item in items if item.end is not None and item.end.kind is FILES]
-        if of_files:
-            files = self._with_file_problems(islice(self._read_files(of_files), limit or None))
-            title = f"files read up to batch {after}"
+        tables = [StartRow.table(f"starting offsets after batch {last_batch}", rows)]
+        file_items = [item for item in items if item.end is not None and item.end.kind is FILES]
+        if file_items:
+            files = self._with_file_problems(islice(self._read_files(file_items), limit or None))
+            title = f"files read up to batch {last_batch}"
             tables.append(ReadFileRow.table(title, files))
-        return self.report(tables, notes=[*self._start_notes(after, newest)])
+        return self.report(tables, notes=[*self._start_notes(last_batch, newest)])
 
     def _read_files(self, items: Iterable[SourceRange]) -> Iterator[ReadFileRow]:
         for item in items:
@@ -344,20 +347,20 @@ class _View:
         yield from rows
         self.subject.problems.extend(self.positions.all_problems())
 
-    def _delivery(self, after: int, newest: int | None) -> str:
+    def _delivery(self, last_batch: int, newest: int | None) -> str:
         """Return how often rows reach the sinks if a source starts exactly after a batch."""
         committed = self.run.checkpoint.logs.last_committed
-        if committed is None or after > committed:
+        if committed is None or last_batch > committed:
             return MOST_ONCE
-        return EXACT if after == committed == newest else AGAIN
+        return EXACT if last_batch == committed == newest else AGAIN
 
-    def _start_notes(self, after: int, newest: int | None) -> Iterator[str]:
+    def _start_notes(self, last_batch: int, newest: int | None) -> Iterator[str]:
         """Yield what a user has to know before a new query begins."""
         checkpoint = self.run.checkpoint
         logs, root = checkpoint.logs, checkpoint.root
         committed = logs.last_committed
         if newest is not None and committed is not None and newest > committed:
-            if after < newest:
+            if last_batch < newest:
                 yield (
                     f"Batch {newest} is planned and not committed: a sink may have its rows. These "
                     "offsets read its rows again (at least once); to leave them out (at most "
@@ -368,10 +371,10 @@ class _View:
                     f"Batch {newest} is planned and not committed: with these offsets its rows are "
                     "left out, and are lost if the sink does not have them (at most once)."
                 )
-        if committed is not None and after < committed:
+        if committed is not None and last_batch < committed:
             yield (
-                f"Batches {after + 1} to {committed} are committed: the new query reads their rows "
-                "again."
+                f"Batches {last_batch + 1} to {committed} are committed: the new query reads their "
+                "rows again."
             )
         yield from _state_notes(self.subject)
         yield (

@@ -74,8 +74,12 @@ class FoundRow(t.Row, table="found", empty="no source can have read it"):
         t.Rank(1),
     ]
     batch_id: Annotated[t.Id | None, "The batch that read it.", t.Rank(3)] = None
-    after_batch: Annotated[t.Id | None, "It was read after this batch.", t.Rank(4)] = None
-    before_batch: Annotated[t.Id | None, "It was read before this batch.", t.Rank(5)] = None
+    older_batch: Annotated[
+        t.Id | None, "The newest known batch that ended before it.", t.Rank(4)
+    ] = None
+    newer_batch: Annotated[
+        t.Id | None, "The oldest known batch that ended after it.", t.Rank(5)
+    ] = None
     start: Annotated[Start | None, t.Rank(6)] = None
     end: Annotated[End | None, t.Rank(7)] = None
     batch_timestamp_ms: Annotated[Planned | None, t.Title("time"), t.Rank(9)] = None
@@ -96,7 +100,7 @@ class StartRow(t.Row, table="starting_offsets", empty="the batch has no source w
         "most once` (of a planned batch that is not committed) or `unknown`.",
         t.Rank(5),
     ]
-    after_batch: Annotated[t.Id, "The batch after which the new query begins.", t.Rank(6)]
+    last_batch: Annotated[t.Id, "The batch after which the new query begins.", t.Rank(6)]
     note: Annotated[t.Text | None, "What has to be known.", t.Rank(7)] = None
 
 

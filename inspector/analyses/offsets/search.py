@@ -77,8 +77,8 @@ def found_files(
                 **shared,
                 partition=file.path,
                 answer="later" if is_late else "earlier",
-                after_batch=max(batches) if is_late else None,
-                before_batch=None if is_late else min(batches),
+                older_batch=max(batches) if is_late else None,
+                newer_batch=None if is_late else min(batches),
             )
         )
     return rows
@@ -153,8 +153,8 @@ class PositionSearch:
             FoundRow(
                 **shared,
                 answer=answer,
-                after_batch=None if earlier is None else earlier.batch_id,
-                before_batch=None if later is None else later.batch_id,
+                older_batch=None if earlier is None else earlier.batch_id,
+                newer_batch=None if later is None else later.batch_id,
                 start=None if earlier is None or earlier.end is None else earlier.end.summary,
                 end=None if later is None or later.end is None else later.end.summary,
             )
@@ -167,11 +167,11 @@ def answer(row: FoundRow, sought: str) -> str:
     sentences = {
         "read": f"Batch {row.batch_id} read {sought} of {source}.",
         "planned": f"Batch {row.batch_id} reads {sought} of {source} and is not committed.",
-        "between": f"{sought} of {source} was read after batch {row.after_batch} and before the "
-        f"end of batch {row.before_batch}: the offset log has no entry between them.",
-        "earlier": f"{sought} of {source} was read by batch {row.before_batch} or an earlier one, "
+        "between": f"{sought} of {source} was read after batch {row.older_batch} and before the "
+        f"end of batch {row.newer_batch}: the offset log has no entry between them.",
+        "earlier": f"{sought} of {source} was read by batch {row.newer_batch} or an earlier one, "
         "or never: the offset log does not say where that batch began.",
-        "later": f"{sought} of {source} has not been read: the newest batch, {row.after_batch}, "
+        "later": f"{sought} of {source} has not been read: the newest batch, {row.older_batch}, "
         "ended before it.",
         "absent": f"{sought} is not in {source}.",
     }
