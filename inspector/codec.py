@@ -12,64 +12,74 @@ from __future__ import annotations
 
 import enum
 import json
-import types
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, NamedTuple, TypeVar, get_type_hints
 
 from inspector.light_dataclasses import fields, hints_of, is_dataclass
+from inspector.type_hints import hint_parts
 
 T = TypeVar("T", bound="Message")
 
 
 class Message:
-    """The base of frozen dataclasses that travel as JSON."""
+    """Base of frozen dataclasses that are sent to workers as JSON."""
 
     def to_json(self) -> str:
-        """The value as text; equal values give equal text."""
+        """Return the value as JSON; equal values give equal text."""
         return json.dumps(_codec(type(self)).write(self))
 
     @classmethod
     def from_json(cls: type[T], text: str) -> T:
-        """The inverse of :meth:`to_json`."""
+        """Return the value of a text that :meth:`to_json` wrote."""
         value: T = _codec(cls).read(json.loads(text))
         return value
 
 
 class _Codec(NamedTuple):
+    """Functions that turn a value into what JSON has, and back."""
+
     write: Callable[[Any], Any]
     read: Callable[[Any], Any]
 
 
+# codec of values that JSON has as they are
 _PLAIN = _Codec(lambda value: value, lambda value: value)
 
 
 def _codec(hint: Any) -> _Codec:
+    """Return the codec for a type.
+
+    It is the cached :func:`_make_codec`, with a type that type checkers know.
+    """
     return _make_codec(hint)
 
 
 @cache
 def _make_codec(hint: Any) -> _Codec:
-    """Return functions that write and read values of a type (TypeError: impossible)."""
-    hint = getattr(hint, "__supertype__", hint)
-    origin, arguments = get_origin(hint), get_args(hint)
-    if hint in (bool, int, float, str, type(None)):
+    """Return the codec for values of a type; TypeError if JSON here has no form for it."""
+    parts = hint_parts(hint)
+    codec = _codec_of(parts.origin, parts.arguments)
+    return _optional(codec) if parts.is_optional else codec
+
+
+def _codec_of(origin: Any, arguments: tuple[Any, ...]) -> _Codec:
+    """Return the codec of a class, or of a collection and the types in its brackets."""
+    if origin in (bool, int, float, str, type(None)):
         return _PLAIN
-    if origin in (Union, types.UnionType):
-        (inner,) = (argument for argument in arguments if argument is not type(None))
-        return _optional(_codec(inner))
     if origin is tuple:
         return _tuple(arguments)
     if origin is frozenset:
         return _set(_codec(arguments[0]))
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return _mapping(*arguments)
-    if isinstance(hint, type):
-        return _of_class(hint)
-    raise TypeError(f"values of type {hint} have no form in JSON here")
+    if isinstance(origin, type):
+        return _of_class(origin)
+    raise TypeError(f"values of type {origin} have no form in JSON here")
 
 
 def _of_class(cls: type) -> _Codec:
+    """Return the codec of an enum, a dataclass or a NamedTuple; TypeError for other classes."""
     if issubclass(cls, enum.Enum):
         members: dict[Any, Any] = {member.value: member for member in cls}
         return _Codec(lambda member: member.value, lambda value: members.get(value) or cls(value))
@@ -83,6 +93,7 @@ def _of_class(cls: type) -> _Codec:
 
 
 def _optional(inner: _Codec) -> _Codec:
+    """Return a codec that also allows None."""
     if inner is _PLAIN:
         return _PLAIN
     return _Codec(
@@ -92,6 +103,7 @@ def _optional(inner: _Codec) -> _Codec:
 
 
 def _tuple(arguments: tuple[Any, ...]) -> _Codec:
+    """Return the codec of a tuple with elements of these types; ``(X, ...)`` is any number of X."""
     if arguments[1:] == (...,):
         element = _codec(arguments[0])
         return _Codec(
@@ -106,12 +118,14 @@ def _tuple(arguments: tuple[Any, ...]) -> _Codec:
 
 
 def _set(part: _Codec) -> _Codec:
+    """Return the codec of a frozenset: a sorted list in JSON."""
     return _Codec(
         lambda value: sorted(map(part.write, value)), lambda value: frozenset(map(part.read, value))
     )
 
 
 def _mapping(key: Any, value: Any) -> _Codec:
+    """Return the codec of a mapping: an object in JSON, or sorted pairs if keys are no texts."""
     values = _codec(value)
     if key is str:
         return _Codec(
@@ -128,7 +142,10 @@ def _mapping(key: Any, value: Any) -> _Codec:
 
 
 def _record(cls: Any) -> _Codec:
-    """Return the codec of a dataclass, which writes fields by name."""
+    """Return the codec of a dataclass, which writes fields by name.
+
+    Reading raises ValueError if fields are missing or unknown.
+    """
     hints = hints_of(cls)
     codecs = {f.name: _codec(hints[f.name]) for f in fields(cls)}
     # A task has a thousand files: what JSON has as it is passes without a call.

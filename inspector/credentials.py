@@ -18,9 +18,9 @@ from contextlib import suppress
 from threading import Lock
 from urllib.parse import quote, unquote
 
-HIDDEN = "***"
+HIDDEN = "***"  # text in place of a secret
 
-SHORTEST = 4  # shorter values are not blotted out of messages: they would take half of the words
+SHORTEST = 4  # shorter secret values are not hidden in messages, because they occur in many words
 
 _USERINFO = re.compile(
     r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<user>[^\s/@:'\"]*)"
@@ -29,6 +29,7 @@ _USERINFO = re.compile(
 """``scheme://user:password@``; a port and a later ``@`` are none. A secret may hold ``/``, ``@``
 and whatever else nobody has encoded: all up to the last ``@`` is taken for it."""
 
+# user and password of a text that is one URL, so that it may also hold quotes
 _WHOLE_URL = re.compile(
     r"([A-Za-z][A-Za-z0-9+.-]*)://([^\s/@:]*)(?::(?!\d+(?:/|$))(.*))?@", re.DOTALL
 )
@@ -37,34 +38,42 @@ _WHOLE_URL = re.compile(
 _USER_IS_NO_SECRET = frozenset(("abfs", "abfss", "wasb", "wasbs", "hdfs", "sftp", "ssh"))
 """Schemes in which what stands alone before ``@`` is a container's or a person's name."""
 
+# names of URL parameters that hold a secret
 _TELLING = (
     r"(?:[\w.%-]*(?:key|secret|token|pass(?:word|wd)?|signature|credential|connection_?string|"
     r"session|authorization)[\w.%-]*|sig|auth|pwd)"
 )
+# such a parameter in a URL, and its value
 _URL_PARAMETER = re.compile(
     rf"([?&;]{_TELLING}=)[^&;\s'\"<>]+?(?=:?(?:[&;\s'\"<>]|$))", re.IGNORECASE
 )
+# name and value of a secret outside a URL
 _PLAIN_PARAMETER = re.compile(
     r"((?:^|[\s'\"(,{])(?:sig|token|AccountKey|SharedAccessSignature|SharedAccessKey|password|"
     r"X-Amz-[\w-]+|aws_secret_access_key|aws_session_token)['\"]?\s*[=:]\s*['\"]?)[^&;\s'\",})<>]+",
     re.IGNORECASE,
 )
+# secret in a header of HTTP
 _HEADER = re.compile(r"\b((?:Bearer|Basic|SharedKey|AWS4-HMAC-SHA256)\s+)[^\s,'\"]{4,}")
+# name of an option that may hold a secret
 _SECRET_NAME = re.compile(r"key|secret|token|pass|pwd|sas|sig|credential|connection|auth", re.I)
+# name of an option that is no secret in spite of such a word
 _HARMLESS_NAME = re.compile(r"keytab|path|provider|enable|keepalive|key[_-]?schema", re.I)
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://\S+")
-_OPENING = ("--storage-option", "--conf")
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://\S+")  # URL in a text
+_OPENING = ("--storage-option", "--conf")  # options of the command line whose values may be secret
 
-_ENTITIES = str.maketrans(
-    {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;"}
-)  # as html.escape, whose module takes as long to import as this one
+# replacements as of html.escape, whose module takes as long to import as this one
+_ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;"})
 
-_lock = Lock()
-_known: dict[str, None] = {}
+_lock = Lock()  # held while :data:`_known` changes
+_known: dict[str, None] = {}  # spellings of all secrets that were learnt, the longest first
 
 
 def redact(text: str, options: Mapping[str, str] | None = None) -> str:
-    """The text without what is secret by its shape, was learnt, or is an option's secret value."""
+    """Return a text in which secrets are replaced by ``***``.
+
+    Secrets are known by their shape, were learnt before, or are values in ``options``.
+    """
     text = _USERINFO.sub(_userinfo, _without(text, [*_known, *_of_options(options or {})]))
     for pattern in (_URL_PARAMETER, _PLAIN_PARAMETER, _HEADER):
         text = pattern.sub(rf"\g<1>{HIDDEN}", text)
@@ -72,12 +81,12 @@ def redact(text: str, options: Mapping[str, str] | None = None) -> str:
 
 
 def mask_secrets(text: str) -> str:
-    """The text without the secrets that were learnt: for reports, whose data has any shape."""
+    """Return a text without the learnt secrets: for reports, whose data has any shape."""
     return _without(text, _known) if _known else text
 
 
 def learn(*urls: str, options: Mapping[str, str] | None = None) -> None:
-    """Keep the secrets of URLs and options, to find them in whatever is written from now on."""
+    """Remember the secrets of URLs and options until the process ends, to hide them anywhere."""
     secrets = {*_of_options(options or {}), *(secret for url in urls for secret in _of_url(url))}
     fresh = [spelled for secret in secrets for spelled in _spellings(secret)]
     with _lock:
@@ -88,9 +97,9 @@ def learn(*urls: str, options: Mapping[str, str] | None = None) -> None:
 
 
 def learn_arguments(arguments: Sequence[str]) -> None:
-    """Keep the secrets among the arguments of a command line, before any of it is understood.
+    """Remember the secrets in the arguments of a command line, before they are parsed.
 
-    They are in URLs anywhere, and in ``NAME=VALUE`` of the options that open storages and sessions.
+    They are in URLs, and in ``NAME=VALUE`` of the options for storages and sessions.
     """
     for previous, argument in zip(("", *arguments), arguments, strict=False):
         learn(*_URL.findall(argument))
@@ -106,18 +115,24 @@ def is_secret(name: str) -> bool:
 
 
 def _userinfo(match: re.Match[str]) -> str:
+    """Return the begin of a URL with user and password hidden.
+
+    It is unchanged if the scheme has a plain name there, such as that of a container.
+    """
     if match["password"] is None and match["scheme"].lower() in _USER_IS_NO_SECRET:
         return match[0]
     return f"{match['scheme']}://{HIDDEN}@"
 
 
 def _without(text: str, secrets: Iterable[str]) -> str:
+    """Return a text with ``***`` in place of each secret."""
     for secret in secrets:
         text = text.replace(secret, HIDDEN)
     return text
 
 
 def _of_url(url: str) -> Iterator[str]:
+    """Yield the secrets of a URL: password, a user that is a secret, and parameters."""
     match = _WHOLE_URL.match(url)
     if match is not None:
         scheme, user, password = match.groups()
@@ -130,6 +145,7 @@ def _of_url(url: str) -> Iterator[str]:
 
 
 def _of_options(options: Mapping[str, str]) -> set[str]:
+    """Return the secrets in the values of options, without those that are too short."""
     secrets: set[str] = set()
     for name, value in options.items():
         secrets.update(_leaves(name, value), *map(_of_url, _URL.findall(str(value))))
@@ -137,6 +153,7 @@ def _of_options(options: Mapping[str, str]) -> set[str]:
 
 
 def _leaves(name: str, value: object) -> Iterator[str]:
+    """Yield the secret texts in an option's value, which may be JSON."""
     if isinstance(value, str) and value[:1] in ("{", "["):
         with suppress(ValueError, RecursionError):
             value = json.loads(value)
@@ -151,7 +168,7 @@ def _leaves(name: str, value: object) -> Iterator[str]:
 
 
 def _spellings(secret: str) -> Iterator[str]:
-    """A secret as it stands, and as URLs, JSON and HTML spell it."""
+    """Yield a secret as it is, and as URLs, JSON and HTML spell it."""
     for plain in {secret, unquote(secret)}:
         if len(plain) >= SHORTEST:
             yield from (plain, quote(plain), quote(plain, safe=""), plain.translate(_ENTITIES))

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from inspector.credentials import redact
 
+# message if memory is not enough
 OUT_OF_MEMORY = (
     "there is not enough memory for the keys of the partitions that are read at the same time; "
     "read fewer with --workers 1, or one with --partition N, or spread them with --engine spark"
@@ -19,14 +20,14 @@ E = TypeVar("E", bound="InspectorError")
 
 
 class InspectorError(Exception):
-    """The base of all errors of this package.
+    """Base of all errors of this package.
 
     Attributes:
-        message: what was got, what was expected, what to do; without the place.
-        path: the file or folder it is about, or None where only the offset is known.
-        offset: byte offset of the trouble within ``path`` (for decoders: within the file as it
-            lies on storage, unless the message says *raw*), or None.
-        slug: short stable name of the class of error, for machines.
+        message: what is wrong, what was expected and what to do, without path and offset.
+        path: the file or folder; None if only the offset is known, or neither.
+        offset: the byte in the file, as it is stored unless the message says *raw*; None if it is
+            unknown.
+        slug: short, stable name of the class of error, for programs.
     """
 
     slug = "error"
@@ -55,7 +56,7 @@ class InspectorError(Exception):
 
 
 def where(path: str | None, offset: int | None) -> str:
-    """The place of an error as a prefix: ``<path>: byte <n>: ``, as far as it is known."""
+    """Return the begin of an error's text: ``<path>: byte <n>: ``, without parts that are None."""
     prefix = "" if path is None else f"{path}: "
     return prefix if offset is None else f"{prefix}byte {offset}: "
 
@@ -114,15 +115,15 @@ class LimitError(DecodeError, slug="over-limit"):
 
 
 class NoSchemaError(DecodeError, slug="no-schema"):
-    """The state schema could not be read without which a state file says nothing."""
+    """The state schema could not be read, and without it the state file cannot be decoded."""
 
 
 class ChecksumError(DecodeError, slug="bad-checksum"):
-    """A file is not the one that its checksum file was made of."""
+    """A file's bytes do not match its checksum file."""
 
 
 class NewerFormError(DecodeError, slug="newer-form"):
-    """A form of a MANIFEST of RocksDB that is not read here, and that RocksDB may well read."""
+    """A MANIFEST of RocksDB in a form that is not read here; RocksDB itself may read it."""
 
 
 class RefusedSnapshotError(DecodeError, slug="refused-snapshot"):
@@ -135,7 +136,7 @@ class RefusedSnapshotError(DecodeError, slug="refused-snapshot"):
     def of(
         cls, message: str, words: str, path: str | None = None, offset: int | None = None
     ) -> RefusedSnapshotError:
-        """An error with what is wrong, and the words with which Spark fails."""
+        """Return the error from a message and the words with which RocksDB fails."""
         return cls(f"{message}{REFUSES}{words}", path, offset)
 
 
@@ -156,4 +157,4 @@ class UnknownFactError(EngineError, slug="unknown-fact"):
 
 
 class NotEnoughMemoryError(InspectorError, MemoryError, slug="out-of-memory"):
-    """The keys of the partitions that are read at the same time do not fit; and how far it came."""
+    """The keys of the partitions that are read at the same time do not fit into memory."""

@@ -12,14 +12,33 @@ import dataclasses
 import inspect
 import sys
 from collections.abc import Callable, Set
-from dataclasses import MISSING, FrozenInstanceError, field, fields, is_dataclass, replace
+from dataclasses import (
+    MISSING,
+    FrozenInstanceError,
+    asdict,
+    astuple,
+    field,
+    fields,
+    is_dataclass,
+    replace,
+)
 from functools import cache
 from operator import attrgetter
 from reprlib import recursive_repr
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["MISSING", "dataclass", "field", "fields", "hints_of", "is_dataclass", "replace"]
+__all__ = [
+    "MISSING",
+    "asdict",
+    "astuple",
+    "dataclass",
+    "field",
+    "fields",
+    "hints_of",
+    "is_dataclass",
+    "replace",
+]
 
 if TYPE_CHECKING:
     from dataclasses import dataclass
@@ -41,9 +60,9 @@ else:
 
 
 def hints_of(cls: type) -> dict[str, Any]:
-    """The types of a class's fields by their names, with what ``Annotated`` adds.
+    """Return the types of a class's fields by name, including what ``Annotated`` adds.
 
-    As :func:`typing.get_type_hints`, which compiles ``int`` again for each of a thousand fields.
+    Like :func:`typing.get_type_hints`, but each annotation is compiled only once.
     """
     return {
         name: eval(_code(hint), vars(sys.modules[base.__module__]))
@@ -54,10 +73,15 @@ def hints_of(cls: type) -> dict[str, Any]:
 
 @cache
 def _code(hint: str) -> CodeType:
+    """Return a compiled annotation."""
     return compile(hint, "<hint>", "eval")
 
 
 def _add_methods(cls: type, *, frozen: bool, eq: bool) -> None:
+    """Add ``__init__``, ``__repr__``, ``__eq__`` and ``__hash__``, unless the class has its own.
+
+    A frozen class also refuses changes.
+    """
     members = fields(cls)
     init = _Deferred(cls, members, frozen)
     methods: dict[str, Any] = {"__init__": init, "__repr__": _repr(members)}
@@ -74,7 +98,7 @@ def _add_methods(cls: type, *, frozen: bool, eq: bool) -> None:
 
 
 class _Deferred:
-    """Stands for the ``__init__`` of a class until somebody looks at it."""
+    """Descriptor in place of a class's ``__init__`` that makes it when it is first used."""
 
     def __init__(
         self, cls: type, members: tuple[dataclasses.Field[Any], ...], frozen: bool
@@ -91,7 +115,7 @@ class _Deferred:
 def _init(
     cls: type, members: tuple[dataclasses.Field[Any], ...], frozen: bool
 ) -> Callable[..., None]:
-    """``__init__``, the one method whose parameters Python itself has to tell apart."""
+    """Return the compiled ``__init__`` of a dataclass."""
     # Names that no field has.
     scope: dict[str, Any] = {"_missing_": MISSING}
     positional: list[str] = []
@@ -126,6 +150,7 @@ def _init(
 
 
 def _repr(members: tuple[dataclasses.Field[Any], ...]) -> Callable[[object], str]:
+    """Return the ``__repr__`` of a dataclass, which shows fields by name."""
     names = [member.name for member in members if member.repr]
 
     @recursive_repr()
@@ -137,6 +162,7 @@ def _repr(members: tuple[dataclasses.Field[Any], ...]) -> Callable[[object], str
 
 
 def _values(names: list[str]) -> Callable[[object], tuple[Any, ...]]:
+    """Return a function that gives the named attributes of an object as a tuple."""
     # A tuple also of one value: its comparison takes an object to equal itself.
     if len(names) > 1:
         return attrgetter(*names)
@@ -147,6 +173,8 @@ def _values(names: list[str]) -> Callable[[object], tuple[Any, ...]]:
 
 
 def _equality(values: Callable[[object], tuple[Any, ...]]) -> Callable[[object, object], Any]:
+    """Return an ``__eq__`` that compares these values of two objects of one class."""
+
     def equals(value: object, other: object) -> Any:
         if other.__class__ is not value.__class__:
             return NotImplemented

@@ -15,22 +15,26 @@ from typing import Any, NamedTuple, NewType
 from inspector.exceptions import LimitError
 from inspector.light_dataclasses import dataclass
 
-Version = NewType("Version", int)
-BatchId = NewType("BatchId", int)
+Version = NewType("Version", int)  # state version
+BatchId = NewType("BatchId", int)  # number of a batch
 
 DEFAULT_STORE = "default"  # name of the store whose files lie directly in the partition's folder
 
+# stores of a join with the number of rows of each key, by side
 JOIN_COUNT_STORES = ("left-keyToNumValues", "right-keyToNumValues")
+# stores of a join with its rows, by side
 JOIN_ROW_STORES = ("left-keyWithIndexToValue", "right-keyWithIndexToValue")
 JOIN_STORES = (*JOIN_COUNT_STORES, *JOIN_ROW_STORES)
 """The only stores that have a folder of their own (``SymmetricHashJoinStateManager``, 2.3 to 4.3,
 state formats 1 and 2; in format 3 they are column families of one)."""
+# column families of a join with an index by time, by side
 JOIN_INDEX_STORES = ("left-tsWithKey", "right-tsWithKey")
+# column families of a join with its rows by key and time, by side
 JOIN_TIMED_ROW_STORES = ("left-keyWithTsToValues", "right-keyWithTsToValues")
 """Column families of state format 4: the rows by join key and event time, and an index by time
 with an entry for each row (``SymmetricHashJoinStateManagerV4`` of 4.3; 4.2 has it for its own tests
 alone: "State format version 4 is under development")."""
-JOIN_SIDES = ("left", "right")
+JOIN_SIDES = ("left", "right")  # sides of a join, in the order of these names
 
 
 def is_store(name: str, store: str) -> bool:
@@ -99,21 +103,21 @@ class StoreFile:
     path: str  # full path, as the storage spells it
     kind: FileKind
     version: Version | None  # state version in its name; None where the name has none
-    size: int
+    size: int  # bytes
     # time of last change, epoch milliseconds; None where the storage has none
     modified_ms: int | None = None
-    # of the snapshot of a batch that no query ran (:attr:`BatchClock.appended`), whether it goes on
-    # from the version before in its folder, which after a repartitioning it does not; None for
-    # every other file
+    # Only for the snapshot of a batch that no query ran (:attr:`BatchClock.appended`): True if it
+    # resumes from the version before in its folder, False after a repartitioning. None for every
+    # other file.
     continues: bool | None = None
 
 
 @dataclass(frozen=True)
 class Limits:
-    """The largest sizes that are read, so that a forged length costs nothing; and the longest wait.
+    """Largest sizes that are read, so that a forged length costs nothing, and longest waits.
 
-    What is above one is a problem with its name. The variable :data:`LIMITS_VARIABLE` of the
-    environment sets them for a process, as ``ratio=5000,fields=20000``.
+    A value above a limit is a problem that names the limit. The environment variable
+    :data:`LIMITS_VARIABLE` sets limits for a process, as ``ratio=5000,fields=20000``.
     """
 
     frame_bytes: int = 64 << 20  # raw bytes of one compressed block (lz4-java allows 32 MiB)
@@ -139,10 +143,9 @@ class Limits:
 
     @classmethod
     def parse(cls, text: str) -> Limits:
-        """The limits that a text sets, ``NAME=NUMBER`` each with commas between; else the defaults.
+        """Return the limits of a text such as ``ratio=5000,fields=20000``; others are the defaults.
 
-        Raises:
-            ValueError: no limit has such a name, or the number is none above 0.
+        Raises ValueError for an unknown name, or a value that is no number above 0.
         """
         parts: dict[str, int] = {}
         for entry in filter(None, map(str.strip, text.split(","))):
@@ -154,7 +157,7 @@ class Limits:
         return cls(**parts)
 
 
-LIMITS_VARIABLE = "INSPECTOR_LIMITS"
+LIMITS_VARIABLE = "INSPECTOR_LIMITS"  # name of the environment variable with the limits
 
 
 try:
@@ -167,7 +170,7 @@ except ValueError as error:
 def above_limit(
     name: str, amount: str, limits: Limits = LIMITS, offset: int | None = None
 ) -> LimitError:
-    """The error that an amount, in words, is above the limit of this name."""
+    """Return the error that an amount, given in words, exceeds the named limit."""
     return LimitError(
         f"{amount}, the limit {name} is {getattr(limits, name):,} ({LIMITS_VARIABLE}={name}=N sets "
         "another)",
@@ -185,8 +188,8 @@ class BatchClock:
     # ``batchWatermarkMs``, the event-time watermark in force; 0 means none yet
     watermark_ms: int | None = None
     committed: bool = False  # whether ``commits/N`` exists
-    # whether its source offsets differ from those of the batch before; None if the batch before is
-    # not in the log
+    # True if its source offsets differ from those of the batch before; None if that is not in the
+    # log
     has_new_data: bool | None = None
     # ``nextBatchWatermarkMs`` of ``commits/N``; None if absent
     next_watermark_ms: int | None = None
@@ -231,7 +234,7 @@ class TimeoutKind(enum.Enum):
 
     @property
     def other(self) -> TimeoutKind:
-        """The one that it is not."""
+        """The opposite timeout kind."""
         event, processing = TimeoutKind
         return processing if self is event else event
 
@@ -239,8 +242,8 @@ class TimeoutKind(enum.Enum):
 class ProblemMode(enum.Enum):
     """Handling of files that cannot be read, in the words of Spark's own sources.
 
-    ``failfast``: an error. ``permissive``: a row whose column ``problem`` says what, as JSON, and
-    which else names only the store. ``dropmalformed``: nothing.
+    ``failfast`` raises an error. ``permissive`` adds a row that names the store and has the problem
+    as JSON in its column ``problem``. ``dropmalformed`` leaves the data out.
     """
 
     FAILFAST = "failfast"
@@ -259,7 +262,8 @@ class Redact(enum.Enum):
 COMPARED = "compared"
 """Slug of what is no fault: changes are known by comparing snapshots, for there are no deltas."""
 
-LEFT = "operator-left"  # slug of what an operator left that the query no longer has
+# slug of a note: an operator that the query no longer has ends before the newest version
+LEFT = "operator-left"
 
 UNLISTED = "unlisted-table"
 """Slug of a snapshot that RocksDB opens without some rows, such as those of unlisted tables."""
@@ -281,11 +285,11 @@ READABLE = (
 class Problem:
     """Something that could not be read or is not as Spark writes it."""
 
-    slug: str  # class of the trouble (see :mod:`inspector.exceptions`)
-    message: str  # what was got and what was expected, without the place
+    slug: str  # class of the problem (see :mod:`inspector.exceptions`)
+    message: str  # what is wrong and what was expected, without the path
     path: str | None = None  # file or folder
     offset: int | None = None  # byte offset in it
-    store: StoreId | None = None  # that it belongs to; None for the checkpoint as a whole
+    store: StoreId | None = None  # store that it belongs to; None for the checkpoint as a whole
     version: int | None = None  # state version that it belongs to
 
     @property
@@ -295,12 +299,12 @@ class Problem:
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Problem:
-        """The inverse of :meth:`to_row`, from a row of whatever table."""
+        """Return the problem of a row that :meth:`to_row` made."""
         store = StoreId(row["operator_id"], row["store_name"], row["partition_id"])
         return cls(row["slug"], row["message"], row["path"], row["offset"], store, row["version"])
 
     def to_row(self) -> dict[str, Any]:
-        """Its columns :data:`inspector.schemas.PROBLEM`, by name."""
+        """Return the problem as the columns :data:`inspector.schemas.PROBLEM`, by name."""
         store = vars(self.store) if self.store else dict.fromkeys(StoreId.__dataclass_fields__)
         names = ("version", "slug", "message", "path", "offset")
         return {**store, **{name: getattr(self, name) for name in names}}
@@ -308,14 +312,17 @@ class Problem:
 
 @dataclass(frozen=True)
 class Subset:
-    """A part of the state files, by the hash of their names: number from 1 on, and count."""
+    """A part of the state files, chosen by the hash of their names."""
 
-    number: int
-    count: int
+    number: int  # number of the part, from 1
+    count: int  # number of parts
 
     @classmethod
     def parse(cls, text: str) -> Subset:
-        """A part that is spelled ``1/24``; ValueError if none, or above :data:`MOST_SUBSETS`."""
+        """Return the part that is spelled ``1/24``.
+
+        Raises ValueError for other texts, or more than :data:`MOST_SUBSETS` parts.
+        """
         number, _, count = text.partition("/")
         if not (number.isdecimal() and count.isdecimal()):
             raise ValueError(f"got the subset {text!r}, expected one such as 1/24")
@@ -332,19 +339,22 @@ class Subset:
         return f"{self.number}/{self.count}"
 
 
-MOST_SUBSETS = 10_000
+MOST_SUBSETS = 10_000  # parts that the files may be divided into
 
 
 @dataclass(frozen=True)
 class KeyRange:
-    """One range of a partition's keys: number from 0 on, count, and the seed of all hashes."""
+    """One range of a partition's keys, chosen by a hash of the keys."""
 
-    number: int
-    count: int
-    seed: int
+    number: int  # number of the range, from 0
+    count: int  # number of ranges
+    seed: int  # seed of the hash, the same for all ranges
 
     @classmethod
     def divide(cls, count: int, seed: int | None = None) -> list[KeyRange]:
-        """So many ranges, which make the whole; their seed is drawn at random if it is None."""
+        """Return ``count`` ranges that together have all keys.
+
+        ``seed`` is drawn at random if it is None.
+        """
         seed = int.from_bytes(os.urandom(8), "big") >> 2 if seed is None else seed
         return [cls(number, count, seed) for number in range(count)]

@@ -6,7 +6,7 @@ import unicodedata
 
 
 def escape(text: str) -> str:
-    """Text without control, format or surrogate characters: they are shown as escapes."""
+    """Return a text in which control, format and surrogate characters are shown as escapes."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(
@@ -15,5 +15,5 @@ def escape(text: str) -> str:
 
 
 def escape_lines(text: str) -> str:
-    """Text of several lines, each of them escaped."""
+    """Return a text of several lines, each escaped."""
     return "\n".join(map(escape, text.split("\n")))

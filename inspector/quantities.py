@@ -10,16 +10,19 @@ from __future__ import annotations
 
 import re
 
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGTP]?)(?:i?B)?", re.IGNORECASE)
-_SHARE = re.compile(r"(\d+(?:\.\d+)?)\s*%")
-_POWERS = ("", "K", "M", "G", "T", "P")
-_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
-_STEP = 1024
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGTP]?)(?:i?B)?", re.IGNORECASE)  # size such as ``8GiB``
+_SHARE = re.compile(r"(\d+(?:\.\d+)?)\s*%")  # share such as ``50%``
+_POWERS = ("", "K", "M", "G", "T", "P")  # prefixes of units of bytes as they are read
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")  # units of bytes as they are written
+_STEP = 1024  # factor from one unit of bytes to the next
+# units of durations, the largest first, in ms
 _MILLIS = (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1000))
-_NEXT = {"h": 24, "min": 60, "s": 60}  # how many make the next one
-_YEAR_MS = 365.25 * 86_400_000
-_ONE_UNIT = 10  # from so many of its largest unit on a duration, or a rate, has no smaller one
-_YEARS = 2  # durations from here on are in years
+_NEXT = {"h": 24, "min": 60, "s": 60}  # how many of a unit make the next larger one
+_YEAR_MS = 365.25 * 86_400_000  # milliseconds of a year
+# number of its largest unit from which a duration has no smaller unit, and a rate no decimal
+_ONE_UNIT = 10
+_YEARS = 2  # duration, in years, from which it is written in years
+# plurals that do not only add an s
 _IRREGULAR = {
     "query": "queries",
     "entry": "entries",
@@ -34,7 +37,7 @@ _IRREGULAR = {
 
 
 def bytes_of(text: str) -> int | None:
-    """The bytes of ``8GiB`` or ``512M``, in Spark's powers of 1024; None if it is no size."""
+    """Return the bytes of ``8GiB`` or ``512M``, in powers of 1024; None if the text is no size."""
     match = _SIZE.fullmatch(text.strip())
     if match is None:
         return None
@@ -43,7 +46,7 @@ def bytes_of(text: str) -> int | None:
 
 
 def number_of(text: str) -> float | None:
-    """The number of ``0.5``, ``50%`` or ``8GiB``; None if it is none."""
+    """Return the number of ``0.5``, ``50%`` or ``8GiB``; None if the text is none of these."""
     share = _SHARE.fullmatch(text.strip())
     if share is not None:
         return float(share[1]) / 100
@@ -54,12 +57,15 @@ def number_of(text: str) -> float | None:
 
 
 def count_text(number: int, noun: str, plural: str = "") -> str:
-    """A number with its noun and all digits: ``1 row``, ``1,200 rows``, ``3 entries``."""
+    """Return a number with all digits, and its noun: ``1 row``, ``1,200 rows``, ``3 entries``."""
     return f"{number:,} {noun if number == 1 else plural or plural_of(noun)}"
 
 
 def short_count_text(number: float, noun: str = "", plural: str = "") -> str:
-    """A number as a person says it: ``12,345``, ``1.2 M``, ``3.4 bn``; with its noun if given."""
+    """Return a number in short, such as ``12,345``, ``1.2 M`` or ``3.4 bn``.
+
+    ``noun``, if given, follows in the singular or plural.
+    """
     millions = number / 1_000_000
     if abs(millions) < 1:
         text = f"{round(number):,}"
@@ -71,12 +77,12 @@ def short_count_text(number: float, noun: str = "", plural: str = "") -> str:
 
 
 def plural_of(noun: str) -> str:
-    """The plural of a noun, or of one of the verbs that follow it."""
+    """Return the plural of a noun, or of one of the verbs and pronouns that follow it."""
     return _IRREGULAR.get(noun, f"{noun}s")
 
 
 def bytes_text(count: float) -> str:
-    """A size: ``1.4 MiB``; below a KiB all digits."""
+    """Return a size such as ``1.4 MiB``; below a KiB with all digits."""
     size, unit = float(count), 0
     while round(abs(size), 1) >= _STEP and unit < len(_UNITS) - 1:
         size, unit = size / _STEP, unit + 1
@@ -84,20 +90,21 @@ def bytes_text(count: float) -> str:
 
 
 def bytes_rate_text(per_hour: float) -> str:
-    """Bytes per hour: ``30.6 GiB/h``."""
+    """Return bytes per hour such as ``30.6 GiB/h``."""
     return f"{bytes_text(per_hour)}/h"
 
 
 def rate_text(per_hour: float) -> str:
-    """Things per hour: ``2,430/h``; a rate below ten has a decimal."""
+    """Return a number per hour such as ``2,430/h``; a rate below ten has a decimal."""
     is_whole = abs(per_hour) >= _ONE_UNIT or per_hour == round(per_hour)
     return f"{per_hour:,.0f}/h" if is_whole else f"{per_hour:,.1f}/h"
 
 
 def share_text(share: float, mark: str = "") -> str:
-    """A share of 0 to 1: ``54 %``; what is not all is never shown as 100 %, nor some as 0 %.
+    """Return a share of 0 to 1 such as ``54 %``.
 
-    ``mark`` is put before the number of an estimate; of bounds there is none.
+    A share below 1 % or above 99 % is written in words, so that it is never shown as none or all.
+    ``mark`` is put before other numbers, as for estimates.
     """
     percent = share * 100
     if 0 < percent < 1:
@@ -108,14 +115,14 @@ def share_text(share: float, mark: str = "") -> str:
 
 
 def percent_text(share: float) -> str:
-    """A share of 0 to 1 for a column of a table, ``15.9 %``; rounded to neither none nor all."""
+    """Return a share of 0 to 1 such as ``15.9 %``; rounded to neither none nor all."""
     if share in (0, 1):
         return f"{share * 100:.0f} %"
     return f"{min(max(share * 100, 0.1), 99.9):.1f} %"
 
 
 def long_duration_text(millis: int) -> str:
-    """A duration by its two largest units: ``2 h 3 min``, ``20 s``, ``350 ms``."""
+    """Return a duration in ms by its two largest units: ``2 h 3 min``, ``20 s``, ``350 ms``."""
     if millis < 0:
         return f"-{long_duration_text(-millis)}"
     words: list[str] = []
@@ -127,9 +134,10 @@ def long_duration_text(millis: int) -> str:
 
 
 def duration_text(millis: int) -> str:
-    """Return a duration such as ``2 d 4 h``; from ten of the largest unit on rounded: ``628 d``.
+    """Return a duration in ms such as ``2 d 4 h``.
 
-    From two years on it is in years.
+    From ten of the largest unit it is rounded to that (``628 d``), and from two years it is in
+    years.
     """
     years = millis / _YEAR_MS
     if abs(years) >= _YEARS:
@@ -144,19 +152,20 @@ def duration_text(millis: int) -> str:
 
 
 def capitalise(text: str) -> str:
-    """Words as a sentence begins with them."""
+    """Return the text with its first letter in upper case."""
     return text[:1].upper() + text[1:]
 
 
 def go_on_with(text: str) -> str:
-    """A sentence as it stands behind other words."""
+    """Return the text with its first letter in lower case, for use inside a sentence."""
     return text[:1].lower() + text[1:]
 
 
 def sentence(text: str) -> str:
-    """A note as a sentence of its own; a first word that is a path or the like stays as it is.
+    """Return a note as a sentence: with a capital letter and a full stop.
 
-    Nothing is put after an option of a command, so that the command can be copied.
+    A first word such as a path stays as it is, and a command at the end gets no full stop, so that
+    it can be copied.
     """
     text = text.strip()
     text = capitalise(text) if text.partition(" ")[0].rstrip(",").isalpha() else text

@@ -20,10 +20,11 @@ import pyarrow as pa
 
 from inspector.model import Problem
 
-_Columns = list[tuple[str, pa.DataType]]
+_Columns = list[tuple[str, pa.DataType]]  # names and types of columns
 
 
 def _columns(kind: pa.DataType, *names: str) -> _Columns:
+    """Return columns of one type with these names."""
     return [(name, kind) for name in names]
 
 
@@ -42,7 +43,8 @@ PROBLEM = tuple(name for name, _ in (*STORE_COLUMNS, *_PROBLEM))
 """The columns that are given in such a row."""
 
 _task: _Columns = [("task_id", pa.int64()), ("spec", pa.string())]
-TASKS = pa.schema(_task)  # a row per task; ``spec``: :class:`.discovery.tasks.Task` as JSON
+# one row for each task; ``spec`` is :class:`.discovery.tasks.Task` as JSON
+TASKS = pa.schema(_task)
 
 _start = [*_columns(pa.string(), "kind"), *STORE_COLUMNS]
 ROWS = pa.schema([*_start, *_columns(pa.binary(), "key", "value"), *_PROBLEM])
@@ -68,7 +70,10 @@ there are and their bytes (kind ``count``), whether or not they are listed."""
 
 
 def record_batch(schema: pa.Schema, columns: Mapping[str, Any], rows: int) -> pa.RecordBatch:
-    """A batch of ``schema`` from columns by name, others null; KeyError: one that it has not."""
+    """Return a batch of ``schema`` from columns by name; absent columns are null.
+
+    Raises KeyError for a column that the schema does not have.
+    """
     unknown = set(columns) - set(schema.names)
     if unknown:
         raise KeyError(f"columns {sorted(unknown)} are not in the schema")
@@ -85,40 +90,44 @@ def record_batch(schema: pa.Schema, columns: Mapping[str, Any], rows: int) -> pa
 
 
 def batch_of(schema: pa.Schema, rows: Sequence[Mapping[str, Any]]) -> pa.RecordBatch:
-    """A batch of ``schema`` from one mapping per row; absent names are null."""
+    """Return a batch of ``schema`` from one mapping per row; absent names are null."""
     columns = {name: [row.get(name) for row in rows] for name in {n for row in rows for n in row}}
     return record_batch(schema, columns, len(rows))
 
 
 def problem_batch(schema: pa.Schema, problems: Iterable[Problem]) -> pa.RecordBatch:
-    """Problems as rows of kind ``problem`` of a schema that has the columns :data:`PROBLEM`."""
+    """Return problems as a batch of rows of kind ``problem``.
+
+    The schema must have the columns :data:`PROBLEM`.
+    """
     return batch_of(schema, [{"kind": "problem"} | problem.to_row() for problem in problems])
 
 
 def task_batch(spec: str, number: int = 0) -> pa.RecordBatch:
-    """A batch of one task, given as JSON."""
+    """Return a batch of one task, which is given as JSON."""
     return batch_of(TASKS, [{"task_id": number, "spec": spec}])
 
 
 def specs_in(batches: Iterable[pa.RecordBatch]) -> Iterator[str]:
-    """The tasks of some batches of :data:`TASKS`, as JSON."""
+    """Yield the JSON of each task in batches of :data:`TASKS`."""
     for batch in batches:
         for spec in batch.column("spec").to_pylist():
             yield str(spec)
 
 
 def compute() -> Any:
-    """``pyarrow.compute``: slow to import, and few commands need it."""
+    """Return the module ``pyarrow.compute``, which is slow to import and seldom needed."""
     import pyarrow.compute as pc  # noqa: PLC0415 - as the docstring says
 
     return pc
 
 
+# type codes of Python arrays for Arrow types
 _CODES: Mapping[Any, str] = {pa.int32(): "i", pa.int64(): "q"}
 
 
 def array_of(values: Any, kind: Any) -> Any:
-    """The array of a list, made without ``pa.array``, which loads all of pandas if it is there."""
+    """Return a list as an Arrow array; unlike ``pa.array`` it does not load pandas."""
     if isinstance(values, np.ndarray):
         return pa.array(values, kind)
     try:
@@ -130,7 +139,7 @@ def array_of(values: Any, kind: Any) -> Any:
 def parts_of(
     batch: pa.RecordBatch, keys: Sequence[str]
 ) -> Iterator[tuple[tuple[Any, ...], pa.RecordBatch]]:
-    """The rows of a batch by what they have in some columns: those values, and the rows of them."""
+    """Yield the rows of a batch grouped by some columns: the values of these, and their rows."""
     values = list(zip(*(batch.column(name).to_pylist() for name in keys), strict=True))
     for value in dict.fromkeys(values):
         if values.count(value) == len(values):
@@ -141,6 +150,10 @@ def parts_of(
 
 
 def _from_list(values: list[Any], kind: Any) -> Any:
+    """Return a list as an Arrow array, made from buffers.
+
+    Raises AttributeError, TypeError or OverflowError for values of another type.
+    """
     if kind in _CODES:
         code = _CODES[kind]
         try:
@@ -167,22 +180,23 @@ def _from_list(values: list[Any], kind: Any) -> Any:
 
 
 def validity(values: Sequence[Any]) -> Any:
-    """The buffer of an array that says which values there are; None if all of them are."""
+    """Return Arrow's bitmap of the values that are not None; None if all are there."""
     present = np.array([value is not None for value in values], np.bool_)
     return None if present.all() else _bits(present)
 
 
 def _bits(flags: Any) -> Any:
+    """Return booleans as a buffer of bits."""
     return pa.py_buffer(np.packbits(flags, bitorder="little").tobytes())
 
 
 def numbers_of(column: Any, kind: Any = np.int64) -> npt.NDArray[Any]:
-    """The numbers of a column without nulls as they lie there; its own method loads pandas."""
+    """Return the numbers of an Arrow column without nulls, without a copy and without pandas."""
     return np.frombuffer(column.buffers()[1] or b"", kind)[column.offset :][: len(column)]
 
 
 def spans_of(column: Any) -> tuple[Any, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """The values of a binary column as spans: the buffer that holds them, offsets and lengths."""
+    """Return the buffer of a binary column, and the offset and the length of each value in it."""
     ends = np.frombuffer(column.buffers()[1], np.int32)[column.offset :][: len(column) + 1]
     starts = ends.astype(np.int64)
     return column.buffers()[2] or b"", starts[:-1], np.diff(starts)

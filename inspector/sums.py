@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field, fields
 from functools import cache, reduce
 from operator import add
 from typing import Any, TypeVar
+
+from inspector.light_dataclasses import field, fields
 
 SumsT = TypeVar("SumsT", bound="Sums")
 T = TypeVar("T")
@@ -15,19 +16,22 @@ K = TypeVar("K")
 
 
 class Sums:
-    """A base for frozen dataclasses, zero without arguments; fields add by ``+`` or ``sum_by``."""
+    """Base of frozen dataclasses that add field by field.
+
+    Without arguments a value is zero. A field adds by ``+``, or as ``sum_by`` declares.
+    """
 
     def __add__(self: SumsT, second: SumsT) -> SumsT:
         return _sum_fields((self, second))
 
 
 def sum_by(function: Callable[[Any, Any], Any], zero: object) -> Any:
-    """Declare the field of a sum that adds by a function of two values, and its zero."""
+    """Declare a field that adds by ``function`` of two values, and its zero."""
     return field(default=zero, metadata={"sum_by": function})
 
 
 def lesser(number: int | None, second: int | None) -> int | None:
-    """The lesser of two numbers, of which None is none."""
+    """Return the lesser of two numbers; None counts as absent."""
     return min((n for n in (number, second) if n is not None), default=None)
 
 
@@ -38,23 +42,24 @@ def first_non_zero(value: T, second: T) -> T:
 
 @cache
 def _functions(kind: Any) -> tuple[Callable[[Any, Any], Any], ...]:
+    """Return for each field of a class the function by which it adds."""
     return tuple(f.metadata.get("sum_by", add) for f in fields(kind))
 
 
 def sum_or_none(numbers: Iterable[int | None]) -> int | None:
-    """The sum, if all are known."""
+    """Return the sum; None if one of the numbers is None."""
     amounts = list(numbers)
     return None if None in amounts else sum(filter(None, amounts))
 
 
 def sum_known(numbers: Iterable[int | None]) -> int | None:
-    """The sum of those that are known, if there are any."""
+    """Return the sum without the numbers that are None; None if all are."""
     amounts = [number for number in numbers if number is not None]
     return sum(amounts) if amounts else None
 
 
 def sum_by_key(pairs: Iterable[tuple[K, int]]) -> dict[K, int]:
-    """The sum of the numbers of each key, in the order of the first of each."""
+    """Return the sum of the numbers of each key, in the order in which keys first occur."""
     sums: dict[K, int] = {}
     for key, number in pairs:
         sums[key] = sums.get(key, 0) + number
@@ -62,7 +67,7 @@ def sum_by_key(pairs: Iterable[tuple[K, int]]) -> dict[K, int]:
 
 
 def group_by(values: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
-    """The values of each key, in the order of the first of each."""
+    """Return the values grouped by their key, in the order in which keys first occur."""
     groups: dict[K, list[T]] = {}
     for value in values:
         groups.setdefault(key(value), []).append(value)
@@ -70,7 +75,7 @@ def group_by(values: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
 
 
 def sum_of(values: Sequence[T]) -> T:
-    """The sum of at least one value of a type that adds, as ``a + b + c``, made in one go."""
+    """Return the sum of at least one value of a type that adds; faster than repeated ``+``."""
     first: Any = values[0]
     if len(values) == 1:
         return values[0]
@@ -83,6 +88,7 @@ def sum_of(values: Sequence[T]) -> T:
 
 
 def _sum_fields(values: Sequence[SumsT]) -> SumsT:
+    """Return the sum of values of one class, field by field."""
     # In the order of the fields, as a dataclass sets them.
     columns = zip(*(vars(value).values() for value in values), strict=True)
     kind: Any = type(values[0])
@@ -91,11 +97,12 @@ def _sum_fields(values: Sequence[SumsT]) -> SumsT:
 
 
 def _sum_column(function: Callable[[Any, Any], Any], column: Sequence[Any]) -> Any:
+    """Return the sum of the values of one field by its function."""
     return sum_of(column) if function is add else reduce(function, column)
 
 
 def _sum_counters(counters: Sequence[Counter[Any]]) -> Counter[Any]:
-    """The sum of some counters; a fifth of the time that their own ``+`` takes."""
+    """Return the sum of counters, without counts that are not above 0; faster than ``+``."""
     total: dict[Any, int] = {}
     for counter in counters:
         for key, count in counter.items():
@@ -104,7 +111,7 @@ def _sum_counters(counters: Sequence[Counter[Any]]) -> Counter[Any]:
 
 
 def counter_of(counts: Mapping[T, int] | Iterable[tuple[T, int]]) -> Counter[T]:
-    """The counter of some counts, as it is; ``Counter`` first asks what it is given."""
+    """Return a counter with these counts; faster than ``Counter(counts)``."""
     counter: Counter[T] = Counter.__new__(Counter)
     dict.update(counter, counts)
     return counter

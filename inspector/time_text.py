@@ -6,12 +6,15 @@ whatever lies in a damaged file does.
 
 from __future__ import annotations
 
-_US_PER_DAY = 86_400_000_000
+_US_PER_DAY = 86_400_000_000  # microseconds of a day
 _DAYS_TO_CIVIL = 719_468  # days from 0000-03-01 to 1970-01-01
 
 
 def timestamp_text(micros: int, zone: str = "Z") -> str:
-    """Microseconds since the epoch as RFC 3339; any 64-bit number, also beyond the year 9999."""
+    """Return microseconds since the epoch as RFC 3339, with ``zone`` at the end.
+
+    Any 64-bit number is possible, also beyond the year 9999.
+    """
     days, remainder = divmod(micros, _US_PER_DAY)
     seconds, fraction = divmod(remainder, 1_000_000)
     minutes, second = divmod(seconds, 60)
@@ -20,12 +23,12 @@ def timestamp_text(micros: int, zone: str = "Z") -> str:
 
 
 def time_ms_text(millis: int) -> str:
-    """Epoch milliseconds as RFC 3339 in UTC with milliseconds."""
+    """Return epoch milliseconds as RFC 3339 in UTC with milliseconds."""
     return timestamp_text(millis * 1000)[:-4] + "Z"
 
 
 def date_text(days: int) -> str:
-    """Days since the epoch as a date; years beyond 9999 get a sign, as in ISO 8601."""
+    """Return days since the epoch as a date; years beyond 9999 have a sign, as in ISO 8601."""
     # datetime ends at the year 9999 and Spark does not: civil-from-days, Hinnant.
     shifted = days + _DAYS_TO_CIVIL
     era, day_of_era = divmod(shifted, 146_097)
@@ -42,7 +45,7 @@ def date_text(days: int) -> str:
 
 
 def time_text(nanos: int) -> str:
-    """Nanoseconds of a day as a time."""
+    """Return nanoseconds of a day as a time; zeros at the end of the fraction are left out."""
     seconds, fraction = divmod(nanos, 1_000_000_000)
     minutes, second = divmod(seconds, 60)
     hour, minute = divmod(minutes, 60)

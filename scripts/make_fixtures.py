@@ -18,6 +18,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from fixtures.archives import store
 from fixtures.case import Case
 from fixtures.cases import cases_of, thinness
 from fixtures.leftovers_from_calls import leftovers, read_calls, with_timers
@@ -166,7 +167,7 @@ def parser_of() -> argparse.ArgumentParser:
         metavar=("FIRST", "LAST"),
         help="make, in place of cases, processors of transformWithState with these random seeds",
     )
-    parser.add_argument("--out", type=Path, default=SOURCES.parent.parent / "fixtures")
+    parser.add_argument("--out", type=Path, help="folder for folders; else store in fixtures/")
     parser.add_argument("--cache", type=Path, default=CACHE, help="where downloads are kept")
     return parser
 
@@ -196,10 +197,14 @@ def main() -> None:
         run_cases(spark, cases, raw)
         for case in cases:
             write_recipe(case, raw / case.name, pack(case, raw / case.name, spark.conf))
+            print(f"{case.name}: {size_of(raw / case.name):,} bytes")
+        if options.out is None:
+            store(version, {case.name: raw / case.name for case in cases})
+            return
+        for case in cases:
             target = options.out / version / case.name
             shutil.rmtree(target, ignore_errors=True)
             shutil.copytree(raw / case.name, target)
-            print(f"{target}: {size_of(target):,} bytes")
 
 
 if __name__ == "__main__":

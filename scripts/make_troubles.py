@@ -29,7 +29,7 @@ import pandas as pd
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr
-from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 HOME = Path(__file__).resolve().parents[1]
 SCHEMA = "id string, user string, ts timestamp, n bigint, raw string"

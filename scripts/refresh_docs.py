@@ -20,7 +20,7 @@ from pathlib import Path
 from unittest import mock
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(ROOT / "scripts" / "lab")]
 
 from documentation.blocks import refreshed  # noqa: E402 - the package is found only now
 from documentation.commands import FOLDER, command_pages  # noqa: E402
@@ -51,7 +51,7 @@ def printed(arguments: list[str]) -> str:
 DOCS = ROOT / "inspector" / "docs"
 
 
-LOG_OF_RESTARTS = ROOT / "scripts" / "restarts" / "changes.md"
+LOG_OF_RESTARTS = ROOT / "scripts" / "lab" / "restarts" / "changes.md"
 
 
 def pages() -> Iterator[Path]:

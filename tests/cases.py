@@ -39,11 +39,11 @@ from inspector.state.change import Change
 from inspector.state.replay import StateMap, Tracking
 from tests import encode
 from tests.encode import Record
+from tests.fixture_folder import FIXTURES
 
 Seen = Observed[Any]
 
 KERNELS = ["python"] if os.environ.get(ENVIRONMENT) == "python" else ["python", "c"]
-FIXTURES = Path(__file__).parent.parent / "fixtures" / "4.3.0"
 
 
 def hdfs_cases(release: str = "*") -> list[Path]:
@@ -60,7 +60,7 @@ def rocksdb_cases(release: str = "*") -> list[Path]:
 
 
 def _cases(release: str) -> list[Path]:
-    return sorted(path for path in FIXTURES.parent.glob(f"{release}/*") if path.is_dir())
+    return sorted(path for path in FIXTURES.glob(f"{release}/*") if path.is_dir())
 
 
 @contextmanager

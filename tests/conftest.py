@@ -21,6 +21,7 @@ from xdist.scheduler import LoadScopeScheduling
 from inspector.checkpoint import patience
 from inspector.engines.session import java_home_of_package, provide_java
 from inspector.exceptions import EngineError
+from tests.fixture_folder import FIXTURES
 from tests.profiles import FEW, load_profile
 from tests.spark_support import SILENCE, assert_no_crash, start_quickly
 
@@ -36,7 +37,6 @@ os.environ["COLUMNS"] = "0"  # what is piped is not folded: texts are compared l
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
 RELEASES = sorted(
     (path.name for path in FIXTURES.iterdir() if path.is_dir()),
     key=lambda release: tuple(map(int, release.split("."))),

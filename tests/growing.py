@@ -11,8 +11,8 @@ from uuid import UUID
 from inspector.decode.changelog import LineageItem, read_changelog
 from inspector.decode.frames import inflate
 from inspector.encode.records import changelog
-from tests.cases import FIXTURES
 from tests.encode import compress
+from tests.fixture_folder import NEWEST
 
 
 class Growing:
@@ -23,7 +23,7 @@ class Growing:
     """
 
     def __init__(self, case: str, folder: Path) -> None:
-        self._source = FIXTURES / case / "checkpoint"
+        self._source = NEWEST / case / "checkpoint"
         self.root = folder / "checkpoint"
         self.root.mkdir(parents=True)
         for path in sorted(self._source.rglob("*")):
@@ -85,7 +85,7 @@ class Endless:
     ) -> None:
         self.root, self.batch, self._retained = root, version - 1, retained
         self._version, self._deltas = version, deltas
-        shutil.copytree(FIXTURES / case / "checkpoint", root)
+        shutil.copytree(NEWEST / case / "checkpoint", root)
         for log in ("offsets", "commits"):
             for path in (root / log).iterdir():
                 if path.name.startswith(".") or int(path.name) > self.batch:

@@ -15,14 +15,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.fixture_folder import FIXTURES
 from tests.rocks_damage import change_entry
 from tests.troubles import troubled
 
-FIXTURES = Path(__file__).parent.parent / "fixtures"
 GOLDEN = Path(__file__).parent / "golden"
 
 JOIN_COPY = "join_copied_time"
-"""A random workload of ``scripts/make_workloads.py`` (family ``join_copy``, Spark 4.3): a join
+"""A random workload of ``scripts/lab/make_workloads.py`` (family ``join_copy``, Spark 4.3): a join
 on a column that repeats the event time; packed, and without the queries' own record of it."""
 
 

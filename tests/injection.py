@@ -33,8 +33,7 @@ from click.testing import CliRunner
 from inspector.cli.main import inspector
 from inspector.exceptions import InspectorError
 from tests import byte_damage, damage
-
-FIXTURES = Path(__file__).parent.parent / "fixtures"
+from tests.fixture_folder import FIXTURES
 
 CASES = (
     *("4.3.0/agg_update", "4.3.0/agg_global", "4.3.0/session_window", "4.3.0/dedup_event_time"),

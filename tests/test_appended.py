@@ -17,10 +17,11 @@ from inspector.analyses.shared.options import Options
 from inspector.model import Redact
 from tests import cases
 from tests.encode import Record
+from tests.fixture_folder import NEWEST
 
 SHOWN = Options(redact=Redact.NONE)
-KEPT = cases.FIXTURES / "trouble_kept_timeouts/checkpoint"
-DEDUP = cases.FIXTURES / "dedup_event_time/checkpoint"
+KEPT = NEWEST / "trouble_kept_timeouts/checkpoint"
+DEDUP = NEWEST / "dedup_event_time/checkpoint"
 TIMER = slice(16, 24)
 """Where the timer stands in a value of format 2 (``FlatMapGroupsWithStateExecHelper``)."""
 

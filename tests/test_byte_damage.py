@@ -11,7 +11,8 @@ import pytest
 
 from inspector.discovery.checkpoint import open_checkpoint
 from tests import byte_damage
-from tests.injection import FIXTURES, _contents
+from tests.fixture_folder import FIXTURES
+from tests.injection import _contents
 
 CASE = FIXTURES / "4.3.0/codec_zstd/checkpoint"
 

@@ -20,10 +20,10 @@ from inspector.decode.frames import inflate, sniff
 from inspector.discovery.copy_contents import with_ids_of
 from inspector.encode.records import changelog
 from inspector.model import Redact
-from tests import cases
 from tests.cli.support import run
+from tests.fixture_folder import FIXTURES
 
-RELEASES = cases.FIXTURES.parent
+RELEASES = FIXTURES
 TIMERS = RELEASES / "4.3.0/rocksdb_fmgws_event_ignore/checkpoint"
 IGNORED = RELEASES / "4.3.0/trouble_ignored_timeouts/checkpoint"
 SHOWN = Options(redact=Redact.NONE)

@@ -15,8 +15,8 @@ from tests.spark_support import LONG, MARK, finish
 pytestmark = pytest.mark.spark
 
 ROOT = Path(__file__).resolve().parents[1]
-SCRIPT = ROOT / "scripts" / "judge_copies.py"
-SINKS = ROOT / "scripts" / "judge_sinks.py"
+SCRIPT = ROOT / "scripts" / "lab" / "judge_copies.py"
+SINKS = ROOT / "scripts" / "lab" / "judge_sinks.py"
 FAMILIES = "aggregation,stateful" if spark_release() >= (4, 0) else "stateful"
 """What the oldest Spark judges here is what timers and functions depend on."""
 

@@ -21,9 +21,9 @@ from inspector.discovery.tasks import Task
 from inspector.engines.choose import EngineOptions
 from inspector.exceptions import CheckpointError
 from inspector.render.renderers import render
-from tests.cases import FIXTURES
 from tests.cli.support import COMMANDS as COMMANDS_OF_REPORTS
 from tests.cli.support import run
+from tests.fixture_folder import NEWEST
 from tests.profiles import crossed
 
 PLANTED = {
@@ -159,7 +159,7 @@ def leaked(text: str) -> list[str]:
 def planted() -> Iterator[type[Planted]]:
     fsspec.register_implementation("planted", Planted, clobber=True)
     system = Planted()
-    root = FIXTURES / "agg_update" / "checkpoint"
+    root = NEWEST / "agg_update" / "checkpoint"
     for path in root.rglob("*"):
         if path.is_file():
             system.pipe_file(f"/box/ck/{path.relative_to(root)}", path.read_bytes())

@@ -13,9 +13,9 @@ import pytest
 from inspector.cli.main import inspector
 from inspector.exceptions import InspectorError
 from tests.damage import damage
+from tests.fixture_folder import FIXTURES
 from tests.profiles import sampled
 
-FIXTURES = Path(__file__).parent.parent / "fixtures"
 OF_OPERATORS = (
     *("4.3.0/agg_update", "4.3.0/agg_global", "4.3.0/session_window", "4.3.0/dedup_event_time"),
     *("4.3.0/dedup_within_watermark", "4.3.0/fmgws_event_ignore", "4.3.0/pandas_event_ignore"),

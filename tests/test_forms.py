@@ -21,14 +21,15 @@ from inspector import analyses, api, docs
 from inspector.render.cells import cell_text
 from inspector.render.report import Report
 from inspector.render.tabular import Column, Unit
-from tests.cli.support import COMMANDS, FIXTURES, OUTPUTS, checkpoint_of, copy_of, flip, run
+from tests.cli.support import COMMANDS, OUTPUTS, checkpoint_of, copy_of, flip, run
+from tests.fixture_folder import NEWEST
 from tests.profiles import crossed, sampled
 
 CASES = (
     *("agg_update", "agg_v1", "dedup_no_watermark", "fmgws_event_ignore", "fmgws_processing_time"),
     *("join_left_outer", "session_window", "snapshots_cleaned", "uncommitted", "task_failed"),
     *("limit_after_dedup", "empty_partitions", "pandas_event_ignore", "restarted"),
-    *sorted(path.name for path in FIXTURES.glob("trouble_*")),
+    *sorted(path.name for path in NEWEST.glob("trouble_*")),
 )
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from inspector.analyses.shared.options import Options
 from inspector.checkpoint import drivers
-from tests.cases import FIXTURES
+from tests.fixture_folder import NEWEST
 from tests.test_object_stores import ANALYSES, once_but_the_root, told
 
 BUCKET = "checkpoints"
@@ -46,7 +46,7 @@ class Account:
 
     def upload(self, case: str) -> str:
         """Copies the checkpoint of a fixture into the bucket; gives its URL."""
-        root = FIXTURES / case / "checkpoint"
+        root = NEWEST / case / "checkpoint"
         for file in root.rglob("*"):
             if file.is_file():
                 name = urllib.parse.quote(f"{case}/{file.relative_to(root).as_posix()}", safe="")
@@ -72,7 +72,7 @@ def gcs() -> Iterator[Account]:
 def test_reports_are_those_of_local_files_by_one_request_for_each(gcs: Account, case: str) -> None:
     url = gcs.upload(case)
     options = Options(storage_options={"endpoint_url": gcs.url, "token": "anon"})
-    local = str(FIXTURES / case / "checkpoint")
+    local = str(NEWEST / case / "checkpoint")
     for analysis in ANALYSES.values():
         gcs.asked.clear()
         assert told(analysis(url, options), url) == told(analysis(local), local)

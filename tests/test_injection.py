@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.fixture_folder import FIXTURES
 from tests.injection import (
     CASES,
-    FIXTURES,
     OUTCOMES,
     ROCKSDB,
     Bench,

@@ -16,12 +16,12 @@ from inspector.analyses.shared.options import Options
 from inspector.checkpoint import patience, storage
 from inspector.checkpoint.roots import Selection
 from inspector.checkpoint.storage import Storage
+from inspector.checkpoint.verified_files import RememberedFiles
 from inspector.discovery.checkpoint import checkpoint_at
-from inspector.discovery.verified_files import RememberedFiles
 from inspector.exceptions import NotACheckpointError
 from inspector.model import LIMITS, Limits
 from inspector.render.report import Report
-from tests.cases import FIXTURES
+from tests.fixture_folder import NEWEST
 from tests.growing import Growing
 from tests.object_store import serve
 
@@ -97,10 +97,10 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> Limits:
 @pytest.mark.parametrize("name", ANALYSES)
 def test_a_report_is_that_of_local_files_by_one_request_for_each(case: str, name: str) -> None:
     analysis = ANALYSES[name]
-    requests = serve(FIXTURES / case)
-    local = analysis(str(FIXTURES / case / "checkpoint"))
+    requests = serve(NEWEST / case)
+    local = analysis(str(NEWEST / case / "checkpoint"))
     remote = analysis("objects://checkpoint")
-    assert told(remote, "objects://checkpoint") == told(local, str(FIXTURES / case / "checkpoint"))
+    assert told(remote, "objects://checkpoint") == told(local, str(NEWEST / case / "checkpoint"))
     assert requests.kinds["LIST"] == 1
     assert requests.kinds["HEAD"] == 0
     assert once_but_the_root(requests.read)
@@ -115,11 +115,11 @@ def once_but_the_root(requested: Counter[str]) -> bool:
 @pytest.mark.parametrize("case", cases(*SHARED))
 def test_stores_that_share_files_request_each_once(case: str) -> None:
     """Each table once for each snapshot that names it, of which these have one a partition."""
-    requests = serve(FIXTURES / case)
-    local = api.audit(str(FIXTURES / case / "checkpoint"))
+    requests = serve(NEWEST / case)
+    local = api.audit(str(NEWEST / case / "checkpoint"))
     remote = api.audit("objects://checkpoint")
     assert without_place(told(remote, "objects://checkpoint")) == without_place(
-        told(local, str(FIXTURES / case / "checkpoint"))
+        told(local, str(NEWEST / case / "checkpoint"))
     )
     assert once_but_the_root(requests.read)
 
@@ -215,7 +215,7 @@ def failing(match: str, error: Exception, kind: str = "GET") -> Callable[[str, s
 
 
 def test_a_partition_that_is_denied_is_not_missing() -> None:
-    requests = serve(FIXTURES / "agg_update")
+    requests = serve(NEWEST / "agg_update")
     requests.fault = failing("/state/0/1/", PermissionError("403 Forbidden"))
     report = api.audit("objects://checkpoint")
     assert {"SS101", "SS102", "SS105", "SS109"}.isdisjoint(f.kind.id for f in report.findings)
@@ -224,7 +224,7 @@ def test_a_partition_that_is_denied_is_not_missing() -> None:
 
 
 def test_listings_are_made_folder_by_folder_where_the_one_of_all_is_denied() -> None:
-    requests = serve(FIXTURES / "agg_update")
+    requests = serve(NEWEST / "agg_update")
     listings: list[str] = []
 
     def denied(kind: str, path: str) -> None:
@@ -243,7 +243,7 @@ def test_listings_are_made_folder_by_folder_where_the_one_of_all_is_denied() -> 
 
 def test_a_token_that_runs_out_is_one_problem(quick: Limits) -> None:
     del quick
-    requests = serve(FIXTURES / "join_left_outer")
+    requests = serve(NEWEST / "join_left_outer")
     requests.fault = failing("/state/", PermissionError("ExpiredToken: the token has expired"))
     report = api.verify("objects://checkpoint")
     assert sum(slugs(report).values()) <= 2
@@ -255,14 +255,14 @@ def test_a_token_that_runs_out_is_one_problem(quick: Limits) -> None:
 )
 def test_what_fails_for_a_moment_is_requested_again(quick: Limits, error: OSError) -> None:
     del quick
-    requests = serve(FIXTURES / "agg_update")
+    requests = serve(NEWEST / "agg_update")
 
     def fault(kind: str, path: str) -> None:
         if kind == "GET" and requests.read[path] == 1 and path.endswith(".delta"):
             raise error
 
     requests.fault = fault
-    local = str(FIXTURES / "agg_update" / "checkpoint")
+    local = str(NEWEST / "agg_update" / "checkpoint")
     report = api.audit("objects://checkpoint")
     assert told(report, "objects://checkpoint") == told(api.audit(local), local)
     assert set(requests.read.values()) == {1, 2}
@@ -271,7 +271,7 @@ def test_what_fails_for_a_moment_is_requested_again(quick: Limits, error: OSErro
 def test_a_request_that_is_silent_ends_with_a_word(
     quick: Limits, caplog: pytest.LogCaptureFixture
 ) -> None:
-    requests = serve(FIXTURES / "agg_update")
+    requests = serve(NEWEST / "agg_update")
     requests.fault = lambda _kind, path: 3600 if path.endswith("state/0/1/3.delta") else None
     report = api.audit("objects://checkpoint")
     assert requests.read["checkpoint/state/0/1/3.delta"] == quick.attempts
@@ -281,7 +281,7 @@ def test_a_request_that_is_silent_ends_with_a_word(
 
 
 def test_a_file_that_goes_between_listing_and_reading_is_looked_for_again() -> None:
-    requests = serve(FIXTURES / "agg_update")
+    requests = serve(NEWEST / "agg_update")
 
     def fault(kind: str, path: str) -> None:
         if kind == "GET" and path.endswith("state/0/0/1.delta") and requests.read[path] == 1:
@@ -297,7 +297,7 @@ def test_a_file_that_goes_between_listing_and_reading_is_looked_for_again() -> N
     "path", ["offsets/9", "commits/9", "offsets/4", "state/0/0/_metadata/schema"]
 )
 def test_a_log_entry_or_schema_that_went_since_it_was_listed_is_said(path: str) -> None:
-    requests = serve(FIXTURES / "agg_update")
+    requests = serve(NEWEST / "agg_update")
     requests.fault = failing(f"checkpoint/{path}", FileNotFoundError(path))
     report = api.audit("objects://checkpoint")
     (problem,) = (each for each in report.problems if each.slug == "vanished")
@@ -306,7 +306,7 @@ def test_a_log_entry_or_schema_that_went_since_it_was_listed_is_said(path: str) 
 
 
 def test_entries_that_were_purged_since_they_were_listed_are_no_problem() -> None:
-    requests = serve(FIXTURES / "agg_update")
+    requests = serve(NEWEST / "agg_update")
 
     def purged(kind: str, path: str) -> None:
         if kind == "GET" and path.endswith(("offsets/0", "offsets/1", "commits/0")):

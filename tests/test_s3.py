@@ -13,7 +13,7 @@ import inspector.api as api
 from inspector.analyses.shared.options import Options
 from inspector.checkpoint import drivers
 from inspector.render.report import Report
-from tests.cases import FIXTURES
+from tests.fixture_folder import NEWEST
 from tests.test_object_stores import ANALYSES, CASES, cases, once_but_the_root, told
 
 BUCKET = "checkpoints"
@@ -85,7 +85,7 @@ def upload(s3: Account) -> Callable[[str], str]:
     client = client_of(s3)
 
     def copy(case: str) -> str:
-        root = FIXTURES / case / "checkpoint"
+        root = NEWEST / case / "checkpoint"
         for file in root.rglob("*"):
             if file.is_file():
                 key = f"{case}/{file.relative_to(root).as_posix()}"
@@ -103,7 +103,7 @@ def test_reports_are_those_of_local_files_by_one_request_for_each(
 ) -> None:
     url = upload(case)
     options = Options(storage_options={**KEYS, "endpoint_url": s3.url})
-    local = str(FIXTURES / case / "checkpoint")
+    local = str(NEWEST / case / "checkpoint")
     for analysis in ANALYSES.values():
         s3.asked.clear()
         report: Report = analysis(url, options)
@@ -140,7 +140,7 @@ def test_an_unchanged_checkpoint_is_one_listing(s3: Account, upload: Callable[[s
 def test_copies_go_from_a_disk_to_a_bucket_within_it_and_back(s3: Account, tmp_path: Path) -> None:
     secret = {**KEYS, "endpoint_url": s3.url}
     client_of(s3)
-    source = str(FIXTURES / "rocksdb_fmgws_event_ignore" / "checkpoint")
+    source = str(NEWEST / "rocksdb_fmgws_event_ignore" / "checkpoint")
     first, second, back = f"s3://{BUCKET}/first", f"s3a://{BUCKET}/second", str(tmp_path / "back")
     on_s3 = Options(storage_options=secret)
     api.copy(source, first, evict="leftovers", dest_storage_options=secret)

@@ -18,7 +18,7 @@ from inspector.schemas import (
     record_batch,
     spans_of,
 )
-from tests.cases import FIXTURES
+from tests.fixture_folder import NEWEST
 
 EVERY = {"TASKS": TASKS, "CHANGES": CHANGES, "DIFF": DIFF, "ROWS": ROWS}
 
@@ -93,7 +93,7 @@ def test_lists_become_what_arrow_makes_of_them(kind: pa.DataType, values: list[A
         assert made.equals(pa.array(each, kind))
 
 
-AGGREGATION = FIXTURES / "agg_append" / "checkpoint"
+AGGREGATION = NEWEST / "agg_append" / "checkpoint"
 
 
 def test_pandas_is_not_loaded() -> None:

@@ -8,9 +8,9 @@ import pytest
 
 from tests.cli.support import run
 from tests.faults import refusing
+from tests.fixture_folder import NEWEST
 from tests.profiles import sampled
 
-FIXTURES = Path(__file__).parents[1] / "fixtures/4.3.0"
 DAMAGE = {"undecodable", "truncated", "bad-frame", "bad-record", "bad-row", "bad-checksum"}
 CASES = [
     "agg_update",
@@ -28,7 +28,7 @@ def kinds_of_files(root: Path) -> list[str]:
     return list(found.values())
 
 
-FILES = [(case, name) for case in CASES for name in kinds_of_files(FIXTURES / case / "checkpoint")]
+FILES = [(case, name) for case in CASES for name in kinds_of_files(NEWEST / case / "checkpoint")]
 ERRORS = FileNotFoundError("no such file"), PermissionError("refused")
 COMMANDS = "audit", "rows", "diff", "top"
 
@@ -42,7 +42,7 @@ def test_no_file_is_damaged_that_was_not_read(
     case: str, name: str, command: str, error: OSError
 ) -> None:
     with refusing(name, error):
-        outcome = run(command, FIXTURES / case / "checkpoint", "-o", "json")
+        outcome = run(command, NEWEST / case / "checkpoint", "-o", "json")
     if outcome.out:
         slugs = {problem["problem"] for problem in outcome.json["problems"]}
         assert DAMAGE.isdisjoint(slugs)
@@ -57,7 +57,7 @@ def test_what_is_written_says_what_was_not_read(
     case: str, what: str, form: str, tmp_path: Path
 ) -> None:
     """The files are whole, and hold what could be read."""
-    root = FIXTURES / case / "checkpoint"
+    root = NEWEST / case / "checkpoint"
     name = max((path for path in root.glob("state/0/0/**/*.*") if path.stem.isdecimal()), key=age)
     with refusing(name.name, PermissionError("refused")):
         told = run("export", what, root, "-O", f"{tmp_path}/out/", "--format", form)
@@ -82,7 +82,7 @@ def age(path: Path) -> int:
 
 @pytest.mark.parametrize("suffix", [".zip", ".sst"])
 def test_what_snapshots_share_is_not_damaged_either(suffix: str) -> None:
-    root = FIXTURES / "rocksdb_agg_update_snapshots/checkpoint"
+    root = NEWEST / "rocksdb_agg_update_snapshots/checkpoint"
     name = next(path.name for path in sorted(root.rglob(f"*{suffix}")))
     with refusing(name, PermissionError("refused")):
         outcome = run("files", root, "-o", "json")
@@ -93,7 +93,7 @@ def test_what_snapshots_share_is_not_damaged_either(suffix: str) -> None:
 @pytest.mark.parametrize("name", ["5.delta", "10.delta"])
 def test_a_count_says_that_a_part_was_not_read(name: str) -> None:
     with refusing(name, PermissionError("refused")):
-        outcome = run("audit", FIXTURES / "agg_update/checkpoint", "-o", "json")
-        text = " ".join(run("audit", FIXTURES / "agg_update/checkpoint").out.split())
+        outcome = run("audit", NEWEST / "agg_update/checkpoint", "-o", "json")
+        text = " ".join(run("audit", NEWEST / "agg_update/checkpoint").out.split())
     assert (outcome.code, outcome.json["verdict"]["level"]) == (4, "unreadable")
     assert "rows, " not in text or "as far as it could be read" in text

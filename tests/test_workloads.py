@@ -16,7 +16,7 @@ from inspector.model import Certainty
 from tests.spark_support import LONG, MARK, finish
 
 ROOT = Path(__file__).resolve().parents[1]
-SCRIPT = ROOT / "scripts" / "make_workloads.py"
+SCRIPT = ROOT / "scripts" / "lab" / "make_workloads.py"
 SEED, COUNT = 7, 5
 
 

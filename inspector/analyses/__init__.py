@@ -17,16 +17,16 @@ ROOMS = ("expiry", "page", "shared")  # packages that are no analyses
 
 
 def names() -> list[str]:
-    """The names of all analyses, sorted; none is imported for it."""
+    """Return the sorted names of all analyses; none of them is imported for it."""
     return sorted(module.name for module in iter_modules(__path__) if module.name not in ROOMS)
 
 
 def load(name: str) -> Analysis:
-    """An analysis by its name; its module is imported, and no other's."""
+    """Return an analysis by its name; imports its module, and no other analysis."""
     result: Analysis = getattr(import_module(f"{__name__}.{name}"), name).analysis
     return result
 
 
 def data_tables() -> dict[str, DataTable]:
-    """Every table that Spark's executors can compute, by its name; imports all analyses."""
+    """Return every table that Spark's executors can compute, by name; imports all analyses."""
     return {table.name: table for name in names() for table in load(name).data_tables}

@@ -30,6 +30,7 @@ from inspector.render.report import Report
 
 AUDIT_KEYS = 5  # leftover keys that an audit lists per store and class; ``leftovers`` lists all
 COMPARED_KEYS = 1024  # keys of a store that are compared with each other, those that were put last
+# fields of :class:`VersionFacts` that are summed in the table of changes
 _CHANGES = ("puts", "inserts", "updates", "same_value_puts", "removals")
 
 
@@ -63,13 +64,14 @@ class ExampleRow(t.Row, table="leftovers"):
 
 
 TOP_KEYS = 4  # keys of each partition by each ranking, as several windows of one key may be large
+# facts that an audit requests of its tasks
 FACTS = Request(
     fit=True, leftover_limit=AUDIT_KEYS, expiring=True, top=TOP_KEYS, sampled=COMPARED_KEYS
 )
 
 
 def finding_rows(opened: Opened) -> Iterator[FindingRow]:
-    """The findings of an audit."""
+    """Audit a checkpoint and return its findings as table rows."""
     run = Run.start(opened, None)
     return map(finding_row, findings_of(run.judge(run.facts(FACTS))))
 
@@ -83,6 +85,7 @@ FINDINGS_DATA = driver_table(
 
 
 def _wrong_options(parsed: Mapping[str, Any]) -> str | None:
+    """Return what is wrong with the command's options, as a sentence; None if nothing is."""
     if parsed["cache"] and (parsed["html"] or parsed["output"] == "html"):
         return "a page shows more than the cache keeps, got --cache"
     if not parsed["estimate"]:
@@ -101,10 +104,10 @@ _HELP = {  # of options, by their names
     "heap.bytes=16GiB, leftovers.ratio=1% or growth.bytes_per_hour=100MiB; repeatable.",
     "baseline": "JSON report of an earlier audit to compare with: report what is new, worse, "
     "better or gone, and exit with 1 only for what is new or worse.",
-    "estimate": "Estimate requests, bytes and cost of an audit from listings. Nothing is audited.",
-    "price": "Prices for --estimate: cloud=aws, gcp or azure, or US dollars per 1,000 requests "
-    "(list=, get=), per GiB read (gib=) and per core hour (core_hour=); repeatable.  [default: "
-    "those of the URL's cloud]",
+    "estimate": "Estimate requests, bytes and, with --price, cost of an audit from listings. "
+    "Nothing is audited.",
+    "price": "Price for --estimate in US dollars: per 1,000 requests (list=, get=), per GiB read "
+    "(gib=) or per core hour (core_hour=); repeatable.",
 }
 
 
@@ -185,7 +188,7 @@ def audit(  # noqa: PLR0913 - each is an option of the command
 
 
 def audit_report(judged: Judged) -> Report:
-    """The verdict and the findings; then sizes, changes, and the oldest leftovers."""
+    """Return the report of an audit: verdict and findings, then sizes, changes and leftovers."""
     checkpoint, facts, total = judged.checkpoint, judged.facts, judged.total
     findings = findings_of(judged)
     verdict = verdict_of(judged, findings)
@@ -243,6 +246,10 @@ def _helpers(judged: Judged) -> VersionFacts | None:
 
 
 def _changes(judged: Judged) -> t.Table:
+    """Return the table of changes, one row per store.
+
+    It sums the newest versions in a row whose changes all partitions know.
+    """
     rows = []
     for (operator_id, store), versions in judged.facts.by_store().items():
         counts = whole_stores(judged.checkpoint, versions)

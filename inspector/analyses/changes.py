@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Annotated
 
 import pyarrow as pa
@@ -15,6 +14,7 @@ from inspector.analyses.shared.options import KEYS, RAW, STATE, Option, Options
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.stores import HashedKeys, change_batches, selected_tasks, store_table
 from inspector.analyses.shared.words import ChangeRow, change_rows
+from inspector.light_dataclasses import replace
 from inspector.model import Redact
 from inspector.render.report import Report
 
@@ -49,7 +49,10 @@ def changes(
 def changes_report(
     subject: Subject, batches: Iterable[pa.RecordBatch], *, raw: bool = False
 ) -> Report:
-    """Every record of every delta that can be replayed, store by store, oldest first."""
+    """Return the report that lists the records in ``batches``, store by store, oldest first.
+
+    ``raw`` adds the columns with bytes in hex. Keys and values are not redacted.
+    """
     rows, columns = change_rows(subject, batches, Redact.NONE, raw=raw), ChangeRow.columns(raw=raw)
     table = ChangeRow.table(f"changes up to version {subject.version}", rows, columns=columns)
     return subject.report("changes", (table,))

@@ -28,6 +28,7 @@ from inspector.render.report import Report
 from inspector.schemas import DIFF as DIFFERENCES
 from inspector.schemas import specs_in
 
+# numbers that are summed by store and change
 _COUNTED = ("rows", "key_bytes", "old_value_bytes", "value_bytes")
 
 
@@ -62,10 +63,12 @@ class DifferenceCountRow(t.StoreRow, table="counts", empty="nothing was compared
 
 
 _Counts = dict[tuple[int, str, str], Counter[str]]  # by operator, store and change
+# help text of --from-version and --to-version
 _END = "The same, given as a state version (batch + 1)."
 
 
 def _check(options: Mapping[str, Any]) -> str | None:
+    """Return what is wrong with the command's options, as a sentence; None if nothing is."""
     for end in ("from", "to"):
         if options[f"{end}_batch"] is not None and options[f"{end}_version"] is not None:
             return f"--{end}-batch and --{end}-version exclude each other"
@@ -133,7 +136,10 @@ def diff(  # noqa: PLR0913 - each is an option of the command
 
 
 def _looking(old: Run, new: Run) -> BatchFunction:
-    """The differences of each task, looking again at what moves while it is read."""
+    """Return the function that compares the versions of each task in its batches.
+
+    A task that meets files which a running query changed is repeated with a new listing.
+    """
 
     def again(unit: DiffTask, paths: Sequence[str]) -> DiffTask:
         def look_at(run: Run, tasks: Sequence[Task]) -> tuple[Task, ...]:
@@ -152,7 +158,10 @@ def _looking(old: Run, new: Run) -> BatchFunction:
 
 
 def _before(new: Run, batch: int | None, version: int | None) -> Run:
-    """The old end in the same checkpoint: as chosen, else the version before."""
+    """Return a run on an older version of the same checkpoint.
+
+    It is the version that ``batch`` made, or ``version``, or else the one before that of ``new``.
+    """
     if batch is None and version is None:
         version = max(new.version - 1, 0)
     chosen = new.checkpoint.version_of(batch, version)
@@ -195,9 +204,10 @@ def diff_report(
     raw: bool = False,
     notes: Sequence[str] = (),
 ) -> Report:
-    """The rows in ``batches`` (:data:`inspector.schemas.DIFF`), then how many there are.
+    """Return the report on the rows in ``batches``, which tell two versions apart.
 
-    The problems are those of the new version, to which reading adds its own.
+    Their schema is :data:`inspector.schemas.DIFF`. At most ``limit`` rows are listed, and all are
+    counted; 0 lists all. Problems of the new version are in the report.
     """
     counts: _Counts = defaultdict(Counter)
     table = DifferenceRow.table(
@@ -214,13 +224,17 @@ def diff_report(
 
 
 def _count_rows(counts: _Counts, checkpoint: Checkpoint) -> Iterator[DifferenceCountRow]:
+    """Yield the counts of differing rows by store and change."""
     for (operator, store, change), total in sorted(counts.items()):
         ids = store_ids(checkpoint, (operator, store))
         yield DifferenceCountRow(**ids, change=change, **total)
 
 
 def _version_name(subject: Subject, counterpart: Subject) -> str:
-    """A version with its batch; and with its checkpoint, where the other is of another one."""
+    """Return the name of a version, with its checkpoint if the other version is of another.
+
+    ``counterpart`` is the other version.
+    """
     checkpoint, number = subject.checkpoint, subject.version
     named = f"version {number} (batch {number - 1})" if number else "the empty version 0"
     same = checkpoint.root == counterpart.checkpoint.root
@@ -228,6 +242,10 @@ def _version_name(subject: Subject, counterpart: Subject) -> str:
 
 
 def _summary(old: Subject, new: Subject) -> dict[str, Any]:
+    """Return the heads of both versions.
+
+    Fields that both share are there once, others as ``from_...`` and ``to_...``.
+    """
     sides: dict[str, Any] = {}
     same = old.checkpoint.root == new.checkpoint.root
     for side, subject in (("from", old), ("to", new)):
@@ -246,6 +264,10 @@ def _rows(
     *,
     raw: bool,
 ) -> Iterator[DifferenceRow]:
+    """Yield the differing rows, at most ``limit``, and add those that only count to ``counts``.
+
+    Values that do not fit their schema are added to the problems of ``subject``, the new version.
+    """
     new, problems = subject.checkpoint, subject.problems
     names = operator_names(old) | operator_names(new)
     old_words, new_words = StoreWords(old, subject.redact), StoreWords(new, subject.redact)

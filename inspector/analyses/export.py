@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from inspector.analyses.changes import changes_report
@@ -13,13 +12,15 @@ from inspector.analyses.shared import stores
 from inspector.analyses.shared.declare import TableOptions, analysis
 from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.run import Run
+from inspector.light_dataclasses import replace
 from inspector.model import ProblemMode
 from inspector.render.report import Report
 
-CHANGES = "changes"
+CHANGES = "changes"  # value of the argument ``what`` that exports changes
 
 
 def _check(options: Mapping[str, Any]) -> str | None:
+    """Return what is wrong with the command's options, as a sentence; None if nothing is."""
     misplaced = options["from_batch"] and options["what"] != CHANGES
     return "--from-batch is for changes" if misplaced else None
 
@@ -64,7 +65,10 @@ def export(
 def store_reports(
     run: Run, content: str, *, from_batch: int = 0, raw: bool = False
 ) -> list[tuple[str, Report]]:
-    """Return the name and the report of each store, for formats of text."""
+    """Return (name, report) for each store, for text formats.
+
+    ``content`` is ``rows`` or ``changes``. The first report has the problems of the checkpoint.
+    """
     reports, subject = [], run.subject()
     for store, tasks in stores.by_store(stores.selected_tasks(run)).items():
         if content == CHANGES:

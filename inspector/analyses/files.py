@@ -12,13 +12,13 @@ from inspector.analyses.shared.opening import MORE_LOOKS, Opened, doubts
 from inspector.analyses.shared.options import AT_VERSION, PART, Options
 from inspector.checkpoint.layout import StoreLayout
 from inspector.checkpoint.logfile import VANISHED_SLUG, problem
+from inspector.checkpoint.names import main_path
 from inspector.checkpoint.patience import in_parallel
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.exceptions import InspectorError
 from inspector.light_dataclasses import replace
 from inspector.model import FileKind, Problem
 from inspector.providers.chain import StoreFiles, restorable_versions
-from inspector.providers.common_names import main_path
 from inspector.providers.content import SharedFiles, SnapshotFiles
 from inspector.render import tabular as t
 from inspector.render.plain import fields_of
@@ -72,7 +72,8 @@ class SnapshotRow(t.Row, table="snapshots", empty="no snapshots"):
     ]
 
 
-Shared = Mapping[str, SharedFiles]  # what snapshots share, by the folder that they lie in
+Shared = Mapping[str, SharedFiles]  # files that the snapshots of a folder share, by folder
+# note if this process cannot read the files of snapshots
 NOT_HERE = (
     "What snapshots share is not shown: it stands in their files, which Spark's executors read and "
     "this process cannot."
@@ -80,7 +81,10 @@ NOT_HERE = (
 
 
 def folder_contents(checkpoint: Checkpoint) -> tuple[Shared, tuple[Problem, ...]]:
-    """Return the files that snapshots of each folder share, and the problems of reading them."""
+    """Return the files that snapshots of each folder share, and problems of reading them.
+
+    The key is the folder below the root; folders that could not be read are left out.
+    """
     layouts, storage = checkpoint.layout.folders, checkpoint.storage
     content = checkpoint.provider.content
     answers = in_parallel(
@@ -101,7 +105,10 @@ def folder_contents(checkpoint: Checkpoint) -> tuple[Shared, tuple[Problem, ...]
 
 
 def _shared_summary(shared: Shared) -> dict[str, int | None]:
-    """Table files that no snapshot names; their number is null where one cannot be read."""
+    """Return number and bytes of table files that no snapshot names, for the summary.
+
+    Both are None if a snapshot could not be read; empty if nothing is shared.
+    """
     if not shared:
         return {}
     lists = [files.orphans for files in shared.values()]
@@ -111,6 +118,7 @@ def _shared_summary(shared: Shared) -> dict[str, int | None]:
 
 
 def _row(layout: StoreLayout, snapshot: SnapshotFiles) -> SnapshotRow:
+    """Return the table row of one snapshot."""
     contents, rows = snapshot.contents, snapshot.rows
     entries = None if contents is None else contents.entries
     return SnapshotRow(
@@ -175,7 +183,7 @@ class FileRow(t.PartitionRow, table="files"):
 
 
 def file_rows(run: Opened) -> Iterator[FileRow]:
-    """Every file in the folders of the selected stores."""
+    """Yield every file in the folders of the selected stores."""
     for operator in run.checkpoint.operators:
         for layout in operator.layout.folders:
             for file in layout.files:
@@ -221,7 +229,7 @@ def files(path: str | Opened, options: Options | None = None) -> Report:
 
 
 def files_report(subject: Subject, shared: Shared) -> Report:
-    """One row per store and partition; then what snapshots share, and whatever else lies there."""
+    """Return the report on the files of each store, shared snapshots, and other files."""
     checkpoint, version = subject.checkpoint, subject.version
     sizes_by_kind = file_bytes(checkpoint)
     layouts = checkpoint.layout.folders
@@ -246,6 +254,7 @@ def files_report(subject: Subject, shared: Shared) -> Report:
 
 
 def _chain_row(layout: StoreLayout, state: StoreFiles, version: int) -> ChainRow:
+    """Return the row on the files from which a store restores ``version``."""
     restorable = restorable_versions(state)
     snapshot = max((v for v in state.snapshots if v <= version), default=None)
     modified = [file.modified_ms for file in layout.files if file.modified_ms is not None]
@@ -264,6 +273,7 @@ def _chain_row(layout: StoreLayout, state: StoreFiles, version: int) -> ChainRow
 
 
 def _rows_of_other_files(layout: StoreLayout, shared: Shared) -> Iterator[OtherFilesRow]:
+    """Yield a row for each kind of file in a folder that is neither delta nor snapshot."""
     present, shares = {file.path for file in layout.files}, shared.get(layout.directory)
     besides = (f for f in layout.files if f.kind not in (FileKind.DELTA, FileKind.SNAPSHOT))
     for kind, files in group_by(besides, lambda file: file.kind).items():

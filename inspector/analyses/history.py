@@ -28,6 +28,7 @@ from inspector.schemas import CHANGES
 from inspector.state.events import WORDS, Event
 from inspector.sums import group_by
 
+# note that explains the events
 HISTORY_NOTE = (
     "insert: the key was absent; update: it was there; same_value: put again with the value it "
     "had; put: what was there before is unknown; removal; absent_removal: nothing was there; "
@@ -67,7 +68,7 @@ class HistoryRow(
     value_hex: Annotated[t.ValueHex | None, t.RAW] = None
 
 
-_NO_KEY = "use --key user=a, or the sha256:... of a redacted key"
+_NO_KEY = "use --key user=a, or the sha256:... of a redacted key"  # message if no key is given
 
 
 @analysis(
@@ -115,7 +116,10 @@ def history(
 def history_report(
     subject: Subject, rows: Sequence[EventRow], limit: int = 0, *, raw: bool = False
 ) -> Report:
-    """The life of the keys that were looked for, oldest version first; a limit keeps the newest."""
+    """Return the report on the changes of the requested keys, oldest version first.
+
+    A ``limit`` keeps that number of newest changes; 0 keeps all.
+    """
     checkpoint = subject.checkpoint
     dated = [_history_row(checkpoint, row) for row in sorted(rows, key=_order)]
     listed = dated[-limit:] if limit else dated
@@ -138,6 +142,7 @@ def history_report(
 
 
 def _order(row: EventRow) -> tuple[Any, ...]:
+    """Return the sort key of a change: version, then store and partition, then record."""
     group = (row.operator_id, row.store_name, row.partition_id)
     # A removal that a comparison of snapshots shows is no record, and comes after those.
     record = (row.record is None, row.record or 0)
@@ -146,6 +151,7 @@ def _order(row: EventRow) -> tuple[Any, ...]:
 
 
 def _history_row(checkpoint: Checkpoint, row: EventRow) -> HistoryRow:
+    """Return a change as a table row, with the clocks of its batch."""
     clock = checkpoint.clock(row.version)
     return HistoryRow(
         **vars(row),
@@ -157,7 +163,7 @@ def _history_row(checkpoint: Checkpoint, row: EventRow) -> HistoryRow:
 
 
 def _timeout(checkpoint: Checkpoint, row: EventRow) -> int | None:
-    """The timer of a group state; None where it has none, or none is armed."""
+    """Return the timer (ms) in the value of a group state; None without a timer."""
     operator = next(o for o in checkpoint.operators if o.operator_id == row.operator_id)
     rule, value = operator.rules.get(row.store_name), row.value
     if rule is None or rule.expiry is None or rule.expiry.clock is not Clock.TIMEOUT:
@@ -167,11 +173,15 @@ def _timeout(checkpoint: Checkpoint, row: EventRow) -> int | None:
 
 
 def _identity(row: HistoryRow) -> tuple[Any, ...]:
+    """Return operator, store and key: the same for all changes of one key."""
     return (row.operator_id, row.store_name, str(row.key_hex or row.key))
 
 
 def _partition_notes(checkpoint: Checkpoint, dated: Sequence[HistoryRow]) -> Iterator[str]:
-    """Keys that lie in more than one partition of as many: each belongs in one."""
+    """Yield a sentence for each key that is in several partitions, which is a fault.
+
+    Changes from before and after a repartitioning are not compared.
+    """
     groups = group_by(
         dated, lambda row: (partition_count(checkpoint, row.version), *_identity(row))
     )
@@ -187,7 +197,7 @@ def _partition_notes(checkpoint: Checkpoint, dated: Sequence[HistoryRow]) -> Ite
 def _wide(dated: Sequence[HistoryRow]) -> set[str]:
     """Return the columns that a table for people leaves out.
 
-    Their values are the same in every line, or are shown elsewhere.
+    Their values are the same in every row, or are shown elsewhere.
     """
     always = {"operator_name", "file", "record", "key_bytes", "old_value_bytes"}
     constant = ("key", "operator_id", "store_name", "partition_id", "committed", "timeout_ms")

@@ -26,15 +26,20 @@ from inspector.render.report import Report
 from inspector.sparktypes import StringType, StructField, StructType, UserDefinedType
 from inspector.sparktypes.ddl import to_ddl
 
-CHAR_VARCHAR = "__CHAR_VARCHAR_TYPE_STRING"  # metadata of a string (``CharVarcharUtils``)
+# key in a string column's metadata: its declared type (``CharVarcharUtils``)
+CHAR_VARCHAR = "__CHAR_VARCHAR_TYPE_STRING"
 
 
 def schema_text(schema: StructType) -> str:
-    """The schema as DDL; user-defined types as what they store, with their class as comment."""
+    """Return a schema as DDL.
+
+    A user-defined type is written as the type that it stores, with its class as a comment.
+    """
     return ", ".join(_field(field) for field in schema.fields)
 
 
 def _field(field: StructField) -> str:
+    """Return one field of a schema as DDL, with its declared char or varchar type."""
     declared = field.metadata.get(CHAR_VARCHAR)
     if isinstance(field.data_type, StringType) and isinstance(declared, str):
         field = replace(field, data_type=replace(field.data_type, declared=declared))
@@ -46,8 +51,10 @@ def _field(field: StructField) -> str:
     return text
 
 
-BY_NAMES = " (by the names of the files; `verify` reads them)"  # how far a look at listings goes
+# end of a sentence on a restart that was judged without reading state files
+BY_NAMES = " (by the names of the files; `verify` reads them)"
 
+# confs, after ``spark.sql.streaming.``, that the report lists
 _CONFS = (
     *("stateStore.providerClass", "stateStore.compression.codec", "aggregation.stateFormatVersion"),
     *("flatMapGroupsWithState.stateFormatVersion", "join.stateFormatVersion"),
@@ -124,7 +131,7 @@ def info(path: str | Opened, options: Options | None = None) -> Report:
 
 
 def info_report(subject: Subject) -> Report:
-    """Identity, operators, stores, schemas, rules, formats and the confs that matter."""
+    """Return the report on identity, operators, stores, schemas, rules, formats and confs."""
     checkpoint, version, logs = subject.checkpoint, subject.version, subject.checkpoint.logs
     batches = list(logs.clocks)
     summary: dict[str, Any] = {
@@ -155,6 +162,7 @@ def info_report(subject: Subject) -> Report:
 
 
 def _variable_rows(operator: Operator) -> Iterator[VariableRow]:
+    """Yield a row for each store of a transformWithState operator; nothing for others."""
     processor = operator.processor
     if processor is None:
         return
@@ -176,6 +184,7 @@ def _variable_rows(operator: Operator) -> Iterator[VariableRow]:
 
 
 def _format_rows(checkpoint: Checkpoint) -> Iterator[FormatRow]:
+    """Yield the formats of both logs, of the state files' codec and of operator metadata."""
     logs = checkpoint.logs
     for name, log, batch in (
         ("offset log", OFFSETS, logs.last_offset),
@@ -203,7 +212,10 @@ def _format_rows(checkpoint: Checkpoint) -> Iterator[FormatRow]:
 
 
 def _codec_text(checkpoint: Checkpoint, codec: str | None, version: int) -> str | None:
-    """The codec of the bytes; and that of the offset log, where it is another."""
+    """Return the codec of the files, with the one that the offset log records if it differs.
+
+    None if the files do not show a codec.
+    """
     if codec is None:
         return None
     recorded = checkpoint.conf(version, "stateStore.compression.codec") or codec
@@ -215,6 +227,7 @@ def _codec_text(checkpoint: Checkpoint, codec: str | None, version: int) -> str 
 
 
 def _notes(checkpoint: Checkpoint) -> Iterator[str]:
+    """Yield notes on a missing commit, missing state files, and operators that need RocksDB."""
     if checkpoint.logs.last_offset is not None and not checkpoint.newest_version:
         yield "No batch was committed, so there is no state to judge."
     for operator in checkpoint.operators:
@@ -226,6 +239,10 @@ def _notes(checkpoint: Checkpoint) -> Iterator[str]:
 
 
 def _store_rows(checkpoint: Checkpoint, operator: Operator, version: int) -> Iterator[StoreInfoRow]:
+    """Yield a row for each store of an operator.
+
+    Partition folders that an older partition count left do not count.
+    """
     partitions = [p for p in operator.layout.partitions if not was_left(checkpoint, p, version)]
     # Leading key columns by which Spark scans, as its metadata has it.
     declared = operator.metadata.stores if operator.metadata else ()
@@ -249,6 +266,7 @@ def _store_rows(checkpoint: Checkpoint, operator: Operator, version: int) -> Ite
 
 
 def _copy_notes(checkpoint: Checkpoint) -> Iterator[str]:
+    """Yield a sentence on how a copy was made; nothing for a checkpoint that is no copy."""
     record = checkpoint.copy_record
     if record is None:
         return

@@ -41,7 +41,8 @@ from inspector.render import tabular as t
 from inspector.render.report import Report
 from inspector.sums import group_by
 
-ReadRows = Callable[[Task], Iterator[pa.RecordBatch]]  # reads live rows that meet its filter
+# reads the live rows of a task that match its filter
+ReadRows = Callable[[Task], Iterator[pa.RecordBatch]]
 
 
 def select_leftovers(
@@ -70,7 +71,10 @@ def select_leftovers(
 def _of_values(
     batches: Iterable[pa.RecordBatch], met: set[tuple[StoreId, bytes]]
 ) -> set[tuple[StoreId, bytes]]:
-    """Return the keys of ``met`` whose live row was read. Problems are reported elsewhere."""
+    """Return the keys of ``met`` that are among the rows in ``batches``.
+
+    Batches that report a problem are skipped.
+    """
     live: set[tuple[StoreId, bytes]] = set()
     for batch in batches:
         if batch.column("kind")[0].as_py() == "problem":
@@ -81,10 +85,11 @@ def _of_values(
     return live
 
 
-LARGEST = 10
-_CLASSES = tuple(kind.value for kind in LeftoverClass)
-_WORD = re.compile(r"[\w.-]+")
-_HEX = re.compile(r"(0x)?([0-9a-fA-F]{2})*")
+LARGEST = 10  # rows in the table of the largest leftovers
+_CLASSES = tuple(kind.value for kind in LeftoverClass)  # names of the classes of leftovers
+_WORD = re.compile(r"[\w.-]+")  # text that may be meant as the name of a class
+_HEX = re.compile(r"(0x)?([0-9a-fA-F]{2})*")  # text that may be a key in hex
+# footnote of every report of leftovers
 NOTE = (
     "A key is a leftover if a batch that has run compared its expiry time with the batch's own "
     "watermark or processing time and found it expired, and the key is still there in the judged "
@@ -119,11 +124,14 @@ class RuleRow(t.StoreRow, table="rules"):
     ]
 
 
-FACTS = Request(leftover_limit=0, matched=True)
+FACTS = Request(leftover_limit=0, matched=True)  # facts that the command requests of its tasks
 
 
 def leftover_rows(request: FactTableTask) -> RowsOfFacts:
-    """Leftover keys as the facts of a task list them, once all partitions have been heard."""
+    """Return the function that makes table rows of the leftovers in a task's facts.
+
+    Undecided keys are left out, and keys that do not match the filter of the task.
+    """
     words = lt.LeftoverWords.of_task(
         request.task, request.operator_name, request.redact, decoded=request.key_schema is None
     )
@@ -221,6 +229,10 @@ def leftovers(
 
 
 def _explain(run: Run, text: str) -> Report:
+    """Return the report for ``--explain``: on a class, or on a key in any form of ``--key``.
+
+    Raises CheckpointError if the text is neither.
+    """
     # A word that is neither a class nor a key is refused before anything is read.
     if text not in _CLASSES and _WORD.fullmatch(text) and not _HEX.fullmatch(text):
         near = get_close_matches(text.casefold(), _CLASSES, n=1)
@@ -238,6 +250,10 @@ def _explain(run: Run, text: str) -> Report:
 
 
 def _report_of_keys(run: Run, limit: int) -> Report:
+    """Return the report on leftovers among the keys that ``--key`` and ``--where`` name.
+
+    A ``limit`` other than 0 lists that number of them.
+    """
     facts = run.facts(FACTS)
     tasks = narrowed(run, run.tasks(FACTS))
     judged = run.judge(facts)
@@ -268,7 +284,10 @@ def _report_of_keys(run: Run, limit: int) -> Report:
 
 
 def leftovers_report(judged: Judged, limit: int) -> Report:
-    """Leftover keys, oldest first; then their counts by class, and the rules."""
+    """Return the report on all leftovers: keys, oldest first, then counts and rules.
+
+    A ``limit`` other than 0 lists that number of keys.
+    """
     checkpoint, facts = judged.checkpoint, judged.facts
     words = lt.LeftoverWords.of(checkpoint, judged.redact)
     listed = facts.leftovers[:limit] if limit else facts.leftovers
@@ -305,6 +324,7 @@ def _report(
     summary: Mapping[str, Any],
     notes: Sequence[str] = (),
 ) -> Report:
+    """Return a report of the command, with findings on the lifetime of rows."""
     return judged.report(
         *("leftovers", tables, summary),
         notes=(*notes, *lt.notes(judged.facts), *vouching_notes(judged)),
@@ -314,6 +334,7 @@ def _report(
 
 
 def _empty(checkpoint: Checkpoint, facts: Facts) -> str:
+    """Return why no leftover is listed: none, none known, or none possible."""
     open_ = sum(total.fact.rows for total in facts.undecided_totals)
     if open_:
         be = "be a leftover" if open_ == 1 else "be leftovers"
@@ -332,6 +353,10 @@ def _empty(checkpoint: Checkpoint, facts: Facts) -> str:
 
 
 def _rules_of(checkpoint: Checkpoint, facts: Facts) -> Iterator[tuple[StoreName, StoreRule]]:
+    """Yield each store with its expiry rule.
+
+    A join's rule is by the time in its key if the facts show that its rows go by that.
+    """
     for operator in checkpoint.operators:
         path = facts.key_times.get(operator.operator_id)
         for store, rule in operator.rules.items():

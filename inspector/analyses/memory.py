@@ -37,9 +37,10 @@ from inspector.render import tabular as t
 from inspector.render.report import Report
 from inspector.sums import group_by, sum_by_key
 
-PREFIX = "spark.sql.streaming.stateStore.rocksdb."
-_MB = 1 << 20
-_OWN_BUFFERS, _OWN_BUFFER_MB = 2, 64  # RocksDB's max_write_buffer_number, write_buffer_size
+PREFIX = "spark.sql.streaming.stateStore.rocksdb."  # beginning of RocksDB's confs
+_MB = 1 << 20  # bytes of a mebibyte
+# RocksDB's own defaults: max_write_buffer_number, and write_buffer_size in MiB
+_OWN_BUFFERS, _OWN_BUFFER_MB = 2, 64
 
 
 class OffHeapRow(t.Row, table="off_heap"):
@@ -56,21 +57,25 @@ class OffHeapRow(t.Row, table="off_heap"):
 class RocksDbMemory:
     """The confs below :data:`PREFIX` that decide about memory, by their names and defaults."""
 
+    # block cache of each store, in MiB
     blockCacheSizeMB: int = 8  # noqa: N815 - as the confs are spelled
-    # writeBufferSizeMB, maxWriteBufferNumber: of each store; -1 for RocksDB's own
+    # size of a write buffer, in MiB; -1 for RocksDB's own
     writeBufferSizeMB: int = -1  # noqa: N815
+    # write buffers of each store; -1 for RocksDB's own
     maxWriteBufferNumber: int = -1  # noqa: N815
     # whether all stores of an executor share one cache, which write buffers, indexes and filters
     # are charged to
     boundedMemoryUsage: bool = False  # noqa: N815
-    # of that one
-    maxMemoryUsageMB: int = 500  # noqa: N815
-    # share of it that write buffers may have
+    maxMemoryUsageMB: int = 500  # noqa: N815  # size of that shared cache, in MiB
+    # share of that cache that write buffers may take
     writeBufferCacheRatio: float = 0.5  # noqa: N815
 
     @classmethod
     def of(cls, confs: Mapping[str, str]) -> RocksDbMemory:
-        """From texts, in any case, with the prefix or not; CheckpointError for what cannot be."""
+        """Return the confs from texts by name; names in any case, with or without the prefix.
+
+        Raises CheckpointError for an unknown name or an impossible value.
+        """
         confs_by_name = {conf.name.lower(): conf for conf in fields(cls)}
         values: dict[str, Any] = {}
         for key, text in confs.items():
@@ -83,13 +88,13 @@ class RocksDbMemory:
 
     @property
     def buffers_mb(self) -> int:
-        """Most of the write buffers of one store."""
+        """Size of all write buffers of one store at most, in MiB."""
         size = self.writeBufferSizeMB if self.writeBufferSizeMB > 0 else _OWN_BUFFER_MB
         number = self.maxWriteBufferNumber if self.maxWriteBufferNumber > 0 else _OWN_BUFFERS
         return size * number
 
     def sentence(self, stores: int) -> str:
-        """The limit for so many stores, in words."""
+        """Return the limit of the memory of ``stores`` open stores, as a clause."""
         if self.boundedMemoryUsage:
             return f"outside of the heap {bytes_text(self.maxMemoryUsageMB * _MB)} on each executor"
         per_store = (self.blockCacheSizeMB + self.buffers_mb) * _MB
@@ -136,10 +141,16 @@ class RocksDbMemory:
         return OffHeapRow.table("outside of the heap, by the confs of RocksDB", rows)
 
 
+# expected values of a conf by its type, in words
 _KINDS = {bool: "true or false", int: "a positive number", float: "a number from 0 to 1"}
 
 
 def _value(name: str, default: Any, text: str) -> Any:
+    """Return the value of a conf from text, of the type of its default.
+
+    Raises CheckpointError for a value that is not positive, or for a ratio outside 0 to 1; the
+    default is allowed.
+    """
     kind = type(default)
     try:
         value = {"true": True, "false": False}[text.lower()] if kind is bool else kind(text)
@@ -201,32 +212,33 @@ class ShapeRow(t.Row, table="shapes"):
 
 @dataclass(frozen=True)
 class MemoryOptions:
-    """The executors that hold the state."""
+    """Executors that hold the state, as the user describes them."""
 
     retain: int = 2  # versions in memory (``spark.sql.streaming.maxBatchesToRetainInMemory``)
-    executors: int | None = None  # that share the partitions; None if unknown
-    cores: int = 1  # tasks of each at a time
+    executors: int | None = None  # number of executors that share the partitions; None if unknown
+    cores: int = 1  # tasks that an executor runs at a time
     heap_bytes: int | None = None  # maximal heap of an executor; None if unknown
-    jdk: int = JDK  # its Java
+    jdk: int = JDK  # Java release of the executors
     spark: str | None = None  # the Spark that runs the query; None: as the checkpoint shows
-    # how much of a heap the state may take; None: what Spark's defaults leave
+    # percentage of a heap that the state may take; None for what Spark's defaults leave
     state_percent: int | None = None
-    rocksdb: RocksDbMemory = field(default_factory=RocksDbMemory)
+    rocksdb: RocksDbMemory = field(default_factory=RocksDbMemory)  # confs of RocksDB
 
 
-_TYPICAL = Shape(8 << 30, 4)
+_TYPICAL = Shape(8 << 30, 4)  # executor in the answer if the user describes none: 8 GiB and 4 cores
 
 
 @dataclass(frozen=True)
 class Sizing:
     """A state's load on executors, as far as it is known."""
 
-    # by partition, for heaps of a size; the JVM makes larger objects in those of 32 GiB and more
+    # returns the load by partition for executors of this heap (None: unknown); in heaps of 32 GiB
+    # and more objects are larger
     load: Callable[[int | None], Load]
-    # usual, most: heap of each partition of an operator between batches and in one, in bytes
-    usual: Sequence[int]
+    usual: Sequence[int]  # heap of each partition between batches, in bytes
+    # heap of each partition during a batch, in bytes, in the order of ``usual``
     most: Sequence[int]
-    options: MemoryOptions  # what its user said of the executors
+    options: MemoryOptions  # description of the executors
 
     @property
     def summary(self) -> dict[str, Any]:
@@ -252,7 +264,7 @@ class Sizing:
         return summary if row.executors is None else summary | {"executors_needed": row.executors}
 
     def tables(self) -> Iterator[t.Table]:
-        """Shapes of executors; with the number of executors, what one of them holds."""
+        """Yield one table: executors needed, or, if their number is given, the load of one."""
         executors, heap = self.options.executors, self.options.heap_bytes
         if executors is not None:
             cores = short_count_text(self.options.cores, "core")
@@ -293,6 +305,7 @@ class Sizing:
         )
 
     def _text_of_need(self, shape: Shape) -> str:
+        """Return the sentence on how many executors of a shape hold the state."""
         row, size = self._shape_row(shape), bytes_text(shape.heap_bytes)
         number, even = row.executors, row.executors_if_even
         if number is None:
@@ -310,6 +323,10 @@ class Sizing:
         return f"About {holders} with {short_count_text(shape.cores, 'core')} {verb}{even_clause}."
 
     def _load_sentence(self, executors: int, heap: int | None) -> str:
+        """Return the sentence on the load of one of ``executors``.
+
+        It says whether that fits into ``heap`` bytes, or, for None, which heap is needed.
+        """
         even, worst = self._executor_rows(executors)
         subject = f"Each of {short_count_text(executors, 'executor')}"
         text = f"{subject if executors != 1 else 'The executor'} holds about "
@@ -325,6 +342,7 @@ class Sizing:
         return f"{text}: that fits into a heap of {size}{only}."
 
     def _shape_row(self, shape: Shape) -> ShapeRow:
+        """Return the row on the number of executors of a shape that hold the state."""
         load = self.load(shape.heap_bytes)
         room = room_bytes(shape.heap_bytes, self.options.state_percent)
         number = load.executors_for(room, shape.cores, evenly=False)
@@ -354,7 +372,10 @@ class Sizing:
 
 
 def _by_partition(stores: Sequence[StoreHeap]) -> tuple[list[int], list[int]]:
-    """Heap of each partition of an operator, whose stores lie on one executor: usual and most."""
+    """Return the heap of each partition of an operator, over its stores, in bytes.
+
+    Two lists in the same order: between batches, and during a batch.
+    """
     partitions = group_by(stores, lambda heap: (heap.store.operator_id, heap.store.partition_id))
     return (
         [sum(heap.held.total for heap in heaps) for heaps in partitions.values()],
@@ -372,6 +393,7 @@ class RungRow(t.Row, table="ladder"):
 
 
 def _off_heap_report(judged: Judged, options: MemoryOptions) -> Report:
+    """Return the report on state in RocksDB, which is not on the heap."""
     stores = len(judged.checkpoint.layout.folders)
     ladder = RungRow.table("size ladder", list(_exact_rungs(judged)))
     confs = "these are those of --rocksdb-conf, and Spark's defaults"
@@ -399,11 +421,13 @@ def _off_heap_report(judged: Judged, options: MemoryOptions) -> Report:
 
 
 def _rung(rung: str, amount: int, meaning: str) -> RungRow:
+    """Return a row of the size ladder; its kind, exact or estimate, follows from ``amount``."""
     counted = "estimate" if isinstance(amount, t.Estimate) else "exact"
     return RungRow(rung=rung, bytes=amount, counted=counted, meaning=meaning)
 
 
 def _exact_rungs(judged: Judged) -> Iterator[RungRow]:
+    """Yield the rows of the size ladder that are counted: from files to rows."""
     file_sizes, newest = file_bytes(judged.checkpoint), judged.total
     raw = sum(version_facts.raw_bytes for version_facts in judged.facts.versions.values())
     deltas, snapshots, tables = (
@@ -421,7 +445,10 @@ def _exact_rungs(judged: Judged) -> Iterator[RungRow]:
 
 
 def spark_text(spark: str | None, given: str | None) -> str:
-    """The Spark that is taken to run the query, and how that is known."""
+    """Return which Spark is assumed to run the query, and why.
+
+    ``given`` is the user's, ``spark`` the one that the checkpoint shows; None if unknown.
+    """
     if given is not None:
         return f"Spark {given}, as given"
     if spark is None:
@@ -429,7 +456,8 @@ def spark_text(spark: str | None, given: str | None) -> str:
     return f"Spark {spark.removesuffix('.0')} or later, by the confs that its offset log records"
 
 
-_WORD = 8
+_WORD = 8  # bytes of a word of the JVM
+# footnote of the report on heaps
 FOOTNOTE = (
     "Counts of objects are exact. Bytes of the heap are estimates, which assume the JVM's object "
     "layout ({layout}; {spark}). Spark's own memoryUsedBytes and stateOnCurrentVersionSizeBytes "
@@ -462,7 +490,7 @@ class WhatIfRow(t.Row, table="what_ifs"):
     how: Annotated[t.Text, "What to do for it."]
 
 
-FACTS = Request(partitions=True)
+FACTS = Request(partitions=True)  # facts that the command requests of its tasks
 
 
 def wrong_options(parsed: Mapping[str, Any]) -> str | None:
@@ -530,9 +558,10 @@ def memory(  # noqa: PLR0913 - each is an option of the command
 
 
 def memory_report(judged: Judged, options: MemoryOptions) -> Report:
-    """The ladder; executors; the heap by store; what-ifs (CheckpointError: no such Spark).
+    """Return the report: size ladder, executors, heap by store, and what would reduce it.
 
-    Of state that is not on a heap: the ladder up to the rows; what is kept outside of the heap.
+    For state in RocksDB: the ladder up to the rows, and the memory outside the heap. Raises
+    CheckpointError for an unknown Spark release.
     """
     checkpoint, version = judged.checkpoint, judged.version
     if not checkpoint.provider.keeps_maps:
@@ -583,6 +612,7 @@ def memory_report(judged: Judged, options: MemoryOptions) -> Report:
 
 
 def _heap_rungs(stores: Sequence[StoreHeap], options: MemoryOptions) -> Iterator[RungRow]:
+    """Yield the estimated rows of the size ladder: bytes on the heap."""
     title = f"heap of {short_count_text(options.retain, 'version')}"
     meaning_once = "two UnsafeRows with their arrays, a map node and table slots for each row"
     meaning_retained = "held by executors between batches; shared rows are counted once"
@@ -608,6 +638,10 @@ def _lower_bound(stores: Sequence[StoreHeap], retain: int) -> str:
 
 
 def _change_table(judged: Judged, stores: Sequence[StoreHeap], options: MemoryOptions) -> t.Table:
+    """Return the table of changes with the heap that each would leave.
+
+    Changes that would save nothing, or do not apply, are mostly left out.
+    """
     now = sum(store.held.total for store in stores)
     changes: list[tuple[str, int, str]] = []
     for n in (1, 2):
@@ -653,6 +687,7 @@ def _change_table(judged: Judged, stores: Sequence[StoreHeap], options: MemoryOp
 
 
 def _how_sure(facts: Facts) -> str:
+    """Return a clause on how many of the leftovers are inferred; "" if all are proven."""
     rows = sum_by_key((total.fact.certainty, total.fact.rows) for total in facts.totals)
     inferred = rows.get(Certainty.INFERRED, 0)
     if not rows.get(Certainty.PROVEN):
@@ -662,6 +697,7 @@ def _how_sure(facts: Facts) -> str:
 
 
 def _format_2_saving(checkpoint: Checkpoint, store: StoreHeap, heap_facts: HeapFacts) -> int:
+    """Return the heap bytes that state format 2 saves in a store; 0 unless it has format 1."""
     state_format = checkpoint.conf(max(store.versions), "aggregation.stateFormatVersion")
     if store.operator_name != "stateStoreSave" or state_format != "1":
         return 0

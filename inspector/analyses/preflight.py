@@ -43,7 +43,8 @@ from inspector.render.report import Report
 from inspector.sums import group_by
 
 _Key = TypeVar("_Key")
-_CLOCK_STORES = ("$procTimers", "$ttl_", "$min_")  # beginnings of stores that hold such times
+# beginnings of names of stores with times of the clock in their rows
+_CLOCK_STORES = ("$procTimers", "$ttl_", "$min_")
 
 
 class PreflightRow(t.Row, table="lines"):
@@ -162,6 +163,10 @@ def preflight(  # noqa: PLR0913 - what restarts the query, and what it is compar
 
 
 def _same_rows(before: Opened, new: Opened) -> judgement.SameRows:
+    """Compare two rehearsals that read the same rows: of the old query and of the new one.
+
+    Returns the stores and operators whose keys, values, timers, TTLs or time ranges differ.
+    """
     sides = [
         {(o.operator_id, s): of for o in run.checkpoint.query for s, of in o.schemas.items()}
         for run in (before, new)
@@ -271,6 +276,7 @@ def _range_text(kept: int | None, evicted: int | None) -> str:
 
 
 def _is_by_clock(processor: Properties) -> bool:
+    """True if the processor's timers follow processing time."""
     return "processing" in (processor.time_mode or "").lower()
 
 
@@ -397,6 +403,7 @@ def _side(run: Opened) -> judgement.Side:
 
 
 def _finding(line: judgement.Line) -> Finding:
+    """Return a line of the report as a finding."""
     kind = line.rule.kind
     # Both sides as far as it has them: ``min, max before, max, min now``.
     texts = [f"{side} {word}" for side, word in ((line.old, "before"), (line.new, "now")) if side]
@@ -434,6 +441,7 @@ def _cause(
 
 
 def _doubt(finding: Finding) -> str:
+    """Return the title and cause of a finding as one sentence."""
     return f"{capitalise(finding.kind.title)}: {finding.cause}"
 
 
@@ -473,6 +481,7 @@ def _names_of(fields: str) -> str:
 
 
 def _row(line: judgement.Line) -> PreflightRow:
+    """Return a line of the judgement as a table row."""
     return PreflightRow(
         verdict=line.rule.verdict.value,
         spark=" ".join(filter(None, (line.rule.spark, line.detail))),

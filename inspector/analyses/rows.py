@@ -82,9 +82,10 @@ def rows_report(
     raw: bool = False,
     notes: Sequence[str] = (),
 ) -> Report:
-    """The rows in ``batches`` (:data:`inspector.schemas.ROWS`); problems go to the subject's.
+    """Return the report on the rows in ``batches`` (:data:`inspector.schemas.ROWS`).
 
-    ``notes`` may grow while they are read.
+    Rows are read while the report is written; problems then go to those of ``subject``, and
+    ``notes`` may grow. A ``limit`` other than 0 lists that number of rows.
     """
     keys, empty = KeyFilter(subject.options.keys, subject.options.where), None
     if keys:
@@ -102,6 +103,10 @@ def rows_report(
 def _rows(
     subject: Subject, batches: Iterable[pa.RecordBatch], limit: int, *, raw: bool
 ) -> Iterator[LiveRow]:
+    """Yield the decoded rows, at most ``limit``; problems go to those of the subject.
+
+    0 yields all.
+    """
     names, problems = operator_names(subject.checkpoint), subject.problems
     words = StoreWords(subject.checkpoint, subject.redact)
     rows = chain.from_iterable(

@@ -23,12 +23,14 @@ from inspector.render import tabular as t
 from inspector.render.plain import fields_of
 from inspector.render.report import Report
 
+# footnote for state in maps on the heap
 SHARING_NOTE = (
     "A row that a version did not touch shares its key and value objects with the version before; "
     "a row that was put again shares its key object alone. Two versions together count each shared "
     "object once, as Spark holds them; without sharing they would take what the next column says. "
     "All numbers are exact."
 )
+# footnote for state in RocksDB
 ON_DISK_NOTE = (
     "Executors keep the rows of this state in RocksDB on local disk: no objects are shared between "
     "versions, so what objects would take is left out. All numbers are exact."
@@ -129,12 +131,17 @@ class RewriteRow(
     ]
 
 
+# numbers of a version that add over stores
 _COUNTED = tuple(name for name in COUNTS if name not in ("stores", "rebased", "empty_deltas"))
+# columns with numbers of :class:`VersionFacts`
 _MEASURED = (*_COUNTED, "two_versions_bytes", "two_versions_unshared_bytes")
+# numbers that are known of a version alone
 _NOT_OF_CHANGES = ("rows", "key_bytes", "value_bytes", "raw_bytes", "delta_bytes", "snapshot_bytes")
-# What is known of a version only together with the one before.
+# numbers that are known only together with the version before
 _OF_CHANGES = tuple(name for name in _MEASURED if name not in _NOT_OF_CHANGES)
+# columns of the command that are unknown without the version before
 _CHANGES = tuple(name for name in _OF_CHANGES if name != "previous_row_bytes")
+# columns of the table of data
 VERSION_COLUMNS = (
     *t.PartitionRow.columns(),
     *(t.Column(name, t.Unit.ID) for name in ("version", "batch_id")),
@@ -145,7 +152,7 @@ VERSION_COLUMNS = (
 
 
 def version_rows(request: FactTableTask) -> RowsOfFacts:
-    """Sizes and changes of each version, as the facts of a task have them."""
+    """Return the function that makes a row of each version in the facts of a task."""
     clocks = {clock.batch_id + 1: clock for clock in request.task.clocks}
 
     def row(observation: Observed[VersionFacts]) -> dict[str, Any]:
@@ -175,7 +182,7 @@ VERSIONS_DATA = fact_table(
     request=Request(),
 )
 
-FACTS = Request(rewrites=True)
+FACTS = Request(rewrites=True)  # facts that the command requests of its tasks
 
 
 @analysis(
@@ -200,7 +207,10 @@ def sharing(
 
 
 def sharing_report(judged: Judged, by: str) -> Report:
-    """One row per version and store (or operator, or partition), oldest first."""
+    """Return the report with one row per version and group, oldest first.
+
+    ``by`` is ``operator``, ``store`` or ``partition``.
+    """
     rows, columns = list(_version_rows(judged, by)), VersionRow.columns(without=PLACES[by])
     title = "changes of each version, and rows shared with the version before"
     table = VersionRow.table(title, rows, columns=columns)
@@ -208,10 +218,12 @@ def sharing_report(judged: Judged, by: str) -> Report:
     return judged.report("sharing", (table, _rewrites(judged)), footnotes=(note,))
 
 
-REWRITTEN = (1, 2, 3, 5, 10, 20, 50, 100)  # newest versions, of which a line says the rewritten
+# numbers of newest versions for which the table counts keys that all of them put
+REWRITTEN = (1, 2, 3, 5, 10, 20, 50, 100)
 
 
 def _rewrites(judged: Judged) -> t.Table:
+    """Return the table of keys that were put in every one of the newest versions."""
     rows = []
     merged = judged.facts.by_store(judged.version)
     for name, runs in sorted(judged.facts.sums(RewriteRuns).items()):
@@ -225,6 +237,7 @@ def _rewrites(judged: Judged) -> t.Table:
 
 
 def _version_rows(judged: Judged, by: str) -> Iterator[VersionRow]:
+    """Yield a row for each version of each operator, store or partition (``by``)."""
     checkpoint = judged.checkpoint
     unknown = dict.fromkeys(() if checkpoint.provider.keeps_maps else _OF_OBJECTS)
     for group, versions in facts_by_place(judged.facts, by).items():
@@ -243,6 +256,7 @@ def _version_rows(judged: Judged, by: str) -> Iterator[VersionRow]:
 
 
 def _history(facts: VersionFacts, stores: int) -> str:
+    """Return in words which part of a version is known; ``stores`` is the full number of stores."""
     if facts.stores < stores:
         return "some partitions"
     if not facts.rebased:

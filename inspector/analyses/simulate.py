@@ -42,29 +42,38 @@ from inspector.render.plain import fields_of
 from inspector.render.report import Report
 from inspector.sums import group_by, sum_or_none
 
+# reason why the change has no effect on an aggregation
 _KEPT = "rows that are due stay, and none was ever removed, as in complete mode"
+# Certainties of a store's numbers, from EXACT to UNKNOWN.
 EXACT, AT_LEAST, AT_MOST = "exact", "at least", "at most"
 INFERRED, UNCHANGED, UNKNOWN = "inferred", "unchanged", "unknown"
-_UNDECIDED = (UNCHANGED, UNKNOWN)
-_AGAIN = 0.02  # of a deduplication's puts that may be of keys put before, if keys come once
+_UNDECIDED = (UNCHANGED, UNKNOWN)  # certainties of stores that are left out of the table by batch
+_AGAIN = 0.02  # share of a deduplication's puts up to which keys count as coming once
+# premise of an aggregation of which nothing was due yet
 _NOT_COMPLETE = "the output mode is not complete, which no row shows, as none was due yet"
+# changes of a query: name of the option -> words before its value
 _CHANGES = {
     "watermark_delay": "a watermark delay of",
     "timeout": "a timeout of",
     "ttl": "a TTL of",
     "dedup_within": "dropDuplicatesWithinWatermark of",
 }
+# reason for ``at least``: another watermark would drop fewer rows as late
 _LATE = "what was dropped as late would have been kept, and is in no file; exact if nothing was"
+# reason for ``at least``: rows of keys that were there were not put
 _CAME_AGAIN = (
     "what came while its key was there would be put again, and is in no file; exact if nothing did"
 )
-_MAYBE_LATE = "what came before the oldest version may have been late"
+_MAYBE_LATE = "what came before the oldest version may have been late"  # reason for ``at most``
+# reason for ``at most``
 _FED_LESS = "an operator before it may drop more as late; exact if it does not"
+# reason for ``at least``: rows may be removed before the oldest version
 _BEFORE = (
     "rows that went before the oldest version, or within a batch of real-time mode, would still be "
     "there"
 )
-_LONG_BYTES = 16  # a row of one field, a counter's number or an index' null: null bits and a word
+_LONG_BYTES = 16  # bytes of a row of one field, such as a counter or a null: null bits and a word
+# footnote of the report
 FOOTNOTE = (
     "The same input, batch by batch, in the versions that can be read and whose clock is known; "
     "the peak is the most of these. The heap is an estimate for two retained versions."
@@ -116,15 +125,17 @@ class SimulatedBatchRow(t.StoreRow, table="batches", empty="no store is simulate
 
 
 def _wrong(values: Mapping[str, Any]) -> str | None:
+    """Return what is wrong with the options, as a sentence: not exactly one change; else None."""
     if sum(values.get(name) is not None for name in _CHANGES) != 1:
         flags = ", ".join(f"--{name.replace('_', '-')}" for name in _CHANGES)
         return f"expected one change of the query: one of {flags}"
     return None
 
 
-FACTS = Request(expiring=True)
+FACTS = Request(expiring=True)  # facts that the command requests of its tasks
 
-_duration = partial(o.Option, metavar="DURATION")
+_duration = partial(o.Option, metavar="DURATION")  # option that takes a duration
+# help of ``--dedup-within``
 _DEDUP_WITHIN = (
     "Replace the deduplication with dropDuplicatesWithinWatermark and this watermark delay."
 )
@@ -179,7 +190,10 @@ def simulate(  # noqa: PLR0913 - each change is an option of the command
 
 
 def simulate_report(judged: Judged, change: WhatIf, sentence: str) -> Report:
-    """Return the report: a table by store, then a table by batch."""
+    """Return the report: a table by store, then a table by batch.
+
+    ``sentence`` names the change, such as ``a timeout of 1 hour``.
+    """
     heaps = heap_by_store(judged)
     stores = judged.facts.by_store()
     unchanged, untried = _kept_stores(judged, stores)
@@ -245,6 +259,10 @@ def simulate_report(judged: Judged, change: WhatIf, sentence: str) -> Report:
 
 
 def _answer(rows: Sequence[SimulatedRow], sentence: str) -> str:
+    """Return the sentence on how many rows and bytes the state would have.
+
+    ``sentence`` names the change.
+    """
     answered = [row for row in rows if row.certainty != UNKNOWN]
     certainties = {row.certainty for row in answered}
     if not answered:
@@ -294,6 +312,10 @@ def _row(
     heap: int | None,
     scenario: Scenario | str,
 ) -> SimulatedRow:
+    """Return the row on a store: real numbers in ``versions``, simulated numbers in ``then``.
+
+    ``heap`` is its real heap in bytes; ``scenario`` is a clause if there is no simulation.
+    """
     now, judged_version = versions[judged.version], judged.version
     peak_rows = max(facts.rows for facts in versions.values())
     peak = max(then, key=lambda v: (_size(then[v]), -v), default=judged_version)
@@ -343,7 +365,7 @@ def _row(
 def _certainty(scenario: Scenario, is_complete: bool) -> tuple[str, str | None]:
     """Return how certain the numbers of a scenario are, and the reason or None.
 
-    ``whole`` is True if the versions show every change since the query began.
+    ``is_complete`` is True if the versions show every change since the query began.
     """
     if scenario.clock_shift_ms < 0:
         result = AT_LEAST, _LATE
@@ -364,13 +386,19 @@ def _certainty(scenario: Scenario, is_complete: bool) -> tuple[str, str | None]:
     return result
 
 
+# stores of a join whose rows follow from those of another store
 _FOLLOWERS = (*JOIN_COUNT_STORES, *JOIN_INDEX_STORES)
+# store of a join that follows -> the store whose rows decide its rows
 _ROWS_OF = dict(zip(_FOLLOWERS, (*JOIN_ROW_STORES, *JOIN_TIMED_ROW_STORES), strict=True))
+# stores of transformWithState whose rows follow from those of a variable
 _OF_VARIABLE = (Family.TTL_INDEX, Family.MIN_EXPIRY, Family.ENTRY_COUNT)
 
 
 def _leader(operator: Operator, name: StoreName) -> StoreName | None:
-    """Return the store of a join or variable whose rows decide the rows of this one."""
+    """Return the store whose rows decide the rows of a store of a join or variable.
+
+    None if its rows follow from no other store.
+    """
     leader = _ROWS_OF.get(name.store_name)
     family = operator.family(name.store_name)
     if family in _OF_VARIABLE:
@@ -383,9 +411,10 @@ def _leader(operator: Operator, name: StoreName) -> StoreName | None:
 def _follow(
     operator: Operator, name: StoreName, rows: SimulatedRows, versions: Mapping[int, VersionFacts]
 ) -> SimulatedRows:
-    """Return the rows of such a store: one for each row, or for each key, of the deciding store.
+    """Return the simulated rows of a store that follows another store with ``rows``.
 
-    Those of a variable are taken to be as long as they are.
+    It has one row for each row, or for each key, of the other store. In transformWithState its rows
+    keep their mean length.
     """
     leader, keys = _leader(operator, name), rows.rows
     is_list = leader is not None and operator.family(leader.store_name) is Family.LIST
@@ -454,10 +483,11 @@ def _by_version(
 def _kept_stores(
     judged: Judged, stores: Mapping[StoreName, Mapping[int, VersionFacts]]
 ) -> tuple[set[StoreName], set[StoreName]]:
-    """Return the aggregations without a removal: those that keep due rows, and those without any.
+    """Return two sets of aggregations without a removal: those that keep due rows, and others.
 
-    The first are in complete mode: StateStoreSaveExec and SessionWindowStateStoreSaveExec evict in
-    append and update mode only (2.4 to 4.3).
+    Those of the first set are in complete mode: StateStoreSaveExec and
+    SessionWindowStateStoreSaveExec evict in append and update mode only (2.4 to 4.3). The others
+    have no due rows.
     """
     operators, names = judged.checkpoint.operators, (*AGGREGATIONS, *SESSION)
     ids = {operator.operator_id for operator in operators if operator.name in names}
@@ -471,12 +501,17 @@ def _kept_stores(
 
 
 def _size(rows: SimulatedRows) -> int:
+    """Return the row bytes."""
     return rows.key_bytes + rows.value_bytes
 
 
 def _heap(
     judged: Judged, versions: Mapping[int, VersionFacts], version: int, partitions: int
 ) -> int:
+    """Return the estimated heap of a version with the one before; at least 1.
+
+    The rows are spread evenly over the number of ``partitions``.
+    """
     layout = object_layout(judged.checkpoint, judged.version)
     pair = {v: versions[v] for v in (version - 1, version) if v in versions}
     return max(1, StoreHeap(pair, layout).of_alike(max(1, partitions)).total)
@@ -487,6 +522,7 @@ def _batches(
     rows: Iterable[SimulatedRow],
     then: Mapping[StoreName, Mapping[int, SimulatedRows]],
 ) -> Iterator[SimulatedBatchRow]:
+    """Yield a row for each version of each store whose simulation has a result."""
     stores = judged.facts.by_store()
     decided = {(r.operator_id, r.store_name) for r in rows if r.certainty not in _UNDECIDED}
     for name in then:

@@ -32,10 +32,11 @@ from inspector.sums import group_by, sum_by_key, sum_of
 
 Place = tuple[int, str, int]  # operator id, store name, partition id; "" and -1 for all
 
+# what a row of a table is about -> the columns that such a table does not have
 PLACES = {"operator": ("store_name", "partition_id"), "store": ("partition_id",), "partition": ()}
 """What a line stands for -> the columns that it does not have."""
 
-_OF_KEYS = "of the key bytes of a row, by nearest rank."
+_OF_KEYS = "of the key bytes of a row, by nearest rank."  # ends of the descriptions of percentiles
 _OF_VALUES = "of the value bytes of a row, by nearest rank."
 
 
@@ -86,7 +87,10 @@ def size_columns(
 
 
 def size_table(judged: Judged, by: str = "store") -> t.Table:
-    """Rows and bytes of a version by ``operator``, ``store`` or ``partition``."""
+    """Return the table of rows and bytes of the judged version.
+
+    ``by`` is ``operator``, ``store`` or ``partition``.
+    """
     version, checkpoint = judged.version, judged.checkpoint
     groups = facts_by_place(judged.facts, by, version).items()
     rows = [
@@ -100,7 +104,10 @@ def size_table(judged: Judged, by: str = "store") -> t.Table:
 def facts_by_place(
     facts: Facts, by: str, only: int | None = None
 ) -> dict[Place, dict[int, VersionFacts]]:
-    """Facts summed by place, of all versions or one: place -> version -> facts, sorted by place."""
+    """Return the facts summed by operator, store or partition (``by``), then by version.
+
+    ``only`` selects one version; None selects all. Sorted by place.
+    """
     groups: dict[Place, dict[int, list[VersionFacts]]] = {}
     for (store, version), version_facts in facts.versions.items():
         if only in (None, version):
@@ -143,12 +150,14 @@ class FieldRow(
     share: Annotated[t.Share | None, "Its part of the store's row bytes.", t.Rank(3)]
 
 
+# footnote of the table by field
 FOOTNOTE = (
     "Every field has a word of 8 bytes; strings, structs, arrays and the like have a variable part "
     "too, padded to whole words. The fields of a struct, such as groupState.pages, have lines of "
     "their own, and their bytes are counted in the line of the struct too; the bytes of all other "
     "lines add up to the row bytes. All exact."
 )
+# (store, ``key`` or ``value``) -> its schema, and the bytes of its fields
 MeasuredFields = dict[tuple[StoreName, RowPart], tuple[sparktypes.StructType, RowBytes]]
 """Store and ``key`` or ``value`` -> its schema and what its rows take."""
 
@@ -171,6 +180,7 @@ def fields_report(judged: Judged) -> Report:
 
 
 def _rows(checkpoint: Checkpoint, measured: MeasuredFields) -> Iterator[FieldRow]:
+    """Yield a row for each field of each store, and one for the bytes that are in no field."""
     totals = sum_by_key(
         (name, _bytes(side_bytes)) for (name, _), (_, side_bytes) in measured.items()
     )
@@ -208,7 +218,10 @@ def _rows(checkpoint: Checkpoint, measured: MeasuredFields) -> Iterator[FieldRow
 def _lines(
     schema: sparktypes.StructType, row_bytes: RowBytes
 ) -> Iterator[tuple[str, sparktypes.DataType, FieldBytes, str | None]]:
-    """Each field, followed by those that are in it, with the name of what they are in."""
+    """Yield (name, type, bytes, parent) for each field, followed by the fields nested in it.
+
+    ``parent`` is the name of the enclosing field; None at the top level.
+    """
     pairs = zip(walk_nested_fields(schema), row_bytes.nested, strict=True)
     nested = group_by(pairs, lambda pair: pair[0].ordinal)
     names = sparktypes.unique_names(schema.fields)
@@ -219,22 +232,25 @@ def _lines(
 
 
 def _bytes(row_bytes: RowBytes) -> int:
+    """Return the bytes of all fields, and of what is in no field."""
     overhead = row_bytes.null_bit_bytes + row_bytes.other_bytes
     return overhead + sum(field.bytes for field in row_bytes.fields)
 
 
 def _share(amount: int, total: int) -> float | None:
+    """Return a part of a total; None if the total is 0."""
     return amount / total if total else None
 
 
+# footnote of the tables of sizes
 SIZES_NOTE = (
     "Row bytes are the UnsafeRow bytes of the keys and values that Spark holds for this version, "
     "exact; P50, P90 and P99 are percentiles over the rows. The files are smaller: they are "
     "compressed, and a delta holds only what changed. The JVM needs more: objects, arrays and a "
     "map node for each row."
 )
-FIELD = "field"
-FACTS = Request()
+FIELD = "field"  # value of ``--by`` for the table by field
+FACTS = Request()  # facts that the command requests of its tasks
 
 
 @analysis(uses=(REPLAY,), tables=(SizeRow, FieldRow), facts=FACTS, many=True)

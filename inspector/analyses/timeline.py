@@ -73,12 +73,14 @@ class ExpiringRow(t.StoreRow, table="expiring", empty="no store has rows of this
     ] = None
 
 
+# footnote on the table of rows that will expire
 FORWARD_FOOTNOTE = (
     "What expires is counted by the rows' own clocks and the rule of their operator; it is exact. "
     "The rows that are left are those of the judged version alone: new ones come meanwhile, and "
     "what has expired already is counted as gone. Event times go by the watermark, which follows "
     "the newest event by the query's delay."
 )
+# name of the width of a bucket
 _BY = {
     Width.SECOND: "second",
     Width.MINUTE: "minute",
@@ -86,6 +88,7 @@ _BY = {
     Width.DAY: "day",
     Width.MONTH: "30 days",
 }
+# name of each clock in the table
 _CLOCKS = {TimeoutKind.EVENT_TIME: "watermark", TimeoutKind.PROCESSING_TIME: "processing time"}
 
 
@@ -143,7 +146,7 @@ def readable(expiring: Expiring) -> Expiring:
 
 
 def _after(rows: Mapping[int, int], buckets: Iterable[int], minimum: int) -> int:
-    """The first bucket with which there are more than so many rows."""
+    """Return the first bucket, in this order, up to which there are more than ``minimum`` rows."""
     seen = bucket = 0
     for bucket in buckets:
         seen += rows[bucket]
@@ -203,7 +206,10 @@ def _expiring_row(
     times: tuple[int | None, int | None] = (None, None),
     **words: Any,
 ) -> ExpiringRow:
-    """Rows and bytes, and those that are left; from when on they may go, and within how long."""
+    """Return a row on rows and bytes (``amounts``), and on those that are left after them.
+
+    ``times``: from when on the rows may go, and within how many ms.
+    """
     return ExpiringRow(
         **store,
         **words,
@@ -216,7 +222,9 @@ def _expiring_row(
     )
 
 
+# numbers that are unknown without the version before
 _CHANGES = ("puts", "inserts", "updates", "same_value_puts", "removals")
+# footnote on the tables of batches
 FOOTNOTE = (
     "Rows and bytes are those of the partitions that can restore the version. The lag is the "
     "batch's processing time less the watermark. The heap is the estimate of the command memory "
@@ -224,6 +232,7 @@ FOOTNOTE = (
     "after its newest snapshot, in the partition that reads most. Counts and bytes are exact; "
     "growth is an estimate, the median slope between all pairs of versions."
 )
+# columns that add over stores
 _SUMMED = (  # columns that add over stores
     *("partitions", "of_partitions", "rows", "row_bytes", "heap_bytes"),
     *(*_CHANGES, "delta_bytes", "snapshot_bytes"),
@@ -266,6 +275,8 @@ class BatchRow(MeasuresRow, t.StoreRow, table="batches", empty="no version can b
 
 
 class _StoresRow(t.Row):
+    """Batch with the number of stores that can restore its version."""
+
     batch_id: t.BatchId
     version: t.Version
     stores: Annotated[t.Count, "Stores that can restore the version.", t.Rank(33)]
@@ -314,11 +325,11 @@ class GrowthRow(t.StoreRow, table="growth"):
     ] = None
 
 
-# columns of growth that answer ``--capacity``
+# columns of growth that answer ``--capacity``: for row bytes, and for the heap
 _ROWS_REACH = ("rows_at_capacity", "rows_reach_capacity_ms")
 _HEAP_REACHES = ("heap_at_capacity", "heap_reaches_capacity_ms")
 
-FACTS = Request(partitions=True, expiring=True)
+FACTS = Request(partitions=True, expiring=True)  # facts that the command requests of its tasks
 
 
 @analysis(
@@ -348,7 +359,10 @@ def timeline(
 
 
 def timeline_report(judged: Judged, capacity: int | None = None, last: int | None = None) -> Report:
-    """One row per store and batch, oldest first; all stores together; then growth per store."""
+    """Return the report: batches by store and together, growth, and what will expire.
+
+    ``capacity`` is in bytes; ``last`` limits the batches that are listed.
+    """
     checkpoint, merged = judged.checkpoint, judged.facts.by_store()
     heaps = heap_by_version(judged)
     versions = sorted({version for store_facts in merged.values() for version in store_facts})
@@ -382,6 +396,7 @@ def timeline_report(judged: Judged, capacity: int | None = None, last: int | Non
 
 
 def _total(rows: Sequence[BatchRow]) -> TotalRow:
+    """Return the sum of one version's rows over its stores; a column is None if one store's is."""
     measures = fields_of(rows[0], *(column.name for column in MeasuresRow.columns()))
     depths = [row.replay_deltas for row in rows if row.replay_deltas is not None]
     measures |= {name: sum_or_none(getattr(row, name) for row in rows) for name in _SUMMED}
@@ -390,6 +405,7 @@ def _total(rows: Sequence[BatchRow]) -> TotalRow:
 
 
 def _rows(judged: Judged, heaps: HeapByVersion) -> Iterator[BatchRow]:
+    """Yield a row for each version of each store."""
     checkpoint = judged.checkpoint
     durations = batch_durations(checkpoint.logs)
     for store, versions in judged.facts.by_store().items():
@@ -420,6 +436,10 @@ def _rate_notes(growth: state_growth.StoreGrowth) -> Iterator[str]:
 
 
 def _replay_deltas(checkpoint: Checkpoint, store: StoreName, version: int) -> int | None:
+    """Return how many deltas follow the newest snapshot, in the partition with most.
+
+    That is for a restart at ``version``; None if the store has no partition.
+    """
     layouts = (layout for layout in checkpoint.layout.stores if layout.store.name == store)
     store_files = (checkpoint.store_files.get(layout.directory) for layout in layouts)
     snapshots = [files.snapshots for files in store_files if files is not None]
@@ -430,6 +450,7 @@ def _replay_deltas(checkpoint: Checkpoint, store: StoreName, version: int) -> in
 
 
 def _growth(judged: Judged, heaps: HeapByVersion, capacity: int | None) -> t.Table:
+    """Return the table of the growth of each store, with the answer to ``capacity`` (bytes)."""
     rows = []
     for store, versions in judged.facts.by_store().items():
         points = state_growth.store_points(judged.checkpoint, versions, heaps.get(store, {}))
@@ -455,7 +476,10 @@ def _growth(judged: Judged, heaps: HeapByVersion, capacity: int | None) -> t.Tab
 def _reaches(
     growth: state_growth.StoreGrowth, capacity: int | None, *, has_heap: bool
 ) -> dict[str, Any]:
-    """Return whether rows and heap have reached a capacity, and when they will; null if never."""
+    """Return whether rows and heap have reached a capacity (bytes), and when they will.
+
+    Columns by name; empty without a capacity. A time is None if it is never reached.
+    """
     answers: dict[str, Any] = {}
     if capacity is None:
         return answers
@@ -469,6 +493,7 @@ def _reaches(
 def _capacity_notes(
     growth: state_growth.StoreGrowth | None, capacity: int | None, *, has_heap: bool
 ) -> Iterator[str]:
+    """Yield sentences on when all stores together reach a capacity (bytes); none without one."""
     if capacity is None:
         return
     size = bytes_text(capacity)

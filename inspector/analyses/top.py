@@ -31,6 +31,7 @@ from inspector.render.plain import fields_of
 from inspector.render.report import Report
 from inspector.sums import group_by
 
+# name of each ranking in a title
 _RANKED_BY = {
     TopBy.KEY_BYTES: "key bytes",
     TopBy.VALUE_BYTES: "value bytes",
@@ -40,6 +41,7 @@ _RANKED_BY = {
     TopBy.NUMBER: "rows of the join",
 }
 
+# footnote of the report
 FOOTNOTE = (
     "Keys are ranked by key, value and row bytes, by puts since the oldest version that can be "
     "replayed, by the batch of the last put (- means before that version), and, in joins, by the "
@@ -47,8 +49,10 @@ FOOTNOTE = (
     "ranked by. All numbers are exact."
 )
 
+# footnote on rankings that are left out; the placeholder is their number
 TIES = "Left out: {} whose keys are all equal; --by shows each."
 
+# text of an empty ranking by rows of a join
 NO_JOIN = "no store counts the rows of the keys of a join"
 
 
@@ -108,6 +112,7 @@ class EntriesRow(t.StoreRow, table="entries", empty="no key has many entries"):
     removed: Annotated[t.Count, "Its entries of the window that went.", t.Rank(11)]
 
 
+# facts that the command requests of its tasks: by default 5 keys of each ranking
 KEYS_BY_RANK = Request(top=5)
 
 
@@ -157,6 +162,7 @@ def top(
 
 
 def _entries(judged: Judged, limit: int) -> Iterator[EntriesRow]:
+    """Yield, for each store, up to ``limit`` keys with the most entries."""
     facts, words = judged.facts, StoreWords(judged.checkpoint, judged.redact)
     for operator in judged.checkpoint.operators:
         for store in operator.schemas:
@@ -174,7 +180,7 @@ def _entries(judged: Judged, limit: int) -> Iterator[EntriesRow]:
 
 
 def _ties(rankings: Iterable[list[TopRow]]) -> list[list[TopRow]]:
-    """Rankings of keys that are all equal, where their operator has one that says more."""
+    """Return the rankings whose keys are all equal, without the first ranking of an operator."""
     ties, leading = [], dict[int, list[TopRow]]()
     for rows in rankings:
         ends = [row.last_put_version if row.by == TopBy.OLDEST.value else row.share for row in rows]
@@ -185,6 +191,7 @@ def _ties(rankings: Iterable[list[TopRow]]) -> list[list[TopRow]]:
 
 
 def _title(limit: int, measures: Sequence[TopBy], rankings: Sequence[Sequence[TopRow]]) -> str:
+    """Return the title of the rankings; it names the top key of a join if that stands out."""
     text = "the first key" if limit == 1 else f"the first {limit} keys"
     text += " by each ranking" if len(measures) > 1 else f" by {_RANKED_BY[measures[0]]}"
     if not rankings or rankings[0][0].by != TopBy.NUMBER.value:
@@ -198,6 +205,7 @@ def _title(limit: int, measures: Sequence[TopBy], rankings: Sequence[Sequence[To
 
 
 def _rows(judged: Judged, limit: int, measures: Sequence[TopBy]) -> Iterator[TopRow]:
+    """Yield the first ``limit`` keys of each store by each measure."""
     checkpoint, facts, redact = judged.checkpoint, judged.facts, judged.redact
     totals = _totals(facts, judged.version)
     words = StoreWords(checkpoint, redact)
@@ -228,6 +236,7 @@ def _rows(judged: Judged, limit: int, measures: Sequence[TopBy]) -> Iterator[Top
 
 
 def _totals(facts: Facts, version: int) -> dict[tuple[StoreName, TopBy], int]:
+    """Return what a key's share is a part of: the total of each store by each measure."""
     totals: dict[tuple[StoreName, TopBy], int] = {}
     facts_by_store = facts.by_store()
     for store_name, versions in facts_by_store.items():
@@ -247,6 +256,7 @@ def _totals(facts: Facts, version: int) -> dict[tuple[StoreName, TopBy], int]:
 
 
 def _skews(judged: Judged) -> Iterator[SkewRow]:
+    """Yield a row for each store on the spread of its row bytes over partitions."""
     versions = sorted(judged.facts.versions.items(), key=itemgetter(0))
     store_facts = [
         (store, facts) for (store, version), facts in versions if version == judged.version

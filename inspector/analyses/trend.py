@@ -19,14 +19,14 @@ from inspector.render import tabular as t
 from inspector.render.fleet_rows import short_names
 from inspector.render.report import Report
 
-DAYS = 30
+DAYS = 30  # default period of growth
 MOST_LINES = 5  # checkpoints of a chart over audits; a page has six colours
 MOST_BARS = 10  # checkpoints of a chart in which each is a bar
 
-_STORE = ["checkpoint", "operator_id", "store_name"]
-_MS_PER_DAY = 86_400_000
+_STORE = ["checkpoint", "operator_id", "store_name"]  # columns that name a store in the history
+_MS_PER_DAY = 86_400_000  # milliseconds of a day
 
-Checkpoint = Annotated[t.Text, "Its root."]
+Checkpoint = Annotated[t.Text, "Its root."]  # type of the columns with the root of a checkpoint
 
 
 class GrowthRow(t.Row, table="growth", empty="no store was audited twice"):
@@ -138,6 +138,10 @@ def trend(
 
 
 def _growth(audits: pa.Table, since_ms: int) -> Iterator[GrowthRow]:
+    """Yield the growth of each store between its first and last audit since a time (epoch ms).
+
+    Stores with only one audit are left out.
+    """
     recent = pc.greater_equal(audits["audited"], pa.scalar(since_ms))
     chosen = audits.filter(pc.and_(recent, pc.is_valid(audits["row_bytes"])))
     names = ("audited", "rows", "row_bytes")
@@ -161,6 +165,7 @@ def _growth(audits: pa.Table, since_ms: int) -> Iterator[GrowthRow]:
 
 
 def _standing(audits: pa.Table) -> Iterator[StandingRow]:
+    """Yield each finding of a store's last audit, with the audits in a row that have it."""
     read = audits.filter(pc.is_valid(audits["findings"]))
     standing = _with_findings(read)
     times = {
@@ -181,16 +186,19 @@ def _standing(audits: pa.Table) -> Iterator[StandingRow]:
 
 
 def _with_findings(audits: pa.Table) -> pa.Table:
+    """Return a row for each finding of each audit."""
     lists = audits["findings"].combine_chunks()
     rows = audits.select([*_STORE, "audited"]).take(pc.list_parent_indices(lists))
     return rows.append_column("finding", pc.list_flatten(lists))
 
 
 def _store_key(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return checkpoint, operator and store of a row."""
     return tuple(row[name] for name in _STORE)
 
 
 def _commits(audits: pa.Table) -> Iterator[CommitRow]:
+    """Yield a row for each checkpoint on its newest committed batch."""
     # Nulls are passed over: of a checkpoint that fails now, the newest batch is what was seen.
     last: list[Any] = [(name, "last") for name in ("audited", "level", "batch_id", "batch_time")]
     newest = audits.group_by(["checkpoint"], use_threads=False).aggregate(last)
@@ -210,6 +218,7 @@ def _commits(audits: pa.Table) -> Iterator[CommitRow]:
 
 
 def _lines(audits: pa.Table, growth: Sequence[GrowthRow], times: Sequence[int]) -> list[page.Block]:
+    """Return the chart of the row bytes of those that grew most; no chart if nothing grew."""
     added: Counter[str] = Counter()
     for grown in growth:
         added[grown.checkpoint] += grown.added_bytes
@@ -229,6 +238,7 @@ def _lines(audits: pa.Table, growth: Sequence[GrowthRow], times: Sequence[int]) 
 
 
 def _findings_line(audits: pa.Table, times: Sequence[int]) -> list[page.Block]:
+    """Return the chart of the number of findings of each audit."""
     standing = _with_findings(audits.filter(pc.is_valid(audits["findings"])))
     distinct = standing.group_by(["audited", "checkpoint", "finding"]).aggregate([])
     counts = Counter(distinct["audited"].to_pylist())
@@ -240,6 +250,7 @@ def _findings_line(audits: pa.Table, times: Sequence[int]) -> list[page.Block]:
 def _over_audits(
     title: str, scale: t.Unit, times: Sequence[int], series: Sequence[page.Series], about: str
 ) -> list[page.Block]:
+    """Return a line chart over the audits; no chart for less than two audits."""
     if len(times) < 2 or not series:
         return []
     numbers = range(1, len(times) + 1)
@@ -247,6 +258,7 @@ def _over_audits(
 
 
 def _idle_bars(commits: Sequence[CommitRow]) -> list[page.Block]:
+    """Return the chart of the checkpoints without a new batch for longest; no chart without one."""
     idle = [(row.checkpoint, row.idle_ms) for row in commits if row.idle_ms is not None]
     names, _ = short_names([path for path, _ in idle])
     bars = [page.Bar(name, (ms,)) for name, (_, ms) in zip(names[:MOST_BARS], idle, strict=False)]

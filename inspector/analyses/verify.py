@@ -12,6 +12,7 @@ from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.judged import Judged, vouching_notes
 from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.run import Run
+from inspector.checkpoint.names import main_path
 from inspector.discovery.checksums import is_state
 from inspector.discovery.tasks import Request
 from inspector.exceptions import CheckpointError
@@ -19,7 +20,6 @@ from inspector.facts.checks import ChecksPassed
 from inspector.findings.judge import judge_integrity
 from inspector.light_dataclasses import replace
 from inspector.model import KINDS_OF_SUMS, Subset
-from inspector.providers.common_names import main_path
 from inspector.render import tabular as t
 from inspector.render.audit_history import Proofs
 from inspector.render.plain import ProblemRow, problem_row
@@ -47,16 +47,17 @@ class CheckRow(t.Row, table="checks"):
     ]
 
 
+# footnote of the report
 FOOTNOTE = (
     "Files are the deltas and snapshots of the judged version and older ones. A file passes if it "
     "can be decoded to its end; a checksum that is wrong is a problem, whether its file passes or "
     "not."
 )
-FACTS = Request(fit=True)
+FACTS = Request(fit=True)  # facts that the command requests of its tasks
 
 
 def problem_rows(opened: Opened) -> Iterator[ProblemRow]:
-    """All that is wrong when everything has been read and checked."""
+    """Read and check everything, and return a row for each problem."""
     run = Run.start(opened, None)
     return map(problem_row, run.problems(run.facts(FACTS)))
 
@@ -66,15 +67,20 @@ PROBLEMS_DATA = driver_table(
     "What cannot be read or is missing; everything is read when this is called.",
     problem_rows,
 )
+# note on a report about one part of the files
 OF_SUBSET = (
     "The files of this part were decoded and compared with their checksums, each for itself. That "
     "snapshots hold what deltas make, and that rows fit their schema, is checked by verify without "
     "--subset."
 )
-_NEXT = "next/"
+_NEXT = "next/"  # begin of a subset that names the part verified longest ago
 
 
 def _wrong_subset(subset: str | None, *, remembered: bool) -> str | None:
+    """Return what is wrong with ``--subset``, as a sentence; None if nothing is.
+
+    ``remembered`` is True if a history says when each part was verified.
+    """
     if subset is None:
         return None
     if subset.startswith(_NEXT) and not remembered:

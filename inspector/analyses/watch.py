@@ -30,17 +30,19 @@ from inspector.render import tabular as t
 from inspector.render.plain import fields_of, finding_row
 from inspector.render.report import Report
 
-FACTS = Request(expiring=True)
+FACTS = Request(expiring=True)  # facts that the command requests of its tasks
 
-PATIENCE = 5  # looks in a row that find no answer, or too fast a query, until that is an error
+# failed attempts in a row that are an error: no answer of the storage, or too fast a query
+PATIENCE = 5
 
 
 @dataclass(frozen=True)
 class Pace:
-    """Seconds between two looks, and when to end: after a batch, or by the monotonic clock."""
+    """Rhythm of the listings, and the end of the watch."""
 
-    interval: float
-    until: int | None = None
+    interval: float  # seconds between two listings
+    until: int | None = None  # batch after which the watch ends; None for no such end
+    # time of the monotonic clock, in s, at which the watch ends; None for no such end
     ends: float | None = None
 
     def reached(self, batch: int | None) -> bool:
@@ -48,7 +50,7 @@ class Pace:
         return self.until is not None and batch is not None and batch >= self.until
 
     def wait(self) -> bool:
-        """Wait for the next look; False, at once, if there is none."""
+        """Wait for the next listing and return True; return False at once if the time is over."""
         left = self.interval if self.ends is None else self.ends - monotonic()
         if left > 0:
             sleep(min(self.interval, left))
@@ -57,11 +59,11 @@ class Pace:
 
 @dataclass(frozen=True)
 class BatchSeen:
-    """A committed batch, judged as the newest; ``notes``: what happened to the query meanwhile."""
+    """A committed batch with its facts, judged as the newest one."""
 
     run: Run
     facts: Facts
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # sentences on what happened to the query since the batch before
 
     @property
     def batch_id(self) -> int:
@@ -78,25 +80,27 @@ class Following:
 
     path: str
     options: o.Options
-    last: int = 1
-    _seen: int | None = None
-    _query: str | None = None
-    _read: bool = False
-    _failures: int = 0
+    last: int = 1  # number of batches before the first listing that are shown
+    _seen: int | None = None  # newest batch that was shown; None before the first listing
+    _query: str | None = None  # id of the query
+    _read: bool = False  # the state was replayed once
+    _failures: int = 0  # failed attempts in a row
+    # last failure because the query was too fast; None after a success
     _outpaced: OutpacedError | None = None
-    _notes: list[str] = field(default_factory=list)
+    _notes: list[str] = field(default_factory=list)  # notes for the next batch
+    # replay that is continued from batch to batch
     _followed: Followed = field(default_factory=Followed)
-    _doubts: opening.Listings = field(default_factory=opening.Listings)
+    _doubts: opening.Listings = field(default_factory=opening.Listings)  # doubts of the listings
 
     def __post_init__(self) -> None:
         self._open = opening.opener_of(self.path, self.options)
         self._engine = LocalEngine(self.options.workers)
 
     def batches(self, pace: Pace) -> Iterator[BatchSeen]:
-        """Every batch that is committed, until the pace ends; waits for the next one.
+        """Yield each committed batch once, until the pace ends; waits for the next one.
 
-        NotACheckpointError, FileNotFoundError: the checkpoint is gone. OSError, OutpacedError: the
-        storage, or the query, was so :data:`PATIENCE` times in a row, or when the pace ended.
+        Raises NotACheckpointError or FileNotFoundError if the checkpoint is gone. Raises OSError or
+        OutpacedError after :data:`PATIENCE` failures in a row, or if the last attempt failed.
         """
         while True:
             for seen in self._look_patiently():
@@ -109,6 +113,10 @@ class Following:
                 return
 
     def _look_patiently(self) -> Iterator[BatchSeen]:
+        """Yield the new batches; a failure is counted, and raised only at the last attempt.
+
+        FileNotFoundError is raised at once.
+        """
         try:
             for seen in self.look():
                 self._failures = 0
@@ -127,10 +135,10 @@ class Following:
             self._failures, self._outpaced = 0, None
 
     def look(self) -> Iterator[BatchSeen]:
-        """The batches that were committed since the last look, oldest first.
+        """Yield the batches that were committed since the last call, oldest first.
 
-        After an OSError the next look begins where this one ended. OutpacedError: the query removed
-        what was to be read, at :data:`MORE_LOOKS` listings more.
+        After an OSError the next call resumes. Raises OutpacedError if the query removed the files
+        at every attempt.
         """
         looks = opening.MORE_LOOKS
         checkpoint = self.list_now()
@@ -148,7 +156,10 @@ class Following:
                 raise OutpacedError(opening.OUTPACED_AGAIN, checkpoint.root)
 
     def list_now(self) -> Checkpoint:
-        """The checkpoint as it lies there now (NotACheckpointError, OSError)."""
+        """Return the checkpoint by a new listing, and note whether the query changed.
+
+        Raises NotACheckpointError, CheckpointError or OSError.
+        """
         checkpoint = self._open()
         for problem in checkpoint.problems:
             if problem.slug == STORAGE_SLUG:  # what was not seen is neither there nor gone
@@ -163,7 +174,7 @@ class Following:
         return checkpoint
 
     def _is_sure(self, seen: BatchSeen) -> bool:
-        """Return whether a batch has no doubt that an earlier listing did not have.
+        """True if a batch has no doubt that an earlier listing did not have.
 
         If it has one, its replay is dropped, and the next listing reads it again.
         """
@@ -174,7 +185,7 @@ class Following:
         return False
 
     def _pass_over(self, checkpoint: Checkpoint) -> None:
-        """Go on with the newest batch that is whole, if the next one no longer is."""
+        """Continue with the newest whole batch if the next batch can no longer be restored."""
         assert self._seen is not None
         first, newest = self._seen + 1, opening.newest_whole(checkpoint)
         if opening.restores(checkpoint, first + 1) or newest is None or newest - 1 <= first:
@@ -189,7 +200,10 @@ class Following:
         self._seen = last
 
     def _note_changes(self, checkpoint: Checkpoint, newest: int) -> None:
-        """Begin anew if it is another query, or the same one at an older batch."""
+        """Begin again if the query is another one, or was reset to an older batch.
+
+        ``newest`` is the newest committed batch.
+        """
         query, self._query = self._query, checkpoint.logs.query_id
         if self._seen is None:
             return
@@ -206,6 +220,7 @@ class Following:
             self._seen = newest
 
     def _judge(self, checkpoint: Checkpoint, batch: int) -> BatchSeen:
+        """Replay the state up to a batch and return the batch with its facts."""
         run = Run.at(checkpoint, batch + 1, self.options, self._engine)
         tasks = run.tasks(FACTS)
         if self._read:
@@ -250,15 +265,17 @@ class WatchedBatchRow(t.Row, table="batches", empty="no batch was committed"):
     stores: Annotated[t.Count, "Stores that the query has, one for each partition.", t.WIDE]
 
 
+# columns of findings that came or went
 _FINDING = (  # what is told of a finding that came or went
     *("id", "severity", "certainty", "title", "cause"),
     *("operator_id", "store_name", "evidence"),
 )
 
-_Findings = Mapping[tuple[Any, ...], Finding]
+_Findings = Mapping[tuple[Any, ...], Finding]  # findings by id, operator and store
 
 
 def _check(parsed: Mapping[str, Any]) -> str | None:
+    """Return what is wrong with the command's options, as a sentence; None if nothing is."""
     if parsed["interval"] <= 0:
         return "--interval has to be more than 0"
     try:
@@ -322,7 +339,11 @@ def watch(  # noqa: PLR0913 - each is an option of the command
 
 
 def _begin(path: str, options: o.Options, last: int, pace: Pace | None) -> Following | None:
-    """Follow what is there, or what comes while the pace lasts; None if nothing came."""
+    """Return the follower of the query at a path.
+
+    With ``pace`` it waits for the checkpoint to appear, and returns None if the time is over
+    before.
+    """
     while True:
         try:
             following = Following(path, options, last)
@@ -338,6 +359,10 @@ def _begin(path: str, options: o.Options, last: int, pace: Pace | None) -> Follo
 
 
 def _report(seen: BatchSeen, earlier: _Findings) -> tuple[Report, _Findings]:
+    """Return the report on a batch, and its findings for the next call.
+
+    ``earlier`` are the findings of the batch before.
+    """
     judged = seen.run.judge(seen.facts)
     findings = findings_of(judged)
     result = {(f.kind.id, f.operator_id, f.store_name): f for f in findings}

@@ -50,6 +50,7 @@ HOMES = {
 }
 """Module -> the names of its that are public besides the analyses; type checkers read the stub."""
 
+# public name -> its module
 _HOME_OF = {name: home for home, names in HOMES.items() for name in names}
 
 __all__ = sorted((*_analyses.names(), *_HOME_OF))

@@ -7,7 +7,6 @@ import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from inspect import signature
 from itertools import islice
@@ -27,10 +26,11 @@ from inspector.checkpoint.search import Found
 from inspector.engines.choose import LOCAL, EngineOptions
 from inspector.engines.engine import Engine, Job, Work
 from inspector.exceptions import EngineError, InspectorError
+from inspector.light_dataclasses import replace
 from inspector.render.report import Report
 from inspector.schemas import batch_of, specs_in
 
-Path = str | os.PathLike[str]
+Path = str | os.PathLike[str]  # path of a checkpoint
 
 
 def audit_many(
@@ -84,9 +84,10 @@ def audit_many(
     return (outcome for outcome in outcomes if filters.shows(outcome.result))
 
 
-AT_ONCE = 256  # checkpoints of one job; the driver holds their reports
-WHOLE_COST = 64 << 20  # bytes, files counted in, up to which a checkpoint is audited whole
-SHARES = 64  # a checkpoint that is more than such a share of a job's work is not
+AT_ONCE = 256  # checkpoints of one Spark job; the driver holds their reports
+# cost in bytes, where a file counts as some, up to which one task audits a checkpoint
+WHOLE_COST = 64 << 20
+SHARES = 64  # a checkpoint with more than one such share of a job's cost is left to the driver
 
 _columns: list[tuple[str, pa.DataType]] = [
     *((name, pa.int64()) for name in ("number", "files", "bytes")),
@@ -95,20 +96,20 @@ _columns: list[tuple[str, pa.DataType]] = [
 ANSWERS = pa.schema(_columns)
 """What an executor says of a checkpoint, by its number in the job: its files, or its report."""
 
-Answer: TypeAlias = dict[str, Any]
+Answer: TypeAlias = dict[str, Any]  # values of a row of :data:`ANSWERS`, by name
+# makes the answer of an executor on one checkpoint
 Make: TypeAlias = Callable[[Found, Options], Answer]
 
 
 def audits_by_executors(
     candidates: Iterable[Found], options: Options, engine: Engine
 ) -> Iterator[Found]:
-    """The checkpoints, each with its report (:class:`Audited`) or, if that is for the driver, none.
+    """Yield the checkpoints: with a report (:class:`Audited`) if executors made it, else as given.
 
-    A fleet of small checkpoints waits for the driver, which lists, plans and judges what executors
-    read. Here executors do all of it, :data:`AT_ONCE` checkpoints a job: they list them first, so
-    that Spark's tasks have equal shares, and then audit them. One that would be most of a task is
-    left to the driver, which divides it; so is one that fails, and those of a job that fails, so
-    that the driver says why, and none suffers from another one's checkpoint.
+    Executors list, plan and judge, up to :data:`AT_ONCE` checkpoints in one job: first they list
+    all, so that Spark's tasks get equal shares, and then they audit. A large checkpoint is left to
+    the driver, which divides it. So is one that fails, and all of a job that fails, so that the
+    driver reports the reason.
     """
     job = _Job(options, engine)
     rest = iter(candidates)
@@ -117,11 +118,14 @@ def audits_by_executors(
 
 
 class _Job:
+    """Jobs on Spark that audit checkpoints, and the notes that they have given."""
+
     def __init__(self, options: Options, engine: Engine) -> None:
         self._options, self._engine = options, engine
         self._said: set[str] = set()
 
     def run(self, places: Sequence[Found]) -> Iterator[Found]:
+        """Yield these checkpoints, with a report where the executors could make one."""
         waiting = {n: candidate for n, candidate in enumerate(places) if candidate.error is None}
         yield from (candidate for candidate in places if candidate.error is not None)
         listed: dict[int, Work] = {}
@@ -148,7 +152,7 @@ class _Job:
         yield from waiting.values()
 
     def _ask(self, make: Make, work: Sequence[Work]) -> Iterator[Answer]:
-        """Return the answers of the executors; empty if the job fails."""
+        """Yield the answers of the executors to some work; nothing if the job fails."""
         remote = replace(self._options, engine=EngineOptions(LOCAL), workers=1)
         try:
             answers = list(self._engine.run(Job(partial(_run, make, remote), ANSWERS, work)))
@@ -159,6 +163,7 @@ class _Job:
             yield from batch.to_pylist()
 
     def _with_report(self, candidate: Found, answer: Answer) -> Audited:
+        """Return a checkpoint with the report in an executor's answer; print its new notes."""
         for note in answer["notes"]:
             if note not in self._said:
                 self._said.add(note)
@@ -169,6 +174,7 @@ class _Job:
 
 
 def _work(number: int, candidate: Found, size: int = 0, files: int = 0) -> Work:
+    """Return a checkpoint as work for Spark; ``number`` identifies it in the job."""
     spec = {"number": number, "path": candidate.path, "is_root": candidate.is_root}
     return Work(json.dumps(spec), size, files=files)
 
@@ -176,7 +182,7 @@ def _work(number: int, candidate: Found, size: int = 0, files: int = 0) -> Work:
 def _run(
     make: Make, options: Options, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the results of checkpoints.
+    """Yield the answers of ``make`` for the checkpoints in ``batches``.
 
     A checkpoint that fails yields nothing: the driver opens it again and reports the error.
     """
@@ -191,7 +197,7 @@ def _run(
 
 
 def _look(candidate: Found, options: Options) -> Answer:
-    """Return the report that the cache has for a checkpoint, or the work that reads it."""
+    """Return a checkpoint's report if the cache has it, else the files and bytes to read."""
     if options.cache is not None:
         report = report_cache.ReportCache(
             candidate.path, options, is_root=candidate.is_root
@@ -203,6 +209,7 @@ def _look(candidate: Found, options: Options) -> Answer:
 
 
 def _audit(candidate: Found, options: Options) -> Answer:
+    """Return the report on a checkpoint, from the cache or by an audit."""
     run = begin(candidate.path, options, is_root=candidate.is_root)
     if isinstance(run, Recalled):
         return _row_of(run.report, is_kept=True)
@@ -210,4 +217,5 @@ def _audit(candidate: Found, options: Options) -> Answer:
 
 
 def _row_of(report: Report, *, is_kept: bool) -> Answer:
+    """Return a report as an answer: compressed JSON, and whether the cache had it."""
     return {"report": zlib.compress(report_cache.report_json(report).encode()), "is_kept": is_kept}

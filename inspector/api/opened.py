@@ -17,7 +17,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
-from dataclasses import fields, replace
 from difflib import get_close_matches
 from enum import Enum
 from inspect import Parameter as Kind
@@ -31,6 +30,7 @@ from inspector.analyses.shared.options import SHARED, Options, Parameter
 from inspector.credentials import redact
 from inspector.engines.choose import EngineOptions
 from inspector.exceptions import CheckpointError
+from inspector.light_dataclasses import fields, replace
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -42,11 +42,12 @@ else:
 
 Path = str | os.PathLike[str]
 
-_FIELDS = tuple(field.name for field in fields(Options))
-_DECLARED = {each.name: each for each in SHARED}
-_SAME = (("batch", "state_version"), ("state_version", "batch"))  # the given replaces the other
+_FIELDS = tuple(field.name for field in fields(Options))  # names of the fields of ``Options``
+_DECLARED = {each.name: each for each in SHARED}  # declaration of each option, by name
+# pairs of options of which a new value of the first removes the second
+_SAME = (("batch", "state_version"), ("state_version", "batch"))
 
-_CUT_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/(?!/)")
+_CUT_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/(?!/)")  # URL that has lost a slash
 _SINGLE_SLASH = ("dbfs", "file")  # schemes that Spark spells with one slash
 
 
@@ -72,6 +73,7 @@ class OpenCheckpoint(Methods):
     """
 
     def __init__(self, path: Path, **options: Unpack[OpenOptions]) -> None:
+        """Open the checkpoint; see :func:`open_checkpoint`."""
         self.path = _text(path)
         _check("open_checkpoint()", options, _FIELDS)
         self.options = _with(Options(), dict(options))
@@ -94,7 +96,7 @@ class OpenCheckpoint(Methods):
 
 
 class Method:
-    """One analysis of one checkpoint."""
+    """Method of an opened checkpoint that runs one analysis."""
 
     def __init__(self, checkpoint: OpenCheckpoint, analysis: Analysis) -> None:
         self._checkpoint, self._analysis = checkpoint, analysis
@@ -106,7 +108,11 @@ class Method:
         return f"<{self.__name__} of {self._checkpoint!r}>"
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
-        """The analysis, with its own and shared options by keyword (TypeError, ValueError)."""
+        """Run the analysis, and return what its function returns.
+
+        Its own options and shared options are given by keyword. Raises TypeError or ValueError for
+        a wrong option.
+        """
         analysis, names = self._analysis, _names_of_shared(self._analysis)
         _check(f"{self.__name__}()", keywords, tuple(self.__signature__.parameters))
         shared = {name: value for name, value in keywords.items() if name in names}
@@ -137,25 +143,29 @@ def signature_of(analysis: Analysis) -> Signature:
 
 
 def _own(analysis: Analysis) -> tuple[str, ...]:
+    """Return the names of an analysis' own options."""
     parameters = signature(analysis.function).parameters.values()
     return tuple(parameter.name for parameter in parameters if parameter.kind is Kind.KEYWORD_ONLY)
 
 
 def _names_of_shared(analysis: Analysis) -> tuple[str, ...]:
-    """The options that it shares with others, by their names in ``Options``."""
+    """Return the names of the fields of ``Options`` that an analysis accepts."""
     names = dict.fromkeys(item.name.partition(".")[0] for item in analysis.shared)
     return tuple(name for name in _FIELDS if name in names)
 
 
 def _accept(analysis: Analysis, options: Options) -> Options:
-    """The options of all calls, without those that a command does not have."""
+    """Return the options of all calls, with defaults in place of those that the analysis lacks."""
     defaults, names = Options(), _names_of_shared(analysis)
     unshared = {name: getattr(defaults, name) for name in _FIELDS if name not in names}
     return replace(options, **unshared | {"engine": options.engine})
 
 
 def _check(call: str, names_passed: Iterable[str], names: tuple[str, ...]) -> None:
-    """Refuse an option that there is not (TypeError); says which there are, or may be meant."""
+    """Raise TypeError if a passed name is none of ``names``; it says which may be meant.
+
+    ``call`` names the function in the message.
+    """
     for name in names_passed:
         if name not in names:
             near = get_close_matches(name, names, n=1)
@@ -164,6 +174,10 @@ def _check(call: str, names_passed: Iterable[str], names: tuple[str, ...]) -> No
 
 
 def _with(options: Options, changes: dict[str, Any]) -> Options:
+    """Return the options with some values changed.
+
+    A batch removes a state version, and a state version a batch.
+    """
     values = {name: _option(name, value) for name, value in changes.items()}
     for name, second in _SAME:
         if name in values and second not in values:
@@ -172,7 +186,7 @@ def _with(options: Options, changes: dict[str, Any]) -> Options:
 
 
 def _option(name: str, value: Any) -> Any:
-    """A value as ``Options`` has it: words for enums, one text for a tuple of them."""
+    """Return a value as ``Options`` has it: an enum for a word, a tuple for a single text."""
     if name == "engine" and isinstance(value, str):
         return EngineOptions(_choose(_DECLARED["engine.name"], value))
     declared = _DECLARED.get(name)
@@ -184,6 +198,7 @@ def _option(name: str, value: Any) -> Any:
 
 
 def _value(analysis: Analysis, name: str, value: Any) -> Any:
+    """Return a value as the analysis' function takes it: an enum for a word, text for a path."""
     declared = next((p for p in (*analysis.arguments, *analysis.options) if p.name == name), None)
     if isinstance(value, os.PathLike):
         return _text(value)
@@ -191,6 +206,10 @@ def _value(analysis: Analysis, name: str, value: Any) -> Any:
 
 
 def _choose(declared: Parameter, value: Any) -> Any:
+    """Return the value, as an enum if the option is one; ValueError if it is not among the choices.
+
+    Any value is allowed if the option has no choices.
+    """
     word = value.value if isinstance(value, Enum) else value
     if declared.choices and word not in declared.choices:
         raise ValueError(f"{declared.name} is {value!r}, expected {', '.join(declared.choices)}")
@@ -198,7 +217,10 @@ def _choose(declared: Parameter, value: Any) -> Any:
 
 
 def _text(path: Path) -> str:
-    """A path as text; CheckpointError for a URL of which :class:`pathlib.Path` drops a slash."""
+    """Return a path as text.
+
+    Raises CheckpointError for a URL of which :class:`pathlib.Path` dropped a slash.
+    """
     text = os.fspath(path)
     cut = None if isinstance(path, str) else _CUT_URL.match(text)
     if cut is not None and cut[1] not in _SINGLE_SLASH:

@@ -1,1 +1,1 @@
-"""Contents of a checkpoint besides rows: listings, logs, metadata, schemas. Read only."""
+"""Contents of a checkpoint other than rows, read only: listings, logs, metadata, schemas."""

@@ -1,8 +1,8 @@
-"""Small files that runs keep for later ones, in a folder that may be lost at any time.
+"""Cache of small files that runs keep for later runs, in a folder that may be lost at any time.
 
-Each begins with a keyed hash of what follows, whose secret lies in the folder: what was cut off,
-overwritten, or put there by somebody who cannot read the secret is as good as not there. Names are
-keyed hashes too. A file is replaced whole, so that runs may write at the same time.
+Each file begins with a keyed hash of its content, whose secret is in the folder. A file that was
+cut off, overwritten, or written without the secret counts as missing. Names are keyed hashes too. A
+file is replaced as a whole, so that runs may write at the same time.
 """
 
 from __future__ import annotations
@@ -22,16 +22,17 @@ from inspector.checkpoint.storage import Storage
 from inspector.exceptions import LimitError
 
 SECRET = "secret"  # name of the file that holds the secret
-MOST_BYTES = 1 << 30  # bytes of all files; above it the oldest go
-MOST_FILE_BYTES = 16 << 20  # bytes of one file, compressed or not; what is longer is not kept
-TRIM_EVERY = 500  # files that are written between two looks at how many bytes there are
+MOST_BYTES = 1 << 30  # bytes of all files; above them the oldest files are removed
+MOST_FILE_BYTES = 16 << 20  # bytes of one file, compressed or not; a longer one is not kept
+TRIM_EVERY = 500  # files that are written between two checks of MOST_BYTES
 
-_BYTES = 32
+_BYTES = 32  # bytes of the secret, and of a keyed hash
+# names of kept files, and of unfinished ones
 _NAME = re.compile(r"[0-9a-f]{64}\.kept(\.[0-9a-f]{32}\.tmp)?")
 
 
 class CacheFiles:
-    """The kept files of a folder, on any storage; it is made when the first file is written."""
+    """Cached files of a folder on any storage; the first write makes the folder."""
 
     def __init__(self, url: str, options: Mapping[str, str]) -> None:
         self._storage, self._target = Storage.open(url, options), Destination(url, options)
@@ -54,7 +55,7 @@ class CacheFiles:
         return zlib.decompressobj().decompress(packed, MOST_FILE_BYTES)
 
     def present(self) -> Callable[[str], bool]:
-        """Return a function that says whether a name is cached, by one listing made now.
+        """Return a function that tells if a name is cached, by one listing made now.
 
         Raises OSError if the storage does not answer.
         """
@@ -63,7 +64,10 @@ class CacheFiles:
         return lambda name: secret is not None and _file_of(secret, name) in files
 
     def write(self, name: str, content: bytes) -> None:
-        """Keep something under a name, in place of what was kept under it (OSError)."""
+        """Cache a content under a name, in place of an older one; it is ignored if it is too long.
+
+        Raises OSError if the storage does not answer.
+        """
         packed = zlib.compress(content)
         if len(content) > MOST_FILE_BYTES:
             return
@@ -76,13 +80,19 @@ class CacheFiles:
         self._writes += 1
 
     def remove(self, name: str) -> None:
-        """Keep nothing under a name any more (OSError)."""
+        """Remove the content that is cached under a name, if any.
+
+        Raises OSError if the storage does not answer.
+        """
         secret = self.secret()
         if secret is not None:
             self._target.remove(_file_of(secret, name))
 
     def secret(self, *, new: bool = False) -> bytes | None:
-        """The secret of the folder; None if there is none, and no new one is made (OSError)."""
+        """Return the secret of the folder; None if it has none. With ``new`` a missing one is made.
+
+        Raises OSError if the storage does not answer.
+        """
         # Of two runs that make one at the same time on an object store one loses its files.
         with self._lock:
             secret = self._secret or self._read(SECRET)
@@ -94,12 +104,14 @@ class CacheFiles:
             return self._secret
 
     def _read(self, file: str) -> bytes | None:
+        """Return the bytes of a file; None if it is missing or too large."""
         # With a size that it does not have, a file is requested without asking for its size first.
         with suppress(FileNotFoundError, LimitError):
             return self._storage.read(file, MOST_FILE_BYTES, size=MOST_FILE_BYTES)
         return None
 
     def _trim(self) -> None:
+        """Remove the oldest files until all have at most MOST_BYTES."""
         files = [entry for entry in self._storage.list() if _NAME.fullmatch(entry.name)]
         files.sort(key=lambda entry: (entry.modified_ms or 0, entry.name))
         size = sum(entry.size for entry in files)
@@ -112,14 +124,16 @@ class CacheFiles:
 
 @lru_cache(maxsize=8)
 def cache_files(url: str, options: tuple[tuple[str, str], ...]) -> CacheFiles:
-    """The kept files of a folder, by one reader for all runs of the process."""
+    """Return the cache of a folder; all runs of the process share one object."""
     return CacheFiles(url, dict(options))
 
 
 def _file_of(secret: bytes, name: str) -> str:
+    """Return the file name of a cached name, which only the secret can relate to it."""
     return f"{_mac(secret, 'name', name.encode()).hex()}.kept"
 
 
 def _mac(secret: bytes, name: str, content: bytes) -> bytes:
+    """Return a keyed hash of a content under a name."""
     own = blake2b(name.encode(), key=secret, digest_size=_BYTES)
     return blake2b(content, key=own.digest(), digest_size=_BYTES).digest()

@@ -1,17 +1,22 @@
 """Values that Spark assumes for confs that an offset log entry does not record.
 
-A checkpoint that an older release began lacks the newer keys of ``OffsetSeqMetadata``; a later one
-then takes the value that keeps old state readable, not today's default.
+A checkpoint that an older release began lacks the newer keys of ``OffsetSeqMetadata``. A later
+release then uses the value that keeps old state readable, not today's default.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+# conf with the class of the state store provider
 PROVIDER_CLASS = "spark.sql.streaming.stateStore.providerClass"
+# conf with the number of partitions of the state
 SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
+# conf with the format of a join's state
 JOIN_FORMAT = "spark.sql.streaming.join.stateFormatVersion"
+# conf that gives sources names, so that they may be added and removed
 SOURCE_EVOLUTION = "spark.sql.streaming.queryEvolution.enableSourceEvolution"
+# class of the provider that Spark uses by default
 HDFS_PROVIDER = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
 
 ASSUMED: Mapping[str, str] = {
@@ -31,11 +36,11 @@ ASSUMED: Mapping[str, str] = {
     "spark.sql.streaming.statefulOperator.alwaysNullableOutput.enabled": "false",
     "spark.sql.dropDuplicates.deterministicKeyOrder.enabled": "false",
 }
-"""Key -> value that Spark 4.3 takes where an entry lacks the key; any other is the session's."""
+"""Value that Spark 4.3 uses if an entry lacks a key. For other keys it uses the session's value."""
 
 
 def full_key(key: str) -> str:
-    """The key with Spark's prefix."""
+    """Return the key with ``spark.sql.`` before it, unless it begins with ``spark.``."""
     return key if key.startswith("spark.") else f"spark.sql.{key}"
 
 

@@ -1,4 +1,4 @@
-"""The record in a copy of a checkpoint that says how the copy was made."""
+"""Record in a copy of a checkpoint that says how the copy was made."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from inspector.exceptions import InspectorError
 from inspector.light_dataclasses import dataclass
 
 RECORD = "_inspector.json"
-"""Name of the record, below the root. Spark reads no file of this name."""
+"""Name of the record's file, below the root. Spark reads no file of this name."""
 
-_MAX_MS = 1 << 47  # later times are of no calendar
+_MAX_MS = 1 << 47  # bound of times in ms; later ones are in no calendar
 
 
 @dataclass(frozen=True)
@@ -61,4 +61,5 @@ def read_record(storage: Storage) -> CopyRecord | None:
 
 
 def _items(value: object) -> list[object]:
+    """Return the value if it is a list, else an empty list."""
     return value if isinstance(value, list) else []

@@ -1,8 +1,9 @@
-"""Writing a new checkpoint; the only place that writes to a storage.
+"""Writing a new checkpoint; the only module that writes to a storage.
 
-On a local disk everything is written into a hidden folder beside the new one, which gets its name
-when all is there and was checked. Other storages cannot rename: there state comes first, then logs,
-and the query's metadata and the newest commit last, so that no restart takes a part for a whole.
+On a local disk everything is written into a hidden folder next to the target, which is renamed when
+all files are written and checked. Other storages cannot rename. There state is written first, then
+logs, and the query's metadata and the newest commit last, so that no restart uses an incomplete
+copy.
 """
 
 from __future__ import annotations
@@ -19,18 +20,23 @@ from inspector.checkpoint.storage import Storage
 from inspector.checkpoint.urls import absolute, is_local, join_path, lies_in, translate
 from inspector.exceptions import CheckpointError, InspectorError
 
-UNFINISHED: set[str] = set()  # local folders without their name; who ends the process removes them
+# local folders that do not have their final name yet; the caller that ends the process removes them
+UNFINISHED: set[str] = set()
 
 
 class Destination:
-    """A folder to write into, by its URL, and its driver's options, which may hold credentials."""
+    """A folder to write into, by its URL and its driver's options, which may hold credentials."""
 
     def __init__(self, url: str, options: Mapping[str, str] | None = None) -> None:
         self.url, self.options = absolute(url), dict(options or {})
         self._fs, self._base = connect(self.url, self.options)
 
     def write(self, relative: str, chunks: Iterable[bytes], *, secret: bool = False) -> int:
-        """Write a file, whole or not at all, and give its size; a second attempt replaces it."""
+        """Write a file as a whole or not at all, and return its size in bytes.
+
+        An existing file is replaced. On a local disk a ``secret`` file is readable by its owner
+        alone, and does not replace an existing one. Raises OSError.
+        """
         # A secret is for its owner alone on a local disk, and one that is there stays.
         path = join_path(self._base, relative)
         size = 0
@@ -59,7 +65,7 @@ class Destination:
         return size
 
     def remove(self, relative: str) -> None:
-        """Remove a file that this or another run wrote; one that is gone is gone (OSError)."""
+        """Remove a file; return if it does not exist. Raises OSError."""
         path = join_path(self._base, relative)
         try:
             with suppress(FileNotFoundError):
@@ -69,7 +75,10 @@ class Destination:
 
 
 def _appear(partial: str, path: str, *, anew: bool) -> None:
-    """Let a file have its name; with ``anew`` one that got it meanwhile keeps it."""
+    """Rename a finished file to its name.
+
+    With ``anew`` a file that has the name already is kept, where the file system has links.
+    """
     if anew:
         try:
             os.link(partial, path)
@@ -84,7 +93,11 @@ def _appear(partial: str, path: str, *, anew: bool) -> None:
 
 @contextmanager
 def new_folder(url: str, options: Mapping[str, str], source: Storage) -> Iterator[Destination]:
-    """A folder that gets its name when the block ends well; errors as :func:`check_new`."""
+    """Yield a destination for a new checkpoint.
+
+    On a local disk it is a hidden folder, renamed to the target when the block ends without an
+    error and removed otherwise. Raises errors as :func:`check_new`.
+    """
     check_new(url, options, source)
     if not is_local(url):
         yield Destination(url, options)
@@ -105,7 +118,10 @@ def new_folder(url: str, options: Mapping[str, str], source: Storage) -> Iterato
 
 
 def check_new(url: str, options: Mapping[str, str], source: Storage) -> None:
-    """Refuse a place where something is, or in the source (CheckpointError; OSError: no answer)."""
+    """Raise CheckpointError if a URL is not a free place: missing, or an empty folder.
+
+    It may not be in the checkpoint ``source``, and no symbolic link. OSError: no answer.
+    """
     if lies_in(url, source.url):
         raise CheckpointError(f"{url} lies in the checkpoint that is copied; name another place")
     if is_local(url) and os.path.islink(translate(url).target.rstrip("/")):

@@ -1,6 +1,7 @@
 """Connections to storages; the only module that knows fsspec.
 
-All who read from one place with the same options share one: it takes a tenth of a second to make.
+All readers of one place with equal options share a connection: it takes a tenth of a second to
+make.
 """
 
 from __future__ import annotations
@@ -18,23 +19,29 @@ from inspector.credentials import redact
 from inspector.exceptions import EngineError
 from inspector.light_dataclasses import dataclass
 
-MOST_KEPT = 8  # connections that are kept for whoever reads from the same place next
+MOST_KEPT = 8  # connections that are kept for later readers of the same place
 
 
 @dataclass
 class _Kept:
-    """A connection, and whether the storage has refused it anything."""
+    """A connection that is kept."""
 
-    system: Any
-    refused: bool = False
+    system: Any  # the fsspec file system
+    refused: bool = False  # True if the storage has refused it a request
 
 
+# kept connections by process, driver and settings; the last used one is last
 _kept: OrderedDict[tuple[Any, ...], _Kept] = OrderedDict()
-_lock = threading.Lock()
+_lock = threading.Lock()  # guards ``_kept``
 
 
 def connect(url: str, options: Mapping[str, str], *, anew: bool = False) -> tuple[Any, str]:
-    """The driver for a URL (None: a local disk), and the path in it; EngineError: not installed."""
+    """Return the fsspec file system for a URL (None for a local disk), and the path in it.
+
+    With ``anew`` no connection is reused that the storage has refused, because the process may have
+    other credentials now. EngineError: the driver is not installed. OSError: it refuses URL or
+    options.
+    """
     # OSError: it refuses URL or options. anew: not by a connection that was refused anything, as
     # the process may have other credentials now.
     address = translate(url)
@@ -70,6 +77,7 @@ def connect(url: str, options: Mapping[str, str], *, anew: bool = False) -> tupl
 def _connect(
     url: str, options: Mapping[str, str], protocol: str, driver: Callable[..., Any]
 ) -> Any:
+    """Return a new connection. EngineError: no complete driver. OSError: refused options."""
     try:
         return driver(skip_instance_cache=True, use_listings_cache=False)
     except Exception as error:  # noqa: BLE001 - drivers raise whatever their makers liked
@@ -80,19 +88,19 @@ def _connect(
 
 
 def note_refusal(system: Any) -> None:
-    """Mark a kept connection as refused by the storage, so that the next open makes a new one."""
+    """Mark the kept connection of a file system as refused, so that ``anew`` makes a new one."""
     with _lock:
         for driver in _kept.values():
             driver.refused |= driver.system is system
 
 
 def is_async(system: Any) -> bool:
-    """Return whether a driver's requests are coroutines that any thread may start."""
+    """Return True if a driver's requests are coroutines that any thread may start."""
     return system is not None and system.async_impl and not system.asynchronous
 
 
 def lists_recursively(system: Any) -> bool:
-    """Return whether a driver can list everything below a path with one call."""
+    """Return True if a driver can list everything below a path with one call."""
     # Object stores do, whose folders are parts of names. Others list one folder after the other.
     if not is_async(system):
         return False

@@ -6,9 +6,9 @@
     <root>/state/<operator>/<partition>/<store name>/    the files of a named store (joins)
     <root>/state/<operator>/_metadata  _stateSchema      read elsewhere (metadata, state_schema)
 
-Which folders are stores is said by the operator's metadata (Spark 4.0 and later), before by the
-names that Spark gives: only a join has named stores. What else lies beside them, such as a backup
-that somebody made, is no part of the state: Spark never opens it, and nothing of it is counted.
+The operator's metadata (Spark 4.0 and later) name the stores. Before 4.0 the names that Spark gives
+decide: only a join has named stores. Other folders next to them, such as a backup, are no part of
+the state: Spark never opens them, and nothing of them is counted.
 """
 
 from __future__ import annotations
@@ -35,9 +35,10 @@ from inspector.model import (
     StoreId,
 )
 
-_METADATA = "_metadata"
-FOREIGN = "foreign-folder"  # slug of a problem that is a folder among the stores which is none
-FOREIGN_FILE = "got a file"  # first words of such a problem, if it is about a file
+_METADATA = "_metadata"  # name of the folder with an operator's metadata
+# slug of the problem that a folder or file among the stores does not belong to any store
+FOREIGN = "foreign-folder"
+FOREIGN_FILE = "got a file"  # first words of such a problem's message if it is about a file
 
 
 @dataclass(frozen=True)
@@ -46,21 +47,24 @@ class StoreLayout:
 
     store: StoreId
     directory: str  # its folder, relative to the root
-    files: tuple[StoreFile, ...] = ()  # all, by version and then name; those without one last
-    column_family: str | None = None  # the part of the files that it is; None if they are its own
+    # all its files, by version and then name; files without a version last
+    files: tuple[StoreFile, ...] = ()
+    # name of the column family that is the store; None if the files have no other store
+    column_family: str | None = None
 
     def of_kind(self, *kinds: FileKind) -> tuple[StoreFile, ...]:
-        """The files of these kinds, in order."""
+        """Return the files of these kinds, in order."""
         return tuple([file for file in self.files if file.kind in kinds])
 
 
 @dataclass(frozen=True)
 class PartitionLayout:
-    """One partition of an operator: its stores by name; none while its folder is empty."""
+    """One partition of an operator."""
 
-    partition_id: int
-    directory: str
-    stores: tuple[StoreLayout, ...] = ()
+    partition_id: int  # its number
+    directory: str  # its folder, relative to the root
+    stores: tuple[StoreLayout, ...] = ()  # its stores; empty while the folder is empty
+    # True if there is a ``_metadata`` folder, in which Spark before 4.0 has schemas
     has_schemas: bool = False
 
 
@@ -73,16 +77,16 @@ class OperatorLayout:
     partitions: tuple[PartitionLayout, ...] = ()  # by number, those that exist
     metadata: OperatorMetadata | None = None  # Spark's own (4.0 on); None if none can be read
     expected_stores: tuple[str, ...] = ()  # names of the stores that each of its partitions has
-    has_state_schema: bool = False  # whether there is a ``_stateSchema`` folder (schema format 3)
+    has_state_schema: bool = False  # True if there is a ``_stateSchema`` folder (schema format 3)
 
     @cached_property
     def stores(self) -> tuple[StoreLayout, ...]:
-        """All stores of all partitions; each partition asks for them."""
+        """All stores of all partitions."""
         return tuple(store for partition in self.partitions for store in partition.stores)
 
     @property
     def folders(self) -> tuple[StoreLayout, ...]:
-        """One store of each folder: several that share one have the same files."""
+        """One store of each folder; stores that share a folder have the same files."""
         return tuple({store.directory: store for store in reversed(self.stores)}.values())[::-1]
 
     @cached_property
@@ -104,9 +108,11 @@ class Layout:
     """Contents of a checkpoint's ``state`` folder."""
 
     operators: tuple[OperatorLayout, ...] = ()  # by number; empty for a query without state
-    has_state: bool = False
-    root_names: frozenset[str] = frozenset()  # files and folders beside ``state``, and itself
-    problems: tuple[Problem, ...] = ()  # unreadable folders and metadata; folders of no store
+    has_state: bool = False  # True if there is a ``state`` folder
+    # names of the files and folders in the root, ``state`` included
+    root_names: frozenset[str] = frozenset()
+    # unreadable folders and metadata; folders and files that belong to no store
+    problems: tuple[Problem, ...] = ()
 
     @property
     def stores(self) -> tuple[StoreLayout, ...]:
@@ -119,12 +125,16 @@ class Layout:
         return tuple(store for operator in self.operators for store in operator.folders)
 
     def select(self, selection: Selection) -> Layout:
-        """Only what the selection names."""
+        """Return the layout with only the parts that a selection names."""
         return replace(self, operators=tuple(_select(self.operators, selection)))
 
 
 def discover(storage: Storage, classify: Classify) -> Layout:
-    """List a checkpoint's state, by a storage at its root (NotACheckpointError, OSError)."""
+    """Return the layout of a checkpoint's state, listed through a storage at its root.
+
+    ``classify`` gives the kind and version of a file name. NotACheckpointError: the root is none.
+    OSError: the root or ``state`` cannot be listed; below them an error is a problem of the layout.
+    """
     # An OSError below the root and ``state`` is a problem of the layout.
     entries = storage.list(missing_ok=True)
     # An unfinished copy has no commits yet; its record shows that it is one.
@@ -156,11 +166,13 @@ class _Walk:
         self._inside_shared: dict[str, tuple[Entry, ...]] = {}
 
     def problems(self) -> tuple[Problem, ...]:
+        """Return the problems of listing, by path, and then the other ones."""
         location = self._storage.full_path
         errors = (problem(error, location(path)) for path, error in sorted(self._errors.items()))
         return (*errors, *self._found)
 
     def operators(self, folders: Iterable[Entry]) -> tuple[OperatorLayout, ...]:
+        """Return the layouts of the operators in these folders, by number."""
         listed = self._list(folders)
         inside = self._list(e for result in listed.values() for e in result if is_numbered(e))
         operators = []
@@ -172,6 +184,10 @@ class _Walk:
     def _operator(
         self, path: str, entries: tuple[Entry, ...], inside: Mapping[str, tuple[Entry, ...]]
     ) -> OperatorLayout:
+        """Return the layout of one operator.
+
+        ``entries`` is the listing of its folder, ``inside`` has the listings of its partitions.
+        """
         operator_id = int(path.rsplit("/", 1)[-1])
         metadata = None
         if any(entry.name == _METADATA for entry in entries):
@@ -190,7 +206,10 @@ class _Walk:
         )
 
     def _recognise(self, partitions: Collection[tuple[Entry, ...]]) -> tuple[str, ...]:
-        """The stores of an operator without metadata: those of a join, or the unnamed one."""
+        """Return the names of an operator's stores without metadata: a join's, or the default.
+
+        ``partitions`` are the listings of its partitions.
+        """
         # A single folder with a join's name, beside files of a store without a name, is a copy.
         entries = [entry for partition in partitions for entry in partition]
         named = {e.name for e in entries if self._is_store(e)} & set(JOIN_STORES)
@@ -200,6 +219,10 @@ class _Walk:
     def _partitions(
         self, inside: Mapping[str, tuple[Entry, ...]], names: Collection[str], *, by_metadata: bool
     ) -> Iterator[PartitionLayout]:
+        """Yield the layouts of an operator's partitions; ``names`` are the names of its stores.
+
+        Folders that are no store are noted as problems.
+        """
         below = [entry for entries in inside.values() for entry in entries if entry.is_dir]
         folders = [entry for entry in below if self._is_store(entry)]
         listed = self._list(e for e in folders if e.name in names)
@@ -225,15 +248,19 @@ class _Walk:
             yield PartitionLayout(number, path, tuple(stores), has_schemas)
 
     def _foreign(self, path: str, message: str) -> None:
+        """Note that a path among the stores belongs to no store."""
         self._found.append(Problem(FOREIGN, message, self._storage.full_path(path)))
 
     def _is_state(self, entry: Entry) -> bool:
+        """Return True if an entry is a file whose name is that of a version's file."""
         return entry.is_file and self._has_the_name_of_state(entry)
 
     def _has_the_name_of_state(self, entry: Entry) -> bool:
+        """Return True if the name of an entry is that of a version's file."""
         return self._classify(entry.name)[0] in KINDS_OF_VERSION
 
     def _store(self, directory: str, entries: Collection[Entry]) -> StoreLayout:
+        """Return the layout of a store's folder; note entries that do not belong there."""
         _, operator, partition, *names = directory.split("/")
         folder, files, unknown_names = self._storage.full_path(directory), list[StoreFile](), []
         for entry in entries:
@@ -260,6 +287,7 @@ class _Walk:
         return StoreLayout(store, directory, tuple(files))
 
     def _list_shared_files(self, folder: Entry) -> Iterator[StoreFile]:
+        """Yield the files in a folder that is part of a store, such as shared SST files."""
         kind, _ = self._classify(folder.name, is_dir=True)
         for entry in self._inside_shared.get(folder.path, ()):
             if not entry.is_dir and not is_marker(entry.name):
@@ -269,20 +297,24 @@ class _Walk:
                 yield StoreFile(path, file_kind, None, entry.size, entry.modified_ms)
 
     def _is_own(self, folder: Entry) -> bool:
+        """Return True if a folder is part of its store."""
         return self._classify(folder.name, is_dir=True)[0] is not FileKind.OTHER
 
     def _is_store(self, entry: Entry) -> bool:
+        """Return True if an entry is a folder that may be a store by its name."""
         if not entry.is_dir:
             return False
         hidden = entry.name.startswith(("_", ".")) or self._is_own(entry)
         return not hidden and self._classify(entry.name)[0] is FileKind.OTHER
 
     def _list(self, folders: Iterable[Entry]) -> dict[str, tuple[Entry, ...]]:
+        """Return the listings of folders by path; note errors. A missing folder is empty."""
         paths = [folder.path for folder in folders]
         return self._storage.list_many(paths, missing_ok=True, errors=self._errors)
 
 
 def _select(operators: Iterable[OperatorLayout], selection: Selection) -> Iterator[OperatorLayout]:
+    """Yield the selected operators, with only the selected partitions and stores."""
     for operator in operators:
         if selection.operator_id in (None, operator.operator_id):
             partitions = (

@@ -1,6 +1,6 @@
 """Folders and files of this machine, read by the system's own calls: there may be 100,000.
 
-Only regular files are opened for good: to open a FIFO would wait for whoever writes to it.
+Only regular files are opened: to open a FIFO would wait for a writer.
 """
 
 from __future__ import annotations
@@ -12,11 +12,15 @@ from collections.abc import Iterator
 from inspector.checkpoint.trees import Entry
 from inspector.kernel.loader import c_function
 
+# flags with which files are opened; O_NONBLOCK never waits for a FIFO's writer
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | getattr(os, "O_BINARY", 0)
 
 
 def listing(folder: str, relative: str) -> tuple[Entry, ...]:
-    """List a local folder by name (OSError). Links are followed; devices and such are special."""
+    """Return the entries of a local folder by name; ``relative`` is its path in their paths.
+
+    Links are followed; devices, pipes and dangling links are special. Raises OSError.
+    """
     start = f"{relative}/" if relative else ""
     list_folder = c_function("list_folder")  # of what has files and folders alone
     result: list[Entry] = []
@@ -44,12 +48,15 @@ def listing(folder: str, relative: str) -> tuple[Entry, ...]:
 
 
 def entry_at(path: str, relative: str) -> Entry:
-    """Return the file or folder at a path. Raises OSError if it cannot be read."""
+    """Return the file or folder at a path as an entry named ``relative``. Raises OSError."""
     return _entry(relative.rsplit("/", 1)[-1], relative, os.stat(path))
 
 
 def read_at_most(path: str, max_bytes: int) -> tuple[bytes, int]:
-    """The first bytes of a file, and its size; OSError if unreadable, or no regular file."""
+    """Return at most ``max_bytes`` first bytes of a file, and its size in bytes.
+
+    OSError: the file cannot be read, or is no regular file.
+    """
     file = os.open(path, _FLAGS)  # a context manager would take as long as the open
     try:
         size = _size_of(file)
@@ -69,7 +76,10 @@ def read_at_most(path: str, max_bytes: int) -> tuple[bytes, int]:
 
 
 def read_range(path: str, start: int, end: int) -> bytes:
-    """The bytes from one place to another, or to the end; OSError as of :func:`read_at_most`."""
+    """Return the bytes of a file from ``start`` to ``end``, or to its own end.
+
+    OSError: the file cannot be read, or is no regular file.
+    """
     file = os.open(path, _FLAGS)
     try:
         end = min(end, _size_of(file))
@@ -83,7 +93,7 @@ def read_range(path: str, start: int, end: int) -> bytes:
 
 
 def chunks(path: str, chunk_bytes: int) -> Iterator[bytes]:
-    """A file in chunks of at most so many bytes; OSError at the chunk that cannot be read."""
+    """Yield a file in chunks of at most ``chunk_bytes``. OSError: a chunk is unreadable."""
     file = os.open(path, _FLAGS)
     try:
         left = _size_of(file)
@@ -101,6 +111,7 @@ def chunks(path: str, chunk_bytes: int) -> Iterator[bytes]:
 
 
 def _size_of(descriptor: int) -> int:
+    """Return the size of an open regular file in bytes. OSError: it is another thing."""
     status = os.fstat(descriptor)
     if stat.S_ISREG(status.st_mode):
         return status.st_size
@@ -110,10 +121,12 @@ def _size_of(descriptor: int) -> int:
 
 
 def _special(name: str, path: str) -> Entry:
+    """Return the entry of something that is neither a file nor a folder."""
     return Entry(name, path, is_dir=False, size=0, is_special=True)
 
 
 def _entry(name: str, path: str, status: os.stat_result) -> Entry:
+    """Return the entry of a file or folder from its status."""
     is_dir = stat.S_ISDIR(status.st_mode)
     if not is_dir and not stat.S_ISREG(status.st_mode):
         return _special(name, path)

@@ -26,18 +26,21 @@ project is tested with. Which of two entries is wrong cannot be told, so both ar
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
 from itertools import pairwise
 
 from inspector.checkpoint.confs import SHUFFLE_PARTITIONS
+from inspector.light_dataclasses import replace
 from inspector.model import BatchClock, BatchId, Problem
 
-CONTRADICTION = "log-contradiction"
-CHANGED_SOURCES = "sources-changed"  # a restart refuses it: other entries it reads as they are
-LOST_ENTRY = "log-entry-lost"
-_BY_TURNS = 2  # times that clock and watermark go back together before two runs are suspected
-NAMED_OF_A_GAP = 100  # missing entries that are named; a renamed one may be followed by 2**63
-_AROUND = "though older and newer ones are there"
+CONTRADICTION = "log-contradiction"  # slug: two entries of the logs contradict each other
+# slug: sources or the form of their offsets have changed, so that a restart refuses the entry
+CHANGED_SOURCES = "sources-changed"
+LOST_ENTRY = "log-entry-lost"  # slug: an entry of a log is missing
+_BY_TURNS = 2  # times that clock and watermark fall together from which on two runs are suspected
+# missing entries that are named one by one; a renamed entry may be followed by 2**63
+NAMED_OF_A_GAP = 100
+_AROUND = "though older and newer ones are there"  # why an entry counts as lost: it is in a gap
+# why an entry of each log counts as lost: its batch ran
 _WHY = {
     "offsets": "though its batch is committed",
     "commits": "though a later batch was planned, which follows its commit",
@@ -52,7 +55,12 @@ def cross_checks(
     committed: bool = True,
     is_sparse: bool = False,
 ) -> Iterator[Problem]:
-    """Yield a problem for each contradiction between the offset log and the commit log."""
+    """Yield a problem for each contradiction between the offset log and the commit log.
+
+    ``clocks`` has the clocks of the batches in order. ``committed``: the query has a commit log.
+    ``is_sparse``: gaps that both logs share are no damage. Paths are relative to the checkpoint's
+    root.
+    """
     # Paths are relative to the checkpoint's root. committed: the query has a commit log at all.
     # is_sparse: the gaps that both logs share are not damage.
     if not is_sparse:
@@ -81,7 +89,8 @@ def conf_checks(
 ) -> Iterator[Problem]:
     """Yield a problem where neighbouring offset entries differ in a conf or number of sources.
 
-    ``clocks``, ``control``: what may differ. Paths are relative to the checkpoint's root.
+    ``confs`` and ``sources`` have these by batch. A control batch (``control``) may differ, and an
+    appended one in its number of partitions. Paths are relative to the checkpoint's root.
     """
     for batch, next_batch in pairwise(confs):
         if next_batch != batch + 1 or next_batch in control:
@@ -105,7 +114,7 @@ def conf_checks(
 
 
 def has_equal_gaps(offsets: Collection[BatchId], commits: Collection[BatchId]) -> bool:
-    """True if batches are missing from both logs alike, between the oldest and the newest entry.
+    """Return True if both logs lack the same batches between their oldest and newest entry.
 
     The newest entry of ``offsets`` may have no commit yet; older entries of either log may be
     purged already.
@@ -135,7 +144,7 @@ def offset_checks(like_json: Mapping[BatchId, Mapping[str, bool]]) -> Iterator[P
 def _find_offset_changes(
     like_json: Mapping[BatchId, Mapping[str, bool]],
 ) -> dict[tuple[BatchId, str], BatchId]:
-    """Batch and source of each offset that is no JSON, and the batch beside it where it is."""
+    """Return by (batch, source) of each offset that is no JSON a neighbouring batch where it is."""
     changed_offsets: dict[tuple[BatchId, str], BatchId] = {}
     for older, newer in pairwise(like_json):
         for batch, neighbour in ((older, newer), (newer, older)):
@@ -146,19 +155,23 @@ def _find_offset_changes(
 
 
 def _differs(batch: BatchId, message: str, slug: str = CONTRADICTION) -> Problem:
+    """Return a problem of the offset entry of a batch, one of whose entries was changed."""
     text = f"{message}: one of the entries was changed"
     return Problem(slug, text, f"offsets/{batch}", version=batch + 1)
 
 
 def batches_before_newest(offsets: Collection[BatchId]) -> set[BatchId]:
-    """Batches of the offset log that a later one follows, so that they were committed."""
+    """Return all batches of the offset log except the newest; they must have been committed."""
     return set(offsets) - {max(offsets, default=BatchId(0))}
 
 
 def without_doubtful(
     clocks: Mapping[BatchId, BatchClock], like_json: Mapping[BatchId, Mapping[str, bool]]
 ) -> dict[BatchId, BatchClock]:
-    """The clocks without the watermarks that contradict each other, and without changed offsets."""
+    """Return the clocks with None in place of values that damage may have changed.
+
+    These are watermarks that contradict each other, and ``has_new_data`` next to changed offsets.
+    """
     # Which of two watermarks was changed cannot be told, so both count as not recorded. Whether a
     # batch had new data is said by its offsets and those before.
     result = dict(clocks)
@@ -178,6 +191,11 @@ def without_doubtful(
 def _find_lost(
     log: str, entries: Collection[BatchId], needed: Collection[BatchId]
 ) -> Iterator[Problem]:
+    """Yield a problem for each missing entry of a log.
+
+    Missing are entries between ``entries``, and newer ones that ``needed`` has. All are reported as
+    one problem if the log is empty.
+    """
     if not entries:
         if needed:
             # It names the batches, so that no later listing with other ones seems to confirm it.
@@ -201,6 +219,7 @@ def _find_lost(
 def _lost_entries(
     log: str, batches: Iterable[int], needed: Collection[BatchId]
 ) -> Iterator[Problem]:
+    """Yield a problem for each of these missing entries."""
     for batch in batches:
         why = _WHY[log] if batch in needed else _AROUND
         message = f"the entry is missing, {why}"
@@ -208,7 +227,7 @@ def _lost_entries(
 
 
 def _goes_back(older: BatchClock, newer: BatchClock) -> bool:
-    """Return whether both the batch clock and the watermark fall from one entry to the next."""
+    """Return True if both the batch clock and the watermark fall from one entry to the next."""
     if older.timestamp_ms is None or newer.timestamp_ms is None:
         return False
     mark = older.watermark_ms if older.next_watermark_ms is None else older.next_watermark_ms
@@ -218,6 +237,7 @@ def _goes_back(older: BatchClock, newer: BatchClock) -> bool:
 def _contradictions(
     clocks: Mapping[BatchId, BatchClock],
 ) -> Iterator[tuple[BatchClock, BatchClock, str]]:
+    """Yield (older, newer, fault) for each watermark that is not the previous batch's, or falls."""
     for older, newer in pairwise(clocks.values()):
         if newer.batch_id != older.batch_id + 1 or newer.watermark_ms is None or newer.appended:
             continue

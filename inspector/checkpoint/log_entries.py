@@ -1,15 +1,15 @@
 """One entry of the offset log or of the commit log, from its bytes.
 
-``offsets/<N>`` is written before batch N runs: version line, metadata JSON, then a line per source:
-its offset as JSON or ``-`` (v1), the same after ``<source id>:`` (v2, Spark 4.2 on).
-``commits/<N>`` is written after it: version line, then JSON or nothing (v1 to v3).
+``offsets/<N>`` is written before batch N runs: version line, metadata JSON, then a line for each
+source. The line is the offset as JSON or ``-`` (v1), or the same after ``<source id>:`` (v2, Spark
+4.2 on). ``commits/<N>`` is written after the batch: version line, then JSON or nothing (v1 to v3).
 
-Spark takes a field that the metadata lacks as 0 (``OffsetSeqMetadata``, ``CommitMetadata``); here
-it is None, so that a clock that was never recorded does not look like one that stands at 0. But
-Spark writes both clocks or none: where one is there, the other one was renamed by damage.
+Spark reads a field that the metadata lacks as 0 (``OffsetSeqMetadata``, ``CommitMetadata``). Here
+it is None, so that a clock that was never recorded differs from one that is 0. But Spark writes
+both clocks or none: if only one exists, damage has renamed the other.
 
-Of an offset (20 KB of a Kafka topic with a thousand partitions, anything in a hostile entry) only
-the beginning is kept, and whether the whole differs from that of the batch before.
+An offset may be long: 20 KB for a Kafka topic with a thousand partitions, anything in a hostile
+entry. Only its beginning is kept, and if the whole differs from the previous batch's offset.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from inspector.checkpoint.names import MAX_INT, MAX_LONG, number
 from inspector.exceptions import DecodeError
 from inspector.light_dataclasses import dataclass, field
 
-_CLOCKS = frozenset({"batchWatermarkMs", "batchTimestampMs"})
-OFFSETS_NEWEST = 2
-COMMITS_NEWEST = 3
-_CONTROL = re.compile("[\\x00-\\x08\\x0a-\\x1f\\x7f]")
-VOID = "-"  # a source without an offset (``OffsetSeqLog.SERIALIZED_VOID_OFFSET``)
+_CLOCKS = frozenset({"batchWatermarkMs", "batchTimestampMs"})  # fields with the clocks of a batch
+OFFSETS_NEWEST = 2  # newest format of an offset entry that is known
+COMMITS_NEWEST = 3  # newest format of a commit entry that is known
+_CONTROL = re.compile("[\\x00-\\x08\\x0a-\\x1f\\x7f]")  # control characters, which no offset has
+VOID = "-"  # text of a source without an offset (``OffsetSeqLog.SERIALIZED_VOID_OFFSET``)
 
 
 @dataclass(frozen=True)
@@ -38,20 +38,24 @@ class OffsetEntry:
 
     watermark_ms: int | None = None  # ``batchWatermarkMs``, None if absent
     timestamp_ms: int | None = None  # ``batchTimestampMs``, None if absent
-    conf: Mapping[str, str] = field(default_factory=dict)  # that Spark records, by full key
-    sources: Mapping[str, str | None] = field(default_factory=dict)  # source id -> offset, or None
+    conf: Mapping[str, str] = field(default_factory=dict)  # confs that Spark recorded, by full key
+    # offset of each source by its id; None if it has none
+    sources: Mapping[str, str | None] = field(default_factory=dict)
     control: str | None = None  # kind of a control batch, such as a repartitioning (v2)
     providers: Mapping[str, str] = field(default_factory=dict)  # source id -> its provider (v2)
 
     @cached_property
     def positions(self) -> Mapping[str, Mapping[tuple[str, str], int]]:
-        """Positions of each source's partitions, to be compared with those of the next entry."""
+        """Position of each (topic, partition) of each source, as :func:`_positions` reads them."""
         sources = islice(self.sources.items(), MOST_SOURCES)
         return {source: _positions(offset or "") for source, offset in sources}
 
 
 def parse_offsets(data: bytes) -> OffsetEntry:
-    """One entry of the offset log; DecodeError: not what Spark writes, or of a later format."""
+    """Return the content of an offset log entry.
+
+    DecodeError: Spark does not write it so, or its format is newer than OFFSETS_NEWEST.
+    """
     version, lines = split_log(data, OFFSETS_NEWEST)
     header = lines[0].strip() if lines else ""
     fields = json_object(header) if header else {}
@@ -81,12 +85,16 @@ class CommitEntry:
     """One entry of the commit log."""
 
     next_watermark_ms: int | None = None  # ``nextBatchWatermarkMs``; None if absent (Spark 2.3)
-    # ``stateUniqueIds`` (format 2): of each operator, by partition, ids that its stores committed
+    # ``stateUniqueIds`` (format 2): by operator, for each partition the ids that its stores
+    # committed
     unique_ids: Mapping[int, tuple[frozenset[str], ...]] = field(default_factory=dict)
 
 
 def parse_commit(data: bytes) -> CommitEntry:
-    """One entry of the commit log; DecodeError: not what Spark writes, or of a later format."""
+    """Return the content of a commit log entry.
+
+    DecodeError: Spark does not write it so, or its format is newer than COMMITS_NEWEST.
+    """
     _, lines = split_log(data, COMMITS_NEWEST)
     text = lines[0].strip() if lines else ""
     fields = json_object(text) if text else {}
@@ -106,6 +114,7 @@ def parse_commit(data: bytes) -> CommitEntry:
 
 
 def _partitions(partitions: object) -> tuple[frozenset[str], ...]:
+    """Return sets of ids by partition. DecodeError: the value is no list of lists of texts."""
     parts = partitions if isinstance(partitions, list) else [None]
     if not all(isinstance(ids, list) and all(isinstance(i, str) for i in ids) for ids in parts):
         got = str(partitions)[:40]
@@ -114,6 +123,7 @@ def _partitions(partitions: object) -> tuple[frozenset[str], ...]:
 
 
 def _expect(fields: Mapping[str, object], *names: str) -> None:
+    """Raise DecodeError if one of these fields is missing."""
     for name in names:
         if name not in fields:
             fields_there = ", ".join(fields)[:120]
@@ -121,6 +131,10 @@ def _expect(fields: Mapping[str, object], *names: str) -> None:
 
 
 def _sources(version: int, lines: Iterable[str]) -> dict[str, str | None]:
+    """Return the offset of each source by its id, from its lines; None for a source without one.
+
+    Before v2 the id is the number of the line. DecodeError: a control character.
+    """
     sources: dict[str, str | None] = {}
     for position, line in enumerate(lines):
         name, _, offset = line.partition(":") if version > 1 else (str(position), "", line)
@@ -135,23 +149,25 @@ def _sources(version: int, lines: Iterable[str]) -> dict[str, str | None]:
     return sources
 
 
-OFFSET_CHARS = 120  # characters kept of an offset, for people to recognise it by
+OFFSET_CHARS = 120  # characters kept of an offset, by which people recognise it
 NAME_CHARS = 80  # characters kept of a source's name
 
+# text that begins and ends like JSON
 _JSON = re.compile(r'\s*(?:-?\d+(?:\.\d+)?|\{.*\}|\[.*\]|".*"|true|false|null)\s*')
-# The first topic of ``{"orders":{"0":23,"1":42}}`` (``KafkaSourceOffset``).
+# first topic of ``{"orders":{"0":23,"1":42}}`` (``KafkaSourceOffset``)
 _KAFKA = re.compile(r'\{"([^"\\]{1,80})":\s?\{"\d+":\s?-?\d+[,}]')
 _LOG_OFFSET = re.compile(r'\{"logOffset":(\d{1,18})\}')  # ``FileStreamSourceOffset``
-# ``RatePerMicroBatchStreamOffset`` (3.3 to 4.3).
+# ``RatePerMicroBatchStreamOffset`` (3.3 to 4.3)
 _RATE = re.compile(r'\{"offset":(\d{1,18}),"timestamp":\d+\}')
 _SHOWN = 160  # characters of a position that a message shows
-MOST_SOURCES = 64  # sources kept of an entry; a query has a few
+MOST_SOURCES = 64  # sources kept of an entry; a query has few
 
 
 _DELTA = re.compile(r'\{.*"reservoirVersion"')  # ``DeltaSourceOffset``
 _NUMBER = re.compile(r"\d{1,18}")  # ``LongOffset`` of the sources rate and socket
 
-FILES, KAFKA, RATE_MICRO_BATCH = "files", "kafka", "rate-micro-batch"
+FILES, KAFKA, RATE_MICRO_BATCH = "files", "kafka", "rate-micro-batch"  # Kinds of offsets.
+# Kinds of offsets: of another Delta table, of an older version of it, and a plain number.
 DELTA_TABLE, DELTA_VERSION, NUMBER = "delta-table", "delta-version", "number"
 
 
@@ -159,45 +175,49 @@ DELTA_TABLE, DELTA_VERSION, NUMBER = "delta-table", "delta-version", "number"
 class Setback:
     """Offset of a source that is behind the offset of the batch before."""
 
-    kind: str  # of offset, by its form: FILES, KAFKA, DELTA_TABLE and so on
-    before: str  # the position in the entry before, with the partition if there are several
-    after: str  # the position in this entry
+    kind: str  # kind of the offset: FILES, KAFKA, DELTA_TABLE and so on
+    before: str  # position in the previous entry, with the partition if there are several
+    after: str  # position in this entry
 
 
 @dataclass(frozen=True)
 class SourceOffset:
     """Offset of one source in an entry: the end of the range that the batch reads."""
 
-    name: str  # its place among the sources, from 0, or its ``DataStreamReader.name`` (4.2 on)
-    offset: str | None  # the beginning of its offset as Spark wrote it; None as long as it has none
-    moved: bool | None  # whether all of it differs from the last batch's; None if that is gone
-    records: int | None = None  # read, where both offsets count them (Kafka, rate-micro-batch)
-    setback: Setback | None = None  # how it is behind the last batch's offset; None if it is not
+    name: str  # its position among the sources, from 0, or its ``DataStreamReader.name`` (4.2 on)
+    offset: str | None  # beginning of its offset as Spark wrote it; None if it has none yet
+    # True if the whole offset differs from the previous batch's; None if that is not in the log
+    moved: bool | None
+    # records read by the batch, if both offsets count them (Kafka, rate-micro-batch); else None
+    records: int | None = None
+    # how it is behind the previous batch's offset; None if it is not
+    setback: Setback | None = None
 
     @property
     def called(self) -> str:
-        """``source 1``, ``source 1 (Kafka topic orders)``, ``source orders``."""
+        """Name for messages: ``source 1``, ``source 1 (Kafka topic orders)``, ``source orders``."""
         kafka = _KAFKA.match(self.offset or "")
         return f"source {self.name}" + (f" (Kafka topic {kafka[1]})" if kafka else "")
 
     @property
     def log_entry(self) -> int | None:
-        """Number of the newest source log entry that was read; None unless it is a file source."""
+        """Number of the newest entry of a file source's log that was read; None for others."""
         offset = _LOG_OFFSET.match(self.offset or "")
         return None if offset is None else int(offset[1])
 
 
 def like_json(offset: str) -> bool:
-    """Return whether an offset begins and ends like JSON, which nearly every source writes."""
+    """Return True if an offset begins and ends like JSON, which nearly every source writes."""
     return _JSON.fullmatch(offset) is not None
 
 
 def source_offsets(
     entry: OffsetEntry, previous: OffsetEntry | None, *, appended: bool = False
 ) -> tuple[SourceOffset, ...]:
-    """The sources of an entry, in its order; ``previous`` is None if that is not in the log.
+    """Return the offsets of the sources of an entry, compared with the previous entry.
 
-    An appended batch may have the offsets of an older one, which is no setback.
+    ``previous`` is None if that is not in the log. An appended batch may have the offsets of an
+    older one, which is no setback.
     """
     return tuple(
         SourceOffset(
@@ -212,7 +232,7 @@ def source_offsets(
 
 
 def _setback(source: str, previous: OffsetEntry, entry: OffsetEntry) -> Setback | None:
-    """Return how a source's offset is behind the one before; None if it is not, or not known."""
+    """Return how a source's offset is behind the previous one; None if it is not, or not known."""
     old, new = previous.sources.get(source), entry.sources[source]
     if old is None or new is None or old == new:
         return None
@@ -234,7 +254,7 @@ def _setback(source: str, previous: OffsetEntry, entry: OffsetEntry) -> Setback 
 
 
 def _delta_setback(previous: str, current: str) -> Setback | None:
-    """Return how an offset of Delta Lake is of another table, or of an older version."""
+    """Return how an offset of Delta Lake is of another table or older; None if it is not."""
     try:
         old, new = json_object(previous), json_object(current)
         versions = [long_field(offset, "reservoirVersion") for offset in (old, new)]
@@ -251,7 +271,7 @@ def _delta_setback(previous: str, current: str) -> Setback | None:
 
 
 def _records(source: str, previous: OffsetEntry, entry: OffsetEntry) -> int | None:
-    """Records between two offsets: of Kafka of each partition, of rate-micro-batch of all."""
+    """Return the records between two entries' offsets of a source; None if not counted."""
     offset = entry.sources[source]
     if offset is None or previous.sources.get(source) is None:
         return None
@@ -265,7 +285,10 @@ def _records(source: str, previous: OffsetEntry, entry: OffsetEntry) -> int | No
 
 
 def _positions(offset: str) -> dict[tuple[str, str], int]:
-    """Return the position of each (topic, partition); empty for sources that do not count."""
+    """Return the position of each (topic, partition) in an offset.
+
+    Both names are empty for rate-micro-batch. The result is empty for sources that do not count.
+    """
     if rate := _RATE.fullmatch(offset):
         return {("", ""): int(rate[1])}
     try:

@@ -1,6 +1,6 @@
-"""The small text files of Spark's metadata logs: a version line, then JSON lines.
+"""The small text files of Spark's metadata logs: a version line, then lines of JSON.
 
-(``HDFSMetadataLog``, ``OperatorStateMetadata``; no line ends the last one.)
+(``HDFSMetadataLog``, ``OperatorStateMetadata``; no line end follows the last line.)
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from inspector.checkpoint.names import MAX_LONG
 from inspector.exceptions import DecodeError, InspectorError
 from inspector.model import Problem
 
-# Slugs of problems:
-STORAGE_SLUG = "storage"  # it did not answer, or broke off, which says nothing of what lies there
-DENIED_SLUG = "denied"  # the storage refuses: no permission, or credentials that ran out
-VANISHED_SLUG = "vanished"  # a file that a listing had is gone when it is read
-MOVED_SLUG = "moved"  # no fault: the query went on, and was looked at again
-OUTPACED_SLUG = "outpaced"  # the query removes versions faster than they can be read
+# slug: the storage did not answer, or broke off; nothing is known of the file
+STORAGE_SLUG = "storage"
+# slug: the storage refuses; permission is missing, or credentials have expired
+DENIED_SLUG = "denied"
+VANISHED_SLUG = "vanished"  # slug: a file that was listed is gone when it is read
+MOVED_SLUG = "moved"  # slug: no fault; the query went on, and the checkpoint was read again
+OUTPACED_SLUG = "outpaced"  # slug: the query removes versions faster than they can be read
 DOUBTFUL = frozenset(
     {
         *(VANISHED_SLUG, "missing-delta", "missing-version"),
@@ -27,20 +28,23 @@ DOUBTFUL = frozenset(
         *("log-contradiction", "log-entry-lost", "sources-changed"),
     }
 )
-"""Slugs of what a query that runs, and Spark's cleanup, can make look like damage for a moment: a
-listing takes its time, and cleanup removes files one by one. A second look has to say the same."""
+"""Slugs of problems that a running query and Spark's cleanup can cause for a moment: a listing
+takes time, and cleanup removes files one by one. A second read has to confirm them.
+"""
 
-UNSEEN = (DENIED_SLUG, STORAGE_SLUG)  # there or not, sound or not: the storage did not show it
+# slugs of problems after which nothing is known of a file, because the storage did not show it
+UNSEEN = (DENIED_SLUG, STORAGE_SLUG)
 
+# slugs of errors of the storage that have their own
 _OF_STORAGE: tuple[tuple[type[OSError], str], ...] = (
     (FileNotFoundError, VANISHED_SLUG),
     (PermissionError, DENIED_SLUG),
 )
-_VERSION = re.compile(r"v([0-9]{1,9})")
+_VERSION = re.compile(r"v([0-9]{1,9})")  # version line of a log
 
 
 def problem(error: InspectorError | OSError, path: str) -> Problem:
-    """The problem that an error at a path is, for reads that go on without the file."""
+    """Return the problem for an error of reading a path, with the slug of its kind."""
     if isinstance(error, InspectorError):
         return Problem(error.slug, error.message, error.path or path, error.offset)
     slug = next((slug for kind, slug in _OF_STORAGE if isinstance(error, kind)), STORAGE_SLUG)
@@ -48,7 +52,7 @@ def problem(error: InspectorError | OSError, path: str) -> Problem:
 
 
 def text_of(data: bytes) -> str:
-    """The UTF-8 text of a file; DecodeError has the offset of the first byte that is not UTF-8."""
+    """Return the UTF-8 text of a file; DecodeError has the offset of the first other byte."""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -57,7 +61,10 @@ def text_of(data: bytes) -> str:
 
 
 def split_log(data: bytes, newest: int) -> tuple[int, list[str]]:
-    """The version in the first line, at most ``newest``, and the lines after it, or DecodeError."""
+    """Return the format in the first line, at most ``newest``, and the other lines.
+
+    DecodeError: no format, or a newer one.
+    """
     # Spark refuses what has no version or a later one too (MetadataVersionUtil.validateVersion).
     lines = [line.removesuffix("\r") for line in text_of(data).split("\n")]
     got = "an empty file" if not data else repr(lines[0][:40])
@@ -65,7 +72,11 @@ def split_log(data: bytes, newest: int) -> tuple[int, list[str]]:
 
 
 def format_of(text: str, newest: int, got: str, expected: str) -> int:
-    """The format that a file begins with, ``v1`` to ``newest`` (DecodeError: another, or none)."""
+    """Return the format that a version line such as ``v1`` names.
+
+    DecodeError: the line names none (``got`` and ``expected`` are words of the message), or a
+    format above ``newest``.
+    """
     match = _VERSION.fullmatch(text)
     if match is None:
         raise DecodeError(f"got {got}, expected {expected}", offset=0)
@@ -76,7 +87,7 @@ def format_of(text: str, newest: int, got: str, expected: str) -> int:
 
 
 def json_object(text: str) -> dict[str, object]:
-    """The JSON object that a text is; DecodeError: another value, no JSON, or nested too deeply."""
+    """Return the JSON object of a text. DecodeError: another value, or no valid JSON."""
     try:
         value = json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
@@ -88,7 +99,7 @@ def json_object(text: str) -> dict[str, object]:
 
 
 def long_field(fields: dict[str, object], name: str) -> int | None:
-    """A field that Spark writes as a long; None if absent (DecodeError: it is something else)."""
+    """Return a field that Spark writes as a long; None if absent. DecodeError: no long."""
     value = fields.get(name)
     if value is None:
         return None
@@ -98,7 +109,7 @@ def long_field(fields: dict[str, object], name: str) -> int | None:
 
 
 def text_field(fields: dict[str, object], name: str) -> str:
-    """A field that Spark writes as a string (DecodeError: it is absent or something else)."""
+    """Return a field that Spark writes as a string. DecodeError: it is absent, or no string."""
     value = fields.get(name)
     if not isinstance(value, str):
         raise DecodeError(f"got {str(value)[:40]!r} as {name}, expected a string")
@@ -106,7 +117,7 @@ def text_field(fields: dict[str, object], name: str) -> str:
 
 
 def object_field(fields: dict[str, object], name: str) -> dict[str, object]:
-    """A field that is a JSON object; empty if absent (DecodeError: it is something else)."""
+    """Return a field that is a JSON object; empty if absent. DecodeError: another value."""
     value = fields.get(name, {})
     if not isinstance(value, dict):
         raise DecodeError(f"got {str(value)[:40]!r} as {name}, expected a JSON object")
@@ -114,9 +125,10 @@ def object_field(fields: dict[str, object], name: str) -> dict[str, object]:
 
 
 def printable(text: str) -> str:
-    """The text with lone surrogates replaced, which no output could encode."""
+    """Return the text with lone surrogates replaced, which no output could encode."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _refuse(constant: str) -> NoReturn:
+    """Raise ValueError: JSON has no such constant (NaN, Infinity)."""
     raise ValueError(f"{constant} is not JSON")

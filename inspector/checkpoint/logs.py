@@ -1,7 +1,7 @@
-"""The offset log and the commit log: what each batch planned, and which batches finished.
+"""The offset log and the commit log: the plan of each batch, and which batches finished.
 
-Entry N of ``offsets`` is written before batch N runs, entry N of ``commits`` after it.
-Spark purges entries older than its retention, and a query that is running purges while we read.
+Entry N of ``offsets`` is written before batch N runs, entry N of ``commits`` after it. Spark purges
+entries older than its retention, and a running query purges while the logs are read.
 """
 
 from __future__ import annotations
@@ -39,52 +39,60 @@ from inspector.model import BatchClock, BatchId, Problem
 
 T = TypeVar("T")
 
-OFFSETS, COMMITS = "offsets", "commits"
-MOST_ENTRIES = 10_000  # entries of each log that are read; Spark keeps some 100 by default
-MAX_FORMAT = 999_999_999  # above every version that the first line of an entry can name
+OFFSETS, COMMITS = "offsets", "commits"  # Folders of the two logs below the root.
+MOST_ENTRIES = 10_000  # newest entries of each log that are read; Spark keeps some 100 by default
+MAX_FORMAT = 999_999_999  # limit above every format that the first line of an entry can name
 AT_ONCE = 64  # entries that are in memory at once
+# message for an entry that was removed before it was read
 _GONE = "the entry was listed, but had been removed when it was read; it is ignored"
-NEAR = 10  # entries on each side of a batch that say what held for it, where the rest is not needed
+NEAR = 10  # entries on each side of a batch that are read if only this batch is asked about
 
 
 class ConfValue(NamedTuple):
-    """Value of a conf for a batch, and the batch in whose entry it was looked up.
+    """Value of a conf for a batch, and the batch in whose entry it was found.
 
-    That is the nearest batch if the entry of the batch itself cannot be read.
+    The entry is that of the nearest batch if the batch's own cannot be read.
     """
 
-    value: str | None  # None where Spark would have used the session's, which is not recorded
-    # ``recorded``, ``nearest`` (by another batch, as this entry is gone) or ``default`` (no key)
+    # the value; None if Spark would have used the session's, which is not recorded
+    value: str | None
+    # ``recorded``, ``nearest`` (in another batch's entry) or ``default`` (the entry lacks the key)
     origin: str
-    batch_id: BatchId | None  # whose entry was used; None if there are no entries at all
+    batch_id: BatchId | None  # batch whose entry was used; None if there are no entries at all
 
 
 @dataclass(frozen=True)
 class Logs:
-    """Both logs of a checkpoint."""
+    """Contents of both logs of a checkpoint."""
 
-    clocks: Mapping[BatchId, BatchClock] = field(default_factory=dict)  # of all batches, in order
-    confs: Mapping[BatchId, Mapping[str, str]] = field(default_factory=dict)  # of readable entries
-    last_committed: BatchId | None = None  # newest in ``commits``; its state is complete
-    last_offset: BatchId | None = None  # newest in ``offsets``; it may be unfinished
-    has_commits_dir: bool = False  # whether there is a folder ``commits`` (Spark 2.2 on)
-    control_batches: Mapping[BatchId, str] = field(default_factory=dict)  # kinds; they ran no data
-    # where the sources stood, of every batch whose offset entry could be read
+    # clocks of all batches, in order
+    clocks: Mapping[BatchId, BatchClock] = field(default_factory=dict)
+    # recorded confs of the batches whose entry is readable
+    confs: Mapping[BatchId, Mapping[str, str]] = field(default_factory=dict)
+    # newest batch in ``commits``, whose state is complete; None if there is none
+    last_committed: BatchId | None = None
+    # newest batch in ``offsets``, which may be unfinished; None if there is none
+    last_offset: BatchId | None = None
+    has_commits_dir: bool = False  # True if there is a folder ``commits`` (Spark 2.2 on)
+    # kind of each control batch; control batches run no data
+    control_batches: Mapping[BatchId, str] = field(default_factory=dict)
+    # offsets of the sources, of each batch whose offset entry is readable
     sources: Mapping[BatchId, tuple[SourceOffset, ...]] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()  # entries that are unreadable, too many, or contradictory
-    query_id: str | None = None
-    # of each committed batch and operator, by partition, ids of its stores' checkpoints (format 2)
+    query_id: str | None = None  # id of the query; None if it cannot be read
+    # by committed batch and operator, for each partition the ids of its stores' checkpoints (format
+    # 2)
     unique_ids: Mapping[BatchId, Mapping[int, tuple[frozenset[str], ...]]] = field(
         default_factory=dict
     )
     formats: Mapping[str, int] = field(default_factory=dict)  # log -> format of its newest entry
-    # of each batch that gave the state another number of partitions, the one whose state it divided
-    # anew: that before, unless batches that had failed were given up
+    # by batch that changed the number of partitions, the batch whose state it divided: the previous
+    # one, unless failed batches were given up
     repartitions: Mapping[BatchId, BatchId] = field(default_factory=dict)
-    # True if both logs have the same gaps and there is no state, as asynchronous progress tracking
-    # leaves them
+    # True if both logs have the same gaps and there is no state, as with asynchronous progress
+    # tracking
     is_sparse: bool = False
-    # log -> batch -> when its entry was written, epoch ms; lacks those whose storage has no times
+    # log -> batch -> epoch ms when its entry was written; lacks entries whose storage has no times
     written_ms: Mapping[str, Mapping[BatchId, int]] = field(default_factory=dict)
 
     @property
@@ -94,7 +102,7 @@ class Logs:
         return frozenset(batch for item in ranges for batch in item)
 
     def conf_for(self, batch_id: int, key: str) -> ConfValue:
-        """The value of a conf (with or without ``spark.sql.``) for a batch: version - 1."""
+        """Return the value of a conf (with or without ``spark.sql.``) for a batch."""
         name = full_key(key)
         batch = BatchId(batch_id)
         origin = "recorded"
@@ -118,12 +126,12 @@ class Logs:
 
 @dataclass(frozen=True)
 class Near:
-    """The entries next to the one batch that is asked about, of None the newest."""
+    """Selection of the log entries near one batch, or of the newest ones only."""
 
-    batch_id: int | None = None
+    batch_id: int | None = None  # the batch; None for the newest
 
     def of(self, batches: Sequence[BatchId]) -> set[BatchId]:
-        """Choose the batches of a log to read: the newest, those near the batch, and batch 0."""
+        """Return the batches of a log to read: the newest, those near the batch, and batch 0."""
         # Batch 0 shows with what release the query began.
         batch = self.batch_id
         nearby = [b for b in batches if batch is not None and abs(b - batch) <= NEAR]
@@ -131,11 +139,12 @@ class Near:
 
 
 def read_logs(storage: Storage, max_entries: int = MOST_ENTRIES, near: Near | None = None) -> Logs:
-    """Read both logs: the newest ``max_entries`` entries of each, of these ``near`` a batch alone.
+    """Read both logs: of each the newest ``max_entries`` entries, or only those ``near``.
 
     A log whose folder cannot be listed is a problem, and nothing is known of it. Without the commit
-    log every batch before the newest of the offset log counts as committed: Spark plans none before
-    the one before it has been; so do those whose commit entries are lost from it.
+    log every batch before the newest of the offset log counts as committed, because Spark plans a
+    batch only after the previous one has committed. Batches whose commit entry is lost count so
+    too.
     """
     reader = _Reader(storage, max_entries, near)
     # Commits first: a batch that finishes meanwhile then counts as running, which it was.
@@ -199,7 +208,12 @@ def read_logs(storage: Storage, max_entries: int = MOST_ENTRIES, near: Near | No
 
 
 class _Reader:
-    """Reads entries side by side, a few at a time, and collects what is wrong with them."""
+    """Reads the entries of both logs, a few at once, and collects problems.
+
+    Attributes:
+        problems: problems of listing and reading.
+        formats: format of the newest entry, by log.
+    """
 
     def __init__(self, storage: Storage, max_entries: int, near: Near | None) -> None:
         self._storage = storage
@@ -208,7 +222,10 @@ class _Reader:
         self.formats: dict[str, int] = {}
 
     def list(self, folder: str) -> dict[BatchId, Entry] | None:
-        """The entries of a log by batch, the newest so many; None, and a problem, if not listed."""
+        """Return the newest entries of a log by batch; None if it cannot be listed.
+
+        Entries that are no files, or whose number is too large, are noted as problems and left out.
+        """
         try:
             entries = self._storage.list(folder, missing_ok=True)
         except OSError as error:
@@ -232,6 +249,10 @@ class _Reader:
     def parse_entries(
         self, entries: Mapping[BatchId, Entry], parse: Callable[[bytes], T]
     ) -> Iterator[tuple[BatchId, T]]:
+        """Yield (batch, content) for the entries that can be read, by the function ``parse``.
+
+        Unreadable entries are noted as problems, except the oldest ones that a purge has removed.
+        """
         batches = list(entries)
         if self._near is not None:
             selected = self._near.of(batches)
@@ -284,6 +305,7 @@ class _Planned:
         return any(self.confs.values())
 
     def add(self, batch: BatchId, entry: OffsetEntry) -> None:
+        """Add the next entry of the offset log."""
         self.confs[batch] = entry.conf
         self.names[batch] = tuple(entry.sources)
         offsets = [(name, offset) for name, offset in entry.sources.items() if offset is not None]
@@ -311,6 +333,10 @@ class _Planned:
         committed: Collection[BatchId],
         watermarks: Mapping[BatchId, int | None],
     ) -> dict[BatchId, BatchClock]:
+        """Return the clocks of these batches, with the watermarks of the commit log.
+
+        A batch without a readable offset entry has no known time and watermark.
+        """
         return {
             batch: replace(
                 self._clocks.get(batch, BatchClock(batch)),
@@ -321,9 +347,10 @@ class _Planned:
         }
 
     def _is_appended(self, batch: BatchId, entry: OffsetEntry) -> bool:
-        """Return whether a tool appended the batch, and note what a repartitioning resumes from.
+        """Return True if a tool appended the batch; note which batch a repartitioning divided.
 
-        It did if the batch is a control batch or has an older one's offsets, watermark and time.
+        It did if the batch is a control batch or repeats an older batch's offsets, watermark and
+        time.
         """
         # Its entry has the offsets, the watermark and the very time stamp of the batch whose state
         # it resumes from. That is the one before; a repartitioning that gives up failed batches

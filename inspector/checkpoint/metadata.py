@@ -27,20 +27,21 @@ from inspector.exceptions import DecodeError, InspectorError
 from inspector.light_dataclasses import dataclass, field
 from inspector.model import Problem
 
-QUERY_METADATA = "metadata"
-LOST_METADATA = "missing-metadata"  # slug of a problem: metadata which were written and are gone
-_UUID = re.compile("[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-NEWEST_FORMAT = 2
+QUERY_METADATA = "metadata"  # file with the query's id, below the root
+LOST_METADATA = "missing-metadata"  # slug of the problem that metadata were written and are gone
+_UUID = re.compile("[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")  # spelling of a query's id
+NEWEST_FORMAT = 2  # newest format of operator metadata that is known
 
 
 @dataclass(frozen=True)
 class StoreInfo:
     """Metadata of one store, from the operator metadata."""
 
-    store_name: str
+    store_name: str  # name of the store
     num_cols_prefix_key: int = 0  # leading key columns by which Spark scans; 0 for none
     num_partitions: int | None = None  # partitions when the metadata was written; None if absent
-    schema_paths: tuple[str, ...] = ()  # of its schemas (v2), oldest first; absolute, as of then
+    # absolute paths of its schemas when they were written (v2), oldest first
+    schema_paths: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -48,15 +49,19 @@ class OperatorMetadata:
     """Metadata of one stateful operator."""
 
     operator_name: str  # Spark's short name, such as ``stateStoreSave``
-    stores: tuple[StoreInfo, ...] = ()
-    properties: Mapping[str, object] = field(default_factory=dict)  # what the operator adds (v2)
+    stores: tuple[StoreInfo, ...] = ()  # its stores
+    # properties that the operator adds (v2)
+    properties: Mapping[str, object] = field(default_factory=dict)
     format: int = 1  # 1 or 2
 
 
 def read_query_id(
     storage: Storage, *, size: int | None = None
 ) -> tuple[str | None, tuple[Problem, ...]]:
-    """The id of the query, which is the same in all its runs, and why it cannot be read."""
+    """Return the id of the query, and the problems if it cannot be read; None if there is no file.
+
+    ``size`` is the size of the file, if known.
+    """
     try:
         result = text_field(json_object(text_of(storage.read(QUERY_METADATA, size=size))), "id")
         if not _UUID.fullmatch(result):  # StreamExecution: UUID.fromString(streamMetadata.id)
@@ -69,7 +74,10 @@ def read_query_id(
 
 
 def parse_operator_metadata(data: bytes) -> OperatorMetadata:
-    """One file of operator metadata, v1 or v2; DecodeError: not Spark's, or of a later format."""
+    """Return the content of an operator metadata file, v1 or v2.
+
+    DecodeError: Spark does not write it so, or its format is newer.
+    """
     version, lines = split_log(data, NEWEST_FORMAT)
     fields = json_object("\n".join(lines))
     info = object_field(fields, "operatorInfo")
@@ -93,7 +101,10 @@ def parse_operator_metadata(data: bytes) -> OperatorMetadata:
 def read_operator_metadata(
     storage: Storage, operator_id: int
 ) -> tuple[OperatorMetadata | None, tuple[Problem, ...]]:
-    """Read the metadata of an operator, of v2 the newest file; None before Spark 4.0."""
+    """Return the metadata of an operator, of v2 from the newest file, and the problems of reading.
+
+    The metadata are None if there are none (before Spark 4.0) or if they cannot be read.
+    """
     folder = f"state/{operator_id}/_metadata"
     path = storage.full_path(folder)
     try:
@@ -114,6 +125,7 @@ def read_operator_metadata(
 
 
 def _store(item: object) -> StoreInfo:
+    """Return the metadata of one store from a JSON object. DecodeError: it is not Spark's."""
     if not isinstance(item, dict):
         raise DecodeError(f"got {str(item)[:40]!r} in stateStoreInfo, expected a JSON object")
     paths = item.get("stateSchemaFilePaths") or []

@@ -1,12 +1,13 @@
-"""Requests to a remote storage: none is waited for without end, and some are made again.
+"""Requests to a remote storage: each has a time limit, and some are repeated.
 
-A connection that was accepted and then is silent would hold a read for ever: not every driver has a
-limit of time. What failed for a moment (a timeout, a closed connection, ``429``, ``5xx``) is tried
-again after a pause that doubles. A silent object is waited for ``object_seconds`` in all.
+A connection that was accepted and is then silent would block a read for ever, because not every
+driver has a time limit. A transient failure (a timeout, a closed connection, ``429``, ``5xx``) is
+tried again after a pause that doubles. All attempts on one silent object take at most
+``object_seconds``.
 
-What a storage's failure means, whatever its driver raised: missing (:class:`FileNotFoundError`;
-gone, if it was listed), denied (:class:`PermissionError`: credentials are wrong, ran out, or do not
-suffice), unanswered (any other ``OSError``). Only of a missing file anything is known.
+Failures of any driver become one of three: missing (:class:`FileNotFoundError`; gone, if it was
+listed), denied (:class:`PermissionError`: credentials are wrong, have expired, or do not suffice),
+unanswered (any other ``OSError``). Only for a missing file the contents of the storage are known.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-WORD_AFTER_S = 10.0  # seconds of silence after which it is said what is waited for
-FIRST_PAUSE_S = 0.5
+WORD_AFTER_S = 10.0  # seconds of silence after which a warning names the awaited object
+FIRST_PAUSE_S = 0.5  # seconds before the second attempt; each later pause is twice as long
 
-# Requests in a row that failed at every attempt; later ones are made once, until one succeeds: a
-# storage that is down would hold a checkpoint of 80,000 files for hours otherwise.
+# Requests in a row that failed at every attempt; later ones are made once, until one succeeds. A
+# storage that is down would otherwise hold a checkpoint of 80,000 files for hours.
 GIVEN_UP = 3
 
 
@@ -41,15 +42,18 @@ GIVEN_UP = 3
 class Outage:
     """Count of requests in a row that failed at every attempt, a sign that the storage is down."""
 
-    failed: int = 0
+    failed: int = 0  # requests in a row that failed
 
 
-OUTAGE = Outage()
-SILENCE: dict[str, float] = {}  # seconds waited for each object in vain, in this run
+OUTAGE = Outage()  # the count for all storages of the process
+SILENCE: dict[str, float] = {}  # seconds waited in vain for each object, by path, in this process
 
 
 class Pending(Generic[T]):
-    """A request that is under way from now on, though nobody waits for its answer yet."""
+    """A request that starts at once, whose answer is taken later.
+
+    ``start`` makes the request, again at each attempt. ``path`` is for messages, without secrets.
+    """
 
     # start makes it, again each time; the path is for messages, without secrets.
 
@@ -58,7 +62,10 @@ class Pending(Generic[T]):
         self._first: Future[T] | None = start() if self._seconds() > 0 else None
 
     def result(self) -> T:
-        """The answer, of another attempt if one failed for a moment; TimeoutError, or its error."""
+        """Return the answer, and repeat the request if it fails for a moment.
+
+        Raises TimeoutError, or the error of the last attempt.
+        """
         if self._seconds() <= 0:
             raise TimeoutError(self._silent())
         pause = FIRST_PAUSE_S
@@ -84,7 +91,7 @@ class Pending(Generic[T]):
         raise AssertionError("there is at least one attempt")
 
     def _in_time(self, request: Future[T]) -> T:
-        """The answer of a request, which is left behind if it comes too late."""
+        """Return the answer of a request. TimeoutError: it comes too late, and is abandoned."""
         from concurrent.futures import wait  # noqa: PLC0415 - only for remote storages
 
         seconds = self._seconds()
@@ -105,6 +112,7 @@ class Pending(Generic[T]):
         return max(0.0, min(float(self._limits.request_seconds), left))
 
     def _silent(self) -> str:
+        """Return the message for an object that was silent for too long."""
         return f"no answer within {self._limits.object_seconds:g} s; it is not requested again"
 
 
@@ -116,18 +124,19 @@ def _warn(message: str, *values: object) -> None:
 
 
 def patiently(call: Callable[[], T], path: str, limits: Limits = LIMITS) -> T:
-    """The answer to a request, which is made again if it failed for a moment (:class:`Pending`)."""
+    """Return the answer of a call, repeated if it fails for a moment (:class:`Pending`)."""
     return Pending(lambda: in_thread(call), path, limits).result()
 
 
 def in_thread(call: Callable[[], T]) -> Future[T]:
-    """The answer of a call, by a thread of its own, which is left behind if it is stuck."""
+    """Return the future answer of a call, made by a new thread that is abandoned if it hangs."""
     from concurrent.futures import Future  # noqa: PLC0415 - only for remote storages
 
     answer: Future[T] = Future()
     answer.set_running_or_notify_cancel()  # it cannot be taken back
 
     def make() -> None:
+        """Make the call, and set its result or error."""
         try:
             value = call()
         except BaseException as error:  # noqa: BLE001 - raised again where it is waited for
@@ -141,10 +150,13 @@ def in_thread(call: Callable[[], T]) -> Future[T]:
 
 
 def _words(error: Exception) -> str:
+    """Return the message of an error without secrets and control characters."""
     return escape(redact(str(error) or type(error).__name__))
 
 
+# errors of Python that are raised as they are
 _FAMILIES = (NotADirectoryError, IsADirectoryError, ConnectionError)
+# attributes in which errors have an HTTP status
 _STATUS_NAMES = ("status", "status_code", "code", "http_status", "HTTPStatusCode")
 _DENIED = (  # compiled once there is an error
     r"(?i)(?<![\w/.-])40[13](?![\w/-])|"  # a number in a path is none of theirs
@@ -153,21 +165,23 @@ _DENIED = (  # compiled once there is an error
     r"AuthenticationFailed|AuthorizationFailure|AuthorizationPermissionMismatch|"
     r"NoCredentials|PartialCredentials|Unable to locate credentials|invalid_grant)"
 )
-"""How S3, GCS, Azure, WebHDFS and their clients say that a request is refused."""
+"""Words by which S3, GCS, Azure, WebHDFS and their clients say that a request is refused."""
 
-_MOMENTARY_STATUS = frozenset((408, 429, 500, 502, 503, 504))
+_MOMENTARY_STATUS = frozenset((408, 429, 500, 502, 503, 504))  # HTTP statuses of transient failures
+# words in the messages of transient failures
 _MOMENTARY = (
     r"SlowDown|Slow Down|ServiceUnavailable|InternalError|RequestTimeout\b|ServerBusy|"
     r"Too Many Requests|\bHTTP 50[0234]\b|IncompleteRead|ConnectionClosed|EndpointConnection|"
     r"ReadTimeout|ConnectTimeout|ServerDisconnected|ClientPayloadError"
 )
 
-_PATHS_AND_NUMBERS = re.compile(r"\S*[/\d]\S*")
+_PATHS_AND_NUMBERS = re.compile(r"\S*[/\d]\S*")  # words with a slash or a digit
+# words of botocore that name the operation
 _OPERATION = re.compile(r"when calling the \w+ operation")
 
 
 def translate_error(error: Exception, path: str, options: Mapping[str, str]) -> OSError:
-    """The error of a driver as one of Python's, worded with the place and without secrets."""
+    """Return a driver's error as an OSError whose message has the path and no secrets."""
     reason = redact(_message(error) or type(error).__name__, options)
     return family_of(error)(f"{path}: {reason}")
 
@@ -178,7 +192,7 @@ def _message(error: Exception) -> str:
 
 
 def family_of(error: Exception) -> type[OSError]:
-    """The class of error that one of a driver means."""
+    """Return the class of Python's OSErrors that corresponds to a driver's error."""
     if isinstance(error, FileNotFoundError):
         return FileNotFoundError
     if _is_denied(error):  # PermissionError among them
@@ -189,7 +203,7 @@ def family_of(error: Exception) -> type[OSError]:
 
 
 def is_for_a_moment(error: Exception) -> bool:
-    """Return whether an error is transient: it is about the service, not about the object."""
+    """Return True if an error is transient: it is about the service, not about the object."""
     statuses = set(_statuses(error))
     if statuses:
         return bool(statuses & _MOMENTARY_STATUS)
@@ -203,6 +217,7 @@ def same_reason(message: str) -> str:
 
 
 def _is_timeout(error: Exception) -> bool:
+    """Return True if an error is a timeout of Python or of asyncio."""
     # That of asyncio is of its own below Python 3.11; whoever raises it has imported asyncio.
     asyncio = sys.modules.get("asyncio")
     asyncio_error: type[Exception] = getattr(asyncio, "TimeoutError", TimeoutError)
@@ -210,6 +225,7 @@ def _is_timeout(error: Exception) -> bool:
 
 
 def _is_denied(error: Exception) -> bool:
+    """Return True if an error says that the storage refuses the request."""
     if isinstance(error, PermissionError):
         return True
     statuses = set(_statuses(error))
@@ -221,7 +237,7 @@ def _is_denied(error: Exception) -> bool:
 
 
 def _statuses(error: BaseException) -> Iterator[int]:
-    """The HTTP statuses that an error, its response or its cause has."""
+    """Yield the HTTP statuses from 400 on that an error, its response or its cause has."""
     response: Any = getattr(error, "response", None)
     statuses = [getattr(error, name, None) for name in _STATUS_NAMES]
     if isinstance(response, Mapping):
@@ -235,15 +251,19 @@ def _statuses(error: BaseException) -> Iterator[int]:
 
 R = TypeVar("R")
 
-THREADS = 32  # requests under way at once
+THREADS = 32  # requests that are made at the same time
 
 
 def in_parallel(
     call: Callable[[T], R], items: Sequence[T], threads: int = THREADS
 ) -> list[R | OSError | InspectorError]:
-    """``call`` of every item, in order, or its error, by threads where calls wait for an answer."""
+    """Return for each item, in order, the result of ``call`` or the error that it raised.
+
+    OSError and InspectorError are returned. The calls are made by at most ``threads`` threads.
+    """
 
     def attempt(item: T) -> R | OSError | InspectorError:
+        """Return the result of a call, or its error."""
         try:
             return call(item)
         except (OSError, InspectorError) as error:

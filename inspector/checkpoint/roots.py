@@ -17,36 +17,39 @@ from inspector.exceptions import NotACheckpointError
 from inspector.light_dataclasses import dataclass
 from inspector.model import DEFAULT_STORE, LIMITS, Version, is_store
 
-STATE = "state"
+STATE = "state"  # folder with the state, below the root
+# files and folders in the root by which a checkpoint is recognised
 MARKS = (QUERY_METADATA, "offsets", "commits", "sources", STATE)
 
 _DEEPEST = 5  # steps from ``state/<operator>/<partition>/<store>/<file>`` up to the root
 
-_SHOWN = 8
-_LOOKED_INTO = 100
+_SHOWN = 8  # entries, or checkpoints, that a message lists
+_LOOKED_INTO = 100  # folders that are searched for checkpoints to name in a message
+# end of the message for a path that is no checkpoint
 _EXPECTED = "expected a checkpoint folder with 'metadata', 'offsets', 'commits' and 'state'"
 
 
 @dataclass(frozen=True)
 class Selection:
-    """The part that a path below the root means, None for all; a store may be a join's side."""
+    """Part of a checkpoint that a path below its root names; None stands for all."""
 
-    operator_id: int | None = None
-    partition_id: int | None = None
-    store_name: str | None = None
-    version: Version | None = None
+    operator_id: int | None = None  # number of the operator
+    partition_id: int | None = None  # number of the partition
+    store_name: str | None = None  # name of the store, or the side of a join
+    version: Version | None = None  # version of the file
 
     def has_store(self, name: str) -> bool:
-        """Return whether a store is in the selected part."""
+        """Return True if a store is in the selected part."""
         return self.store_name is None or is_store(self.store_name, name)
 
 
 def resolve_root(
     url: str, options: Mapping[str, str] | None, classify: Classify
 ) -> tuple[str, Selection]:
-    """The checkpoint that a path is or lies in, and the part of it that is meant.
+    """Return the root of the checkpoint that a path is or is in, and the part that the path names.
 
-    Raises NotACheckpointError, which says what was found; EngineError without a driver; OSError.
+    NotACheckpointError: there is none; the message says what is there. EngineError: no driver.
+    Raises OSError if the storage does not answer.
     """
     location = Storage.open(url, options)
     is_dir = True
@@ -65,22 +68,22 @@ def resolve_root(
 
 
 def _has_query(storage: Storage) -> bool:
-    """Return whether the query's metadata mark a root, for storages that list all at once.
+    """Return True if the query's metadata mark a root, for storages that list all at once.
 
-    A GET is a twelfth of the price of the LIST that it saves. Without either a bucket that was
-    named by mistake would be listed from end to end.
+    A GET costs a twelfth of the LIST that it saves. Without either a bucket that was named by
+    mistake would be listed from end to end. False for other storages.
     """
     max_bytes = LIMITS.small_file_bytes  # its size is not known, and would be another request
     return storage.lists_all and read_query_id(storage, size=max_bytes)[0] is not None
 
 
 def is_root(storage: Storage) -> bool:
-    """Return whether the storage's folder is the root of a checkpoint."""
+    """Return True if the storage's folder is the root of a checkpoint."""
     return is_root_with(storage, storage.list(missing_ok=True))
 
 
 def is_root_with(storage: Storage, entries: Sequence[Entry]) -> bool:
-    """Return whether a folder is the root of a checkpoint, given its listing."""
+    """Return True if a folder with this listing is the root of a checkpoint."""
     if _has_marks(entries):
         return True
     states = [entry.path for entry in entries if entry.is_dir and entry.name == STATE]
@@ -88,12 +91,12 @@ def is_root_with(storage: Storage, entries: Sequence[Entry]) -> bool:
 
 
 def is_numbered(entry: Entry) -> bool:
-    """Return whether an entry is a folder of an operator or partition, which Spark numbers."""
+    """Return True if an entry is a folder of an operator or partition, which Spark numbers."""
     return entry.is_dir and number(entry.name, MAX_INT) is not None
 
 
 def not_a_checkpoint(storage: Storage, *, is_dir: bool = True) -> NotACheckpointError:
-    """The error that says what was found instead of a checkpoint."""
+    """Return the error for a path that is no checkpoint; it says what is there."""
     if not is_dir:
         result = "a file that lies in no checkpoint"
     else:
@@ -103,6 +106,7 @@ def not_a_checkpoint(storage: Storage, *, is_dir: bool = True) -> NotACheckpoint
 
 
 def _has_marks(entries: Iterable[Entry]) -> bool:
+    """Return True if a listing has two of MARKS at least, one of them a folder only Spark makes."""
     # "metadata" is a file, the others are folders; one of them alone may be anybody's.
     marks = {entry.name for entry in entries if entry.name in MARKS}
     folders = {entry.name for entry in entries if entry.is_dir}
@@ -110,6 +114,7 @@ def _has_marks(entries: Iterable[Entry]) -> bool:
 
 
 def _description(entries: tuple[Entry, ...]) -> str:
+    """Return words that describe a folder by its first entries."""
     if not entries:
         return "an empty folder"
     names = [f"{entry.name}/" if entry.is_dir else entry.name for entry in entries]
@@ -118,6 +123,7 @@ def _description(entries: tuple[Entry, ...]) -> str:
 
 
 def _checkpoints_hint(storage: Storage, entries: tuple[Entry, ...]) -> str:
+    """Return words, in brackets, that name checkpoints in the folders of a listing, or a hint."""
     folders = [entry.path for entry in entries if entry.is_dir][:_LOOKED_INTO]
     errors: dict[str, OSError] = {}
     listed = storage.list_many(folders, missing_ok=True, errors=errors)
@@ -131,7 +137,7 @@ def _checkpoints_hint(storage: Storage, entries: tuple[Entry, ...]) -> str:
 
 
 def above(url: str) -> Iterator[tuple[str, list[str]]]:
-    """The folders above a URL, nearest first, each with the parts that lead back down."""
+    """Yield the folders above a URL, nearest first, each with the parts that lead back down."""
     spelled, resolved = url.rstrip("/").split("/"), absolute(url.rstrip("/")).split("/")
     # Of "s3://bucket/x" and "/x" the first parts are no folder's name.
     fixed = 3 if resolved[0].endswith(":") and resolved[1:2] == [""] else 1

@@ -1,10 +1,9 @@
-"""Finds the checkpoints that a pattern or a folder means, by listings alone, on any storage.
+"""Search for the checkpoints that a pattern or a folder contains, by listings alone.
 
-A pattern has ``*``, ``?`` and ``[...]`` within a folder's name, and ``**`` for any folders; whoever
-searches a folder for all that lies in it gives ``**`` as its end. Nothing below a checkpoint is
-looked into. What a hostile or huge tree can cost is bounded: folders deeper than :data:`DEEPEST`
-are passed by, a local folder that several links lead to is entered once, and the search ends at
-:data:`MOST_FOLDERS`, which is an error in its answer and never a silent end.
+A pattern has ``*``, ``?`` and ``[...]`` within a folder's name, and ``**`` for any folders. To
+search a whole folder, ``**`` is its end. Folders below a checkpoint are not searched. The cost of a
+hostile or huge tree is bounded: folders deeper than :data:`DEEPEST` are left out, a local folder
+with several links to it is entered once, and the search ends with an error at :data:`MOST_FOLDERS`.
 """
 
 from __future__ import annotations
@@ -22,27 +21,30 @@ from inspector.checkpoint.urls import is_local, translate
 from inspector.exceptions import InspectorError, LimitError, NotACheckpointError
 from inspector.light_dataclasses import dataclass, field
 
-ANY_FOLDERS = "**"  # the part of a pattern that stands for any number of folders, also for none
-DEEPEST = 32  # folders below the one where the search begins
+ANY_FOLDERS = "**"  # part of a pattern that stands for any number of folders, also for none
+DEEPEST = 32  # levels of folders that are searched below the first one
 MOST_FOLDERS = 100_000  # folders that are listed at most
-_AT_ONCE = 64  # folders listed between two answers: an interrupt waits for no more than these
-_MAGIC = re.compile(r"[*[]|\?(?![\w.-]+=)")  # not the ``?`` before the parameters of a URL
+_AT_ONCE = 64  # folders that are listed at once; an interrupt waits for no more than these
+# characters of a pattern; not the ``?`` before the parameters of a URL
+_MAGIC = re.compile(r"[*[]|\?(?![\w.-]+=)")
 
 _HOLD_NO_CHECKPOINT = frozenset({"_delta_log", "_spark_metadata", "_temporary", "__pycache__"})
-"""Folders with very many files, in which no query has its checkpoint."""
+"""Names of folders with very many files, in which no query has its checkpoint."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """A checkpoint, or a place where the search failed."""
+    """A checkpoint, or a path where the search failed."""
 
-    path: str  # as the user would spell it
-    error: OSError | InspectorError | None = None  # why nothing is known of it, if so
-    is_root: bool = False  # a listing has shown that it is a root; no other is made for that
+    path: str  # its path as the user would spell it
+    # why the path could not be searched; None for a checkpoint
+    error: OSError | InspectorError | None = None
+    # True if a listing has shown that it is a root, so that it is not listed again
+    is_root: bool = False
 
 
 def is_pattern(url: str) -> bool:
-    """Return whether a path is a glob pattern; an existing local path never is."""
+    """Return True if a path is a glob pattern; an existing local path never is."""
     return bool(_MAGIC.search(url)) and not (is_local(url) and os.path.lexists(url))
 
 
@@ -54,7 +56,12 @@ def search(
     most_folders: int = MOST_FOLDERS,
     was_root: Callable[[str], bool] | None = None,  # of a folder that is taken for one unlisted
 ) -> Iterator[Found]:
-    """The checkpoints that a path or pattern means, the nearest first, each level by name."""
+    """Yield the checkpoints that a path or pattern matches, nearest first, each level by name.
+
+    At least one item is yielded, if only an error. ``recursive`` searches all folders below. A
+    folder for which ``was_root`` is True is not listed. Raises EngineError and OSError as
+    Storage.open.
+    """
     # At least one checkpoint or failure comes. EngineError, OSError as of Storage.open.
     base, pattern = _split(url)
     if recursive and pattern[-1:] != [ANY_FOLDERS]:
@@ -70,6 +77,10 @@ def search(
 
 
 def _split(url: str) -> tuple[str, list[str]]:
+    """Return the part of a URL before the first pattern, and the parts from there on.
+
+    NotACheckpointError: the name of a bucket or host is a pattern.
+    """
     if not is_pattern(url):
         return url, []
     parts = url.rstrip("/").split("/")
@@ -80,24 +91,28 @@ def _split(url: str) -> tuple[str, list[str]]:
     return base or ("/" if first else "."), parts[first:]
 
 
-Reached: TypeAlias = frozenset[int]  # indexes of a pattern that a folder may stand at
+# Indexes of the parts of a pattern up to which the path of a folder may have matched.
+Reached: TypeAlias = frozenset[int]
 
 
 @dataclass
 class _Search:
-    """A search, breadth first. A frontier maps a folder to how far into the pattern it is."""
+    """A search, breadth first, level by level."""
 
     # Folders may be very many, of which most are equally far: they share one set.
 
-    storage: Storage
-    pattern: Sequence[str]
-    most_folders: int
+    storage: Storage  # storage at the folder where the search begins
+    pattern: Sequence[str]  # parts of the pattern below that folder
+    most_folders: int  # folders that are listed at most
+    # returns True for a folder that counts as a root without a listing
     was_root: Callable[[str], bool]
-    listed: int = 0
-    entered: set[str] = field(default_factory=set)
+    listed: int = 0  # folders listed so far
+    entered: set[str] = field(default_factory=set)  # folders entered so far, with links resolved
+    # sets of indexes, each kept once for the many folders that have it
     shared: dict[Reached, Reached] = field(default_factory=dict)
 
     def run(self) -> Iterator[Found]:
+        """Yield the checkpoints and the errors of the search."""
         frontier: dict[str, Reached] = {"": self._reach({0})}
         for _ in range(DEEPEST + 1):
             next_frontier: dict[str, Reached] = {}
@@ -122,6 +137,10 @@ class _Search:
         frontier: Mapping[str, Reached],
         next_frontier: dict[str, Reached],
     ) -> Iterator[Found]:
+        """Yield the checkpoints among some folders; add folders below the others to a level.
+
+        ``frontier`` has the reached indexes of each folder.
+        """
         errors: dict[str, OSError] = {}
         roots = {folder for folder in folders if self.was_root(self.storage.full_path(folder))}
         remainder = [folder for folder in folders if folder not in roots]
@@ -147,6 +166,7 @@ class _Search:
                     )
 
     def _matches(self, name: str, index: int) -> bool:
+        """Return True if a folder's name matches the part of the pattern at an index."""
         if index == len(self.pattern):
             return False
         part = self.pattern[index]
@@ -155,7 +175,7 @@ class _Search:
         return fnmatchcase(name, part)
 
     def _reach(self, indexes: set[int]) -> Reached:
-        """With those behind every ``**``, which may stand for no folder."""
+        """Return the indexes, and those after each ``**``, which may stand for no folder."""
         result = set(indexes)
         for i in sorted(indexes):
             while i < len(self.pattern) and self.pattern[i] == ANY_FOLDERS:
@@ -164,7 +184,7 @@ class _Search:
         return self.shared.setdefault(frozenset(result), frozenset(result))
 
     def _is_new(self, folder: str) -> bool:
-        """Return whether a folder is entered for the first time, with local links resolved."""
+        """Return True if a folder is entered for the first time, with local links resolved."""
         location = self.storage.full_path(folder)
         if is_local(location):
             location = os.path.realpath(translate(location).target)

@@ -1,16 +1,17 @@
-"""The schema files of state stores.
+"""Schema files of state stores.
 
-All integers are big-endian; UTF is a 2-byte length and modified UTF-8. v1 is UTF ``v1``, UTF key
-schema, UTF value schema; v2 is UTF ``v2``, chunked key schema, chunked value schema; v3 is UTF
-``v3``, 4-byte count of column families, and of each: UTF name, 2-byte key schema id, chunked key
-schema, 2-byte value schema id, chunked value schema, chunked encoder of the key, chunked schema of
-the user's key. Chunked is a 4-byte count, then so many UTF, to be joined. Modified UTF-8 is Java's
-(``DataOutputStream.writeUTF``): NUL is ``C0 80`` and a character beyond U+FFFF two surrogates of
-three bytes each, which a chunk's end may part. Nothing follows the last chunk.
+All integers are big-endian. UTF is a 2-byte length and modified UTF-8. v1 is UTF ``v1``, UTF key
+schema, UTF value schema. v2 is UTF ``v2``, chunked key schema, chunked value schema. v3 is UTF
+``v3``, a 4-byte count of column families, and the families. A family has these parts: UTF name,
+2-byte key schema id, chunked key schema, 2-byte value schema id, chunked value schema, chunked
+encoder of the key, chunked schema of the user's key. Chunked is a 4-byte count, then that number of
+UTF, to be joined. Modified UTF-8 is Java's (``DataOutputStream.writeUTF``): NUL is ``C0 80``. A
+character beyond U+FFFF is two surrogates of three bytes each, which the end of a chunk may part.
+Nothing follows the last chunk.
 
-Spark 3.1 and later write v2, once, and under partition 0 only; v3 (4.0 on) belongs to operators
-whose stores have column families, which need RocksDB: it lies in ``_stateSchema``, a file for each
-batch that changed it. Names are those of the first run: a compatible change is allowed and not
+Spark 3.1 and later write v2, once, and under partition 0 only. v3 (4.0 on) belongs to operators
+whose stores have column families, which need RocksDB. It is in ``_stateSchema``, with a file for
+each batch that changed it. Names are those of the first run: a compatible change is allowed and not
 written (``StateSchemaCompatibilityChecker``).
 """
 
@@ -29,9 +30,9 @@ from inspector.sparktypes import StructType, unknown_type
 from inspector.sparktypes.key_encoders import KeyEncoder
 from inspector.sparktypes.schema_json import parse_schema_json
 
-NEWEST_FORMAT = 3
+NEWEST_FORMAT = 3  # newest format of a schema file that is known
 
-_FAMILY_BYTES = 22  # of the least column family: three 2-byte and four 4-byte fields
+_FAMILY_BYTES = 22  # bytes of the smallest column family: three 2-byte and four 4-byte fields
 _MAX_ASTRAL = 0xEF  # greatest first byte in modified UTF-8, which has no sequences of four bytes
 
 
@@ -39,14 +40,16 @@ _MAX_ASTRAL = 0xEF  # greatest first byte in modified UTF-8, which has no sequen
 class ColumnFamily:
     """One column family of a store (v3)."""
 
-    name: str
-    key: StructType
-    value: StructType
-    key_encoder: Mapping[str, object] = field(default_factory=dict)  # as Spark wrote it
-    user_key: StructType | None = None  # schema of the user's key in a map state, or None
-    key_schema_id: int = 0
-    value_schema_id: int = 0
-    older_values: Mapping[int, StructType] = field(default_factory=dict)  # of its values, by id
+    name: str  # its name
+    key: StructType  # schema of its keys
+    value: StructType  # schema of its values
+    # how RocksDB arranges the key, as Spark wrote it
+    key_encoder: Mapping[str, object] = field(default_factory=dict)
+    user_key: StructType | None = None  # schema of the user's key in a map state; None for others
+    key_schema_id: int = 0  # number of the key schema
+    value_schema_id: int = 0  # number of the value schema
+    # older schemas of its values, by number
+    older_values: Mapping[int, StructType] = field(default_factory=dict)
 
     @property
     def encoder(self) -> KeyEncoder:
@@ -56,16 +59,20 @@ class ColumnFamily:
 
 @dataclass(frozen=True)
 class StateSchema:
-    """The schema of one store."""
+    """Schema of one store."""
 
     version: int  # format of the file, 1 to 3
     key: StructType  # schema of the keys (v3: of the default family, or of the first)
-    value: StructType
+    value: StructType  # schema of the values of the same family
     column_families: tuple[ColumnFamily, ...] = ()  # v3: all families, in order; empty otherwise
 
 
 def parse_state_schema(data: bytes) -> StateSchema:
-    """Read a schema file; TruncatedError has the offset where more was expected; DecodeError."""
+    """Return the content of a schema file.
+
+    TruncatedError: the file ends too early; it has the offset. DecodeError: a later format, no
+    schema, an unknown type, or more bytes after the end.
+    """
     # DecodeError: a later format, no schema, an unknown type, or what goes on after its end.
     cursor = _Cursor(data)
     text = cursor.utf()
@@ -94,7 +101,12 @@ def read_state_schema(
     store_name: str = DEFAULT_STORE,
     schema_paths: Sequence[str] = (),
 ) -> tuple[StateSchema | None, tuple[Problem, ...]]:
-    """The schema that Spark (3.1 on) wrote for a store; all partitions share the one of 0."""
+    """Return the schema that Spark (3.1 on) wrote for a store, and the problems of reading.
+
+    All partitions share the schema of partition 0. ``schema_paths`` are the paths that the operator
+    metadata name (v3), oldest first; only the names of their files count. The schema is None if
+    there is none or the newest cannot be read.
+    """
     # Of v3 operator metadata names the schema_paths, oldest first; only the names of the files
     # count, for the paths are of the place where the query ran.
     path = schema_path(operator_id, store_name)
@@ -120,7 +132,11 @@ def schema_path(operator_id: int, store_name: str) -> str:
 
 
 class _Cursor:
-    """Reads Java's ``DataOutput`` forms; every size is checked before it is used."""
+    """Reader of Java's ``DataOutput`` forms that checks every size before it is used.
+
+    Attributes:
+        offset: position of the next byte.
+    """
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -128,18 +144,23 @@ class _Cursor:
 
     @property
     def remaining(self) -> int:
+        """Number of bytes that are left."""
         return len(self._data) - self.offset
 
     def utf(self) -> str:
-        """A text; surrogates are left as they are, for a chunk may end between two."""
+        """Read a text. Surrogates stay as they are, because a chunk may end between two of them."""
         size = self.integer(2)
         return _parse_modified_utf8(self._take(size), self.offset - size)
 
     def read_chunks(self) -> str:
+        """Read a chunked text: a count and that number of texts, joined."""
         return "".join([self.utf() for _ in range(self.count(least_bytes=2))])
 
     def count(self, least_bytes: int) -> int:
-        """A 4-byte count of things that take at least so many bytes each."""
+        """Read a 4-byte count of items that take at least ``least_bytes`` bytes each.
+
+        DecodeError: it is negative. TruncatedError: fewer bytes are left.
+        """
         start = self.offset
         count = self.integer(4, signed=True)
         if count < 0:
@@ -152,9 +173,11 @@ class _Cursor:
         return count
 
     def integer(self, size: int, *, signed: bool = False) -> int:
+        """Read a big-endian number of ``size`` bytes."""
         return int.from_bytes(self._take(size), "big", signed=signed)
 
     def _take(self, size: int) -> bytes:
+        """Return the next ``size`` bytes. TruncatedError: fewer are left."""
         if self.remaining < size:
             raise TruncatedError(f"got {self.remaining} bytes, expected {size}", offset=self.offset)
         start, self.offset = self.offset, self.offset + size
@@ -162,6 +185,7 @@ class _Cursor:
 
 
 def _family(cursor: _Cursor) -> ColumnFamily:
+    """Read one column family."""
     # Keyword arguments are evaluated in the order of the file.
     return ColumnFamily(
         name=_join_surrogates(cursor.utf()),
@@ -178,6 +202,7 @@ def _family(cursor: _Cursor) -> ColumnFamily:
 
 
 def _struct(text: str) -> StructType:
+    """Return the schema of a JSON text. DecodeError: it has a type whose width is not known."""
     schema = parse_schema_json(_join_surrogates(text))
     unknown = unknown_type(schema)
     if unknown is not None:
@@ -187,6 +212,7 @@ def _struct(text: str) -> StructType:
 
 
 def _parse_modified_utf8(data: bytes, offset: int) -> str:
+    """Return the text of Java's modified UTF-8. DecodeError: it is none, with ``offset``."""
     if max(data, default=0) > _MAX_ASTRAL:
         position = next(location for location, byte in enumerate(data) if byte > _MAX_ASTRAL)
         raise _not_utf(data, position, offset)
@@ -202,17 +228,19 @@ def _parse_modified_utf8(data: bytes, offset: int) -> str:
 
 
 def _not_utf(data: bytes, position: int, offset: int) -> DecodeError:
+    """Return the error for a byte that is not modified UTF-8."""
     return DecodeError(
         f"got byte 0x{data[position]:02x}, expected modified UTF-8", offset=offset + position
     )
 
 
 def _join_surrogates(text: str) -> str:
-    """The text with pairs of surrogates joined; one alone, which is no character, is replaced."""
+    """Return the text with pairs of surrogates joined, and lone ones replaced."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _read(storage: Storage, path: str, size: int | None = None) -> StateSchema:
+    """Return the schema in a file; an error has the path. Raises InspectorError and OSError."""
     data = storage.read(path, size=size)
     try:
         return parse_state_schema(data)
@@ -223,7 +251,10 @@ def _read(storage: Storage, path: str, size: int | None = None) -> StateSchema:
 def _read_v3(
     storage: Storage, folder: str, schema_paths: Sequence[str]
 ) -> tuple[StateSchema | None, tuple[Problem, ...]]:
-    """The newest schema, with what only older ones have."""
+    """Return the newest schema in a folder, with families and schemas that only older ones have.
+
+    The second item are the problems of reading. The schema is None if the newest cannot be read.
+    """
     # Spark writes a new file when a column family comes, goes or changes. What is not declared any
     # more keeps its rows, and rows keep their schema (StateSchemaCompatibilityChecker).
     try:
@@ -250,6 +281,7 @@ def _read_v3(
 
 
 def _evolve(older: StateSchema, newer: StateSchema) -> StateSchema:
+    """Return the newer schema with the families and value schemas that only the older one has."""
     older_families = {family.name: family for family in older.column_families}
     families = []
     for family in newer.column_families:
@@ -262,7 +294,7 @@ def _evolve(older: StateSchema, newer: StateSchema) -> StateSchema:
 
 
 def _order(entries: Sequence[Entry], schema_paths: Sequence[str]) -> list[Entry]:
-    """The schemas to use, oldest first: those that metadata names, else of the newest batch."""
+    """Return the schema files to use, oldest first: those in metadata, else the newest."""
     batches = {
         entry.name: (batch, entry)
         for entry in entries

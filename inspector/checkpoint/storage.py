@@ -1,7 +1,7 @@
-"""Reading the storage a checkpoint lies on. Nothing here writes.
+"""Reading the storage of a checkpoint. Nothing here writes.
 
-A query may be writing while we read: listings are never cached, and a file that was listed may be
-gone. Failures are ``OSError``, whatever the driver raised, and name the path but no credentials.
+A query may be writing meanwhile: listings are never cached, and a file that was listed may be gone.
+Failures are ``OSError``, whatever the driver raised, and name the path but no credentials.
 """
 
 from __future__ import annotations
@@ -35,13 +35,20 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-SMALL_BYTES = 256 << 10  # a file of so many bytes at most is read by one request, others streamed
+SMALL_BYTES = 256 << 10  # bytes up to which a file is read by one request; larger ones are streamed
 DEEPEST = 8  # levels of folders that a walk lists: Spark makes five, and a link may make a circle
-CHUNKS_AHEAD = 3  # chunks of a large file that are under way while one is read
+CHUNKS_AHEAD = 3  # chunks of a large file that are requested before they are needed
 
 
 class Storage:
-    """A folder on some storage, read only; picklable, as it carries the URL and the options."""
+    """A folder on some storage, read only. It can be pickled, because it carries URL and options.
+
+    Attributes:
+        url: the folder, in a spelling for any process on the machine.
+        options: options of the driver, which may hold credentials.
+        root: the folder as the user spelled it, without passwords.
+        threads: requests that are useful at the same time; 1 for a local disk.
+    """
 
     def __init__(
         self,
@@ -62,10 +69,10 @@ class Storage:
 
     @classmethod
     def open(cls, url: str, options: Mapping[str, str] | None = None) -> Storage:
-        """Open a path or URL, in Spark's spelling or fsspec's; nothing need exist there.
+        """Open a path or URL, in Spark's spelling or fsspec's; it need not exist.
 
-        EngineError: no driver is installed, with what to install; OSError: it refuses URL or
-        options, of which ``true``, ``false`` and JSON objects go to it as such.
+        EngineError: no driver is installed, with what to install. OSError: the driver refuses URL
+        or options. ``true``, ``false`` and JSON objects in options are passed to it as values.
         """
         return cls(url, options, anew=True)
 
@@ -76,19 +83,19 @@ class Storage:
         return f"Storage({self.root!r})"
 
     def at(self, url: str) -> Storage:
-        """Another place on the same kind of storage, with the same options."""
+        """Return the storage of another URL of the same kind, with the same options."""
         return Storage(url, self.options)
 
     def full_path(self, relative: str) -> str:
-        """The path of a file as the user would spell it, for messages and reports."""
+        """Return the path of a file as the user would spell it, for messages and reports."""
         return join_path(self.root, relative)
 
     def relative(self, full_path: str) -> str:
-        """The inverse of :meth:`full_path`."""
+        """Return the path below the root for a path by :meth:`full_path`."""
         return full_path.removeprefix(self.root).lstrip("/")
 
     def stat(self, relative: str = "") -> Entry | None:
-        """The file or folder at a path, None if absent; OSError if the storage did not answer."""
+        """Return the file or folder at a path; None if absent. OSError: no answer."""
         try:
             with _Guard(self, relative):
                 if not self._is_remote:
@@ -98,11 +105,14 @@ class Storage:
             return None
 
     def exists(self, relative: str) -> bool:
-        """Return whether there is a file or folder at a path; see :meth:`stat`."""
+        """Return True if there is a file or folder at a path. OSError: no answer."""
         return self.stat(relative) is not None
 
     def list(self, relative: str = "", *, missing_ok: bool = False) -> tuple[Entry, ...]:
-        """List a folder, sorted by name. Sockets, devices and the like are marked special."""
+        """Return the entries of a folder, sorted by name; sockets, devices and others are special.
+
+        FileNotFoundError: there is no folder; with ``missing_ok`` the result is empty instead.
+        """
         # missing_ok: a folder that is not there is empty, and raises no FileNotFoundError.
         try:
             with _Guard(self, relative):
@@ -123,7 +133,11 @@ class Storage:
         missing_ok: bool = False,
         errors: dict[str, OSError] | None = None,
     ) -> dict[str, tuple[Entry, ...]]:
-        """List many folders at once; the answer has their order, ``errors`` those that failed."""
+        """Return the entries of many folders by path, in the order of the paths.
+
+        Errors are put into ``errors`` by path; without it the first one is raised. With
+        ``missing_ok`` a missing folder is empty.
+        """
         # Without errors the first failure is raised.
         paths = list(dict.fromkeys(relatives))
         entries = in_parallel(partial(self.list, missing_ok=missing_ok), paths, self.threads)
@@ -143,13 +157,17 @@ class Storage:
         return lists_recursively(self._fs)
 
     def tree(self) -> Tree | None:
-        """All that lies below the root, by one listing; None where the storage has none such."""
+        """Return everything below the root by one listing; None if the storage has no such listing.
+
+        It is also None if the storage refuses that listing or does not answer in time.
+        """
         # One that may list some folders only, or whose listing does not come in time, is listed
         # folder by folder (list_many), which says which ones fail.
         if not self.lists_all:
             return None
 
         def find() -> Mapping[str, Any]:
+            """List everything below the root through the driver."""
             entries: Mapping[str, Any] = self._fs.find(self._base, detail=True, withdirs=True)
             return entries
 
@@ -160,7 +178,10 @@ class Storage:
             return None
 
     def walk(self, folders: Collection[str]) -> Tree:
-        """List the root and everything below some of its folders (OSError if a listing fails)."""
+        """Return the entries of the root and of everything below the ``folders`` in it.
+
+        Raises OSError if a listing fails.
+        """
         tree: dict[str, tuple[Entry, ...]] = {}
         level = [""]
         for _ in range(DEEPEST):
@@ -173,13 +194,20 @@ class Storage:
     def read(
         self, relative: str, limit: int = LIMITS.small_file_bytes, *, size: int | None = None
     ) -> bytes:
-        """A whole small file, its size if listed; LimitError above ``limit``, else OSError."""
+        """Return the bytes of a small file; ``size`` is its size if a listing has it.
+
+        LimitError: it has more than ``limit`` bytes. Raises OSError.
+        """
         return self.request(relative, limit, size=size)()
 
     def request(
         self, relative: str, limit: int = LIMITS.small_file_bytes, *, size: int | None = None
     ) -> Callable[[], bytes]:
-        """Request a whole small remote file now; who needs it calls what this gives."""
+        """Request a whole small remote file now, and return a function that waits for its bytes.
+
+        Without its ``size``, and for a local file, the request is made when the function is called.
+        LimitError: it has more than ``limit`` bytes.
+        """
         # Without its size, which a listing has, the request waits for the call.
         if not self._is_remote:
             return partial(self._read_local, relative, limit)
@@ -194,6 +222,7 @@ class Storage:
     def _request(
         self, relative: str, limit: int, size: int | None, pending: Pending[bytes] | None
     ) -> bytes:
+        """Return the bytes of a remote file, from the request that is pending or a new one."""
         with _Guard(self, relative):
             known_size = self._file_size(relative) if size is None else size
             data = b""
@@ -203,12 +232,16 @@ class Storage:
         return self._check_limit(relative, data, max(known_size, len(data)), limit)
 
     def _read_local(self, relative: str, limit: int) -> bytes:
+        """Return the bytes of a local file. LimitError: it has more than ``limit`` bytes."""
         with _Guard(self, relative):
             data, size = local_files.read_at_most(self._path(relative), limit + 1)
         return self._check_limit(relative, data, max(size, len(data)), limit)
 
     def read_some(self, relatives: Iterable[str], room: int) -> Sequence[bytes]:
-        """The first of some small files of this machine, as far as all goes well with them."""
+        """Return the bytes of some small local files, up to the first one with an error.
+
+        All together have less than ``room`` bytes. Empty for remote files and without the C kernel.
+        """
         # They have fewer bytes than room together. Only the compiled kernel reads so.
         read = None if self._is_remote else c_function("read_files")
         if read is None:
@@ -220,6 +253,7 @@ class Storage:
         return contents
 
     def _check_limit(self, relative: str, data: bytes, size: int, limit: int) -> bytes:
+        """Return a file's data and count its bytes. LimitError: its size is above the limit."""
         if size > limit:
             error = LimitError(f"file has {size} bytes, at most {limit} are read")
             raise error.at(self.full_path(relative))
@@ -227,7 +261,7 @@ class Storage:
         return data
 
     def read_range(self, relative: str, start: int, end: int) -> bytes:
-        """The bytes of a file from one place to another; fewer where it ends before (OSError)."""
+        """Return the bytes of a file from ``start`` to ``end``, or to its end. Raises OSError."""
         if end <= start:
             return b""
         with _Guard(self, relative):
@@ -241,7 +275,7 @@ class Storage:
     def read_many(
         self, entries: Iterable[Entry], limit: int = LIMITS.small_file_bytes
     ) -> dict[str, bytes | OSError | InspectorError]:
-        """Read many small files at once: path -> content, or why there is none."""
+        """Read many small files at once, and return by path their content or the error."""
         entries = tuple(entries)
         result = in_parallel(lambda e: self.read(e.path, limit, size=e.size), entries, self.threads)
         return {entry.path: content for entry, content in zip(entries, result, strict=True)}
@@ -249,7 +283,10 @@ class Storage:
     def stream(
         self, relative: str, chunk_bytes: int = LIMITS.chunk_bytes, *, size: int | None = None
     ) -> Iterator[bytes]:
-        """A file from start to end in chunks of at most ``chunk_bytes``, one request each."""
+        """Yield a file from start to end in chunks of at most ``chunk_bytes``, one request each.
+
+        With its ``size`` the next chunks are requested ahead. Raises OSError.
+        """
         # With its size, if a listing has it, the next chunks are under way.
         if not self._is_remote:
             chunks = local_files.chunks(self._path(relative), chunk_bytes)
@@ -266,6 +303,7 @@ class Storage:
             yield chunk
 
     def _ranges(self, relative: str, chunk_bytes: int, size: int) -> Iterator[bytes]:
+        """Yield a remote file in chunks, some of which are requested ahead."""
         locations = iter(range(0, size, chunk_bytes))
         pending: deque[Pending[bytes]] = deque()
         while True:
@@ -277,10 +315,12 @@ class Storage:
             yield bytes(pending.popleft().result())
 
     def _open(self, relative: str, chunk_bytes: int) -> Iterator[bytes]:
+        """Yield a remote file in chunks, one after the other."""
         opened: list[Any] = []
         location = 0
 
         def read() -> bytes:
+            """Return the next chunk, through an open file or a new one after a failure."""
             # One that fails, or hangs, is not used again.
             file = opened.pop() if opened else self._open_at(relative, location)
             chunk = bytes(file.read(chunk_bytes))
@@ -296,6 +336,7 @@ class Storage:
                 file.close()
 
     def _open_at(self, relative: str, start: int) -> Any:
+        """Return the driver's open file, at a position."""
         # Without a cache each read is one ranged request, and memory holds one chunk.
         file = self._fs.open(self._path(relative), "rb", cache_type="none")
         if start:
@@ -303,9 +344,11 @@ class Storage:
         return file
 
     def _path(self, relative: str) -> str:
+        """Return the path of a file as the driver takes it."""
         return join_path(self._base, relative)
 
     def _listing(self, relative: str) -> tuple[Entry, ...]:
+        """Return the entries of a folder by name. NotADirectoryError: it is a file."""
         base = self._path(relative)
         if not self._is_remote:
             return local_files.listing(base, relative)
@@ -320,12 +363,15 @@ class Storage:
         return tuple(entries[name] for name in sorted(entries))
 
     def _info(self, relative: str) -> Any:
+        """Return the driver's description of a file or folder."""
         return self._ask(relative, lambda: self._fs.info(self._path(relative)))
 
     def _ask(self, relative: str, request: Callable[[], T]) -> T:
+        """Return the answer of a request to the driver, made with patience."""
         return patiently(request, self.full_path(relative))
 
     def _file_size(self, relative: str) -> int:
+        """Return the size of a remote file in bytes. OSError: it is no file."""
         info = self._info(relative)
         if info["type"] == "directory":
             raise IsADirectoryError("it is a folder, not a file")
@@ -334,24 +380,29 @@ class Storage:
         return int(info.get("size") or 0)
 
     def _fetch(self, relative: str, start: int, end: int) -> Pending[bytes]:
-        """A range of a file, which is under way from now on."""
+        """Request a range of a remote file now, and return the pending answer."""
         path = self._path(relative)
         if is_async(self._fs):
             from asyncio import run_coroutine_threadsafe  # noqa: PLC0415 - as fsspec: where remote
 
             def begin() -> Future[bytes]:
+                """Start the request."""
                 request: Coroutine[Any, Any, bytes] = self._fs._cat_file(path, start=start, end=end)
                 return run_coroutine_threadsafe(request, self._fs.loop)
         else:
 
             def begin() -> Future[bytes]:
+                """Start the request in a thread."""
                 return in_thread(lambda: self._fs.cat_file(path, start=start, end=end))
 
         return Pending(begin, self.full_path(relative))
 
 
 class _Guard:
-    """Lets only errors of this package and ``OSError`` with a path out of a driver."""
+    """Context that turns every error of a driver into an ``OSError`` with the path.
+
+    Errors of this package pass through.
+    """
 
     # A context manager by contextlib takes as long as to open a small file.
 
@@ -378,16 +429,20 @@ def parts_of(size: int) -> int:
 
 
 class Meter:
-    """Number of bytes that have been read, to which several threads add."""
+    """Counter of bytes that have been read, for several threads.
+
+    Attributes:
+        bytes: all bytes counted so far.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self.bytes = 0  # all that has been counted
 
     def add(self, count: int) -> None:
-        """Count bytes that have been read."""
+        """Add a number of bytes."""
         with self._lock:
             self.bytes += count
 
 
-READ = Meter()  # bytes of all storages, since the process began
+READ = Meter()  # bytes read from all storages since the process began

@@ -1,7 +1,8 @@
 """Everything below a checkpoint's root, by one listing of an object store.
 
-It has no folders: it lists all names that begin alike, a thousand at a time. What nobody reads, as
-most of ``sources``, is listed with the rest: a LIST for each folder that is read costs more.
+An object store has no folders: it lists all names with one beginning, a thousand at a time. Files
+that nobody reads, such as most of ``sources``, are listed too, because a LIST for each folder costs
+more.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ from typing import Any, NamedTuple
 from inspector.light_dataclasses import dataclass
 from inspector.model import Problem
 
-NOT_A_FILE = "not-a-file"  # slug of a problem: something else under the name of a file of Spark's
+# slug of the problem that something else has the name of one of Spark's files
+NOT_A_FILE = "not-a-file"
 _TIME_NAMES = ("mtime", "LastModified", "last_modified", "updated", "modified", "created")
-"""Names that drivers give the time of last change; the first that is there counts."""
+"""Names under which drivers have the time of last change; the first one with a value counts."""
 
-_ETAG_NAMES = ("ETag", "etag", "generation")  # changed by each write of an object
+# names under which drivers have a value that each write of an object changes
+_ETAG_NAMES = ("ETag", "etag", "generation")
 
 
 class Entry(NamedTuple):
@@ -25,11 +28,13 @@ class Entry(NamedTuple):
 
     name: str  # last part of its path
     path: str  # its path relative to the storage's root
-    is_dir: bool  # whether it is a folder (or an object store's prefix)
+    is_dir: bool  # True if it is a folder (or an object store's prefix)
     size: int  # bytes; 0 for a folder
-    modified_ms: int | None = None  # of its last change, epoch; None where the storage has none
-    is_special: bool = False  # a pipe, a device, a link that leads nowhere: never opened
-    etag: str | tuple[int, ...] | None = None  # changes with content: a store's, or times and inode
+    # time of its last change, epoch ms; None if the storage has none
+    modified_ms: int | None = None
+    is_special: bool = False  # True for a pipe, a device or a dangling link, which are never opened
+    # value that changes with the content: the store's, or times and inode; None if there is none
+    etag: str | tuple[int, ...] | None = None
 
     @property
     def is_file(self) -> bool:
@@ -37,13 +42,13 @@ class Entry(NamedTuple):
         return not (self.is_dir or self.is_special)
 
     def not_a_file(self, full_path: str) -> Problem:
-        """The problem that it is, where Spark writes a file of this name."""
+        """Return the problem that the entry is no file although Spark writes one of this name."""
         got = "folder" if self.is_dir else "pipe, socket, device or broken link"
         return Problem(NOT_A_FILE, f"got a {got}, expected a file", full_path)
 
 
 def entry_of(info: Mapping[str, Any], relative: str) -> Entry:
-    """The entry for fsspec's ``info`` of the thing at a relative path."""
+    """Return the entry for fsspec's ``info`` of the file or folder at a relative path."""
     name, is_dir = relative.rsplit("/", 1)[-1], info["type"] == "directory"
     if info["type"] not in ("file", "directory"):
         return Entry(name, relative, is_dir=False, size=0, is_special=True)
@@ -53,12 +58,13 @@ def entry_of(info: Mapping[str, Any], relative: str) -> Entry:
 
 
 def modified_ms(info: Mapping[str, Any]) -> int | None:
-    """Time of last change in epoch milliseconds, or None if the driver has none."""
+    """Return the time of last change in epoch ms; None if the driver has none."""
     times = (_milliseconds(info.get(name)) for name in _TIME_NAMES)
     return next((time for time in times if time is not None), None)
 
 
 def _milliseconds(value: object) -> int | None:
+    """Return a text, datetime or number of seconds as epoch ms; None for other values."""
     if isinstance(value, str):
         try:
             value = datetime.fromisoformat(value.replace("Z", "+00:00"))
@@ -72,12 +78,13 @@ def _milliseconds(value: object) -> int | None:
 
 @dataclass(frozen=True)
 class Tree:
-    """Listing of everything below a root: path of a folder (empty for the root) to its entries."""
+    """Listing of everything below a root."""
 
+    # entries of each folder by its path; the root's path is empty
     folders: Mapping[str, tuple[Entry, ...]]
 
     def entry(self, relative: str) -> Entry | None:
-        """The file or folder at a path; None if nothing is there."""
+        """Return the file or folder at a path; None if nothing is there."""
         if relative in self.folders:
             return Entry(relative.rsplit("/", 1)[-1], relative, True, 0)
         inside = self.folders.get(relative.rpartition("/")[0], ())
@@ -85,7 +92,10 @@ class Tree:
 
 
 def tree_of(infos: Mapping[str, Any], base: str) -> Tree:
-    """The tree of a driver's ``find`` (path -> info); NotADirectoryError if the root is a file."""
+    """Return the tree of a driver's ``find`` (path -> info); ``base`` is the path of the root.
+
+    NotADirectoryError: the root is a file.
+    """
     start = f"{base.strip('/')}/"
     folders: dict[str, dict[str, Entry]] = {"": {}}
     for info in infos.values():
@@ -107,6 +117,7 @@ def tree_of(infos: Mapping[str, Any], base: str) -> Tree:
 
 
 def _add_folder(folders: dict[str, dict[str, Entry]], path: str) -> None:
+    """Add a folder, and missing folders above it, with their entries."""
     missing = []
     while path not in folders:
         missing.append(path)

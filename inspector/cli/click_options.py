@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +23,7 @@ from inspector.engines.engine import BYTES, Measure, Watch
 from inspector.findings.finding import Severity
 from inspector.findings.rule import parse_thresholds
 from inspector.findings.verdict import Level
+from inspector.light_dataclasses import replace
 from inspector.quantities import bytes_of, bytes_text, duration_text
 from inspector.render.renderers import FORMATS, SUFFIXES
 
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 
-FAIL_ON = (*(severity.word for severity in reversed(Severity)), NEVER)
+FAIL_ON = (*(severity.word for severity in reversed(Severity)), NEVER)  # values of ``--fail-on``
 PEOPLE = ("table", "markdown", "html")  # formats that a person reads
 
 
 def parameters(analysis: Analysis) -> Iterator[click.Parameter]:
-    """The arguments and options of an analysis' command, except for those of its output."""
+    """Yield the arguments and options of an analysis' command, except those on its output."""
     for argument in analysis.arguments:
         yield _argument(argument, is_list=analysis.many and argument.name == "path")
     yield from map(_option, analysis.options)
@@ -102,7 +102,11 @@ def filter_options() -> Iterator[click.Option]:
 
 
 def output_format(parsed: Mapping[str, Any], formats: tuple[str, ...]) -> str:
-    """The format of a report, by ``-o`` or the name of its file (click.UsageError)."""
+    """Return the format of a report, by ``-o`` or else the suffix of its file.
+
+    ``formats`` are additional ones of the command. Raises click.UsageError if they contradict each
+    other, or if no format has the suffix.
+    """
     output, target = parsed["output"], parsed["output_file"]
     suffix = Path(target or "").suffix.removeprefix(".")
     if output is not None:
@@ -130,7 +134,7 @@ def message_options() -> Iterator[click.Option]:
 
 
 def own_options(analysis: Analysis, parsed: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of the options that are the analysis' own, by the names of its function."""
+    """Return the values of the analysis' own options, by the parameters of its function."""
     values = {}
     for declared in analysis.options:
         value, default_for_people = parsed[_name(declared)], declared.option.for_people
@@ -141,9 +145,9 @@ def own_options(analysis: Analysis, parsed: Mapping[str, Any]) -> dict[str, Any]
 
 
 def api_options(parsed: Mapping[str, Any], shared: Iterable[Parameter] = SHARED) -> Options:
-    """The shared options of the API from those in ``shared`` of the command line.
+    """Return the options of the API from the ``shared`` options of the command line.
 
-    click.UsageError: both a batch and a state version are given, or a threshold is none.
+    Raises click.UsageError if both a batch and a state version are given, or for a wrong threshold.
     """
     if parsed.get("batch") is not None and parsed.get("state_version") is not None:
         raise click.UsageError("--batch and --state-version exclude each other")
@@ -178,11 +182,12 @@ def _messages(parsed: Mapping[str, Any]) -> Callable[[str], None]:
 
 
 def _name(declared: Parameter) -> str:
-    """The name that click gives an option: environment variables have it too."""
+    """Return the name of an option in click and in environment variables."""
     return declared.flag.removeprefix("--").replace("-", "_")
 
 
 def _argument(declared: Parameter, *, is_list: bool) -> click.Argument:
+    """Return the argument of click for a parameter; with ``is_list`` it takes several paths."""
     name, metavar, required = declared.name, declared.option.metavar, declared.required
     if is_list:
         return click.Argument([f"{name}s"], metavar="PATH...", nargs=-1, required=True)
@@ -193,6 +198,7 @@ def _argument(declared: Parameter, *, is_list: bool) -> click.Argument:
 
 
 def _option(declared: Parameter) -> click.Option:
+    """Return the option of click for a parameter."""
     option, default = declared.option, declared.default
     if declared.kind is bool:
         return click.Option([declared.flag], is_flag=True, help=option.help)
@@ -218,6 +224,7 @@ def _value_name(declared: Parameter) -> str | None:
 
 
 def _type(declared: Parameter) -> click.ParamType[Any] | None:
+    """Return click's type for the values of a parameter; None for click's default."""
     if declared.choices:
         return click.Choice(declared.choices)
     if declared.kind is int:
@@ -232,6 +239,7 @@ class _Lines(click.types.StringParamType):
 
 
 def _pairs(_context: object, _parameter: object, values: tuple[str, ...]) -> dict[str, str]:
+    """Return ``KEY=VALUE`` texts as a dictionary; raise click.BadParameter for another form."""
     pairs = [value.partition("=") for value in values]
     if any(not sign or not name for name, sign, _ in pairs):
         # The text itself is not shown: it may be a secret.
@@ -240,11 +248,15 @@ def _pairs(_context: object, _parameter: object, values: tuple[str, ...]) -> dic
 
 
 def _texts(_context: object, _parameter: object, values: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the texts, with ``@FILE`` replaced by the content of the file."""
     return tuple(map(_text, values))
 
 
 def _text(value: str) -> str:
-    """``[OP[:STORE]=]@FILE`` with the file's content in place of its name."""
+    """Return ``[OP[:STORE]=]@FILE`` with the file's content in place of ``@FILE``.
+
+    Other texts are unchanged. Raises click.BadParameter if the file cannot be read.
+    """
     scope, sign, name = value.rpartition("@")
     if not sign or (scope and not scope.endswith("=")):
         return value
@@ -274,7 +286,7 @@ class ByteSize(click.ParamType[int]):
     name = "size"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """The size in bytes."""
+        """Return the size in bytes; click.BadParameter for a text that is no size."""
         if isinstance(value, int):
             return value
         size = bytes_of(str(value))
@@ -283,8 +295,8 @@ class ByteSize(click.ParamType[int]):
         return size
 
 
-REFRESH_SECONDS = 0.2
-ROOM_FOR_BAR = 60  # a narrower terminal has room for the numbers alone
+REFRESH_SECONDS = 0.2  # seconds between two updates of the progress
+ROOM_FOR_BAR = 60  # columns of a terminal below which no bar is drawn, only numbers
 
 
 def watch_of(parsed: Mapping[str, Any]) -> Watch:
@@ -307,7 +319,10 @@ def show_progress(
     *,
     color: bool = False,
 ) -> Iterator[None]:
-    """Show progress while the block runs, after ``patience`` seconds; on stderr by default."""
+    """Show the progress while the block runs, if it takes longer than ``patience`` seconds.
+
+    It is drawn on ``console``, by default on stderr.
+    """
     ended = threading.Event()
     begin = time.monotonic()
 
@@ -331,6 +346,10 @@ def show_progress(
 
 
 def _state(now: Measure, seconds: float) -> dict[str, Any]:
+    """Return the fields of the progress bar: work done, total and text.
+
+    Files that are read again do not exceed the total.
+    """
     # What is read again, such as a file that has just changed, makes no more than all.
     done = min(now.done, now.total) if now.total else now.done
     text = progress_text(replace(now, done=done), seconds)
@@ -338,9 +357,9 @@ def _state(now: Measure, seconds: float) -> dict[str, Any]:
 
 
 def progress_text(now: Measure, seconds: float) -> str:
-    """``8.0 MiB of 165.5 MiB, 2.3 MiB/s, 1 min left``; what is not known yet is left out.
+    """Return ``8.0 MiB of 165.5 MiB, 2.3 MiB/s, 1 min left``; unknown parts are left out.
 
-    Rate and remaining time are by what was done in the seconds since it began.
+    ``seconds`` is the time since the begin, from which rate and remaining time follow.
     """
     is_bytes = now.unit == BYTES
     words = bytes_text if is_bytes else "{:,}".format
@@ -356,6 +375,7 @@ def progress_text(now: Measure, seconds: float) -> str:
 
 
 def _bar(own: Console | None, *, color: bool) -> Progress:
+    """Return the progress display of rich, on a given console or on stderr."""
     # rich takes a while to import, and most commands end before anything is shown.
     from rich import console, progress, table  # noqa: PLC0415 - for terminals
 

@@ -19,7 +19,7 @@ from inspector.render.renderers import OF_VERDICTS
 
 
 def command_of(analysis: Analysis) -> click.Command:
-    """The command that offers an analysis."""
+    """Return the command of an analysis."""
     run: Callable[[Analysis, dict[str, Any]], None] = _report
     formats = (*(OF_VERDICTS if analysis.has_verdict else ()), *analysis.formats)
     declared = list(click_options.parameters(analysis))
@@ -56,6 +56,7 @@ def command_of(analysis: Analysis) -> click.Command:
 
 
 def _report(analysis: Analysis, parsed: dict[str, Any]) -> None:
+    """Run an analysis on one checkpoint, write its report, and end the process."""
     output, target = parsed["output"], parsed["output_file"]
     if output in analysis.formats and not target:
         raise click.UsageError(f"-o {output} needs a file: -O {analysis.name}.{output}")
@@ -86,6 +87,7 @@ def _report(analysis: Analysis, parsed: dict[str, Any]) -> None:
 
 
 def _reports(analysis: Analysis, parsed: dict[str, Any]) -> None:
+    """Run an analysis on one or several checkpoints, or only estimate audits; end the process."""
     if parsed.get("estimate"):
         from inspector.analyses.shared.estimate import estimate_audits  # noqa: PLC0415 - few ask for it
 

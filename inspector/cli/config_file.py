@@ -24,7 +24,7 @@ PROJECT = "pyproject.toml"
 
 LARGEST_BYTES = 1 << 20  # size limit of a file with option values
 
-_NOT_IN_FILES = frozenset({"config", "help", "verbose"})
+_NOT_IN_FILES = frozenset({"config", "help", "verbose"})  # options that a file cannot set
 _FILE_IN_USE = "inspector.config_file"  # key of the file's path in ``click.Context.meta``
 
 
@@ -74,7 +74,10 @@ def _config(context: click.Context, parameter: click.Parameter, value: str | Non
 
 
 def _parse(data: bytes) -> dict[str, Any]:
-    """The content of a file of options; ValueError if it is too large or no TOML."""
+    """Return the content of a file of options.
+
+    Raises ValueError if it is too large, nested too deeply, or no TOML.
+    """
     if len(data) > LARGEST_BYTES:
         raise ValueError(f"it has more than {LARGEST_BYTES:,} bytes")
     # Imported here, as most runs have no such file.
@@ -86,13 +89,17 @@ def _parse(data: bytes) -> dict[str, Any]:
 
 
 def _own_table(content: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the table ``[tool.inspector]``; empty if there is none."""
     tools = content.get("tool", {})
     table = tools.get("inspector", {}) if isinstance(tools, dict) else {}
     return table if isinstance(table, dict) else {}
 
 
 def _defaults(command: click.Command, content: Mapping[str, Any]) -> dict[str, Any]:
-    """The values for one command, those of its own table last; ValueError for other names."""
+    """Return the values that a file has for one command; those of its own table win.
+
+    Raises ValueError for an unknown option.
+    """
     options = {
         spelled.removeprefix("--"): option
         for option in command.params
@@ -114,6 +121,7 @@ def _defaults(command: click.Command, content: Mapping[str, Any]) -> dict[str, A
 
 
 def _is_of_another(name: str, setting: Any) -> bool:
+    """True if a name is an option, or the table, of another command."""
     if isinstance(setting, dict) and name in analyses.names():
         return True
     loaded = map(analyses.load, analyses.names())
@@ -121,17 +129,22 @@ def _is_of_another(name: str, setting: Any) -> bool:
     return f"--{name}" in flags or name in _OF_SOME
 
 
-# Options that are in no declaration, and that not every command has.
+# options without a declaration that only some commands have
 _OF_SOME = frozenset({"fail-on", "recursive", "at-once", "details", "output", "output-file"})
 
 
 def _unknown_text(name: str, options: Mapping[str, click.Option]) -> str:
+    """Return the message on an unknown option, with the nearest name if there is one."""
     near = difflib.get_close_matches(name, options, 1)
     meant = f", did you mean {near[0]!r}?" if near else ""
     return f"no option {name!r}{meant}; this command has {', '.join(sorted(options))}"
 
 
 def _default(option: click.Option, setting: Any) -> dict[str, Any]:
+    """Return the value of an option as click takes it, by the option's name.
+
+    A repeatable option takes a table of pairs, a list, or a single value.
+    """
     assert option.name is not None
     if option.multiple and isinstance(setting, dict):
         setting = [f"{name}={value}" for name, value in setting.items()]

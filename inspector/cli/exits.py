@@ -22,6 +22,7 @@ class Exit(enum.IntEnum):
     INTERRUPTED = 130
 
 
+# exit code of an error by its class; the first class that fits counts
 _OF_ERROR: tuple[tuple[type[Exception], Exit], ...] = (
     (exceptions.UnsupportedProviderError, Exit.UNSUPPORTED),
     (exceptions.NotACheckpointError, Exit.NOT_A_CHECKPOINT),
@@ -35,12 +36,12 @@ _OF_ERROR: tuple[tuple[type[Exception], Exit], ...] = (
 
 
 def exit_of(error: Exception) -> Exit:
-    """The exit code of an error that stopped a command."""
+    """Return the exit code for an error that stopped a command."""
     return next((code for kind, code in _OF_ERROR if isinstance(error, kind)), Exit.INTERNAL)
 
 
 def message_of(error: Exception) -> str:
-    """The words of an error that stopped a command, without secrets."""
+    """Return the message for an error that stopped a command, with secrets masked."""
     if isinstance(error, MemoryError) and not isinstance(error, exceptions.InspectorError):
         return exceptions.OUT_OF_MEMORY
     internal = exit_of(error) is Exit.INTERNAL

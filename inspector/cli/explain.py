@@ -24,8 +24,8 @@ from inspector.render.first_screen import first_screen
 from inspector.render.text import markdown_text
 
 _MOST_WORDS = 3  # a topic has not more; anything longer is a message
-_LONGEST = 1 << 20
-_PATH = re.compile(r"[.~]{0,2}/\S{1,4000}")
+_LONGEST = 1 << 20  # most characters of a text that is read; of a longer file the end
+_PATH = re.compile(r"[.~]{0,2}/\S{1,4000}")  # text that looks like a path
 
 
 @click.command()
@@ -84,7 +84,10 @@ def explain(words: tuple[str, ...], *, wide: bool) -> None:
 
 
 def _fold(text: str, width: int | None) -> str:
-    """Markdown whose paragraphs are wrapped; code, tables and headings stay as they are."""
+    """Return Markdown with its paragraphs wrapped to ``width`` columns; None wraps nothing.
+
+    Code, tables and headings stay as they are.
+    """
     if width is None:
         return text
     wrapper = textwrap.TextWrapper(max(width, 20), break_long_words=False, break_on_hyphens=False)
@@ -100,7 +103,10 @@ def _fold(text: str, width: int | None) -> str:
 
 
 def _text(word: str) -> str:
-    """A word, or the text of stdin or of a file that it names: its end, if long, has the causes."""
+    """Return the word, or the content of stdin (``-``) or of the file that it names.
+
+    Of a long file the end is returned, because it has the causes.
+    """
     if word == "-":
         return sys.stdin.read(_LONGEST)
     if not os.path.isfile(word):
@@ -110,13 +116,14 @@ def _text(word: str) -> str:
         return file.read().decode("utf-8", "replace")
 
 
+# message on a conf that the checkpoint overrides: ``OffsetSeqMetadata.setSessionConf`` (2.3 to 4.3)
 _IGNORED = re.compile(  # ``OffsetSeqMetadata.setSessionConf`` (2.3 to 4.3)
     r"Updating the value of conf '([^']{1,200})' in current session from '([^']{0,200})' to "
     r"'([^']{0,200})'"
 )
 # How 4.1 and later call the recorded ``spark.sql.shuffle.partitions`` in a session.
 _PARTITIONS = "spark.sql.streaming.internal.stateStore.partitions"
-_SCHEMA = r"(StructType.{0,20000}?)"
+_SCHEMA = r"(StructType.{0,20000}?)"  # pattern of a schema in a message
 _REFUSED = (
     re.compile(rf"Existing (key|value)_schema={_SCHEMA} and new \w+_schema={_SCHEMA}\.\s", re.S),
     # 3.1 to 3.5, where the new one comes first
@@ -127,24 +134,28 @@ _REFUSED = (
     ),
 )
 """``StateSchemaCompatibilityChecker``: key or value, the schema of the state, and the query's."""
+# message on another number of sources: ``OffsetSeq.toStreamProgress`` (2.1 to 4.3)
 _SOURCES = re.compile(  # ``OffsetSeq.toStreamProgress`` (2.1 to 4.3)
     r"There are \[(\d{1,9})\] sources in the checkpoint offsets and now there are \[(\d{1,9})\]"
 )
+# path of a state file or log entry in a text
 _FILE = re.compile(
     r"(?<![\w-])(state/\d{1,10}/\d{1,10}/(?:[\w-]{1,255}/)?\w[\w-]{0,255}"
     r"\.(?:delta|snapshot|changelog|zip|sst)|(?:offsets|commits)/\d{1,19})(?![\w/-]|\.[\w./-])"
 )
-_OF_ANOTHER = ": the text is of another"
-_MOST_FILES = 5
+_OF_ANOTHER = ": the text is of another"  # words if a text is about another checkpoint
+_MOST_FILES = 5  # files of a text that are looked up, the last ones
 _AUDITED = re.compile(r"SS[1-3]\d\d")  # findings of an audit; others compare two queries
+# part of a schema in Spark's spelling that DDL writes differently
 _FIELD = re.compile(r"StructField\(([^(),]+),|StructType(?=\()|,(?:true|false)\)")
+# names of types in DDL that are not the lower-case ones
 _SPELLINGS = {"Long": "bigint", "Integer": "int", "Short": "smallint", "Byte": "tinyint"}
 
 
 def _changes(text: str, checkpoint: str | None) -> list[str]:
-    """The changes of the query that Spark ignored or refused, by what a log says of them.
+    """Return lines on changes of the query that Spark ignored or refused, according to a log.
 
-    The checkpoint keeps the old conf or schema alone; with its path it is said whether it is this.
+    With a checkpoint each line says whether the log is about this checkpoint.
     """
     ignored = dict.fromkeys(_IGNORED.findall(text))
     refused = dict.fromkeys(
@@ -193,6 +204,7 @@ def _changes(text: str, checkpoint: str | None) -> list[str]:
 
 
 def _files(text: str, checkpoint: str | None) -> list[str]:
+    """Return lines on whether files that a text names are in the checkpoint; none without one."""
     names = list(dict.fromkeys(_FILE.findall(text)))[-_MOST_FILES:]
     if checkpoint is None or not names:
         return []
@@ -202,18 +214,23 @@ def _files(text: str, checkpoint: str | None) -> list[str]:
 
 
 def _ddl(schema: str) -> str:
-    """``user string,n bigint`` of ``StructType(StructField(user,StringType,true),...)``."""
+    """Return ``user string,n bigint`` for ``StructType(StructField(user,StringType,true),...)``."""
     text = _FIELD.sub(lambda match: f"{match[1]} " if match[1] else "", schema)
     text = re.sub(r"(\w+)Type\b", lambda m: _SPELLINGS.get(m[1], m[1].lower()), text)
     return text.removeprefix("(").removesuffix(")")
 
 
 def _words(schema: str) -> list[str]:
+    """Return the names and types in a schema, without ``struct``."""
     return [word for word in re.findall(r"\w+", schema) if word != "struct"]
 
 
 def _of_checkpoint(text: str, path: str, say: Callable[[str], str]) -> str:
-    """An answer with the path in its commands, and with what this checkpoint has of its causes."""
+    """Return an answer with the state of one checkpoint before it.
+
+    It has the verdict, and which of the causes in the answer this checkpoint has. ``say`` escapes
+    texts.
+    """
     report = analyses.load("audit").function(path)
     findings = {finding.kind.id: finding for finding in report.findings}
     causes = dict.fromkeys(_AUDITED.findall(text))
@@ -230,6 +247,7 @@ def _of_checkpoint(text: str, path: str, say: Callable[[str], str]) -> str:
 
 
 def _unknown_text(topic: str) -> str:
+    """Return the message for a topic that is not known, with the nearest topics."""
     topics = ", ".join(near(topic))
     is_message = len(topic.split()) > _MOST_WORDS
     hint = f"the nearest topics are {topics}" if is_message else f"did you mean {topics}?"

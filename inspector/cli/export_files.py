@@ -33,7 +33,7 @@ from inspector.render.text import message_lines
 
 
 def export_options(parameters: Sequence[click.Parameter]) -> list[click.Parameter]:
-    """The parameters of a command that writes files of data: its own, and those of the files."""
+    """Return the parameters of ``export``: its own, and those on the files."""
     arguments = [parameter for parameter in parameters if isinstance(parameter, click.Argument)]
     return [
         *arguments,
@@ -70,12 +70,13 @@ def export(analysis: Analysis, parsed: dict[str, Any]) -> None:
     sys.exit(Exit.INCOMPLETE if any(p.slug not in READABLE for p in problems) else Exit.OK)
 
 
-_Values = Mapping[str, Any]
+_Values = Mapping[str, Any]  # values of options by name
 
 
 def _write_files(
     analysis: Analysis, run: Run, form: str, parsed: _Values, keywords: _Values
 ) -> Sequence[Problem]:
+    """Write the stores' tables in this process, and return the problems."""
     content = parsed["what"]
     sources: list[tuple[str, StoreTable | Report]]
     if form in TYPED:
@@ -98,6 +99,7 @@ def _write_files(
 
 
 def _write_by_spark(run: Run, form: str, parsed: _Values, keywords: _Values) -> Sequence[Problem]:
+    """Let Spark write the stores' tables, and return the problems."""
     from inspector.spark import writing  # noqa: PLC0415 - takes a second to import
 
     content, output, force = parsed["what"], parsed["output_file"], parsed["force"]
@@ -109,16 +111,21 @@ def _write_by_spark(run: Run, form: str, parsed: _Values, keywords: _Values) -> 
 
 
 def _count_text(rows: int, noun: str) -> str:
+    """Return ``12 rows``: a number with a noun, which is given in the plural."""
     return f"{rows:,} {noun.removesuffix('s') if rows == 1 else noun}"
 
 
 def _say(text: str, parsed: _Values) -> None:
+    """Print a message on stderr, unless ``--quiet``."""
     if not parsed["quiet"]:
         click.echo(escape(text), err=True)
 
 
 def _format(output: str, requested: str | None) -> str:
-    """The format that is given, or that a name means; a folder is Parquet (click.UsageError)."""
+    """Return the format that is requested or that a file's suffix means; Parquet for a folder.
+
+    Raises click.UsageError if they contradict each other, or if no format has the suffix.
+    """
     path = Path(output)
     if not path.suffix or path.is_dir() or output.endswith(("/", os.sep)):
         return requested or "parquet"
@@ -138,6 +145,7 @@ SUFFIXES: Mapping[str, str] = {form: f".{form}" for form in ("parquet", "arrow",
 
 TYPED = ("parquet", "arrow")  # formats that keep types; the others hold what ``rows -o`` writes
 
+# A row group of Parquet ends at this number of rows, or of raw bytes, which limits memory.
 _GROUP_ROWS = 1 << 17
 _GROUP_BYTES = 32 << 20  # a row group ends at so many rows, or raw bytes: what is held at once
 
@@ -163,7 +171,10 @@ def targets(output: str, names: Sequence[str], suffix: str) -> list[Path]:
 
 @contextmanager
 def written(paths: Sequence[Path], *, force: bool) -> Iterator[list[Path]]:
-    """Files to write, named when the block ends well; click.UsageError: one is there, or fails."""
+    """Yield temporary paths for these files, which get their names if the block succeeds.
+
+    Raises click.UsageError if a file exists and ``force`` is not set, or cannot be created.
+    """
     targets = [real_target(str(path)) for path in paths]
     for target in targets:
         if is_written_through(target):
@@ -175,7 +186,10 @@ def written(paths: Sequence[Path], *, force: bool) -> Iterator[list[Path]]:
 
 
 def write_store_table(table: StoreTable, path: Path, form: str) -> int:
-    """Write a table with its types, and count its rows; click.UsageError for one it lacks."""
+    """Write a store's table as Arrow or Parquet, and return the number of rows.
+
+    Raises click.UsageError if the format cannot hold a type.
+    """
     try:
         return _write_arrow(table, path) if form == "arrow" else _write_parquet(table, path)
     except (pa.ArrowException, OSError) as error:
@@ -186,12 +200,13 @@ def write_store_table(table: StoreTable, path: Path, form: str) -> int:
 
 
 def write_parquet(report: Report, target: str, *, force: bool) -> None:
-    """Write a report's own table as Parquet."""
+    """Write a report's own table as Parquet to the file ``target``."""
     with written([Path(target)], force=force) as (file,):
         pq.write_table(arrow_table(report, structs=False), file)
 
 
 def _write_parquet(table: StoreTable, path: Path) -> int:
+    """Write a table as Parquet, and return the number of rows."""
     # Parquet has no structs without fields.
     columns = (c.with_type(_NO_FIELDS) if _is_empty(c.type) else c for c in table.schema)
     schema = pa.schema(list(columns))
@@ -205,17 +220,19 @@ def _write_parquet(table: StoreTable, path: Path) -> int:
 
 
 def _fill(column: Any) -> Any:
-    """A column of structs without fields, as Parquet can have them."""
+    """Return a column of structs without fields as structs with a dummy field, for Parquet."""
     nulls: Any = pa.nulls(len(column))
     null = column.combine_chunks().is_null()
     return pa.StructArray.from_arrays([nulls], fields=list(_NO_FIELDS), mask=null)
 
 
 def _is_empty(kind: Any) -> bool:
+    """True if a type is a struct without fields."""
     return pa.types.is_struct(kind) and not kind.num_fields
 
 
 def _write_arrow(table: StoreTable, path: Path) -> int:
+    """Write a table as an Arrow file, and return the number of rows."""
     count = 0
     with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
         for batch in table.batches:
@@ -225,6 +242,10 @@ def _write_arrow(table: StoreTable, path: Path) -> int:
 
 
 def _groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Yield batches joined into tables of at least ``_GROUP_ROWS`` rows or ``_GROUP_BYTES`` bytes.
+
+    The last one may be smaller.
+    """
     held: list[pa.RecordBatch] = []
     rows = size = 0
     for batch in batches:
@@ -237,17 +258,21 @@ def _groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(held)
 
 
-FORMATS = ("parquet", "ndjson", "csv")
+FORMATS = ("parquet", "ndjson", "csv")  # formats that Spark writes
 
 
 def check_format(form: str) -> None:
-    """See that Spark writes a format (click.UsageError)."""
+    """Raise click.UsageError if Spark does not write a format."""
     if form not in FORMATS:
         raise click.UsageError(f"Spark writes no {form}, expected {', '.join(FORMATS)}")
 
 
 def write_by_executors(analysis: Analysis, run: Opened, parsed: _Values, keywords: _Values) -> None:
-    """Write the table of an analysis by Spark, and end the process; a part of it is a report."""
+    """Write the whole table of an analysis by Spark's executors, and end the process.
+
+    Returns without writing if options ask for a part of the table, or the format is not one of
+    Spark's.
+    """
     table, target, form = analysis.by_executors, parsed["output_file"], parsed["output"]
     is_default = all(keywords[option.name] == option.default for option in analysis.options)
     if table is None or form not in FORMATS or not is_default:

@@ -30,8 +30,8 @@ from inspector.plain_text import escape
 from inspector.render.fleet import Form, Member, document
 from inspector.render.gating import read_baseline
 
-_IN_MEMORY = 1 << 20
-_PIECE = 1 << 16
+_IN_MEMORY = 1 << 20  # bytes of a text that are kept in memory while it is made
+_PIECE = 1 << 16  # bytes of a text that are read at a time
 _ENCODING = ("utf-8", "surrogatepass")  # names of files may hold bytes that are no UTF-8
 
 
@@ -69,6 +69,7 @@ def write_fleet(analysis: Analysis, parsed: dict[str, Any]) -> NoReturn:
 
 
 def _outside_outputs(candidates: Iterable[Found], parsed: dict[str, Any]) -> Iterator[Found]:
+    """Yield the candidates; click.UsageError if an output would be inside one of them."""
     names = ("output_file", "html", "history", "cache")
     outputs = [parsed[name] for name in names if parsed.get(name) is not None]
     for candidate in candidates:
@@ -78,6 +79,8 @@ def _outside_outputs(candidates: Iterable[Found], parsed: dict[str, Any]) -> Ite
 
 
 class _Fleet:
+    """Run of a command on many checkpoints, with what its document and exit code need."""
+
     def __init__(
         self, analysis: Analysis, parsed: dict[str, Any], options: Options, form: Form
     ) -> None:
@@ -92,7 +95,10 @@ class _Fleet:
     def members(
         self, candidates: Iterable[Found], options: Options, filters: Shown
     ) -> Iterator[Member]:
-        """Yield the results of each shown checkpoint as soon as they are ready."""
+        """Yield the results of each checkpoint that the filters show, as soon as they are ready.
+
+        The exit code counts the others, too.
+        """
         fail_on = self._parsed.get("fail_on", NEVER)
 
         def make(run: Opened | Recalled) -> tuple[Member, bool]:
@@ -123,6 +129,7 @@ class _Fleet:
         return audits_by_executors
 
     def _failure(self, outcome: Outcome[tuple[Member, bool]]) -> Member:
+        """Record a checkpoint that failed, print its error, and return its results."""
         error, path = outcome.error, redact(outcome.path)
         assert error is not None
         self._note(path, None)
@@ -134,11 +141,12 @@ class _Fleet:
         return self._form.failure(path, message, kind, exit_of(error))
 
     def _note(self, checkpoint: str, query_id: str | None) -> None:
+        """Record that a checkpoint was found, if there is a baseline."""
         if self._parsed.get("baseline") is not None:  # there may be ten thousand
             self._identities.append((checkpoint, query_id))
 
     def gone(self) -> list[str]:
-        """Checkpoints of the baseline that were not found."""
+        """Return the checkpoints of the baseline that were not found; empty without a baseline."""
         if self._parsed.get("baseline") is None:
             return []
         earlier = read_baseline(self._parsed["baseline"])
@@ -147,7 +155,7 @@ class _Fleet:
 
 
 class Spool:
-    """Texts on disk until they are wanted, in one file, so that memory does not grow with them."""
+    """File on disk for texts that are read later, so that they take no memory."""
 
     def __init__(self) -> None:
         self._file = tempfile.TemporaryFile()  # noqa: SIM115 - closed by __exit__
@@ -160,7 +168,10 @@ class Spool:
         self._file.close()
 
     def keep(self, pieces: Iterator[str]) -> Callable[[], Iterator[str]]:
-        """Write a text, made before the file is waited for, and give what reads it."""
+        """Write a text to the file, and return a function that yields it again.
+
+        The text is made completely before the file is locked.
+        """
         with tempfile.SpooledTemporaryFile(_IN_MEMORY) as spooled:
             for piece in pieces:
                 spooled.write(piece.encode(*_ENCODING))
@@ -172,6 +183,7 @@ class Spool:
         return partial(self._read, begin, size)
 
     def _read(self, begin: int, size: int) -> Iterator[str]:
+        """Yield the text that begins at a byte and has this size in bytes."""
         decoder = codecs.getincrementaldecoder(_ENCODING[0])(_ENCODING[1])
         while size > 0:
             self._file.seek(begin)

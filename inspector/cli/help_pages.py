@@ -25,6 +25,7 @@ class Section(enum.Enum):
     RUN = "Where to run"
 
 
+# long flags of shared options, by section
 _FLAGS: Mapping[Section, str] = {
     Section.READ: "--recursive --batch --state-version --operator --store --partition --key --where"
     " --key-schema --value-schema --storage-option --provider-format",
@@ -106,6 +107,7 @@ def long_flag(option: click.Option) -> str:
 
 
 def _is_described(option: click.Option, section: Section) -> bool:
+    """True if the short help describes the option, in place of naming it."""
     return section is Section.OWN or long_flag(option) in MOST_USED
 
 
@@ -120,6 +122,7 @@ def _record(option: click.Option, ctx: click.Context, *, full: bool) -> tuple[st
 
 
 def _help_all_option() -> click.Option:
+    """Return the option ``--help-all``."""
     return click.Option(
         ["--help-all"],
         is_flag=True,
@@ -131,6 +134,7 @@ def _help_all_option() -> click.Option:
 
 
 def _show_all(context: click.Context, _parameter: object, value: Any) -> None:
+    """Print the full help and end the process, if the option is given."""
     if value and not context.resilient_parsing:
         context.meta[_ALL_OPTIONS] = True
         click.echo(context.get_help(), color=context.color)

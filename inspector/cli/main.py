@@ -21,7 +21,8 @@ from inspector.credentials import learn_arguments, redact
 from inspector.model import LIMITS_FAULT
 from inspector.plain_text import escape, escape_lines
 
-_COLLECT_AFTER = 100_000  # objects made until the garbage collector looks for cycles, not 700
+# new objects after which the garbage collector runs; Python's default is 700
+_COLLECT_AFTER = 100_000
 
 EXPLAIN = "explain"  # the one command that is no analysis: it prints documentation
 
@@ -32,17 +33,20 @@ HELP_ORDER = (
 )
 """The order of the help: from the whole to the single key. Others follow by their names."""
 
+# added to the message on an internal error
 _BUG = "\nThis is a bug in the inspector; INSPECTOR_DEBUG=1 shows where it happened."
 
 
 def commands() -> list[str]:
-    """The names of all commands, in the order of the help."""
+    """Return the names of all commands, in the order of the help."""
     names = [*(name for name in analyses.names() if analyses.load(name).command), EXPLAIN]
     order = {name: rank for rank, name in enumerate(HELP_ORDER)}
     return sorted(names, key=lambda name: (order.get(name, len(order)), name))
 
 
 class _Commands(click.Group):
+    """Group of the commands, which are loaded when they are needed."""
+
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         return commands()
 
@@ -59,7 +63,7 @@ class _Commands(click.Group):
         return command_of(analysis) if analysis.command else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Each with the whole first sentence of its help, which click would cut at a line."""
+        """Write each command with the whole first sentence of its help."""
         listed = [self.get_command(ctx, name) for name in self.list_commands(ctx)]
         with formatter.section("Commands"):
             formatter.write_dl([(c.name or "", c.get_short_help_str(1000)) for c in listed if c])

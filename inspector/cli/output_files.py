@@ -9,7 +9,6 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -23,6 +22,7 @@ from inspector.cli.terminal import NEVER, display_of
 from inspector.credentials import mask_secrets
 from inspector.exceptions import OutpacedError
 from inspector.findings.finding import Severity
+from inspector.light_dataclasses import replace
 from inspector.plain_text import escape
 from inspector.render.first_screen import part_text
 from inspector.render.renderers import render
@@ -35,19 +35,19 @@ if TYPE_CHECKING:
 
 
 def outside(checkpoint: str, output: str) -> None:
-    """Refuse to write into a checkpoint (click.UsageError); the output may be a URL of Spark."""
+    """Raise click.UsageError if an output, a path or URL, is inside the checkpoint."""
     if lies_in(output, checkpoint):
         raise click.UsageError(f"{output} is inside the checkpoint, which is never written to")
 
 
 def page_options() -> Iterator[click.Option]:
-    """The option of a command that makes a page of its own."""
+    """Yield the option of a command that makes a page of its own."""
     page = "Also write an HTML page with charts to this file. It needs no network."
     yield click.Option(["--html"], type=click.Path(), help=page)
 
 
 def history_options() -> Iterator[click.Option]:
-    """The options of a command whose reports are remembered."""
+    """Yield the options of a command whose reports can be added to a history."""
     yield click.Option(
         ["--history"],
         metavar="PATH",
@@ -118,24 +118,34 @@ def destination(path: str | None, *, force: bool) -> Iterator[TextIO]:
 
 
 def write(pieces: Iterable[str], file: TextIO) -> None:
-    """Write text piece by piece, without secrets; what the encoding lacks is escaped as in JSON."""
+    """Write text piece by piece, with secrets masked.
+
+    Characters that the encoding lacks are escaped as in JSON.
+    """
     encoding = getattr(file, "encoding", None) or "utf-8"
     for piece in map(mask_secrets, pieces):
         file.write(piece.encode(encoding, _JSON_ESCAPES).decode(encoding))
 
 
 def _json_escapes(error: UnicodeError) -> tuple[str, int]:
-    """Escapes of four digits: JSON has none of two."""
+    """Return JSON escapes for characters that cannot be encoded, and where to go on.
+
+    A handler of encoding errors for :mod:`codecs`.
+    """
     assert isinstance(error, UnicodeEncodeError)
     return json.dumps(error.object[error.start : error.end])[1:-1], error.end
 
 
-_JSON_ESCAPES = "inspector.json_escapes"
+_JSON_ESCAPES = "inspector.json_escapes"  # name of that handler
 codecs.register_error(_JSON_ESCAPES, _json_escapes)
 
 
 def write_report(report: Report, parsed: dict[str, Any]) -> None:
-    """Write a report where the options say; problems also on stderr, where its format has none."""
+    """Write a report to the target of the options.
+
+    For ndjson and csv, problems and notes are printed on stderr. Raises OutpacedError if a file
+    would lack rows of a version that was removed.
+    """
     output = parsed["output"]
     if parsed["output_file"] is not None:
         outside(report.checkpoint, parsed["output_file"])
@@ -155,24 +165,27 @@ def write_report(report: Report, parsed: dict[str, Any]) -> None:
 
 
 def code_of(report: Report, fail_on: str) -> Exit:
-    """4 if something could not be read, else 1 if what was found is a failure, else 0."""
+    """Return the exit code of a report.
+
+    4 if something could not be read, else 1 if a finding or limit fails, else 0. ``fail_on`` is the
+    value of ``--fail-on``.
+    """
     if not report.complete:
         return Exit.INCOMPLETE
     return Exit.FINDINGS if failing_on(report, fail_on).fails else Exit.OK
 
 
 def failing_on(report: Report, fail_on: str) -> Report:
-    """The report with the severity from which on a finding is a failure."""
+    """Return the report with the least severity of a finding that is a failure."""
     return replace(report, fail_on=None if fail_on == NEVER else Severity[fail_on.upper()])
 
 
 class Beside:
-    """Further outputs of a run next to its report: a page, and rows of a history.
+    """Further outputs of a run: a page, and rows of a history.
 
-    The page is beside them by ``--html``, or instead of them by ``-o html``. What they need of an
-    analysis is added to ``keywords``. click.UsageError: a file is there, or is the report's, or
-    would lie in a checkpoint; EngineError: Spark has no such format of a history; OSError: it
-    cannot be read.
+    The page is written in addition (``--html``) or in place of the report (``-o html``). Arguments
+    that the analysis needs for them are added to ``keywords``. Raises click.UsageError if a file
+    exists or a path is not allowed, EngineError or OSError if the history cannot be used.
     """
 
     def __init__(
@@ -203,21 +216,21 @@ class Beside:
         self._record = _record_of(analysis, parsed, keywords, engine)
 
     def add(self, report: Report, *, is_shown: bool = True) -> None:
-        """Take a report; a history has those too that are not shown."""
+        """Record a report; one that is not shown goes into the history alone."""
         if self._record is not None:
             self._record.add(report)
         if self.has_page and is_shown:
             self._reports.append(report)
 
     def fail(self, path: str, error: Exception) -> None:
-        """Take a checkpoint of which there is no report."""
+        """Record a checkpoint without a report, and its error."""
         if self._record is not None:
             self._record.fail(path, message_of(error))
         if self.has_page:
             self._failures.append((path, str(error)))
 
     def write(self) -> None:
-        """Write the page that stands beside the reports, if there is to be one; then the rows."""
+        """Write the page of ``--html``, if requested, and then append the rows to the history."""
         if self._target is not None:
             with destination(self._target, force=self._parsed["force"]) as file:
                 write(self.page(), file)
@@ -225,7 +238,7 @@ class Beside:
             self._record.write()
 
     def page(self) -> Iterator[str]:
-        """The page."""
+        """Yield the page, as HTML."""
         from inspector.render.page.document import render_fleet_page, render_page  # noqa: PLC0415 - only where there is a page
 
         if self._many:

@@ -14,16 +14,18 @@ from types import FrameType
 
 import click
 
-_PARTIAL: set[Path] = set()  # files under way, and folders that were made for them, in this process
-_CREATING = threading.RLock()  # held while a file is created, and for good by who ends the process
-_CREATION_SECONDS = 0.5  # a storage that takes longer to create a file keeps no process from ending
+_PARTIAL: set[Path] = set()  # unfinished files of this process, and folders that were made for them
+# held while a file is created, and forever by a thread that ends the process
+_CREATING = threading.RLock()
+_CREATION_SECONDS = 0.5  # longest wait for the creation of a file before the process ends
 
 
 @contextmanager
 def partial_file(target: Path) -> Iterator[Path]:
-    """A hidden file beside a target, which takes its name and place when the block has ended well.
+    """Yield a hidden file next to a target, which replaces the target if the block succeeds.
 
-    A new file has the rights that the umask leaves it. click.UsageError: none can be made there.
+    If the block fails, the file is removed, and a folder that was made for it. Raises
+    click.UsageError if it cannot be created.
     """
     is_new_folder = not target.parent.exists()
     partial = target.parent / f".{target.name}.{os.urandom(4).hex()}"
@@ -50,7 +52,10 @@ def partial_file(target: Path) -> Iterator[Path]:
 
 
 def remove_all() -> None:
-    """Remove what is under way: the process ends here and now, so no other file is begun."""
+    """Remove all unfinished files, because the process ends now.
+
+    No other file can be begun afterwards.
+    """
     _CREATING.acquire(timeout=_CREATION_SECONDS)
     for path in sorted(_PARTIAL, key=lambda p: len(p.parts), reverse=True):
         remove(path)
@@ -64,7 +69,7 @@ def remove_all() -> None:
 
 
 def remove(path: Path) -> None:
-    """Remove a file, or a folder that is empty; no matter if it cannot be done."""
+    """Remove a file or an empty folder; errors are ignored."""
     with suppress(OSError):
         path.rmdir() if path.is_dir() else path.unlink(missing_ok=True)
     _PARTIAL.discard(path)
@@ -85,10 +90,11 @@ def is_written_through(target: Path) -> bool:
 
 
 def real_target(path: str) -> Path:
-    """The file that a name means: a symbolic link keeps its place, and its file is written."""
+    """Return the file that a path means: the target of a symbolic link, so that the link stays."""
     return Path(os.path.realpath(path)) if os.path.islink(path) else Path(path)
 
 
+# signals that end the process
 _ENDING = tuple(
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
 )
@@ -134,6 +140,7 @@ def _wait(reader: int) -> None:
 
 
 def _end(number: int, _frame: FrameType | None) -> None:
+    """Remove unfinished files and end the process with 128 + the signal's number."""
     with suppress(Exception):
         remove_all()
     with suppress(Exception):

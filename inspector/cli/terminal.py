@@ -11,8 +11,8 @@ import click
 
 from inspector.render.display import Display
 
-AUTO, ALWAYS, NEVER = "auto", "always", "never"
-UNKNOWN_WIDTH = 80
+AUTO, ALWAYS, NEVER = "auto", "always", "never"  # values of ``--color``
+UNKNOWN_WIDTH = 80  # columns of a terminal that does not say its width
 PIPED_WIDTH = 100  # of what is piped or written to a file: CI logs and tickets are read by people
 DUMB = ("dumb", "unknown")  # values of TERM that mean a terminal without colours
 
@@ -35,7 +35,10 @@ def display_options() -> Iterator[click.Option]:
 
 
 def display_of(parsed: Mapping[str, Any]) -> Display:
-    """The display for a report that goes where the options say; a file is no terminal."""
+    """Return the width and colours for output to the target of the options.
+
+    Only stdout can be a terminal.
+    """
     stdout = sys.stdout if parsed.get("output_file") is None else None
     terminal = stdout is not None and stdout.isatty()
     wide, columns = bool(parsed.get("wide")), _columns()
@@ -48,7 +51,7 @@ def display_of(parsed: Mapping[str, Any]) -> Display:
 
 
 def width_of(terminal: TextIO) -> int:
-    """The columns of a terminal; COLUMNS of the environment goes before what it says itself."""
+    """Return the columns of a terminal; the environment variable COLUMNS wins."""
     columns = _columns()
     if columns:
         return columns
@@ -59,13 +62,13 @@ def width_of(terminal: TextIO) -> int:
 
 
 def _columns() -> int | None:
-    """COLUMNS of the environment; None where it says no number."""
+    """Return the environment variable COLUMNS as a number; None if it is no number."""
     columns = os.environ.get("COLUMNS", "")
     return int(columns) if columns.isdecimal() else None
 
 
 def echo_message(text: str) -> None:
-    """Write a message to stderr, wrapped where that is a terminal."""
+    """Write a message to stderr, wrapped if stderr is a terminal."""
     width = width_of(sys.stderr) if sys.stderr.isatty() else None
     for line in Display(width).text(text):
         click.echo(line, nl=False, err=True)

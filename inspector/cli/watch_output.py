@@ -45,7 +45,7 @@ def watch_options() -> Iterator[click.Option]:
 
 
 def watch(analysis: Analysis, parsed: dict[str, Any]) -> None:
-    """Write the batches of a running query until told to end, and end the process."""
+    """Write the batches of a running query until the watch ends, then end the process."""
     reports = analysis.function(
         parsed["path"], api_options(parsed, analysis.shared), **own_options(analysis, parsed)
     )
@@ -74,6 +74,10 @@ def watch(analysis: Analysis, parsed: dict[str, Any]) -> None:
 
 
 def _say(report: Report, printed: set[str], parsed: dict[str, Any]) -> set[str]:
+    """Print a report's notes and new problems on stderr, and return the lines of all its problems.
+
+    ``printed`` are the lines that were printed before.
+    """
     problems = dict.fromkeys(message_lines(report.problems, quiet=parsed["quiet"]))
     for line in problems.keys() - printed:
         click.echo(line, err=True)
@@ -82,20 +86,22 @@ def _say(report: Report, printed: set[str], parsed: dict[str, Any]) -> set[str]:
     return set(problems)
 
 
+# names of the columns
 _HEADS = ("BATCH", "TIME", "ROWS", "BYTES", "PUTS", "REMOVED", "LAG", "LEFTOVERS")
 _COLUMNS = dict(zip(_HEADS, (6, 8, 11, 10, 9, 9, 11, 9), strict=True))  # 80 columns wide
+# columns in the order in which a narrow terminal shows them
 _IMPORTANT = ("BATCH", "ROWS", "BYTES", "LEFTOVERS", "REMOVED", "LAG", "PUTS", "TIME")
-UNKNOWN = "-"
-_INDENT = " " * 7
+UNKNOWN = "-"  # text for null
+_INDENT = " " * 7  # begin of a line about a finding
 
 
 def head_line(display: Display) -> str:
-    """The names of the columns of :func:`batch_lines`."""
+    """Return the line with the names of the columns of :func:`batch_lines`."""
     return _line({name: name for name in _COLUMNS}, display)
 
 
 def batch_lines(report: ReportData, display: Display) -> Iterator[str]:
-    """The batch of a report of ``watch``, and its findings that came or went."""
+    """Yield the line of a batch, and a line for each finding that came (+) or went (-)."""
     (row,) = report.primary.rows
     rows = _count(row["rows"])
     if row["stores_read"] != row["stores"]:
@@ -116,6 +122,7 @@ def batch_lines(report: ReportData, display: Display) -> Iterator[str]:
 
 
 def _line(cells: Mapping[str, str], display: Display) -> str:
+    """Return the cells as one line; the least important columns are left out without room."""
     names: list[str] = []
     for name in _IMPORTANT:
         wide = sum(_COLUMNS[column] + 1 for column in (*names, name)) - 1
@@ -125,11 +132,12 @@ def _line(cells: Mapping[str, str], display: Display) -> str:
 
 
 def _count(number: int | None) -> str:
+    """Return a number with separators; ``-`` for None."""
     return UNKNOWN if number is None else f"{number:,}"
 
 
 def _head(finding: Mapping[str, Any]) -> str:
-    """``SS205 info (operator 0, left-keyToNumValues)``."""
+    """Return id, severity and store: ``SS205 info (operator 0, left-keyToNumValues)``."""
     operator, store = finding["operator_id"], finding["store_name"]
     store_text = "" if store in (None, "default") else f", {store}"
     location = "" if operator is None else f" (operator {operator}{store_text})"

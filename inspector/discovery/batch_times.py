@@ -3,8 +3,8 @@
 ``offsets/N`` is written when batch N begins and ``commits/N`` when it has ended
 (``MicroBatchExecution.markMicroBatchStart``, ``markMicroBatchEnd``). Real-time mode (4.1 and later)
 writes both when the batch ends, and a restart removes entries of ``offsets`` without a commit
-(``scripts/restart_real_time.py`` with 4.3.0). Both modes record the clock at the beginning of the
-batch.
+(``scripts/lab/restart_real_time.py`` with 4.3.0). Both modes record the clock at the beginning of
+the batch.
 
 A copy has the times at which it was made, so that the times of the files are compared with the
 clocks in the entries first.
@@ -18,12 +18,15 @@ from inspector.checkpoint.logs import COMMITS, OFFSETS, Logs
 from inspector.discovery.checkpoint import CONF, Checkpoint
 from inspector.model import BatchId
 
-_LEAST_SPAN_MS = 5_000  # between the clocks of the first and the last batch that are compared
-_TOLERANCE_MS = 1_500  # storage may keep whole seconds
-_TOLERANCE = 0.1  # of the span
+# shorter spans between the clocks of the first and last batch are not judged
+_LEAST_SPAN_MS = 5_000
+_TOLERANCE_MS = 1_500  # allowed difference of file times and clocks: storage may keep whole seconds
+# allowed difference of file times and clocks, as a share of the span of the clocks
+_TOLERANCE = 0.1
 _OF_END = 0.8  # share of a batch after which its entry is written, if in real-time mode
 _LONG_MS = 500  # a shorter batch shows nothing of the mode
-_SINCE_4_0 = f"{CONF}stateStore.encodingFormat"
+_SINCE_4_0 = f"{CONF}stateStore.encodingFormat"  # a conf that offset entries record since Spark 4.0
+# a conf that offset entries record since Spark 4.2, the first with stateful real-time mode
 _HAS_STATE_SINCE = f"{CONF}stateStore.rowChecksum.enabled"
 
 
@@ -80,7 +83,11 @@ def _log_times(logs: Logs) -> dict[BatchId, tuple[int, int]]:
 
 
 def _writes_at_end(logs: Logs, times: dict[BatchId, tuple[int, int]]) -> bool:
-    """True if each entry of ``offsets`` was written near the end of its batch."""
+    """True if each ``offsets`` entry was written near the end of its batch.
+
+    Batches shorter than ``_LONG_MS`` are ignored; False if none is longer. ``times``: when the
+    entries of ``offsets`` and ``commits`` were written, epoch ms.
+    """
     shares = []
     for batch, (begun, ended) in times.items():
         start = logs.clocks[batch].timestamp_ms or 0

@@ -15,11 +15,11 @@ from inspector.checkpoint.names import number
 from inspector.checkpoint.roots import Selection, resolve_root
 from inspector.checkpoint.state_schema import StateSchema
 from inspector.checkpoint.storage import Storage
+from inspector.checkpoint.verified_files import VerifiedFiles
 from inspector.discovery.lost_files import SINCE_4_0, lost_files
 from inspector.discovery.partition_shape import PartitionShape, partition_shape
 from inspector.discovery.store_schemas import read_schemas, unknown_operators
 from inspector.discovery.user_schemas import GIVEN, UserSchemas, with_user_schemas
-from inspector.discovery.verified_files import VerifiedFiles
 from inspector.exceptions import CheckpointError, InspectorError
 from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import (
@@ -50,7 +50,7 @@ from inspector.providers.provider import Provider
 from inspector.providers.registry import classify, provider_for
 from inspector.sparktypes import StructType
 
-CONF = "streaming."
+CONF = "streaming."  # prefix of the confs of streaming in the offset log, after ``spark.sql.``
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,10 @@ class Operator:
         return None if self.processor is None else self._family(self.processor, store)[0]
 
     def variable(self, store: str) -> str | None:
-        """The state variable that a store belongs to; None for timers and other operators."""
+        """Return the state variable that a store belongs to.
+
+        None for timers and for operators other than transformWithState.
+        """
         result = "" if self.processor is None else self._family(self.processor, store)[1]
         return result or None
 
@@ -110,12 +113,20 @@ class Operator:
         return grouping_key_of(family, variable_family, schema.key)
 
     def key_of_entries(self, store: str) -> StructType:
-        """Return the part of a key that has several entries in a list, a map or a session store."""
+        """Return the part of a store's key under which several entries are kept.
+
+        For a map it is the struct in the first key field, the grouping key; for a list or a session
+        store it is all key fields but the last.
+        """
         schema = self.schemas[store].key
         nested = self.family(store) is Family.MAP and schema.fields[0].data_type
         return nested if isinstance(nested, StructType) else StructType(schema.fields[:-1])
 
     def _family(self, processor: Properties, store: str) -> tuple[Family, str]:
+        """Return the content of a transformWithState store, and its state variable.
+
+        The variable is "" for timers.
+        """
         schema = self.schemas.get(store)
         key = None if schema is None else schema.key
         return family_of(store, processor, self.layout.store_names, key)
@@ -165,7 +176,10 @@ class Checkpoint:
 
     @cached_property
     def newest_snapshot_format(self) -> int:
-        """The number in the newest snapshot of checkpoint format 2; 1 where there is none."""
+        """Format number in the newest snapshot that is not newer than the newest version.
+
+        1 without checkpoint format 2, without snapshots, and if the snapshot cannot be read.
+        """
         # Spark 4.0 writes v2 there, which no other release reads.
         stores = self.store_files.values() if self.logs.unique_ids else ()
         files = [file for store_files in stores for file in store_files.snapshots.values()]
@@ -180,13 +194,20 @@ class Checkpoint:
 
     @cached_property
     def newest_listed_batch(self) -> int:
-        """The newest batch in the offset log as it is listed now: the query may run meanwhile."""
+        """Newest batch in the offset log, listed again now; 0 without entries.
+
+        The query may have planned batches since the checkpoint was opened.
+        """
         entries = self.storage.list(OFFSETS, missing_ok=True)
         return max((number(entry.name) or 0 for entry in entries), default=0)
 
     @cached_property
     def last_versions(self) -> dict[int, int]:
-        """The last version of each operator that a restart took out of the query."""
+        """Operator id -> last state version, for operators that a restart took out of the query.
+
+        Judged by file versions alone: all partitions end together before the newest version. Empty
+        if Spark 4.0 or later ran the query, as it refuses such restarts.
+        """
         # Spark compares operators with its metadata of them, which 4.0 was the first to write
         # (OperatorStateMetadataValidator). Before, a query goes on without those of the highest
         # ids, the ones nearest to the sources, whose folders stay as they are. So all partitions of
@@ -223,7 +244,10 @@ class Checkpoint:
         return next((shape.first for shape in shapes), 0)
 
     def check_selection(self) -> None:
-        """Refuse a selection that leaves nothing (CheckpointError: what there is)."""
+        """Raise CheckpointError if the selection leaves no store; the message lists what there is.
+
+        A checkpoint opened without a selection always passes.
+        """
         if self.selection == Selection() or any(o.layout.stores for o in self.operators):
             return
         entry = []
@@ -238,15 +262,24 @@ class Checkpoint:
         )
 
     def clock(self, version: int) -> BatchClock | None:
-        """The clocks of the batch that made a version."""
+        """Return the clocks of the batch that made a version; None if the log lacks the batch."""
         return self.logs.clocks.get(BatchId(version - 1))
 
     def conf(self, version: int, key: str) -> str | None:
-        """A recorded conf, as it held for the batch that made a version."""
+        """Return a conf as it held for the batch that made a version; None if it has no value.
+
+        ``key`` is the name without ``spark.sql.streaming.``. The default counts if none is
+        recorded.
+        """
         return self.logs.conf_for(version - 1, CONF + key).value
 
     def version_of(self, batch: int | None = None, state_version: int | None = None) -> int:
-        """The version to judge; CheckpointError: newer than the last committed, without files."""
+        """Return the state version to judge.
+
+        It is the version that ``batch`` made, else ``state_version``, else the version in the
+        opened path, else the newest committed one. Raises CheckpointError if it is newer than the
+        newest committed version and has no files.
+        """
         # Of a batch, else a version itself, else what the path names, else the newest committed.
         if batch is not None:
             state_version = batch + 1
@@ -274,10 +307,11 @@ def open_checkpoint(
     near: Near | None = None,
     provider_format: str | None = None,
 ) -> Checkpoint:
-    """Open a checkpoint by its root, or by any path below it, as :func:`checkpoint_at`.
+    """Open a checkpoint by its root or by any path below it.
 
-    CheckpointError: a given schema is of no selected store; NotACheckpointError,
-    UnsupportedProviderError, EngineError without a driver, OSError.
+    A path below the root narrows the selection. Raises CheckpointError if a given schema is of no
+    selected store, NotACheckpointError, UnsupportedProviderError, EngineError without a storage
+    driver, and OSError.
     """
     root, meant = resolve_root(url, options, classify)
     storage = Storage(root, options)
@@ -295,7 +329,11 @@ def checkpoint_at(  # noqa: PLR0913 - what opening a checkpoint rests on
     near: Near | None = None,  # the entries of the logs that are read; None for all
     provider_format: str | None = None,  # the provider whose format the files have, by its name
 ) -> Checkpoint:
-    """A checkpoint whose root is open (CheckpointError: as :func:`open_checkpoint`)."""
+    """Open a checkpoint whose root is known: read its listings, logs, metadata and schemas.
+
+    Files that cannot be read become ``problems``. Raises CheckpointError if a given schema is of no
+    selected store.
+    """
     narrower = vars(selection or Selection()).items()
     chosen = replace(meant, **{name: value for name, value in narrower if value is not None})
     verified = small_files or VerifiedFiles(storage)
@@ -339,7 +377,10 @@ def checkpoint_at(  # noqa: PLR0913 - what opening a checkpoint rests on
 
 
 def with_changed_versions(logs: Logs, record: CopyRecord) -> Logs:
-    """Return logs whose clocks say which versions a copy has with other rows than its source."""
+    """Return a copy of the logs that marks the batches whose state a copy has changed.
+
+    Clocks of the batches that made the record's ``changed_versions`` get ``edited`` set.
+    """
     changed = {BatchId(version - 1) for version in record.changed_versions}
     clocks = {
         batch: replace(clock, edited=True) if batch in changed else clock
@@ -361,7 +402,10 @@ def _shapes(
     logs: Logs,
     store_schemas: Mapping[StoreName, StateSchema],
 ) -> dict[int, PartitionShape]:
-    """Return the partitions of the operators of which neither metadata nor schemas are there."""
+    """Return the partitions of operators without metadata and schemas, by operator id.
+
+    Operators that have metadata, or a schema that the user did not give, are left out.
+    """
     described = {n.operator_id for n, schema in store_schemas.items() if schema.version != GIVEN}
     newest = logs.last_offset if logs.last_committed is None else logs.last_committed
     count = logs.conf_for(newest or 0, SHUFFLE_PARTITIONS).value or ""
@@ -380,6 +424,10 @@ def _operators(
     store_schemas: Mapping[StoreName, StateSchema],
     shapes: Mapping[int, PartitionShape],
 ) -> tuple[Operator, ...]:
+    """Build every operator of the query with its name, rules, upstream operators and partitions.
+
+    ``shapes`` is by operator id. The result is in ascending order of the ids.
+    """
     operators: list[Operator] = []
     for layout in reversed(whole.operators):
         metadata = layout.metadata
@@ -400,7 +448,11 @@ def _operators(
 
 
 def resolve_attempts(storage: Storage, layout: Layout, provider: Provider, logs: Logs) -> Layout:
-    """The layout, as all providers together see it, with every file as what it is to its own."""
+    """Return the layout with each store's files classified by the provider and the commit log.
+
+    The files of several attempts at a version are told apart by the unique ids of the commits.
+    Snapshots of appended batches are marked, too.
+    """
 
     def resolve(store: StoreLayout) -> Iterator[StoreLayout]:
         files = provider.resolve_attempts(store.files, _commit_ids(logs, store.store), storage)
@@ -414,7 +466,10 @@ def resolve_attempts(storage: Storage, layout: Layout, provider: Provider, logs:
 
 
 def _with_origin(file: StoreFile, logs: Logs) -> StoreFile:
-    """A snapshot of an appended batch with whether it resumes from the version before it."""
+    """Return a snapshot of an appended batch with ``continues`` set; any other file unchanged.
+
+    ``continues`` is True unless the batch is a repartitioning.
+    """
     batch = BatchId((file.version or 0) - 1)
     clock = logs.clocks.get(batch)
     if file.kind is not FileKind.SNAPSHOT or clock is None or not clock.appended:
@@ -423,7 +478,7 @@ def _with_origin(file: StoreFile, logs: Logs) -> StoreFile:
 
 
 def _commit_ids(logs: Logs, store: StoreId) -> dict[int, frozenset[str]]:
-    """The unique ids by which a partition's stores committed each version."""
+    """Return the unique ids by which a partition's stores committed, by state version."""
     result: dict[int, frozenset[str]] = {}
     for batch, operators in logs.unique_ids.items():
         partitions = operators.get(store.operator_id, ())

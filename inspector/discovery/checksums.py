@@ -7,15 +7,19 @@ from __future__ import annotations
 
 from functools import cache, partial
 
+from inspector.checkpoint.names import main_path
 from inspector.decode.frames import DEFAULT_CODEC, codec_of, has_checksums
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.exceptions import DecodeError
 from inspector.model import KINDS_OF_SUMS, KINDS_OF_VERSION, FileKind, StoreFile
-from inspector.providers.common_names import main_path
 
 
 def count_unsummed_files(checkpoint: Checkpoint, version: int) -> tuple[int, int]:
-    """The deltas and snapshots of a version and older ones; how many of them hold no checksum."""
+    """Count the state files up to a version, and those of them without a checksum.
+
+    Returns both numbers. A file has a checksum if a side file, its codec, its rows or its snapshot
+    format has one.
+    """
     # None of these vouches for them: the codec, of which only lz4 has checksums in its blocks; the
     # checksum of each row (stateStore.rowChecksum.enabled); a checksum file beside them.
     files = unsummed = 0

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from inspector.checkpoint.logfile import json_object, split_log
 from inspector.checkpoint.logs import COMMITS, MAX_FORMAT, OFFSETS
 from inspector.checkpoint.metadata import QUERY_METADATA
-from inspector.checkpoint.names import number
+from inspector.checkpoint.names import hadoop_sums_name, name_without_sums, number
 from inspector.checkpoint.state_schema import schema_path
 from inspector.checkpoint.storage import Storage
 from inspector.checkpoint.trees import Entry
@@ -24,7 +24,6 @@ from inspector.discovery.source_logs import SOURCES, source_log_gaps
 from inspector.exceptions import CheckpointError, SourceNotWholeError
 from inspector.light_dataclasses import dataclass, field
 from inspector.model import DEFAULT_STORE, BatchId
-from inspector.providers.common_names import hadoop_sums_name, name_without_sums
 
 
 @dataclass(frozen=True)
@@ -44,12 +43,9 @@ class SmallFile:
 
 @dataclass(frozen=True)
 class NewIds:
-    """New ids of the state checkpoints that a copy changes (format 2): old id -> new id.
+    """New unique ids of the state files that a copy changes (checkpoint format 2)."""
 
-    ``previous``: those old ids that, in the copy, the version before has in place of its own.
-    """
-
-    # ids of the copied version -> their new ids
+    # old ids of the copied version -> their new ids
     newest: Mapping[str, str] = field(default_factory=dict)
     # ids of the copied version that the version before has in the copy, in the same positions
     previous: Collection[str] = ()
@@ -126,7 +122,10 @@ def _log_entry(path: str) -> tuple[str, int | None]:
 
 
 def check_file_logs(checkpoint: Checkpoint, batch: int) -> None:
-    """Refuse, by SourceNotWholeError, sources of files of whose log an entry is gone."""
+    """Raise SourceNotWholeError if the log of a file source lacks an entry that it needs.
+
+    ``batch`` is the last batch that the copy has.
+    """
     for lost in source_log_gaps(checkpoint, batch):
         raise SourceNotWholeError(
             f"{lost} is missing, which names files that the source has read: the query would not "
@@ -144,6 +143,7 @@ class _Folder:
 
     @classmethod
     def of(cls, storage: Storage, path: str) -> _Folder:
+        """List a folder of the storage; a folder that does not exist has no entries."""
         listed = storage.list(path, missing_ok=True)
         return cls(storage.full_path(path), {entry.name: entry for entry in listed})
 
@@ -156,7 +156,10 @@ class _Folder:
         return str(max(older)) if older else ""
 
     def files(self, name: str, *, required: bool = False) -> Iterator[SmallFile]:
-        """Yield a file of the folder with Hadoop's checksums of it; nothing if it is absent."""
+        """Yield a file of the folder and its Hadoop checksum file; nothing if it is absent.
+
+        Raises CheckpointError if the file is ``required`` and absent.
+        """
         if required and name not in self.entries:
             raise CheckpointError(f"{name} is not there, without which nothing restarts", self.path)
         for item in (name, hadoop_sums_name(name)) if name in self.entries else ():
@@ -164,7 +167,7 @@ class _Folder:
                 yield _plain(self.entries[item], self.path)
 
     def rewrite(self, name: str, content: bytes) -> Iterator[SmallFile]:
-        """Yield a file of the folder with another content, with Hadoop's sums if it has them."""
+        """Yield a file with other content, and a new checksum file if it had one."""
         path = self.entries[name].path.rpartition("/")[0]
         yield SmallFile(f"{path}/{name}", content=content)
         if hadoop_sums_name(name) in self.entries:
@@ -176,6 +179,7 @@ class _Folder:
 
 
 def _plain(entry: Entry, folder: str) -> SmallFile:
+    """Return a file to be copied unchanged; raise CheckpointError if the entry is a folder."""
     if not entry.is_file:
         raise CheckpointError(f"{entry.name} is not a file and cannot be copied", folder)
     return SmallFile(entry.path, entry.size)
@@ -210,7 +214,11 @@ def with_unique_ids(commit: bytes, unique_ids: Mapping[str, str]) -> bytes:
 
 
 def with_ids_of(commit: bytes, newer: bytes, chosen: Collection[str]) -> bytes:
-    """Return a commit log's entry with some ids of a newer entry, in the same positions."""
+    """Return a commit entry in which the ``chosen`` ids of a newer commit replace its own.
+
+    An id of ``newer`` replaces the one in the same position. Without state ids the entry is
+    returned unchanged.
+    """
 
     def replace_ids(ids: object, newer_ids: object) -> object:
         if isinstance(ids, dict) and isinstance(newer_ids, dict):
@@ -230,6 +238,7 @@ def with_ids_of(commit: bytes, newer: bytes, chosen: Collection[str]) -> bytes:
 
 
 def _tree(storage: Storage, folder: str) -> Iterator[SmallFile]:
+    """Yield all files below a folder, at any depth; nothing if the folder does not exist."""
     for entry in storage.list(folder, missing_ok=True):
         if entry.is_dir:
             yield from _tree(storage, entry.path)
@@ -240,7 +249,10 @@ def _tree(storage: Storage, folder: str) -> Iterator[SmallFile]:
 def _of_operator(
     storage: Storage, directory: str, batch: int, new_root: str
 ) -> Iterator[SmallFile]:
-    """Yield metadata and schemas of an operator, without those of later batches."""
+    """Yield the metadata and schema files of an operator, without those of later batches.
+
+    Metadata of format 2 gets schema paths below ``new_root``.
+    """
     metadata = _Folder.of(storage, f"{directory}/_metadata")
     yield from metadata.files("metadata")
     newer = _Folder.of(storage, f"{directory}/_metadata/v2")
@@ -255,7 +267,7 @@ def _of_operator(
 
 
 def with_schema_paths(metadata: bytes, new_root: str) -> bytes:
-    """Return operator metadata whose paths of schemas lead to another root."""
+    """Return operator metadata (JSON) with its schema paths moved below another root."""
     # Spark writes them in full (OperatorStateMetadataV2), so that a checkpoint that was moved
     # cannot be read until they are rewritten. A scheme that means the same storage stays.
     head, _, text = metadata.partition(b"\n")
@@ -269,6 +281,10 @@ def with_schema_paths(metadata: bytes, new_root: str) -> bytes:
 
 
 def _move(path: str, new_root: str) -> str:
+    """Return a schema path with the part before ``/state/`` replaced by a new root.
+
+    The old scheme is kept if it means the same storage as the new one.
+    """
     root, state, tail = path.rpartition("/state/")
     if is_local(new_root):
         return f"file:{translate(new_root).target.rstrip('/')}{state}{tail}"

@@ -14,7 +14,11 @@ _HEAD = 16  # bytes by which a codec is recognised
 
 
 def codec_in_use(checkpoint: Checkpoint) -> tuple[str | None, StoreFile | None]:
-    """The newest state file, if any, and what its first bytes show: None if none of Spark's."""
+    """Return the codec that the first bytes of the newest state file show, and that file.
+
+    The codec is None if the bytes are of no codec of Spark, or cannot be read. The file is None if
+    there is no state file.
+    """
     store_files = (store.of_kind(*KINDS_OF_VERSION) for store in checkpoint.layout.folders)
     files = chain.from_iterable(store_files)
     # Deltas first among those of a version: a snapshot may have been written much later.

@@ -73,6 +73,10 @@ def listing_problems(checkpoint: Checkpoint, version: int) -> Iterator[Problem]:
 
 
 def _gaps(checkpoint: Checkpoint, layout: StoreLayout, version: int) -> Iterator[Problem]:
+    """Yield the problems of one store's versions: stray or version-0 files, and missing files.
+
+    A version that cannot be restored, and holes between its deltas, are problems of their own.
+    """
     files = checkpoint.store_files[layout.directory]
     restorable = restorable_versions(files)
     for file in (files.deltas.get(0), files.snapshots.get(0)):
@@ -126,13 +130,17 @@ def _gaps(checkpoint: Checkpoint, layout: StoreLayout, version: int) -> Iterator
         yield Problem("missing-delta", message, location, store=layout.store)
 
 
+# begin of the words on a whole temporary file, before its name
 _COPY = ", although the temporary file "
-_IS_WHOLE = " beside it is whole"
+_IS_WHOLE = " beside it is whole"  # end of the words on a whole temporary file, behind its name
 _MOST_COPIES = 20  # temporary files of one store that are read
 
 
 def complete_copy(message: str) -> str:
-    """Return the whole temporary file that the message on a missing delta names, or no text."""
+    """Return the name of the temporary file that a message on a missing delta calls whole.
+
+    No text if the message names none.
+    """
     return message.partition(_COPY)[2].partition(_IS_WHOLE)[0]
 
 
@@ -141,8 +149,9 @@ def _describe_copies(
 ) -> str:
     """Return the words on a temporary file that holds a missing delta, or no text.
 
-    A task writes a delta under a temporary name, and renames it. Where the storage lost the new
-    name the file may still have the old one (SPARK-40826).
+    ``holes`` are the first and last versions of each gap. A task writes a delta under a temporary
+    name, and renames it. Where the storage lost the new name the file may still have the old one
+    (SPARK-40826).
     """
     spelled = checkpoint.store_files[layout.directory].names.delta
     candidates = [
@@ -205,16 +214,19 @@ def _stray(checkpoint: Checkpoint, layout: StoreLayout) -> Iterator[Problem]:
 # --- the folders of the state ----------------------------------------------------------------
 
 
-STRAY = "stray-version"
-MISSING_OPERATOR = "missing-operator"
+STRAY = "stray-version"  # slug of a problem: a version that no planned batch can have made
+MISSING_OPERATOR = "missing-operator"  # slug of a problem: an operator whose folder is missing
+# slug of a problem: the newest batch is a repartitioning without commit
 UNFINISHED_REPARTITION = "unfinished-repartition"
+# Spark's error class at a restart in an unfinished repartitioning
 UNFINISHED_ERROR = "STREAMING_UNFINISHED_REPARTITION_DETECTED"
 
 
 def state_problems(checkpoint: Checkpoint, version: int) -> Iterator[Problem]:
     """Yield a problem for each missing or unexpected folder of the state.
 
-    Yields nothing before the first committed batch.
+    Before the first committed batch (``version`` 0) it yields only unfinished repartitionings, and
+    lost logs.
     """
     yield from _open_repartitioning(checkpoint)
     # No entries at all beside state; a copied folder ``state`` has none either.
@@ -270,6 +282,10 @@ def is_repartitioning(checkpoint: Checkpoint) -> bool:
 
 
 def _missing_operators(checkpoint: Checkpoint) -> Iterator[Problem]:
+    """Yield at most one problem: operators that are missing from the state.
+
+    They are missing if a lower number lacks, or if the logs show that the query has more operators.
+    """
     numbers = {operator.operator_id for operator in checkpoint.operators}
     numbers |= _hidden_numbers(checkpoint, STATE)
     state = checkpoint.storage.full_path(STATE)
@@ -307,6 +323,10 @@ def _sign_of_more_operators(checkpoint: Checkpoint, highest: int) -> str | None:
 
 
 def _partitions(checkpoint: Checkpoint, operator: Operator, version: int) -> Iterator[Problem]:
+    """Yield the problems of an operator's partitions compared with their recorded number.
+
+    Nothing if a single partition is selected or the number is not known.
+    """
     if checkpoint.selection.partition_id is not None:
         return
     log_count, metadata_count = partition_count(checkpoint, version), _by_metadata(operator)
@@ -358,41 +378,45 @@ def _by_metadata(operator: Operator) -> int:
 
 
 def _hidden_names(checkpoint: Checkpoint, directory: str) -> set[str]:
-    """Names of what is in a folder of the state, and could not be listed: it is not missing."""
+    """Return names of unlistable entries in a folder, which must not count as missing."""
     folder_prefix = f"{checkpoint.storage.full_path(directory)}/"
     paths = (problem.path or "" for problem in checkpoint.problems if problem.slug in UNSEEN)
     return {path.removeprefix(folder_prefix) for path in paths if path.startswith(folder_prefix)}
 
 
 def _hidden_numbers(checkpoint: Checkpoint, directory: str) -> set[int]:
+    """Return the numbers among the names of unlistable entries in a folder."""
     return {int(name) for name in _hidden_names(checkpoint, directory) if name.isdecimal()}
 
 
 def _absent(have: Collection[int], count: int) -> list[tuple[int, int]]:
-    """The runs of numbers from 0 to ``count`` - 1 that are not there; a log may claim millions."""
+    """Return the first and last number of each gap in ``have``, from 0 to ``count`` - 1."""
     return _holes([-1, *sorted(n for n in have if n < count), count])
 
 
 def _holes(numbers: Iterable[int]) -> list[tuple[int, int]]:
+    """Return the first and last number of each gap between sorted numbers."""
     return [(a + 1, b - 1) for a, b in pairwise(numbers) if b > a + 1]
 
 
 def _is_single(runs: Sequence[tuple[int, int]]) -> bool:
+    """True if the runs are one single number."""
     return len(runs) == 1 and runs[0][0] == runs[0][1]
 
 
 def _fault_text(noun: str, runs: Sequence[tuple[int, int]], fault: str) -> str:
-    """``partitions 3-4 are missing``."""
+    """Return ``partitions 3-4 are missing``: a noun, its runs of numbers and the fault."""
     plural, verb = ("", "is") if _is_single(runs) else ("s", "are")
     return f"{noun}{plural} {_runs_text(runs)} {verb} {fault}"
 
 
 def _runs_text(runs: Sequence[tuple[int, int]]) -> str:
+    """Return ``0-3, 7``: runs, each given by its first and last number, as text."""
     return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
 
 
 def ranges_text(numbers: Sequence[int]) -> str:
-    """``0-3, 7``: sorted numbers, runs drawn together."""
+    """Return ``0-3, 7``: sorted numbers, with runs drawn together."""
     runs: list[tuple[int, int]] = []
     for value in numbers:
         first = runs.pop()[0] if runs and value == runs[-1][1] + 1 else value

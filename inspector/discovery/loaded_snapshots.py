@@ -20,10 +20,11 @@ MOST_SNAPSHOTS = 1_000  # snapshots that are read, of the partitions with the lo
 
 
 def snapshot_problems(checkpoint: Checkpoint) -> list[Problem]:
-    """Return what keeps Spark from loading a snapshot that a restart loads, or makes it lose rows.
+    """Return why Spark cannot load snapshots that a restart needs, or loses rows by them.
 
-    Reads the snapshot and the end of each of its tables, and older snapshots if Spark does not load
-    the newest. What cannot be read because the storage fails is left out.
+    Empty for HDFS-backed state. Reads the snapshot and the end of each of its tables, and older
+    snapshots if Spark does not load the newest. What cannot be read because the storage fails is
+    left out.
     """
     if not checkpoint.provider.shares_files:
         return []
@@ -41,7 +42,10 @@ def snapshot_problems(checkpoint: Checkpoint) -> list[Problem]:
 
 
 def _problems(checkpoint: Checkpoint, layout: StoreLayout, newest: int) -> Iterator[Problem]:
-    """Yield the problems of snapshots of a store, from a version down to the first that loads."""
+    """Yield the problems of a store's snapshots from ``newest`` down to the first that loads.
+
+    A snapshot that loads but loses rows ends the list, too.
+    """
     snapshots = checkpoint.store_files[layout.directory].snapshots
     for version in sorted((v for v in snapshots if v <= newest), reverse=True):
         problem = _problem(checkpoint, layout, snapshots[version])
@@ -53,6 +57,10 @@ def _problems(checkpoint: Checkpoint, layout: StoreLayout, newest: int) -> Itera
 
 
 def _problem(checkpoint: Checkpoint, layout: StoreLayout, file: StoreFile) -> Problem | None:
+    """Return why Spark cannot load a snapshot whole; None if it can or a limit stops the check.
+
+    Raises FileNotFoundError if the file was removed or rewritten since it was listed.
+    """
     storage, content = checkpoint.storage, checkpoint.provider.content
     store_version = layout.store, file.version
     try:

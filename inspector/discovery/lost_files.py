@@ -27,7 +27,9 @@ from inspector.model import KINDS_OF_VERSION, BatchId, FileKind, Problem
 
 LOST_SCHEMA = "missing-schema"  # slug of a problem: a schema which Spark wrote and which is gone
 EXCHANGED = "exchanged-partitions"  # slug: it lies with the files of another partition than 0
+# a conf that offset entries record since Spark 3.1
 SINCE_3_1 = "spark.sql.streaming.stateStore.compression.codec"
+# a conf that offset entries record since Spark 4.0
 SINCE_4_0 = "spark.sql.streaming.stateStore.encodingFormat"
 
 
@@ -38,7 +40,10 @@ def lost_files(
     schemas: Mapping[int, Collection[str]],  # stores of each operator that have one
     reported: Collection[str | None],  # paths that have a problem already
 ) -> Iterator[Problem]:
-    """The schemas and metadata that are gone, of all operators of the query."""
+    """Yield a problem for each schema and metadata file that Spark wrote and that is gone.
+
+    Operators without state files are left out, and so are paths below ``reported``.
+    """
     layouts = [o for o in operators if any(s.of_kind(*KINDS_OF_VERSION) for s in o.stores)]
     began = logs.confs.get(BatchId(0), {})
     has_metadata = any(layout.metadata for layout in layouts)

@@ -62,7 +62,10 @@ def partition_shape(
     count: int,  # partitions by the offset log; 0 if it does not say
     conf: Mapping[str, str],  # that the newest entry of the offset log records
 ) -> PartitionShape:
-    """Return the partitions of an operator that has neither metadata nor schemas."""
+    """Return the partitions of an operator that has neither metadata nor schemas.
+
+    The default shape, with no single partition and first partition 0, if nothing else is shown.
+    """
     numbers = sorted(partition.partition_id for partition in layout.partitions)
     if not count or not numbers:
         return PartitionShape()

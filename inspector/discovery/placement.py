@@ -21,8 +21,9 @@ from inspector.operators.physical import PHYSICAL
 from inspector.operators.session_window import NAMES as SESSION
 from inspector.operators.transform_with_state import grouping_fields
 
+# conf, after ``spark.sql.streaming.``: Spark places rows by exactly the grouping key
 STRICT = "statefulOperator.useStrictDistribution"
-_DIGITS = 9
+_DIGITS = 9  # longest partition count that is read; a longer one counts as not recorded
 
 
 def partition_count(checkpoint: Checkpoint, version: int) -> int:
@@ -42,15 +43,20 @@ def impossible_partitions(checkpoint: Checkpoint, version: int) -> Iterator[Prob
 
 
 def _count_in_log(checkpoint: Checkpoint, version: int) -> int:
+    """Return the partition count that the offset log has for a version; 0 if none."""
     return _number(checkpoint.logs.conf_for(version - 1, SHUFFLE_PARTITIONS).value)
 
 
 def _number(conf: str | None) -> int:
+    """Return a recorded count as a number; 0 if it is absent, no number or too long."""
     return int(conf) if conf and conf.isdecimal() and len(conf) <= _DIGITS else 0
 
 
 def partition_counts(checkpoint: Checkpoint) -> set[int]:
-    """Return every partition count that the entries of the offset log record."""
+    """Return every partition count that the entries of the offset log record.
+
+    0 is among them if an entry records none.
+    """
     confs = checkpoint.logs.confs.values()
     return {_number(conf.get(SHUFFLE_PARTITIONS)) for conf in confs}
 
@@ -71,7 +77,10 @@ def lacks_operator(checkpoint: Checkpoint, operator_id: int, version: int) -> bo
 
 
 def was_left(checkpoint: Checkpoint, partition: PartitionLayout, version: int) -> bool:
-    """Return whether a partition folder is left from an older query or partition count."""
+    """Return whether a partition folder is left from a removed operator or an older count.
+
+    ``version`` is the version that is judged.
+    """
     # The newest file of such a folder is of a version that has the partition: of one before a
     # repartitioning, or not finished. Where the newest entry of a stopped query was changed, it is
     # of the version that this entry's batch had made. Of what is older nothing is known.
@@ -89,7 +98,10 @@ def was_left(checkpoint: Checkpoint, partition: PartitionLayout, version: int) -
 
 
 def count_hashed(checkpoint: Checkpoint, operator: Operator, store: str, version: int) -> int:
-    """The first so many fields of a store's key decide on the partition; 0 if that is not known."""
+    """Return how many leading fields of a store's key Spark hashes to choose the partition.
+
+    0 if that is not known, or if all rows are in one partition.
+    """
     schema = operator.schemas.get(store)
     strict = checkpoint.logs.conf_for(version - 1, f"streaming.{STRICT}")
     if schema is None or schema.version == GIVEN or operator.single_partition:

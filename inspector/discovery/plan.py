@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import pairwise
 from math import gcd
 
@@ -25,6 +24,7 @@ from inspector.discovery.unknown_watermarks import (
     sees_watermark,
 )
 from inspector.discovery.what_if import DEDUPLICATIONS, delays_of, scenario_of
+from inspector.light_dataclasses import replace
 from inspector.model import KINDS_OF_SUMS, KINDS_OF_VERSION, Certainty, TimeoutKind
 from inspector.operators import deduplicate_within_watermark
 from inspector.operators.aggregation import COMPLETE
@@ -42,15 +42,20 @@ from inspector.sparktypes import field_at, is_int64
 from inspector.sparktypes.key_encoders import KeyEncoder
 from inspector.sparktypes.schema_json import to_json
 
+# a conf that offset entries record since Spark 4.3
 SINCE_4_3 = "dropDuplicates.deterministicKeyOrder.enabled"
 MOST_READS = 8  # chains of files of older partitions that a task reads for its history, on average
-FEW_READS = 1_000  # as many may be read in any case
+FEW_READS = 1_000  # this number of chains is read in any case, whatever the average
 
 
 def plan(
     checkpoint: Checkpoint, version: int, request: Request = ALL_LEFTOVERS, *, history: bool = True
 ) -> list[Task]:
-    """The tasks by operator and partition; ``history``: through repartitionings of their keys."""
+    """Return one task for each partition of each operator.
+
+    With ``history``, tasks after a repartitioning also carry the tasks (``origins``) by which they
+    read the older partitions of their keys.
+    """
     stores = checkpoint.store_files.values()
     versions = {v for files in stores for v in (*files.deltas, *files.snapshots)}
     codecs = {v: checkpoint.conf(v, "stateStore.compression.codec") or "lz4" for v in versions}
@@ -102,7 +107,11 @@ def plan(
 def _with_origins(
     checkpoint: Checkpoint, tasks: list[Task], older: list[Task], repartitioned: int
 ) -> list[Task]:
-    """The tasks of a version with those of the partitions that its rows came from."""
+    """Return the tasks with the older tasks whose partitions their rows came from (``origins``).
+
+    The tasks are returned unchanged if that would read too many chains of files. ``repartitioned``
+    is the state version that the repartitioning made.
+    """
     # A key of partition p of n was in a partition q of m that equals p modulo their greatest common
     # divisor, where Spark's hash placed it; else in any. So a task also reads m / gcd(m, n) older
     # partitions, one after the other, and holds the keys of one of them beside its own. Over
@@ -137,7 +146,7 @@ def _with_origins(
 
 
 def _reads(task: Task) -> int:
-    """Chains of files that a task reads."""
+    """Return the number of chains of files that a task reads: its own, and those of its origins."""
     return 1 + sum(_reads(Task.from_json(origin)) for origin in task.origins)
 
 
@@ -149,6 +158,7 @@ def _store_task(
     version: int,
     request: Request,
 ) -> StoreTask:
+    """Build the part of a task that is about one store: files, schemas, rule and checks."""
     name = layout.store.store_name
     # Of column families that share files the first counts them, and holds them against sums.
     owns_files = layout is next(s for s in partition.stores if s.directory == layout.directory)
@@ -205,7 +215,12 @@ def _store_task(
 def _rises(
     checkpoint: Checkpoint, operator: Operator, rule: StoreRule, version: int
 ) -> Iterator[tuple[int, int]]:
-    """Watermarks that a batch raised far, ahead of its clock or by the fastest of the sources."""
+    """Yield (state version, new watermark in ms) for batches that raised the watermark too far.
+
+    Too far: by FAR_MS or more at once, and either to FAR_MS past the batch's clock or under
+    multipleWatermarkPolicy=max. A deduplication with an expiry column has its delay added. Nothing
+    for a store whose rows do not follow the watermark.
+    """
     # They are compared with expiry times, so with a delay where those have it.
     followed = rule.expiry or rule.event_time
     if followed is None or followed.clock is not Clock.WATERMARK:
@@ -226,11 +241,15 @@ def _rises(
             yield batch + 1, new_watermark + delay_ms
 
 
-FAR_MS = 1_800_000  # how far a watermark rises at once that leaves behind what comes with its batch
+# least rise of the watermark, ms, in one batch that may leave rows of this batch behind
+FAR_MS = 1_800_000
 
 
 def _only_time(operator: Operator, store: str) -> ExpiryField | None:
-    """The only time of a store's rows that a watermark may be on though no schema marks it."""
+    """Return the only time field of a store's rows, as a field to compare with the watermark.
+
+    None if the rows have no time, or several.
+    """
     times = possible_times(operator, store)
     if len(times) != 1:
         return None
@@ -239,7 +258,11 @@ def _only_time(operator: Operator, store: str) -> ExpiryField | None:
 
 
 def possible_times(operator: Operator, store: str) -> list[tuple[RowPart, tuple[int, ...]]]:
-    """Times of a store's rows that a withWatermark may name which came after their schema."""
+    """Return the time fields of a store's rows on which a later withWatermark may be.
+
+    Each is (key or value, path). Values count only in joins. Empty for group state, and without a
+    schema.
+    """
     # A restart leaves the schema as it is. Rows of a join may have it in their value.
     schema = operator.schemas.get(store)
     if schema is None or operator.name in GROUP_STATE:
@@ -268,7 +291,11 @@ def _scenarios(
 
 
 def _key_encoder(operator: Operator, store: str, schema: StateSchema | None) -> KeyEncoder:
-    """Return the key encoder of a store, by which a provider that sorts arranges its keys."""
+    """Return the encoder by which RocksDB arranges a store's keys.
+
+    It is read from the schema, or else from the operator's metadata; before 4.0 only the key of a
+    session window has a prefix.
+    """
     # A schema of format 3 says it, else the operator's metadata (4.0 on). Before, only a session
     # window has a prefix: all but the last field (StreamingSessionWindowStateManagerImplV1).
     if schema is not None and schema.column_families:
@@ -282,6 +309,10 @@ def _key_encoder(operator: Operator, store: str, schema: StateSchema | None) -> 
 
 
 def _written_values(schema: StateSchema | None) -> dict[int, str]:
+    """Return the value schemas (StructType JSON) of a store by their number.
+
+    A store with schema evolution has several.
+    """
     return {
         number: to_json(value)
         for family in (schema.column_families if schema else ())
@@ -292,7 +323,11 @@ def _written_values(schema: StateSchema | None) -> dict[int, str]:
 def _certainty(
     checkpoint: Checkpoint, operator: Operator, rule: StoreRule, version: int
 ) -> tuple[Certainty, str]:
-    """Return how certain it is that an expired row is a leftover, and the reason."""
+    """Return how certain it is that an expired row is a leftover, and why it is not proven.
+
+    The reason is also the rule's source if the user gave the rule, and "" if the operator's own
+    rule decides.
+    """
     # Spark leaves no row that the operator's watermark has passed, but in complete mode: one that
     # stays shows that this is another watermark, or that something else put it (one-watermark).
     if rule.user_supplied:
@@ -344,11 +379,15 @@ def _has_single_time(operator: Operator) -> bool:
 
 
 def _has_timers(rule: StoreRule) -> bool:
+    """True if the rule's rows expire by group state timers."""
     return rule.expiry is not None and rule.expiry.clock is Clock.TIMEOUT
 
 
 def _idle_versions(checkpoint: Checkpoint, version: int) -> tuple[int, ...]:
-    """Versions whose batches a processing-time timeout made Spark follow with an idle one."""
+    """Return versions whose batches used processing time: an idle batch followed each.
+
+    Empty unless exactly one operator of the query may request idle batches at any time.
+    """
     # Two batches in a row with the same offsets and the same watermark (premise idle-batch): the
     # first followed processing time, whereas a restart may have run the second again by the other
     # clock. That it is the timeout of this operator is known only if no other may ask for batches.

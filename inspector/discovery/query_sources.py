@@ -22,14 +22,15 @@ from inspector.exceptions import InspectorError
 from inspector.light_dataclasses import dataclass
 from inspector.model import BatchId
 
-FILES, KAFKA = "files", "Kafka topics"
-NO_OFFSET = "no offset yet"
+FILES, KAFKA = "files", "Kafka topics"  # kind of a Kafka source
+NO_OFFSET = "no offset yet"  # kind of a source whose line is empty
 STAND_IN = "rehearsed-"  # begin of folders that :func:`inspector.spark.rehearse` reads for sources
 
-_SHOWN = 80
-_LOG_BYTES = 1 << 20  # of an entry that is read for its order; a compact one may be larger
-_ENTRIES = 4  # of the log of a source, whose order shows which files it reads first
-_COMPACT = ".compact"
+_SHOWN = 80  # longest text of ids, topics or fields that is shown, in characters
+# bytes that are read of an entry for the times of its files; a compact one may be larger
+_LOG_BYTES = 1 << 20
+_ENTRIES = 4  # newest entries of a source's log by which its order is judged
+_COMPACT = ".compact"  # suffix of the compact entries of a source's log
 
 
 @dataclass(frozen=True)
@@ -57,16 +58,16 @@ class QuerySource:
 
     @property
     def rows(self) -> str:
-        """The digest of the rows that a rehearsal gave it."""
+        """Digest of the rows that a rehearsal gave to its stand-in for the source."""
         return self.short_location.rpartition("-")[2]
 
     def __str__(self) -> str:
-        """``files of /data/in``."""
+        """Return ``files of /data/in``: the kind, and the folder or topics if known."""
         return f"{self.kind} of {self.place}" if self.place else self.kind
 
 
 def query_sources(checkpoint: Checkpoint, batch: int) -> tuple[QuerySource, ...]:
-    """Return the sources of a batch, in order of its offsets.
+    """Return the sources of a batch, in the order of its lines in the offset log.
 
     Raises InspectorError or OSError if they cannot be read.
     """
@@ -86,6 +87,7 @@ def query_sources(checkpoint: Checkpoint, batch: int) -> tuple[QuerySource, ...]
 
 
 def _form(offset: str | None) -> tuple[str, str | None]:
+    """Return the kind of source that an offset's form shows, and its table or topics if any."""
     if offset is None:
         return NO_OFFSET, None
     try:
@@ -124,7 +126,11 @@ def times_of_entry(storage: Storage, source: str, entry: int) -> list[int]:
 
 
 def newest_first(storage: Storage, sources: Iterable[SourceOffset]) -> Iterator[str]:
-    """Yield the file sources whose entries get older with each batch (``latestFirst``)."""
+    """Yield file sources that seem to read the newest files first (``latestFirst``).
+
+    Judged by the file times in the last ``_ENTRIES`` log entries: each entry's files are older than
+    those before.
+    """
     for source in sources:
         last = source.log_entry
         if last is not None and last >= _ENTRIES:
@@ -135,6 +141,10 @@ def newest_first(storage: Storage, sources: Iterable[SourceOffset]) -> Iterator[
 
 
 def _newest_folder(storage: Storage, name: str) -> str | None:
+    """Return the folder of the first file in a source log's newest entry; None if unknown.
+
+    ``name`` is the folder of the log below ``sources``.
+    """
     entries = {
         batch: entry
         for entry in storage.list(f"sources/{name}", missing_ok=True)

@@ -20,13 +20,15 @@ from inspector.checkpoint.logfile import json_object
 from inspector.checkpoint.storage import Storage
 from inspector.exceptions import DecodeError
 
-REHEARSAL = "_rehearsal.json"
-_MOST_BYTES = 1 << 16
-_JOINS = "join_evictions_us"
+REHEARSAL = "_rehearsal.json"  # name of the file, at the root of the checkpoint
+_MOST_BYTES = 1 << 16  # most bytes of the file that are read
+_JOINS = "join_evictions_us"  # key of the file's only JSON field
+# operator id, watermark in ms and eviction predicates of a join in Spark's plan
 _JOIN = re.compile(
     r"StreamingSymmetricHashJoin [^\n]{0,20000}?opId = (\d{1,9}),[^\n]{0,2000}?, "
     r"(\d{1,15}), state cleanup \[ ([^\n\]]{0,2000}) \]"
 )
+# side of a join, and the time in microseconds up to which it evicts
 _PREDICATE = re.compile(
     r"\b(left|right) (?:key|value) predicate: \(?[^<>=,]*<= (-?\d{1,19})(?:L)?\)"
 )
@@ -50,12 +52,15 @@ def join_evictions(plan: str) -> dict[int, dict[str, int]]:
 
 
 def record_text(joins: Mapping[int, Evictions]) -> str:
-    """Return the content of the file."""
+    """Return the JSON content of the file for these distances, by operator id."""
     return json.dumps({_JOINS: {str(number): dict(sides) for number, sides in joins.items()}})
 
 
 def read_joins(storage: Storage) -> dict[int, dict[str, int]]:
-    """Return the distances that a rehearsal recorded; empty without a readable file."""
+    """Return the distances in a checkpoint's rehearsal record, by operator id and side, in us.
+
+    Empty without a readable file.
+    """
     try:
         text = storage.read(REHEARSAL, _MOST_BYTES).decode("utf-8", "replace")
         joins = json_object(text).get(_JOINS)
@@ -65,6 +70,7 @@ def read_joins(storage: Storage) -> dict[int, dict[str, int]]:
 
 
 def _joins(joins: Mapping[object, object]) -> dict[int, dict[str, int]]:
+    """Return the valid entries of the file's JSON field: operator id -> side -> distance in us."""
     found = {}
     for number, sides in joins.items():
         is_number = isinstance(number, str) and re.fullmatch(r"\d{1,9}", number)

@@ -66,14 +66,16 @@ from inspector.time_text import time_ms_text
 REPAIRS = "4.2"  # first release that goes back to an older snapshot where the newest cannot be read
 _TRIED = 20  # versions, restorable by name, whose files are all compared with what is damaged
 MOST_REPLAYED = 500  # versions that it goes back (conf ``stateStore.maxChangeFileReplay``)
+# a conf that offset entries record since Spark 4.2
 RECORDED_SINCE_4_2 = f"{CONF}stateStore.rowChecksum.enabled"
-_LOG_ERROR = "IllegalStateException"
+_LOG_ERROR = "IllegalStateException"  # Spark's error at a missing or unreadable entry of its logs
+# Spark's error class at a state file that it cannot read
 _UNREADABLE = "CANNOT_LOAD_STATE_STORE.UNCATEGORIZED"
 _UNPARSED = ("truncated", "undecodable")
 """Slugs of metadata and schemas that end early, or are no JSON: Spark reads each at the start
 (``StreamMetadata.read``, ``StateSchemaCompatibilityChecker``). Spark 4.3 does without metadata of
 an operator that is cut."""
-_ABSENT = (VANISHED_SLUG, LOST_ENTRY)
+_ABSENT = (VANISHED_SLUG, LOST_ENTRY)  # slugs of problems: a file or log entry that is not there
 _NO_VERDICT = (*UNSEEN, LimitError.slug, RowError.slug)  # Spark may read more or less of these
 
 
@@ -114,10 +116,9 @@ class Obstacle:
         return self.verb == "needs" and self.missing and not self.words
 
     def clause(self, subject: str) -> str:
-        """Return what stands in the way, as a clause.
+        """Return what stands in the way, as a clause such as ``partition 1 lacks 1.delta``.
 
-        Args:
-            subject: its first words, unless it is about a partition.
+        ``subject`` begins the clause, unless the obstacle is in a partition.
         """
         if self.store is not None:
             subject = f"partition {self.store.partition_id}"
@@ -139,9 +140,9 @@ class Obstacle:
 class Load:
     """Snapshot and deltas from which Spark loads one store."""
 
-    store: StoreId  # which
+    store: StoreId  # the store that is loaded
     base: int  # version of the snapshot; 0 for the empty state
-    deltas: int  # after it
+    deltas: int  # number of deltas after the snapshot
     skipped: str = ""  # name of a newer snapshot that cannot be read; Spark before 4.2 fails at it
 
 
@@ -156,7 +157,7 @@ class Restart:
     loads: tuple[Load, ...]  # of the stores that Spark can load
     obstacles: tuple[Obstacle, ...]  # to the others, in the newest batch's release
     unknown: int  # files that it reads and that could not be judged here
-    names: FileNames
+    names: FileNames  # names of state files of the checkpoint's provider
     # stores that only releases from :data:`REPAIRS` on load, if an older one may run it
     needs_repair: tuple[Load, ...] = ()
     wrote: bool | None = None  # some store has files of a batch that runs again; None: no store
@@ -164,7 +165,8 @@ class Restart:
     later: tuple[Obstacle, ...] = ()  # to releases from which that batch may be older
     has_state: bool = True  # whether there is a folder for state, as a query without state has none
     back: int | None = None  # the newest batch as of which a copy restarts, if this does not
-    ends: tuple[int, int] | None = None  # least and greatest last version, if the logs are newer
+    # least and greatest newest version of the partitions, if the state was copied before the logs
+    ends: tuple[int, int] | None = None
     unfinished_text: str = ""  # ``batch 4 was planned ...``: of one that runs again, in words
     block: str = ""  # the first table file that it loads with a damaged block
     conditions: tuple[Condition, ...] = ()  # options without which it does not restart
@@ -202,7 +204,11 @@ class Restart:
 
     @property
     def sentence(self) -> str:
-        """``Restarts from batch 12: yes, from 12.snapshot.``; or what stands in its way."""
+        """Verdict as one sentence.
+
+        ``Restarts from batch 12: yes, from 12.snapshot.``; or it names the first obstacle, the
+        reason why it is unknown, or the options and releases that it needs.
+        """
         if self.obstacles:
             return self._refusal_text()
         begin = f"Restarts from batch {self.batch}"
@@ -325,7 +331,10 @@ class Restart:
         return ""
 
     def _files(self) -> str:
-        """The snapshot and the number of deltas that the stores are loaded from."""
+        """Return the words ``, from 12.snapshot and 2 deltas`` on what the stores are loaded from.
+
+        ``, with an empty state`` if no store is loaded.
+        """
         if not self.loads:
             return ", with an empty state"
         bases = {load.base for load in self.loads}
@@ -409,6 +418,7 @@ def restart_of(
 
 
 def _obstacle_of(refusal: Refusal) -> Obstacle:
+    """Return a refusal as an obstacle."""
     return Obstacle(
         refusal.name,
         refusal.error,
@@ -467,7 +477,11 @@ def _describe_assumption(checkpoint: Checkpoint) -> str:
 
 
 def _text(checkpoint: Checkpoint, restart: Restart) -> str:
-    """``batch 4 was planned at ... and has no commit, ...``: of one that runs again."""
+    """Return the sentences on an unfinished batch that a restart runs again.
+
+    They say when it was planned, which entries name its files, and which partitions wrote its
+    state.
+    """
     batch, planned_ms, committed = restart.batch, restart.planned_ms, restart.committed
     planned = "" if planned_ms is None else f" at {time_ms_text(planned_ms)}"
     again = "a restart runs it again"
@@ -511,7 +525,10 @@ def _entries_of_batch(checkpoint: Checkpoint, batch: int) -> list[str]:
 
 
 def _ends(checkpoint: Checkpoint, batch: int) -> tuple[int, int] | None:
-    """The least and the greatest newest version of a partition, where one ends before a batch."""
+    """Return the least and the greatest newest version of the partitions.
+
+    None if every partition has files of the version ``batch`` or a newer one.
+    """
     newest = [
         checkpoint.store_files[store.directory].newest
         for operator in checkpoint.layout.operators
@@ -525,7 +542,7 @@ def _ends(checkpoint: Checkpoint, batch: int) -> tuple[int, int] | None:
 def _silent_partitions(
     checkpoint: Checkpoint, batch: int
 ) -> Iterator[tuple[Operator, list[int], int]]:
-    """Yield for each operator its partitions without files of a batch, and its partition count."""
+    """Yield (operator, partitions without files of a batch, partition count) per operator."""
     # A task commits its stores even if it had no rows, so that each has a file then.
     for operator in checkpoint.operators:
         newest: dict[int, int] = {}
@@ -566,7 +583,11 @@ _NAMED = 4  # partitions that are named one by one
 def _earlier_batch(
     checkpoint: Checkpoint, obstacles: Iterable[Obstacle], damage: _Damage
 ) -> int | None:
-    """The newest batch as of which a copy restarts, if only state files and log entries fail."""
+    """Return the newest batch from which a copy as of that batch restarts; None if there is none.
+
+    Also None if something other than a state file or log entry prevents the restart. At most
+    ``_TRIED`` versions are tried.
+    """
     logs, committed = checkpoint.logs, checkpoint.logs.last_committed
     if committed is None or not all(obstacle.is_listed for obstacle in obstacles):
         return None
@@ -596,12 +617,17 @@ class _Damage:
 
     paths: Mapping[str, Problem]
     versions: Mapping[tuple[int, int, int], Problem]
+    # number of needed files that could not be judged, counted while they are judged
     doubted: int = 0
     block: str = ""  # path of the first table file with a damaged block
     without_schema: Collection[str] = ()  # paths of lost schemas of state
 
     @classmethod
     def of(cls, problems: Collection[Problem]) -> _Damage:
+        """Group problems by path, and by operator, partition and version.
+
+        Problems that do not keep Spark from reading the file are left out.
+        """
         # Spark holds no entry of a log against another: those that contradict it can read.
         sound = (*READABLE, NoSchemaError.slug, CONTRADICTION)
         read = [p for p in problems if p.slug not in sound]
@@ -660,6 +686,10 @@ class _Damage:
 def _in_logs(
     checkpoint: Checkpoint, planned: int, damage: _Damage, sources: SourceFolders
 ) -> Iterator[Obstacle]:
+    """Yield the obstacles in the offset and commit logs and the logs of sources.
+
+    Needed entries that cannot be judged are counted in ``damage.doubted``.
+    """
     logs = checkpoint.logs
     needed = [f"{OFFSETS}/{planned}"] if planned >= 0 else []
     if planned > 0 and not needs_async_progress(checkpoint, planned):
@@ -685,7 +715,10 @@ def _in_logs(
 
 
 def _lost_ids(checkpoint: Checkpoint, planned: int, damage: _Damage) -> Iterator[Obstacle]:
-    """The commit that names the state's files (checkpoint format 2), where it is gone."""
+    """Yield an obstacle if the newest commit lost the unique ids that name the state's files.
+
+    Only checkpoint format 2 has such ids. Spark takes those of an older commit instead, or none.
+    """
     # Spark takes the ids of an older one for them, or none.
     committed = checkpoint.logs.last_committed
     batch = planned - 1 if committed is None else int(committed)
@@ -701,6 +734,7 @@ def _lost_ids(checkpoint: Checkpoint, planned: int, damage: _Damage) -> Iterator
 
 
 def _absent_logs(checkpoint: Checkpoint, planned: int) -> Iterator[Obstacle]:
+    """Yield obstacles for logs without the entries that the other log or the state implies."""
     committed = checkpoint.logs.last_committed
     if planned < 0 and committed is not None:
         yield Obstacle("the entries of offsets", "")
@@ -713,7 +747,7 @@ def _absent_logs(checkpoint: Checkpoint, planned: int) -> Iterator[Obstacle]:
 
 
 def _in_metadata(checkpoint: Checkpoint, damage: _Damage) -> Iterator[Obstacle]:
-    """Metadata and schemas that Spark reads before the state, and state that is not there."""
+    """Yield obstacles in metadata and schemas, for missing operators, and for 4.0 snapshots."""
     for path, problem in damage.paths.items():
         name = checkpoint.storage.relative(path)
         read_first = name == QUERY_METADATA or name.endswith("/_metadata/schema")
@@ -750,6 +784,11 @@ def _is_needed(checkpoint: Checkpoint, name: str) -> bool:
 def _stores(
     checkpoint: Checkpoint, operator: Operator, version: int, damage: _Damage
 ) -> Iterator[Load | Obstacle]:
+    """Yield for each store what Spark loads at ``version``, or the obstacle to that.
+
+    Partitions and stores that are expected and not there are obstacles, too. Partitions left from
+    an older count or query are left out.
+    """
     names = checkpoint.provider.names
     present = {partition.partition_id for partition in operator.layout.partitions}
     count = 1 if operator.single_partition else restart_partition_count(checkpoint, version)
@@ -786,7 +825,10 @@ def _stores(
 def _store(
     files: StoreFiles, layout: StoreLayout, version: int, damage: _Damage
 ) -> Load | Obstacle:
-    """Return the files from which a store version is loaded, or the first one that Spark lacks."""
+    """Return the snapshot and deltas that Spark loads for a version, or the first file it lacks.
+
+    Files that cannot be judged count as good and are counted in ``damage.doubted``.
+    """
     store, names = layout.store, files.names
     skipped, culprit, missing, words = "", "", False, ""
     listed_paths = {file.path for file in (*files.deltas.values(), *files.snapshots.values())}

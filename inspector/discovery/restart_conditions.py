@@ -32,19 +32,27 @@ from inspector.discovery.restart_reasons import Condition, Doubt, Refusal
 from inspector.exceptions import InspectorError
 from inspector.model import LIMITS, BatchId
 
-_STREAMING = "spark.sql.streaming."
+_STREAMING = "spark.sql.streaming."  # prefix of Spark's confs of streaming
+# conf that turns on sink evolution
 SINK_EVOLUTION = f"{_STREAMING}queryEvolution.enableSinkEvolution"
+# option of the writer that turns on asynchronous progress tracking
 ASYNC_PROGRESS = "asyncProgressTrackingEnabled"
+# conf by which a stream-stream join ignores rows that are null
 SKIP_NULLS = f"{_STREAMING}stateStore.skipNullsForStreamStreamJoins.enabled"
+# Rules of ``preflight``: the schemas are not where the metadata says, or only there if the
+# checkpoint was not moved.
 SCHEMA_PATHS, SCHEMA_PATHS_ELSEWHERE = "schema-paths", "schema-paths-elsewhere"
+# rule of ``preflight``: the number of partitions is recorded nowhere
 LOST_PARTITION_COUNT = "partition-count-lost"
-JOIN_NULLS = "join-nulls"  # of rows, which only a command that reads the state knows
+# Rule of ``preflight``: a join's rows show that a restart needs SKIP_NULLS. Only a command that
+# reads the state knows.
+JOIN_NULLS = "join-nulls"
 WITH_SINKS = 3  # format of the commit log that names the sinks
 _V2 = 2  # format of the offset log that may lack the number of partitions
 
 
 def conditions_of(checkpoint: Checkpoint, planned: int) -> Iterator[Condition]:
-    """The options that a restart needs; ``planned`` is the newest planned batch, or -1."""
+    """Yield the options that a restart needs; ``planned`` is the newest planned batch, or -1."""
     logs = checkpoint.logs
     if logs.formats.get(COMMITS) == WITH_SINKS:
         yield Condition(

@@ -41,6 +41,7 @@ _ENTRY_BYTES = 1 << 20  # of an entry of a source log whose files are compared
 _HEAD_BYTES = 1 << 16  # of an entry that shows the input folders
 _MOST_ENTRIES = 8  # entries that are compared: those that no finished batch has read
 _COMPARED_WITH = 4  # entries that a finished batch has read, and that show the input folder
+# URL schemes -> another scheme of the same storage
 _SAME_STORAGE = {"s3a": "s3", "s3n": "s3", "wasbs": "wasb", "abfss": "abfs"}
 
 
@@ -72,7 +73,10 @@ def judge_sources(
 def _judge_setback(
     setback: Setback, source: str, planned: int, *, again: bool
 ) -> Iterator[Refusal | Doubt]:
-    """Yield what a restart makes of an offset that goes back in the newest entry."""
+    """Yield a refusal or doubt about a source whose offset goes back in the newest entry.
+
+    ``again`` is True if the restart runs batch ``planned`` again; some sources fail only then.
+    """
     entry = f"{OFFSETS}/{planned}"
     moved = f"{source} goes back in {entry}, from {setback.before} to {setback.after}"
     refused = f"{entry}, in which {source} goes back from {setback.before} to {setback.after}"
@@ -96,7 +100,11 @@ def _judge_setback(
 def foreign_entries(
     checkpoint: Checkpoint, planned: int, folders: SourceFolders
 ) -> Iterator[ForeignEntry]:
-    """Yield the first foreign entry of each source log that no finished batch has read."""
+    """Yield the first foreign entry of each source log, if one is found.
+
+    Foreign entries name files outside the source's input folder. Only entries newer than the last
+    finished batch are searched. A log that cannot be listed is left out.
+    """
     committed = checkpoint.logs.last_committed
     if committed is None or committed > planned:
         return
@@ -124,7 +132,11 @@ def _foreign_entry(
     unfinished: SourceOffset | None,
     planned: int,
 ) -> Iterator[ForeignEntry]:
-    """Yield the first entry behind ``read`` with files outside the folder of those before."""
+    """Yield the first entry after ``read`` that names files outside the input folder, if any.
+
+    ``read`` is the entry of the last finished batch; it and older entries show the input folder.
+    ``unfinished`` is the source in batch ``planned`` if that has no commit.
+    """
     numbers = ((number(name.removesuffix(COMPACT)), name) for name in names)
     entries = [(entry, name) for entry, name in numbers if entry is not None]
     newer = sorted(item for item in entries if item[0] > read)[:_MOST_ENTRIES]
@@ -170,7 +182,10 @@ def _files(storage: Storage, path: str, max_bytes: int) -> Iterator[tuple[str, i
 
 
 def _location(url: str) -> str:
-    """Return a URL without what Hadoop spells in several ways: its scheme and empty authority."""
+    """Return a URL with its scheme and empty authority spelled in one way.
+
+    Local files have no scheme, and ``s3a``, ``s3n`` and ``s3`` are one.
+    """
     scheme, colon, path = url.partition(":")
     if not colon or "/" in scheme:
         return url

@@ -34,8 +34,8 @@ from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import BatchId
 from inspector.sums import group_by
 
-SOURCES = "sources"
-COMPACT = ".compact"
+SOURCES = "sources"  # folder below the root with one log for each file source
+COMPACT = ".compact"  # suffix of compact entries, which repeat the older entries of a source's log
 _V2 = 2  # format of the offset log whose lines name their sources
 _COMPACT_INTERVAL = 10  # default of spark.sql.streaming.fileSource.log.compactInterval
 _MOST_INTERVAL = 10_000  # entries between two compact ones that are believed
@@ -55,7 +55,7 @@ class SourceFolders:
     listed: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     def folder(self, source: SourceOffset) -> str:
-        """The path of a source's folder below the root, by its number if it is not known."""
+        """Return a source's folder below the root; ``sources/<name>`` if it is not known."""
         return f"{SOURCES}/{self.folders.get(source.name, source.name)}"
 
 
@@ -114,7 +114,11 @@ class _Listing:
         return {f"{SOURCES}/{folder}": names for folder, names in self._names.items()}
 
     def gap(self, folder: str, source: SourceOffset) -> str | None:
-        """The path of what a source lacks in a folder, or None if its whole log is there."""
+        """Return the path of the newest entry, or whole log, that a source lacks in a folder.
+
+        None if nothing is missing from its newest entry back to the compact one. A loss that Spark
+        may repair is remembered as doubtful.
+        """
         newest = source.log_entry
         if newest is None:
             return None
@@ -134,7 +138,10 @@ class _Listing:
         paths: Sequence[str | None],
         folders: Mapping[str, str] | None = None,
     ) -> SourceFolders:
-        """The result that these logs or entries are missing; None for each source without loss."""
+        """Return the result that reports these missing paths as lost or doubtful.
+
+        None stands for a source without loss.
+        """
         missing = [path for path in paths if path is not None]
         return SourceFolders(
             folders or {},
@@ -151,7 +158,7 @@ class _Listing:
 
 
 def _plain(listing: _Listing, sources: Sequence[SourceOffset]) -> SourceFolders:
-    """Every source has the folder of its own name or number."""
+    """Return the result where each source has the folder of its own name or number."""
     gaps = [listing.gap(source.name, source) for source in sources]
     return listing.lost(gaps, {source.name: source.name for source in sources})
 
@@ -183,7 +190,7 @@ def _missing_entry(names: Collection[str], newest: int) -> int | None:
 
 
 def _first_uses_of_v1(checkpoint: Checkpoint, sources: Sequence[SourceOffset]) -> list[int]:
-    """Return for each line of an entry the first line that can be a use of the same source.
+    """Return for each line of an entry the first line that may be a use of its source.
 
     Their offsets are equal in every entry with the same number of lines. An entry in which one of
     the two goes back is left out: Spark does not write such a line, so that it was changed.
@@ -198,7 +205,10 @@ def _first_uses_of_v1(checkpoint: Checkpoint, sources: Sequence[SourceOffset]) -
 
 
 def _are_alike(entries: Sequence[Sequence[SourceOffset]], first: int, second: int) -> bool:
-    """True if two lines can be uses of one source."""
+    """True if lines ``first`` and ``second`` have equal offsets in every unchanged entry.
+
+    Entries in which one of them goes back do not count; False if there are no others.
+    """
     pairs = [(entry[first], entry[second]) for entry in entries]
     unchanged = [(a, b) for a, b in pairs if a.setback is None and b.setback is None]
     return bool(unchanged) and all(a.offset == b.offset for a, b in unchanged)
@@ -207,7 +217,11 @@ def _are_alike(entries: Sequence[Sequence[SourceOffset]], first: int, second: in
 def _by_uses(
     listing: _Listing, sources: Sequence[SourceOffset], first_uses: Sequence[int]
 ) -> SourceFolders:
-    """Folders of offset log v1, where a source has as many lines as uses."""
+    """Assign sources to folders for offset log v1, where a source has one line for each use.
+
+    ``first_uses`` is for each line the first line that may be of the same source. As many folders
+    as can be filled are used. Reports the loss if there is no assignment without a missing entry.
+    """
     if len(set(first_uses)) == len(sources):
         return _plain(listing, sources)
     # The number of folders so far -> the folder of each line. More folders replace fewer, because
@@ -235,7 +249,10 @@ def _by_uses(
 
 
 def _assumption(sources: Sequence[SourceOffset], folders: Sequence[int]) -> str:
-    """``sources 0 and 1 are one source ...``; no text if each source has its own folder."""
+    """Return ``sources 0 and 1 are one source ...`` for the first folder of several lines.
+
+    ``folders`` is the folder of each source. No text if each source has its own folder.
+    """
     sources_by_folder = group_by(zip(folders, sources, strict=True), lambda pair: pair[0])
     for folder, pairs in sources_by_folder.items():
         if len(pairs) > 1:
@@ -300,9 +317,9 @@ def _by_last_uses(listing: _Listing, sources: Sequence[SourceOffset]) -> SourceF
 
 
 def _is_known_use(position: int, assigned: Collection[int], lines: Collection[int]) -> bool:
-    """Return whether the use at a position of the plan can be of a source that has a folder.
+    """True if the use at a position of the plan may be of a source that has a folder.
 
-    A source goes by its last use: ``lines`` are all, ``assigned`` those with a folder.
+    Sources are named by their last use: ``lines`` are all, ``assigned`` those with a folder.
     """
     if position in lines:
         return position in assigned
@@ -310,9 +327,9 @@ def _is_known_use(position: int, assigned: Collection[int], lines: Collection[in
 
 
 def _first_uses(position: int, assigned: Collection[int], lines: Collection[int]) -> list[int]:
-    """Return the sources without a folder whose first use can be at a position of the plan.
+    """Return the sources without a folder whose first use may be at a position of the plan.
 
-    A source goes by its last use: ``lines`` are all, ``assigned`` those with a folder.
+    Sources are named by their last use: ``lines`` are all, ``assigned`` those with a folder.
     """
     candidates = [position] if position in lines else [p for p in lines if p > position]
     return [last_use for last_use in candidates if last_use not in assigned]

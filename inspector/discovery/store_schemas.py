@@ -14,12 +14,16 @@ from inspector.operators.transform_with_state import has_several_values
 from inspector.providers.reader_options import INDEX_COLUMN
 from inspector.sparktypes import LONG, StructField, StructType
 
-Schemas = dict[StoreName, StateSchema]
+Schemas = dict[StoreName, StateSchema]  # schema of each store
+# why the schema of a store could not be read, by store
 SchemaProblems = dict[StoreName, tuple[Problem, ...]]
 
 
 def read_schemas(storage: Storage, layout: Layout) -> tuple[Layout, Schemas, SchemaProblems]:
-    """The schemas of all stores, or why they cannot be read; each column family becomes a store."""
+    """Read the schemas of all stores, and make each column family a store of its own.
+
+    Returns the layout with these stores, the schemas, and the problems of unreadable ones.
+    """
     schemas: Schemas = {}
     problems: SchemaProblems = {}
     operators = []
@@ -43,7 +47,10 @@ def read_schemas(storage: Storage, layout: Layout) -> tuple[Layout, Schemas, Sch
 def _by_store(
     operator: OperatorLayout, store: str, schema: StateSchema | None
 ) -> Iterator[tuple[str, StateSchema]]:
-    """The schema of a store, or of each of its column families."""
+    """Yield (store name, schema) for a store, or for each of its column families.
+
+    The key of a family with several values per key gets the index of the value as its last field.
+    """
     if schema is None:
         return
     if not schema.column_families:
@@ -57,6 +64,11 @@ def _by_store(
 
 
 def _with_families(operator: OperatorLayout, families: Mapping[str, list[str]]) -> OperatorLayout:
+    """Return the operator with a store for each column family, in place of their common store.
+
+    ``families`` are the names of the column families by store.
+    """
+
     def of_families(layout: StoreLayout) -> Iterable[StoreLayout]:
         for name in families.get(layout.store.store_name, ()):
             yield replace(layout, store=replace(layout.store, store_name=name), column_family=name)
@@ -71,7 +83,7 @@ UNKNOWN_OPERATOR = "unknown-operator"  # slug of a problem that is an operator w
 
 
 def unknown_operators(storage: Storage, operators: Iterable[OperatorLayout]) -> Iterator[Problem]:
-    """The operators whose metadata gives a name that is not known."""
+    """Yield a problem for each operator whose metadata names one that no Spark release has."""
     for layout in operators:
         if layout.metadata is not None and layout.metadata.operator_name not in PHYSICAL:
             yield Problem(

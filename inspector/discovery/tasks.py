@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import astuple
 from functools import cached_property
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from inspector.checkpoint.urls import is_local
 from inspector.codec import Message
-from inspector.light_dataclasses import dataclass, field, replace
+from inspector.light_dataclasses import astuple, dataclass, field, replace
 from inspector.model import BatchClock, Certainty, KeyRange, StoreFile, StoreId, Subset, TimeoutKind
 from inspector.operators.rule import ExpiryField, Scenario, WhatIf
 from inspector.operators.transform_with_state import Family, GroupingKey
@@ -21,7 +20,8 @@ from inspector.sparktypes.key_encoders import KeyEncoder
 if TYPE_CHECKING:
     from inspector.facts.timers import CallBounds
 
-SMALL_FILE_BYTES = 32 << 10  # take the kernel as long as Python takes for any file
+# Average file size below which Python's overhead per file dominates the kernel's work.
+SMALL_FILE_BYTES = 32 << 10
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Request:
     what_if: WhatIf | None = None  # a change of the query, whose rows are counted by version
 
 
-ALL_LEFTOVERS = Request(leftover_limit=0)  # no more than every version has, and all leftovers
+ALL_LEFTOVERS = Request(leftover_limit=0)  # lists all leftovers, and requests no other facts
 
 
 @dataclass(frozen=True)
@@ -51,27 +51,28 @@ class StoreTask:
 
     store_name: str
     files: tuple[StoreFile, ...]
-    # key_schema, value_schema: StructType JSON; None where there is none
-    key_schema: str | None = None
-    value_schema: str | None = None
+    key_schema: str | None = None  # key schema as StructType JSON; None if unknown
+    value_schema: str | None = None  # value schema as StructType JSON; None if unknown
     expiry: ExpiryField | None = None  # the rule by which its rows should go, if one is known
     certainty: Certainty = Certainty.PROVEN  # of the clock that the rule sees
     timeout_kinds: tuple[TimeoutKind, ...] = ()  # the clocks that a group state's timers may follow
     timers_always_clear: bool = False  # no timer that ran out outlives its batch (Scala, Java)
     reason: str = ""  # what a judgement rests on, if not on the operator's own rule alone
-    event_time: ExpiryField | None = None  # field to be followed where the rule is not known
-    number: ExpiryField | None = None  # followed for another store's sake (join counters)
+    # time field to compare with the watermark where no expiry rule is known
+    event_time: ExpiryField | None = None
+    # counter of a join that the facts follow; None for any other store
+    number: ExpiryField | None = None
     unmarked: ExpiryField | None = None  # the only time of rows that no schema marks
     # watermarks that rose far, by version: how far behind them the batch's rows are is counted
     raised: Mapping[int, int] = field(default_factory=dict)
     empty_size: int = -1  # bytes of a group state's value without state; -1 if it has no such size
-    session_fields: int = 0  # of a session window's key, by whose prefix there is a second map
-    processing_versions: tuple[int, ...] = ()  # whose batches used processing time
+    session_fields: int = 0  # number of key fields of a session window; 0 for any other operator
+    processing_versions: tuple[int, ...] = ()  # versions whose batches used processing time
     only_sources_feed: bool = True  # only new data of the sources can reach the operator
     by_key_time: bool = False  # a join's rows may go by a time in their key, which the rows show
     # of the key, by whose hash Spark chooses the partition; 0: not known, or not to be checked
     hashed_fields: int = 0
-    side_files: tuple[StoreFile, ...] = ()  # checksum files to hold them against
+    side_files: tuple[StoreFile, ...] = ()  # checksum files that the files are compared with
     # by version, what the records of all keys show about who made them, where a task has a range of
     # the keys (the fields of :class:`inspector.facts.timers.CallBounds`)
     call_bounds: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
@@ -83,7 +84,7 @@ class StoreTask:
     counts_files: bool = True  # their bytes count here, and with no other store that shares them
     key_encoder: KeyEncoder = field(default_factory=KeyEncoder)  # how keys are arranged
     several_values: bool = False  # a value holds several rows
-    cross_checks: tuple[str, ...] = ()  # of what batches cannot have written
+    cross_checks: tuple[str, ...] = ()  # names of checks for records that no batch can have written
     scenarios: tuple[Scenario, ...] = ()  # of the requested change, by each possible clock
 
 
@@ -91,47 +92,61 @@ class StoreTask:
 class Task(Message):
     """One partition of one operator."""
 
-    # url, options: where the checkpoint lies and how to open it. May hold credentials: never shown.
-    url: str = field(repr=False)
-    root: str  # the same place as the user spelled it
+    url: str = field(repr=False)  # where the checkpoint is; may hold credentials, so never shown
+    root: str  # the checkpoint's path as the user spelled it
+    # options of the storage; may hold credentials, so never shown
     options: Mapping[str, str] = field(repr=False)
     operator_id: int
     partition_id: int
     version: int  # the state version that is judged; nothing newer is read
-    stores: tuple[StoreTask, ...]  # its stores
-    clocks: tuple[BatchClock, ...] = ()  # the batches in the log
+    stores: tuple[StoreTask, ...]  # the stores of the partition
+    # the batches in the log that are older than the judged version
+    clocks: tuple[BatchClock, ...] = ()
     codecs: Mapping[int, str] = field(default_factory=dict)  # compression by version, if recorded
-    row_checksum: bool = False  # values carry one
-    merge_delimiter: bool = True  # rows that are merged into one value are parted by a byte
-    encoding: str = "unsaferow"
+    row_checksum: bool = False  # values carry a checksum of their row
+    merge_delimiter: bool = True  # a delimiter byte separates rows that are merged into one value
+    encoding: str = "unsaferow"  # how rows are encoded: ``unsaferow`` or ``avro``
     request: Request = ALL_LEFTOVERS  # the facts that are requested of it
-    # key, where: of a task about rows, only these (:class:`inspector.passes.key_filter.KeyFilter`)
+    # Only rows with these keys, and these conditions, are read
+    # (:class:`inspector.passes.key_filter.KeyFilter`); empty for all rows.
     key: tuple[str, ...] = ()
-    where: tuple[str, ...] = ()
-    partitions: int = 0  # how many the version has, by the offset log; 0 if it does not say
-    present: bool = True  # whether it has this one, or only older versions have it
-    # tasks, as JSON, on the rows that the newest repartitioning divided, at the version it read
+    where: tuple[str, ...] = ()  # conditions on the fields of rows; empty for none
+    # partition count of the judged version, by the offset log; 0 if it does not say
+    partitions: int = 0
+    # True if the judged version has this partition; False if only older versions have it
+    present: bool = True
+    # Tasks, as JSON, that read the older partitions whose rows the newest repartitioning divided.
     origins: tuple[str, ...] = ()
-    repartitioned: int = 0  # made by it; 0 if none, or where the keys' history begins with it
-    provider: str = "hdfs"  # name of the one that wrote them
-    # what may be a query that runs (:data:`inspector.checkpoint.logfile.DOUBTFUL`) ends the task,
-    # as its only result: whoever runs it lists the files again, and then runs it again
+    # version that this repartitioning made; 0 if the history does not reach past it
+    repartitioned: int = 0
+    provider: str = "hdfs"  # name of the state store provider that wrote the files
+    # True if a problem that a running query may explain
+    # (:data:`inspector.checkpoint.logfile.DOUBTFUL`) ends the task as its only result. The caller
+    # lists the files again and repeats the task.
     look_again: bool = False
     key_range: KeyRange | None = None  # the part of the keys that it is about; None for all of them
     key_memory: int = 0  # bytes that its keys may take; 0 for as many as they need
     # of a task about rows, ranges of keys that are read one by one; 0: memory is not limited
+    # ranges of keys that a task about rows reads one by one; 0 if memory is not limited
     passes: int = 0
     decode_ahead: bool = False  # its files are decoded by a thread of their own
 
     def spec(self, *, here: bool = False) -> str:
-        """The task as an engine takes it: JSON, or a word for it while this process keeps it."""
+        """Return the text by which an engine passes the task on.
+
+        It is JSON; with ``here`` it is a short name, valid only in this process while it keeps the
+        task.
+        """
         text = f"task {id(self)}" if here else self.to_json()
         _specs[text] = self
         return text
 
     @staticmethod
     def of_spec(text: str) -> Task:
-        """The inverse of :meth:`spec`: in the process that has the task still, that one itself."""
+        """Return the task of a text that :meth:`spec` made.
+
+        The same object if this process still has it, else one read from the JSON.
+        """
         return _specs.get(text) or Task.from_json(text)
 
     @property
@@ -141,11 +156,11 @@ class Task(Message):
 
     @property
     def sampled_keys(self) -> int:
-        """The part of the keys to be compared that one of its stores gives."""
+        """Number of keys that one store of the task adds to the sample of all partitions."""
         return -(-self.request.sampled // max(1, self.partitions))
 
     def store_id(self, store: StoreTask) -> StoreId:
-        """The identity of one of its stores."""
+        """Return the identity of one of the task's stores."""
         return StoreId(self.operator_id, store.store_name, self.partition_id)
 
     def clock(self, version: int) -> BatchClock | None:
@@ -154,7 +169,7 @@ class Task(Message):
 
     @cached_property
     def file_bytes(self) -> int:
-        """Bytes of its deltas and snapshots: what it takes to run it."""
+        """Bytes of the task's deltas and snapshots; the measure of its work."""
         return sum(file.size for file in self._files_to_count)
 
     @property
@@ -170,9 +185,11 @@ class Task(Message):
 
     @property
     def _files_to_count(self) -> list[StoreFile]:
+        """State files of the task; files that column families share are listed once."""
         return [file for store in self.stores if store.counts_files for file in store.files]
 
 
+# living tasks of this process, by the text that :meth:`Task.spec` made
 _specs: WeakValueDictionary[str, Task] = WeakValueDictionary()
 
 
@@ -184,7 +201,9 @@ MOST_RANGES = 4096  # ranges of one partition: each reads all of its files
 def split_task(task: Task, count: int, seed: int | None = None) -> list[Task]:
     """Divide a task into at most ``count`` tasks, one for each range of its keys.
 
-    The task itself for 1, or if its keys cannot be divided, as those of transformWithState.
+    Returns the task alone if ``count`` is below 2 or its keys cannot be divided, as those of
+    transformWithState. Only the first range has the checksum files. ``seed`` is of the hash that
+    divides the keys; None draws it at random.
     """
     # The seed of the hash that divides them is drawn at random if it is None.
     count = min(count, MOST_RANGES)
@@ -208,7 +227,10 @@ def needs_bounds(task: Task) -> bool:
 
 
 def with_bounds(task: Task, call_bounds: Mapping[StoreId, Mapping[int, CallBounds]]) -> Task:
-    """A task with what all ranges of its partition show, by store and version."""
+    """Return a task whose stores have the call bounds of all key ranges of the partition.
+
+    ``call_bounds`` are by store and version.
+    """
 
     def set_bounds(store: StoreTask) -> StoreTask:
         store_bounds = call_bounds.get(task.store_id(store), {})
@@ -220,7 +242,11 @@ def with_bounds(task: Task, call_bounds: Mapping[StoreId, Mapping[int, CallBound
 
 
 def files_to_replay(task: Task, store: StoreTask) -> list[StoreFile]:
-    """The files of a store whose records are in the map at the same time, where it is largest."""
+    """Return the files of a store whose records may be in memory together at the peak.
+
+    They are the snapshot and the deltas after it that have the most bytes together, up to the
+    task's version.
+    """
     # Each record in them may have another key.
     largest: list[StoreFile] = []
     applied_files: list[StoreFile] = []

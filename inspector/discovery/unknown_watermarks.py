@@ -9,17 +9,19 @@ checkpoint, and how long the join was seen to keep rows is no bound: a young one
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from inspector.discovery.checkpoint import Checkpoint, Operator
+from inspector.light_dataclasses import replace
 from inspector.model import BatchId
 from inspector.operators.physical import Asks, PhysicalOperator, holds_watermark_back
 from inspector.operators.rule import Clock, StoreRule
 
+# reason why it is undecided whether a row is a leftover
 UNSEEN = (
     "the files do not show that a watermark reaches the operator, and a column that carries one is "
     "no proof: a branch of the query without withWatermark has none, wherever its columns come from"
 )
+# a conf that offset entries record since Spark 3.5
 SINCE_3_5 = "optimizer.pruneFiltersCanPruneStreamingSubplan"
 
 
@@ -34,7 +36,10 @@ def is_recorded(checkpoint: Checkpoint, version: int, key: str) -> bool:
 def operator_holding_back(
     checkpoint: Checkpoint, operator: Operator, version: int
 ) -> PhysicalOperator | None:
-    """The operator upstream that may keep the watermark from this one; None if there is none."""
+    """Return the operator upstream that may delay this operator's watermark.
+
+    None if there is none, or if the batch ran before Spark 3.5.
+    """
     if not is_recorded(checkpoint, version, SINCE_3_5):
         return None
     return holds_watermark_back(operator.upstream)
@@ -63,7 +68,10 @@ def has_branches(checkpoint: Checkpoint, version: int) -> bool:
 
 
 def batches_for_state_alone(checkpoint: Checkpoint) -> Iterator[int]:
-    """Batches that ran for no other reason than a watermark that rose since the batch before."""
+    """Yield committed batches without new data that a risen watermark caused.
+
+    They show that the query has a stateful operator. Batches appended by a tool are left out.
+    """
     # MicroBatchExecution.constructNextBatch: without new data only
     # lastExecution.shouldRunAnotherBatch makes one, which asks the stateful operators.
     for clock in checkpoint.logs.clocks.values():
@@ -74,7 +82,11 @@ def batches_for_state_alone(checkpoint: Checkpoint) -> Iterator[int]:
 
 
 def with_unknown_watermarks(checkpoint: Checkpoint, version: int) -> Checkpoint:
-    """Return a copy without the rules that compare rows with a watermark that is not known."""
+    """Return a copy without rules that compare rows with a watermark that is not known.
+
+    Operators behind one that may delay the watermark lose their expiry rule; their event time is
+    still followed. Rules that the user gave stay.
+    """
     # The field is followed all the same, to report how far behind the query's watermark the rows
     # reach. What the user said of an operator counts. Timers have clocks of their own.
     operators = []
@@ -87,6 +99,11 @@ def with_unknown_watermarks(checkpoint: Checkpoint, version: int) -> Checkpoint:
 
 
 def _doubt(rule: StoreRule, operator: Operator, feeder: PhysicalOperator) -> StoreRule:
+    """Return the rule without expiry by the watermark, which ``feeder`` may delay.
+
+    The expiry field becomes the event time that is followed. Rules of timers and of the user stay
+    unchanged.
+    """
     expiry = rule.expiry
     if expiry is None or expiry.clock is not Clock.WATERMARK or rule.user_supplied:
         return rule

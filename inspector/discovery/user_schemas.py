@@ -18,14 +18,16 @@ from inspector.sparktypes import StructType, unknown_type
 from inspector.sparktypes.ddl import parse_ddl
 from inspector.sparktypes.schema_json import parse_schema_json
 
-GIVEN = 0  # in place of the format of a schema file, for a schema that the user gave
-SchemaPair = tuple["StructType | None", "StructType | None"]  # of key and value, as far as given
+GIVEN = 0  # format number of a schema that the user gave, in place of that of a schema file
+# key and value schema; None for one that was not given
+SchemaPair = tuple["StructType | None", "StructType | None"]
+# operator, store and schema in the text of an option
 _PLACE = re.compile(r"\s*(\d{1,10})(?::([^={]+?))?\s*=(?P<schema>.*)", re.DOTALL)
 
 
 @dataclass(frozen=True)
 class UserSchema:
-    """One schema, and the store it is for as far as that was said."""
+    """One schema that the user gave, and the operator and store it is for, if named."""
 
     schema: StructType
     operator_id: int | None = None
@@ -33,7 +35,10 @@ class UserSchema:
 
     @classmethod
     def parse(cls, text: str) -> UserSchema:
-        """Read ``[OPERATOR[:STORE]=]SCHEMA``; CheckpointError: no DDL, JSON, or type of Spark's."""
+        """Read ``[OPERATOR[:STORE]=]SCHEMA``, with the schema as DDL or JSON.
+
+        Raises CheckpointError if the schema is neither, or has a type that Spark does not know.
+        """
         match = _PLACE.fullmatch(text)
         schema = text if match is None else match["schema"]
         read = parse_schema_json if schema.lstrip()[:1] == "{" else parse_ddl
@@ -50,7 +55,7 @@ class UserSchema:
 
 @dataclass(frozen=True)
 class UserSchemas:
-    """All that the user supplied."""
+    """Key and value schemas that the user gave with options."""
 
     keys: tuple[UserSchema, ...] = field(default=())
     values: tuple[UserSchema, ...] = field(default=())
@@ -61,7 +66,10 @@ class UserSchemas:
         return cls(tuple(map(UserSchema.parse, keys)), tuple(map(UserSchema.parse, values)))
 
     def of_stores(self, layout: Layout) -> Mapping[StoreName, SchemaPair]:
-        """Store -> its key and value schema; CheckpointError: one is for none, or several."""
+        """Return the given key and value schema by store; None for one that was not given.
+
+        Raises CheckpointError if a schema fits no store, or several.
+        """
         operators = layout.operators
         store_names = [StoreName(o.operator_id, s) for o in operators for s in o.store_names]
         keys = {_match_store(s, store_names, "--key-schema"): s.schema for s in self.keys}
@@ -72,7 +80,10 @@ class UserSchemas:
 def with_user_schemas(
     read: StateSchema | None, schemas: SchemaPair, store_name: StoreName
 ) -> StateSchema:
-    """A store's schema: what was given, else the file's; CheckpointError if half of it lacks."""
+    """Return a store's schema, in which the given parts replace those of the file.
+
+    Raises CheckpointError if there is no file and only the key or the value schema is given.
+    """
     key, value = schemas
     if read is not None:
         return replace(read, version=GIVEN, key=key or read.key, value=value or read.value)
@@ -85,6 +96,10 @@ def with_user_schemas(
 
 
 def _match_store(schema: UserSchema, known_stores: list[StoreName], option: str) -> StoreName:
+    """Return the only store that a given schema fits.
+
+    Raises CheckpointError, which names ``option``, if no store fits, or several do.
+    """
     stores = [
         store
         for store in known_stores

@@ -24,19 +24,25 @@ from inspector.operators.rule import WATERMARK_KEY, Clock, RowKind, Scenario, Un
 from inspector.operators.session_window import NAMES as SESSION
 from inspector.operators.transform_with_state import NO_TIME, PROCESSING_TIME, Family
 
+# answer if the scenario needs a watermark delay that the schemas do not show
 NO_DELAY = Unknown(
     "the schemas do not say the one watermark delay that the query has; --old-delay gives it"
 )
 
+# premise of a deduplication within the watermark
 _ONCE = "no key came again while it was there, as such events were dropped and are in no file"
 _TTL_BYTES = 24  # by which a value grows that gets a TTL: struct<value, ttlExpirationMs> (TTLState)
+# names of the operators that drop duplicates
 DEDUPLICATIONS = (*deduplicate.NAMES, *deduplicate_within_watermark.NAMES)
 
 
 def scenario_of(
     checkpoint: Checkpoint, operator: Operator, store: str, change: WhatIf
 ) -> Scenario | str:
-    """Return the scenario that a change makes for a store, or a clause why there is none."""
+    """Return the scenario that a change makes for a store, or a clause why there is none.
+
+    The clause is an ``Unknown`` if the change may concern the store and cannot be computed.
+    """
     scenario = _alone(checkpoint, operator, store, change)
     for feeder in checkpoint.query:
         if feeder.operator_id <= operator.operator_id:
@@ -59,7 +65,10 @@ def scenario_of(
 def _alone(
     checkpoint: Checkpoint, operator: Operator, store: str, change: WhatIf
 ) -> Scenario | str:
-    """Return the scenario as :func:`scenario_of` does, without changes of operators above."""
+    """Return the scenario of a change for a store as if no operator upstream were changed.
+
+    A clause if there is none.
+    """
     if change.ttl_ms is not None:
         return _ttl(operator, store, change.ttl_ms)
     if change.timeout_ms is not None:
@@ -78,6 +87,7 @@ def _alone(
 
 
 def _ttl(operator: Operator, store: str, ttl: int) -> Scenario | str:
+    """Return the scenario of another TTL (ms) of a transformWithState store; a clause if none."""
     family = operator.family(store)
     if family is Family.ROW_COUNTER and not _by_ttl(operator, operator.variable(store)):
         return Unknown("a list with a TTL has other counters")
@@ -96,11 +106,17 @@ def _ttl(operator: Operator, store: str, ttl: int) -> Scenario | str:
 
 
 def _by_ttl(operator: Operator, store: str | None) -> bool:
+    """True if the store's rows have a TTL now."""
     rule = operator.rules.get(store or "")
     return rule is not None and rule.row_kind is RowKind.TTL_VALUE
 
 
 def _deduplication(operator: Operator, store: str, old: int | None, delay: int) -> Scenario | str:
+    """Return the scenario of another dropDuplicatesWithinWatermark delay; a clause if none.
+
+    ``old`` and ``delay`` are the present and the new watermark delay, in ms; ``old`` is None if
+    unknown.
+    """
     if operator.name not in DEDUPLICATIONS:
         return "it is not a deduplication"
     expiry = operator.rules[store].expiry
@@ -127,6 +143,10 @@ def _deduplication(operator: Operator, store: str, old: int | None, delay: int) 
 
 
 def _delay(operator: Operator, store: str, old: int | None, delay: int) -> Scenario | str:
+    """Return the scenario of another watermark delay for a store; a clause if there is none.
+
+    ``old`` and ``delay`` are the present and the new delay, in ms; ``old`` is None if unknown.
+    """
     rule = operator.rules[store]
     processor = operator.processor
     if processor is not None and processor.time_mode in (PROCESSING_TIME, NO_TIME):
@@ -160,13 +180,13 @@ def _delay(operator: Operator, store: str, old: int | None, delay: int) -> Scena
 
 
 def delay_of(checkpoint: Checkpoint) -> int | None:
-    """The watermark delay of the query, ms, by its schemas; None without one, or of several."""
+    """Return the watermark delay (ms) that the schemas show; None without one or with several."""
     delays = delays_of(checkpoint)
     return delays.pop() if len(delays) == 1 else None
 
 
 def delays_of(checkpoint: Checkpoint) -> set[int]:
-    """The watermark delays, ms, that ``EventTimeWatermark`` wrote into columns (2.1 to 4.3)."""
+    """Return the watermark delays, in ms, that Spark wrote into the schemas of columns."""
     delays = (
         column.metadata[WATERMARK_KEY]
         for operator in checkpoint.query

@@ -16,17 +16,18 @@ from importlib.resources import files
 from math import log
 from typing import NamedTuple
 
-_COMMANDS = "reference/commands"
+_COMMANDS = "reference/commands"  # page on all commands, and folder of their pages
 
 
 def _commands() -> list[str]:
-    """The pages of the commands: one of each that there is, which nobody lists."""
+    """Return the paths of the pages of the commands, sorted."""
     folder = files(__name__) / "reference" / "commands"
     # The package as it is sent to Spark's workers has two pages only.
     names = [file.name for file in folder.iterdir()] if folder.is_dir() else []
     return sorted(f"{_COMMANDS}/{name[:-3]}" for name in names if name.endswith(".md"))
 
 
+# every page by its path without ``.md``, in reading order
 PAGES = (  # every page by its path without ``.md``, in the order in which they are read
     *("index", "tutorial", "how-to/install", "how-to/cluster", "how-to/object-stores"),
     *("how-to/page", "how-to/ci-gate", "how-to/deployment", "how-to/fleet", "how-to/notebook"),
@@ -43,7 +44,8 @@ PAGES = (  # every page by its path without ``.md``, in the order in which they 
     *("explanation/limits", "glossary", "contributing", "changelog"),
 )
 
-DATA = ("reference/report.schema.json", "how-to/grafana.json", "how-to/Dockerfile")  # no pages
+# files for programs, which are no pages
+DATA = ("reference/report.schema.json", "how-to/grafana.json", "how-to/Dockerfile")
 
 PAGES_BY_WORD = {
     "emr": "how-to/cluster",
@@ -63,24 +65,27 @@ PAGES_BY_WORD = {
 }
 """Words that people look for, in lower case -> the page that answers them."""
 
-_FENCE = re.compile(r"^\s*```")
-_HEADING = re.compile(r"^(#{1,6}) (.+)$")
+_FENCE = re.compile(r"^\s*```")  # begin or end of a block of code
+_HEADING = re.compile(r"^(#{1,6}) (.+)$")  # heading of Markdown: marks and text
+# link to another page: text, folder and page
 _LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]*?)([\w-]+)\.md(?:#[\w-]*)?\)")
 _NO_TEXT = re.compile(r"^(?:<!--.*-->|In words: .*\n?)\n", re.MULTILINE)
 """What is there for programs: who asked in words of their own need not read all others."""
 _PARAGRAPH = re.compile(r"(?:\*\*([^*]+)\.\*\* |(?:- )?([A-Z][a-zA-Z ]{1,20}): )?(.+)")
 """A line of text, and the words before it: in bold, or before a colon."""
-_CODE = re.compile(r"`([^`]+)`")
+_CODE = re.compile(r"`([^`]+)`")  # text between backquotes
 _ALSO = "In Spark: "  # how a line of an entry begins whose code words are names of the entry too
 _MESSAGES = "In messages: "  # the same of words in messages; ``...`` stands for anything
 _WORDS = "In words: "  # the same of what people call it, which in a log would be found everywhere
-_SYMPTOMS = "reference/symptoms"
-_TO_DO = "**What to do.**"
+_SYMPTOMS = "reference/symptoms"  # page of the symptoms
+_TO_DO = "**What to do.**"  # begin of the advice in an entry
+# line before entries that only share single words with the text
 _GUESS = "No symptom is known in these words. The nearest by single words:\n"
-_MOST_WORDS = 30  # what a person says of a trouble is not longer; else it is a message or a log
+_MOST_WORDS = 30  # words of a description by a person at most; a longer text is a message or a log
 _BETWEEN = 300  # characters that ``...`` stands for at most
-_CAUSE = "caused by:"
-_MOST_ENTRIES = 3
+_CAUSE = "caused by:"  # words before each cause of a stack trace
+_MOST_ENTRIES = 3  # entries of an answer at most
+# error class of Spark, or id of a finding
 _CLASS = re.compile(r"\b(?:[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+(?:\.[A-Z][A-Z0-9_]*)?|SS\d{3})\b")
 _OWN_FRAME = re.compile(
     r"^\s*at (?!(?:javax?|jdk|com\.sun|sun|scala|py4j|org\.(?:apache|rocksdb|xerial)|net\.jpountz|"
@@ -99,37 +104,41 @@ _OF_STATE = re.compile(
 )
 _OUTER_CLASSES = ("cannot_load_state_store.uncategorized", "stream_failed")
 """Classes whose message names what matters below it; the second is of every failed query."""
-_OUTER = ("query terminated", "task failed 4 times", "executor lost", "RocksDB error")  # symptoms
-_MOST_NEAR = 8
-_LEAST_SCORE = 0.6  # the weight of stems that what is said and an entry share; rare weigh more
-_ENOUGH = 9.0  # of longer texts no more weight has to be shared: who tells a story says more words
-_HINT_SCORE = 0.3  # the same of an entry that is named as a hint
-_ALMOST = 0.8  # the part of the best score that others have which are answers too
-_IN_TEXT = 0.3  # weight of a word that only the text of an entry has, beside those that people say
-_IN_ORDER = 0.25  # what a phrase adds that was said as people say it
-_UNKNOWN = 20  # the symptoms that a word counts as having which none has: it says little
-_ENDING = re.compile(r"(?:ing|ed|es|s|e)$")
-_DOUBLED = re.compile(r"(.)\1$")
-_STEM = 6
-_WORD = re.compile(r"[A-Za-z0-9]+")
+# symptoms that say only that a query failed
+_OUTER = ("query terminated", "task failed 4 times", "executor lost", "RocksDB error")
+_MOST_NEAR = 8  # topics that are suggested for an unknown one
+# least score of a symptom that is an answer: shared stems, by weight, per weight of the text
+_LEAST_SCORE = 0.6
+# weight of a text at most that scores are compared with, because a long text has more words
+_ENOUGH = 9.0
+_HINT_SCORE = 0.3  # least score of a symptom that is a hint
+_ALMOST = 0.8  # share of the best score from which other symptoms are answers too
+_IN_TEXT = 0.3  # weight of a stem in an entry's text, compared with one in what people say
+_IN_ORDER = 0.25  # added to the score of a symptom one of whose phrases is in the text
+_UNKNOWN = 20  # number of symptoms that a stem counts as having if none has it
+_ENDING = re.compile(r"(?:ing|ed|es|s|e)$")  # endings that a stem lacks
+_DOUBLED = re.compile(r"(.)\1$")  # doubled letter at the end of a stem
+_STEM = 6  # letters of a stem at most
+_WORD = re.compile(r"[A-Za-z0-9]+")  # word of a text
 _PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]{2,}(?![a-z])")
 """A word of a metric or a class, such as ``commit``, ``Time`` and ``Ms`` of ``commitTimeMs``."""
-_MOST_NAMES = 3
-_SEVERITY = re.compile("Severity \\w+; ")
-_ENTRY_LEVEL = 3
+_MOST_NAMES = 3  # names in a heading at most that are all shown
+_SEVERITY = re.compile("Severity \\w+; ")  # begin of an entry's line with its severity
+_ENTRY_LEVEL = 3  # level of the headings of entries
 
 
 def read_page(name: str) -> str:
-    """The Markdown of one of :data:`PAGES`, as its file has it."""
+    """Return the Markdown of one of :data:`PAGES`, as it is in the file."""
     return _read(f"{name}.md")
 
 
 def data(topic: str) -> str | None:
-    """The text of one of :data:`DATA`, by its name or path; None if there is none of this name."""
+    """Return the text of one of :data:`DATA`, by name or path; None if there is none."""
     return next((_read(name) for name in DATA if topic in (name, _stem(name))), None)
 
 
 def _read(path: str) -> str:
+    """Return the text of a file of the documentation."""
     return files(__name__).joinpath(*path.split("/")).read_text("utf-8")
 
 
@@ -155,13 +164,17 @@ def lookup(topic: str) -> str | None:
 class Entry(NamedTuple):
     """An entry of a page, taken apart."""
 
-    title: str  # what its heading says after its name
-    paragraphs: dict[str, str]  # by the words before each, as ``Source``; the first without at ""
+    title: str  # heading after the name
+    # paragraphs by the words before each, such as ``Source``; the first without words at ""
+    paragraphs: dict[str, str]
 
 
 @cache
 def entry(name: str) -> Entry:
-    """The entry of a finding, restart rule, premise or other (IndexError: none of this name)."""
+    """Return the entry of a finding, restart rule, premise or other topic.
+
+    Raises IndexError if there is none of this name.
+    """
     heading, *lines = _plain(_entries_of_name(name.casefold())[0]).splitlines()
     paragraphs: dict[str, str] = {}
     for line in lines:
@@ -171,7 +184,10 @@ def entry(name: str) -> Entry:
 
 
 def _entries_of_name(name: str) -> list[str]:
-    """The entries of a name in lower case; first those that have it as their heading."""
+    """Return the entries with a name, which is in lower case; headings first.
+
+    ``CLASS.SUBCLASS`` also finds the entry of ``SUBCLASS``, or else of ``CLASS``.
+    """
     headed, also = _entries()
     # An error class of Spark may come with the class that it is below: CLASS.SUBCLASS.
     # A message has dots too, before what is no class.
@@ -183,7 +199,7 @@ def _entries_of_name(name: str) -> list[str]:
 
 
 def _under(text: str, name: str) -> str:
-    """An entry that many names share, with the requested one as its heading."""
+    """Return an entry with the requested name as its heading, if the heading has many names."""
     names = _names(text)
     if len(names) <= _MOST_NAMES:
         return text
@@ -192,7 +208,7 @@ def _under(text: str, name: str) -> str:
 
 
 def _family(beginning: str) -> list[str]:
-    """A line for each entry whose name begins so, with what it means."""
+    """Return a heading and a line for each entry whose name begins so; empty if there is none."""
     listed = []
     for name, (text, *_) in _entries()[0].items():
         if name.startswith(beginning):
@@ -212,9 +228,9 @@ def _is_foreign(message: str) -> bool:
 
 
 def _in_message(message: str) -> list[str]:
-    """The entries of the classes and of the words in a message or a log.
+    """Return the entries of the error classes and phrases in a message or log.
 
-    Of a stack trace those of the last cause come first, and of those the longest words; at most
+    Those of the last cause of a stack trace come first, and of these the longest phrases. At most
     :data:`_MOST_ENTRIES`, and a line that names the others.
     """
     line = " ".join(message.casefold().split())
@@ -242,7 +258,10 @@ def _in_message(message: str) -> list[str]:
 
 
 def _by_words(text: str) -> list[str]:
-    """The symptoms that have most words of what is said; a guess where no phrase of it is known."""
+    """Return the symptoms that share most words with a text; empty if none shares enough.
+
+    A line says that it is a guess if no known phrase is in the text.
+    """
     scores = _scores(text)
     best = max(scores.values(), default=0)
     if best < _LEAST_SCORE:
@@ -253,7 +272,10 @@ def _by_words(text: str) -> list[str]:
 
 
 def _scores(text: str) -> dict[str, float]:
-    """The part of what a person says that each symptom has; the most first."""
+    """Return how well each symptom fits what a person says, the best first.
+
+    Empty for a text of a program, or a long one. About 1 if all words fit.
+    """
     line = " ".join(text.split())
     asked = _stems(line)
     if not asked or len(line.split()) > _MOST_WORDS or _OF_PROGRAM.search(line):
@@ -282,7 +304,7 @@ def _scores(text: str) -> dict[str, float]:
 
 @cache
 def _stems_of_symptoms() -> dict[str, tuple[Set[str], Set[str]]]:
-    """Each symptom, and the words of its names and of people, then those of what it means."""
+    """Return two sets of stems for each symptom: of its names and phrases, and of its text."""
     symptoms = {}
     for names, text in _entries_of(read_page(_SYMPTOMS)):
         lines = text.splitlines()[1:]
@@ -295,7 +317,10 @@ def _stems_of_symptoms() -> dict[str, tuple[Set[str], Set[str]]]:
 
 
 def _stems(text: str) -> Set[str]:
-    """The words of a text and the parts of its names, without endings, as the first synonyms."""
+    """Return the stems of the words of a text, with synonyms replaced by the first one.
+
+    Parts of names, such as ``commitTimeMs``, count as words; stop words are left out.
+    """
     words = {
         part.casefold() for word in _WORD.findall(text) for part in (word, *_PART.findall(word))
     }
@@ -304,19 +329,23 @@ def _stems(text: str) -> Set[str]:
 
 
 def _stem_of(word: str) -> str:
+    """Return a word without its ending, at most ``_STEM`` letters."""
     return _DOUBLED.sub(r"\1", _ENDING.sub("", word))[:_STEM]
 
 
 @cache
 def _common_words() -> tuple[Set[str], dict[str, str]]:
-    """Words that say nothing; and the first stem of those that people say for the same."""
+    """Return the stop words, and for each synonym's stem the stem that replaces it."""
     lines = (list(map(_stem_of, line.split())) for line in _read("synonyms.txt").splitlines())
     synonyms = {stem: line[0] for line in lines for stem in reversed(line)}
     return frozenset(_read("stop_words.txt").split()), synonyms
 
 
 def near(topic: str) -> list[str]:
-    """Topics spelt almost like an unknown one, beginning so, or with words of it; nearest first."""
+    """Return topics like an unknown one: spelt alike, with the same begin, or with words of it.
+
+    At most :data:`_MOST_NEAR`.
+    """
     spelled = {name.casefold(): name for name in map(_stem, PAGES)}
     for page in PAGES:
         for names, _ in _entries_of(read_page(page)):
@@ -334,7 +363,7 @@ def near(topic: str) -> list[str]:
 
 
 def contents() -> str:
-    """All topics: a line for each page, and the names of its entries."""
+    """Return the list of all topics: a line for each page, and the names of its entries."""
     lines = ["# Topics", "", "`inspector explain TOPIC` prints one of these:", ""]
     for name in PAGES:
         page = read_page(name)
@@ -353,7 +382,7 @@ def contents() -> str:
 
 @cache
 def _entries() -> tuple[dict[str, list[str]], dict[str, list[str]]]:
-    """Entries by their names in lower case: of headings, and others, which two may share."""
+    """Return all entries by name in lower case: by the names in headings, and by other names."""
     headed: dict[str, list[str]] = {}
     also: dict[str, list[str]] = {}
     for page in PAGES:
@@ -366,7 +395,10 @@ def _entries() -> tuple[dict[str, list[str]], dict[str, list[str]]]:
 
 @cache
 def _phrases(begin: str) -> list[tuple[re.Pattern[str], str]]:
-    """Words in lower case that lines which begin so have, and the entry that explains them."""
+    """Return the phrases in lines that begin so, as patterns, each with its entry.
+
+    ``begin`` is such as ``In messages: ``; patterns are in lower case.
+    """
     gap = f".{{0,{_BETWEEN}}}?"
     return [
         (re.compile(gap.join(map(re.escape, words.casefold().split(" ... ")))), text)
@@ -379,6 +411,7 @@ def _phrases(begin: str) -> list[tuple[re.Pattern[str], str]]:
 
 
 def _entries_of(page: str) -> Iterator[tuple[list[str], str]]:
+    """Yield the names and the text of each entry of a page."""
     names: list[str] = []
     lines: list[str] = []
     for level, heading, line in _lines(page):
@@ -394,7 +427,10 @@ def _entries_of(page: str) -> Iterator[tuple[list[str], str]]:
 
 
 def _lines(page: str) -> Iterator[tuple[int, str, str]]:
-    """Each line with the level and text of the heading that it is; level 0 for any other."""
+    """Yield (level, heading, line) for each line of a page.
+
+    A line that is no heading has level 0 and an empty heading.
+    """
     is_code = False
     for line in page.splitlines():
         is_code ^= _FENCE.match(line) is not None
@@ -403,17 +439,18 @@ def _lines(page: str) -> Iterator[tuple[int, str, str]]:
 
 
 def _names(text: str) -> list[str]:
-    """Names in the heading of an entry: of ``### SS203 · timeout fired`` two; without marks."""
+    """Return the parts of an entry's heading, without marks: ``SS203`` and ``timeout fired``."""
     heading = text.partition("\n")[0].lstrip("# ")
     return [part.replace("`", "").strip() for part in heading.split(" · ")]
 
 
 def _stem(name: str) -> str:
+    """Return the last part of a path."""
     return name.rpartition("/")[2]
 
 
 def _plain(page: str) -> str:
-    """A page whose links say the topic, since there is nothing to click on."""
+    """Return a page for a terminal: links name their topic, and lines for programs are left out."""
 
     def without(link: re.Match[str]) -> str:
         return link[1] if link[1].casefold() == link[3] else f"{link[1]} (topic `{link[3]}`)"

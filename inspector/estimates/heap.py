@@ -26,8 +26,8 @@ from inspector.sums import Sums
 # --- how large a JVM makes the objects --------------------------------------------------------
 #
 # Measured with JOL 0.17 on JDK 17 (HotSpot, 64 bits, objects aligned to 8 bytes) and matched object
-# for object against class histograms of Spark 4.3.0 (``scripts/validate_heap.py``). What depends on
-# the JVM is whether object and class pointers are compressed. Compact object headers (a flag since
+# for object with class histograms of Spark 4.3.0 (``scripts/lab/validate_heap.py``). Only whether
+# object and class pointers are compressed depends on the JVM. Compact object headers (a flag since
 # JDK 24) are not modelled.
 
 COMPRESSED_UP_TO = 32 << 30

@@ -19,7 +19,7 @@ import numpy as np
 
 from inspector.checkpoint.logs import COMMITS, MOST_ENTRIES, OFFSETS
 from inspector.checkpoint.metadata import QUERY_METADATA
-from inspector.checkpoint.names import MAX_INT, number
+from inspector.checkpoint.names import MAX_INT, hadoop_sums_name, main_path, number
 from inspector.checkpoint.roots import STATE, Selection
 from inspector.checkpoint.storage import Storage
 from inspector.checkpoint.trees import Entry
@@ -30,7 +30,6 @@ from inspector.facts.registry import facts_in
 from inspector.light_dataclasses import dataclass, fields, replace
 from inspector.model import DEFAULT_STORE, KINDS_OF_VERSION, FileKind, StoreFile, Version
 from inspector.passes.worker import run_tasks
-from inspector.providers.common_names import hadoop_sums_name, main_path
 from inspector.providers.provider import Provider
 from inspector.providers.registry import classify, provider_for
 from inspector.schemas import task_batch
@@ -55,49 +54,30 @@ class Work(Sums):
 
 @dataclass(frozen=True)
 class Prices:
-    """Prices of a cloud in US dollars, for computing in the region of the bucket."""
+    """Prices in US dollars, as the user gives them; 0 for a price that is not given."""
 
-    list: float  # of 1,000 LIST requests
-    get: float  # of 1,000 GET or HEAD requests
-    gib: float = 0.0  # of a GiB that is read; nothing within the region
-    core_hour: float = 0.05  # of an hour of one virtual core, on demand
-
-
-PRICES_OF = "2026-06"  # year and month of the prices in :data:`CLOUDS`
-
-CLOUDS: Mapping[str, Prices] = {
-    "aws": Prices(list=0.005, get=0.0004),  # S3 Standard, us-east-1
-    "gcp": Prices(list=0.005, get=0.0004),  # Cloud Storage Standard, one region: classes A and B
-    "azure": Prices(list=0.005, get=0.0004),  # Blob Storage, hot, LRS: list and read operations
-}
-"""Public prices in regions of the USA, without discounts; ``--price`` sets others."""
-
-_SCHEMES = {"s3": "aws", "s3a": "aws", "s3n": "aws", "gs": "gcp", "gcs": "gcp"} | dict.fromkeys(
-    ("abfs", "abfss", "wasb", "wasbs", "az", "adl"), "azure"
-)
+    list: float = 0.0  # of 1,000 LIST requests
+    get: float = 0.0  # of 1,000 GET or HEAD requests
+    gib: float = 0.0  # of a GiB that is read
+    core_hour: float = 0.0  # of an hour of one processor core
 
 
-def prices_for(url: str, own_prices: Mapping[str, str]) -> Prices:
-    """The prices of the cloud that a URL names, and what its user sets in their place.
+def prices_from(texts: Mapping[str, str]) -> Prices | None:
+    """Return the prices that a user gives by the names of :class:`Prices`; None for no price.
 
-    ``own_prices`` may have ``cloud``, and names of :class:`Prices` with dollars. Requests to other
-    storages are free. ValueError: no such cloud or price, or no number from 0 on.
+    Raises ValueError for an unknown name, and for a text that is no number from 0 on.
     """
     names = [field.name for field in fields(Prices)]
-    values = dict(own_prices)
-    cloud = values.pop("cloud", _SCHEMES.get(url.partition(":")[0], ""))
-    if cloud and cloud not in CLOUDS:
-        raise ValueError(f"got the cloud {cloud!r}, expected one of {', '.join(CLOUDS)}")
-    changes = {}
-    for name, text in values.items():
+    values = {}
+    for name, text in texts.items():
         try:
-            changes[name] = float(text)
+            values[name] = float(text)
         except ValueError:
-            changes[name] = -1
-        if name not in names or not 0 <= changes[name] < float("inf"):
+            values[name] = -1
+        if name not in names or not 0 <= values[name] < float("inf"):
             message = f"got the price {name}={text}, expected dollars for one of {', '.join(names)}"
             raise ValueError(message)
-    return replace(CLOUDS.get(cloud, Prices(0, 0)), **changes)
+    return Prices(**values) if values else None
 
 
 def dollars(work: Work, core_hours: float, prices: Prices) -> float:

@@ -1,1 +1,4 @@
-"""Facts: what a version weighs, changed and left behind. Facts add, so any split gives the same."""
+"""Facts about one store or version: sizes, changes and leftovers.
+
+Most facts add up, so that any division into tasks gives the same sums.
+"""

@@ -1,7 +1,7 @@
-"""Times of the last put of live rows. They do not depend on an expiry rule.
+"""Times at which live rows were last put, independent of any expiry rule.
 
-A put with an equal value counts too: the age is that of the last call that wrote, not of the last
-change. What a snapshot brought was put at its version or before.
+A put with an equal value counts too: the age is the time since the last call that wrote the row,
+not since its last change. Rows of a snapshot were put at its version or before.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from inspector.state.change import Change
 from inspector.state.replay import BEFORE_WINDOW, NO_CLOCK, StateMap
 from inspector.sums import lesser, sum_by
 
-BEFORE = 0  # in place of a version: put before the window, at its snapshot's version or earlier
-AHEAD = -1  # in place of a number of digits: the watermark has not passed the row
+# stands for a version: the row was put before the window, at its snapshot's version or earlier
+BEFORE = 0
+AHEAD = -1  # stands for a number of digits: the watermark has not passed the row
 
 
 @fact("ages")
@@ -30,25 +31,32 @@ AHEAD = -1  # in place of a number of digits: the watermark has not passed the r
 class Ages(StoreSum):
     """Live rows and their bytes by the version of the last put. Adds; the zero is empty."""
 
-    # rows, bytes: by version; BEFORE for those put before the window
+    # live rows by the version of their last put; BEFORE for those put before the window
     rows: Counter[int] = field(default_factory=Counter)
+    # key and value bytes of these rows, by the same version
     bytes: Counter[int] = field(default_factory=Counter)
-    window_version: int = sum_by(max, 0)  # the newest at which the history of a partition begins
-    first_known: int = sum_by(max, 0)  # the newest of the oldest versions whose changes are known
-    # of the rule's event-time field over all live rows; None without one
+    # newest version at which the history of a partition begins
+    window_version: int = sum_by(max, 0)
+    # newest of the partitions' oldest versions whose changes are known
+    first_known: int = sum_by(max, 0)
+    # oldest event time of the live rows, by the rule's time field; None without one
     oldest_ms: int | None = sum_by(lesser, None)
-    # the same, and the version of that row's last put, or BEFORE; empty without one
+    # newest event time in ms, and the version of that row's last put (or BEFORE); empty without one
     newest: tuple[int, ...] = sum_by(max, ())
-    keys: int = 0  # those that were there at some version of the window
-    born: int = 0  # how often one came, with those that were there when it began
-    # untimed, untimed_new: where the rule has such a field, the rows in which it is null, and of
-    # these the ones that came in the newer half of the window
-    untimed: int = 0
-    untimed_new: int = 0
+    keys: int = 0  # keys that existed at some version of the window
+    # how often a key appeared in the window; keys that existed at its beginning count once
+    born: int = 0
+    untimed: int = 0  # live rows whose time field is null
+    untimed_new: int = 0  # of these, rows that appeared in the newer half of the window
 
     @classmethod
     def observe(cls, state: StateMap, *, from_snapshot: bool, per_ms: int | None = None) -> Ages:
-        """Measure the live rows at the version that was replayed last."""
+        """Return the ages of the live rows at the version that was replayed last.
+
+        ``from_snapshot``: the history begins with a snapshot, whose version's change is not known.
+        ``per_ms``: units of the map's clock in one millisecond, if that clock is an event time;
+        else None.
+        """
         # from_snapshot: the history begins with one, whose version's change is not known.
         # per_ms: units of the map's clock in one millisecond, where that is an event time.
         base = state.versions[state.base_step]
@@ -66,17 +74,20 @@ class Ages(StoreSum):
 
     @property
     def newest_ms(self) -> int | None:
-        """The newest event time over all live rows; None without one."""
+        """Newest event time of the live rows in ms; None if no row has one."""
         return self.newest[0] if self.newest else None
 
     @property
     def total(self) -> tuple[int, int]:
-        """Rows and bytes."""
+        """Number of live rows, and their key and value bytes."""
         return sum(self.rows.values()), sum(self.bytes.values())
 
 
 def measure_ages(state: StateMap) -> tuple[Int64s, Int64s, Int64s]:
-    """Version of the last put (or BEFORE), rows and bytes of the live rows put then."""
+    """Return the versions of last puts (or BEFORE), and the live rows and bytes of each.
+
+    Only versions with live rows are listed.
+    """
     slots = len(state.versions) - BEFORE_WINDOW
     rows, weights = np.zeros(slots, np.int64), np.zeros(slots, np.int64)
     for portion in state.portions():
@@ -91,7 +102,11 @@ def measure_ages(state: StateMap) -> tuple[Int64s, Int64s, Int64s]:
 
 
 def clock_range_ms(state: StateMap, per_ms: int) -> tuple[int, ...]:
-    """Oldest and newest clock of the live rows in ms, rounded up, and the version of the newest."""
+    """Return the oldest and newest clock of the live rows, and the newest row's last put.
+
+    Times are in ms, rounded up; ``per_ms`` are units of the clock in a millisecond. The last number
+    is a version; BEFORE if the put was before the window. The tuple is empty if no row has a clock.
+    """
     # That of the last put of a row of that ms, or BEFORE; nothing where no row has a clock.
     oldest: list[int] = []
     newest: list[tuple[int, int]] = []
@@ -109,7 +124,7 @@ def clock_range_ms(state: StateMap, per_ms: int) -> tuple[int, ...]:
 def _rows_with_clock(
     state: StateMap, *columns: npt.NDArray[Any]
 ) -> Iterator[Sequence[npt.NDArray[Any]]]:
-    """Some columns of the live rows that have a clock, portion by portion."""
+    """Yield the given columns of the live rows that have a clock, portion by portion."""
     for portion in state.portions():
         timed = state.live[portion] & (state.clock[portion] != NO_CLOCK)
         if timed.any():
@@ -117,20 +132,20 @@ def _rows_with_clock(
 
 
 def newer_half(state: StateMap) -> int:
-    """The step at which the newer half of the window begins."""
+    """Return the step of the map at which the newer half of the window begins."""
     return max(BEFORE_WINDOW + 1, (state.base_step + len(state.versions)) // 2)
 
 
 @fact("oldest_event_time")
 @dataclass(frozen=True)
 class OldestEventTime(VersionSum):
-    """The oldest event time, ms rounded up, of a store's live rows, or None. Adds to the older."""
+    """Oldest event time of a store's live rows at a version. Adds up to the older one."""
 
-    oldest_ms: int | None = sum_by(lesser, None)
+    oldest_ms: int | None = sum_by(lesser, None)  # in ms, rounded up; None if no row has a time
 
     @classmethod
     def observe(cls, state: StateMap, per_ms: int) -> OldestEventTime:
-        """The oldest clock of the map, in units of which there are ``per_ms`` in a millisecond."""
+        """Return the oldest clock of the live rows; ``per_ms`` are its units in a millisecond."""
         oldest = (int(clock.min()) for (clock,) in _rows_with_clock(state, state.clock))
         first = min(oldest, default=None)
         return cls(None if first is None else -(-first // per_ms))
@@ -139,15 +154,18 @@ class OldestEventTime(VersionSum):
 @fact("rows_behind")
 @dataclass(frozen=True)
 class RowsBehind(VersionSum):
-    """Rows that a batch put, by how far they are behind the watermark that it made. Adds."""
+    """Rows that a batch put, by how far they are behind the watermark that it made. Adds up."""
 
-    # by the binary digits of the whole minutes, so that 6 is from 32 to 64 minutes; AHEAD for those
-    # that it has not passed
+    # rows by the binary digits of their whole minutes behind it, so that 6 stands for 32 to 63
+    # minutes; AHEAD for rows that the watermark has not passed
     digits: Counter[int] = field(default_factory=Counter)
 
     @classmethod
     def observe(cls, state: StateMap, per_ms: int, watermark_ms: int) -> RowsBehind:
-        """Measure the version that was replayed last, whose clock has ``per_ms`` units in a ms."""
+        """Count the rows that the last replayed version put, by their distance to ``watermark_ms``.
+
+        ``per_ms`` are units of the map's clock in a millisecond.
+        """
         digits: Counter[int] = Counter()
         for portion in state.portions():
             clock, newest = state.clock[portion], len(state.versions) - 1
@@ -162,13 +180,15 @@ class RowsBehind(VersionSum):
 @fact("rewrites")
 @dataclass(frozen=True)
 class RewriteRuns(StoreSum):
-    """Number of live keys by how many of the newest versions in a row put them. Adds up."""
+    """Live keys by how many of the newest versions in a row put them. Adds up."""
 
+    # live keys that the last version put, by the number of consecutive versions up to it that put
+    # them
     lengths: SizeCounts = field(default_factory=SizeCounts)
 
 
 class Rewrites:
-    """Follows, per key, in how many versions in a row it was put; 8 bytes a key."""
+    """Counts for each key the versions in a row that put it; takes 8 bytes for each key."""
 
     def __init__(self) -> None:
         self._step = 1  # of a key that was never put the last one is 0
@@ -176,7 +196,7 @@ class Rewrites:
         self._run: npt.NDArray[np.int32] = np.empty(0, np.int32)
 
     def update(self, change: Change, state: StateMap) -> None:
-        """Apply one version's change; one that a snapshot brought ends every run."""
+        """Apply one version's change; ``state`` is the map after it. A snapshot ends all runs."""
         self._step += 1
         if change.rebased:
             self._last, self._run = np.empty(0, np.int32), np.empty(0, np.int32)
@@ -190,7 +210,7 @@ class Rewrites:
         self._last[ids] = self._step
 
     def observe(self, state: StateMap) -> RewriteRuns:
-        """The runs of the live keys at the version that was replayed last."""
+        """Return the runs of the live keys that the last replayed version put."""
         count = len(state)
         fresh = state.live[:count] & (self._last[:count] == self._step)
         return RewriteRuns(SizeCounts.of(self._run[:count][fresh].astype(np.int64)))

@@ -1,4 +1,4 @@
-"""Rows that a copy has read and written of a store, as prints, and the evicted rows."""
+"""Facts about the rows that a copy writes of a store, and about the rows that it evicts."""
 
 from __future__ import annotations
 
@@ -13,18 +13,20 @@ from inspector.kernel.loader import kernel
 from inspector.light_dataclasses import dataclass
 from inspector.sums import Sums, first_non_zero, sum_by
 
+# factor and bits of rotation that mix the hashes of key and value into one
 _MIX, _TURN = np.uint64(0x9E3779B97F4A7C15), np.uint64(31)
-_MASK = (1 << 64) - 1
+_MASK = (1 << 64) - 1  # 64 bits
 
 
 @fact("row_prints")
 @dataclass(frozen=True)
 class RowPrints(StoreSum):
-    """The rows of a store: number, UnsafeRow bytes, sum of hashes modulo 2 to the 64. Adds."""
+    """Prints of the rows of a store: equal sets of rows have equal prints. Adds up."""
 
-    rows: int = 0
-    key_bytes: int = 0
-    value_bytes: int = 0
+    rows: int = 0  # number of rows
+    key_bytes: int = 0  # bytes of their keys as UnsafeRows
+    value_bytes: int = 0  # bytes of their values as UnsafeRows
+    # sum of the rows' hashes modulo 2 to the 64, as a signed number
     print: int = sum_by(lambda print_, added: _to_int64(print_ + added), 0)
 
     @classmethod
@@ -50,6 +52,7 @@ class RowPrints(StoreSum):
 
 
 def _hashes(buffer: bytes, offsets: Int64s, lengths: Int64s) -> UInt64s:
+    """Return a 64-bit hash for each span of a buffer."""
     hashes = np.empty(len(offsets), np.uint64)
     starts, sizes = np.ascontiguousarray(offsets), np.ascontiguousarray(lengths)
     kernel().hash64(buffer, starts, sizes, -1, hashes)
@@ -57,6 +60,7 @@ def _hashes(buffer: bytes, offsets: Int64s, lengths: Int64s) -> UInt64s:
 
 
 def _to_int64(number: int) -> int:
+    """Return the lowest 64 bits of a number as a signed number."""
     number &= _MASK
     return number - (1 << 64) if number >> 63 else number
 
@@ -66,19 +70,20 @@ def _to_int64(number: int) -> int:
 class WrittenFiles(StoreSum):
     """Files that a copy wrote into a store's folders, checksum files included."""
 
-    files: int = 0
-    bytes: int = 0
+    files: int = 0  # number of files
+    bytes: int = 0  # their bytes
 
 
 @fact("evicted")
 @dataclass(frozen=True)
 class Evicted(Sums, Fact):
-    """Rows of a store that are evicted for one reason, a class of leftovers or by name. Adds."""
+    """Rows of a store that a copy evicts for one reason. Adds up."""
 
+    # class of leftovers, or the word for rows that the user named
     leftover_class: str = sum_by(first_non_zero, "")
-    rows: int = 0
-    key_bytes: int = 0
-    value_bytes: int = 0
+    rows: int = 0  # number of rows
+    key_bytes: int = 0  # bytes of their keys
+    value_bytes: int = 0  # bytes of their values
 
     def merge_key(self, _version: int) -> Hashable:
         """Return the class of leftovers: evicted rows of one class add up."""
@@ -86,7 +91,7 @@ class Evicted(Sums, Fact):
 
     @classmethod
     def of(cls, name: str, block: RecordBlock, rows: Int64s) -> Evicted:
-        """Some records of a block."""
+        """Return the number and sizes of some records of a block, evicted for reason ``name``."""
         sizes = int(block.key_length[rows].sum()), int(block.value_length[rows].sum())
         return cls(name, len(rows), *sizes)
 
@@ -94,8 +99,8 @@ class Evicted(Sums, Fact):
 @fact("evicted_key")
 @dataclass(frozen=True)
 class EvictedKey(Fact):
-    """The UnsafeRow of a key that is evicted, as an example, and the bytes of its value."""
+    """A key that a copy evicts, as an example."""
 
-    leftover_class: str
-    key: bytes
-    value_bytes: int
+    leftover_class: str  # class of leftovers, or the word for rows that the user named
+    key: bytes  # its UnsafeRow
+    value_bytes: int  # bytes of its value

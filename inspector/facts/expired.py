@@ -1,6 +1,6 @@
-"""Rows that the clock of a batch that ran covered and that are still there, but of group state.
+"""Rows that the clock of a processed batch had passed and that still exist, except group state.
 
-And the clocks of the batches behind a replay's steps, by which all rows are judged.
+The module also has the clocks of the batches of a replay, by which all rows are judged.
 """
 
 from __future__ import annotations
@@ -20,17 +20,16 @@ from inspector.state.replay import NO_CLOCK, StateMap
 
 @dataclass(frozen=True)
 class Clocks:
-    """The clocks of the batches behind a replay's steps, as arrays by step."""
+    """Clocks of the batches that made the versions of a replay, as arrays by step."""
 
     versions: Int64s  # state version of each step (batch + 1)
-    # watermark_ms, timestamp_ms: of the batch; NO_CLOCK where its log entry is gone
-    watermark_ms: Int64s
-    timestamp_ms: Int64s
-    ran: Bools  # whether the version is the work of a query; no tool wrote or changed it
+    watermark_ms: Int64s  # watermark of each batch; NO_CLOCK if its log entry is gone
+    timestamp_ms: Int64s  # processing time of each batch; NO_CLOCK if its log entry is gone
+    ran: Bools  # True if a query made the version, False if a tool wrote or changed it
 
     @classmethod
     def of(cls, versions: Sequence[int], batches: Mapping[int, BatchClock]) -> Clocks:
-        """The clocks of each version's batch."""
+        """Return the clocks of the batches that made ``versions``, from clocks by batch id."""
         clocks = [batches.get(v - 1) or BatchClock(BatchId(v - 1)) for v in versions]
         pairs = [(clock.watermark_ms, clock.timestamp_ms) for clock in clocks]
         times = [NO_CLOCK if time is None else time for pair in pairs for time in pair]
@@ -39,15 +38,15 @@ class Clocks:
         return cls(np.array(versions, np.int64), watermark_ms, timestamp_ms, ran)
 
     def threshold_ms(self, kind: TimeoutKind) -> Int64s:
-        """Return the times that timers of a kind are compared with, by step."""
+        """Return the clock that timers of a kind are compared with, in ms by step."""
         return self.watermark_ms if kind is TimeoutKind.EVENT_TIME else self.timestamp_ms
 
 
 def first_step_at(times: Int64s, starts: Int64s, targets: Int64s) -> Int64s:
-    """The first step at which a clock that may go back had come so far; -1 where it never did.
+    """Return for each target time the first step at which the clock reached it; -1 if it never did.
 
-    ``times`` are of the clock, by step, far below all others where it is not known; ``starts`` is
-    the step from which on it counts, for each of ``targets``, the times that are looked for.
+    ``times`` is the clock by step, very low where not known; it may go back. ``starts`` has for
+    each of ``targets`` the first step that counts.
     """
     steps = np.full(len(targets), -1, np.int64)
     for start in distinct(starts).tolist():
@@ -58,10 +57,10 @@ def first_step_at(times: Int64s, starts: Int64s, targets: Int64s) -> Int64s:
 
 
 def first_due(times: Int64s, starts: Int64s, timers: Int64s) -> tuple[Int64s, Int64s]:
-    """The first step behind ``starts`` whose time is past each timer, and how many such steps.
+    """Return for each timer the first step at which it had run out, and the number of such steps.
 
-    ``times`` are of a clock, by step, NO_CLOCK where not known; ``starts`` is the step of the put
-    that set each timer. Each is due at the last step.
+    ``times`` is the clock by step, NO_CLOCK where not known. ``starts`` has the step of the put
+    that set each timer; only later steps count. Each timer must have run out at the last step.
     """
     # A clock may go back (the processing time of a machine that was set right), so each batch
     # counts by its own time. A timer cannot run out in the batch that sets it.
@@ -81,29 +80,30 @@ def first_due(times: Int64s, starts: Int64s, timers: Int64s) -> tuple[Int64s, In
 WAITS = (
     "set by the judged batch for a time that had passed already, so that the next batch fires it"
 )
-"""Why a timer that is due is no leftover, if nothing else happens."""
+"""Reason why a timer that is due is no leftover, if nothing else happens."""
 
 
 class LeftoverClass(enum.Enum):
     """Reason why an expired key is still in the state."""
 
-    PAST_WATERMARK = "past_watermark"
-    PAST_PROCESSING_TIME = "past_processing_time"
+    PAST_WATERMARK = "past_watermark"  # the watermark has passed the row's time
+    PAST_PROCESSING_TIME = "past_processing_time"  # the processing time has passed the row's time
+    # the function kept the state at a timeout and set no new timer
     KEPT_WITHOUT_TIMEOUT = "kept_without_timeout"
-    IGNORED_TIMEOUT = "ignored_timeout"
-    REARMED = "rearmed"
+    IGNORED_TIMEOUT = "ignored_timeout"  # the timer has run out and is still set
+    REARMED = "rearmed"  # the function answered a timeout with a new timer
 
 
 class StateChange(enum.IntEnum):
-    """Effect of the call for a timeout on the state, without the timer."""
+    """Effect that the call for a timeout had on the state, apart from the timer."""
 
-    UNTOUCHED = 0
-    CHANGED = 1
-    EMPTY = 2
+    UNTOUCHED = 0  # the state is as before
+    CHANGED = 1  # the state has changed
+    EMPTY = 2  # the state is null
 
     @property
     def word(self) -> str:
-        """The name as reports have it."""
+        """The name in lower case, as reports have it."""
         return self.name.lower()
 
 
@@ -127,44 +127,50 @@ UNLESS = {
     Needs.UNLESS_EVENT: TimeoutKind.EVENT_TIME,
     Needs.UNLESS_PROCESSING: TimeoutKind.PROCESSING_TIME,
 }
-"""The clocks by which it is reported otherwise."""
+"""The clock of each ``UNLESS_...``: the last batch must have followed the other one."""
 
 
 @dataclass(frozen=True)
 class Leftovers:
-    """Leftover keys of one store and class; arrays run parallel to ``ids``."""
+    """Leftover keys of one store, class and certainty; arrays run parallel to ``ids``."""
 
-    kind: LeftoverClass
+    kind: LeftoverClass  # why the keys are still in the state
     certainty: Certainty  # of all of them
     # the clock that their timers are taken to follow; None for rules without any
     timeout_kind: TimeoutKind | None
     ids: Int64s  # key ids in the StateMap
     expired_step: Int64s  # step whose batch proves that the key had expired
-    clock_ms: Int64s  # the field at that batch, ms; NO_CLOCK where it is not known any more
-    threshold_ms: Int64s  # what it was compared with
-    # batches in which the timer fired in a row, up to the judged version, at least; 1 for rules
-    # without a timer; 0 where it is not known
+    clock_ms: Int64s  # the key's time that had passed, in ms; NO_CLOCK if it is not known any more
+    threshold_ms: Int64s  # the clock of that batch in ms, which had passed the time
+    # least number of batches in a row, up to the judged version, in which the timer fired; 1 for
+    # rules without a timer, 0 if not known
     fired: Int64s
-    first_step: Int64s | None = None  # that of the first of those; None for ``expired_step``
-    change: npt.NDArray[np.int8] | None = None  # a :class:`StateChange` each; None without a timer
-    reason: str = ""  # why it is no more than inferred; what the judgement rests on
-    needs: Needs | None = None  # what makes an undecided one inferred; None if nothing does
-    kind_step: Int64s | None = None  # that of the batch whose clock matters; None without a timer
-    either: Bools | None = None  # it is a leftover of this class by the other clock too
-    group: int = 0  # tells them from others of which all but the arrays is the same
+    # step of the first of these batches; None if it is ``expired_step``
+    first_step: Int64s | None = None
+    # a :class:`StateChange` for each key; None without a timer
+    change: npt.NDArray[np.int8] | None = None
+    # what the judgement rests on, or why it is not proven; empty for a plain proof
+    reason: str = ""
+    # evidence that makes an undecided leftover an inferred one; None if nothing does
+    needs: Needs | None = None
+    # step of the batch that must have followed ``timeout_kind``; None without a timer
+    kind_step: Int64s | None = None
+    # True if the key is a leftover of this class by the other clock too
+    either: Bools | None = None
+    group: int = 0  # distinguishes leftovers that are equal in all but their arrays
 
 
 def past_clock(
     state: StateMap, expiry: ExpiryField, clocks: Clocks, certainty: Certainty, reason: str = ""
 ) -> Iterator[Leftovers]:
-    """Rows whose field the watermark, or the processing time, of a processed batch covered.
+    """Yield the live rows whose time the clock of a processed batch had passed, as leftovers.
 
-    Every step of the map is a processed batch. A row counts from the first one that covered it and
-    had it from its start or put it. With ``expiry.previous_bound`` a batch is sure to remove only
-    what the watermark of the batch before it covers: with
-    ``statefulOperator.incrementalCleanupFactor``, which no log records, the rest waits for the next
+    The clock is the watermark or the processing time, by the rule. A row counts from the first
+    batch that passed its time and saw it from its start or put it. With ``expiry.previous_bound`` a
+    batch is sure to remove only rows that the previous batch's watermark had passed: with
+    ``statefulOperator.incrementalCleanupFactor``, which no log records, later rows wait
     (``StreamingDeduplicateExec`` of Spark 4.3). With ``expiry.after_put`` a row counts from the
-    batch behind the one that put it; one that the last batch put, and covered, is undecided.
+    batch after its put; a row that the last batch put with a passed time is undecided.
     """
     is_watermark = expiry.clock is Clock.WATERMARK
     times = clocks.watermark_ms if is_watermark else clocks.timestamp_ms

@@ -1,9 +1,9 @@
 """Forecast of when the live rows expire by their own clocks, assuming no leaks.
 
-A row's expiry time is the first reading of its clock at which the operator's rule lets it go: for
-``field <= watermark`` the field itself, for a timeout, ``field < clock``, one millisecond later,
-and behind a delay (the retention of a join's side) so much later. Times are counted in buckets of
-the finest :class:`Width` that makes at most :data:`MOST_BUCKETS` of them, however rows are split.
+The expiry time of a row is the lowest reading of its clock at which the operator's rule removes it.
+For ``field <= watermark`` that is the field itself; for a timeout, ``field < clock``, it is one
+millisecond later. A delay (the retention of a join's side) is added. Times are counted in buckets
+of the finest :class:`Width` that needs at most :data:`MOST_BUCKETS`, whatever the tasks.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from inspector.operators.rule import ExpiryField
 from inspector.state.replay import NO_CLOCK, StateMap
 from inspector.sums import Sums, counter_of, first_non_zero, sum_by, sum_by_key
 
-MOST_BUCKETS = 1024  # buckets of one fact: 42 days of hours
+MOST_BUCKETS = 1024  # most buckets of one fact: 42 days of hours
 
-_LATEST = int(np.iinfo(np.int64).max)
-_DAY = 86_400_000
+_LATEST = int(np.iinfo(np.int64).max)  # largest number of 64 bits, the latest time
+_DAY = 86_400_000  # milliseconds in a day
 
 
 class Width(enum.IntEnum):
@@ -46,30 +46,28 @@ class Width(enum.IntEnum):
 
     @property
     def coarser(self) -> Width:
-        """The next one; the last has none and gives itself."""
+        """The next wider width; the widest one is its own."""
         return next((width for width in Width if width > self), self)
 
 
 @fact("expiring")
 @dataclass(frozen=True)
 class Expiring(Sums, Fact):
-    """Live rows and their bytes by when they expire. Adds; the zero is empty."""
+    """Live rows and their bytes by the time at which they expire. Adds up; the zero is empty."""
 
-    # the clock that the timers of a group state are taken to follow; None for rules without timers
+    # clock that the timers of a group state are assumed to follow; None for rules without timers
     timeout_kind: TimeoutKind | None = sum_by(first_non_zero, None)
-    width: Width = sum_by(max, Width.SECOND)
-    # rows, bytes: by bucket, of rows that expire after the judged batch; bucket ``n`` begins at ``n
-    # * width`` in epoch ms
+    width: Width = sum_by(max, Width.SECOND)  # width of the buckets in ms
+    # rows that expire after the judged batch, by bucket; bucket ``n`` begins at ``n * width`` in
+    # epoch ms
     rows: Counter[int] = field(default_factory=Counter)
-    bytes: Counter[int] = field(default_factory=Counter)
-    lasting: int = 0  # of these rows, those that were there before the newer half of the window
-    # due_rows, due_bytes: the clock of the judged batch had come so far, and they are there
-    due_rows: int = 0
-    due_bytes: int = 0
-    # endless_rows, endless_bytes: without a time: their field is null, or no timer is set
-    endless_rows: int = 0
-    endless_bytes: int = 0
-    endless_new: int = 0  # of these rows, those that came in the newer half of the window
+    bytes: Counter[int] = field(default_factory=Counter)  # their key and value bytes, by bucket
+    lasting: int = 0  # of these rows, those that existed before the newer half of the window
+    due_rows: int = 0  # rows whose expiry time the clock of the judged batch had reached
+    due_bytes: int = 0  # their key and value bytes
+    endless_rows: int = 0  # rows that never expire: their field is null, or no timer is set
+    endless_bytes: int = 0  # their key and value bytes
+    endless_new: int = 0  # of ``endless_rows``, those that appeared in the newer half of the window
 
     def __add__(self, expiring: Expiring) -> Expiring:
         width = max(self.width, expiring.width)
@@ -91,6 +89,7 @@ class Expiring(Sums, Fact):
         return self._by(max(width, self.width))
 
     def _by(self, width: Width) -> Expiring:
+        """Return the same rows in buckets of ``width``, a multiple of the present width."""
         if width is self.width:
             return self
         factor = width // self.width
@@ -110,7 +109,7 @@ class Expiring(Sums, Fact):
         # of group-state timers, the clock that they are taken to follow
         kind: TimeoutKind | None = None,
     ) -> Expiring:
-        """Measure the live rows at the version that was replayed last."""
+        """Return the expiry times of the live rows at the version that was replayed last."""
         now = now_ms(expiry, batch, kind)
         total: Expiring | None = None
         newer = newer_half(state)
@@ -141,7 +140,10 @@ class Expiring(Sums, Fact):
     def _of_times(
         cls, kind: TimeoutKind | None, times: Int64s, sizes: Int64s, **sums: int
     ) -> Expiring:
-        """Rows by buckets as short as they can be: their times and sizes."""
+        """Return rows with these expiry times and sizes, in buckets as narrow as possible.
+
+        ``sums`` are the other fields of the fact.
+        """
         for width in Width:
             buckets, counts, weights = count_and_weigh(times // int(width), sizes)
             if len(buckets) <= MOST_BUCKETS:
@@ -151,7 +153,7 @@ class Expiring(Sums, Fact):
 
 
 def expiry_ms(clock: Int64s, expiry: ExpiryField) -> Int64s:
-    """The first reading of the clock, in ms of 64 bits, at which the rule lets each row go."""
+    """Return for each clock the time in ms at which the rule removes the row, within 64 bits."""
     if expiry.inclusive:
         times, later = -(-clock // expiry.per_ms), expiry.delay_ms
     else:
@@ -166,7 +168,8 @@ def now_ms(
 ) -> int | None:
     """Return the time of the rule's clock in a batch, in epoch ms.
 
-    Returns None if it is not known, or if the clock had not begun.
+    ``kind`` is the clock of group-state timers, None for other rules. Returns None if the time is
+    not known, or if the watermark had not begun.
     """
     now = None if batch is None else expiry.clock.time_ms(batch, kind)
     return now if kind is not None else now or None

@@ -1,8 +1,8 @@
 """Facts: values that workers observe, that may add up, and that travel in Arrow.
 
-A frozen dataclass declared with :func:`fact`, whose fields are its columns. Which store and version
-it is about is part of the :class:`Observed` that carries it, so that the same value serves one
-partition, all partitions of a store, and the zero of a sum.
+A fact is a frozen dataclass declared with :func:`fact`; its fields are its columns. The store and
+version that it is about are in the :class:`Observed` that carries it. So one type of value serves
+one partition, all partitions of a store, and the zero of a sum.
 """
 
 from __future__ import annotations
@@ -16,40 +16,42 @@ from inspector.model import StoreId, StoreName
 from inspector.schemas import STORE_COLUMNS
 from inspector.sums import Sums, sum_of
 
-ALL_PARTITIONS = -1  # the partition of facts that are sums over partitions
+ALL_PARTITIONS = -1  # partition id of facts that are sums over partitions
 FACT_TYPES: dict[str, type[Fact]] = {}
-"""Every declared fact by its kind; :mod:`inspector.facts.registry` imports all that there are."""
+"""Every declared fact by its kind; :mod:`inspector.facts.registry` imports all modules with facts.
+"""
+# column names that no kind of fact may have
 _TAKEN = ("kind", *(name for name, _ in STORE_COLUMNS))
 
 
 class Fact:
-    """The base of all facts. Those with a merge key have ``+`` and, without arguments, a zero."""
+    """Base of all facts. Facts with a merge key have ``+`` and, made without arguments, a zero."""
 
     kind: ClassVar[str]  # name of the fact, and of its column in the batches that cross the engines
-    # those of the judged version are reported partition by partition, so that they are not merged
-    # before they reach the driver
+    # True if facts about the judged version are reported for each partition, so that they are not
+    # merged before they reach the driver
     by_partition: ClassVar[bool] = False
 
     def merge_key(self, _version: int) -> Hashable | None:
-        """Return a value that is equal for facts of a store that add up; None: they never do."""
+        """Return a value that is equal for facts of a store that add up; None if they never do."""
         return None
 
     @property
     def held_bytes(self) -> int:
-        """Bytes of state that the fact holds itself, its key: batches are cut by them."""
+        """Bytes of the key that the fact holds, 0 without one; batches are cut by their sum."""
         return len(getattr(self, "key", b""))
 
 
 class StoreSum(Sums, Fact):
-    """Facts on a store, all of which add field by field."""
+    """Base of facts about a store, all of which add up field by field."""
 
     def merge_key(self, _version: int) -> str:
-        """All of a store add."""
+        """Return one constant: all facts about a store add up."""
         return ""
 
 
 class VersionSum(Sums, Fact):
-    """Facts on a version of a store, which add field by field."""
+    """Base of facts about a version of a store, which add up field by field."""
 
     def merge_key(self, version: int) -> int:
         """Return the version: facts of one version add up."""
@@ -61,9 +63,13 @@ VersionSumT = TypeVar("VersionSumT", bound=VersionSum)
 
 
 def fact(kind: str) -> Callable[[type[FactT]], type[FactT]]:
-    """Declare a frozen dataclass as a fact (ValueError: its kind or a column's name is taken)."""
+    """Return a decorator that declares a frozen dataclass as a fact of this kind.
+
+    ValueError: the kind, or the name of a column, is taken.
+    """
 
     def declare(cls: type[FactT]) -> type[FactT]:
+        """Register the class by its kind, and return it."""
         if kind in FACT_TYPES or kind in _TAKEN:
             raise ValueError(f"the kind {kind!r} of {cls.__name__} is taken")
         cls.kind = kind
@@ -77,31 +83,35 @@ def fact(kind: str) -> Callable[[type[FactT]], type[FactT]]:
 class Observed(Generic[FactT]):
     """A fact and where it was observed."""
 
-    store: StoreId  # the store; of facts merged over partitions, its partition is ALL_PARTITIONS
-    version: int  # the version it is about; of facts on a whole history the judged one
+    store: StoreId  # the store; its partition is ALL_PARTITIONS for facts summed over partitions
+    # version that the fact is about; for facts about a whole history, the judged version
+    version: int
     fact: FactT
 
     @property
     def merge_key(self) -> tuple[str, StoreName, Hashable] | None:
-        """Value that is equal for observations whose facts add up; None if this one never does."""
+        """Kind, store name and the fact's merge key; None if the fact never adds up."""
         key = self.fact.merge_key(self.version)
         return None if key is None else (self.fact.kind, self.store.name, key)
 
 
 @dataclass(frozen=True)
 class FactColumns:
-    """Facts of one type on several versions of a store, as columns."""
+    """Facts of one type about several versions of a store, as columns."""
 
-    type: type[Fact]
+    type: type[Fact]  # type of the facts
     store: StoreId
-    versions: Int64s
-    # by the names of their fields: an array, a number for all, or, of counts by size, what
-    # :meth:`inspector.facts.size_distributions.LiveSizes.follow` gives
+    versions: Int64s  # version of each fact
+    # values by field name: an array, one number for all, or for counts by size the pair that
+    # :meth:`inspector.facts.size_distributions.LiveSizes.follow` returns
     columns: Mapping[str, Any]
 
 
 def add_up(alike: Sequence[Observed[FactT]]) -> Observed[FactT]:
-    """All of some observations that have the same merge key; one alone is as it is."""
+    """Return one observation with the sum of facts that have the same merge key.
+
+    Its partition is ALL_PARTITIONS and its version the newest. One alone is returned unchanged.
+    """
     first = alike[0].store
     if len(alike) == 1:
         return alike[0]

@@ -1,8 +1,8 @@
-"""The prefixes of a session window's keys: which sessions one group has at a time.
+"""Prefixes of a session window's keys: the grouping columns, which group has which sessions.
 
-``PrefixScannableHDFSBackedStateStoreMap`` (Spark 3.2 and later) keeps, beside the map of rows, a
-``ConcurrentHashMap<UnsafeRow, mutable.HashSet<UnsafeRow>>`` from the grouping columns, which are a
-key without its last field, to the keys that begin with them.
+``PrefixScannableHDFSBackedStateStoreMap`` (Spark 3.2 and later) keeps, in addition to the map of
+rows, a ``ConcurrentHashMap<UnsafeRow, mutable.HashSet<UnsafeRow>>``. It leads from the grouping
+columns, which are a key without its last field, to the keys that begin with them.
 """
 
 from __future__ import annotations
@@ -26,22 +26,24 @@ from inspector.state.replay import StateMap
 @fact("prefixes")
 @dataclass(frozen=True)
 class PrefixFacts(VersionSum):
-    """Prefixes of one version of one store. Adds."""
+    """Prefixes of keys at one version of a store. Adds up."""
 
     by_partition = True
 
-    # prefixes, prefix_bytes: live in the version, and the bytes of their rows
-    prefixes: int = 0
-    prefix_bytes: int = 0
-    # new_prefixes, new_prefix_bytes: those whose row object the version before did not have
-    new_prefixes: int = 0
-    new_prefix_bytes: int = 0
-    gone_prefixes: int = 0  # those that the version before had and this one has not
-    set_sizes: SizeCounts = field(default_factory=SizeCounts)  # prefixes by how many keys they have
+    prefixes: int = 0  # live prefixes
+    prefix_bytes: int = 0  # bytes of their rows
+    new_prefixes: int = 0  # live prefixes whose row object was created in this version
+    new_prefix_bytes: int = 0  # bytes of these rows
+    gone_prefixes: int = 0  # prefixes of the previous version that this version does not have
+    # live prefixes by the number of their keys
+    set_sizes: SizeCounts = field(default_factory=SizeCounts)
 
 
 class LivePrefixes:
-    """The prefixes of one store, whose keys end with the session's start; exact, by version."""
+    """Live prefixes of one store, kept up to date version by version.
+
+    ``key_fields`` is the number of fields of a key; its last field is the session's start.
+    """
 
     def __init__(self, key_fields: int) -> None:
         bits = (key_fields + 63) // 64 * 8
@@ -50,6 +52,7 @@ class LivePrefixes:
         self._clear()
 
     def _clear(self) -> None:
+        """Forget all prefixes."""
         self._groups = GroupingKeys()
         self._of_key: Int64s = np.empty(0, np.int64)
         self._keys: Int64s = np.empty(0, np.int64)
@@ -82,7 +85,7 @@ class LivePrefixes:
         )
 
     def entries(self, state: StateMap, key: StructType) -> Iterator[Fact]:
-        """The live sessions of each prefix, of the version that was replayed last."""
+        """Yield facts about the live sessions of each prefix, at the last replayed version."""
         self._learn(state)
         sizes = state.key_size[: len(state)]
         is_row = (sizes % WORD == 0) & (sizes >= min_size(key))
@@ -94,10 +97,14 @@ class LivePrefixes:
             yield item
 
     def _count(self, ids: Int64s) -> Any:
+        """Return the number of given keys of each prefix, by its number."""
         return np.bincount(self._of_key[ids], minlength=len(self._bytes))
 
     def _learn(self, state: StateMap) -> None:
-        """Number the prefixes of keys not met before: their bytes with the last slot made zero."""
+        """Give a number to the prefixes of keys that are new in the map.
+
+        A prefix is the key with its last slot set to zero.
+        """
         fresh = np.arange(len(self._of_key), len(state), dtype=np.int64)
         if not len(fresh):
             return

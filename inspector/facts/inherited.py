@@ -1,7 +1,7 @@
-"""History of keys that a repartitioning moved, from the partitions that they came from.
+"""History of keys that a repartitioning moved, taken from the partitions that had them before.
 
-``OfflineStateRepartitionRunner`` of Spark 4.3 writes each row as it is into a snapshot of its new
-partition. When it was put, and which timer it replaced, stands in the files of the old one.
+``OfflineStateRepartitionRunner`` of Spark 4.3 writes each row unchanged into a snapshot of its new
+partition. Only the files of the old partition show when it was put and which timer it replaced.
 """
 
 from __future__ import annotations
@@ -17,16 +17,19 @@ from inspector.facts.timers import EVENT, PROCESSING, Calls
 from inspector.model import BatchClock, TimeoutKind
 from inspector.state.replay import BEFORE_WINDOW, StateMap
 
-SURE = 1  # bit of ``StateMap.record`` of an inherited put: a timeout made it
-MAYBE = {EVENT: 2, PROCESSING: 4}  # bits of the same: by that clock a timeout may have made it
+SURE = 1  # bit of ``StateMap.record`` of an inherited put: a timeout surely made it
+# bits of ``StateMap.record`` of an inherited put, by clock: a timeout by that clock may have made
+# it
+MAYBE = {EVENT: 2, PROCESSING: 4}
 
-_KEYS_AT_ONCE = 1 << 16
+_KEYS_AT_ONCE = 1 << 16  # keys that are compared at once
+# columns of the map that a key inherits
 _COLUMNS = ("put_step", "born_step", "puts", "record", "put_same_state")
 Ints = Int64s | Int32s
 
 
 class Inherited:
-    """The history of a map's live keys, from the maps of the partitions that they came from."""
+    """History of the live keys of a map, collected from the maps of other partitions."""
 
     # It takes some 70 bytes a key until it is applied.
 
@@ -44,7 +47,10 @@ class Inherited:
         self._base = 0
 
     def add(self, second: StateMap, runs: TimerRuns, calls: Mapping[int, Calls]) -> None:
-        """Note what a partition knows of the keys."""
+        """Note the history of the keys that a partition's map ``second`` has too.
+
+        ``runs`` are its runs of timeouts, ``calls`` by version the calls that made its records.
+        """
         self._versions.update(second.versions)
         self._base = max(self._base, second.versions[second.base_step])
         versions = np.array([*second.versions, BEFORE_WINDOW], np.int64)
@@ -68,11 +74,14 @@ class Inherited:
 
     @property
     def whole(self) -> bool:
-        """True if each live row was found unchanged; a row that a tool changed is another."""
+        """True if each live row of the map was found unchanged in another partition.
+
+        A row that a tool changed is not found.
+        """
         return bool(self._found[self._state.live[: len(self._found)]].all())
 
     def apply(self, runs: TimerRuns, batches: Mapping[int, BatchClock]) -> None:
-        """Give the map the history that was found, and the runs of its timers."""
+        """Write the collected history into the map, and the runs of its timers into ``runs``."""
         state, last = self._state, max(self._versions)
         # What an attempt wrote that the repartitioning gave up is no version of the state.
         own_steps = {step: v for step, v in enumerate(state.versions) if v <= last}
@@ -99,7 +108,10 @@ class Inherited:
             runs.inherit(state, ids, fired_by)
 
     def _matches(self, second: StateMap) -> Iterator[tuple[Int64s, Int64s]]:
-        """Ids of rows that another map has too, as they are, and their ids there."""
+        """Yield ids of rows that the map ``second`` has with equal value, and their ids there.
+
+        Rows that were found before are left out.
+        """
         state, matches = self._state, len(second)
         missing = np.flatnonzero(state.live[: len(self._found)] & ~self._found)
         for ids in chunks(missing, _KEYS_AT_ONCE):
@@ -114,9 +126,10 @@ class Inherited:
 
 
 class RecordMakers:
-    """Calls, for data or timers, that made the last puts of a map's keys.
+    """Judges which calls, for data or timers, made the last puts of a map's keys.
 
-    Judged by the positions of the records.
+    It compares the position of a record with the calls of its version; inherited puts have their
+    answer in the bits of their record.
     """
 
     def __init__(self, state: StateMap, calls: Sequence[Calls]) -> None:
@@ -134,13 +147,13 @@ class RecordMakers:
         return sure
 
     def is_possible(self, kind: TimeoutKind, put: Ints, position: Ints) -> Bools:
-        """Return a mask of the puts that a timeout by a clock may have made."""
+        """Return a mask of the puts that a timeout by the clock ``kind`` may have made."""
         is_behind = position > self._last_data[kind][put]
         possible: Bools = np.where(put < self._inherited, position & MAYBE[kind] > 0, is_behind)
         return possible
 
     def bits(self, put: Ints, position: Ints) -> Int64s:
-        """Both, as a map has them that inherits the puts."""
+        """Return for each put its bits of SURE and MAYBE, for a map that inherits it."""
         bits: Int64s = SURE * self.is_sure(put, position).astype(np.int64)
         for kind, bit in MAYBE.items():
             bits += bit * self.is_possible(kind, put, position)

@@ -1,13 +1,13 @@
-"""A join's counters compared with its rows, and its rows against a time in the join key.
+"""Contradictions between the stores of a join's side, and its rows against a time in the join key.
 
-``SymmetricHashJoinStateManager`` keeps both in step: a key has the indices 0 to count - 1. Rows
-that no counter knows are never joined and never removed; a counter without rows keeps its key for
+``SymmetricHashJoinStateManager`` keeps both stores in step: a key has the indices 0 to count - 1.
+Rows without a counter are never joined and never removed; a counter without rows keeps its key for
 ever.
 
-Join keys lose their metadata in the state schema, so that only the rows show which time in them
-carries the watermark (:mod:`inspector.operators.join`): by what they hold, and by when they went.
-They prove no leftover: a row that is there, though the watermark covers its time, shows that
-the key does not carry the watermark. A copy of the event time looks the same until then.
+Join keys lose their metadata in the state schema. Only the rows show which time in the key carries
+the watermark (:mod:`inspector.operators.join`): by their contents, and by when they were removed.
+They never prove a leftover: a row that exists although the watermark has passed its time shows that
+the key does not carry the watermark. Until then a copy of the event time looks the same.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from inspector.sums import Sums, first_non_zero, sum_by
 if TYPE_CHECKING:
     from inspector.kernel.loader import Interner
 
-WORD = 8
-ROWS_AT_ONCE = 1 << 16
+WORD = 8  # bytes of a word of an UnsafeRow
+ROWS_AT_ONCE = 1 << 16  # rows that are read from a map at once
 
 
 @fact("join_check")
@@ -41,32 +41,35 @@ ROWS_AT_ONCE = 1 << 16
 class JoinCheck(StoreSum):
     """Contradictions between the two stores of one side of a join. Adds up; the zero is empty."""
 
-    missing_rows: int = 0  # indices below a counter that no row has
-    counters_without_rows: int = 0  # counters above zero of keys without any row
+    missing_rows: int = 0  # indices below a counter for which no row exists
+    counters_without_rows: int = 0  # counters above zero whose key has no row
     dangling_rows: int = 0  # rows at or above their key's counter, or of keys without one
-    rows: int = 0
+    rows: int = 0  # live rows of the side
 
 
 @fact("matched")
 @dataclass(frozen=True)
 class MatchedRows(StoreSum):
-    """Live rows of a join's side by whether they have found a partner. Adds; the zero is empty."""
+    """Live rows of a join's side that have, or have not, found a partner. Adds up."""
 
     # Rows have the flag in state format 2 (SymmetricHashJoinStateManager, Spark 3.0 and later).
 
-    # matched, unmatched: rows that have, and that have not
-    matched: int = 0
-    unmatched: int = 0
+    matched: int = 0  # rows with a partner
+    unmatched: int = 0  # rows without a partner
 
 
 @fact("matched_puts")
 @dataclass(frozen=True)
 class MatchedPuts(MatchedRows):
-    """Partners of all rows that were put, including rows that were removed since. Adds up."""
+    """All rows that were put, removed ones included, with or without a partner. Adds up."""
 
 
 def compare_side(counters: StateMap, rows: StateMap, row_key: StructType) -> JoinCheck:
-    """Hold one side's counters, whose clock is the number, against its rows."""
+    """Return the contradictions between one side's counters and its rows.
+
+    The clock of the map ``counters`` is the counted number; ``row_key`` is the key schema of
+    ``rows``.
+    """
     keys = kernel().Interner()
     ids = np.flatnonzero(counters.live[: len(counters)])
     _intern(keys, counters, ids)
@@ -93,7 +96,10 @@ def compare_side(counters: StateMap, rows: StateMap, row_key: StructType) -> Joi
 
 
 def compare_index(index: StateMap, rows: StateMap) -> JoinCheck:
-    """Hold the index of a side in state format 4 against its rows: each has an entry of its key."""
+    """Return the contradictions between a side's index and its rows in state format 4.
+
+    The index (``tsWithKey``) and the rows must have the same keys.
+    """
     # These are tsWithKey and keyWithTsToValues, both with the place of each value.
     keys = kernel().Interner()
     entries = np.flatnonzero(index.live[: len(index)])
@@ -108,13 +114,17 @@ def compare_index(index: StateMap, rows: StateMap) -> JoinCheck:
 
 
 def _intern(keys: Interner, state: StateMap, ids: Int64s) -> None:
+    """Number the keys of some ids of a map."""
     for chunk in chunks(ids, ROWS_AT_ONCE):
         data, ends = state.join_keys(chunk)
         keys.intern(data, ends[:-1], np.diff(ends), np.empty(len(chunk), np.int64))
 
 
 def number_rows(keys: Interner, words: Int64s) -> Int64s:
-    """The numbers of rows of one size, a row in each line."""
+    """Return the numbers of rows of one size; ``words`` has one row in each line.
+
+    Rows that are new to ``keys`` get the next numbers.
+    """
     count, length = len(words), words.shape[1] * WORD
     numbers, positions = np.empty(count, np.int64), np.arange(count, dtype=np.int64)
     keys.intern(words.tobytes(), positions * length, np.full(count, length, np.int64), numbers)
@@ -122,7 +132,7 @@ def number_rows(keys: Interner, words: Int64s) -> Int64s:
 
 
 def min_size(schema: StructType) -> int:
-    """Bytes of the null bits and slots of a row."""
+    """Return the bytes that null bits and slots of a row of the schema take, its least size."""
     fields = len(schema.fields)
     return ((fields + 63) // 64 + fields) * WORD
 
@@ -130,10 +140,10 @@ def min_size(schema: StructType) -> int:
 def without_index(
     state: StateMap, ids: Int64s, schema: StructType
 ) -> Iterator[tuple[Int64s, Int64s | None, Int64s]]:
-    """Key rows less their last field, as Spark writes them without it; and that field.
+    """Yield keys without their last field, in chunks of keys of one size.
 
-    Yields ids of keys of one size, the words of each in a line, and the fields; no words where they
-    are no rows of the schema.
+    Each item has ids, the words of each key as Spark writes it without the field (a key in each
+    line), and the values of the field. The words are None if these keys are no rows of the schema.
     """
     # By size, so that most chunks are of one; of keys that no version put the map knows none.
     order = ids[np.argsort(state.key_size[ids], kind="stable")]
@@ -152,7 +162,10 @@ def without_index(
 
 
 def cut_index(words: Int64s, schema: StructType) -> tuple[Int64s, Int64s]:
-    """Rows without their last field, a row in each line; and that field."""
+    """Return rows in the layout without their last field, and that field's values.
+
+    ``words`` has one row in each line; ``schema`` includes the last field.
+    """
     fields = len(schema.fields)
     old_bits, new_bits = (fields + 63) // 64, (fields - 1 + 63) // 64
     slots = words[:, old_bits : old_bits + fields - 1].copy()
@@ -170,15 +183,14 @@ def cut_index(words: Int64s, schema: StructType) -> tuple[Int64s, Int64s]:
 @fact("key_time_votes")
 @dataclass(frozen=True)
 class KeyTimeVotes(Sums, Fact):
-    """Rows of a join's side whose event time is one time in the join key, or is not. Adds up."""
+    """Rows of a join's side whose event time equals one time in the key, or not. Adds up."""
 
-    # ordinals from the key row inwards: which field of the key it is
+    # ordinals of that time's field, from the key row inwards
     path: tuple[int, ...] = sum_by(first_non_zero, ())
-    same: int = 0  # rows whose event time it is
-    # rows whose event time it is not; one with neither (null, as of late outer rows that no
-    # watermark ever covers) counts as none of the two
+    same: int = 0  # rows whose event time equals it
+    # rows whose event time differs from it; rows without any of the two count in neither
     other: int = 0
-    covered: int = 0  # rows that would be gone by that rule
+    covered: int = 0  # rows that should be gone if that time carried the watermark
 
     def merge_key(self, _version: int) -> tuple[int, ...]:
         """Return the field's path: facts about one field of the key add up."""
@@ -188,7 +200,11 @@ class KeyTimeVotes(Sums, Fact):
     def observe(
         cls, rows: StateMap, schema: StructType, field: ExpiryField, watermark_ms: int
     ) -> KeyTimeVotes:
-        """Read the field of every live row of ``keyWithIndexToValue``; its clock: event time."""
+        """Count the live rows of ``keyWithIndexToValue``; the map's clock is their event time.
+
+        ``schema`` is the schema of the keys, ``field`` the time in them. ``watermark_ms`` is the
+        watermark of the batch that made the version; 0 if it has none or its log entry is gone.
+        """
         # watermark_ms: of the batch that made this version; 0 if there is none, or it is gone.
         path = Int64Path(schema, field.path)
         all_ids = np.flatnonzero(rows.live[: len(rows)])
@@ -208,32 +224,33 @@ class KeyTimeVotes(Sums, Fact):
 @fact("rows_timed_by_key")
 @dataclass(frozen=True)
 class RowsTimedByKey(StoreSum):
-    """Live rows of a join's side, by partition, whose event time is that of the join key. Adds."""
+    """Live rows of a join's side whose event time equals a time in the join key. Adds up."""
 
-    rows: int = 0
+    rows: int = 0  # rows of the time that most rows agree with, by partition
 
 
 @fact("rows_timed_in_range")
 @dataclass(frozen=True)
 class RowsTimedInRange(Fact):
-    """Rows of a key range, by the time in the join key that they agree with.
+    """Live rows of a key range whose event time equals each time in the join key.
 
     All ranges together decide which time has most rows.
     """
 
+    # number of rows for each time of the key, in the order of the fields
     rows: tuple[int, ...] = ()
 
 
 @fact("removed_rows")
 @dataclass(frozen=True)
 class RemovedRows(StoreSum):
-    """Rows of a join's side, or timers, that went, by whether it was their time. Adds."""
+    """Rows of a join's side, or timers, that were removed, by whether they were due. Adds up."""
 
-    on_time: int = 0  # the version's batch was the first that covered their event time
-    # it was not. With the watermark on the join key there are none: every batch removes what its
-    # own covers.
+    on_time: int = 0  # removed by the first batch whose watermark had passed them
+    # removed at another time, or without a time. With the watermark on the join key there are none,
+    # because every batch removes the rows that its own watermark has passed
     off_time: int = 0
-    early: int = 0  # of these, those whose time was yet to come
+    early: int = 0  # of these, rows whose time had not come yet
 
     @classmethod
     def observe(
@@ -245,7 +262,7 @@ class RemovedRows(StoreSum):
         # the batch before it; without one no row is known to have been covered sooner
         previous: BatchClock | None,
     ) -> RemovedRows:
-        """Count those of one version."""
+        """Count the rows that one version removed; none if its batch's clock is not known."""
         now_ms, previous_ms = (
             None if clock is None else event_time.clock.time_ms(clock)
             for clock in (batch, previous)

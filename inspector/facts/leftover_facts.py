@@ -1,4 +1,4 @@
-"""Leftovers of one store as facts: how many there are, since when, and the ones that are listed."""
+"""Facts about the leftovers of one store: their number, their ages, and the listed keys."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from inspector.light_dataclasses import dataclass, fields, replace
 from inspector.model import Certainty, TimeoutKind
 from inspector.state.replay import NO_CLOCK, StateMap
 
-KEYS_AT_ONCE = 4096
+KEYS_AT_ONCE = 4096  # listed keys that are read from the map at once
 
 LeftoverT = TypeVar("LeftoverT", bound="JudgedLeftover")
 TimedT = TypeVar("TimedT", bound="TimedLeftover")
@@ -24,17 +24,19 @@ TimedT = TypeVar("TimedT", bound="TimedLeftover")
 class JudgedLeftover(Fact):
     """Base of facts about leftovers: their class, certainty and reason."""
 
-    leftover_class: LeftoverClass  # why they are still there
-    certainty: Certainty  # of that
-    expired_version: int  # whose batch proves that they had expired; of several, the oldest
-    # the clock that their timers were judged by; None for rules without timers, and of a timer that
-    # both clocks passed
+    leftover_class: LeftoverClass  # why the keys are still in the state
+    certainty: Certainty  # certainty of that judgement
+    # version whose batch proves that the keys had expired; the oldest of several
+    expired_version: int
+    # clock by which their timers were judged; None for rules without timers, and for a timer that
+    # both clocks have passed
     timeout_kind: TimeoutKind | None = None
     reason: str | None = None  # what the judgement rests on; None for a plain proof
-    needs: Needs | None = None  # what else has to hold (:mod:`inspector.merge.resolution`)
-    # that whose batch has to have used that clock; None without timers
+    # evidence that an undecided leftover needs (:mod:`inspector.merge.resolution`)
+    needs: Needs | None = None
+    # version whose batch must have followed that clock; None without timers
     clock_version: int | None = None
-    by_either_clock: bool = False  # it is a leftover by the other clock too
+    by_either_clock: bool = False  # True if the keys are leftovers by the other clock too
 
     @property
     def before_window(self) -> bool:
@@ -48,20 +50,20 @@ class JudgedLeftover(Fact):
 
     @property
     def run_start(self) -> int:
-        """Version of the first of the timeouts with which their history ends, as far as known."""
+        """Version of the first of the consecutive timeouts that end the known history."""
         return self.expired_version
 
     @property
     def run_length(self) -> int | None:
-        """Number of timeouts in the run; None if the fact has no such number."""
+        """Number of these consecutive timeouts; None if the fact has no such number."""
         return None
 
     def with_run(self: LeftoverT, start: int, _length: int) -> LeftoverT:
-        """Return a copy with a shorter run of timeouts, which begins at version ``start``."""
+        """Return a copy whose timeouts begin at version ``start``, if the timer is still set."""
         return replace(self, expired_version=start) if self.is_ignored else self
 
     def with_last_timeout(self: LeftoverT) -> LeftoverT:
-        """Return a copy with only the last timeout of its run, if only that is known."""
+        """Return a copy with a run of one timeout, if only the last one is known."""
         return self
 
     def with_mixed_clocks(self: LeftoverT) -> LeftoverT:
@@ -71,17 +73,16 @@ class JudgedLeftover(Fact):
 
 @dataclass(frozen=True, kw_only=True)
 class TimedLeftover(JudgedLeftover):
-    """Base of a leftover key and of a count of leftovers: sizes, and a run of timeouts."""
+    """Base of facts about leftover keys that have sizes and a run of consecutive timeouts."""
 
-    # key_bytes, value_bytes: how large the rows are
-    key_bytes: int
-    value_bytes: int
-    # the first of the timeouts in a row with which the histories of the keys end; None before the
-    # window, and where it is not known
+    key_bytes: int  # bytes of the keys
+    value_bytes: int  # bytes of the values
+    # version of the first timeout of the run, the oldest of several keys; None before the window,
+    # and if not known
     first_expired_version: int | None = None
-    # how many these were, at least, of any of the keys; None or 0 where it is not known
+    # least number of timeouts in the run, the most of several keys; None or 0 if not known
     fired: int | None = None
-    group: int = 0  # of several of one judgement in a partition
+    group: int = 0  # distinguishes facts of a partition whose judgement is equal
 
     @property
     def row_bytes(self) -> int:
@@ -90,7 +91,7 @@ class TimedLeftover(JudgedLeftover):
 
     @property
     def run_length(self) -> int | None:
-        """Timeouts of the longest run."""
+        """Number of timeouts of the longest run."""
         return self.fired
 
     def with_run(self: TimedT, start: int, length: int) -> TimedT:
@@ -108,22 +109,28 @@ class TimedLeftover(JudgedLeftover):
 class Leftover(TimedLeftover):
     """One leftover key that is listed."""
 
-    key: bytes
+    key: bytes  # its UnsafeRow
     puts: int  # puts of the key in the window
-    last_put_version: int | None = None  # None if that was before the window
-    clock_ms: int | None = None  # the field that expired; None where it is not known any more
-    threshold_ms: int | None = None  # what it was compared with
-    # what the call that answered the timeout did with the state; None for rules without a timer
+    # version of the last put; None if that was before the window
+    last_put_version: int | None = None
+    # the key's time that had passed, in ms; None if it is not known any more
+    clock_ms: int | None = None
+    threshold_ms: int | None = None  # the clock that had passed it, in ms; None if not known
+    # effect that the call for the timeout had on the state; None for rules without a timer
     state_change: StateChange | None = None
-    appeared: int = 0  # orders the keys of a partition, where a task has a range of them; else 0
+    # number that orders the keys of a partition if a task has a range of them; else 0
+    appeared: int = 0
 
     @property
     def run_start(self) -> int:
-        """The first timeout of the run."""
+        """Version of the first timeout of the run."""
         return self.first_expired_version or self.expired_version
 
     def with_run(self, start: int, length: int) -> Leftover:
-        """Return a copy with a shorter run, whose first batch has no known clock."""
+        """Return a copy with a shorter run that begins at version ``start``.
+
+        The clock of an ignored timer becomes unknown, because it belongs to the former first batch.
+        """
         return replace(
             super().with_run(start, length),
             threshold_ms=None if self.is_ignored else self.threshold_ms,
@@ -138,13 +145,12 @@ class LeftoverCount(TimedLeftover):
 
     # Not added over partitions: the clock that all of these show may cut the runs of each.
 
-    rows: int
-    fired: int
-    # untouched, changed, empty: keys by what the call that answered the timeout did with their
-    # state; None for rules without a timer
+    rows: int  # number of leftovers
+    fired: int  # least number of timeouts in the longest run; 0 if not known
+    # keys whose state the call for the timeout left unchanged; None for rules without a timer
     untouched: int | None = None
-    changed: int | None = None
-    empty: int | None = None
+    changed: int | None = None  # keys whose state it changed; None for rules without a timer
+    empty: int | None = None  # keys whose state is null after it; None for rules without a timer
 
     def with_mixed_clocks(self) -> LeftoverCount:
         """Return a copy without the first expired version.
@@ -159,8 +165,8 @@ class LeftoverCount(TimedLeftover):
 class LeftoverAge(JudgedLeftover):
     """Number of leftovers of one judgement that expired at one version. Adds up over partitions."""
 
-    rows: int = 0
-    row_bytes: int = 0
+    rows: int = 0  # number of leftovers
+    row_bytes: int = 0  # their key and value bytes
 
     def __add__(self, leftover: LeftoverAge) -> LeftoverAge:
         return replace(
@@ -172,18 +178,24 @@ class LeftoverAge(JudgedLeftover):
         return (version, *(getattr(self, name) for name in _JUDGEMENT))
 
 
+# names of the fields that make a judgement
 _JUDGEMENT = tuple(f.name for f in fields(JudgedLeftover))
 
 
 def observe_leftovers(
     state: StateMap, leftovers: Leftovers, limit: int = 0
 ) -> Iterator[JudgedLeftover]:
-    """The facts about leftovers of one class, ``limit`` oldest and largest listed (0: all)."""
+    """Yield counts and ages of the leftovers of one class, then the listed keys.
+
+    The ``limit`` oldest and the ``limit`` largest keys are listed; all if ``limit`` is 0.
+    """
     if len(leftovers.ids):
         yield from _Observer(state, leftovers).facts(limit)
 
 
 class _Observer:
+    """Facts about the leftovers of one class of a map."""
+
     def __init__(self, state: StateMap, leftovers: Leftovers) -> None:
         self._state, self._leftovers = state, leftovers
         self._versions = np.array(state.versions, np.int64)
@@ -192,6 +204,10 @@ class _Observer:
         self._size = state.row_size(ids)
 
     def facts(self, limit: int) -> Iterator[JudgedLeftover]:
+        """Yield counts and ages, then at most ``limit`` oldest and largest keys; all if it is 0.
+
+        Leftovers that depend on the clock of different batches are counted apart.
+        """
         leftovers, conditions = self._leftovers, np.zeros(len(self._size), np.int64)
         if leftovers.kind_step is not None and leftovers.either is not None:
             conditions = 2 * leftovers.kind_step + leftovers.either
@@ -205,7 +221,7 @@ class _Observer:
                 yield self._leftover(i, key)
 
     def _judgement(self, i: int) -> dict[str, Any]:
-        """Return the fields that facts about a leftover share, without its version of expiry."""
+        """Return the fields that facts about leftover ``i`` share, except its expired version."""
         leftovers = self._leftovers
         judgement: dict[str, Any] = {
             "leftover_class": leftovers.kind,
@@ -220,6 +236,7 @@ class _Observer:
         return judgement
 
     def _count(self, portion: Int64s) -> LeftoverCount:
+        """Return the count of the leftovers at these positions."""
         leftovers, state = self._leftovers, self._state
         ids, changes = leftovers.ids[portion], leftovers.change
         change_counts: Any = {}
@@ -238,7 +255,7 @@ class _Observer:
         )
 
     def _first(self, positions: Int64s) -> int | None:
-        """The version of the first timeout in a row, of the oldest of some."""
+        """Return the oldest version of a first timeout of these leftovers; None if not known."""
         leftovers = self._leftovers
         if leftovers.needs is Needs.BEFORE_WINDOW:
             return None
@@ -246,6 +263,7 @@ class _Observer:
         return int(self._versions[steps[positions]].min())
 
     def _ages(self, ids: Int64s) -> Iterator[LeftoverAge]:
+        """Yield the number of leftovers at these positions, by their version of expiry."""
         rows = np.bincount(self._leftovers.expired_step[ids])
         weights = np.bincount(self._leftovers.expired_step[ids], self._size[ids])
         judgement = self._judgement(int(ids[0]))
@@ -258,6 +276,7 @@ class _Observer:
             )
 
     def _leftover(self, i: int, key: bytes) -> Leftover:
+        """Return leftover ``i``, whose key has the bytes ``key``, as a listed key."""
         leftovers, state, versions = self._leftovers, self._state, self._versions
         key_id = int(leftovers.ids[i])
         put = int(state.put_step[key_id])
@@ -280,7 +299,7 @@ class _Observer:
         )
 
     def _positions(self, limit: int) -> Int64s:
-        """Positions of the leftovers to list: the oldest, and the largest, up to the limit each."""
+        """Return the positions of the ``limit`` oldest and the ``limit`` largest leftovers."""
         # Of a range of keys so many for each batch whose clock matters: other ranges may show that
         # the timers of a batch followed another clock.
         steps = self._leftovers.kind_step
@@ -290,11 +309,17 @@ class _Observer:
         return np.concatenate([self._first_of(portion, limit) for portion in positions_by_step])
 
     def _first_of(self, ids: Int64s, limit: int) -> Int64s:
+        """Return which of the positions ``ids`` are to be listed: the oldest and largest."""
         expired = self._leftovers.expired_step[ids]
         return ids[_oldest_and_largest(expired, self._size[ids], self._appeared[ids], limit)]
 
 
 def _oldest_and_largest(expired: Int64s, size: Int64s, appeared: Int64s, limit: int) -> Int64s:
+    """Return positions of the ``limit`` oldest leftovers, then of the largest others.
+
+    The arguments are arrays of one entry for each leftover. All positions are returned, oldest
+    first, if ``limit`` is 0 or large enough.
+    """
     oldest = np.lexsort((appeared, -size, expired))
     if not limit or limit >= len(oldest):
         return oldest
@@ -303,7 +328,7 @@ def _oldest_and_largest(expired: Int64s, size: Int64s, appeared: Int64s, limit: 
 
 
 def list_of_ranges(leftovers: Sequence[Leftover], limit: int) -> list[Leftover]:
-    """The leftovers to list of a partition, of those that its ranges list."""
+    """Return which of the leftovers that the ranges of a partition list are to be listed for it."""
     columns = [(item.expired_version, item.row_bytes, item.appeared) for item in leftovers]
     expired, size, appeared = np.array(columns, np.int64).reshape(-1, 3).T
     positions = _oldest_and_largest(expired, size, appeared, limit).tolist()
@@ -311,4 +336,5 @@ def list_of_ranges(leftovers: Sequence[Leftover], limit: int) -> list[Leftover]:
 
 
 def _clock_or_none(value: np.int64) -> int | None:
+    """Return a clock as a number; None for NO_CLOCK."""
     return None if value == NO_CLOCK else int(value)

@@ -1,10 +1,10 @@
-"""Every fact there is, and the Arrow batches in which they cross from workers to the driver.
+"""Every declared fact, and the Arrow batches in which facts travel from workers to the driver.
 
-A batch has ``kind``, the store and the version, and for each kind of fact one nullable struct
-column with the fact's own fields; its rows are of one kind. Columns are derived from the types:
-``int``, ``bool``, ``str`` and ``bytes`` as they are, an enum as its value, ``tuple[X, ...]`` and
-``frozenset`` as lists, ``Counter[int]`` as a list of keys and counts in turns, by key, a dataclass
-as a struct, ``X | None`` nullable. Others are refused when the column is made, not by a cluster.
+A batch has the kind, the store and the version, and for each kind of fact one nullable struct
+column with the fact's own fields. The rows of a batch are of one kind. Columns are derived from the
+types: ``int``, ``bool``, ``str`` and ``bytes`` as they are, an enum as its value. ``tuple[X, ...]``
+and ``frozenset`` become lists, ``Counter[int]`` a list in which keys and counts alternate, a
+dataclass a struct, ``X | None`` nullable. Other types are refused when the column is made.
 """
 
 from __future__ import annotations
@@ -12,12 +12,11 @@ from __future__ import annotations
 import enum
 import importlib
 import pkgutil
-import types
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from itertools import chain, pairwise
-from typing import Any, NamedTuple, Union, get_args, get_origin
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -29,36 +28,38 @@ from inspector.light_dataclasses import fields, hints_of, is_dataclass
 from inspector.model import StoreId
 from inspector.schemas import STORE_COLUMNS, array_of, numbers_of, parts_of, validity
 from inspector.sums import counter_of
+from inspector.type_hints import hint_parts
 
 for _module in pkgutil.iter_modules(inspector.facts.__path__):
     if _module.name != "registry":
         importlib.import_module(f"inspector.facts.{_module.name}")
 
-BATCH_ROWS = 4096  # facts per batch: they are small, and a leftover's key is bounded by its file
-TOGETHER = 512  # versions of :class:`FactColumns` at most
-BATCH_BYTES = 4 << 20  # key bytes per batch of facts
+BATCH_ROWS = 4096  # facts in a batch; facts are small, and the file bounds the key of a leftover
+TOGETHER = 512  # most versions of a :class:`FactColumns`
+BATCH_BYTES = 4 << 20  # bytes of keys after which a batch of facts ends
 
 
 def facts_schema() -> pa.Schema:
-    """The schema of batches of facts, from all that are declared."""
+    """Return the Arrow schema of batches of facts, made from all declared facts."""
     return _layout()[0]
 
 
 def _layout() -> tuple[pa.Schema, dict[str, Any]]:
+    """Return the schema of batches of facts, and by kind a column of nulls that batches share."""
     declared: Any = tuple(FACT_TYPES.items())
     return _layout_of(declared)
 
 
 @lru_cache(maxsize=8)
 def _layout_of(declared: tuple[tuple[str, type[Fact]], ...]) -> tuple[pa.Schema, dict[str, Any]]:
-    """The schema, and by kind null columns that batches share."""
+    """Return :func:`_layout` for the given pairs of kind and type."""
     columns: Any = [(kind, struct_of(cls).type) for kind, cls in sorted(declared)]
     schema = pa.schema([("kind", pa.string()), *STORE_COLUMNS, *columns])
     return schema, {kind: pa.nulls(BATCH_ROWS + TOGETHER, type_) for kind, type_ in columns}
 
 
 def fact_batches(facts: Iterable[Observed[Any] | FactColumns]) -> Iterator[pa.RecordBatch]:
-    """Facts as batches of :func:`facts_schema`, as soon as there are enough of them."""
+    """Yield facts as batches of :func:`facts_schema`, each as soon as enough facts have come."""
     observations: dict[str, list[Observed[Any]]] = {}
     columns: dict[type[Fact], list[FactColumns]] = {}
     rows = held_bytes = 0
@@ -79,7 +80,7 @@ def fact_batches(facts: Iterable[Observed[Any] | FactColumns]) -> Iterator[pa.Re
 
 
 def fact_batch(facts: Sequence[Observed[Any]]) -> pa.RecordBatch:
-    """From one to BATCH_ROWS facts of one kind as a batch."""
+    """Return a batch of 1 to BATCH_ROWS facts, all of one kind."""
     kind = type(facts[0].fact)
     column = struct_of(kind).array([observation.fact for observation in facts])
     stores = [observation.store for observation in facts]
@@ -87,7 +88,7 @@ def fact_batch(facts: Sequence[Observed[Any]]) -> pa.RecordBatch:
 
 
 def column_batch(parts: Sequence[FactColumns]) -> pa.RecordBatch:
-    """Facts of one type that are columns, as a batch."""
+    """Return a batch of facts of one type that are given as columns."""
     kind = parts[0].type
     rows = [len(part.versions) for part in parts]
     stores = [part.store for part in parts for _ in range(len(part.versions))]
@@ -99,7 +100,10 @@ def column_batch(parts: Sequence[FactColumns]) -> pa.RecordBatch:
 
 
 def _join(arrow: Any, parts: Sequence[Any], rows: Sequence[int]) -> Any:
-    """The columns of several parts as one; made without ``pa.array``, which loads pandas."""
+    """Return one Arrow column of type ``arrow`` from the columns of several parts.
+
+    ``rows`` has the number of rows of each part. ``pa.array`` is not used, because it loads pandas.
+    """
     if arrow == pa.int64():
         is_array = isinstance(parts[0], np.ndarray)
         return _int64s(np.concatenate(parts) if is_array else np.repeat(parts, rows))
@@ -113,12 +117,14 @@ def _join(arrow: Any, parts: Sequence[Any], rows: Sequence[int]) -> Any:
 
 
 def _int64s(numbers: Any) -> Any:
+    """Return an Arrow array of 64-bit numbers that shares the memory of a numpy array."""
     return pa.Array.from_buffers(pa.int64(), len(numbers), [None, pa.py_buffer(numbers)])
 
 
 def _batch(
     kind: type[Fact], stores: Sequence[StoreId], versions: Any, column: Any
 ) -> pa.RecordBatch:
+    """Return a batch of facts of a kind, with one store and one version for each row."""
     (schema, nulls), rows = _layout(), len(stores)
     result = {
         "kind": array_of([kind.kind] * rows, pa.string()),
@@ -133,7 +139,10 @@ def _batch(
 
 
 def facts_in(batch: pa.RecordBatch | Observed[Any] | FactColumns) -> Iterator[Observed[Any]]:
-    """The facts of a batch, kind by kind; UnknownFactError of a kind this version does not know."""
+    """Yield the facts of a batch; an observation or columns are accepted as well.
+
+    UnknownFactError: a fact is of a kind that this version does not know.
+    """
     if isinstance(batch, Observed):
         yield batch
         return
@@ -144,6 +153,7 @@ def facts_in(batch: pa.RecordBatch | Observed[Any] | FactColumns) -> Iterator[Ob
 
 
 def _of_kind(batch: Any, kind: str) -> Iterator[Observed[Any]]:
+    """Yield the facts of a batch, all of one kind. UnknownFactError: it is not declared."""
     if kind not in FACT_TYPES:
         raise UnknownFactError(
             f"got a fact of kind {kind!r}, expected one of {', '.join(sorted(FACT_TYPES))}"
@@ -160,23 +170,21 @@ def _of_kind(batch: Any, kind: str) -> Iterator[Observed[Any]]:
 class Column(NamedTuple):
     """Conversion of values of one Python type to and from Arrow."""
 
-    type: pa.DataType
-    array: Callable[[list[Any]], Any]  # values, None among them, to an array of that type
-    values: Callable[[Any], list[Any]]  # the inverse of ``array``
+    type: pa.DataType  # Arrow type of the column
+    # converts a list of values, None among them, to an Arrow array of that type
+    array: Callable[[list[Any]], Any]
+    values: Callable[[Any], list[Any]]  # converts an Arrow array back to a list of values
 
 
 @cache
 def column_of(hint: Any) -> Column:
-    """The column for values of a type (TypeError: values of that type do not travel)."""
-    origin, arguments = get_origin(hint), get_args(hint)
-    if origin in (Union, types.UnionType):
-        (inner,) = (argument for argument in arguments if argument is not type(None))
-        return column_of(inner)
-    if origin in (tuple, frozenset):
-        return _list_of(column_of(arguments[0]), origin)
-    if hint in _PLAIN:
-        return _PLAIN[hint]
-    if hint == Counter[int]:
+    """Return the conversion for values of a Python type. TypeError: it has none."""
+    kind, arguments, *_ = hint_parts(hint)
+    if kind in (tuple, frozenset):
+        return _list_of(column_of(arguments[0]), kind)
+    if kind in _PLAIN:
+        return _PLAIN[kind]
+    if (kind, arguments) == (Counter, (int,)):
         # Key and count take turns.
         numbers = _list_of(
             _PLAIN[int], lambda flat: counter_of(zip(flat[::2], flat[1::2], strict=True))
@@ -186,27 +194,28 @@ def column_of(hint: Any) -> Column:
             lambda values: numbers.array([None if v is None else _pairs(v) for v in values]),
             numbers.values,
         )
-    if isinstance(hint, type) and issubclass(hint, enum.Enum):
-        arrow = pa.int64() if issubclass(hint, int) else pa.string()
-        words: dict[Any, Any] = {None: None} | {member: member.value for member in hint}
-        members: dict[Any, Any] = {None: None} | {member.value: member for member in hint}
+    if isinstance(kind, type) and issubclass(kind, enum.Enum):
+        arrow = pa.int64() if issubclass(kind, int) else pa.string()
+        words: dict[Any, Any] = {None: None} | {member: member.value for member in kind}
+        members: dict[Any, Any] = {None: None} | {member.value: member for member in kind}
         return Column(
             arrow,
             lambda values: array_of([words[value] for value in values], arrow),
             lambda column: [members[word] for word in column.to_pylist()],
         )
-    if is_dataclass(hint):
-        return struct_of(hint)
+    if is_dataclass(kind):
+        return struct_of(kind)
     raise TypeError(f"a fact's column cannot be of type {hint}")
 
 
 def struct_of(cls: Any) -> Column:
-    """The struct column of a dataclass."""
+    """Return the conversion of a dataclass to a struct column."""
     return _struct(cls)
 
 
 @cache
 def _struct(cls: Any) -> Column:
+    """Return :func:`struct_of`; made once for each class."""
     hints = hints_of(cls)
     columns = [(f.name, column_of(hints[f.name])) for f in fields(cls)]
     names, has_keywords = [name for name, _ in columns], any(f.kw_only for f in fields(cls))
@@ -214,6 +223,7 @@ def _struct(cls: Any) -> Column:
     arrow: Any = pa.struct([(name, column.type) for name, column in columns])
 
     def array(values: list[Any]) -> Any:
+        """Return dataclass objects as an Arrow array of structs; None becomes null."""
         children = [
             column.array([getattr(value, name, None) for value in values])
             for name, column in columns
@@ -221,6 +231,7 @@ def _struct(cls: Any) -> Column:
         return pa.Array.from_buffers(arrow, len(values), [validity(values)], children=children)
 
     def values(structs: Any) -> list[Any]:
+        """Return the objects of an array of structs; null becomes None."""
         parts = [column.values(structs.field(i)) for i, (_, column) in enumerate(columns)]
         objects = list(map(make, *parts))
         if not structs.null_count:
@@ -231,16 +242,19 @@ def _struct(cls: Any) -> Column:
 
 
 def _plain(arrow: pa.DataType) -> Column:
+    """Return the conversion for values that an Arrow type holds as they are."""
     return Column(arrow, lambda values: array_of(values, arrow), _read)
 
 
 def _read(column: Any) -> list[Any]:
+    """Return the values of an Arrow array as a list."""
     if column.type == pa.int64() and not column.null_count:
         listed: list[Any] = numbers_of(column).tolist()  # faster than to_pylist()
         return listed
     return list(column.to_pylist())
 
 
+# conversions of the simple types
 _PLAIN = {
     int: _plain(pa.int64()),
     bool: _plain(pa.bool_()),
@@ -250,9 +264,11 @@ _PLAIN = {
 
 
 def _list_of(child: Column, make: Callable[[list[Any]], Any]) -> Column:
+    """Return the conversion of collections; ``make`` turns a list back into a collection."""
     arrow = pa.list_(child.type)
 
     def array(values: list[Any]) -> Any:
+        """Return collections as an Arrow array of lists; None becomes null."""
         parts = [() if value is None else _in_order(value) for value in values]
         ends: Any = np.zeros(len(parts) + 1, np.int32)
         np.cumsum([len(part) for part in parts], out=ends[1:])
@@ -261,6 +277,7 @@ def _list_of(child: Column, make: Callable[[list[Any]], Any]) -> Column:
         return pa.Array.from_buffers(arrow, len(values), buffers, children=[inner])
 
     def values(column: Any) -> list[Any]:
+        """Return the collections of an array of lists; null becomes None."""
         inner = child.values(column.values)
         ends = np.frombuffer(column.buffers()[1] or b"\0\0\0\0", np.int32)[column.offset :]
         objects = [make(inner[a:b]) for a, b in pairwise(ends[: len(column) + 1].tolist())]
@@ -272,10 +289,11 @@ def _list_of(child: Column, make: Callable[[list[Any]], Any]) -> Column:
 
 
 def _in_order(values: Any) -> Any:
-    """A set in an order that does not depend on the process: enums by their values."""
+    """Return a tuple unchanged, and a set as a sorted list, enums by their values."""
     is_ordered = isinstance(values, tuple)
     return values if is_ordered else sorted(values, key=lambda item: getattr(item, "value", item))
 
 
 def _pairs(counts: Counter[int]) -> tuple[int, ...]:
+    """Return a flat tuple in which keys, in ascending order, and their counts alternate."""
     return tuple(chain.from_iterable(sorted(counts.items())))

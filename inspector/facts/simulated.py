@@ -1,9 +1,9 @@
-"""Rows as another clock or another deadline would leave them, version after version.
+"""Simulation of a store's rows under another clock or another deadline, version by version.
 
-A row is there from the version that put it to the next that puts or removes it. A removal by the
-operator's rule is taken back, and the row goes in the first batch whose clock reaches its changed
-deadline; one whose deadline had been reached when it was put is late and never comes. Versions of
-batches whose clock is not known are left out.
+A row exists from the version that puts it to the next version that puts or removes it. A removal by
+the operator's rule is undone: the row is removed by the first batch whose clock reaches its changed
+deadline. A row whose changed deadline had been reached before its put is late and never appears.
+Versions of batches whose clock is not known are left out.
 """
 
 from __future__ import annotations
@@ -25,36 +25,36 @@ from inspector.state.change import Change, TouchedKeys
 from inspector.state.replay import NO_CLOCK, StateMap
 from inspector.sums import Sums, first_non_zero, sum_by
 
-_NEVER = int(np.iinfo(np.int64).max)
-_COLUMNS = 7
+_NEVER = int(np.iinfo(np.int64).max)  # deadline of rows that never expire
+_COLUMNS = 7  # number of columns that are kept for each row
 _START, _DEADLINE, _KEY, _VALUE, _REAL, _JOINED, _GONE = range(_COLUMNS)
-"""Of a row: the step that put it (-1: none), its deadline as changed, its sizes, its deadline as it
-was, the number of its join key, and whether its operator's rule has removed it."""
-_NO_JOIN = -1
+"""Columns of a row: the step that put it (-1: none), its deadline as changed, its key and value
+size, its real deadline, the number of its join key, and 1 if its operator's rule has removed it.
+"""
+_NO_JOIN = -1  # number of the join key for rows without one
 
 
 @fact("simulated")
 @dataclass(frozen=True)
 class SimulatedRows(Sums, Fact):
-    """Rows that a version of a store would have. Adds."""
+    """Rows that a version of a store would have under the changed conditions. Adds up."""
 
-    rows: int = 0
-    key_bytes: int = 0
-    value_bytes: int = 0
-    stores: int = 0  # partitions
-    # those of them of which no row is missing because it went before the oldest version that can be
-    # read, or within a batch of real-time mode
+    rows: int = 0  # live rows
+    key_bytes: int = 0  # bytes of their keys
+    value_bytes: int = 0  # bytes of their values
+    stores: int = 0  # partitions that were simulated
+    # partitions with all rows. Others may lack rows removed before the oldest readable version, or
+    # within a batch of real-time mode
     whole: int = 0
-    # the clock that timers follow in it, where no more is known of them
+    # clock that timers were assumed to follow; None without timers
     timeout_kind: TimeoutKind | None = sum_by(first_non_zero, None)
-    join_keys: int = 0  # in a store of a join's rows, the keys that a counter would have
-    join_key_bytes: int = 0  # their sizes
-    put_rows: int = 0  # Rows that the version would have put; those that go at once do not count.
-    put_key_bytes: int = 0
-    put_value_bytes: int = 0
-    # Of a deduplication, in all versions: puts, and those of keys that had been put before.
-    seen: int = 0
-    seen_again: int = 0
+    join_keys: int = 0  # join keys that would have a counter, for a store of a join's rows
+    join_key_bytes: int = 0  # bytes of these keys
+    put_rows: int = 0  # rows that the version would have put; rows that expire at once do not count
+    put_key_bytes: int = 0  # bytes of their keys
+    put_value_bytes: int = 0  # bytes of their values
+    seen: int = 0  # for a deduplication: puts in all versions
+    seen_again: int = 0  # of these, puts of keys that had been put before
 
     def merge_key(self, version: int) -> Hashable:
         """Return version and clock: facts with equal ones add up."""
@@ -62,7 +62,10 @@ class SimulatedRows(Sums, Fact):
 
 
 class Simulation:
-    """Follows one store of one partition; 56 bytes for each key, 24 more for each row of a join."""
+    """Simulates one store of one partition under a scenario.
+
+    It takes 56 bytes for each key, and 24 more for each row of a join.
+    """
 
     def __init__(
         self,
@@ -90,7 +93,7 @@ class Simulation:
         self._seen = self._seen_again = 0  # puts of a deduplication, and those of keys put before
 
     def update(self, change: Change, state: StateMap) -> None:
-        """Apply one version's change."""
+        """Apply one version's real change; ``state`` is the map after it."""
         step = len(self._versions)
         self._clocks.append(self._clock(change.version))
         self._versions.append(change.version)
@@ -125,7 +128,11 @@ class Simulation:
         self._open[:, ids] = self._rows(ids, state, step, came=not change.rebased)
 
     def _follow(self, touched: TouchedKeys, state: StateMap, step: int) -> None:
-        """Rows that change their keys: those that the rule removes leave theirs to others."""
+        """Apply a version of a store whose rows change their keys (``scenario.moved``).
+
+        Keys are freed for other rows when the rule removes a row. Rows of one deadline and size are
+        interchangeable.
+        """
         # Rows of one deadline and one size count the same, whichever of them is which.
         old_ids = touched.ids[touched.was_live]
         new_ids = touched.ids[touched.written & touched.now_live]
@@ -150,7 +157,7 @@ class Simulation:
         return there
 
     def observe(self) -> Iterator[tuple[int, SimulatedRows]]:
-        """The rows of each version, by the versions that were replayed."""
+        """Yield (version, simulated rows) for each version whose batch has a known clock."""
         self._close_all(len(self._versions))
         totals = np.cumsum(np.vstack((self._more, self._counters())), axis=1).T[:-1]
         totals = np.hstack((totals, self._put.T[:-1]))
@@ -176,7 +183,7 @@ class Simulation:
             yield version, SimulatedRows(rows, keys, values, 1, int(is_whole), kind, *counters)
 
     def _counters(self) -> Int64s:
-        """Join keys that begin with a version less those that end, and their bytes."""
+        """Return two rows by step: join keys that begin minus those that end, and their bytes."""
         # A counter is there from the first row of its key to the last; one batch may remove a row
         # and put another.
         more = np.zeros((2, self._more.shape[1]), np.int64)
@@ -199,6 +206,7 @@ class Simulation:
         return more
 
     def _join_numbers(self, ids: Int64s, state: StateMap) -> Int64s:
+        """Return the number of the join key of each given row; _NO_JOIN without one."""
         numbers = np.full(len(ids), _NO_JOIN, np.int64)
         if self._key is None or not len(ids):
             return numbers
@@ -216,12 +224,16 @@ class Simulation:
         return max(self._reading(version) or 0, self._clocks[-1] if self._clocks else 0)
 
     def _reading(self, version: int) -> int | None:
+        """Return the scenario's clock in the batch of a version, in ms; None if it is not known."""
         batch = self._batches.get(BatchId(version - 1))
         scenario = self._scenario
         return None if batch is None else scenario.clock.time_ms(batch, scenario.kind)
 
     def _rows(self, ids: Int64s, state: StateMap, step: int, *, came: bool) -> Int64s:
-        """Record rows that a version put. ``came``: their events arrived in its batch."""
+        """Return the columns of rows that a version put, with their real and changed deadlines.
+
+        ``came`` is True if their events arrived in the version's batch, so that they may be late.
+        """
         real = np.full(len(ids), _NEVER, np.int64)
         if self._expiry is not None and state.tracking.clock is not None:
             clock = state.clock[ids]
@@ -248,7 +260,7 @@ class Simulation:
         return rows
 
     def _put_between_clocks(self, expiries: Int64s, step: int) -> bool:
-        """Return whether values of one TTL were put at no batch's start, as in real-time mode."""
+        """Return True if values of one TTL were put at no batch's start, as in real-time mode."""
         # There a value expires by its executor's clock, while its batch runs (seen of 4.3), and
         # what comes and goes within a batch is in no version. The newest of a version has the TTL;
         # older ones are those of a list that is written again.
@@ -257,18 +269,20 @@ class Simulation:
         return not np.isin(puts, self._clocks).all()
 
     def _close_all(self, step: int) -> None:
+        """End all rows at a step, those that the rule has removed included."""
         self._close(np.arange(self._open.shape[1]), step)
         for rows in self._removed:
             self._end(rows, step)
         self._removed.clear()
 
     def _close(self, ids: Int64s, step: int) -> None:
+        """End the rows of some ids at a step; ids without a row are passed over."""
         ids = ids[self._open[_START, ids] >= 0]
         self._end(self._open[:, ids], step)
         self._open[_START, ids] = -1
 
     def _end(self, rows: Int64s, step: int) -> None:
-        """End what is known of rows at a version; at their deadline, if that comes before."""
+        """Count rows as ended at a step, or at their changed deadline if that comes first."""
         start, deadline, keys, values, real, joined, gone = rows
         clocks = np.asarray(self._clocks)
         changed = clocks + self._scenario.clock_shift_ms
@@ -292,12 +306,13 @@ class Simulation:
 
 
 def _pairs(old: Int64s, new: Int64s) -> tuple[Int64s, Int64s]:
-    """Positions of columns that are the same in both, each of them once."""
+    """Return the positions of columns that occur in both tables, each column once."""
     _, kinds = np.unique(np.hstack((old, new)), axis=1, return_inverse=True)
     kinds, size = kinds.reshape(-1), len(kinds.reshape(-1))
     columns = old.shape[1]
 
     def codes(part: Int64s) -> Int64s:
+        """Return numbers that tell apart equal entries by their order of occurrence."""
         order = np.argsort(part, kind="stable")
         ranks = np.empty(len(part), np.int64)
         ranks[order] = np.arange(len(part)) - np.searchsorted(part[order], part[order])

@@ -1,4 +1,4 @@
-"""Exact size distributions of live rows, kept up to date by what each version touched."""
+"""Exact size distributions of live rows, kept up to date by the changes of each version."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class SizeCounts(Sums):
     # UnsafeRows come in multiples of 8 bytes: few distinct sizes, and every quantile over any union
     # of stores is exact.
 
-    counts: Counter[int] = field(default_factory=Counter)
+    counts: Counter[int] = field(default_factory=Counter)  # number by size in bytes
 
     @property
     def total(self) -> int:
@@ -36,7 +36,10 @@ class SizeCounts(Sums):
         return max(self.counts, default=None)
 
     def quantile(self, share: float) -> int | None:
-        """The nearest-rank quantile: the smallest size that at least ``share`` do not exceed."""
+        """Return the nearest-rank quantile: the least size that ``share`` do not exceed.
+
+        Returns None if there is nothing.
+        """
         want = share * self.total
         seen = 0
         for size in sorted(self.counts):
@@ -47,12 +50,12 @@ class SizeCounts(Sums):
 
     @classmethod
     def of(cls, sizes: npt.NDArray[np.int64]) -> SizeCounts:
-        """The counts of some sizes."""
+        """Return the number of each size in an array of sizes."""
         return cls(count_by(*tally(sizes)))
 
 
 class LiveSizes:
-    """Key, value and row sizes of the live rows of one store, version after version."""
+    """Sizes of the keys, values and rows that are live in the last version of a store."""
 
     def __init__(self) -> None:
         self.key: Counter[int] = Counter()
@@ -60,7 +63,7 @@ class LiveSizes:
         self.row: Counter[int] = Counter()
 
     def update(self, change: Change) -> None:
-        """Take one version's change over."""
+        """Apply one version's change."""
         if change.rebased:
             self.key, self.value, self.row = Counter(), Counter(), Counter()
         for name, added in change.sums.more_by_size.items():
@@ -71,7 +74,11 @@ class LiveSizes:
                     del counter[size]
 
     def follow(self, moves: Moves, versions: int) -> dict[str, tuple[Int64s, Int64s]]:
-        """Sizes and counts in turns of several versions' changes, and where each version ends."""
+        """Apply several versions' changes, and return the sizes after each one by column name.
+
+        ``moves`` has the sizes that each version adds and removes. A column is a pair: sizes and
+        counts in turns, and where the entries of each version end.
+        """
         result = {}
         key, value = moves.key_size, moves.value_size
         for name, sizes in (("key", key), ("value", value), ("row", key + value)):
@@ -91,7 +98,7 @@ class LiveSizes:
         return result
 
     def snapshot(self) -> dict[str, SizeCounts]:
-        """Key, value and row sizes as they stand, as facts by the names of their columns."""
+        """Return the present sizes of keys, values and rows by the names of their columns."""
         return {
             f"{name}_sizes": SizeCounts(counter_of(counts)) for name, counts in vars(self).items()
         }
@@ -102,8 +109,8 @@ class LiveSizes:
 class FieldSizes(Sums, Fact):
     """Bytes of each field of the live rows' keys or values. Adds up."""
 
-    side: RowPart | None = sum_by(first_non_zero, None)
-    rows: RowBytes = field(default_factory=RowBytes)
+    side: RowPart | None = sum_by(first_non_zero, None)  # keys or values
+    rows: RowBytes = field(default_factory=RowBytes)  # bytes of each field
 
     def merge_key(self, _version: int) -> tuple[RowPart | None]:
         """Return the side: facts about keys add up, and facts about values."""
@@ -113,4 +120,4 @@ class FieldSizes(Sums, Fact):
 @fact("sampled_sizes")
 @dataclass(frozen=True)
 class SampledSizes(FieldSizes):
-    """Bytes of each field of the first rows that each file puts, if rows are large. Adds up."""
+    """Bytes of each field in samples of large rows: the first rows of some files. Adds up."""

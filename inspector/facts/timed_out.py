@@ -1,9 +1,9 @@
-"""Group-state keys whose timeout fired and that are still there, and what the function did.
+"""Group-state keys whose timeout fired and that still exist, and what the function did.
 
-All of it is read off the final :class:`~inspector.state.replay.StateMap` at once. Which clock the
-timers follow, all partitions together decide, for each batch apart. So each leftover is found under
-both clocks, and says of which batch the clock matters (``kind_step``) and whether it is one under
-the other clock too (``either``).
+All of it is read from the final :class:`~inspector.state.replay.StateMap` at once. All partitions
+together decide which clock the timers followed, batch by batch. So each leftover is judged under
+both clocks. It names the batch whose clock matters (``kind_step``), and says if it is a leftover
+under the other clock too (``either``).
 """
 
 from __future__ import annotations
@@ -23,38 +23,48 @@ from inspector.model import NO_TIMEOUT, Certainty, TimeoutKind
 from inspector.operators.inferences import INFERENCES
 from inspector.state.replay import BEFORE_WINDOW, NO_CLOCK, StateMap
 
+# Reason: the position of the record does not show if data or a timeout made it.
 AMONG_DATA = "in a batch with new data, where the place of its record leaves both calls possible"
+# Reason: the clock of the operator may be behind the known one.
 HELD_BACK = "the operator's own watermark may lag behind that of the query"
+# Reason: the clock of the batch is not known.
 NO_LOG_ENTRY = "the log entry of its batch is gone, so that the clock at that time is not known"
+# Reason: later data may have put the value again unseen.
 UNSEEN = "no delta shows whether later data had its value put again as it was"
+# Reason of keys that are leftovers by both clocks.
 BY_BOTH = "both the watermark and the processing time had passed its timer, whichever it follows"
+# Reason of all leftovers after a disputed snapshot.
 DISPUTED = "a snapshot differs from its deltas, and the query may have gone on from either"
+# Reason of keys that had no timer when the window began.
 BEFORE = "no timeout when the window of proof began, in which each call for data set one"
 _SAME_STATE, _KEPT, _KNOWN, _SURE, _AGAIN_BY_OURS, _AGAIN_BY_OTHER, _UNSETTLED, _HIDDEN = (
     1 << bit for bit in range(8)
 )
-"""What is said of the leftovers of a group: the call left the state, and no timer; the clock is
-known; a timeout surely made it. By our clock alone, or by the other, the timer has run out again;
-that may have been so since, by a clock that is not known; a later put of the same value would not
-be seen."""
+"""Bits of a group of leftovers. The call left the state unchanged; it left no timer; the clock is
+known; a timeout surely made the put. The new timer has run out again by this clock alone; or by the
+other clock alone. It may have run out again by a clock that is not known. A later put of the same
+value would not be seen.
+"""
 
 
 @dataclass(frozen=True)
 class TimerView:
-    """Knowledge about a store's timers that its leftovers are judged by."""
+    """Knowledge about a store's timers by which its leftovers are judged."""
 
-    kinds: tuple[TimeoutKind, ...] = (EVENT, PROCESSING)  # the clocks that they may follow
-    premises: TimerPremises = field(default_factory=TimerPremises)  # of the operator
-    calls: Mapping[int, Calls] = field(default_factory=dict)  # who made the records of each version
-    runs: TimerRuns | None = None  # how often in a row timers fired; None if not followed
-    empty_size: int = -1  # size of a value whose state is null; -1 where none is known by its size
-    # the map began with a snapshot that differs from its deltas, so that the timer that the first
-    # put of a key replaced is not known
+    kinds: tuple[TimeoutKind, ...] = (EVENT, PROCESSING)  # clocks that the timers may follow
+    # premises that hold for the operator
+    premises: TimerPremises = field(default_factory=TimerPremises)
+    # by version, the calls that made the records
+    calls: Mapping[int, Calls] = field(default_factory=dict)
+    runs: TimerRuns | None = None  # runs of timeouts of each key; None if not followed
+    empty_size: int = -1  # size of a value whose state is null; -1 if its size does not show it
+    # True if the map began with a snapshot that differs from its deltas, so that the timer that a
+    # key's first put replaced is not known
     disputed: bool = False
 
 
 def timeout_leftovers(state: StateMap, clocks: Clocks, view: TimerView) -> Iterator[Leftovers]:
-    """The leftovers under each clock that the timers may follow."""
+    """Yield the leftovers of a group state, under each clock that its timers may follow."""
     if not len(clocks.versions):
         return
     for kind in view.kinds:
@@ -65,15 +75,15 @@ def timeout_leftovers(state: StateMap, clocks: Clocks, view: TimerView) -> Itera
 
 
 class _Puts(NamedTuple):
-    """Last puts that replaced a timer; arrays run parallel to ``ids``."""
+    """Last puts of keys that replaced a timer; arrays run parallel to ``ids``."""
 
     ids: Int64s  # the keys
-    timer: Int64s  # that it left
-    put: Int64s  # its step
-    over: Int64s  # the timer that it replaced
-    position: Int64s  # of its record
-    kept: Bools  # it left no timer
-    sure: Bools  # a timeout made it
+    timer: Int64s  # timer that the put left
+    put: Int64s  # step of the put
+    over: Int64s  # timer that it replaced
+    position: Int64s  # position of its record
+    kept: Bools  # the put left no timer
+    sure: Bools  # a timeout surely made the put
 
 
 def _proof_of(group: int) -> tuple[Certainty, str]:
@@ -88,7 +98,7 @@ def _proof_of(group: int) -> tuple[Certainty, str]:
 
 
 class _TimedOut:
-    """The leftovers under one clock."""
+    """Leftovers of a group state if its timers follow one clock."""
 
     # A timer is due by the operator's own clock. Where its watermark may lag behind that of the
     # query, the query's bounds it: what that has not reached is not due; of the rest, nobody knows.
@@ -109,7 +119,10 @@ class _TimedOut:
         self._last = int(np.flatnonzero(clocks.ran).max(initial=-1))
 
     def timers_that_stand(self) -> Iterator[Leftovers]:
-        """Timers that ran out and stand, and fire in every batch: applyInPandasWithState's only."""
+        """Yield keys whose timer has run out and is still set, so that it fires in every batch.
+
+        Only applyInPandasWithState leaves such timers.
+        """
         state, last = self._state, self._last
         if last < 0 or self._view.premises.clears_timers or self._excluded[last]:
             return
@@ -137,6 +150,11 @@ class _TimedOut:
     def _timers_without_effect(
         self, ids: Int64s, mask: Bools, due_at: Int64s, how: tuple[Certainty, str]
     ) -> Leftovers:
+        """Return keys whose timer is still set as leftovers; ``due_at`` is the clock by step.
+
+        ``mask`` marks keys that are leftovers by the other clock too. ``how`` has certainty and
+        reason.
+        """
         state, (certainty, reason) = self._state, how
         put = np.maximum(state.put_step[ids], state.base_step - 1).astype(np.int64)
         step, often = first_due(due_at, put, state.clock[ids])
@@ -150,7 +168,7 @@ class _TimedOut:
         )
 
     def timers_with_call(self) -> Iterator[Leftovers]:
-        """Keys whose last put a timeout made, or may have: without a timer, or with another."""
+        """Yield keys whose last put a timeout made, or may have made: kept or set again."""
         # Surely made by one (inspector.facts.timers.Calls), the key is a leftover by whatever clock
         # its timer ran out. In between new data may have made it as well: undecided, unless the
         # function's habits speak for the timeout.
@@ -161,6 +179,7 @@ class _TimedOut:
             yield self._answer(puts.ids[portion], kind_step[portion], is_either[portion], group)
 
     def _puts(self) -> _Puts:
+        """Return the last puts of the keys that :meth:`_replaces_timer` selects."""
         state = self._state
         ids = state.where(self._replaces_timer)
         put, timer = state.put_step[ids].astype(np.int64), state.clock[ids]
@@ -220,6 +239,10 @@ class _TimedOut:
         )
 
     def _replaces_timer(self, portion: slice) -> Bools:
+        """Return a mask of the live keys of a portion whose last put a timeout may have made.
+
+        The put must have replaced a timer within the window.
+        """
         state = self._state
         put, over = state.put_step[portion], state.put_over_clock[portion]
         replaced: Bools = state.live[portion] & (put != BEFORE_WINDOW) & is_timer(over)
@@ -232,6 +255,10 @@ class _TimedOut:
         return replaced
 
     def _answer(self, ids: Int64s, kind_step: Int64s, mask: Bools, group: int) -> Leftovers:
+        """Return the keys of one group as leftovers, with the function's answer to their timeout.
+
+        ``mask`` marks keys that are leftovers by the other clock too.
+        """
         state, (certainty, reason) = self._state, _proof_of(group)
         step = state.put_step[ids].astype(np.int64)
         fired, first = self._runs_of(ids, step)
@@ -256,6 +283,7 @@ class _TimedOut:
         )
 
     def _needs(self, group: int) -> Needs | None:
+        """Return the evidence that a group without proof needs; None if nothing would infer it."""
         if group & (_AGAIN_BY_OURS | _AGAIN_BY_OTHER):
             kind = self._kind if group & _AGAIN_BY_OURS else self._kind.other
             return Needs.UNLESS_EVENT if kind is EVENT else Needs.UNLESS_PROCESSING
@@ -264,7 +292,10 @@ class _TimedOut:
         return Needs.REARMED_BY_HABIT if group & _SAME_STATE else None
 
     def _runs_of(self, ids: Int64s, step: Int64s) -> tuple[Int64s, Int64s]:
-        """Return the least number of timeouts in a row of keys, and the first step of each run."""
+        """Return by key the least number of timeouts in a row, and the first step of that run.
+
+        ``step`` has the step of each key's last put.
+        """
         run = self._view.runs.by_kind.get(self._kind) if self._view.runs is not None else None
         if run is None:
             return np.ones(len(ids), np.int64), step
@@ -273,7 +304,7 @@ class _TimedOut:
         return np.maximum(counted, 1), first
 
     def of_unknown_timers(self) -> Iterator[Leftovers]:
-        """Keys of which a disputed snapshot alone says what timer their last put replaced."""
+        """Yield keys of which only a disputed snapshot shows the timer their last put replaced."""
         # By the deltas it may have been another one, which had run out. So a timeout may have made
         # each of these puts, and any that is older than the snapshot.
         state, answered = self._state, np.zeros(len(self._state), np.bool_)
@@ -305,7 +336,7 @@ class _TimedOut:
             )
 
     def before_window(self) -> Iterator[Leftovers]:
-        """Keys without a timer since before the window."""
+        """Yield keys that have had no timer since before the window, as undecided leftovers."""
         # Where every call for data leaves a timer, only a timeout can have taken it. Whether it is
         # so, all partitions together decide.
         state = self._state
@@ -314,6 +345,7 @@ class _TimedOut:
         ever_armed = self._view.runs.ever_armed
 
         def never(ids: slice) -> Bools:
+            """Return a mask of the live keys that have no timer and had none in the window."""
             is_bare: Bools = state.put_step[ids] == BEFORE_WINDOW
             if is_bare.any():
                 is_bare &= ~ever_armed[ids] & state.live[ids] & (state.clock[ids] == NO_TIMEOUT)
@@ -335,6 +367,6 @@ class _TimedOut:
 
 
 def _bound(times: Int64s) -> Int64s:
-    """Return the times before which timers had run out; an unknown clock bounds nothing."""
+    """Return the times with unknown ones (NO_CLOCK) replaced by the largest number."""
     bound: Int64s = np.where(times == NO_CLOCK, np.iinfo(np.int64).max, times)
     return bound

@@ -1,4 +1,4 @@
-"""Runs of timeouts of each key under each clock, and habits of the function."""
+"""Runs of consecutive timeouts of each key under each clock, and habits of the function."""
 
 from __future__ import annotations
 
@@ -15,35 +15,29 @@ from inspector.model import NO_TIMEOUT, BatchClock, TimeoutKind
 from inspector.state.replay import BEFORE_WINDOW, NO_CLOCK, StateMap
 from inspector.sums import Sums, first_non_zero, sum_by
 
-Runs = tuple[Int64s, Int64s]  # how often the timers of some keys fired, and the first step of it
+# For some keys: how often their timers fired in a row, and the step of the first time.
+Runs = tuple[Int64s, Int64s]
 
 
 @dataclass(frozen=True)
 class TimerCalls(Sums):
-    """Calls of a store's function under one clock. Adds up; the zero is empty."""
+    """Calls of a store's function if its timers followed one clock. Adds up; the zero is empty."""
 
-    # armed_by_data, unarmed_by_data: puts that a call for data surely made, by whether they left a
-    # timer
-    armed_by_data: int = 0
-    unarmed_by_data: int = 0
-    # changed_by_data, untouched_by_data: those of them over a row that was there, by whether they
-    # changed its state
+    armed_by_data: int = 0  # puts that a call for data surely made and that left a timer
+    unarmed_by_data: int = 0  # puts that a call for data surely made and that left no timer
+    # puts over an existing row that a call for data surely made and that changed its state
     changed_by_data: int = 0
+    # puts over an existing row that a call for data surely made and that left its state unchanged
     untouched_by_data: int = 0
-    # timeout_kept, timeout_rearmed, timeout_removed: records that a timeout surely made, by what
-    # became of the key: no timer any more, another one, gone
-    timeout_kept: int = 0
-    timeout_rearmed: int = 0
-    timeout_removed: int = 0
+    timeout_kept: int = 0  # puts that a timeout surely made and that left no timer
+    timeout_rearmed: int = 0  # puts that a timeout surely made and that left another timer
+    timeout_removed: int = 0  # removals that a timeout surely made
     armed_keys: int = 0  # keys that had a timer at some version of the window
-    # never_armed_rows, never_armed_bytes: live rows that had none, and their key and value bytes
-    never_armed_rows: int = 0
-    never_armed_bytes: int = 0
-    cleared_rows: int = 0  # live rows of keys that had one and have none
-    # lost_rows, lost_bytes: those of them whose timer a call for data surely took away, and their
-    # key and value bytes
-    lost_rows: int = 0
-    lost_bytes: int = 0
+    never_armed_rows: int = 0  # live rows of keys that never had a timer in the window
+    never_armed_bytes: int = 0  # key and value bytes of these rows
+    cleared_rows: int = 0  # live rows of keys that had a timer and have none now
+    lost_rows: int = 0  # of ``cleared_rows``, those whose timer a call for data surely removed
+    lost_bytes: int = 0  # key and value bytes of these rows
 
 
 @fact("timer_calls")
@@ -51,8 +45,8 @@ class TimerCalls(Sums):
 class CallsByClock(Sums, Fact):
     """Calls of a store's function if its timers followed one clock. Adds up."""
 
-    timeout_kind: TimeoutKind | None = sum_by(first_non_zero, None)
-    calls: TimerCalls = field(default_factory=TimerCalls)
+    timeout_kind: TimeoutKind | None = sum_by(first_non_zero, None)  # the clock
+    calls: TimerCalls = field(default_factory=TimerCalls)  # the calls under that clock
 
     def merge_key(self, _version: int) -> tuple[TimeoutKind | None]:
         """Return the clock: facts under one clock add up."""
@@ -61,20 +55,28 @@ class CallsByClock(Sums, Fact):
 
 @dataclass
 class Run:
-    """One clock: the timed-out calls that end each key's history, and the habits it shows."""
+    """Runs of timeouts that end each key's history under one clock, and the function's habits."""
 
-    # at least how many; 0 after what may be a call for data
+    # by key id, least number of timeouts in the run; 0 after what may be a call for data
     fired: Int32s = field(default_factory=lambda: np.zeros(0, np.int32))
-    first: Int32s = field(default_factory=lambda: np.zeros(0, np.int32))  # step of the first
-    # keys whose timer a call for data took away
+    # by key id, step of the first timeout of the run
+    first: Int32s = field(default_factory=lambda: np.zeros(0, np.int32))
+    # by key id, True if a call for data removed the timer
     lost: Bools = field(default_factory=lambda: np.zeros(0, np.bool_))
-    # by step, whether a timer outlived it that had run out by this clock
+    # by step, True if a timer outlived it although it had run out by this clock
     standing: Bools = field(default_factory=lambda: np.zeros(0, np.bool_))
-    calls: TimerCalls = field(default_factory=TimerCalls)
+    calls: TimerCalls = field(default_factory=TimerCalls)  # calls so far under this clock
 
 
 class TimerRuns:
-    """The runs of all keys of a store, version after version."""
+    """Runs of timeouts of all keys of a store, kept up to date version by version.
+
+    Attributes:
+        by_kind: run of each key under each clock.
+        ever_armed: by key id, True if the key had a timer at some version of the window.
+        thresholds: under each clock, by step, the time in ms that timers were compared with;
+            NO_CLOCK where it is not known.
+    """
 
     def __init__(
         self, kinds: Iterable[TimeoutKind] = (), premises: TimerPremises | None = None
@@ -120,7 +122,11 @@ class TimerRuns:
     def renumber(
         self, steps: Mapping[int, int], versions: Sequence[int], batches: Mapping[int, BatchClock]
     ) -> None:
-        """Put steps of other partitions before the last one, and among those before it."""
+        """Replace the steps by those of ``versions``, which include versions of other partitions.
+
+        ``steps`` has the new number of each old step that stays; ``batches`` has the clocks by
+        batch id.
+        """
         # steps: the new number of each before the last one that stays. versions: of all steps.
         for kind, run in self.by_kind.items():
             times = (batches[v - 1].time_ms(kind) if v - 1 in batches else None for v in versions)
@@ -130,7 +136,10 @@ class TimerRuns:
                 run.standing[new] = old < len(standing) and standing[old]
 
     def inherit(self, state: StateMap, ids: Int64s, fired: Mapping[TimeoutKind, Runs]) -> None:
-        """Go on with the runs that some keys had in other partitions, and with their last puts."""
+        """Take over the runs and last puts that some keys had in other partitions.
+
+        ``fired`` has under each clock how often their timers fired, and the first step of it.
+        """
         # fired: under each clock how often the timers fired, and the first step of it.
         self._put[ids] = state.put_step[ids]
         for kind, (often, first) in fired.items():
@@ -155,7 +164,7 @@ class TimerRuns:
             yield CallsByClock(kind, calls)
 
     def mark_standing_at_end(self, state: StateMap) -> None:
-        """Note the timers that stand in the last version."""
+        """Mark the steps that timers outlived which are still set in the last version."""
         for portion in state.portions():
             timers = state.clock[portion]
             armed = np.flatnonzero(state.live[portion] & is_timer(timers))
@@ -166,6 +175,7 @@ class TimerRuns:
                 self._mark_standing(kind, timers[armed], starts, len(state.versions))
 
     def _reserve(self, keys: int, anew: bool) -> None:
+        """Make room for a number of keys; ``anew`` forgets all runs first."""
         if anew:
             for run in self.by_kind.values():
                 run.fired, run.first = np.zeros(0, np.int32), np.zeros(0, np.int32)
@@ -178,7 +188,10 @@ class TimerRuns:
                 _lengthen(run, name, room, 0)
 
     def _surely_by_data(self, records: TimerRecords, calls: Calls, kind: TimeoutKind) -> Bools:
-        """Records that data made by this clock, where the batch shows it, and else by either."""
+        """Return a mask of the records that a call for data surely made.
+
+        They must be by this clock if the batch shows it, and by both clocks otherwise.
+        """
         # A restart may have changed the clock (premise one-clock speaks of one batch).
         is_shown = kind.other in calls.against and kind not in calls.against
         kinds = {kind} if is_shown else {kind} | (self.by_kind.keys() & {kind.other})
@@ -186,7 +199,10 @@ class TimerRuns:
         return sure
 
     def _mark_standing(self, kind: TimeoutKind, timers: Int64s, since: Int64s, end: int) -> None:
-        """Note the steps that a timer outlived though it had run out by this clock."""
+        """Mark the steps that timers outlived although they had run out by this clock.
+
+        ``since`` has the step of the put that set each timer; ``end`` is the first step after it.
+        """
         # It is proof against the clock where no timer outlives its batch (premise clears-timers),
         # and where the clock is the operator's own. Each was set by the put of the step since,
         # which it outlived by nature, and ended by the step until.
@@ -211,7 +227,11 @@ class TimerRuns:
         put_before: Int64s,
         step_calls: tuple[int, Calls],
     ) -> None:
-        """Lengthen the runs of timers that surely fired; end all others that were touched."""
+        """Lengthen the runs of keys whose timer surely fired; end the runs of other keys.
+
+        ``put_before`` has the step of each key's previous put; ``step_calls`` the step and its
+        calls.
+        """
         run, (step, calls) = self.by_kind[kind], step_calls
         times = self.thresholds[kind][: step + 1]
         timed = records.timed
@@ -254,18 +274,22 @@ def _habits(records: TimerRecords, calls: Calls, kind: TimeoutKind) -> TimerCall
 
 
 def _by_data(records: TimerRecords, calls: Calls, kind: TimeoutKind) -> Bools:
-    """Records whose timer had not run out, or that stand before one which data made."""
+    """Return a mask of the records that only a call for data can have made by this clock."""
     last = calls.last_data.get(kind, -1)
     is_data: Bools = (records.positions < calls.sure_from) & (records.positions <= last)
     return is_data
 
 
 def _count(mask: Bools) -> int:
+    """Return the number of True entries of a mask."""
     return int(np.count_nonzero(mask))
 
 
 def _lengthen(owner: object, name: str, room: int, fill: int) -> None:
-    """Lengthen a column, without a copy if nobody else looks at it."""
+    """Extend an array attribute of ``owner`` to ``room`` entries, and set new ones to ``fill``.
+
+    It is resized in place if no other object refers to it.
+    """
     had = len(getattr(owner, name))
     try:
         getattr(owner, name).resize(room)

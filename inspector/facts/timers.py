@@ -1,8 +1,9 @@
 """Calls that made the records of one version, and the clock of its timers.
 
-A group-state function is called for new data and for timers that have run out. Which of the two
-made a record, and which clock the timers follow, is judged batch by batch: a restart may have
-changed the function and its timeout. The reasons are in the documentation (``explanation/proofs``).
+A group-state function is called for new data and for timers that have run out. Each batch is judged
+on its own: which of the two calls made a record, and which clock the timers follow. A restart may
+have changed the function and its timeout. The documentation has the reasons
+(``explanation/proofs``).
 """
 
 from __future__ import annotations
@@ -22,47 +23,48 @@ from inspector.state.change import Change
 from inspector.state.replay import NO_CLOCK, StateMap
 from inspector.sums import sum_by
 
+# The two clocks that timers may follow.
 EVENT, PROCESSING = TimeoutKind.EVENT_TIME, TimeoutKind.PROCESSING_TIME
 NO_RECORD = int(np.iinfo(np.int64).max)
-"""Behind every record: no record of the version was surely made by a timeout."""
+"""Position after every record: no record of the version was surely made by a timeout."""
 
 
 class TimerPremises(NamedTuple):
     """Premises on timers that hold for an operator, by its position in the query."""
 
-    # only new data of the sources can call the function for data (premise ``only-data-calls``)
+    # True if only new data of the sources calls the function for data (premise ``only-data-calls``)
     only_sources_feed: bool = True
-    # the operator sees the query's watermark, not one that lags behind
+    # True if the operator sees the query's watermark, False if its own may lag behind
     exact_watermark: bool = True
-    # no timer that has run out outlives its batch (premise ``clears-timers``)
+    # True if no timer that has run out outlives its batch (premise ``clears-timers``)
     clears_timers: bool = False
-    # where the watermark is not exact, the operator may see none, but never one that lags: one by
-    # which a timer fired is that of the query
+    # True if the operator sees the query's watermark or none, never one that lags: if a timer fired
+    # by a watermark, it was the query's
     all_or_nothing: bool = False
 
     def lags(self, kind: TimeoutKind) -> bool:
-        """Return whether the query's clock is only an upper bound of the operator's clock."""
+        """Return True if the query's clock is only an upper bound of the operator's clock."""
         return kind is EVENT and not self.exact_watermark
 
 
 @dataclass(frozen=True)
 class TimerRecords:
-    """The records of one version as far as timers go: one, the last, of each key it names."""
+    """Last record of each key that one version names, with its timers."""
 
-    change: Change
-    ids: Int64s  # the keys
-    put: Bools  # those that it put and that are there
-    positions: Int64s
-    # the timer that the key had: NO_TIMEOUT for none, NO_CLOCK where there was no row or the timer
-    # cannot be read
+    change: Change  # change of the version
+    ids: Int64s  # ids of the keys
+    put: Bools  # True if the record puts the key, False if it removes it
+    positions: Int64s  # position of the record in its file
+    # timer that the key had: NO_TIMEOUT for none, NO_CLOCK if there was no row or its timer cannot
+    # be read
     before: Int64s
-    after: Int64s  # the one that the put left; NO_CLOCK for a removal
-    same_state: Bools  # puts that left the state as it was, except for the timer
-    timed: Bools  # the key had a timer
-    armed: Bools  # the put left one
-    fresh: Bools  # the key had no timer before: no timeout can have called for it
-    # places of the keys whose record replaced one of the same version, which had put the timer in
-    # ``before``: a call for data whose timer had run out as it was set, such as one of
+    after: Int64s  # timer that the put left; NO_CLOCK for a removal
+    same_state: Bools  # True if the put left the state unchanged, except for the timer
+    timed: Bools  # True if the key had a timer
+    armed: Bools  # True if the put left a timer
+    fresh: Bools  # True if the key had no timer before, so that no timeout can have called for it
+    # indexes of the keys whose record replaced one of the same version, which had put the timer in
+    # ``before``. A call for data had set a timer that had run out at once, such as one of
     # ``Long.MaxValue`` milliseconds, which overflows
     again: Int64s
 
@@ -84,9 +86,9 @@ class TimerRecords:
 @fact("clock_evidence")
 @dataclass(frozen=True)
 class ClockEvidence(VersionSum):
-    """The clocks that a group state's timers cannot have followed in one batch. Adds."""
+    """Clocks that a group state's timers cannot have followed in one batch. Adds up."""
 
-    against: frozenset[TimeoutKind] = sum_by(or_, frozenset())
+    against: frozenset[TimeoutKind] = sum_by(or_, frozenset())  # the excluded clocks
 
 
 @fact("call_bounds")
@@ -97,18 +99,20 @@ class CallBounds(VersionSum):
     # Who made the records is judged by the order of all of them: a pass over a part of a
     # partition's keys has to be told what the others show.
 
-    # by_any, by_event, by_processing: position of the last record that no timeout can have made,
-    # whatever clock the timers follow, and by each of them; -1 for none. Where the records are not
-    # ordered, such a one says nothing of those before it: by either clock -1.
+    # position of the last record that no timeout by any clock can have made; -1 for none
     by_any: int = sum_by(max, -1)
+    # position of the last record that no timeout by the watermark can have made; -1 for none, or if
+    # records are not ordered, because it then says nothing of the records before it
     by_event: int = sum_by(max, -1)
+    # position of the last record that no timeout by the processing time can have made; -1 as for
+    # the watermark
     by_processing: int = sum_by(max, -1)
-    # ahead_of_event, ahead_of_processing: position of the last record whose timer had not run out
-    # by the clock; -1 for none. set_before_event, set_before_processing: 1 where a record set a
-    # timer that lies before the watermark, or not after the processing time
+    # position of the last record whose timer had not run out by the watermark; -1 for none
     ahead_of_event: int = sum_by(max, -1)
+    # position of the last record whose timer had not run out by the processing time; -1 for none
     ahead_of_processing: int = sum_by(max, -1)
-    set_before_event: int = sum_by(max, 0)
+    set_before_event: int = sum_by(max, 0)  # 1 if a record set a timer before the watermark
+    # 1 if a record set a timer that is not after the processing time
     set_before_processing: int = sum_by(max, 0)
 
     @classmethod
@@ -136,7 +140,7 @@ class CallBounds(VersionSum):
 
     @property
     def last_data(self) -> dict[TimeoutKind, int]:
-        """See :attr:`Calls.last_data`."""
+        """Position of the last record that only data can have made, by clock; -1 for none."""
         return {EVENT: self.by_event, PROCESSING: self.by_processing}
 
 
@@ -144,13 +148,14 @@ class CallBounds(VersionSum):
 class Calls:
     """Calls, for data or for timers, that made the records of one version."""
 
-    # position from which on timeouts made every record, whatever clock they follow
+    # position from which on timeouts made every record, by whatever clock
     sure_from: int = NO_RECORD
-    # under each clock that the timers may follow, the position up to which new data made every
-    # record; a timeout may have made those between the two
+    # by clock, the position up to which new data made every record; a timeout may have made the
+    # records between it and ``sure_from``
     last_data: Mapping[TimeoutKind, int] = field(default_factory=dict)
-    against: frozenset[TimeoutKind] = frozenset()  # clocks that the batch's timers cannot follow
-    # new data may have put values again as they were, which snapshots alone do not show
+    # clocks that the batch's timers cannot have followed
+    against: frozenset[TimeoutKind] = frozenset()
+    # True if new data may have put values again unchanged, which snapshots alone do not show
     may_rewrite_unseen: bool = False
 
 
@@ -160,7 +165,10 @@ def calls_of(
     premises: TimerPremises,  # of the operator
     bounds: CallBounds | None = None,  # of all records, if these are of a part of the keys
 ) -> Calls:
-    """Return the calls that made the records of one version."""
+    """Return the calls that made the records of one version.
+
+    They are empty, so that nothing is sure, for a version from a snapshot or with foreign rows.
+    """
     if records.change.rebased or (clock is not None and clock.has_foreign_rows):
         return Calls()
     clock = clock or BatchClock(BatchId(records.change.version - 1))
@@ -173,7 +181,7 @@ def calls_of(
 def _sure_from(
     records: TimerRecords, clock: BatchClock, premises: TimerPremises, bounds: CallBounds
 ) -> int:
-    """Position from which on only timeouts can have made the records."""
+    """Return the position from which on timeouts made all records; NO_RECORD if none."""
     # Spark calls for data first, in ascending order of keys (premise data-first); in a batch
     # without data it calls for timeouts only. Bytes that contradict a premise end its use: a record
     # of a key that had no timer, or one that had not run out by any clock, was made for data.
@@ -184,16 +192,19 @@ def _sure_from(
 
 
 def due_before(records: TimerRecords, clock: BatchClock, kind: TimeoutKind) -> Bools:
-    """Return a mask of the keys whose timer may have run out in the batch.
+    """Return a mask of the keys whose timer may have run out in the batch by the clock ``kind``.
 
-    If the clock is unknown, all timers may have.
+    All timers may have if the clock is not known.
     """
     now = clock.time_ms(kind)
     return records.timed if now is None else records.timed & (records.before < now)
 
 
 def _against(premises: TimerPremises, bounds: CallBounds, sure_from: int) -> Iterator[TimeoutKind]:
-    """The clocks that the timers of a batch cannot follow."""
+    """Yield the clocks that the timers of a batch cannot have followed.
+
+    ``sure_from`` is the position from which on timeouts made every record.
+    """
     # A timer that fired had run out (premise due-by-clock); one that was set lies at or after the
     # watermark, and after the processing time (premise set-after-clock).
     set_before = premises.exact_watermark and bounds.set_before_event
@@ -204,10 +215,11 @@ def _against(premises: TimerPremises, bounds: CallBounds, sure_from: int) -> Ite
 
 
 def is_timer(clocks: Int64s) -> Bools:
-    """Return a mask of the clocks that are timers."""
+    """Return a mask of the clocks that are timers: neither NO_TIMEOUT nor NO_CLOCK."""
     timers: Bools = (clocks != NO_TIMEOUT) & (clocks != NO_CLOCK)
     return timers
 
 
 def _last(positions: npt.NDArray[np.int64], mask: Bools) -> int:
+    """Return the highest position under a mask; -1 if there is none."""
     return int(positions[mask].max(initial=-1))

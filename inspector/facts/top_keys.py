@@ -1,4 +1,4 @@
-"""The biggest, hottest and oldest live keys of a store, exact."""
+"""The biggest, most often put and oldest live keys of a store, exact."""
 
 from __future__ import annotations
 
@@ -14,51 +14,53 @@ from inspector.facts.fact import Fact, Observed, fact
 from inspector.light_dataclasses import dataclass, replace
 from inspector.state.replay import BEFORE_WINDOW, StateMap
 
-_SHORT = 1024  # bytes of keys that are given to be compared: of long ones there are none to spell
-_LONG = BEFORE_WINDOW - 1  # in place of the step of one that is longer
+_SHORT = 1024  # most bytes of a key that is sampled for comparison; longer keys are not spelled out
+_LONG = BEFORE_WINDOW - 1  # rank of a key that is longer, below all steps
 
 
 class TopBy(enum.Enum):
     """Ranking of keys. Oldest: by the last put, with keys of the base snapshot first."""
 
-    KEY_BYTES = "key_bytes"
-    VALUE_BYTES = "value_bytes"
-    ROW_BYTES = "row_bytes"
-    PUTS = "puts"
-    OLDEST = "oldest"
-    NUMBER = "join_rows"
+    KEY_BYTES = "key_bytes"  # bytes of the key
+    VALUE_BYTES = "value_bytes"  # bytes of the value
+    ROW_BYTES = "row_bytes"  # bytes of key and value
+    PUTS = "puts"  # puts in the window
+    OLDEST = "oldest"  # age of the last put
+    NUMBER = "join_rows"  # number in the value, such as a join's counter of rows
 
 
 @fact("top")
 @dataclass(frozen=True)
 class TopKey(Fact):
-    """A live key that ranks high in its partition; never added, but merged by :func:`merge_top`."""
+    """A live key that ranks high in its partition. Never added up; see :func:`merge_top`."""
 
     by: TopBy  # the ranking
-    amount: int  # what the key ranks by there: more comes first
+    amount: int  # the amount by which it ranks; the highest comes first
     key: bytes  # its UnsafeRow
-    # key_bytes, value_bytes: sizes of the row
-    key_bytes: int
-    value_bytes: int
-    puts: int  # in the window
-    last_put_version: int | None = None  # None if that was before the window
-    appeared: int = 0  # orders the keys of a partition, where a task has a range of them; else 0
+    key_bytes: int  # bytes of the key
+    value_bytes: int  # bytes of the value
+    puts: int  # puts of the key in the window
+    # version of the last put; None if that was before the window
+    last_put_version: int | None = None
+    # number that orders the keys of a partition if a task has a range of them; else 0
+    appeared: int = 0
 
 
 @fact("sampled_key")
 @dataclass(frozen=True)
 class SampledKey(Fact):
-    """One of a partition's keys that were put last; never added."""
+    """One of the keys of a partition that were put last. Never added up."""
 
     key: bytes  # its UnsafeRow
-    order: int  # its rank
-    version: int | None  # that put it; None if that was before the window
+    order: int  # rank: later puts have higher numbers
+    version: int | None  # version of its last put; None if that was before the window
 
 
 def newest_keys(state: StateMap, max_keys: int) -> Iterator[SampledKey]:
-    """Some of the live keys that are not long, those that were put last."""
+    """Yield the live keys of at most _SHORT bytes that were put last, ``max_keys`` at most."""
 
     def steps(keys: slice) -> Int64s:
+        """Return the step of each key's last put; _LONG for keys that are too long."""
         steps = state.put_step[keys].astype(np.int64)
         steps[state.key_size[keys] > _SHORT] = _LONG
         return steps
@@ -71,7 +73,7 @@ def newest_keys(state: StateMap, max_keys: int) -> Iterator[SampledKey]:
 
 
 def top_keys(state: StateMap, ranking: TopBy, most: int) -> Iterator[TopKey]:
-    """The first ``most`` live keys by an amount; ties by key id, so that a run repeats itself."""
+    """Yield the first ``most`` live keys by a ranking; ties are ordered by key id."""
     ids, amounts = _first(state, most, partial(_AMOUNTS[ranking], state))
     ranged = state.tracking.keys is not None
     appeared = state.appearance(ids) if ranged else np.zeros(len(ids), np.int64)
@@ -87,7 +89,10 @@ def top_keys(state: StateMap, ranking: TopBy, most: int) -> Iterator[TopKey]:
 def _first(
     state: StateMap, max_keys: int, amounts_of: Callable[[slice], Int64s]
 ) -> tuple[Int64s, Int64s]:
-    """The ids of the first live keys by an amount, then by id; and the amounts."""
+    """Return the ids and amounts of the first ``max_keys`` live keys, highest amount first.
+
+    ``amounts_of`` gives the amounts of a portion of the map. Ties are ordered by id.
+    """
     # Portion by portion: columns of all keys would be the most memory of a task.
     ids = amounts = np.empty(0, np.int64)
     for portion in state.portions():
@@ -102,13 +107,16 @@ def _first(
 
 
 def first_keys(keys: Iterable[TopKey], max_keys: int) -> list[TopKey]:
-    """The first ``max_keys`` keys of a partition, of the tops of its ranges by one ranking."""
+    """Return the first ``max_keys`` keys of a partition from the top keys of its ranges.
+
+    All keys are of one ranking; ties are ordered by first appearance.
+    """
     first = heapq.nsmallest(max_keys, keys, key=lambda key: (-key.amount, key.appeared))
     return [replace(key, appeared=0) for key in first]
 
 
 def merge_top(ranked_keys: Iterable[Observed[TopKey]], max_keys: int) -> list[Observed[TopKey]]:
-    """The first ``max_keys`` of the tops of several partitions, by one ranking."""
+    """Return the first ``max_keys`` keys of the top keys of several partitions, by one ranking."""
     return heapq.nsmallest(
         max_keys,
         ranked_keys,
@@ -116,6 +124,7 @@ def merge_top(ranked_keys: Iterable[Observed[TopKey]], max_keys: int) -> list[Ob
     )
 
 
+# Functions that give the amounts of the keys of a portion of a map, by ranking.
 _AMOUNTS: Mapping[TopBy, Callable[[StateMap, slice], Int64s]] = {
     TopBy.KEY_BYTES: lambda state, keys: state.key_size[keys].astype(np.int64),
     TopBy.VALUE_BYTES: lambda state, keys: state.value_size[keys].astype(np.int64),

@@ -1,9 +1,9 @@
-"""State variables of transformWithState: entries per key, and timers of keys that have no state.
+"""State variables of transformWithState: entries of each key, and timers of keys without state.
 
-Grouping keys of rows in several stores of one operator are ids that are the same in all. A value
-has the grouping key as its key, a list's entry with an index behind it, a map's entry and a timer
-as the first field of their key; its bytes are the same in all: a struct in an UnsafeRow is an
-UnsafeRow.
+Grouping keys get ids that are the same in all stores of one operator. The key of a value is the
+grouping key; the key of a list's entry has an index after it; a map's entry and a timer have it as
+the first field of their key. Its bytes are the same in all stores, because a struct in an UnsafeRow
+is an UnsafeRow.
 """
 
 from __future__ import annotations
@@ -26,49 +26,53 @@ from inspector.state.replay import BEFORE_WINDOW, NO_CLOCK, StateMap
 from inspector.sums import lesser, sum_by
 
 LISTED = 10
-"""Keys that a partition lists at most: each has so great a part of its entries, one of ten. Which
-those are does not hang on the order of keys, so that ranges of a partition list the same."""
-NOBODY = -1  # in place of an id: the row is not of its schema
+"""A partition lists a key that has at least one of this number of its entries (a tenth), so at most
+this number of keys. The list does not depend on the order of keys, so ranges list the same.
+"""
+NOBODY = -1  # id for a row that does not fit its schema
 
 
 @fact("timers_without_state")
 @dataclass(frozen=True)
 class TimersWithoutState(StoreSum):
-    """Timers by whether their grouping key has a row in any variable. Adds; the zero is empty."""
+    """Timers with and without a row of their grouping key in any variable. Adds up."""
 
-    timers: int = 0  # live ones
+    timers: int = 0  # live timers
     without: int = 0  # of these, timers of keys without any state
-    without_bytes: int = 0  # their key and value bytes
-    keys: int = 0  # how many keys they have
-    owners: int = 0  # keys that have a timer
+    without_bytes: int = 0  # key and value bytes of these timers
+    keys: int = 0  # number of grouping keys that have timers and no state
+    owners: int = 0  # number of grouping keys that have a timer
 
 
 @fact("fired_keys")
 @dataclass(frozen=True)
 class FiredKeys(StoreSum):
-    """Keys whose timers fired, or were deleted when due, and of these those with a row. Adds."""
+    """Grouping keys whose timers fired, or were deleted when due. Adds up."""
 
-    keys: int = 0
-    kept: int = 0
+    keys: int = 0  # number of these keys
+    kept: int = 0  # of these, keys that still have a row in the variable
 
 
 @fact("entries_per_key")
 @dataclass(frozen=True)
 class EntriesPerKey(StoreSum):
-    """Live entries of a list or map by their grouping key. Adds; the zero is empty."""
+    """Live entries of a list or map, by grouping key. Adds up; the zero is empty."""
 
-    keys: int = 0
-    entries: int = 0
+    keys: int = 0  # grouping keys with entries
+    entries: int = 0  # live entries
     most: int = sum_by(max, 0)  # entries of the key that has the most
-    # keys to which entries were added in the window and from which none was removed, by the power
-    # of two that their entries reach: 10 for 1,024 to 2,047. Not those that are written again and
-    # again whole, as a list is that keeps the newest entries.
+    # keys that gained entries in the window and lost none, by the power of two that their entries
+    # reach: 10 for 1,024 to 2,047. Lists that are written again as a whole, such as one that keeps
+    # the newest entries, do not count
     growing: Counter[int] = field(default_factory=Counter)
-    # of the window whose changes are known; the fewest of any partition
+    # versions of the window whose changes are known; the fewest of any partition
     versions: int | None = sum_by(lesser, None)
 
     def growing_from(self, entries: int) -> int:
-        """Keys that only grow and have as many entries, rounded up to a power of two."""
+        """Return how many keys only grow and have at least ``entries`` entries.
+
+        The number of entries is rounded up to a power of two.
+        """
         min_bits = max(entries - 1, 0).bit_length()
         return sum(keys for power, keys in self.growing.items() if power >= min_bits)
 
@@ -76,25 +80,25 @@ class EntriesPerKey(StoreSum):
 @fact("key_entries")
 @dataclass(frozen=True)
 class KeyEntries(Fact):
-    """A grouping key of a list or map that has many entries; never added."""
+    """A grouping key of a list or map that has many entries. Never added up."""
 
-    key: bytes
-    entries: int  # live ones
-    row_bytes: int  # their key and value bytes
-    added: int  # of these, those that came in the window
-    removed: int  # entries of the key that were there in the window and are not any more
+    key: bytes  # its UnsafeRow
+    entries: int  # live entries
+    row_bytes: int  # key and value bytes of these entries
+    added: int  # of these entries, those that were added in the window
+    removed: int  # entries of the key that were removed in the window
 
     def is_listed(self, entries: int) -> bool:
-        """Return whether a partition with ``entries`` entries in total lists the key."""
+        """Return True if a partition with ``entries`` entries in total lists the key."""
         return self.entries * LISTED >= entries
 
 
 def timers_without_state(
     timers: StateMap, owners: Int64s, owners_with_state: Int64s
 ) -> TimersWithoutState:
-    """Count the timers of keys without state.
+    """Return the number of live timers, and of those whose key has no state.
 
-    ``owners`` has the key id of each row; keys in ``owners_with_state`` have state.
+    ``owners`` has the key id of each timer; keys in ``owners_with_state`` have state.
     """
     live = np.flatnonzero(timers.live[: len(timers)])
     bare = live[(owners[live] >= 0) & ~np.isin(owners[live], owners_with_state)]
@@ -105,7 +109,10 @@ def timers_without_state(
 
 
 def fired_keys(timers: StateMap, owners: Int64s, now_ms: int) -> Int64s:
-    """Ids of the grouping keys that have no timer, and had one whose time has come."""
+    """Return the ids of the grouping keys that had a timer due at ``now_ms`` and have no timer now.
+
+    ``owners`` has the key id of each timer, live or not.
+    """
     # A timer's last time stays in the map when it goes.
     live, is_known = timers.live[: len(timers)], owners >= 0
     time = timers.clock[: len(timers)]
@@ -114,7 +121,10 @@ def fired_keys(timers: StateMap, owners: Int64s, now_ms: int) -> Int64s:
 
 
 def entries_of(state: StateMap, owners: Int64s, keys: GroupingKeys) -> Iterator[Fact]:
-    """The entries of a list or map, key by key."""
+    """Yield the entries of a list or map in total, then the keys with the most entries.
+
+    ``owners`` has the id in ``keys`` of each row, live or not.
+    """
     is_known = owners >= 0
     live = state.live[: len(state)] & is_known
     entries = np.bincount(owners[live], minlength=len(keys))
@@ -132,7 +142,10 @@ def entries_of(state: StateMap, owners: Int64s, keys: GroupingKeys) -> Iterator[
 
 
 def _gaining(state: StateMap, owners: Int64s, added: Bools, keys: int) -> Bools:
-    """Return a mask of the keys with an entry that was put at most half as often as another."""
+    """Return a mask of the keys with an entry put at most half as often as another one.
+
+    ``added`` marks the entries that are new in the window.
+    """
     # A list that is written whole has new entries by the records, as ListState.put removes the old
     # ones; but each was put as often as the others. Where entries are put once all are new.
     rows = np.flatnonzero(added)
@@ -145,6 +158,10 @@ def _gaining(state: StateMap, owners: Int64s, added: Bools, keys: int) -> Bools:
 
 
 def _largest_keys(keys: GroupingKeys, columns: Sequence[Int64s]) -> Iterator[KeyEntries]:
+    """Yield the keys that a partition lists, the one with the most entries first.
+
+    ``columns`` has by key id the entries, their bytes, and the added and removed entries.
+    """
     entries = columns[0]
     ids = np.flatnonzero((entries > 0) & (entries * LISTED >= entries.sum()))
     ids = ids[np.lexsort((ids, -entries[ids]))]
@@ -155,23 +172,27 @@ def _largest_keys(keys: GroupingKeys, columns: Sequence[Int64s]) -> Iterator[Key
 class KeyPlace(enum.Enum):
     """Position of the grouping key in a row's key; the values are the names in tasks."""
 
-    WHOLE = "whole"
+    WHOLE = "whole"  # all fields of the key
     INDEXED = "indexed"  # all but the last field
     FIRST = "first"  # the first field
 
 
 class GroupingKeys:
-    """Numbers grouping keys, in the order in which they are met."""
+    """Numbers grouping keys in the order in which they are met; equal keys have equal numbers."""
 
     def __init__(self) -> None:
         self._interner = kernel().Interner()
 
     def __len__(self) -> int:
-        """Distinct keys so far."""
+        """Return the number of distinct keys so far."""
         return len(self._interner)
 
     def owners(self, state: StateMap, key_place: KeyPlace, schema: StructType) -> Int64s:
-        """Return the id of the grouping key of every row in the map, live or not."""
+        """Return the id of the grouping key of every row in the map; NOBODY for a misfit.
+
+        Live and removed rows have one. ``schema`` is the schema of the key, or for FIRST of the
+        grouping key.
+        """
         owners = np.full(len(state), NOBODY, np.int64)
         all_ids = np.arange(len(state), dtype=np.int64)
         if key_place is KeyPlace.INDEXED:
@@ -186,20 +207,23 @@ class GroupingKeys:
         return owners
 
     def keys(self, ids: Int64s) -> list[bytes]:
-        """The UnsafeRows of some ids."""
+        """Return the UnsafeRows of some ids."""
         ends = np.zeros(len(ids) + 1, np.int64)
         data = self._interner.gather(np.ascontiguousarray(ids, np.int64), ends)
         return [data[a:b] for a, b in pairwise(ends.tolist())]
 
     def number(self, data: bytes | UInt8s, starts: Int64s, lengths: Int64s) -> Int64s:
-        """The ids of keys that lie in some bytes."""
+        """Return the ids of keys, given as spans of ``data``; new keys get the next ids."""
         numbers = np.empty(len(starts), np.int64)
         spans = np.ascontiguousarray(starts), np.ascontiguousarray(lengths)
         self._interner.intern(data, *spans, numbers)
         return numbers
 
     def _first(self, schema: StructType, data: bytes, starts: Int64s, lengths: Int64s) -> Int64s:
-        """The struct in the first field of each row."""
+        """Return the id of the struct in the first field of each row; NOBODY for a misfit.
+
+        ``schema`` is the schema of that struct.
+        """
         numbers = np.full(len(starts), NOBODY, np.int64)
         min_bytes = min_size(schema)
         fits = (lengths >= min_bytes) & (lengths % WORD == 0)

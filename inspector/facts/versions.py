@@ -1,4 +1,4 @@
-"""The facts of one version: what it holds, what it changed, what it shares with the one before."""
+"""Facts of one version: its rows, its changes, and what it shares with the previous one."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from inspector.light_dataclasses import dataclass, field, fields
 from inspector.state.change import Change, Changes
 from inspector.state.replay import StateMap
 
-HISTOGRAMS = ("key_sizes", "value_sizes", "row_sizes")
-_TOTALS = ("rows", "key_bytes", "value_bytes")
+HISTOGRAMS = ("key_sizes", "value_sizes", "row_sizes")  # columns that are numbers by size
+_TOTALS = ("rows", "key_bytes", "value_bytes")  # columns of the live rows
 
 
 @fact("version_facts")
@@ -23,47 +23,42 @@ _TOTALS = ("rows", "key_bytes", "value_bytes")
 class VersionFacts(VersionSum):
     """Facts of one version of one store; ``a + b`` are the facts of both stores together.
 
-    All numbers are exact, bytes are UnsafeRow bytes unless the name says otherwise.
+    All numbers are exact. Bytes are UnsafeRow bytes unless the name says otherwise.
     """
 
     by_partition = True
 
-    stores: int = 0
-    # those whose version could only be loaded from a snapshot, so that nothing is known of its
-    # change: they add nothing to the change counts
+    stores: int = 0  # stores that have the version
+    # of these, stores whose version could only be loaded from a snapshot. Their changes are not
+    # known and add nothing to the counts of changes
     rebased: int = 0
-    # rows, key_bytes, value_bytes: live in the version
-    rows: int = 0
-    key_bytes: int = 0
-    value_bytes: int = 0
-    # puts to absent_removals: see :class:`inspector.kernel.record_layout.RecordCounts`
-    puts: int = 0
-    inserts: int = 0
-    updates: int = 0
-    same_value_puts: int = 0
-    same_value_put_bytes: int = 0
-    removals: int = 0
-    absent_removals: int = 0
-    # Keys against the version before: not there; there with another value; put again with an equal
-    # value; no longer there.
-    new_rows: int = 0
-    changed_rows: int = 0
-    same_value_rows: int = 0
-    removed_rows: int = 0
-    shared_rows: int = 0  # whose key *and* value object are those of the version before
-    shared_keys: int = 0  # whose key object is: each shared row, and each row put over
-    # shared_key_bytes, shared_value_bytes: of those objects
-    shared_key_bytes: int = 0
-    shared_value_bytes: int = 0
-    previous_row_bytes: int = 0  # key and value bytes of the version before
-    empty_deltas: int = 0  # that put and removed nothing
-    # delta_bytes, snapshot_bytes: of files of the version
-    delta_bytes: int = 0
-    snapshot_bytes: int = 0
-    raw_bytes: int = 0  # of the file that was replayed, decompressed
-    key_sizes: SizeCounts = field(default_factory=SizeCounts)
-    value_sizes: SizeCounts = field(default_factory=SizeCounts)
-    row_sizes: SizeCounts = field(default_factory=SizeCounts)
+    rows: int = 0  # live rows
+    key_bytes: int = 0  # bytes of their keys
+    value_bytes: int = 0  # bytes of their values
+    puts: int = 0  # records that put a key
+    inserts: int = 0  # puts of keys that did not exist
+    updates: int = 0  # puts of keys that existed
+    same_value_puts: int = 0  # puts of keys that existed with an equal value
+    same_value_put_bytes: int = 0  # bytes of these records
+    removals: int = 0  # records that remove a key
+    absent_removals: int = 0  # removals of keys that did not exist
+    new_rows: int = 0  # keys that the previous version does not have
+    changed_rows: int = 0  # keys that the previous version has with another value
+    same_value_rows: int = 0  # keys that were put again with an equal value
+    removed_rows: int = 0  # keys of the previous version that this version does not have
+    shared_rows: int = 0  # rows whose key and value objects are those of the previous version
+    # rows whose key object is that of the previous version: each shared row, and each row put over
+    shared_keys: int = 0
+    shared_key_bytes: int = 0  # bytes of the shared key objects
+    shared_value_bytes: int = 0  # bytes of the shared value objects
+    previous_row_bytes: int = 0  # key and value bytes of the previous version
+    empty_deltas: int = 0  # stores whose delta puts and removes nothing
+    delta_bytes: int = 0  # bytes of the version's delta files
+    snapshot_bytes: int = 0  # bytes of the version's snapshot files
+    raw_bytes: int = 0  # decompressed bytes of the replayed files
+    key_sizes: SizeCounts = field(default_factory=SizeCounts)  # live keys by size
+    value_sizes: SizeCounts = field(default_factory=SizeCounts)  # live values by size
+    row_sizes: SizeCounts = field(default_factory=SizeCounts)  # live rows by size
 
     @property
     def row_bytes(self) -> int:
@@ -82,22 +77,26 @@ class VersionFacts(VersionSum):
 
     @property
     def two_versions_unshared_bytes(self) -> int:
-        """Row bytes of this version and the one before, if nothing were shared."""
+        """Row bytes of this version and the previous one, as if nothing were shared."""
         return self.row_bytes + self.previous_row_bytes
 
     @property
     def two_versions_bytes(self) -> int:
-        """Bytes of two versions with each shared key and value object counted once, as in Spark."""
+        """Bytes of this version and the previous one, each shared object counted once."""
         return self.two_versions_unshared_bytes - self.shared_bytes
 
 
+# names of the columns that are plain numbers
 COUNTS = tuple(f.name for f in fields(VersionFacts) if f.name not in HISTOGRAMS)
 
 
 def measure_version(
     change: Change, state: StateMap, sizes: LiveSizes, files: dict[str, int]
 ) -> VersionFacts:
-    """The facts of the version that ``change`` made; brings the running ``sizes`` up to date."""
+    """Return the facts of the version that ``change`` made, and apply the change to ``sizes``.
+
+    ``state`` is the map after it; ``files`` are the columns about files.
+    """
     sizes.update(change)
     totals = state.rows, state.key_bytes, state.value_bytes
     columns = {} if change.rebased else _columns(change.sums, change.counts, *totals)
@@ -116,7 +115,10 @@ def measure_version(
 def measure_versions(
     changes: Changes, sizes: LiveSizes, files: dict[str, Int64s]
 ) -> dict[str, Any]:
-    """The columns of :class:`VersionFacts` for versions that deltas made; as one by one."""
+    """Return the columns of :class:`VersionFacts` for several versions that deltas made.
+
+    The changes are applied to ``sizes``; ``files`` are the columns about files.
+    """
     totals = changes.rows, changes.key_bytes, changes.value_bytes
     counts: Any = changes.counts
     return {

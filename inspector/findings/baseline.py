@@ -12,23 +12,27 @@ from inspector.light_dataclasses import dataclass
 from inspector.quantities import count_text
 from inspector.sums import sum_known
 
+# Share of its earlier value by which a number may differ and count as unchanged: a running query is
+# never twice the same.
 TOLERANCE = 0.1
 """By how much of its earlier value a number may differ and still count as the same: a query that
 runs is never twice the same."""
 
-USUAL_GROWTH = 0.01  # growth that differs by less of the state per hour is the same growth
-USUAL_LAG_SECONDS = 600  # a watermark's lag goes up and down by minutes with the batches
+USUAL_GROWTH = 0.01  # share of the state per hour; growth that differs by less counts as unchanged
+# seconds by which the watermark's lag may differ, as it varies with the batches
+USUAL_LAG_SECONDS = 600
 
+# metric of growth -> metric of what grows
 _GROWS = {
     "growth.rows_per_hour": "state.rows",
     "growth.bytes_per_hour": "state.bytes",
     "growth.heap_bytes_per_hour": "heap.bytes",
 }
-_MOST = 1 << 63
+_MOST = 1 << 63  # numbers of a file must be smaller
 
 
 class Trend(enum.Enum):
-    """How something stands against the baseline, the worst first."""
+    """Change of a finding or metric against the baseline, the worst first."""
 
     NEW = "new"
     WORSE = "worse"
@@ -38,12 +42,12 @@ class Trend(enum.Enum):
 
     @property
     def is_bad(self) -> bool:
-        """Whether it is what a gate fails for."""
+        """True if a gate fails for it."""
         return self in (Trend.NEW, Trend.WORSE)
 
 
 class Place(NamedTuple):
-    """What makes two findings the same one."""
+    """Identity of a finding across audits."""
 
     id: str
     operator_id: int | None
@@ -52,28 +56,28 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Earlier:
-    """What an earlier audit found of a checkpoint."""
+    """Results of an earlier audit of a checkpoint."""
 
-    # checkpoint, query_id: by which it is recognised
-    checkpoint: str
+    checkpoint: str  # path
+    # id of the query, by which the checkpoint is recognised first; None if unknown
     query_id: str | None
-    batch_id: int | None
-    complete: bool  # whether everything could be read; if not, what is new may have been there
-    metrics: Values
-    # by place: severity, rows and bytes of each, summed where there are several
+    batch_id: int | None  # judged batch
+    complete: bool  # everything could be read; if not, a new finding may have been there before
+    metrics: Values  # values by name
+    # severity, rows and bytes of each finding; of several in one place the sum
     findings: Mapping[Place, Amount]
 
 
 @dataclass(frozen=True)
 class Amount:
-    """How much a finding is about."""
+    """Severity, rows and bytes of a finding."""
 
     severity: Severity
-    rows: int | None = None
-    bytes: int | None = None
+    rows: int | None = None  # rows concerned; None if it counts none
+    bytes: int | None = None  # row bytes of these rows; None if it counts none
 
     def __add__(self, second: Amount) -> Amount:
-        """Both together; a finding of one id may be reported several times of one store."""
+        """Return the sum, with the higher severity: one id may have several findings in a store."""
         return Amount(
             max(self.severity, second.severity),
             sum_known((self.rows, second.rows)),
@@ -82,7 +86,7 @@ class Amount:
 
     @property
     def text(self) -> str:
-        """For people."""
+        """Severity, and rows if it counts any, for people."""
         if self.rows is None:
             return self.severity.word
         return f"{self.severity.word}, {count_text(self.rows, 'row')}"
@@ -90,7 +94,7 @@ class Amount:
 
 @dataclass(frozen=True)
 class FindingTrend:
-    """A finding now and then; None where it is not."""
+    """A finding in the earlier and in the present audit; None where it is absent."""
 
     place: Place
     before: Amount | None
@@ -100,7 +104,7 @@ class FindingTrend:
 
 @dataclass(frozen=True)
 class MetricTrend:
-    """A metric now and then."""
+    """Values of a metric in the earlier and in the present audit."""
 
     metric: Metric
     before: Value
@@ -110,29 +114,29 @@ class MetricTrend:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A checkpoint against its baseline."""
+    """A checkpoint compared with its baseline."""
 
-    earlier: Earlier | None  # None if the baseline does not have the checkpoint: all is new then
-    # findings, metrics: the worst first. Metrics that one of the two lacks are left out.
-    findings: tuple[FindingTrend, ...]
-    metrics: tuple[MetricTrend, ...]
+    # earlier results; None if the baseline lacks the checkpoint, so that all is new
+    earlier: Earlier | None
+    findings: tuple[FindingTrend, ...]  # findings of either audit, the worst first
+    metrics: tuple[MetricTrend, ...]  # metrics that both audits have, the worst first
 
     def count(self, trend: Trend) -> int:
-        """Findings and metrics of a trend."""
+        """Return the number of findings and metrics with a trend."""
         return self.trends.count(trend)
 
     @property
     def trends(self) -> list[Trend]:
-        """Of all findings and metrics."""
+        """Trends of all findings and metrics."""
         return [*(f.trend for f in self.findings), *(m.trend for m in self.metrics)]
 
     @property
     def worse_metrics(self) -> tuple[MetricTrend, ...]:
-        """Those that are a reason to fail."""
+        """Metrics for which a gate fails."""
         return tuple(metric for metric in self.metrics if metric.trend.is_bad)
 
     def is_bad(self, finding: Finding) -> bool:
-        """Whether a finding is new or worse."""
+        """True if a finding is new or worse."""
         return any(t.place == place_of(finding) and t.trend.is_bad for t in self.findings)
 
 
@@ -159,12 +163,12 @@ def compare(
 
 
 def place_of(finding: Finding) -> Place:
-    """What makes a finding the same one in another audit."""
+    """Return the identity of a finding, which another audit's finding may share."""
     return Place(finding.kind.id, finding.operator_id, finding.store_name)
 
 
 def amounts_of(amounts: Iterator[tuple[Place, Amount]]) -> dict[Place, Amount]:
-    """The amounts of each place together."""
+    """Return the sum of the amounts of each place."""
     sums: dict[Place, Amount] = {}
     for location, amount in amounts:
         sums[location] = sums[location] + amount if location in sums else amount
@@ -172,6 +176,7 @@ def amounts_of(amounts: Iterator[tuple[Place, Amount]]) -> dict[Place, Amount]:
 
 
 def _metric_trends(before: Values, now: Values, tolerance: float) -> Iterator[MetricTrend]:
+    """Yield the trend of each metric that both audits have."""
     for metric in METRICS:
         then, current = before.get(metric.name), now.get(metric.name)
         if then is not None and current is not None:
@@ -183,7 +188,10 @@ def _metric_trends(before: Values, now: Values, tolerance: float) -> Iterator[Me
 
 
 def _least_difference(metric: Metric, now: Values) -> float:
-    """Differences that come and go by themselves, however large they are to what was before."""
+    """Return the difference of a metric's values up to which it counts as unchanged.
+
+    It is for changes that come and go by themselves; in the metric's unit.
+    """
     if metric.name == "watermark.lag_seconds":
         return USUAL_LAG_SECONDS
     state = now.get(_GROWS.get(metric.name, ""))
@@ -191,6 +199,7 @@ def _least_difference(metric: Metric, now: Values) -> float:
 
 
 def _trend_of(before: Amount | None, now: Amount | None, tolerance: float) -> Trend:
+    """Return the trend of a finding: by presence, severity, bytes, and then rows."""
     if before is None:
         return Trend.NEW
     if now is None:
@@ -204,6 +213,10 @@ def _trend_of(before: Amount | None, now: Amount | None, tolerance: float) -> Tr
 
 
 def _trend_of_numbers(before: float, now: float, least: float) -> Trend:
+    """Return whether a number is the same, worse (larger) or better (smaller).
+
+    Differences up to ``least`` count as the same.
+    """
     if abs(now - before) <= least:
         return Trend.SAME
     return Trend.WORSE if now > before else Trend.BETTER
@@ -212,7 +225,11 @@ def _trend_of_numbers(before: float, now: float, least: float) -> Trend:
 def failing(
     findings: Sequence[Finding], least: Severity | None, comparison: Comparison | None
 ) -> tuple[Finding, ...]:
-    """The findings that a gate fails for: from a severity on; of a baseline, new or worse ones."""
+    """Return the findings for which a gate fails.
+
+    They have at least the severity ``least`` and, with a comparison, are new or worse. Empty if
+    ``least`` is None.
+    """
     if least is None:
         return ()
     return tuple(
@@ -221,7 +238,7 @@ def failing(
 
 
 def earlier_of(report: Mapping[str, Any]) -> Earlier:
-    """What the JSON report of an audit, one checkpoint's envelope, says; ValueError if none."""
+    """Return the results in the JSON report of one audit; ValueError for another document."""
     try:
         summary = report["summary"]
         result = amounts_of(map(_place_and_amount, report["findings"]))
@@ -237,6 +254,7 @@ def earlier_of(report: Mapping[str, Any]) -> Earlier:
 
 
 def _place_and_amount(finding: Mapping[str, Any]) -> tuple[Place, Amount]:
+    """Return identity and amount of a finding in a report."""
     store = finding["store_name"]
     location = Place(
         str(finding["id"]), _count(finding["operator_id"]), None if store is None else str(store)
@@ -246,6 +264,7 @@ def _place_and_amount(finding: Mapping[str, Any]) -> tuple[Place, Amount]:
 
 
 def _count(value: Any) -> int | None:
+    """Return a whole number of a report; None for None, TypeError for other values."""
     if isinstance(value, float):
         raise TypeError(f"{value!r:.40} is not a count")
     number = _number(value)
@@ -253,6 +272,7 @@ def _count(value: Any) -> int | None:
 
 
 def _number(value: Any) -> Value:
+    """Return a number of a report; None for None, TypeError for other values."""
     if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float))):
         raise TypeError(f"{value!r:.40} is not a number")
     if value is not None and not -_MOST < value < _MOST:  # nor NaN

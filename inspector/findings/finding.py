@@ -10,7 +10,7 @@ from inspector.model import Certainty
 
 
 class Severity(enum.IntEnum):
-    """How much a finding matters; ordered."""
+    """Importance of a finding, from least to most."""
 
     INFO = 0
     WARNING = 1
@@ -23,7 +23,7 @@ class Severity(enum.IntEnum):
 
 
 class Group(enum.Enum):
-    """What a finding is about; the hundreds of its id."""
+    """Subject of a finding; the hundreds of its id."""
 
     INTEGRITY = "integrity"
     LIFETIME = "lifetime"
@@ -32,7 +32,7 @@ class Group(enum.Enum):
 
 
 class Concerns(enum.Enum):
-    """What the rows and bytes of a finding count, where it counts any."""
+    """Kind of rows that the rows and bytes of a finding count, if it counts any."""
 
     ROWS = "rows of the judged version, which lie still: retained versions share them"
     REWRITTEN_ROWS = "rows that new versions write anew: each retained version has its own copy"
@@ -55,18 +55,16 @@ class Kind:
     """The declaration of a finding; the page of findings has its proof and its source."""
 
     id: str  # ``SSnnn``; never changes its meaning
-    severity: Severity  # how much it matters, where the finding says nothing else
-    title: str
+    severity: Severity  # severity of its findings, unless they have their own
+    title: str  # name in a few words
     spark: str  # the error class, conf, metric or method to look for in Spark
-    to_do: str
-    # what is the matter, in one plain sentence; none where each finding says something narrower
-    cause: str = ""
-    command: str = "timeline"  # the command that shows more, without the program's name and path
+    to_do: str  # advice to the user
+    cause: str = ""  # what is wrong, in one plain sentence; empty if each finding has its own
+    command: str = "timeline"  # command that shows more, without program and path
     certainties: tuple[Certainty, ...] = (Certainty.PROVEN,)
-    # ids of findings that it is the reason of, and so is named in place of; how they follow from it
-    # stands in ``explanation/judgements``. in_store: only those of the same operator and store
+    # ids of findings whose reason it is, so that it is named instead (``explanation/judgements``)
     explains: tuple[str, ...] = ()
-    in_store: bool = False
+    in_store: bool = False  # explains only findings of the same operator and store
     concerns: Concerns = Concerns.ROWS  # what its rows and bytes count
     # ids of findings about the same subject that are left out next to this one
     hides: tuple[str, ...] = ()
@@ -78,7 +76,7 @@ class Kind:
 
     @property
     def group(self) -> Group:
-        """What it is about."""
+        """Subject of the finding, from the hundreds of its id."""
         return list(Group)[int(self.id[2]) - 1]
 
     def of_store(
@@ -90,19 +88,23 @@ class Kind:
         cause: str = "",
         **more: Any,
     ) -> Finding:
-        """A finding about a store, with what else is not as the entry says."""
+        """Return a finding about a store; ``more`` are other fields of :class:`Finding`."""
         more |= {"store_name": subject.store_name, "rows": rows, "bytes": size, "cause": cause}
         return self.of(evidence, subject.operator_id, **more)
 
     def of(self, evidence: str, operator_id: int | None = None, **more: Any) -> Finding:
-        """A finding about an operator or the checkpoint, with what is not as the entry says."""
+        """Return a finding about an operator or the checkpoint.
+
+        ``more`` are other fields of :class:`Finding`; by default certainty and next step are those
+        of the kind.
+        """
         certainty = more.pop("certainty", self.certainties[0])
         next_step = more.pop("next_step", self.to_do)
         return Finding(self, certainty, evidence, next_step, operator_id, **more)
 
 
 class Subject(Protocol):
-    """What knows which store it is about."""
+    """A store, or a view of it, that a finding is about."""
 
     @property
     def operator_id(self) -> int:
@@ -120,15 +122,13 @@ class Finding:
     kind: Kind
     certainty: Certainty
     evidence: str  # the numbers that show it
-    next_step: str  # what its user can do
-    # operator_id, store_name: what it is about; None for the checkpoint
-    operator_id: int | None = None
-    store_name: str | None = None
-    # rows, bytes: rows concerned and their UnsafeRow bytes, exact; None where none are counted
-    rows: int | None = None
-    bytes: int | None = None
-    cause: str = ""  # what is the matter, in one plain sentence; by default that of the kind
-    # by default that of the kind, but of what is undecided no more than information
+    next_step: str  # advice to the user
+    operator_id: int | None = None  # operator that it is about; None for the checkpoint
+    store_name: str | None = None  # store that it is about; None for an operator or the checkpoint
+    rows: int | None = None  # rows concerned, exact; None if it counts none
+    bytes: int | None = None  # UnsafeRow bytes of these rows, exact; None if it counts none
+    cause: str = ""  # what is wrong, in one plain sentence; by default that of the kind
+    # by default that of the kind; info if the finding is undecided
     severity: Severity = field(default=cast("Severity", None))
     # ids of findings about the same subject that are left out next to this one; by default those
     # of the kind
@@ -136,7 +136,7 @@ class Finding:
     occurrences: int | None = None  # number of times that it was seen, if it counts no rows
 
     def __post_init__(self) -> None:
-        """What is not given is the kind's."""
+        """Fill in what is not given from the kind."""
         object.__setattr__(self, "cause", self.cause or self.kind.cause)
         object.__setattr__(self, "hides", self.hides or self.kind.hides)
         given = cast("Severity | None", self.severity)
@@ -157,10 +157,10 @@ class Finding:
 
     @property
     def count(self) -> int | None:
-        """The number that the threshold of its id is compared with; None counts as once."""
+        """Number that the threshold of its id is compared with; None counts as 1."""
         return self.rows if self.occurrences is None else self.occurrences
 
     @property
     def store(self) -> tuple[int | None, str | None]:
-        """What it is about: the same of two findings of one store."""
+        """Operator and store that it is about; None for both if it is about the checkpoint."""
         return self.operator_id, self.store_name

@@ -22,6 +22,7 @@ from inspector.light_dataclasses import replace
 from inspector.merge.collect import Facts
 from inspector.quantities import count_text
 
+# Spark's error class at a row that is not there
 NULL_VALUE = "STREAM_STREAM_JOIN_INCONSISTENT_STATE"
 
 
@@ -38,6 +39,10 @@ def with_null_rows(restart: Restart, checkpoint: Checkpoint, version: int, facts
 
 
 def _null_rows(join: JoinSides) -> Iterator[Obstacle | Doubt]:
+    """Yield an obstacle or doubt for each side of a join with null rows.
+
+    An obstacle if the first batch reads all rows of the side.
+    """
     for side in join.sides:
         if side.check is None or not side.check.missing_rows:
             continue

@@ -14,6 +14,7 @@ from inspector.findings.rule import FOLDERS, rules
 from inspector.findings.thresholds import DEFAULTS, Thresholds
 from inspector.findings.views.checkpoint_view import CheckpointView
 from inspector.findings.views.judged_version import Context, KeyWords
+from inspector.findings.wording import write
 from inspector.light_dataclasses import replace
 from inspector.merge.collect import Facts
 from inspector.model import (
@@ -23,6 +24,12 @@ from inspector.model import (
     Problem,
     StoreName,
 )
+
+ATTEMPTS = (
+    "two attempts wrote {count:/version} {versions}: this is proven of the files, and the running "
+    "query may have other rows (premise one-attempt)"
+)
+"""Evidence that is added to proofs about rows of versions that two attempts wrote."""
 
 
 def judge(  # noqa: PLR0913 - what findings rest on
@@ -36,10 +43,11 @@ def judge(  # noqa: PLR0913 - what findings rest on
     restart: Restart | None = None,
     growing: Mapping[StoreName, bool] = MappingProxyType({}),
 ) -> tuple[Finding, ...]:
-    """Every rule applied to the facts of a version; the gravest first.
+    """Apply every rule to the facts of a version, and return the findings, the most severe first.
 
-    ``heap_bytes`` estimates what the retained versions take, where there is a limit for it;
-    ``restart`` is known if the version is the newest; ``growing`` lacks stores that cannot be told.
+    ``heap_bytes`` is the estimated heap of the retained versions, if there is a limit for it.
+    ``restart`` is None if the version is not the newest. ``growing`` says which stores grow; stores
+    for which it is unknown are absent.
     """
     context = Context(problems, key_words, growing, heap_bytes, restart)
     view = CheckpointView(checkpoint, version, facts, context)
@@ -74,7 +82,7 @@ def judge_integrity(
     thresholds: Thresholds = DEFAULTS,
     restart: Restart | None = None,
 ) -> tuple[Finding, ...]:
-    """Apply the rules about files alone: can they be read and loaded, and are they of one chain."""
+    """Apply the rules about files alone, and return the findings, the most severe first."""
     context = Context(problems, restart=restart, judges_rows=False)
     view = CheckpointView(checkpoint, version, facts, context)
     return _reported_findings(judge_rules(view, thresholds, ("integrity",)), thresholds)
@@ -122,12 +130,7 @@ def _with_attempts(
         attempts = versions.get(-1 if finding.operator_id is None else finding.operator_id, ())
         is_proof = finding.certainty is Certainty.PROVEN
         if attempts and is_proof and finding.kind.group is Group.LIFETIME:
-            subject = "version" if len(attempts) == 1 else "versions"
-            finding = replace(
-                finding,
-                evidence=f"{finding.evidence}; two attempts wrote {subject} "
-                f"{ranges_text(attempts)}: this is proven of the files, and the running query may "
-                "have other rows (premise one-attempt)",
-            )
+            note = write(ATTEMPTS, {"count": len(attempts), "versions": ranges_text(attempts)})
+            finding = replace(finding, evidence=f"{finding.evidence}; {note}")
         result.append(finding)
     return result

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-_MASK = 0xFFFFFFFF
+_MASK = 0xFFFFFFFF  # bits of an unsigned 32-bit number
 _BITS = 5  # of the hash by which a node of the trie branches
 _LEAST = 5  # names of the smallest set that is a trie
-_HASH_BITS = 32
+_HASH_BITS = 32  # bits of a hash
 
 
 def set_order(names: Sequence[str], *, scala_2_13: bool) -> list[str]:

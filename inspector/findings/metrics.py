@@ -16,10 +16,13 @@ from inspector.light_dataclasses import dataclass
 from inspector.operators.user_rules import parse_duration
 from inspector.quantities import bytes_text, long_duration_text, number_of
 
-Value = float | int | None
+Value = float | int | None  # value of a metric; None if the checkpoint does not show it
 Values = Mapping[str, Value]  # name of a metric -> its value
+# documentation's page of metrics
 _PAGE = (get_data("inspector", "docs/reference/metrics.md") or b"").decode()
+# cells of the rows of the page's table
 _ROWS = (line.strip("| ").split(" | ") for line in _PAGE.splitlines() if line.startswith("| `"))
+# meaning of each metric, from that table
 _MEANINGS = {cells[0].strip("`"): cells[-1].removesuffix(" An estimate.") for cells in _ROWS}
 """What the documentation's page of metrics says of each."""
 
@@ -35,6 +38,7 @@ class Quantity(enum.Enum):
     SECONDS = "seconds"
 
 
+# value of a metric as an option takes it
 _EXAMPLES = {
     Quantity.COUNT: "1000",
     Quantity.BYTES: "8GiB",
@@ -49,9 +53,9 @@ _EXAMPLES = {
 class Metric:
     """One number of a checkpoint."""
 
-    name: str  # in options, JSON and comparisons
-    quantity: Quantity
-    doc: str
+    name: str  # name in options, JSON and comparisons
+    quantity: Quantity  # what it measures
+    doc: str  # meaning
     exact: bool = True  # counted from bytes; False for an estimate
 
     @property
@@ -60,7 +64,10 @@ class Metric:
         return _EXAMPLES[self.quantity]
 
     def parse(self, text: str) -> float:
-        """A value such as ``8GiB``, ``1%``, ``2h`` or ``1000``; ValueError if it is none."""
+        """Return the number of a text such as ``8GiB``, ``1%``, ``2h`` or ``1000``.
+
+        Durations are in seconds. Raises ValueError for other texts.
+        """
         text = text.strip().removesuffix("/h") if self._is_rate else text.strip()
         value = number_of(text) if self._has_unit(text) else None
         if value is None and self.quantity is Quantity.SECONDS:
@@ -73,7 +80,7 @@ class Metric:
         return value
 
     def _has_unit(self, text: str) -> bool:
-        """Whether the unit of a text is one that this quantity has."""
+        """True if the text has no unit, or one that this quantity has."""
         if text.endswith("%"):
             return self.quantity is Quantity.SHARE
         of_bytes = self.quantity in (Quantity.BYTES, Quantity.BYTES_PER_HOUR)
@@ -81,16 +88,18 @@ class Metric:
 
     @property
     def _is_rate(self) -> bool:
+        """True if values are per hour."""
         return self.quantity in (Quantity.COUNT_PER_HOUR, Quantity.BYTES_PER_HOUR)
 
     def text(self, value: Value) -> str:
-        """A value for people; an estimate has a ``~`` before it."""
+        """Return a value for people; an estimate begins with ``~``."""
         if value is None:
             return "unknown"
         about, sign = "" if self.exact else "~", "-" if value < 0 else ""
         return f"{about}{sign}{self._amount(abs(value))}{'/h' if self._is_rate else ''}"
 
     def _amount(self, value: float) -> str:
+        """Return a value that is not negative, with its unit, as text."""
         if self.quantity in (Quantity.BYTES, Quantity.BYTES_PER_HOUR):
             return bytes_text(round(value))
         if self.quantity is Quantity.SHARE:
@@ -101,9 +110,11 @@ class Metric:
 
 
 def _metric(name: str, quantity: Quantity, *, exact: bool = True) -> Metric:
+    """Return the metric of a name, with its meaning from the documentation."""
     return Metric(name, quantity, _MEANINGS[name], exact)
 
 
+# every metric, in the order of reports
 METRICS: tuple[Metric, ...] = (
     _metric("state.rows", Quantity.COUNT),
     _metric("state.bytes", Quantity.BYTES),
@@ -120,11 +131,12 @@ METRICS: tuple[Metric, ...] = (
     _metric("findings.warnings", Quantity.COUNT),
     _metric("problems", Quantity.COUNT),
 )
+# every metric by its name
 BY_NAME: Mapping[str, Metric] = {metric.name: metric for metric in METRICS}
 
 
 def metric_of(name: str) -> Metric:
-    """The metric of a name; ValueError lists all, and the one that may have been meant."""
+    """Return the metric of a name; ValueError lists all, and the one that may be meant."""
     if name in BY_NAME:
         return BY_NAME[name]
     near = difflib.get_close_matches(name, BY_NAME, 1)
@@ -135,7 +147,10 @@ def metric_of(name: str) -> Metric:
 def values_of(
     verdict: Verdict, *, file_bytes: int, leftover_bytes: int, lag_ms: int | None
 ) -> dict[str, Value]:
-    """All metrics of an audited checkpoint; ``lag_ms``: batch clock less watermark, or None."""
+    """Return the values of all metrics for an audited checkpoint, by name.
+
+    ``lag_ms`` is the batch clock less the watermark, or None.
+    """
     size, growth = verdict.size, verdict.growth
     rows = None if size is None else size.rows
     return {
@@ -159,13 +174,14 @@ def values_of(
 
 
 def _rate(growth: StateGrowth | None, name: str) -> int | None:
+    """Return a rate of growth, rounded, as limits compare it; None if it is unknown."""
     per_hour: float | None = None if growth is None else getattr(growth, name)
     rate = None if growth is None or per_hour is None else growth.rate_for_limits(per_hour)
     return None if rate is None else round(rate)
 
 
 class Passed(enum.Enum):
-    """What came of a gate."""
+    """Result of a gate."""
 
     PASSED = "passed"
     EXCEEDED = "exceeded"
@@ -174,22 +190,22 @@ class Passed(enum.Enum):
 
 @dataclass(frozen=True)
 class Gate:
-    """A metric, the most that it may be, and what it is."""
+    """A metric with its limit and its value."""
 
-    metric: Metric  # what is held against the limit
-    limit: float  # the most that it may be; in the metric's unit
-    value: Value = None  # what it is; None if the checkpoint does not show it
+    metric: Metric  # metric that is compared with the limit
+    limit: float  # largest allowed value, in the metric's unit
+    value: Value = None  # value of the checkpoint; None if it does not show it
 
     @property
     def passed(self) -> Passed:
-        """Whether the value is within the limit; a value that is unknown exceeds nothing."""
+        """Result of the comparison; an unknown value exceeds nothing."""
         if self.value is None:
             return Passed.UNKNOWN
         return Passed.EXCEEDED if self.value > self.limit else Passed.PASSED
 
     @property
     def sentence(self) -> str:
-        """What came of it, for people."""
+        """Result for people, with value and limit."""
         name, limit = self.metric.name, self.metric.text(self.limit).removeprefix("~")
         if self.passed is Passed.UNKNOWN:
             return f"{name} is unknown, at most {limit} is allowed"
@@ -201,12 +217,15 @@ class Gate:
 
 
 def parse_gates(given: Mapping[str, str | float]) -> tuple[Gate, ...]:
-    """Gates: name of a metric -> its limit, such as ``8GiB``; ValueError: no such name or value."""
+    """Return gates from limits, such as ``8GiB``, by metric.
+
+    Raises ValueError for an unknown metric or a wrong value.
+    """
     metrics = {metric_of(name.strip()): limit for name, limit in given.items()}
     return tuple(Gate(metric, metric.parse(str(limit))) for metric, limit in metrics.items())
 
 
 def apply_gates(gates: Sequence[Gate], values: Values) -> tuple[Gate, ...]:
-    """The gates with their values; those that are exceeded first."""
+    """Return the gates with their values, exceeded gates first."""
     judged = [Gate(gate.metric, gate.limit, values.get(gate.metric.name)) for gate in gates]
     return tuple(sorted(judged, key=lambda gate: gate.passed is not Passed.EXCEEDED))

@@ -19,11 +19,13 @@ from inspector.findings.rule import Case, Evidence, Part, Rule, rules
 from inspector.findings.views.checkpoint_view import CheckpointView
 from inspector.model import COMPARED, LEFT, UNLISTED, Problem
 
+# template of the evidence of all rules about problems
 EVIDENCE = "{file:prefix}{message}{others:others_listed}"
+# slugs without a finding of their own: notes, or results of another problem
 NO_FINDING = ("codec-mismatch", "uncommitted", COMPARED, LEFT, NoSchemaError.slug)
 """Slugs of what is only remarkable, or follows from another problem: a schema that is missing."""
-NOTHING_NEEDED = "nothing is needed to go on"
-MISSING_DELTA = "missing-delta"
+NOTHING_NEEDED = "nothing is needed to go on"  # advice if the query restarts without the file
+MISSING_DELTA = "missing-delta"  # slug of a problem: deltas of a store are missing
 SHORT = 80  # characters of a message up to which a cause has all of it
 
 
@@ -38,7 +40,7 @@ class ProblemRule(Rule[CheckpointView]):
     scope = "checkpoint"
     command = "verify"
 
-    slugs: ClassVar[tuple[str, ...]] = ()
+    slugs: ClassVar[tuple[str, ...]] = ()  # slugs of the problems of this rule
     names_file: ClassVar[bool] = False  # the cause names the first file, in place of ``general``
     is_spared: ClassVar[bool] = False  # a warning, if the query restarts without the file
     is_copied: ClassVar[bool] = False  # a copy as of an earlier batch can be free of it
@@ -86,6 +88,7 @@ class ProblemRule(Rule[CheckpointView]):
             return remedy or self.next_step
         return wording.write(self.go_back, {"batch": restart.back})
 
+    # advice if a copy as of an earlier batch is possible
     go_back: ClassVar[str] = (
         "restore the file from a backup or an earlier object version, or go back to batch "
         "{batch:number} in a copy (inspector copy PATH NEW --batch {batch} "
@@ -93,9 +96,11 @@ class ProblemRule(Rule[CheckpointView]):
         "ids, such as the file sink or Delta, skips the batches after it, and the copy then does "
         "not restart"
     )
+    # case that names the first file
     at_file: ClassVar[Case] = Case(
         cause="At {path}{others:others}: {short}.", evidence=EVIDENCE, next_step="{to_do}"
     )
+    # case of a problem in spite of which the query restarts
     spared: ClassVar[Case] = Case(
         cause="At {path}{others:others}: {short}; the query restarts without it{lost}.",
         evidence=EVIDENCE,
@@ -104,10 +109,17 @@ class ProblemRule(Rule[CheckpointView]):
     )
 
 
+# end of the advice on a state file that a restart does not need
 FOR_A_ROLLBACK = (
     ", and Spark's cleanup removes the file in time; to roll back to a version that is lost "
     "restore it from a backup"
 )
+
+
+RUN_AGAIN = ", and runs batch {batch} again"  # end of a sentence on the effect of a lost log entry
+NO_VERSION_LOST = ", and no version is lost"  # end of a sentence on the effect of a lost file
+# end of a sentence on the effect of a lost file
+EARLIER_AT_MOST = ", and at most earlier versions are lost"
 
 
 def path_of(view: CheckpointView, problem: Problem) -> str:
@@ -144,7 +156,7 @@ def lost_versions(problems: Sequence[Problem], restart: Restart | None) -> str:
     """Return what is lost with files that a restart does not need, a clause."""
     if problems[0].store is None:
         is_run_again = restart is not None and restart.again and problems[0].slug == LOST_ENTRY
-        return f", and runs batch {restart.batch} again" if restart and is_run_again else ""
+        return RUN_AGAIN.format(batch=restart.batch) if restart and is_run_again else ""
     if any(is_delta(problem, restart) for problem in problems):
         return ", and only earlier versions are lost"
     # A snapshot within the chain that is loaded loses nothing: its deltas make the version, too.
@@ -156,7 +168,7 @@ def lost_versions(problems: Sequence[Problem], restart: Restart | None) -> str:
         and bases.get(problem.store, problem.version) < problem.version
         for problem in problems
     )
-    return ", and no version is lost" if is_within else ", and at most earlier versions are lost"
+    return NO_VERSION_LOST if is_within else EARLIER_AT_MOST
 
 
 def is_delta(problem: Problem, restart: Restart | None) -> bool:

@@ -51,8 +51,9 @@ from inspector.sparktypes import ArrayType, DataType, MapType, StructField, Stru
 from inspector.sparktypes.ddl import to_ddl
 from inspector.sums import group_by
 
-SCHEMA_CHECK = f"{STREAMING}stateStore.stateSchemaCheck"
-ENCODING = f"{STREAMING}stateStore.encodingFormat"
+SCHEMA_CHECK = f"{STREAMING}stateStore.stateSchemaCheck"  # conf of Spark's check of state schemas
+ENCODING = f"{STREAMING}stateStore.encodingFormat"  # conf of the encoding of rows
+# conf: all output columns of stateful operators are nullable
 _NULLABLE = f"{STREAMING}statefulOperator.alwaysNullableOutput.enabled"
 _FORMATS = {
     "stateStoreSave": f"{STREAMING}aggregation.stateFormatVersion",
@@ -84,7 +85,7 @@ _ITEMS = {
 """Rules about what a restart looks for besides files of the checkpoint -> what is compared."""
 _AGGREGATIONS = ("stateStoreSave", "sessionWindowStateStoreSaveExec")
 """Operators whose values are buffers: their fields are named by the functions, not by users."""
-_DEDUPLICATIONS = ("dedupe", "dedupeWithinWatermark")
+_DEDUPLICATIONS = ("dedupe", "dedupeWithinWatermark")  # names of the operators that drop duplicates
 _BY_STATE = (
     *("key-renamed", "key-expression", "key-case", "key-alike"),
     *("value-renamed", "value-alike", "value-buffer"),
@@ -95,14 +96,17 @@ _DOUBTS = {
     "value-buffer": "The bytes of the buffers differ, which another order in a set does too.",
 }
 """What another value does not show."""
+# doubt if timers differ and their clock is unknown
 _UNKNOWN_CLOCK = (
     "The timers differ, and the files do not show whether they follow event time or processing "
     "time. Rehearse with event times that are years before today."
 )
+# reason if timers by processing time differ
 _OTHER_DURATION = (
     "Timers by processing time lie at another distance from the clock of their batch: the timeout "
     "is another one, or the function reads a clock itself."
 )
+# advice if no timer by processing time fired
 _BY_CLOCK = (
     "The timers follow processing time: for the rehearsal, give both queries a timeout that is "
     "shorter than the time between two inputs."
@@ -110,7 +114,7 @@ _BY_CLOCK = (
 _OVERWRITTEN = {"first": "last"}
 """Buffers of which an aggregate of the other name replaces whatever the first one kept."""
 
-AVRO = "avro"
+AVRO = "avro"  # value of :data:`ENCODING`
 _PROMOTIONS: Mapping[str, tuple[str, ...]] = {
     "integer": ("long", "float", "double"),
     "long": ("float", "double"),
@@ -123,11 +127,12 @@ _PROMOTIONS: Mapping[str, tuple[str, ...]] = {
 class SameRows:
     """State that the old query made of the rows of NEW, compared with the state of NEW."""
 
-    old: Side
-    rows: Mapping[tuple[int, str], int]  # by operator and store, how many rows the old query made
-    # keys, values: by the same, how many keys one state has alone, and how many have another value
-    # in each
+    old: Side  # checkpoint of the old query's rehearsal
+    # number of rows that the old query made, by operator and store
+    rows: Mapping[tuple[int, str], int]
+    # number of keys that only one state has, by operator and store
     keys: Mapping[tuple[int, str], int]
+    # number of keys that both have with different values, by operator and store
     values: Mapping[tuple[int, str], int]
     # operators and stores with fields of one name and type that no row tells apart
     indistinct: Collection[tuple[int, str]]
@@ -334,6 +339,10 @@ class Preflight:
         )
 
     def _of_conf(self, key: str, recorded: str | None, value: str) -> Line:
+        """Return the line on a conf that the session sets to another value than the log records.
+
+        ``recorded`` is None if the log does not record it.
+        """
         if key == SOURCE_EVOLUTION and (recorded or "false") != value:
             about = "evolution-on" if value == "true" else "evolution-off"
             return self._line(key, about, recorded or "false", value)
@@ -445,6 +454,7 @@ class Preflight:
         return [(old, changed) for old, changed in pairs if old.name == changed.name]
 
     def _operators(self, new: Side) -> Iterator[Line]:
+        """Yield the lines on the operators of both queries, and on their state."""
         before, after = self._old.operators, new.operators
         names = [
             ", ".join(f"{number} {operator.name}" for number, operator in side.items()) or "none"
@@ -488,6 +498,10 @@ class Preflight:
     def _schemas(
         self, operator: Operator, store: str, pair: tuple[StateSchema, StateSchema]
     ) -> Iterator[Line]:
+        """Yield the lines on key, value and watermark delay of one store.
+
+        ``pair`` is its old and its new schema.
+        """
         of_store = "" if store == "default" else f", store {store}"
         title = f"operator {operator.operator_id} ({operator.name}){of_store}"
         subject = operator.operator_id, store
@@ -504,6 +518,7 @@ class Preflight:
             yield self._line(f"watermark delay of {title}", about, *texts, store=subject)
 
     def _about_key(self, old: StructType, new: StructType) -> str:
+        """Return the rule about a store's old and new key schema."""
         if not _accepts(new, old):
             return "key-schema"
         if _names(old) != _names(new):
@@ -515,6 +530,7 @@ class Preflight:
         return "key-alike" if alike_fields(old) else "key-same"
 
     def _about_value(self, operator: Operator, old: StructType, new: StructType) -> str:
+        """Return the rule about a store's old and new value schema."""
         if self._old.confs.get(ENCODING) == AVRO and operator.processor is not None:
             return _about_avro(old, new)
         if not _accepts(new, old):
@@ -623,6 +639,7 @@ def _fields(schema: StructType, within: str = "") -> Iterator[tuple[str, StructF
 
 
 def _names(schema: StructType) -> list[str]:
+    """Return the names of all fields, with those inside structs as paths."""
     return [name for name, _ in _fields(schema)]
 
 

@@ -37,6 +37,7 @@ class Restarts(enum.Enum):
         return list(Restarts).index(self)
 
 
+# severity of a finding by its verdict
 _SEVERITY = {
     Restarts.OK: Severity.INFO,
     Restarts.IGNORED: Severity.INFO,
@@ -63,11 +64,12 @@ class RestartRule:
 
     @property
     def _entry(self) -> docs.Entry:
+        """Entry of the rule in the documentation."""
         return docs.entry(self.id)
 
     @property
     def releases(self) -> str:
-        """``3.5 to 4.3``, ``4.3``."""
+        """Releases that do so, such as ``3.5 to 4.3`` or ``4.3``."""
         return self.since if self.since == self.until else f"{self.since} to {self.until}"
 
     @property

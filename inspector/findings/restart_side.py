@@ -9,8 +9,10 @@ from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.discovery.query_sources import QuerySource
 from inspector.light_dataclasses import dataclass
 
-STREAMING = "spark.sql.streaming."
+STREAMING = "spark.sql.streaming."  # prefix of the confs of streaming
+# name under which ``confs`` has the format of the offset log
 OFFSET_FORMAT = f"{STREAMING}offsetLog.formatVersion"
+# name under which ``confs`` has the format of state checkpoints
 CHECKPOINT_FORMAT = f"{STREAMING}stateStore.checkpointFormatVersion"
 
 

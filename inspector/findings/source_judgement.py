@@ -20,6 +20,7 @@ _PLACED = {FILES: "files-folder", KAFKA: "topics"}
 """Kinds of sources whose offsets or logs name what they read -> the rule about another one."""
 _NOT_READ = {FILES: "source-log-other", KAFKA: "topics"}
 """Kinds of sources -> the rule about an old source that the new query does not read."""
+# doubt if rows do not identify the sources
 _ALIKE = "The rehearsals gave two sources the same rows: give each source rows of its own."
 
 _SAME = ("sources-same", "sources-rehearsed")  # rules about all sources together
@@ -190,11 +191,12 @@ def unlike_sources(old: Sequence[QuerySource], rehearsed: Sequence[QuerySource])
 
 
 def _log_list(sources: Sequence[QuerySource]) -> str:
+    """Return ``source 0 in sources/0, ...`` for some sources."""
     return ", ".join(f"source {source.name} in sources/{source.log}" for source in sources)
 
 
 def _ambiguous_rows(old: Sequence[QuerySource], new: Sequence[QuerySource]) -> str:
-    """Return a sentence if rows, or the names of the parameters, do not identify the sources."""
+    """Return a sentence if neither rows nor parameter names identify the sources; else ""."""
     folders = {source.short_location for source in old}
     has_digests = len({source.rows for source in old}) == len(folders)
     is_named = {source.short_location for source in new} <= folders
@@ -238,10 +240,12 @@ def _owner(old: QuerySource, new: QuerySource, olds: Sequence[QuerySource]) -> Q
 
 
 def _identity(source: QuerySource) -> str:
+    """Return what a source reads, or its name if that is unknown."""
     return source.place or source.name
 
 
 def _list(sources: Sequence[QuerySource]) -> str:
+    """Return the sources as text; ``none`` without one."""
     return ", ".join(map(str, sources)) or "none"
 
 

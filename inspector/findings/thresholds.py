@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar, cast, overload
 from inspector.light_dataclasses import dataclass, field
 from inspector.quantities import number_of
 
-_ID = re.compile(r"SS[123]\d\d")
+_ID = re.compile(r"SS[123]\d\d")  # id of a finding in the name of a threshold
 
 
 T = TypeVar("T")
@@ -87,19 +87,24 @@ class Thresholds:
         return cls(result, at_least=ids)
 
     def reports(self, id_: str, count: int | None) -> bool:
-        """Whether a finding of so many rows or occurrences is reported; None counts as once."""
+        """True if a finding with this number of rows or occurrences is reported.
+
+        None counts as 1. The finding is given by its id.
+        """
         return (1 if count is None else count) >= self.at_least.get(id_, 0)
 
 
 def _parse_number(name: str, value: object, amount: float | None) -> float:
+    """Return the number of a threshold; ValueError if it is no whole number."""
     if amount is None or amount != int(amount):
         raise ValueError(f"{value!r} is not a whole number for the threshold {name}")
     return amount
 
 
-DEFAULTS = Thresholds()  # what is compared with where nobody sets anything
+DEFAULTS = Thresholds()  # thresholds if the user sets none
 
 
+# threshold of several rules
 WINDOW_VERSIONS = Threshold(
     5, "versions", "Versions whose changes must be known.", "window_versions"
 )

@@ -22,17 +22,25 @@ from inspector.findings.restart_rules import RELEASES
 from inspector.operators import aggregation, deduplicate, deduplicate_within_watermark, join
 from inspector.sparktypes import AtomicType, DataType, StructType, storage_type
 
-STREAMING = "spark.sql.streaming."
-ANSI = "spark.sql.ansi.enabled"
+STREAMING = "spark.sql.streaming."  # prefix of the confs of streaming
+ANSI = "spark.sql.ansi.enabled"  # conf of ANSI mode
+# conf: the key of a deduplication has the order of the call
 KEY_ORDER = "spark.sql.dropDuplicates.deterministicKeyOrder.enabled"
+# conf of the format of state checkpoints
 CHECKPOINT_FORMAT = f"{STREAMING}stateStore.checkpointFormatVersion"
+# conf: all output columns of stateful operators are nullable
 _NULLABLE = f"{STREAMING}statefulOperator.alwaysNullableOutput.enabled"
+# conf of the form of rows that RocksDB merges
 _MERGE_OPERATOR = f"{STREAMING}stateStore.rocksdb.mergeOperatorVersion"
-_CHECKSUM = f"{STREAMING}stateStore.rowChecksum.enabled"
-_ENCODING = f"{STREAMING}stateStore.encodingFormat"
+_CHECKSUM = f"{STREAMING}stateStore.rowChecksum.enabled"  # conf of checksums in values
+_ENCODING = f"{STREAMING}stateStore.encodingFormat"  # conf of the encoding of rows
+# conf: rows are placed by exactly the grouping key
 _STRICT = f"{STREAMING}statefulOperator.useStrictDistribution"
+# conf: the optimizer may remove a streaming branch
 _PRUNE = "spark.sql.optimizer.pruneFiltersCanPruneStreamingSubplan"
+# conf: real-time mode checks that it can run the operators
 _ALLOWLIST = f"{STREAMING}realTimeMode.allowlistCheck"
+# conf: real-time mode accepts checkpoint format 1
 _ALLOW_FORMAT_1 = f"{STREAMING}realTimeMode.dangerouslyAllowCheckpointV1"
 _SINCE: Mapping[str, str] = {
     KEY_ORDER: "4.3",
@@ -54,15 +62,17 @@ _DEFAULTS: Mapping[str, str] = {
 """Conf -> the default of a new query, where that of an older checkpoint is another one."""
 _LOG_FORMATS: Mapping[str, Mapping[int, str]] = {OFFSETS: {2: "4.2"}, COMMITS: {2: "4.0", 3: "4.2"}}
 """Log -> version of its format -> the first release that reads it."""
+# package of Spark's own state store providers
 _OWN_PACKAGE = "org.apache.spark.sql.execution.streaming.state."
 SCALA_2_13 = "4.0"  # the first release without Scala 2.12
 _FORMAT_2 = 2  # of commits, and of the checkpoint's state
 _MOST_IN_ORDER = 4  # elements of which a Set of Scala keeps the order
+# names of the operators that drop duplicates
 _DEDUPLICATIONS = (*deduplicate.NAMES, *deduplicate_within_watermark.NAMES)
 _IN_REAL_TIME = (*aggregation.NAMES, *deduplicate.NAMES, "transformWithStateExec")
 """Operators that real-time mode of 4.3 runs."""
 
-MICRO_BATCH, REAL_TIME, ASYNC = "micro-batch", "real-time", "async"
+MICRO_BATCH, REAL_TIME, ASYNC = "micro-batch", "real-time", "async"  # words of ``--mode``
 
 
 class Upgrade:
@@ -121,6 +131,7 @@ class Upgrade:
         yield from of_mode[mode]()
 
     def _is_from(self, release: str) -> bool:
+        """True if the release that restarts is this one or a later one."""
         return RELEASES.index(self._release) >= RELEASES.index(release)
 
     def ran_before(self, release: str) -> bool:
@@ -150,6 +161,7 @@ class Upgrade:
                 yield self._line(key, "default-kept", f"{assumed}, not recorded", default)
 
     def _depends_on(self, key: str, operator: Operator) -> bool:
+        """True if an operator depends on the conf ``key``."""
         name = operator.name
         if key == KEY_ORDER:
             return name in _DEDUPLICATIONS
@@ -230,6 +242,7 @@ class Upgrade:
             yield self._line(CHECKPOINT_FORMAT, "checkpoint-format-2", "2")
 
     def _micro_batch(self) -> Iterator[Line]:
+        """Yield the line on the change to micro-batch mode."""
         if self._is_async:
             yield self._line("mode", "async-progress-off", ASYNC, MICRO_BATCH)
         else:
@@ -237,10 +250,12 @@ class Upgrade:
 
     @property
     def _is_async(self) -> bool:
+        """True if the query ran with asynchronous progress tracking."""
         planned = self._checkpoint.logs.last_offset
         return planned is not None and needs_async_progress(self._checkpoint, int(planned))
 
     def _async(self) -> Iterator[Line]:
+        """Yield the line on the change to asynchronous progress tracking."""
         operators = self._checkpoint.query
         about, old = "async-sink", None
         if operators:
@@ -253,10 +268,12 @@ class Upgrade:
 
     @property
     def _has_sink_evolution(self) -> bool:
+        """True if the session or the commit log has sink evolution."""
         asked = self._asked.get(SINK_EVOLUTION)
         return asked == "true" or self._checkpoint.logs.formats.get(COMMITS) == WITH_SINKS
 
     def _real_time(self) -> Iterator[Line]:
+        """Yield the lines on the change to real-time mode."""
         if not self._is_from("4.1"):
             yield self._line("mode", "real-time-absent", None, REAL_TIME)
             return
@@ -274,6 +291,7 @@ class Upgrade:
         yield self._line("sink and output mode", "real-time-unknown", None, REAL_TIME)
 
     def _real_time_operators(self) -> Iterator[Line]:
+        """Yield a line for each operator: whether real-time mode runs it."""
         for operator in self._checkpoint.query:
             about = "mode-kept"
             if not self._is_from("4.3") or operator.name not in _IN_REAL_TIME:

@@ -12,14 +12,15 @@ from inspector.light_dataclasses import dataclass
 from inspector.model import READABLE, Certainty, Problem
 from inspector.quantities import go_on_with, short_count_text
 
-SHORT_S = 600  # seconds of history below which a rate per hour says what it was made of
-_INFORMATION = 3  # the first of :data:`RANKS` that is information alone
-_MOST = 0.5  # share of all bytes that few rows have for them to be what is at stake
-_FAR_MORE = 10  # times the bytes of a store that only gains rows, which explain its state better
+SHORT_S = 600  # seconds of history below which rates per hour are marked as extrapolated
+_INFORMATION = 3  # index of the first rank that has only information
+_MOST = 0.5  # share of all bytes from which few values are the main cause
+# factor of bytes by which a store that only gains rows explains the state better than a symptom
+_FAR_MORE = 10
 
 
 def too_short(versions: int) -> str:
-    """What is said of growth where no trend is judged through so many versions, or no time."""
+    """Return a clause on why this number of versions does not show a trend."""
     if not versions:
         return "the batches that can be read, or their clocks, do not tell whether the state grows"
     if versions < FEWEST:
@@ -31,7 +32,10 @@ def too_short(versions: int) -> str:
 
 
 def short_history_text(since_ms: int, newest_ms: int | None) -> str:
-    """From how short a history a rate per hour is drawn, in words; empty if it is long enough."""
+    """Return ``extrapolated from 5 seconds`` if rates rest on a short history, else no text.
+
+    ``since_ms`` and ``newest_ms`` are epoch ms.
+    """
     seconds = SHORT_S if newest_ms is None else (newest_ms - since_ms) / 1000
     if seconds >= SHORT_S:
         return ""
@@ -39,7 +43,7 @@ def short_history_text(since_ms: int, newest_ms: int | None) -> str:
 
 
 class Level(enum.Enum):
-    """How much a checkpoint needs a person, from least to most."""
+    """Urgency of a checkpoint, from least to most."""
 
     OK = "ok"
     INFO = "info"
@@ -49,52 +53,54 @@ class Level(enum.Enum):
 
     @property
     def rank(self) -> int:
-        """Its place from the least to the most urgent."""
+        """Position from the least to the most urgent."""
         return list(Level).index(self)
 
 
 @dataclass(frozen=True)
 class StateSize:
-    """What the judged version holds, over all stores that could be read."""
+    """Size of the judged version, over all stores that could be read."""
 
-    rows: int  # live ones, exact
+    rows: int  # number of live rows, exact
     bytes: int  # their UnsafeRow bytes, exact
-    # what the versions that an executor retains by default take of its heap, all partitions
-    # together; an estimate. None where no executor keeps them on its heap.
+    # estimated heap of the versions that executors retain by default; None if the state is not on
+    # the heap
     heap_bytes: int | None
-    counters: int = 0  # those of the rows that only count the others, as a join's do
+    counters: int = 0  # number of these rows that only count other rows, as in a join
 
 
 @dataclass(frozen=True)
 class StateGrowth:
-    """How the state of all stores grows over the versions that every partition can restore."""
+    """Growth of the state of all stores, over versions that every partition can restore.
 
-    # rows_per_hour, bytes_per_hour, heap_bytes_per_hour: per hour of batch clock, by a robust line
-    # (:mod:`inspector.estimates.growth`); estimates. Bytes are UnsafeRow bytes. Not above 0 where
-    # the state was judged not to grow.
-    rows_per_hour: float
-    bytes_per_hour: float
-    heap_bytes_per_hour: float | None
-    # since_batch, since_ms: where that line begins: the batch and its clock, epoch ms
-    since_batch: int
-    since_ms: int
-    growing: bool  # it goes up by more than what one batch's changes explain
+    Rates are per hour of batch clock, by a robust line (:mod:`inspector.estimates.growth`); they
+    are estimates, and not above 0 if the state was judged not to grow.
+    """
+
+    rows_per_hour: float  # live rows
+    bytes_per_hour: float  # UnsafeRow bytes
+    heap_bytes_per_hour: float | None  # heap bytes; None if the state is not on the heap
+    since_batch: int  # batch where the line begins
+    since_ms: int  # clock of that batch, epoch ms
+    growing: bool  # the rise is larger than the changes of one batch explain
     # the line begins with the oldest version that can be read, and may have begun before it
     since_oldest: bool = True
-    versions: int = 0  # through which the line is drawn
+    versions: int = 0  # number of versions that the line is fitted to
     # there are enough versions, over enough time, to see a trend; if not, ``growing`` is False
     judged: bool = True
-    # new_rows_per_hour, removed_rows_per_hour: keys that came and keys that went over those
-    # versions, by exact counts without timers and what only counts or indexes other rows; None if
-    # what the versions changed is unknown
+    # new keys, counted exactly without timers, counters and indexes; None if unknown
     new_rows_per_hour: float | None = None
+    # removed keys, counted in the same way; None if unknown
     removed_rows_per_hour: float | None = None
-    # words for columns of which nearly each of the newest keys has another value; none by what
-    # compares no keys, as ``watch``
+    # words for key columns with a different value in nearly each of the newest keys; empty if no
+    # keys were compared, as by ``watch``
     new_columns: tuple[str, ...] = ()
 
     def rate_for_limits(self, per_hour: float) -> float | None:
-        """One of the rates, as limits and alerts look at it; None where too few versions tell."""
+        """Return one of the rates as limits and alerts compare it; None if too few versions tell.
+
+        A rate above 0 counts as 0 if the state does not grow.
+        """
         # None of them may go off for a healthy state: of one that only fluctuates, or has just
         # filled its window, the line goes up too. So a rise that is no trend is 0.
         if not self.judged:
@@ -108,40 +114,38 @@ class Cause:
 
     finding: Finding
     sentence: str  # the cause in one plain sentence
-    # rows_share, bytes_share, heap_share: of the rows, row bytes and heap of the judged version
-    # that the finding is about, 0 to 1; None where it counts none. The last is an estimate.
+    # share of the judged version's rows that the finding is about, 0 to 1; None if it counts none
     rows_share: float | None
-    bytes_share: float | None
-    heap_share: float | None
+    bytes_share: float | None  # share of the row bytes; None if it counts none
+    heap_share: float | None  # estimated share of the heap; None if it counts none
     to_do: str  # what to change, a sentence
-    command: str  # that shows more, without the program's name and path: ``top --operator 1``
+    command: str  # command that shows more, without program and path: ``top --operator 1``
     operator_name: str | None = None  # None if it is about no single operator
-    # None if it is about no single store: where the same is the matter with several stores of an
-    # operator, the shares are of all of them
+    # None if it is about no single store; the shares are of all stores of the operator with this
+    # cause
     store_name: str | None = None
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a person has to know first."""
+    """Judgement on a checkpoint that a person has to know first."""
 
-    level: Level  # how much the checkpoint needs a person
-    # errors, warnings, infos: findings of each severity
-    errors: int
-    warnings: int
-    infos: int
-    problems: int  # things that could not be read as they should, each once
+    level: Level  # urgency of the checkpoint
+    errors: int  # number of findings of severity error
+    warnings: int  # number of findings of severity warning
+    infos: int  # number of findings of severity info
+    problems: int  # number of causes for which something could not be read as it should
     growth: StateGrowth | None = None  # None if the versions span no time
     cause: Cause | None = None  # None if there is nothing to explain
     size: StateSize | None = None  # None from a command that looks at files alone
-    # rows that should be gone and are there; exact. None if the rule of a store is not known
-    # because it has no schema.
+    # number of expired rows that are still there, exact; None if a store's rule is unknown for lack
+    # of its schema
     leftovers: int | None = 0
     restart: Restart | None = None  # None where a part, or an older version, was judged
 
 
 def level_of(findings: Sequence[Finding], problems: Sequence[Problem]) -> Level:
-    """The gravest of what was found; unreadable parts are graver than any finding."""
+    """Return the most severe level; a part that cannot be read is worse than any finding."""
     if any(problem.slug not in READABLE for problem in problems):
         return Level.UNREADABLE
     worst = max((finding.severity for finding in findings), default=None)
@@ -167,11 +171,11 @@ def main_finding(
     *,
     growing: bool = True,
 ) -> Finding | None:
-    """The finding that explains most: by :data:`RANKS`, then the reason of that one, if it has one.
+    """Return the finding that explains most: by :data:`RANKS`, or the reason of that one.
 
-    Few values with most of the bytes come before rows that outlive their rule. Where the state is
-    known not to grow, what it costs comes before rows that may outlive it. ``sizes`` are the bytes
-    of the state that each is about, if it counts any, ``total`` is all of it.
+    Few values with most of the bytes come before rows that outlive their rule. If the state does
+    not grow, what it costs comes before rows that may outlive their rule. ``sizes`` are the bytes
+    that each finding is about, ``total`` all bytes. None without a finding.
     """
     findings = [f for f in findings if f.weight is not Weight.BACKGROUND] or findings
     urgent = None if _leaks(findings) else next(filter(_is_urgent, findings), None)
@@ -200,6 +204,7 @@ def _leaks(findings: Sequence[Finding]) -> bool:
 
 
 def _is_urgent(finding: Finding) -> bool:
+    """True if the finding says that the query itself stands still."""
     return finding.weight is Weight.URGENT
 
 
@@ -241,7 +246,10 @@ def _worst_of(
 def cause_sentence(
     findings: Sequence[Finding], main: Finding, sizes: Mapping[Finding, int], total: int
 ) -> str:
-    """The cause of the main finding, and what else is the matter with most of the same rows."""
+    """Return the cause of the main finding, and of another one about most of the same rows.
+
+    ``sizes`` are the bytes that each finding is about, ``total`` all bytes.
+    """
     about = [
         finding
         for finding in findings
@@ -258,11 +266,12 @@ def cause_sentence(
 
 
 def by_reach(kind: Kind) -> tuple[bool, int, str]:
-    """The order in which reasons are looked for: of the whole query first, then the graver ones."""
+    """Return the sort key of reasons: those of the whole query first, then the more severe ones."""
     return kind.in_store, -kind.severity, kind.id
 
 
 def _root_of(finding: Finding, findings: Sequence[Finding]) -> Finding:
+    """Return the last reason in the chain of reasons of a finding; itself if it has none."""
     reasons = [
         reason
         for reason in findings

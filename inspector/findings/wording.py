@@ -66,6 +66,15 @@ def _prefix(text: str) -> str:
     return f"{text}: " if text else ""
 
 
+def _optional(words: str) -> Callable[[Any], str]:
+    """Return the unit of a value that may be None: the words around it in brackets, or nothing."""
+
+    def write_optional(value: Any) -> str:
+        return _brackets("" if value is None else write(words, {"value": value}))
+
+    return write_optional
+
+
 def _others(count: int) -> str:
     """Return `` (and 3 more)`` for a number of further files, or an empty text for 0."""
     return f" (and {count:,} more)" if count else ""
@@ -100,6 +109,10 @@ UNITS: Mapping[str, Callable[[Any], str]] = {
     "quoted": repr,
     "brackets": _brackets,
     "prefix": _prefix,
+    "since_batch": _optional("since batch {value}"),
+    "of_batch": _optional("batch {value}"),
+    "newest_time": _optional("the newest is {value:moment}"),
+    "last_put": _optional("the older spelling has no put since batch {value}"),
     "others": _others,
     "others_listed": _others_listed,
     "words": _words,
@@ -112,6 +125,8 @@ UNITS: Mapping[str, Callable[[Any], str]] = {
 
 
 class _Writer(string.Formatter):
+    """Formatter of templates, in which a field may have a unit or a noun."""
+
     def format_field(self, value: Any, format_spec: str) -> str:
         """Return one field of a template as text."""
         if format_spec in UNITS:
@@ -122,14 +137,9 @@ class _Writer(string.Formatter):
         return count_text(value, format_spec)
 
 
-_WRITER = _Writer()
+_WRITER = _Writer()  # the only formatter
 
 
 def write(template: str, values: Mapping[str, Any]) -> str:
     """Return a template with its fields filled in; KeyError for a field without a value."""
     return _WRITER.vformat(template, (), values)
-
-
-def field_names(template: str) -> set[str]:
-    """Return the names of the fields of a template."""
-    return {name for _, name, _, _ in _WRITER.parse(template) if name is not None}

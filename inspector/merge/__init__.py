@@ -1,1 +1,1 @@
-"""Facts of many tasks to those of the whole query, on the driver."""
+"""Merging the facts of many tasks into facts of the whole query, on the driver."""

@@ -1,9 +1,8 @@
-"""Facts of all tasks, merged: small, and on the driver."""
+"""The facts of all tasks of a run, merged on the driver."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -22,21 +21,25 @@ from inspector.facts.size_distributions import FieldSizes
 from inspector.facts.timer_runs import CallsByClock, TimerCalls
 from inspector.facts.timers import ClockEvidence
 from inspector.facts.versions import VersionFacts
+from inspector.light_dataclasses import replace
 from inspector.merge.resolution import Resolution, habits_of
 from inspector.model import Certainty, Problem, StoreId, StoreName, TimeoutKind
 from inspector.operators.rule import RowPart
 from inspector.sums import sum_of
 
-Path = tuple[int, ...]
+Path = tuple[int, ...]  # Ordinals of a field, from the key row inwards.
 
 
 def collect(batches: Iterable[pa.RecordBatch]) -> Facts:
-    """Merge batches of facts, in any order; UnknownFactError for a kind that is not declared."""
+    """Return the facts of batches, which may come in any order.
+
+    UnknownFactError: a batch has facts of a kind that is not declared.
+    """
     return Facts(observation for batch in batches for observation in facts_in(batch))
 
 
 class Facts:
-    """The facts that the tasks of a run emitted, by type; and what follows from all together."""
+    """Facts that the tasks of a run emitted, by type, and judgements that need all of them."""
 
     def __init__(self, observed: Iterable[Observed[Any]] = ()) -> None:
         self._observed: dict[type[Fact], list[Observed[Any]]] = {}
@@ -46,7 +49,7 @@ class Facts:
             self._observed.setdefault(type(observation.fact), []).append(observation)
 
     def of(self, kind: type[FactT]) -> list[Observed[FactT]]:
-        """All facts of a type, as they were observed."""
+        """Return all facts of a type, as they were observed; an empty list if there are none."""
         return self._observed.get(kind, [])
 
     def of_store(self, kind: type[FactT], name: StoreName) -> list[FactT]:
@@ -54,7 +57,7 @@ class Facts:
         return [item.fact for item in self.of(kind) if item.store.name == name]
 
     def merged(self, kind: type[FactT]) -> dict[StoreName, dict[Any, FactT]]:
-        """The facts of a type that add, over all partitions: by store and merge key."""
+        """Return the facts of a type, summed over all partitions: store -> merge key -> fact."""
         if kind not in self._merged:
             parts: dict[StoreName, dict[Hashable, list[FactT]]] = {}
             for seen in self.of(kind):
@@ -68,7 +71,7 @@ class Facts:
         return merged
 
     def sums(self, kind: type[FactT]) -> dict[StoreName, FactT]:
-        """The facts of a type that all add, over all partitions: one of each store."""
+        """Return the facts of a type that all add up: one fact for each store."""
         return {name: fact for name, facts in self.merged(kind).items() for fact in facts.values()}
 
     @cached_property
@@ -78,11 +81,11 @@ class Facts:
 
     @cached_property
     def prefixes(self) -> dict[tuple[StoreId, int], PrefixFacts]:
-        """Facts about session windows, by store and version."""
+        """Facts about the grouping keys of session windows, by store and version."""
         return self._by_place(PrefixFacts)
 
     def _by_place(self, kind: type[VersionSumT]) -> dict[tuple[StoreId, int], VersionSumT]:
-        """By store and version; sums over partitions come once for each look at the checkpoint."""
+        """Return the facts of a type, summed by (store, version)."""
         facts: dict[tuple[StoreId, int], VersionSumT] = {}
         for observation in self.of(kind):
             store_version, fact = (observation.store, observation.version), observation.fact
@@ -90,7 +93,10 @@ class Facts:
         return facts
 
     def by_store(self, version: int | None = None) -> dict[StoreName, dict[int, VersionFacts]]:
-        """Facts summed over partitions: store -> version -> facts."""
+        """Return facts summed over partitions: store -> version -> facts.
+
+        With ``version`` only that version is returned, and only stores that have it.
+        """
         merged = self._facts_by_version
         if version is None:
             return merged
@@ -106,12 +112,13 @@ class Facts:
         return self._facts_by_version.get(name, {}).get(version, VersionFacts())
 
     def total(self, version: int) -> VersionFacts:
-        """A version, summed over all stores and partitions that could be read."""
+        """Return the facts of a version, summed over all stores and partitions that have it."""
         version_facts = (facts for (_, v), facts in self.versions.items() if v == version)
         return sum(version_facts, VersionFacts())
 
     @cached_property
     def _facts_by_version(self) -> dict[StoreName, dict[int, VersionFacts]]:
+        """Facts summed over partitions, sorted: store -> version -> facts."""
         merged = sorted(self.merged(VersionFacts).items())
         return {name: dict(sorted(versions.items())) for name, versions in merged}
 
@@ -148,12 +155,18 @@ class Facts:
 
     @cached_property
     def key_times(self) -> dict[int, Path]:
-        """Key field that carries the watermark, by join operator; only joins whose rows show it."""
+        """Path of the key field that carries the watermark, by join operator.
+
+        Joins whose rows do not show such a field are left out.
+        """
         return times_with_watermark(self.merged(KeyTimeVotes), self.sums(RemovedRows))
 
     @cached_property
     def calls(self) -> dict[tuple[StoreName, TimeoutKind], TimerCalls]:
-        """Calls of each group state's function, by store and clock of its timers."""
+        """Calls of each group state's function, by store and clock of its timers.
+
+        It is not known which clock the timers followed: the calls are counted under each one.
+        """
         return {
             (name, clock_calls.timeout_kind): clock_calls.calls
             for name, kind_calls in self.merged(CallsByClock).items()
@@ -163,7 +176,7 @@ class Facts:
 
     @cached_property
     def resolution(self) -> Resolution:
-        """Clock that the timers of each group state followed, by all partitions together."""
+        """Evidence of all partitions on which clock each group state's timers followed."""
         against = {
             name: {version: evidence.against for version, evidence in version_evidence.items()}
             for name, version_evidence in self.merged(ClockEvidence).items()
@@ -175,7 +188,7 @@ class Facts:
     def _about_keys(
         self, kind: type[LeftoverT], *, undecided: bool = False
     ) -> list[Observed[LeftoverT]]:
-        """The facts of a type about leftovers, or about keys that may be some or not."""
+        """Return the resolved facts of a type: about sure leftovers, or about undecided ones."""
         if kind not in self._resolved:
             self._resolved[kind] = list(self.resolution.resolve_all(self.of(kind)))
         resolved: list[Observed[LeftoverT]] = self._resolved[kind]
@@ -206,9 +219,9 @@ class Facts:
         return self._about_keys(LeftoverCount, undecided=True)
 
     def provable(self, name: StoreName) -> dict[TimeoutKind, int]:
-        """Return how many more leftovers of a store are proven if the user names its timers' clock.
+        """Return by clock how many more leftovers are proven if the user names that clock.
 
-        By clock; clocks that a batch contradicts, or that add none, are left out.
+        Clocks that a batch contradicts, and clocks that prove nothing more, are left out.
         """
         if all(total.store.name != name for total in self.undecided_totals):
             return {}
@@ -230,14 +243,12 @@ class Facts:
 def times_with_watermark(
     votes: Mapping[StoreName, Mapping[Path, KeyTimeVotes]], removed: Mapping[StoreName, RemovedRows]
 ) -> dict[int, Path]:
-    """Return, by join operator, the key field that carries the watermark, if all partitions agree.
+    """Return, by join operator, the path of the key field that carries the watermark.
 
-    An explanation of why nothing is left, never the proof of a leftover
-    (:mod:`inspector.facts.join_rows`).
-
-    It is the event time of all rows of a side that have one; some of those went when it was due,
-    none before or after, and no row of either side is there that should be gone. And it is the only
-    such field: of two, Spark's choice is not known.
+    Such a field is the event time of all rows that have one, on one side at least. Some of these
+    rows were removed when due, none before or after, and no row of either side should be gone. A
+    join with no such field, or with two, is left out. The result explains why nothing is left; it
+    is never the proof of a leftover (:mod:`inspector.facts.join_rows`).
     """
     result: dict[int, set[Path]] = {}
     covered = {
@@ -257,12 +268,15 @@ def times_with_watermark(
 
 
 def count_covered_rows(votes: Mapping[Path, KeyTimeVotes]) -> int:
-    """Rows that a time in the key should have removed, which is the event time of all rows."""
+    """Return how many rows a time in the key, equal to all event times, should have removed.
+
+    The highest number of such times counts; 0 if there is none.
+    """
     return max((vote.covered for vote in votes.values() if vote.same and not vote.other), default=0)
 
 
 def _stuck(counts: Iterable[Observed[LeftoverCount]], name: StoreName) -> int:
-    """Keys that are proven to be left; a timer that was set again may be what is meant."""
+    """Return the number of proven leftovers of a store, without keys whose timer was set again."""
     return sum(
         observation.fact.rows
         for observation in counts
@@ -273,13 +287,14 @@ def _stuck(counts: Iterable[Observed[LeftoverCount]], name: StoreName) -> int:
 
 
 def _problem_order(problem: Problem) -> tuple[Any, ...]:
+    """Return a sort key of a problem: store, path, offset, slug and message."""
     store = problem.store
     position = (store.operator_id, store.partition_id) if store else (-1, -1)
     return (*position, problem.path or "", problem.offset or 0, problem.slug, problem.message)
 
 
 def leftover_order(observation: Observed[Leftover]) -> tuple[Any, ...]:
-    """Oldest first, then largest; ties by place and key, so that every engine lists them alike."""
+    """Return a sort key: oldest first, then largest; ties by store, partition and key."""
     return (
         observation.fact.expired_version,
         -observation.fact.row_bytes,

@@ -23,22 +23,33 @@ from inspector.facts.versions import COUNTS, HISTOGRAMS, VersionFacts
 from inspector.model import StoreId, StoreName
 from inspector.schemas import STORE_COLUMNS, numbers_of
 
-MANY = 20_000  # facts that the driver takes as they are; each is 2 KB of objects for a moment
-HERE = 1 / 20  # of them in one process, which needs no shuffle: to add up columns halves its time
-KEYS = ("operator_id", "store_name")  # facts that are merged have the same of these
-AT_ONCE = 64  # facts that are held until they are added up: one by one it takes three times as long
+# files of a query up to which the driver takes all facts unmerged; each fact takes 2 KB for a
+# moment
+MANY = 20_000
+# share of :data:`MANY` that counts instead if one process does all: it merges without a shuffle
+HERE = 1 / 20
+KEYS = ("operator_id", "store_name")  # columns in which all facts that are merged must be equal
+# facts of one merge key that are held until they are added up; one by one takes three times as long
+AT_ONCE = 64
 HELD = 1 << 13  # rows of columns that are held until they are added up
 
 
 def combine(version: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Facts as fewer, of which an analysis makes the same: the last two versions by partition."""
+    """Return batches with fewer facts that say the same to every analysis.
+
+    Facts of the version and the one before it stay by partition if their type asks for it; others
+    of one merge key are summed.
+    """
     return fact_batches(combine_here(version, chain.from_iterable(map(_parts, batches))))
 
 
 def combine_here(
     version: int, facts: Iterable[Observed[Any] | FactColumns]
 ) -> Iterator[Observed[Any]]:
-    """Yield facts of one engine in this process, with those of equal merge keys added up."""
+    """Yield the facts of an engine in this process, with facts of equal merge keys added up.
+
+    Facts of ``version`` and the one before it stay by partition if their type asks for it.
+    """
     groups: dict[Hashable, list[Observed[Any]]] = {}
     sums: dict[StoreName, VersionSums] = defaultdict(VersionSums)
     first_apart = version - 1
@@ -61,7 +72,7 @@ def combine_here(
 
 
 def _parts(batch: pa.RecordBatch) -> Iterator[Observed[Any] | FactColumns]:
-    """The facts of a batch; those on versions as columns, one store's after the other's."""
+    """Yield the facts of a batch; facts about versions as columns, one item for each store."""
     if set(batch.column("kind").to_pylist()) != {VersionFacts.kind}:
         yield from facts_in(batch)
         return
@@ -73,10 +84,12 @@ def _parts(batch: pa.RecordBatch) -> Iterator[Observed[Any] | FactColumns]:
         start += count
 
 
+# columns that name the store of a fact
 _STORE = [name for name, _ in STORE_COLUMNS if name != "version"]
 
 
 def _columns_of(store: StoreId, batch: pa.RecordBatch) -> FactColumns:
+    """Return the version facts of one store in a batch, as numpy columns."""
     facts: Any = batch.column(VersionFacts.kind)
     fields: dict[str, Any] = dict(zip(facts.type.names, facts.flatten(), strict=True))
     columns: dict[str, Any] = {name: numbers_of(fields[name]) for name in COUNTS}
@@ -88,14 +101,14 @@ def _columns_of(store: StoreId, batch: pa.RecordBatch) -> FactColumns:
 
 
 class VersionSums:
-    """Facts on the versions of a store, of many partitions, added up version by version."""
+    """Facts about the versions of one store, added up over partitions version by version."""
 
     def __init__(self) -> None:
         self._tables: list[list[Int64s]] = []
         self._held = 0
 
     def add(self, part: FactColumns, apart: Bools) -> None:
-        """Add the facts of a partition; those on some of the versions stay apart."""
+        """Add the facts of one partition; versions masked by ``apart`` keep their partition."""
         counts = map(part.columns.__getitem__, COUNTS)
         columns = [np.where(apart, part.store.partition_id, ALL_PARTITIONS), part.versions, *counts]
         table = np.empty((len(apart), len(columns)), np.int64)
@@ -112,12 +125,13 @@ class VersionSums:
             self._fold()
 
     def _fold(self) -> None:
+        """Add up the tables that are held, so that one table of each kind remains."""
         tables = [np.concatenate(parts) for parts in zip(*self._tables, strict=True)]
         self._tables = [[sum_rows(table, 2 + (i > 0)) for i, table in enumerate(tables)]]
         self._held = 0
 
     def total(self) -> Iterator[tuple[int, int, VersionFacts]]:
-        """Partition, or ALL_PARTITIONS, and version; and their facts together."""
+        """Yield (partition, version, facts), with ALL_PARTITIONS where partitions are summed."""
         self._fold()
         ((numbers, *sizes),) = self._tables
         distributions: list[dict[tuple[int, int], Counter[int]]] = []
@@ -134,7 +148,10 @@ class VersionSums:
 
 
 def sum_rows(table: Int64s, keys: int) -> Int64s:
-    """A table whose rows with the same first columns are one, with the sums of the others."""
+    """Return a sorted table with one row for each distinct value of the first ``keys`` columns.
+
+    The other columns are summed.
+    """
     if not len(table):
         return table
     table = table[np.lexsort(table[:, :keys].T[::-1])]

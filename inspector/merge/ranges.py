@@ -1,14 +1,13 @@
-"""The facts of a partition from those of the ranges of its keys, as one task would have found them.
+"""Facts of a partition, made from the facts of ranges of its keys as if one task had read them all.
 
-Most add, as they do over partitions. Of those that do not, this module knows how a partition makes
-them of all its keys: the keys that it lists, and what is about files, which every range reads.
+Most facts add up, as they do over partitions. This module has a rule for each fact that does not:
+for keys that are listed, and for facts about files, which every range reads.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields, replace
 from functools import reduce
 from heapq import nlargest
 from operator import attrgetter
@@ -22,32 +21,38 @@ from inspector.facts.leftover_facts import JudgedLeftover, Leftover, LeftoverCou
 from inspector.facts.timers import EVENT, ClockEvidence
 from inspector.facts.top_keys import SampledKey, TopKey, first_keys
 from inspector.facts.variable_entries import EntriesPerKey, KeyEntries
+from inspector.light_dataclasses import fields, replace
 from inspector.model import Problem, StoreId, TimeoutKind
 from inspector.sums import lesser, sum_of, sum_or_none
 
-Place = tuple[int, int]  # operator and partition
+Place = tuple[int, int]  # Operator id and partition id.
 
 
 class Listed(NamedTuple):
-    """Keys that a task lists: by each ranking, leftovers of each group (0 for all), put last."""
+    """Most keys that one task lists of each kind."""
 
-    top: int = 0
-    leftovers: int = 0
-    sampled: int = 0
+    top: int = 0  # keys of each ranking
+    leftovers: int = 0  # leftovers of each group; 0 for all
+    sampled: int = 0  # keys that were put last
 
 
-_JUDGEMENT = tuple(f.name for f in fields(JudgedLeftover))
+_JUDGEMENT = tuple(f.name for f in fields(JudgedLeftover))  # fields of the judgement of a leftover
+# fields of the judgement without the version of expiry: leftovers with equal ones are counted
+# together
 _GROUP = tuple(name for name in _JUDGEMENT if name != "expired_version")
+# fields in which leftovers are equal that are listed together
 _LISTED = tuple(name for name in _GROUP if name not in ("clock_version", "by_either_clock"))
 
 
 def fold_ranges(
     observations: Iterable[Observed[Any]], split: Mapping[Place, Listed]
 ) -> Iterator[Observed[Any]]:
-    """Facts of tasks, some of which have a range of a partition's keys.
+    """Yield facts with the ranges of split partitions folded into one fact for each partition.
+
+    ``split`` has by operator and partition the numbers of keys that a task lists.
 
     Yields:
-        The facts of other partitions as they come; then those of the ones that are split.
+        Facts of other partitions as they come, then the facts of the split ones.
     """
     parts: list[Observed[Any]] = []
     # By store and version, clocks that its timers cannot have followed, as all ranges show it.
@@ -81,9 +86,10 @@ def fold_ranges(
 
 
 def _is_contradicted(fact: JudgedLeftover, against: frozenset[TimeoutKind] | None) -> bool:
-    """Return whether another key range contradicts the clock of a leftover.
+    """Return True if another key range contradicts the clock by which a key is a leftover.
 
-    See :mod:`inspector.facts.timed_out`.
+    ``against`` are the clocks that the leftover's batch cannot have followed. See
+    :mod:`inspector.facts.timed_out`.
     """
     # What stands by both clocks is found with the watermark.
     is_dated = fact.clock_version is not None and fact.needs is not Needs.BEFORE_WINDOW
@@ -99,10 +105,16 @@ _IN_COMMON: Mapping[type[Fact], Callable[[Any], Hashable]] = {
     RowsTimedInRange: lambda _: "",
     KeyEntries: lambda _: "",
 }
-"""What facts of two ranges have in common of which one of the partition is made; else they add."""
+"""Function for each type of fact, by which facts of two ranges become one if its results are equal.
+Facts of other types are grouped by their merge key.
+"""
 
 
 def _of_partition(facts: list[Any], store: StoreId, listed: Listed, entries: int) -> Iterable[Fact]:
+    """Return the facts of a partition that replace the facts of its ranges.
+
+    All ``facts`` have one type. Facts without a rule of their own are summed.
+    """
     special: dict[type[Fact], Callable[[], Iterable[Fact]]] = {
         TopKey: lambda: first_keys(facts, listed.top),
         Leftover: lambda: list_of_ranges(facts, listed.leftovers),
@@ -123,6 +135,7 @@ def _of_partition(facts: list[Any], store: StoreId, listed: Listed, entries: int
 
 
 def _problem(differences: Sequence[SnapshotDiffers], store: StoreId) -> ReadProblem:
+    """Return one problem with the summed differences that all ranges found in a snapshot."""
     difference = sum_of([fact.difference for fact in differences])
     path, version = differences[0].path, differences[0].file_version
     problem = Problem(SNAPSHOT_DIFFERS, difference.text, path, None, store, version)
@@ -130,7 +143,7 @@ def _problem(differences: Sequence[SnapshotDiffers], store: StoreId) -> ReadProb
 
 
 def _count(counts: Sequence[LeftoverCount]) -> LeftoverCount:
-    """The leftovers of all ranges of a partition's keys, of one group of one judgement."""
+    """Return one count of leftovers for a partition, from the counts of its ranges."""
     names = ("rows", "key_bytes", "value_bytes", "untouched", "changed", "empty")
     sums: Any = {name: sum_or_none(getattr(count, name) for count in counts) for name in names}
     return replace(

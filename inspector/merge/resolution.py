@@ -1,10 +1,10 @@
 """Judgement of leftovers that needs the evidence of all partitions.
 
-Which clock the timers of a group state follow is not in the checkpoint, and a restart may change
-it. A partition reports its leftovers under both; each batch in which any partition has proof
-against one clock resolves those that hang on that batch. Where no record of the batch shows it, a
-leftover that is one under both clocks stays proven; of one that hangs on the clock the batches
-around it may show, which is worth what that inference was measured to be, and else it is undecided.
+The checkpoint does not say which clock the timers of a group state follow, and a restart may change
+it. A partition reports its leftovers under both clocks. A batch in which any partition has proof
+against one clock resolves the leftovers that depend on that batch. If no record of the batch shows
+the clock, a key that is a leftover under both clocks stays proven. Other leftovers are inferred
+from the clocks of the batches around it, if these agree, and are undecided otherwise.
 """
 
 from __future__ import annotations
@@ -22,36 +22,44 @@ from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import Certainty, StoreName, TimeoutKind
 from inspector.operators.inferences import INFERENCES
 
+# Reason of a leftover whose clock is inferred from other batches.
 NEIGHBOURS = "no record of the batch shows which clock the timers follow; those of other batches do"
+# Reason of a leftover that is undecided because its clock is not known.
 UNKNOWN_CLOCK = "the bytes do not show whether the timers follow event time or processing time"
 
-KNOWN_ANSWERS = 6  # records surely made by timeouts from which on the answer to them is a habit
-KNOWN_CALLS = 20  # puts surely made by new data from which on what they never did is no habit
-_ALMOST_ALL = 0.95
+# records surely made by timeouts from which on an equal answer to them counts as a habit
+KNOWN_ANSWERS = 6
+# puts surely made by data from which on an effect that they never had counts as excluded
+KNOWN_CALLS = 20
+_ALMOST_ALL = 0.95  # share of the timeouts that must have been answered alike for a habit
 
 _EVENT, _PROCESSING = TimeoutKind.EVENT_TIME, TimeoutKind.PROCESSING_TIME
 
 
 class ClockOf(NamedTuple):
-    """The clock of a batch's timers, None if it is not known; and if its own records show it."""
+    """Clock that a batch's timers followed."""
 
-    kind: TimeoutKind | None
-    shown: bool
+    kind: TimeoutKind | None  # the clock; None if it is not known
+    shown: bool  # True if records of the batch itself show the clock, or the user named it
 
 
 @dataclass(frozen=True)
 class Resolution(Message):
-    """Evidence of all partitions about the clocks of group states' timers."""
+    """Evidence of all partitions about the clocks that the timers of group states followed."""
 
-    # of each group state, by version, the clocks that its timers cannot have followed
+    # by store and version, the clocks that the timers cannot have followed
     against: Mapping[StoreName, Mapping[int, frozenset[TimeoutKind]]] = field(default_factory=dict)
     user_clock: TimeoutKind | None = None  # the clock that the user named; None if none
-    # store and clock with a need that the function's habits meet, or with a class of leftovers that
-    # its timeouts never leave
+    # (store, clock, name): the function has the habit that undecided leftovers need, or its
+    # timeouts never leave a class of leftovers
     habits: frozenset[tuple[StoreName, TimeoutKind, str]] = frozenset()
 
     def clock_of(self, name: StoreName, version: int) -> ClockOf:
-        """The clock that the timers of a store followed in the batch of a version."""
+        """Return the clock that the timers of a store followed in the batch of a version.
+
+        Without evidence of the batch it is the clock on which the nearest older and newer batch
+        agree.
+        """
         if self.user_clock is not None:
             return ClockOf(self.user_clock, shown=True)
         evidence = self.against.get(name, {})
@@ -64,36 +72,39 @@ class Resolution(Message):
         return ClockOf(neighbours.pop() if len(neighbours) == 1 else None, shown=False)
 
     def may_have_changed(self, name: StoreName, version: int) -> bool:
-        """Return whether a restart may have changed a store's clock.
+        """Return True if a restart may have changed a store's clock after ``version``.
 
-        It may, if no batch from ``version`` on shows the clock.
+        That is so if no batch from ``version`` on shows the clock, and the user did not name one.
         """
         later = any(step >= version for step in self.against.get(name, {}))
         return self.user_clock is None and not later
 
     def usual_clock(self, name: StoreName) -> TimeoutKind | None:
-        """The clock that a store's timers follow in every batch that shows one."""
+        """Return the clock that a store's timers follow in every batch that shows one, else None.
+
+        A clock that the user named comes first.
+        """
         if self.user_clock is not None:
             return self.user_clock
         kinds = {_remaining(against) for against in self.against.get(name, {}).values()}
         return kinds.pop() if len(kinds) == 1 else None
 
     def may_name(self, name: StoreName, kind: TimeoutKind) -> bool:
-        """Return whether the user may name ``kind``: none is named, and no batch contradicts it."""
+        """Return True if no clock is named yet and no batch contradicts the clock ``kind``."""
         against = self.against.get(name, {}).values()
         return self.user_clock is None and not any(kind in batch_kinds for batch_kinds in against)
 
     def resolve_all(
         self, observations: Iterable[Observed[LeftoverT]]
     ) -> Iterator[Observed[LeftoverT]]:
-        """Facts about leftovers with the certainty that they have; without those that are none."""
+        """Yield facts about leftovers with their final certainty; others are dropped."""
         for observation in observations:
             fact = self.resolve(observation.store.name, observation.version, observation.fact)
             if fact is not None:
                 yield Observed(observation.store, observation.version, fact)
 
     def resolve(self, name: StoreName, version: int, leftover: LeftoverT) -> LeftoverT | None:
-        """A fact about leftovers with the certainty that it has; None if it is none."""
+        """Return a fact about leftovers with its final certainty; None if none is left over."""
         if leftover.clock_version is None:
             return leftover  # of an operator without timers
         again_by = None if leftover.needs is None else UNLESS.get(leftover.needs)
@@ -102,6 +113,7 @@ class Resolution(Message):
         return self._by_clock(name, leftover, self.clock_of(name, leftover.clock_version))
 
     def _by_clock(self, name: StoreName, leftover: LeftoverT, clock: ClockOf) -> LeftoverT | None:
+        """Return a leftover judged by its batch's clock; None if it is none by that clock."""
         if leftover.timeout_kind is None:
             return leftover if clock.kind is None else None
         if clock.kind is None:
@@ -123,7 +135,7 @@ class Resolution(Message):
         return self._with_habits(name, self._cut(name, leftover, clock.kind))
 
     def _is_between(self, name: StoreName, leftover: JudgedLeftover) -> bool:
-        """Return whether batches before and after a leftover's batch show the clock of a store."""
+        """Return True if batches before and after a leftover's batch show the store's clock."""
         # Where none does after it, a restart before the run of timeouts may have changed it.
         version = leftover.clock_version or 0
         is_older = any(step <= version for step in self.against.get(name, {}))
@@ -179,6 +191,10 @@ class Resolution(Message):
         return leftover.with_run(begin, last - begin + 1)
 
     def _with_habits(self, name: StoreName, leftover: LeftoverT | None) -> LeftoverT | None:
+        """Return an undecided leftover as inferred if the function's habits speak for it.
+
+        Returns None if they exclude it. Other leftovers are returned unchanged.
+        """
         if leftover is None or leftover.certainty is not Certainty.UNDECIDED:
             return leftover
         kind = self.usual_clock(name) or leftover.timeout_kind
@@ -195,14 +211,14 @@ def reasons_of(leftovers: Iterable[JudgedLeftover]) -> str | None:
 
 
 def _remaining(against: frozenset[TimeoutKind]) -> TimeoutKind | None:
-    """The clock that is left; None where both contradict the bytes."""
+    """Return the clock that evidence leaves over; None if it excludes both clocks or none."""
     return next(iter(against)).other if len(against) == 1 else None
 
 
 def habits_of(
     calls: Mapping[tuple[StoreName, TimeoutKind], TimerCalls],
 ) -> frozenset[tuple[StoreName, TimeoutKind, str]]:
-    """The habits of the functions, by the calls of all partitions: :attr:`Resolution.habits`."""
+    """Return the habits of functions (:attr:`Resolution.habits`), by all partitions' calls."""
     habits = set[tuple[StoreName, TimeoutKind, str]]()
     for (name, kind), call in calls.items():
         timeouts = call.timeout_kept + call.timeout_rearmed + call.timeout_removed

@@ -1,9 +1,10 @@
 """Inferences where the bytes allow another reading, and how often each was right.
 
-Counted on random workloads whose functions logged every call (``scripts/judge_workloads.py``, Spark
-4.3 and 3.5), key by key and batch by batch; those of joins, finding by finding. One that is right
-less often than :data:`WARNS` never warns: its keys are undecided, its findings for information. The
-reasons are in the documentation (``explanation/proofs``).
+Counted on random workloads whose functions logged every call (Spark 4.3 and 3.5,
+``scripts/lab/judge_workloads.py``), key by key and batch by batch; those of joins, finding by
+finding. An inference that is right less often than :data:`WARNS` never warns: its keys are
+undecided, its findings for information. The reasons are in the documentation
+(``explanation/proofs``).
 """
 
 from __future__ import annotations

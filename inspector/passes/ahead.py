@@ -13,23 +13,30 @@ from inspector.model import StoreFile
 
 T = TypeVar("T")
 
-MOST_AHEAD = 2  # blocks that are made before their turn; each is a megabyte or so
-LARGE = 1 << 20  # bytes of a file whose decoding is worth a thread, where there is a core for it
-_PATIENCE_S = 0.1  # after so long a thread that waits looks whether anybody still wants its item
+MOST_AHEAD = 2  # blocks that a thread makes before they are requested; a block has about a megabyte
+LARGE = 1 << 20  # bytes of a file from which on decoding it is worth a thread of its own
+# seconds after which a thread that waits for room checks if its items are still wanted
+_PATIENCE_S = 0.1
 
 
 def is_large(file: StoreFile) -> bool:
-    """Return whether decoding a file takes much longer than starting a thread."""
+    """Return True if a file has at least LARGE bytes, so that decoding it is worth a thread."""
     return file.size >= LARGE
 
 
-_LONGEST_BLOCK_S = 1.0  # a block takes milliseconds; a thread that takes longer waits for a storage
+# seconds to wait for the thread's end; a block takes milliseconds, and only a slow storage takes
+# longer
+_LONGEST_BLOCK_S = 1.0
 
 
 class _End:
     """End of the items in the queue, with the error that ended them, if any."""
 
     def __init__(self, error: BaseException | None = None) -> None:
+        """Mark the end of the items.
+
+        ``error`` is the exception that ended them, None for a normal end.
+        """
         self.error = error
 
 
@@ -45,6 +52,7 @@ def make_ahead(items: Iterable[T], max_items: int = MOST_AHEAD) -> Iterator[T]:
     unwanted = Event()
 
     def give(item: T | _End) -> bool:
+        """Put an item into the queue; return False if nobody wants items any more."""
         while not unwanted.is_set():
             with suppress(Full):
                 queue.put(item, timeout=_PATIENCE_S)
@@ -52,6 +60,7 @@ def make_ahead(items: Iterable[T], max_items: int = MOST_AHEAD) -> Iterator[T]:
         return False
 
     def make() -> None:
+        """Put all items into the queue, then an :class:`_End` with the error, if one was raised."""
         try:
             for item in items:
                 if not give(item):
@@ -76,15 +85,17 @@ def make_ahead(items: Iterable[T], max_items: int = MOST_AHEAD) -> Iterator[T]:
 
 
 def make_rounds_ahead(sources: Sequence[Iterator[T]]) -> list[Iterator[T]]:
-    """Several iterators, of each of which one item is made in turn, all by one other thread.
+    """Return one iterator for each source; another thread makes their items, one of each in turn.
 
-    They are to be taken in turns too: what is made for one of them waits for the others.
-    An error comes in the iterator that raised it, and the others go on.
+    The iterators must be consumed in turns too: an item that was made for one of them waits in
+    memory until it is consumed. An error is raised by the iterator of its source, and the other
+    sources continue.
     """
     turns = make_ahead(_turns(sources), MOST_AHEAD * len(sources))
     waiting: list[deque[T | _End]] = [deque() for _ in sources]
 
     def of(own: deque[T | _End]) -> Iterator[T]:
+        """Yield the items of one source; items of the other sources go to their own deques."""
         while True:
             while not own:
                 number, made = next(turns)
@@ -101,6 +112,10 @@ def make_rounds_ahead(sources: Sequence[Iterator[T]]) -> list[Iterator[T]]:
 
 
 def _turns(sources: Sequence[Iterator[T]]) -> Iterator[tuple[int, T | _End]]:
+    """Yield (index of the source, item) for each source in turn, until every source has ended.
+
+    The last item of a source is an :class:`_End`, with the error if the source raised one.
+    """
     going = dict(enumerate(sources))
     while going:
         for number, source in [*going.items()]:

@@ -13,21 +13,22 @@ from inspector.arrays import Int64s
 from inspector.decode.records import RecordBlock
 from inspector.kernel.loader import kernel
 
+# Records of a block: a mask over all of its records, or their indexes.
 Rows = npt.NDArray[np.bool_] | Int64s
 
 
 def keys_of(block: RecordBlock, rows: Rows) -> Any:
-    """The keys of some records of a block."""
+    """Return the keys of some records of a block as a binary Arrow array."""
     return binary(block.buffer, block.key_offset[rows], block.key_length[rows])
 
 
 def values_of(block: RecordBlock, rows: Rows) -> Any:
-    """The values of some records of a block, null for a removal."""
+    """Return the values of some records of a block as a binary Arrow array, null for a removal."""
     return binary(block.buffer, block.value_offset[rows], block.value_length[rows])
 
 
 def records_of(block: RecordBlock, rows: Int64s) -> Iterator[tuple[bytes, bytes]]:
-    """Some records of a block, each a put."""
+    """Yield (key, value) as bytes for some records of a block, all of which must be puts."""
     view = memoryview(block.buffer)
     spans = (block.key_offset, block.key_length, block.value_offset, block.value_length)
     for key_at, key_size, value_at, value_size in zip(
@@ -37,7 +38,10 @@ def records_of(block: RecordBlock, rows: Int64s) -> Iterator[tuple[bytes, bytes]
 
 
 def binary(buffer: bytes, offsets: Int64s, lengths: Int64s) -> Any:
-    """An Arrow array of byte strings, copied out of a buffer; a negative length is null."""
+    """Return an Arrow array of byte strings, copied from spans of a buffer.
+
+    A negative length makes a null.
+    """
     valid = lengths >= 0
     offsets = np.where(valid, offsets, 0)
     lengths = np.maximum(lengths, 0)
@@ -50,6 +54,9 @@ def binary(buffer: bytes, offsets: Int64s, lengths: Int64s) -> Any:
 
 
 def repeat(columns: dict[str, Any], rows: int) -> dict[str, Any]:
-    """Columns that hold one value in every row; those without a value are left out."""
+    """Return Arrow columns of ``rows`` rows, each with one value in every row.
+
+    ``columns`` has the value by column name. A column whose value is None is left out.
+    """
     scalars = {name: pa.scalar(value) for name, value in columns.items() if value is not None}
     return {name: pa.repeat(scalar, rows) for name, scalar in scalars.items()}

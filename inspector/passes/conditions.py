@@ -24,24 +24,28 @@ from inspector.schemas import compute
 from inspector.sparktypes import DataType, StructType, storage_type, unique_names
 from inspector.sparktypes.ddl import to_ddl
 
-KEY, VALUE = "key", "value"
+KEY, VALUE = "key", "value"  # The two sides of a row, as they are named in conditions.
 SHOWN = 60  # characters of what a user typed that an error repeats
 
 Part = tuple[StructType, tuple[int, ...]]
 """Schema and position of a struct in a key."""
 
-_LISTED = 24
-_DEEPEST = 4
+_LISTED = 24  # most fields that an error lists
+_DEEPEST = 4  # levels of nested structs whose fields an error lists
+# NAME, spaces, comparison and VALUE of a condition with a sign, such as ``value.count>10``
 _TERM = re.compile(r"(?s)([^=<>!]+?)(\s*)(~=|==|=|!=|<>|<=|>=|<|>)(.*)")
+# NAME, spaces, the word ``contains`` and VALUE
 _CONTAINS = re.compile(r"(?s)([^=<>!~\s]+)(\s+)(contains)\s(.*)")
-_SAME = {"==": "=", "<>": "!="}
+_SAME = {"==": "=", "<>": "!="}  # signs that are read as another sign
+# comparisons of texts, with the Arrow function that does each
 _TEXTS = {"~=": "match_substring_regex", "contains": "match_substring"}
+# comparisons by order, with the Arrow function that does each
 _ORDER = {"<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal"}
 
 
 @dataclass(frozen=True)
 class Condition:
-    """One field and what it has to be."""
+    """Comparison of one field of a row with a value."""
 
     path: tuple[int, ...]  # ordinals from the row inwards
     value: Any = None  # an Arrow scalar; None looks for null
@@ -63,6 +67,11 @@ class Condition:
         return met
 
     def _compare_field(self, field: Any, pc: Any) -> Any:
+        """Return an Arrow array of booleans, by row True if the field meets the comparison.
+
+        A null field gives null, unless the condition is about null itself. Greater-than also holds
+        for NaN, which Spark orders above every number.
+        """
         if self.present or self.value is None:
             is_null = pc.is_null(field)
             return pc.invert(is_null) if self.present or self.compare == "!=" else is_null
@@ -84,20 +93,25 @@ class Condition:
 
 
 def _is_nan(value: Any) -> bool:
+    """Return True if an Arrow scalar is a floating NaN."""
     return pa.types.is_floating(value.type) and value.as_py() != value.as_py()
 
 
 @dataclass(frozen=True)
 class Term:
-    """``NAME<=VALUE``, as it was typed."""
+    """Condition as the user typed it, split into name, comparison and text: ``NAME<=VALUE``."""
 
-    name: str
-    compare: str
-    text: str
+    name: str  # dotted name of a field
+    compare: str  # sign of the comparison, or ``contains``
+    text: str  # the value, not yet read as the field's type
 
     @classmethod
     def parse(cls, text: str) -> Term:
-        """Read one, with spaces on both sides of the comparison or none; CheckpointError: none."""
+        """Return the parts of a condition such as ``value.count>10``.
+
+        If spaces surround the comparison, they do not belong to the value. CheckpointError: the
+        text has no comparison.
+        """
         match = _CONTAINS.fullmatch(text) or _TERM.fullmatch(text)
         if match is None:
             raise CheckpointError(
@@ -129,6 +143,10 @@ class Term:
         yield Condition(path, value, compare=self.compare)
 
     def _of_text(self, data_type: DataType, path: tuple[int, ...]) -> Condition:
+        """Return a condition that searches the field's text for a pattern or a substring.
+
+        CheckpointError: the field is not text, or the regular expression is not valid.
+        """
         if arrow_type(data_type) not in (pa.string(), pa.large_string()):
             reason = f"{self.compare} is for text, and the field is {to_ddl(data_type)}"
             raise _misfit(self.name, self.text, reason)
@@ -144,11 +162,11 @@ def condition_of(
     sides: Mapping[str, StructType | None],
     part: Part | None = None,
 ) -> tuple[str, tuple[Condition, ...]]:
-    """The side of a row that a term is about, and what it says of it.
+    """Return the side of a row that a term is about (KEY or VALUE), and its conditions.
 
-    ``sides`` are those that may be named, with their schemas as far as they are known. ``part`` is
-    a part of the key whose fields are looked for before those of the key. Raises CheckpointError
-    for a field that is not there, or no value of its type.
+    ``sides`` has the schema of each side that may be named, None if it is not known. ``part`` is a
+    struct within the key (the grouping key) whose fields are tried before the other fields of the
+    key. CheckpointError: no side has the field, or the value is not one of its type.
     """
     first, _, remainder = term.name.partition(".")
     named = [(first, remainder)] if remainder else []
@@ -185,7 +203,11 @@ def conditions_of_object(
 def no_field(
     name: str, sides: Mapping[str, StructType | None], prefix: str = ""
 ) -> CheckpointError:
-    """The error for a field that is not there: what there is, and what may have been meant."""
+    """Return the error for a field that does not exist; it lists the fields and similar names.
+
+    ``sides`` has the schema of each side that was searched. ``prefix`` is the dotted path of the
+    struct that was searched, with a dot at its end.
+    """
     fields = {
         (prefix or f"{side}." * (len(sides) > 1)) + item: to_ddl(data_type)
         for side, schema in sides.items()

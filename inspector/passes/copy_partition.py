@@ -1,4 +1,4 @@
-"""One partition of a checkpoint into another place, less the rows that are evicted from it."""
+"""Copying one partition of a checkpoint to another root, without the rows that are evicted."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from inspector.arrays import Int64s
 from inspector.checkpoint.destination import Destination
+from inspector.checkpoint.names import hadoop_sums_name, spark_sums_name
 from inspector.checkpoint.storage import Storage
 from inspector.codec import Message
 from inspector.decode.changelog import raw_records
@@ -33,13 +34,13 @@ from inspector.passes.live_rows import live_blocks
 from inspector.passes.removed_groups import RemovedGroups
 from inspector.passes.store_reader import StoreReader, open_stores
 from inspector.providers.chain import chain_for
-from inspector.providers.common_names import hadoop_sums_name, spark_sums_name
 from inspector.providers.content import ChangedVersion, FolderVersion
 from inspector.providers.reader_options import ReadOptions
 from inspector.providers.registry import provider_by_name
 from inspector.sparktypes.schema_json import parse_schema_json
 
 KEYS_SHOWN = 5  # evicted keys of each store and class that a plan shows
+# Message if rows that Spark keeps for evicted values are missing; ``missing`` is their number.
 TWINS = (
     "{store} has {missing} rows fewer than Spark keeps beside the values that are evicted, so that "
     "it cannot be kept true: let the processor call clear()"
@@ -107,6 +108,11 @@ def copy_partition(request: CopyTask, choice: Choice) -> Iterator[Observed[Any]]
 
 
 class _Folder:
+    """Copy of one folder of state files with its stores.
+
+    Counts the files and bytes that it writes.
+    """
+
     def __init__(
         self,
         request: CopyTask,
@@ -129,6 +135,7 @@ class _Folder:
         self._expired = ExpiredValues(choice.keys, [store for store, _ in stores])
 
     def copy(self) -> Iterator[Observed[Any]]:
+        """Copy the folder and yield its facts, the number of written files and bytes last."""
         request = self._request
         changed = self._new_form() if request.evicts or request.compact else None
         is_whole = changed is not None and changed.has_all_rows
@@ -154,31 +161,44 @@ class _Folder:
             yield Observed(reader.store, self._version, written)
 
     def _folder_at(self, version: int) -> FolderVersion:
+        """Return the files up to a version, with the chain of files that makes it.
+
+        MissingVersionError: the version cannot be made from the files.
+        """
         files = tuple(f for f in self._folder.files if f.version is None or f.version <= version)
         made_of = chain_for(self._provider.files_of(files), version)
         return FolderVersion(self._source, files, made_of)
 
     def _files_of(self, folder: FolderVersion) -> Sequence[StoreFile]:
+        """Return the files that a copy of a version needs."""
         return self._provider.content.files_to_copy(folder)
 
     def _name_of(self, file: StoreFile) -> str:
-        """Path of a file in its folder."""
+        """Return the path of a file relative to its folder."""
         return self._source.relative(file.path).removeprefix(f"{self._folder.directory}/")
 
     def _new_form(self) -> ChangedVersion:
+        """Return how the provider writes the version again if its rows change."""
         task, content = self._request.task, self._provider.content
         options = ReadOptions(task.codecs, task.row_checksum, task.merge_delimiter, task.encoding)
         return content.encode_version(self._of_version, options, self._folder.unique_id)
 
     def _own_records(self, changed: ChangedVersion) -> Iterator[RawRecords]:
-        """The records that the batch of the version made."""
+        """Yield the raw records of the version's changelog if the new file repeats them.
+
+        Yields nothing otherwise.
+        """
         if changed.changelog is not None:
             relative, codec = self._source.relative(changed.changelog.path), changed.form.codec
             chunks = self._source.stream(relative, size=changed.changelog.size)
             yield from raw_records(inflate(chunks, codec))
 
     def _copy_files(self, names: Mapping[str, str]) -> None:
-        """Copy files of the folder, by their paths, each to its name in the folder."""
+        """Copy files to their new names in the folder, and count them.
+
+        Without a destination the files are only counted. ``names`` has the new name, relative to
+        the folder, by the path of each file.
+        """
         sizes = {file.path: file.size for file in self._folder.files}
         for path, name in names.items():
             relative = self._source.relative(path)
@@ -204,6 +224,7 @@ class _Folder:
         self._copy_files({f.path: self._name_of(f) for f in files if f.path not in copied})
 
     def _write_with_sums(self, form: DeltaForm, entries: Iterable[Record | RawRecords]) -> None:
+        """Write a file of records in a form, and its checksum files of the kinds in the folder."""
         sums = SideSums()
 
         def passing() -> Iterator[bytes]:
@@ -222,7 +243,10 @@ class _Folder:
                 self._write(hadoop_sums_name(name), [hadoop_sums_of(content)])
 
     def _write(self, name: str, chunks: Iterable[bytes]) -> None:
-        """Write a file; a plan counts its bytes only."""
+        """Write a file into the folder and count its bytes.
+
+        Without a destination the bytes are only counted.
+        """
         if self._destination is None:
             self._bytes += sum(map(len, chunks))
         else:
@@ -232,7 +256,10 @@ class _Folder:
     def _records(
         self, store: StoreTask, reader: StoreReader, form: DeltaForm | None, is_whole: bool
     ) -> Iterator[Record]:
-        """Yield the records of the new file as the provider writes them, all if ``is_whole``."""
+        """Yield the records of the new file of a store, as the provider writes them.
+
+        They are all live rows of the store if ``is_whole``, else only its changes.
+        """
         entries = self._entries(store, reader, is_whole=is_whole)
         if form is None or not form.changelog:
             yield from cast(Iterator[Record], entries)
@@ -250,7 +277,11 @@ class _Folder:
             yield from stored.records(chain([entry], entries))
 
     def _entries(self, store: StoreTask, reader: StoreReader, *, is_whole: bool) -> Iterator[Entry]:
-        """Yield the entries to write for the rows of a store, and collect what the copy reports."""
+        """Yield the entries to write for the rows of a store, and keep the facts to report.
+
+        Entries are (key, value), with None as the value of a removal. If ``is_whole``, the rows
+        that stay are among them.
+        """
         request, expired, prints = self._request, self._expired, RowPrints()
         evicted: dict[str, Evicted] = {}
         for block, live in live_blocks(request.task, store, reader):
@@ -288,6 +319,12 @@ class _Folder:
     def _changes(
         self, store: StoreTask, block: RecordBlock, changed: Int64s, gone: Int64s, is_whole: bool
     ) -> Iterable[Changes]:
+        """Return the entries to write for changed rows of a block, with the rows that they make.
+
+        ``changed`` are the rows that go or change, ``gone`` the evicted rows among them. Evicted
+        rows of a whole snapshot need no removal. With a timer in the request, evicted rows are kept
+        and their timer is set to a time that is past.
+        """
         if store.store_name in self._choice.refused:
             return ()
         if store.store_name in self._choice.whole_groups:
@@ -301,12 +338,18 @@ class _Folder:
 
 
 PAST_MS = 1
-"""The time that a timer is set to: every watermark and every clock has passed it, and it is not the
--1 of no timer (``FlatMapGroupsWithStateExec.processTimedOutState``)."""
+"""Time in ms to which a timer is set so that it fires. Every watermark and every clock has passed
+it, and it is not the -1 of a state without timer
+(``FlatMapGroupsWithStateExec.processTimedOutState``).
+"""
 
 
 def timeouts(block: RecordBlock, rows: Int64s, ordinal: int) -> Iterator[Changes]:
-    """Rows of group state whose timer, their last field, becomes one that has run out."""
+    """Yield the given rows of group state with their timer set to :data:`PAST_MS`.
+
+    ``ordinal`` is the position of the timer, the last field of the value. Each item has the entries
+    to write and the rows that they make, which are equal.
+    """
     offset, timer = ordinal // 64 * 8 + 8 + 8 * ordinal, PAST_MS.to_bytes(8, "little")
     records = records_of(block, rows)
     changed = [(key, value[:offset] + timer + value[offset + 8 :]) for key, value in records]

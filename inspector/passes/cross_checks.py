@@ -39,24 +39,28 @@ FOREIGN_RECORDS = "foreign-records"  # slug of other records that their batch ca
 
 
 class CrossChecks:
-    """Holds the records of each version of a store against its batch."""
+    """Compares the records of each version of a store with the batch that wrote them."""
 
     def __init__(self, task: Task, store: StoreTask) -> None:
         self._checks = [check for name, check in _CHECKS.items() if name in store.cross_checks]
         self.resume(task, store)
 
     def resume(self, task: Task, store: StoreTask) -> None:
-        """Go on with a later task of the same store: its log has more batches."""
+        """Continue with a later task of the same store, whose log has more batches."""
         self._batches: dict[int, BatchClock] = {c.batch_id: c for c in task.clocks}
         self._per_ms = store.expiry.per_ms if store.expiry is not None else 1
 
     def doubtful(self, changes: Changes) -> Int64s:
-        """Places of the versions that a check could find something in."""
+        """Return the indexes of the versions in ``changes`` where a check could find something."""
         needed = [check.needs(changes) for check in self._checks]
         return np.flatnonzero(np.any(needed, axis=0)) if needed else np.empty(0, np.int64)
 
     def of(self, change: Change) -> list[tuple[str, str]]:
-        """Slugs and messages of what is wrong with a change's delta; nothing of a snapshot's."""
+        """Return (slug, message) for each check that a version's records fail.
+
+        The list is empty for a version that comes from a snapshot, and for a batch with foreign
+        rows.
+        """
         batch, previous = (self._batches.get(change.version - ago) for ago in (1, 2))
         if change.rebased or (batch is not None and batch.has_foreign_rows):
             return []
@@ -66,10 +70,16 @@ class CrossChecks:
 
 
 _Around = tuple[BatchClock | None, BatchClock | None, int]
-"""The batch of a change, the one before it, and units of a row's time in a millisecond."""
+"""The batch that wrote a change, the batch before it, and the units of a row's time per
+millisecond. A batch is None if its clock is not known.
+"""
 
 
 def _absent(change: Change, _context: _Around) -> str | None:
+    """Return a message if the delta removes keys that the previous version does not have.
+
+    Returns None if it does not.
+    """
     text = (
         f"got {change.counts.absent_removals:,} removals of keys that the version before "
         "does not have, expected none: Spark removes only what is there"
@@ -78,6 +88,7 @@ def _absent(change: Change, _context: _Around) -> str | None:
 
 
 def _updates(change: Change, _context: _Around) -> str | None:
+    """Return a message if the delta puts keys that exist already, and None if it does not."""
     text = (
         f"got {change.counts.updates:,} puts of keys that are there already, expected "
         "none: a deduplication never puts a key again"
@@ -86,6 +97,10 @@ def _updates(change: Change, _context: _Around) -> str | None:
 
 
 def _removals(change: Change, context: _Around) -> str | None:
+    """Return a message if the delta removes a row that is later than its batch's watermark.
+
+    Returns None if it does not, or if the watermark is not known.
+    """
     batch, _, per_ms = context
     if batch is None or batch.watermark_ms is None or change.latest_removal is None:
         return None
@@ -99,6 +114,11 @@ def _removals(change: Change, context: _Around) -> str | None:
 
 
 def _late(change: Change, context: _Around) -> str | None:
+    """Return the message if the delta puts a row up to the watermark, so too late, else None.
+
+    The watermark is the lower one of this batch and the previous one. Returns None if a clock is
+    not known, or if the batch evicted no row.
+    """
     batch, previous, per_ms = context
     # Without a watermark an operator evicts what lies before 1970, and drops no more.
     if batch is None or change.earliest_put is None or (change.latest_removal or 0) <= 0:
@@ -115,6 +135,10 @@ def _late(change: Change, context: _Around) -> str | None:
 
 
 def _timers(change: Change, context: _Around) -> str | None:
+    """Return a message if the delta sets a timer before the earlier clock of its batch.
+
+    Returns None if it does not, or if a clock is not known.
+    """
     batch, _, _ = context
     if batch is None or batch.watermark_ms is None or batch.timestamp_ms is None:
         return None
@@ -129,13 +153,16 @@ def _timers(change: Change, context: _Around) -> str | None:
 
 
 class _Check(NamedTuple):
-    """A check: what it concludes, and for each of several versions whether it can find anything."""
+    """One check of a version's records."""
 
-    slug: str
+    slug: str  # slug of the problem that the check reports
+    # returns the message if the check fails, else None
     message: Callable[[Change, _Around], str | None]
+    # returns a mask of the versions in which the check could find something
     needs: Callable[[Changes], Bools]
 
 
+# The checks by the name that the rules of operators give them.
 _CHECKS: Mapping[str, _Check] = {
     "absent": _Check(ABSENT, _absent, lambda c: np.asarray(c.counts.absent_removals) > 0),
     "updates": _Check(FOREIGN_RECORDS, _updates, lambda c: np.asarray(c.counts.updates) > 0),

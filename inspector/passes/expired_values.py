@@ -24,29 +24,33 @@ from inspector.passes.binary_columns import records_of
 from inspector.sparktypes import DataType
 from inspector.sparktypes.schema_json import parse_schema_json
 
-Rows = list[tuple[bytes, bytes]]
-Changes = tuple[Sequence[Entry], Rows]  # what is written, and the rows of the store that it makes
-_LONG = slice(8, 16)  # the only field of a counter, or of an earliest expiry
-_EXPIRY = slice(16, 24)
+Rows = list[tuple[bytes, bytes]]  # Keys and values of rows of a store.
+# Entries to write, and the rows of the store that exist because of them.
+Changes = tuple[Sequence[Entry], Rows]
+_LONG = slice(8, 16)  # Bytes of the only field of a counter, or of an earliest expiry.
+_EXPIRY = slice(16, 24)  # Bytes of the expiry time within the value of a list's entry.
+# Families of stores whose rows Spark keeps for the values and lists of a variable.
 _TWINS = (Family.TTL_INDEX, Family.MIN_EXPIRY, Family.ENTRY_COUNT)
 
 
 @dataclass
 class _Entries:
-    """The entries of a list, by their places; and which of them go."""
+    """Entries of one list, and which of them are evicted."""
 
+    # key and value of each entry, by its index in the list
     rows: dict[int, tuple[bytes, bytes]] = field(default_factory=dict)
-    gone: set[int] = field(default_factory=set)
+    gone: set[int] = field(default_factory=set)  # indexes of the evicted entries
 
     @property
     def remaining(self) -> list[bytes]:
+        """Values of the entries that are not evicted, in the order of the list."""
         return [value for index, (_, value) in sorted(self.rows.items()) if index not in self.gone]
 
 
 class ExpiredValues:
-    """Evicted values of the variables of one partition, and the changes that follow in other rows.
+    """Evicted values of the variables of one partition, and the rows that change because of them.
 
-    Of each store only the keys of its leftovers may be evicted.
+    ``leftovers`` has by store name the keys that may be evicted from it; no other key is evicted.
     """
 
     def __init__(
@@ -63,7 +67,11 @@ class ExpiredValues:
                 self._lists[store.store_name] = {key: _Entries() for key in keys}
 
     def dependent_rows(self, store: StoreTask, block: RecordBlock, rows: Int64s) -> Int64s:
-        """Return the live rows that change because values of other keys or stores are evicted."""
+        """Return which of ``rows`` change because values of other keys or stores are evicted.
+
+        They are rows of lists that lose an entry, and rows of the indexes by expiry and of the
+        counters whose value or list is evicted.
+        """
         variable = variable_of(store.store_name)
         lists, values = self._lists.get(variable, {}), self._values.get(variable, set())
         if store.family in _TWINS and (lists or values):
@@ -78,7 +86,11 @@ class ExpiredValues:
     def changes(
         self, store: StoreTask, block: RecordBlock, rows: Int64s, gone: Int64s
     ) -> Iterator[Changes]:
-        """Yield the changes to write for evicted rows and for :meth:`dependent_rows`."""
+        """Yield the changes for evicted rows of a block and for their :meth:`dependent_rows`.
+
+        ``gone`` are the evicted rows among ``rows``. Rows of a list are only collected here;
+        :meth:`lists` yields their changes.
+        """
         variable = variable_of(store.store_name)
         records = list(records_of(block, rows))
         if store.family is Family.LIST:
@@ -99,6 +111,11 @@ class ExpiredValues:
     def _twin(
         self, store: StoreTask, variable: str, element: bytes, key: bytes, value: bytes
     ) -> Iterator[Changes]:
+        """Yield the change of a row that Spark keeps for a value or list (``element``).
+
+        The row is removed if the value, or every entry of the list, is evicted. Otherwise it is
+        written with the earliest expiry, or the number, of the entries that remain.
+        """
         entries = self._lists.get(variable, {}).get(element)
         remaining = entries.remaining if entries is not None else []
         if not remaining or store.family is Family.TTL_INDEX:
@@ -124,9 +141,10 @@ class ExpiredValues:
                 yield [(key, values or None)], list(zip(keys, values, strict=False))
 
     def missing(self, store: StoreTask) -> int:
-        """Return how many rows a store lacks of those that belong to evicted values.
+        """Return how many rows are missing that Spark keeps for the evicted values and lists.
 
-        Below 0: it has more. All rows of the store must have been seen.
+        It is 0 for stores of other families, and below 0 if the store has more rows. All rows of
+        the store must have been passed to :meth:`changes` before.
         """
         if store.family not in _TWINS:
             return 0
@@ -137,17 +155,19 @@ class ExpiredValues:
 
 
 def _columns(store: StoreTask, block: RecordBlock, rows: Int64s) -> list[Column]:
+    """Return the columns of the keys of some rows."""
     spans = block.key_offset[rows], block.key_length[rows]
     return columns_of(block.buffer, *spans, _types(store))
 
 
 def _types(store: StoreTask) -> list[DataType]:
+    """Return the data types of the columns of a store's key."""
     schema = parse_schema_json(store.key_schema or "")
     return [column.data_type for column in schema.fields]
 
 
 def _elements(store: StoreTask, block: RecordBlock, rows: Int64s) -> list[bytes]:
-    """The key of the value, or list, that each row is about."""
+    """Return, by row, the key of the value or list that the row is about."""
     if store.family is Family.LIST:
         return split(block.buffer, _columns(store, block, rows)[:-1], len(rows))
     offsets, sizes = block.key_offset[rows], block.key_length[rows]

@@ -18,17 +18,20 @@ from inspector.operators.rule import RowPart
 from inspector.passes.store_reader import StoreReader
 from inspector.sparktypes import StructType
 
-MISFITS_LISTED = 3  # misfits of one file that are named; the others are counted
+# rows of one file that are reported one by one if they do not fit; further rows are only counted
+MISFITS_LISTED = 3
 SAMPLE_ROWS, SAMPLED_BYTES = 64, 512
-"""First rows of a file whose columns are measured, and the mean bytes from which on they are."""
-MOST_SAMPLES = 16  # files of a store whose rows are measured: a hundred columns take 5 ms each time
+"""First rows of a file whose columns are measured, and the mean bytes of a row above which they
+are.
+"""
+# most files of a store whose rows are measured; a hundred columns take 5 ms in each file
+MOST_SAMPLES = 16
 
 
 class Fit:
-    """Holds every row against its schema, where one is known, and measures some that are large.
+    """Checks every row against the schema of its store, and measures samples of large rows.
 
-    Spark does so with the first row of a partition
-    (``UnsafeRowUtils.validateStructuralIntegrity``).
+    Spark checks only the first row of a partition (``UnsafeRowUtils.validateStructuralIntegrity``).
     """
 
     def __init__(
@@ -47,7 +50,10 @@ class Fit:
         self.partners = None if self._flag is None else np.zeros(2, np.int64)
 
     def check(self, file: StoreFile, blocks: Iterable[RecordBlock]) -> Iterator[RecordBlock]:
-        """Pass the blocks through; report the rows that do not fit."""
+        """Yield the blocks of a file unchanged.
+
+        Rows that do not fit their schema are reported to the reader.
+        """
         misfits = 0
         for number, block in enumerate(blocks):
             for side in self._checks:
@@ -61,7 +67,11 @@ class Fit:
             self._reader.report("bad-row", text, file)
 
     def fits(self, small: SmallDeltas) -> bool:
-        """Return whether all rows of some small deltas fit, and none of them would be measured."""
+        """Return True if all rows of some small deltas fit their schemas and none of them is large.
+
+        Large rows have to be measured, so their files are read one by one. If True is returned, the
+        rows are counted by their match flag; nothing is reported here.
+        """
         block, records = small.block, lengths_of(small.ends)
         if self._samples < MOST_SAMPLES:
             fewest = np.minimum(SAMPLE_ROWS, records) if block.puts_only else records > 0
@@ -77,11 +87,17 @@ class Fit:
         return True
 
     def _count_partners(self, block: RecordBlock) -> None:
+        """Add the rows of a block to ``partners``, by their match flag."""
         if self.partners is not None and self._flag is not None:
             schema, spans = self._schemas[RowPart.VALUE], puts_of(block)[1:]
             self.partners += count_flags(schema, self._flag, block.buffer, *spans)
 
     def _sample(self, block: RecordBlock) -> None:
+        """Measure the columns of the first rows of a block if these are large.
+
+        Does nothing after MOST_SAMPLES files, or if the mean size of a row is at most
+        SAMPLED_BYTES.
+        """
         fewest = min(SAMPLE_ROWS, len(block.key_length)) if block.puts_only else 1
         if len(block.buffer) <= SAMPLED_BYTES * fewest or self._samples == MOST_SAMPLES:
             return  # most files, at no cost
@@ -94,6 +110,10 @@ class Fit:
                 self.sampled[side] = self.sampled.get(side, RowBytes()) + measured
 
     def _of_block(self, file: StoreFile, block: RecordBlock, side: RowPart, old_rows: int) -> int:
+        """Return how many keys or values of a block do not fit their schema; report the first.
+
+        ``old_rows`` is the number of misfits that were found in the file before.
+        """
         rows, offsets, lengths = _part_of(block, side)
         misfits = self._checks[side].misfits(block.buffer, offsets, lengths)
         for index, message in misfits[: max(0, MISFITS_LISTED - old_rows)]:
@@ -105,16 +125,20 @@ class Fit:
 
 
 _Part = tuple[Int64s | None, Int64s, Int64s]
-"""Which records (None for all), and where a part of each starts and ends."""
+"""Indexes of records (None for all), and for each the offset and length of its key or value."""
 
 
 def _part_of(block: RecordBlock, side: RowPart) -> _Part:
+    """Return the keys of a block, or the values of its puts."""
     is_value = side is RowPart.VALUE
     return puts_of(block) if is_value else (None, block.key_offset, block.key_length)
 
 
 def puts_of(block: RecordBlock) -> _Part:
-    """The records of a block that have a value, and where it lies."""
+    """Return indexes, value offsets and value lengths of the records that have a value.
+
+    The indexes are None if every record has a value.
+    """
     if block.puts_only:
         return None, block.value_offset, block.value_length
     rows = np.flatnonzero(block.value_length >= 0)

@@ -27,29 +27,35 @@ from inspector.providers.chain import Step, StoreFiles, replay_steps
 from inspector.state.replay import StateMap
 
 KEPT_VERSIONS = 100
-"""Versions whose facts are kept, as many as Spark retains by default
-(``spark.sql.streaming.minBatchesToRetain``)."""
+"""Versions whose facts are kept in memory, as many as Spark retains by default
+(``spark.sql.streaming.minBatchesToRetain``).
+"""
 
 MOST_DEAD_KEYS = 1 << 18
-"""A map never forgets a key. It is made again from the files when it has twice the keys that it had
-after it was made, and so many besides."""
+"""Keys that a map may have above twice the number it had when it was made; then it is made again
+from the files. A map never forgets a removed key.
+"""
 
 
 @dataclass
 class _Kept:
-    """One store between two tasks."""
+    """One store with its map and facts, kept between two tasks."""
 
-    store: StoreTask  # the task it was opened by, without its files
-    pass_: StorePass  # its map and what follows it
+    store: StoreTask  # the task that it was opened with, without its files
+    pass_: StorePass  # its map and the facts that follow the map
     # of the versions that it passed, oldest first
     facts: list[Observed[Any]] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)  # problems of reading its files
     reached: int = 0  # the version of the last step
-    last: StoreFile | None = None  # the file that it applied
+    last: StoreFile | None = None  # the file that the last step applied
     keys: int = 0  # distinct keys when it was opened
 
     def continues(self, store: StoreTask, files: StoreFiles, version: int) -> bool:
-        """Return whether ``version`` can be reached from here, by the same schemas and rules."""
+        """Return True if ``version`` can be reached by applying newer files to the map.
+
+        It returns False if schemas or rules have changed, the version is older, a file could not be
+        seen, the map has too many dead keys, or the last applied file was written again.
+        """
         if self.store != _shape(store) or self.reached > version:
             return False
         if any(problem.slug in UNSEEN for problem in self.problems):
@@ -63,20 +69,22 @@ class _Kept:
 
 
 class Followed:
-    """Reads the partitions of tasks, and what they have more than at the last call."""
+    """Reads the partitions of tasks; each later call reads only what is new."""
 
     def __init__(self) -> None:
         self._stores: dict[StoreId, _Kept] = {}
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The facts of some tasks, as of :func:`inspector.passes.worker.run_tasks`.
+        """Yield the facts of some tasks, in batches as :func:`inspector.passes.worker.run_tasks`.
 
-        Those of one partition come one after the other; what is not newer is replayed from files.
+        The facts of a partition are consecutive. A store whose new version is older than the last
+        one is replayed from its files.
         """
         for task in tasks_in(batches):
             yield from fact_batches(self._walk_stores(task))
 
     def _walk_stores(self, task: Task) -> Iterator[Observed[Any]]:
+        """Yield the facts of all stores of a task, then the facts for which several stores meet."""
         states: dict[str, StateMap] = {}
         for store, reader in open_stores(task):
             store_pass = self._reach(task, store, reader)
@@ -90,7 +98,7 @@ class Followed:
         yield from emit_variables(task, states)
 
     def _reach(self, task: Task, store: StoreTask, reader: StoreReader) -> _Kept:
-        """A store at the version of a task, or as near as its files lead."""
+        """Return a store at the version of a task, or at the last version its files can make."""
         files = reader.provider.files_of(store.files)
         store_pass = self._stores.get(reader.store)
         if store_pass is None or not store_pass.continues(store, files, task.version):
@@ -110,6 +118,7 @@ class Followed:
         return store_pass
 
     def _advance(self, store_pass: _Kept, steps: list[Step], reader: StoreReader) -> None:
+        """Apply the steps that are newer than the last one, and keep their facts and problems."""
         steps = [step for step in steps if step.version > store_pass.reached]
         applied = [step.base or step.delta or step.compared for step in steps]
         reader.files.expect(filter(None, applied))
@@ -122,7 +131,7 @@ class Followed:
 
 
 def _shape(store: StoreTask) -> StoreTask:
-    """Return the store with its schemas and rules only, without what changes with each batch.
+    """Return the store without its files and other parts that change with each batch.
 
     Two stores of equal shape can continue one map.
     """

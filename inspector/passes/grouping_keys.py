@@ -1,4 +1,4 @@
-"""Grouping keys in the keys of transformWithState, which each kind of store has elsewhere."""
+"""Grouping keys in the keys of transformWithState; each kind of store has them in another place."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from inspector.sparktypes import StructType
 def grouping_keys(
     buffer: bytes, offsets: Int64s, lengths: Int64s, schema: StructType, grouping: GroupingKey
 ) -> Rows:
-    """Return the grouping key in each of some keys of a store, as rows of its own.
+    """Return the grouping key within each given key of a store, as UnsafeRows in the same order.
 
-    Keys of the same group have equal rows, whatever the store. RowError: a key does not fit the
-    schema.
+    A key is a span of ``buffer`` with the struct ``schema``; ``grouping`` says which of its fields
+    are the grouping key. Keys of the same group have equal rows in every store. RowError: a key
+    does not fit the schema.
     """
     for ordinal in grouping.path:
         types = [field.data_type for field in schema.fields]

@@ -1,4 +1,4 @@
-"""Keys that are looked for, however they are named; and rows, by the fields of their values.
+"""Filters of keys by the forms in which a user names them, and of rows by the fields of values.
 
 ======================  =========================================================================
 ``user=a``              a field of the key; a dot leads into a struct; repeated: all have to hold
@@ -53,13 +53,15 @@ FORMS = (
     """'{"user": "a"}', the bytes of the key row in hex (hex:...), or the hash of a redacted key """
     "(sha256:...)"
 )
-"""How a key can be named, for messages."""
+"""The forms in which a key can be named, as a clause for messages."""
 
-_HEX = "hex:"
-_MOST_ERRORS = 4
+_HEX = "hex:"  # prefix of a key that is given as hex digits
+_MOST_ERRORS = 4  # most reasons that one error lists
 _ROW = re.compile(r"hex:|(0x)?0[01]0{14}([0-9a-f]{16})+$", re.IGNORECASE)
-"""The bytes of a row of one column: a word of null bits, and words with its value."""
-_DIGITS = re.compile(r"[0-9a-f]{1,64}")
+"""Text that can be the hex digits of a row of one column: a word of null bits, and words with its
+value.
+"""
+_DIGITS = re.compile(r"[0-9a-f]{1,64}")  # digits of a SHA-256 hash, or its first ones
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,10 @@ class KeyFilter:
 
     @property
     def hashes(self) -> tuple[str, ...]:
-        """The hashes among the names, which may be those of several keys."""
+        """Names of keys that are hashes (``sha256:...``).
+
+        The digits of one may be the first digits of several keys' hashes.
+        """
         return tuple(text for text in map(str.strip, self.key) if text.startswith(HASH))
 
     def bind(
@@ -86,12 +91,13 @@ class KeyFilter:
         *,
         whole_groups: bool = False,
     ) -> BoundFilter:
-        """The filter for one store; without a key schema only keys in hex and hashes mean anything.
+        """Return the filter for one store with these schemas.
 
-        With ``grouping`` a name also stands for the grouping key within the key, and its fields
-        are looked for first. With ``whole_groups`` nothing else is named: the filter finds all
-        rows of a group or none. CheckpointError: not one of the forms, no such field, or no value
-        of the field's type.
+        Without a key schema only keys in hex and hashes can be used. With ``grouping`` a name also
+        stands for the grouping key within the key, whose fields are tried first. With
+        ``whole_groups`` names stand only for the grouping key: the filter matches all rows of a
+        group or none. CheckpointError: the text has none of the forms, or the schema has no such
+        field, or the field no such value.
         """
         rows: set[bytes] = set()
         hashes: set[str] = set()
@@ -114,7 +120,7 @@ class KeyFilter:
 
 @dataclass(frozen=True)
 class _Names:
-    """The fields that a name can stand for."""
+    """Fields of a store that a name in a filter can stand for."""
 
     sides: Mapping[str, StructType | None]  # schemas of the rows, None if not known
     part: Part | None = None  # the grouping key in the key; None if there is none
@@ -128,7 +134,11 @@ class _Names:
         *,
         whole_groups: bool,
     ) -> _Names:
-        """Return the names of a store's fields. CheckpointError: it has no grouping key to name."""
+        """Return the names of a store's fields.
+
+        With ``whole_groups`` they are only the fields of its grouping key. CheckpointError:
+        ``whole_groups`` is requested and the store has no grouping key.
+        """
         part = None if grouping is None or key is None else (grouping.schema(key), grouping.path)
         if not whole_groups:
             return cls({KEY: key, VALUE: value}, part)
@@ -137,7 +147,10 @@ class _Names:
         return cls({KEY: part[0]}, part)
 
     def conditions_of_key(self, text: str) -> Sequence[Condition] | None:
-        """Return what a name of a key says of its fields; None if the name is not of that form."""
+        """Return the conditions that a name of a key sets on its fields.
+
+        Returns None if the name is hex digits.
+        """
         key = {KEY: self.sides[KEY]}
         if text[:1] in ("{", "[", '"'):
             return self._conditions_of_object(_object(text))
@@ -154,13 +167,13 @@ class _Names:
     def conditions_of_term(
         self, term: Term, sides: Mapping[str, StructType | None]
     ) -> tuple[str, Sequence[Condition]]:
-        """Return the side of a row that a term is about, and what it says of it."""
+        """Return the side of a row that a term is about (KEY or VALUE), and its conditions."""
         if not any(schema is not None for schema in sides.values()):
             _schema_or_error(None)
         return condition_of(term, sides, self.part)
 
     def _conditions_of_object(self, requested: Mapping[str, Any]) -> Sequence[Condition]:
-        """Return what a JSON object says of the grouping key, or of the key if it is one."""
+        """Return the conditions of a JSON object on the grouping key, or else on the whole key."""
         key = _schema_or_error(self.sides[KEY])
         if self.part is not None:
             try:
@@ -173,13 +186,17 @@ class _Names:
 
 @dataclass(frozen=True)
 class _Fields:
-    """Conditions on one side of the rows, with what decodes it."""
+    """Conditions on the keys or on the values of a store, with a decoder of these rows."""
 
     conditions: tuple[Condition, ...]
     decoder: RowDecoder
 
     @classmethod
     def of(cls, schema: StructType | None, conditions: Sequence[Condition]) -> _Fields | None:
+        """Return the conditions with a decoder.
+
+        Returns None if there are no conditions, or if the schema is not known.
+        """
         if schema is None or not conditions:
             return None
         return cls(tuple(conditions), RowDecoder(schema))
@@ -198,11 +215,11 @@ class _Fields:
 
 @dataclass(frozen=True)
 class _Groups:
-    """The place of the grouping key in the keys of a store."""
+    """Position of the grouping key within the keys of a store."""
 
     schema: StructType  # of the keys
     grouping: GroupingKey
-    alone: bool  # bytes and hashes name nothing but the grouping key
+    alone: bool  # True if bytes and hashes name only the grouping key, never the whole key
 
     @classmethod
     def of(
@@ -215,9 +232,9 @@ class _Groups:
         return None if is_key else cls(key, grouping, alone)
 
     def rows(self, buffer: bytes, offsets: Int64s, lengths: Int64s) -> tuple[Rows, Int64s]:
-        """Return the grouping keys of some keys, and which keys they are of.
+        """Return the grouping keys of some keys as rows, with the index of each one's key.
 
-        A key that does not fit its schema has none.
+        A key that does not fit its schema has no grouping key and is left out.
         """
         positions = np.arange(len(offsets), dtype=np.int64)
         try:
@@ -232,6 +249,7 @@ class _Groups:
             return grouping_keys(buffer, *spans, self.schema, self.grouping), fitting
 
     def _fits(self, buffer: bytes, offset: Int64s, length: Int64s) -> bool:
+        """Return True if one key fits the schema, so that its grouping key can be read."""
         try:
             grouping_keys(buffer, offset, length, self.schema, self.grouping)
         except DecodeError:
@@ -243,8 +261,8 @@ class _Groups:
 class BoundFilter:
     """A filter on the rows of one store."""
 
-    rows: tuple[bytes, ...] = ()  # all bytes of the key; more than one are no key
-    hashes: tuple[str, ...] = ()  # first digits of the key's hash
+    rows: tuple[bytes, ...] = ()  # all bytes of the key; no key matches two different entries
+    hashes: tuple[str, ...] = ()  # first digits of the key's SHA-256 hash
     # keys, values: what fields have to hold
     keys: _Fields | None = None
     values: _Fields | None = None
@@ -274,7 +292,7 @@ class BoundFilter:
         return rows
 
     def _of_bytes(self, buffer: bytes, offsets: Int64s, lengths: Int64s, rows: Int64s) -> Int64s:
-        """Return the rows of ``rows`` that have all given bytes and hashes."""
+        """Return which of ``rows`` have exactly the filter's bytes and all its hash prefixes."""
         for row in self.rows:
             rows = _same_bytes(buffer, offsets, lengths, rows, row)
         view = memoryview(buffer)
@@ -285,7 +303,11 @@ class BoundFilter:
         return rows
 
     def mask_values(self, block: RecordBlock, among: Bools | None = None) -> Bools:
-        """Return a mask of the records that put a matching value; a removal has no value."""
+        """Return a mask of the records, of all or of ``among``, that put a matching value.
+
+        Removals never match. Without conditions on values every record of ``among`` is kept, or
+        all.
+        """
         puts = block.value_length >= 0
         rows = np.flatnonzero(puts if among is None else puts & among)
         if self.values is None:
@@ -295,18 +317,19 @@ class BoundFilter:
         return _mask(block, rows)
 
     def live(self, block: RecordBlock, rows: Int64s) -> Int64s:
-        """Return the live records of a block, among ``rows``, whose key and value match."""
+        """Return the indexes of ``rows`` in a block whose key and value match."""
         return np.flatnonzero(self.mask_values(block, self.mask(block, _mask(block, rows))))
 
 
-_NO_KEY = BoundFilter(rows=(b"", b"\0"))  # what no key is
+# filter that matches no key, because no key equals two different byte strings
+_NO_KEY = BoundFilter(rows=(b"", b"\0"))
 
 
 def filter_of(task: Task, store: StoreTask, *, whole_groups: bool = False) -> BoundFilter | None:
     """Return the filter of a task, bound to the schemas of one of its stores.
 
-    Returns None if every row matches. A store without the field has no matching row. With
-    ``whole_groups`` the filter matches all rows of a grouping key or none.
+    Returns None if every row matches. If the store has no such field, the filter matches no row.
+    With ``whole_groups`` the filter matches all rows of a grouping key or none.
     """
     requested = KeyFilter(task.key, task.where)
     try:
@@ -321,7 +344,10 @@ def filter_of(task: Task, store: StoreTask, *, whole_groups: bool = False) -> Bo
 def select_records(
     blocks: Iterable[RecordBlock], requested: BoundFilter | None
 ) -> Iterator[tuple[RecordBlock, Int64s]]:
-    """The records whose key is looked for, with their ordinals in the file."""
+    """Yield the records of each block whose key matches, as (block, ordinals in the file).
+
+    All records match if ``requested`` is None. A block without a match is not yielded.
+    """
     for block in blocks:
         if requested is None:
             yield block, block.ordinals
@@ -332,7 +358,10 @@ def select_records(
 
 
 def check_filter(checkpoint: Checkpoint, requested: KeyFilter) -> None:
-    """Refuse a filter that fits no store (CheckpointError: why, by store where reasons differ)."""
+    """Raise CheckpointError with the reasons if a filter fits none of the checkpoint's stores.
+
+    Each reason names a store where they differ. It returns at the first store that the filter fits.
+    """
     errors: dict[str, str] = {}
     for operator in checkpoint.operators:
         for store in operator.layout.store_names:
@@ -354,6 +383,10 @@ def check_filter(checkpoint: Checkpoint, requested: KeyFilter) -> None:
 
 
 def _schema_or_error(schema: StructType | None) -> StructType:
+    """Return the schema of the keys, which must not be None.
+
+    CheckpointError: it is None; the message lists the other ways to name a key.
+    """
     if schema is None:
         raise CheckpointError(
             "keys cannot be looked for by their fields, for there is no state schema: give "
@@ -363,6 +396,7 @@ def _schema_or_error(schema: StructType | None) -> StructType:
 
 
 def _object(text: str) -> dict[str, Any]:
+    """Return a JSON object that names a key. CheckpointError: the text is no JSON object."""
     try:
         requested = json_of(text)
     except ValueError as error:
@@ -373,6 +407,10 @@ def _object(text: str) -> dict[str, Any]:
 
 
 def _hex(text: str) -> bytes:
+    """Return the bytes of hex digits, with or without ``hex:`` and ``0x``.
+
+    CheckpointError: the text is not hex digits.
+    """
     digits = text.removeprefix(_HEX)
     try:
         return bytes.fromhex(digits[2:] if digits[:2].lower() == "0x" else digits)
@@ -381,6 +419,10 @@ def _hex(text: str) -> bytes:
 
 
 def _hash(text: str) -> str:
+    """Return the lower-case digits after ``sha256:``.
+
+    CheckpointError: they are not 1 to 64 hex digits.
+    """
     digits = text[len(HASH) :].lower()
     if not _DIGITS.fullmatch(digits):
         message = f"the key is {text[:SHOWN]!r}, expected {HASH} and 1 to 64 hex digits"
@@ -389,6 +431,7 @@ def _hash(text: str) -> str:
 
 
 def _mask(block: RecordBlock, rows: Int64s) -> Bools:
+    """Return a mask of all records of a block, True at the indexes ``rows``."""
     met: Bools = np.zeros(block.count, np.bool_)
     met[rows] = True
     return met
@@ -397,6 +440,7 @@ def _mask(block: RecordBlock, rows: Int64s) -> Bools:
 def _same_bytes(
     buffer: bytes, offsets: Int64s, lengths: Int64s, rows: Int64s, row: bytes
 ) -> Int64s:
+    """Return the rows of ``rows`` whose span of the buffer equals ``row``."""
     rows = rows[lengths[rows] == len(row)]
     if not row or not len(rows):
         return rows

@@ -1,4 +1,4 @@
-"""Values of key fields as people give them: the JSON values that our own output shows, read back.
+"""Values of key fields as users type them: the JSON values of our own output, read back.
 
 =========================  ==========================================================
 boolean                    ``true`` ``false``
@@ -31,21 +31,29 @@ from typing import Any
 from inspector import sparktypes as types
 from inspector.sparktypes.ddl import to_ddl
 
-MICROS = 1_000_000
-_DAY = 86_400 * MICROS
+MICROS = 1_000_000  # microseconds in a second
+_DAY = 86_400 * MICROS  # microseconds in a day
+# year, month, day; optionally hour, minute, second, fraction and zone
 _TIMESTAMP = re.compile(
     r"([+-]?\d{4,6})-(\d\d)-(\d\d)"
     r"(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?\s*(Z|[+-]\d\d:?\d\d)?)?"
 )
+# hour and minute; optionally second and fraction
 _TIME = re.compile(r"(\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?")
+# sign, numbers, first unit and optionally last unit of an interval in Spark's words
 _INTERVAL = re.compile(r"INTERVAL '([+-]?)([^']*)' (\w+)(?: TO (\w+))?", re.IGNORECASE)
-_MOST_SHIFT = 100  # digits that a number may be away from its scale
-_BITS = {"byte": 8, "short": 16, "integer": 32, "long": 64}
+# most decimal places by which a number's exponent may differ from the scale of its type
+_MOST_SHIFT = 100
+_BITS = {"byte": 8, "short": 16, "integer": 32, "long": 64}  # bits of each integer type
+# microseconds in each unit of an interval
 _UNIT_MICROS = {"DAY": _DAY, "HOUR": 3600 * MICROS, "MINUTE": 60 * MICROS, "SECOND": MICROS}
 
 
 def json_of(text: str) -> Any:
-    """A JSON document; its fractions as decimals, so that no digit is lost (ValueError)."""
+    """Return the value of a JSON document, its fractions as Decimal so that no digit is lost.
+
+    ValueError: the text is not JSON, or is nested too deeply.
+    """
     try:
         return json.loads(text, parse_float=Decimal)
     except RecursionError:
@@ -53,7 +61,11 @@ def json_of(text: str) -> Any:
 
 
 def plain_value(data_type: types.DataType, value: Any) -> Any:
-    """A value by :func:`json_of` as pyarrow takes it for its type; ValueError: says what would."""
+    """Return a value that :func:`json_of` read, converted to what pyarrow takes for the data type.
+
+    None stays None. ValueError: the value is not one of the type; the message says what is
+    expected.
+    """
     if value is None:
         return None
     if isinstance(data_type, types.UserDefinedType):
@@ -75,7 +87,10 @@ def plain_value(data_type: types.DataType, value: Any) -> Any:
 
 
 def text_value(data_type: types.DataType, text: str) -> Any:
-    """The JSON value of a text on the command line (``null``: null); ValueError: no JSON."""
+    """Return a text of the command line as a JSON value; ``null`` is None.
+
+    It is parsed as JSON for structs and arrays and stays text for other types. ValueError: no JSON.
+    """
     if text == "null":
         return None
     if isinstance(data_type, (types.StructType, types.ArrayType)):
@@ -84,12 +99,20 @@ def text_value(data_type: types.DataType, text: str) -> Any:
 
 
 def _is(value: Any, kind: type[Any], words: str) -> Any:
+    """Return the value if it is a ``kind``.
+
+    ValueError: it is not; ``words`` say what is expected.
+    """
     if not isinstance(value, kind):
         raise ValueError(f"expected {words}")  # noqa: TRY004 - it is the user's value
     return value
 
 
 def _struct(schema: types.StructType, value: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a dict of converted values by field name.
+
+    ValueError: the value has other fields than the schema.
+    """
     names = types.unique_names(schema.fields)
     if set(value) != set(names):
         raise ValueError(f"expected an object with the fields {', '.join(names)}")
@@ -98,6 +121,7 @@ def _struct(schema: types.StructType, value: Mapping[str, Any]) -> dict[str, Any
 
 
 def _decimal(data_type: types.DecimalType, value: Any) -> Decimal:
+    """Return a Decimal with the scale of its type. ValueError: the type cannot hold every digit."""
     number = Decimal("nan")
     with suppress(InvalidOperation):
         number = Decimal(value) if isinstance(value, (str, int, Decimal)) else number
@@ -115,6 +139,7 @@ def _decimal(data_type: types.DecimalType, value: Any) -> Decimal:
 
 
 def _integer(value: Any, data_type: types.AtomicType) -> int:
+    """Return an int. ValueError: no whole number, or too large for the type."""
     bits = _BITS[data_type.kind]
     number = _to_int(value)
     if not -(1 << bits - 1) <= number < 1 << bits - 1:
@@ -123,6 +148,7 @@ def _integer(value: Any, data_type: types.AtomicType) -> int:
 
 
 def _to_int(value: Any) -> int:
+    """Return an int from a number or from text of at most 30 digits. ValueError: it is neither."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     if isinstance(value, str) and re.fullmatch(r"[+-]?\d{1,30}", value):
@@ -131,12 +157,17 @@ def _to_int(value: Any) -> int:
 
 
 def _boolean(value: Any, _type: types.AtomicType) -> bool:
+    """Return True or False from a boolean or its name in any case. ValueError: it is no boolean."""
     if str(value).lower() not in ("true", "false"):
         raise ValueError("expected true or false")
     return str(value).lower() == "true"
 
 
 def _floating(value: Any, _type: types.AtomicType) -> float:
+    """Return a float from a number or its text, ``NaN`` and ``Infinity`` included.
+
+    ValueError: the value is no number.
+    """
     # Python reads "inf" and underscores too; nobody means them.
     words = isinstance(value, str) and re.fullmatch(r"NaN|-?Infinity|[-+.\deE]+", value)
     if isinstance(value, bool) or not (words or isinstance(value, (int, Decimal))):
@@ -145,6 +176,7 @@ def _floating(value: Any, _type: types.AtomicType) -> float:
 
 
 def _binary(value: Any, _type: types.AtomicType) -> bytes:
+    """Return the bytes of base64 text. ValueError: no base64."""
     try:
         return base64.b64decode(_is(value, str, "base64"), validate=True)
     except binascii.Error:
@@ -152,6 +184,7 @@ def _binary(value: Any, _type: types.AtomicType) -> bytes:
 
 
 def _date(value: Any, _type: types.AtomicType) -> int:
+    """Return days since 1970-01-01. ValueError: no date, or a time of day behind it."""
     match = _TIMESTAMP.fullmatch(_is(value, str, "a date such as 2024-01-01"))
     if match is None or match[4] is not None:
         raise ValueError("expected a date such as 2024-01-01")
@@ -159,6 +192,10 @@ def _date(value: Any, _type: types.AtomicType) -> int:
 
 
 def _timestamp(value: Any, data_type: types.AtomicType) -> int:
+    """Return microseconds since the epoch; without a zone the time counts as UTC.
+
+    ValueError: no timestamp, or a zone in a type without one.
+    """
     zoned = data_type.kind == "timestamp"
     example = "2024-01-01T00:00:00.000000" + "Z" * zoned
     match = _TIMESTAMP.fullmatch(_is(value, str, f"a timestamp such as {example}"))
@@ -168,6 +205,7 @@ def _timestamp(value: Any, data_type: types.AtomicType) -> int:
 
 
 def _time(value: Any, _type: types.AtomicType) -> int:
+    """Return nanoseconds since midnight. ValueError: no time of day."""
     match = _TIME.fullmatch(_is(value, str, "a time such as 12:34:56"))
     if match is None:
         raise ValueError("expected a time such as 12:34:56")
@@ -175,7 +213,10 @@ def _time(value: Any, _type: types.AtomicType) -> int:
 
 
 def _days(match: re.Match[str]) -> int:
-    """Days since the epoch: days-from-civil (Hinnant), for Spark's years beyond datetime's."""
+    """Return days since 1970-01-01 by days-from-civil (Hinnant), for years beyond datetime's.
+
+    ValueError: there is no such day.
+    """
     year, month, day = int(match[1]), int(match[2]), int(match[3])
     leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
     lengths = (31, 28 + leap, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
@@ -197,7 +238,11 @@ def _days(match: re.Match[str]) -> int:
 def _nanos(
     hour: str | None, minute: str | None, second: str | None, fraction: str | None, digits: int = 6
 ) -> int:
-    """Units of ``10**-digits`` seconds since midnight."""
+    """Return the time since midnight in units of ``10**-digits`` seconds: microseconds by default.
+
+    ``fraction`` are the digits after the second's point. ValueError: there is no such time, or the
+    fraction has more digits than the unit.
+    """
     parts = [int(part or 0) for part in (hour, minute, second)]
     if parts[0] > 23 or parts[1] > 59 or parts[2] > 59:
         raise ValueError("there is no such time of the day")
@@ -209,6 +254,7 @@ def _nanos(
 
 
 def _offset(zone: str | None) -> int:
+    """Return the offset of a zone such as ``+02:00`` in microseconds; 0 for ``Z`` or None."""
     if not zone or zone == "Z":
         return 0
     digits = zone[1:].replace(":", "")
@@ -217,6 +263,10 @@ def _offset(zone: str | None) -> int:
 
 
 def _year_month(value: Any, _type: types.AtomicType) -> int:
+    """Return months, from a number or from an interval in Spark's words.
+
+    ValueError: the value is neither of them.
+    """
     match = _INTERVAL.fullmatch(value) if isinstance(value, str) else None
     if match is None:
         return _to_int(value)
@@ -230,6 +280,10 @@ def _year_month(value: Any, _type: types.AtomicType) -> int:
 
 
 def _day_time(value: Any, _type: types.AtomicType) -> int:
+    """Return microseconds, from a number or from an interval in Spark's words.
+
+    ValueError: the value is neither of them.
+    """
     match = _INTERVAL.fullmatch(value) if isinstance(value, str) else None
     if match is None:
         return _to_int(value)
@@ -246,6 +300,7 @@ def _day_time(value: Any, _type: types.AtomicType) -> int:
     return sign * sum(n * _UNIT_MICROS[u] // MICROS for n, u in zip(micros, named, strict=True))
 
 
+# Functions that convert a JSON value for pyarrow, by the kind of the atomic type.
 _READERS: Mapping[str, Callable[[Any, types.AtomicType], Any]] = {
     **dict.fromkeys(_BITS, _integer),
     "boolean": _boolean,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from inspector.discovery.tasks import StoreTask, Task
@@ -17,6 +16,7 @@ from inspector.facts.join_rows import RemovedRows
 from inspector.facts.leftover_facts import observe_leftovers
 from inspector.facts.timed_out import BY_BOTH, DISPUTED, TimerView, timeout_leftovers
 from inspector.facts.timer_runs import TimerRuns
+from inspector.light_dataclasses import replace
 from inspector.model import BatchClock, Certainty, StoreId
 from inspector.operators.rule import Clock
 from inspector.operators.transform_with_state import Family
@@ -25,12 +25,13 @@ from inspector.state.replay import NO_CLOCK, StateMap
 
 
 class Lifetime:
-    """Follows one store through its versions, and emits its facts at the end.
+    """Follows one store through its versions, and emits facts about ages, timers and leftovers.
 
     Attributes:
-        disputed: the map began with a snapshot that differs from its deltas. Which of the two the
-            query went on from is not known (premise ``own-snapshot``): nothing is proven of it.
-        runs: how often in a row the timers fired.
+        disputed: True if the map began with a snapshot that differs from its deltas. It is not
+            known which of the two the query resumed from (premise ``own-snapshot``), so nothing is
+            proven of it.
+        runs: how many batches in a row the timers fired, by kind of timer.
     """
 
     def __init__(self, task: Task, store: StoreTask, store_id: StoreId, state: StateMap) -> None:
@@ -49,7 +50,7 @@ class Lifetime:
         self._from_snapshot = self.disputed = False
 
     def resume(self, task: Task, store: StoreTask) -> None:
-        """Go on with a later task of the same store: its log has more batches."""
+        """Continue with a later task of the same store, whose log has more batches."""
         self._task, self._store = task, store
         self._batches: Mapping[int, BatchClock] = {
             c.batch_id: BatchClock(c.batch_id, appended=True) if c.has_foreign_rows else c
@@ -58,12 +59,12 @@ class Lifetime:
 
     @property
     def looks_at_versions(self) -> bool:
-        """Return whether each version has facts: about timers, or about the times of rows."""
+        """True if each version has facts of its own: about timers, or about the times of rows."""
         has_times = self._store.event_time is not None or self._store.family is Family.TIMERS
         return self._has_timers or has_times or bool(self._store.raised)
 
     def update(self, change: Change) -> Iterator[Observed[Any]]:
-        """Apply one version's change; emit what belongs to the version alone."""
+        """Follow one version's change, and yield the facts that are about this version alone."""
         if change.rebased:
             self._from_snapshot = True
         batch = self._batches.get(change.version - 1)
@@ -106,7 +107,7 @@ class Lifetime:
         return self._observe(bounds, change.version)
 
     def emit(self) -> Iterator[Observed[Any]]:
-        """Everything about the version that was replayed last."""
+        """Yield facts about the last replayed version: ages, expiry times, timers, leftovers."""
         yield self._observe(self._ages())
         if self._task.request.expiring and self._state.tracking.clock is not None:
             yield from self._expiring()
@@ -155,7 +156,10 @@ class Lifetime:
             yield from self._timers(self.calls())
 
     def inherit(self, origins: Sequence[Lifetime], history: Inherited) -> None:
-        """Go on with the history that keys had elsewhere, up to the repartitioned version."""
+        """Take over the history that keys had in other partitions up to the repartitioning.
+
+        ``origins`` are the lifetimes of those partitions, ``history`` what they know of the keys.
+        """
         self._from_snapshot = any(origin._from_snapshot for origin in origins)
         history.apply(self.runs, self._batches)
         for origin in origins:
@@ -164,9 +168,9 @@ class Lifetime:
                 self._calls[version] = timers.Calls(against=own_calls.against | calls.against)
 
     def calls(self) -> dict[int, timers.Calls]:
-        """Return the calls that made the records of each version.
+        """Return by version the calls that made its records, and the evidence against clocks.
 
-        Timers that outlived a version are evidence, too.
+        A timer that stayed although a clock had passed it is evidence against that clock.
         """
         if self._has_timers and not self.disputed:
             self.runs.mark_standing_at_end(self._state)
@@ -184,17 +188,23 @@ class Lifetime:
         return result
 
     def _ages(self) -> Ages:
+        """Return the ages of the live rows, with event times if the store has a time column."""
         followed = self._store.expiry or self._store.event_time or self._store.unmarked
         timed = self._state.tracking.clock is not None and not self._has_timers
         per_ms = followed.per_ms if followed is not None and timed else None
         return Ages.observe(self._state, from_snapshot=self._from_snapshot, per_ms=per_ms)
 
     def _timers(self, calls: Mapping[int, timers.Calls]) -> Iterator[Observed[Any]]:
+        """Yield the evidence against clocks by version, then the facts about runs of timers."""
         for version, version_calls in calls.items():
             if version_calls.against:
                 yield self._observe(timers.ClockEvidence(version_calls.against), version)
         yield from map(self._observe, self.runs.observe(self._state))
 
     def _observe(self, fact: FactT, version: int | None = None) -> Observed[FactT]:
+        """Return a fact with the store and the version.
+
+        The version is the task's if None is given.
+        """
         observed_version = self._task.version if version is None else version
         return Observed(self._store_id, observed_version, fact)

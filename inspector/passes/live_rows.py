@@ -23,9 +23,10 @@ from inspector.state.live_records import LastPuts, Positions
 
 
 def live_rows(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[pa.RecordBatch]:
-    """The rows of the task's version, in the order of the files; problems stay with ``reader``.
+    """Yield the live rows of the task's version that match its filter, in the order of the files.
 
-    A version of which a delta cannot be read has no rows: half a version would be a wrong answer.
+    Nothing is yielded if a delta of the version cannot be read: half a version would be a wrong
+    answer. Problems stay with ``reader``.
     """
     key_filter = filter_of(task, store)
     for block, live in live_blocks(task, store, reader, key_filter):
@@ -39,10 +40,10 @@ def live_rows(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[pa.
 def live_blocks(
     task: Task, store: StoreTask, reader: StoreReader, key_filter: BoundFilter | None = None
 ) -> Iterator[tuple[RecordBlock, Int64s]]:
-    """Yield blocks of records, each with the positions of its live records.
+    """Yield (block, indexes of its live records) for the blocks that have any.
 
-    Values are not filtered. If the task reads its keys in several passes, only 8 bytes are kept
-    for each key after its pass.
+    ``key_filter`` selects by key only, never by value. If the task reads its keys in several
+    passes, only 8 bytes are kept for each key after its pass. Problems stay with ``reader``.
     """
     passes = [range_filter(task, store)] if task.passes < 2 else passes_of(task.passes)
     # To hash each key of a file would take longer than to learn where it lies.
@@ -98,7 +99,7 @@ def _learn(
     key_filter: BoundFilter | None,
     chain: Chain,
 ) -> tuple[Positions, StoreFile | None]:
-    """Return the positions of the live rows of a version, and the unreadable file, if any."""
+    """Return the positions of the live rows of a version, and None or the first unreadable file."""
     parts = list[Positions]()
     reader.storage.keep(chain.files)  # for the rows themselves
     for keys in passes:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -33,6 +32,7 @@ from inspector.facts.size_distributions import LiveSizes, SampledSizes
 from inspector.facts.timers import CallBounds
 from inspector.facts.top_keys import TopBy, newest_keys, top_keys
 from inspector.facts.versions import VersionFacts, measure_version, measure_versions
+from inspector.light_dataclasses import replace
 from inspector.model import DEFAULT_STORE, StoreFile
 from inspector.passes.ahead import is_large, make_rounds_ahead
 from inspector.passes.cross_checks import CrossChecks
@@ -96,7 +96,11 @@ def audit_stores(
 
 
 def in_turns(running: Sequence[_Running]) -> list[Change | None]:
-    """Run all of them to their end, each to its next pause in turn; what each gave."""
+    """Run generators to their end, each to its next pause in turn, and collect the results.
+
+    The list has their return values in order: the change of a version, None if the version could
+    not be made.
+    """
     changes: list[Change | None] = [None] * len(running)
     going = dict(enumerate(running))
     while going:
@@ -110,7 +114,10 @@ def in_turns(running: Sequence[_Running]) -> list[Change | None]:
 
 
 def bounds_of(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[Observed[CallBounds]]:
-    """Replay a store of group state for what its records show about who made them."""
+    """Yield, for each version of a group state, how many records data and timers made, as bounds.
+
+    Nothing is yielded for a store without timers.
+    """
     pass_ = StorePass(task, store, reader, confirm=False)
     if pass_.state.tracking.clock_slot < 0:
         return
@@ -122,13 +129,20 @@ def bounds_of(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[Obs
             yield pass_.life.bounds(change)
 
 
-TOGETHER_BYTES = 128 << 10  # bytes of small deltas that are read at once, :data:`TOGETHER` at most
-SMALL_DELTA_BYTES = 8 << 10  # of each: a larger one has columns that are measured, to little gain
-HELD_BYTES = 1 << 20  # raw bytes of the deltas read at once last: of them keys can be shown
+# most compressed bytes of the small deltas that are read at once; :data:`TOGETHER` are the most
+# files
+TOGETHER_BYTES = 128 << 10
+# most bytes of one such delta; a larger one has columns that are measured, so little is gained
+SMALL_DELTA_BYTES = 8 << 10
+# raw bytes up to which the records of deltas read at once stay in memory, to show their keys
+HELD_BYTES = 1 << 20
 
 
 def _small_deltas(steps: Sequence[Step]) -> list[StoreFile]:
-    """The deltas of the first steps that can be read together."""
+    """Return the deltas of the first steps that can be read together, possibly none.
+
+    It stops at the first step with a snapshot, without a delta, or with a delta that is too large.
+    """
     files, size = list[StoreFile](), 0
     for step in steps:
         delta = step.delta
@@ -143,11 +157,19 @@ def _small_deltas(steps: Sequence[Step]) -> list[StoreFile]:
 
 
 _Running = Generator[None, None, "Change | None"]
-"""Pauses where others may take their turn, and gives what became of a file."""
+"""Generator that pauses after each block, where other stores take their turn, and returns the
+change of the version that its file made; None if the version could not be made.
+"""
 
 
 class StorePass:
-    """A store on its way through its versions."""
+    """Replay of one store through its versions, with the facts that follow it.
+
+    Attributes:
+        state: the map of the version that was replayed last.
+        whole: True if the map is that of the last step, False after a file that could not be read.
+        life: ages, timers and leftovers of the rows.
+    """
 
     def __init__(
         self,
@@ -194,10 +216,9 @@ class StorePass:
         self._crossed = CrossChecks(task, store)
 
     def resume(self, task: Task, store: StoreTask, reader: StoreReader) -> None:
-        """Go on to a newer version, as a later task has it, from the map that is there.
+        """Continue with a later task of the same store, from the existing map.
 
-        The stores' rules and schemas are those of the task before; what the log says of the
-        batches, and the files, may have become more.
+        Rules and schemas must be those of the earlier task. Files and batches may have been added.
         """
         reader.files.resume_from(self._reader.files)
         self._task, self._store, self._reader = task, store, reader
@@ -207,12 +228,15 @@ class StorePass:
     # -- replay ------------------------------------------------------------------------------
 
     def advance(self, step: Step) -> Change | None:
-        """Replay one step; None if its version could not be made."""
+        """Replay one step and return the change; None if its version could not be made."""
         (change,) = in_turns([self.advancing(step)])
         return change
 
     def advancing(self, step: Step) -> _Running:
-        """Replay one step, and pause behind each block; returns as :meth:`advance`."""
+        """Replay one step with a pause after each block; return the change as :meth:`advance` does.
+
+        A snapshot that differs from the map is reported, and the map is loaded from it.
+        """
         if step.base is not None:
             return (yield from self._load(step.base, step.delta))
         if step.compared is not None:
@@ -238,14 +262,24 @@ class StorePass:
         return change
 
     def _is_compared(self, snapshot: StoreFile, delta: StoreFile) -> bool:
+        """Return True if a snapshot is to be compared with the map that the deltas made.
+
+        It is if ``confirm`` is set, or if the snapshot is older than the delta, so that its batch
+        ran again.
+        """
         return self._confirm or (snapshot.modified_ms or 0) < (delta.modified_ms or 0)
 
     def _cross(self, change: Change, delta: StoreFile) -> None:
-        """Report what the batch of a delta cannot have written (not after a disputed snapshot)."""
+        """Report records that a delta's batch cannot have written, unless the map is disputed."""
         for slug, message in () if self.life.disputed else self._crossed.of(change):
             self._reader.report(slug, message, delta)
 
     def _load(self, file: StoreFile, side_file: StoreFile | None = None) -> _Running:
+        """Replace the map by a snapshot, and return the change.
+
+        The change is None if the snapshot is unreadable. Otherwise the new map is compared with the
+        delta of its version (``side_file``).
+        """
         self._since = []
         self.life.disputed = False
         change = yield from self._run(file, rebase=True)
@@ -254,6 +288,11 @@ class StorePass:
         return change
 
     def _run(self, file: StoreFile, *, rebase: bool = False, compared: bool = False) -> _Running:
+        """Apply a file to the map with a pause after each block.
+
+        The result is the change, or None if the file is unreadable. ``rebase`` replaces the map by
+        a snapshot. ``compared`` applies a snapshot as changes against the map.
+        """
         self.state.begin(file.version or 0, rebase=rebase, ordered=not compared)
         self._applied.append(file)
         try:
@@ -276,13 +315,13 @@ class StorePass:
     def read_together(
         self, steps: Sequence[Step]
     ) -> Generator[Observed[Any] | FactColumns, None, int]:
-        """Replay the next steps at once, as far as their deltas are small and all is right.
+        """Replay the next steps at once while their deltas are small and without any problem.
 
-        A file of which there is more to say is read in its turn, which says it. After an attempt in
-        vain so are some more: twice as many each time.
+        A file with a problem is left to :meth:`advance`, which reports it. After an attempt that
+        read nothing, the next steps are read one by one: twice as many after each failed attempt.
 
         Returns:
-            How many were replayed.
+            How many steps were replayed; 0 if the first step must be read alone.
         """
         tracking = self.state.tracking
         if self._pause or not self.whole or tracking.keys is not None or tracking.most_bytes:
@@ -311,7 +350,7 @@ class StorePass:
     def _note_together(
         self, changes: Changes, steps: Sequence[Step], contents: Sequence[bytes], small: SmallDeltas
     ) -> FactColumns:
-        """Note the deltas that were applied at once, and give the facts of their versions."""
+        """Note the deltas that were applied at once, and return the facts of their versions."""
         raw_sizes, counts = lengths_of(small.raw_ends), lengths_of(small.ends)
         deltas = [step.delta for step in steps[: len(counts)] if step.delta is not None]
         self._reader.note(deltas, contents, counts.tolist())
@@ -333,7 +372,7 @@ class StorePass:
         return FactColumns(VersionFacts, self._reader.store, changes.versions, columns)
 
     def _pass_over(self, file: StoreFile) -> Generator[None, None, None]:
-        """Only see whether a file can be read: its version cannot be made."""
+        """Read a file whose version cannot be made, only to report if it is unreadable."""
         try:
             for _ in self._check_blocks(file):
                 yield
@@ -341,7 +380,10 @@ class StorePass:
             self._reader.note_failure(error, file)
 
     def _agrees(self, file: StoreFile) -> bool:
-        """Return whether the map equals a snapshot of its version. An unreadable one equals."""
+        """Return True if the map equals a snapshot of its version, or if that is unreadable.
+
+        A difference is reported, unless the map is disputed already.
+        """
         try:
             difference = compare_snapshot(self.state, self._check_blocks(file))
         except READ_ERRORS as error:
@@ -357,9 +399,11 @@ class StorePass:
         return True
 
     def _hold_against(self, snapshot: StoreFile, delta: StoreFile) -> None:
-        """Hold a snapshot that was loaded against its version's delta, which nothing else needs.
+        """Compare a loaded snapshot with the delta of its version, and report a difference.
 
-        The lists of a store are not known from which that delta went on.
+        A difference makes the map disputed. The comparison is left out if neither checks nor expiry
+        need it, and for stores of lists, because the lists that the delta appended to are not
+        known.
         """
         is_requested = self._task.request.fit or self._store.expiry
         if not is_requested or self._store.several_values or not self._is_compared(snapshot, delta):
@@ -374,6 +418,10 @@ class StorePass:
                 self.life.disputed = True
 
     def _differs(self, file: StoreFile, difference: SnapshotDifference) -> None:
+        """Report that a snapshot differs.
+
+        For a key range a fact is kept instead, to be summed over all ranges.
+        """
         if self._task.key_range is None:
             self._reader.report(SNAPSHOT_DIFFERS, difference.text, file)
             return
@@ -381,26 +429,31 @@ class StorePass:
         self._differences.append(Observed(self._reader.store, self._task.version, result))
 
     def take(self, blocks: Iterator[RecordBlock]) -> None:
-        """Let the blocks of the file that is applied next be these."""
+        """Use these blocks for the next file that is applied, instead of reading the file."""
         self._given = blocks
 
     def decoding(self, file: StoreFile) -> Iterator[RecordBlock]:
-        """The blocks of a file, by whatever thread takes them."""
+        """Return the blocks of a file with its checks, decoded by the thread that consumes them."""
         return self._reader.blocks_here(file, self._check(file))
 
     def _check_blocks(self, file: StoreFile) -> Iterator[RecordBlock]:
+        """Return the blocks of a file with its checks, or those that :meth:`take` was given."""
         blocks_given, self._given = self._given, None
         return (
             self._reader.blocks(file, self._check(file)) if blocks_given is None else blocks_given
         )
 
     def _check(self, file: StoreFile) -> Check:
+        """Return the function that checks the rows of a file and passes on its blocks.
+
+        It checks nothing if rows are not compared with their schema.
+        """
         return iter if self._fit is None else partial(self._fit.check, file)
 
     # -- facts -------------------------------------------------------------------------------
 
     def emit_version(self, change: Change, step: Step) -> Iterator[Observed[Any]]:
-        """The facts of the version that a step made."""
+        """Yield the facts of the version that a step made: its sizes and those about its keys."""
         snapshot = step.base or step.check or step.compared
         counted = self._store.counts_files
         files = {
@@ -422,7 +475,7 @@ class StorePass:
             self._inherit()
 
     def _follow(self, change: Change) -> Iterator[Observed[Any]]:
-        """The facts of what follows the keys of a version."""
+        """Yield the facts about the keys of a version, and update what follows the keys."""
         if self._prefixes is not None:
             prefixes = self._prefixes.update(change, self.state)
             yield Observed(self._reader.store, change.version, prefixes)
@@ -433,7 +486,7 @@ class StorePass:
         yield from self.life.update(change)
 
     def _inherit(self) -> None:
-        """Go on with the history that the keys had elsewhere, if all of it is known."""
+        """Take over the history that keys had in other partitions, if all can be replayed."""
         result, lives = Inherited(self.state), list[Lifetime]()
         for task, store, reader in _origins_of(self._task, self._store, self._reader):
             pass_ = StorePass(task, store, reader)
@@ -453,10 +506,10 @@ class StorePass:
         return self.whole and self.state.versions[-1:] == [self._task.version]
 
     def emit_last(self) -> Generator[Observed[Any], None, StateMap | None]:
-        """The facts of the version that is judged, if the replay has reached it.
+        """Yield the facts of the version that is judged, if the replay has reached it.
 
         Returns:
-            Its map; None if it could not be made.
+            The map of that version; None if it could not be made.
         """
         if not self._task.present:
             yield from self.life.evidence()
@@ -473,7 +526,7 @@ class StorePass:
         return self.state
 
     def _emit_keys(self) -> Iterator[Observed[Any]]:
-        """Yield the requested facts about keys: rewrites, partitions and the top keys."""
+        """Yield the requested facts about keys: rewrites, prefixes, simulations, top keys."""
         store, version = self._reader.store, self._task.version
         if self._rewrites is not None:
             yield Observed(store, version, self._rewrites.observe(self.state))
@@ -512,13 +565,16 @@ class StorePass:
 
 
 _OF_AUDIT = (TopBy.VALUE_BYTES, TopBy.NUMBER)
-"""By what keys are ranked where a few are compared: what findings name one by."""
+"""Rankings of keys that every audit with samples makes; findings name a key by them."""
 
 
 def _origins_of(
     task: Task, store: StoreTask, reader: StoreReader
 ) -> Iterator[tuple[Task, StoreTask, StoreReader]]:
-    """Yield the same store in the partitions that its rows came from, each with a reader."""
+    """Yield the partitions from which a store's rows came, each as (task, store, reader).
+
+    Only stores of the same name are yielded, with the batches up to the repartitioning.
+    """
     for origin in map(Task.from_json, task.origins):
         clocks = tuple(clock for clock in task.clocks if clock.batch_id < origin.version)
         task_origin = replace(origin, clocks=clocks, codecs=task.codecs)

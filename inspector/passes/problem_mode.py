@@ -12,11 +12,11 @@ from inspector.exceptions import InspectorError
 from inspector.model import READABLE, Problem, ProblemMode
 from inspector.schemas import PROBLEM, batch_of
 
-COLUMN = "problem"
+COLUMN = "problem"  # name of the column that has a problem as JSON
 
 
 def with_problems(columns: Sequence[tuple[str, pa.DataType]], mode: ProblemMode) -> pa.Schema:
-    """The schema of a table: its columns, and ``problem`` where problems are rows."""
+    """Return the schema of a table: its columns, and ``problem`` in mode ``permissive``."""
     extra_columns = [(COLUMN, pa.string())] if mode is ProblemMode.PERMISSIVE else []
     return pa.schema([*columns, *extra_columns])
 
@@ -24,7 +24,11 @@ def with_problems(columns: Sequence[tuple[str, pa.DataType]], mode: ProblemMode)
 def problem_batches(
     schema: pa.Schema, mode: ProblemMode, reported: Iterable[Problem]
 ) -> Iterator[pa.RecordBatch]:
-    """Problems as a table has them; the first unreadable one is raised in mode ``failfast``."""
+    """Yield the rows that show problems in a table: one batch in mode ``permissive``.
+
+    Mode ``dropmalformed`` yields nothing. In mode ``failfast`` the first problem that hides data is
+    raised as InspectorError.
+    """
     problems = list(reported)
     if mode is ProblemMode.FAILFAST:
         refuse(problems)
@@ -38,7 +42,10 @@ def problem_batches(
 
 
 def refuse(problems: Iterable[Problem]) -> None:
-    """Raise the first problem of which nothing could be read (InspectorError: there is one)."""
+    """Raise InspectorError with the first problem that hides data; return if there is none.
+
+    Problems whose slug is in READABLE are passed over: their file could be read.
+    """
     for problem in problems:
         if problem.slug not in READABLE:
             message = (
@@ -49,18 +56,18 @@ def refuse(problems: Iterable[Problem]) -> None:
 
 
 def problem_of_text(text: str) -> Problem:
-    """The problem that a value of the column ``problem`` is."""
+    """Return the problem of one JSON text from the column ``problem``."""
     return Problem.from_row(json.loads(text))
 
 
 def problems_in(batch: pa.RecordBatch) -> list[Problem]:
-    """The problems among the rows of a batch of mode ``permissive``."""
+    """Return the problems among the rows of a batch of mode ``permissive``."""
     texts: Any = batch.column(COLUMN)
     return [problem_of_text(text) for text in texts.drop_null().to_pylist()]
 
 
 def without_problems(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The rows of such a batch, without its column ``problem``."""
+    """Return a batch without its column ``problem`` and without the rows that have one."""
     texts: Any = batch.column(COLUMN)
     rows: Any = batch.drop_columns([COLUMN])
     sound_rows: pa.RecordBatch = (

@@ -25,21 +25,22 @@ from inspector.state.key_range import RangeFilter, passes_of, select_range
 
 @dataclass(frozen=True)
 class ChangesTask(Message):
-    """The changes of one partition."""
+    """Request for the changes of one partition."""
 
-    task: Task  # the partition; nothing newer than its version is read, no other key is reported
-    bases: bool = False  # report the rows of the snapshots too that the history starts from
+    task: Task  # the partition and its key filter; nothing newer than its version is read
+    # True to report also the rows of the snapshots from which the history starts
+    bases: bool = False
     first_version: int = 0  # older changes are replayed and not reported
     old_values: bool = False  # report the value that each record replaced
 
 
 def changes_of(request: ChangesTask) -> Iterator[pa.RecordBatch]:
-    """The changes of one partition, as batches of schema :data:`inspector.schemas.CHANGES`.
+    """Yield the changes of one partition, as batches of schema :data:`inspector.schemas.CHANGES`.
 
-    Memory holds the distinct keys that are looked for (their bytes, and 17 bytes each), a block of
-    one file, and where old values are requested those of the live keys. What a delta holds before a
-    place where it cannot be read is reported. Of a task that is read in several passes the changes
-    of one range of the keys come after those of another.
+    Memory holds the distinct keys that match (their bytes, and 17 bytes each), a block of one file,
+    and the live values if old values are requested. Changes of a delta are reported up to the
+    position where it cannot be read. A task with several passes yields the changes of one range of
+    keys after another.
     """
     for store, reader in open_stores(request.task):
         for keys in passes_of(request.task.passes):
@@ -49,6 +50,8 @@ def changes_of(request: ChangesTask) -> Iterator[pa.RecordBatch]:
 
 
 class _Walk:
+    """Walk over the files of one store that yields its changes for one range of keys."""
+
     def __init__(
         self, request: ChangesTask, store: StoreTask, reader: StoreReader, keys: RangeFilter | None
     ) -> None:
@@ -58,9 +61,11 @@ class _Walk:
         self._presence = Presence(values=request.old_values)
 
     def _blocks(self, file: StoreFile) -> Iterator[tuple[RecordBlock, Int64s]]:
+        """Return the records of a file that match filter and range, with their ordinals."""
         return select_range(select_records(self._reader.blocks(file), self._filter), self._keys)
 
     def emit(self) -> Iterator[pa.RecordBatch]:
+        """Yield the changes of all versions in order, as batches."""
         for step in self._steps:
             if step.base is not None:
                 if step.delta is not None:
@@ -78,6 +83,7 @@ class _Walk:
                 yield from self._load(step.compared)
 
     def _load(self, file: StoreFile) -> Iterator[pa.RecordBatch]:
+        """Take a snapshot as the new start of the history; yield its rows if they are requested."""
         self._presence.forget(known=True)
         try:
             for block, ordinals in self._blocks(file):
@@ -108,6 +114,7 @@ class _Walk:
             yield from self._from_first(file, removals, None, events)
 
     def _delta(self, file: StoreFile) -> Iterator[pa.RecordBatch]:
+        """Yield the changes of a delta."""
         try:
             for block, ordinals in self._blocks(file):
                 yield from self._from_first(file, block, ordinals, self._presence.apply(block))
@@ -115,21 +122,24 @@ class _Walk:
             self._note_failure(error, file)
 
     def _note_failure(self, error: InspectorError | OSError, file: StoreFile) -> None:
+        """Keep an error of reading, and forget which keys exist: later effects are unknown."""
         self._reader.note_failure(error, file)
         self._presence.forget(known=False)
 
     def _from_first(
         self, file: StoreFile, block: RecordBlock, ordinals: Int64s | None, events: BlockEvents
     ) -> Iterator[pa.RecordBatch]:
+        """Yield the changes of a file unless its version is older than the first requested one."""
         if (file.version or 0) >= self._request.first_version:
             yield from self._matching_rows(file, block, ordinals, events)
 
     def _matching_rows(
         self, file: StoreFile, block: RecordBlock, ordinals: Int64s | None, events: BlockEvents
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the records whose value also matches.
+        """Yield a batch of the records whose value also matches the filter, with their effects.
 
-        Their effects were computed with all records of the key.
+        ``ordinals`` are their positions in the file; None if they have none. The effects were
+        computed with all records of the key before.
         """
         if self._filter is not None and self._filter.values is not None:
             rows = np.flatnonzero(self._filter.mask_values(block))

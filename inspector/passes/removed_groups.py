@@ -16,13 +16,16 @@ from inspector.sparktypes.schema_json import parse_schema_json
 
 
 class RemovedGroups:
-    """Removals from the stores of one partition."""
+    """Entries that remove grouping keys from the stores of one partition.
+
+    It remembers the lists that it has removed.
+    """
 
     def __init__(self) -> None:
         self._lists: dict[str, set[bytes]] = defaultdict(set)
 
     def changes(self, store: StoreTask, block: RecordBlock, rows: Int64s) -> Iterator[Changes]:
-        """Yield what is written to remove some rows of a store; no row of the store is made.
+        """Yield the entries that remove the given rows, each with an empty list of made rows.
 
         All entries of a list are one value of RocksDB, which is removed once.
         """

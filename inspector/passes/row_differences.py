@@ -1,10 +1,10 @@
-"""The rows in which two versions of a store differ, in one checkpoint or in two.
+"""Rows in which two versions of a store differ, in one checkpoint or in two.
 
 Memory holds the distinct keys of one unit (a partition; of two checkpoints with different numbers
 of partitions the whole store): their bytes and some 40 bytes each. The old values of changed keys
-wait for their new ones, so at most :data:`PAIRING_BYTES` of them are held; where a unit has more,
-its files are read again for the next so many. A unit that is read in several passes holds the keys
-of one range at a time, and 28 bytes of each that differs.
+wait for their new ones, so at most :data:`PAIRING_BYTES` of them are held. If a unit has more, its
+files are read again for the next share of its keys. A unit that is read in several passes holds the
+keys of one range at a time, and 28 bytes of each that differs.
 """
 
 from __future__ import annotations
@@ -31,23 +31,25 @@ from inspector.schemas import DIFF, batch_of, problem_batch, record_batch
 from inspector.state.key_range import RangeFilter, passes_of, select_range
 from inspector.state.live_records import Compared, Differences, TwoVersions
 
-PAIRING_BYTES = 64 << 20  # old values that wait for their new ones, at most, and a longer one whole
-_HELD = 128  # what a held value costs beside its bytes
+# most bytes of old values that are held until their new ones are read; one value may be longer
+PAIRING_BYTES = 64 << 20
+_HELD = 128  # bytes that a held value takes in addition to its own
 
 
 @dataclass(frozen=True)
 class DiffTask(Message):
-    """Two versions of a store, or of its partition; ``limit``: rows reported at most, 0 for all."""
+    """Request to compare two versions of a store, or of one of its partitions."""
 
-    old: tuple[Task, ...]
-    new: tuple[Task, ...]
-    limit: int = 0
+    old: tuple[Task, ...]  # the partitions of the old version
+    new: tuple[Task, ...]  # the partitions of the new version
+    limit: int = 0  # most rows that are reported; 0 for all
 
 
 def differences_of(request: DiffTask) -> Iterator[pa.RecordBatch]:
-    """In which rows versions differ, as batches of schema :data:`inspector.schemas.DIFF`.
+    """Yield the rows in which two versions differ, as batches of :data:`inspector.schemas.DIFF`.
 
-    A version of which a file cannot be read is not compared: half of it would be a wrong answer.
+    The first batch has the counts of each kind of change; problems come last. Nothing is compared
+    if a file of one of the versions cannot be read: half of a version would be a wrong answer.
     """
     unit = _Unit(request)
     yield from unit.emit()
@@ -56,6 +58,8 @@ def differences_of(request: DiffTask) -> Iterator[pa.RecordBatch]:
 
 
 class _Part:
+    """One partition of a version that is compared: its store, reader and filter."""
+
     def __init__(self, task: Task) -> None:
         ((self.store, self.reader),) = open_stores(task)
         self.task, self.filter = task, filter_of(task, self.store)
@@ -65,6 +69,11 @@ _File = tuple[_Part, StoreFile]
 
 
 class _Unit:
+    """Comparison of the two versions of one request.
+
+    The first pass learns which keys differ, the second one reads their rows.
+    """
+
     def __init__(self, request: DiffTask) -> None:
         self._limit = request.limit
         self._sides = [[*map(_Part, tasks)] for tasks in (request.old, request.new)]
@@ -75,11 +84,15 @@ class _Unit:
         self._range: RangeFilter | None = None
 
     def problems(self) -> list[Problem]:
-        """Problems of reading. Each file is read more than once and reported once."""
+        """Return the problems of reading, each once although its file is read more than once."""
         result = [p for parts in self._sides for part in parts for p in part.reader.problems]
         return list({(p.slug, p.path, p.message): p for p in result}.values())
 
     def emit(self) -> Iterator[pa.RecordBatch]:
+        """Yield the counts of the differences, then their rows up to the limit.
+
+        Nothing is yielded if a version is not whole.
+        """
         result = self._compare()
         if result is None:
             return
@@ -96,7 +109,10 @@ class _Unit:
     # -- first pass --------------------------------------------------------------------------
 
     def _compare(self) -> Differences | None:
-        """The keys that differ, a range of them after the other; None if a version is not whole."""
+        """Return the keys that differ, learned one range after the other.
+
+        Returns None if a version is not whole.
+        """
         parts: list[Differences] = []
         while len(parts) < len(self._passes):
             unreadable = len(self._unreadable)
@@ -110,7 +126,10 @@ class _Unit:
         return Differences.join(parts)
 
     def _learn(self, side: Compared, keys: TwoVersions) -> bool:
-        """Read a version, by an older chain if a snapshot is unreadable; False if not restored."""
+        """Read the keys of one side; return False if its version cannot be restored.
+
+        An unreadable snapshot is left out, and the version is made from an older chain.
+        """
         while True:
             try:
                 files = [file for part in self._sides[side] for file in self._chain(part)]
@@ -126,6 +145,10 @@ class _Unit:
             keys.forget(side)
 
     def _chain(self, part: _Part) -> list[_File]:
+        """Return the files that make a partition's version, without unreadable snapshots.
+
+        MissingVersionError: none can; it is reported, unless a file could not be listed or read.
+        """
         usable = (file for file in part.store.files if file.path not in self._unreadable)
         try:
             chain = chain_for(part.reader.provider.files_of(usable), part.task.version)
@@ -137,7 +160,7 @@ class _Unit:
         return [(part, file) for file in chain.files]
 
     def _read(self, side: Compared, files: Sequence[_File], keys: TwoVersions) -> StoreFile | None:
-        """Learn the keys of some files; the one that could not be read, if there is one."""
+        """Learn the keys of some files; return the first file that could not be read, or None."""
         first = 0
         old = [file.path for _, file in self._files[Compared.OLD]]
         if side is Compared.NEW and old and [f.path for _, f in files[: len(old)]] == old:
@@ -154,7 +177,10 @@ class _Unit:
         return None
 
     def _meeting(self, differ: Differences) -> Differences:
-        """Return the differences whose old or new value matches the filter."""
+        """Return the differences whose old or new value matches the filter.
+
+        All differences are returned if the filter has no conditions on values.
+        """
         if not any(part.filter and part.filter.values for part in self._sides[Compared.NEW]):
             return differ
         parts = [
@@ -170,6 +196,7 @@ class _Unit:
         return replace(differ, ids=ids_by_change)
 
     def _counts(self, differ: Differences) -> pa.RecordBatch:
+        """Return a batch with the rows, key bytes and value bytes of each kind of change."""
         (first, *_) = [part for parts in self._sides for part in parts]
         location = first.reader.row("count", self._sides[Compared.NEW][0].task.version)
         if max(map(len, self._sides)) > 1:
@@ -188,7 +215,7 @@ class _Unit:
     # -- second pass -------------------------------------------------------------------------
 
     def _rows(self, differ: Differences) -> Iterator[pa.RecordBatch]:
-        """Removed rows, then added and changed ones in the order of the new version's files."""
+        """Yield the removed rows, then added and changed rows in the new version's order."""
         for number, changed in enumerate(self._rounds(differ)):
             old, new = [changed], [changed]
             if number == 0:
@@ -206,7 +233,10 @@ class _Unit:
                 yield from _of_new(part, block, rows, ids, old_bytes)
 
     def _rounds(self, differ: Differences) -> list[Int64s]:
-        """Changed keys in shares whose old values may be held at once; at least one share."""
+        """Return the ids of changed keys in shares whose old values may be held at once.
+
+        There is always at least one share, which may be empty.
+        """
         changed = differ.ids["changed"]
         sizes = differ.value_sizes(Compared.OLD, changed) + _HELD
         share = (np.cumsum(sizes) - sizes) // PAIRING_BYTES
@@ -216,7 +246,11 @@ class _Unit:
     def _rows_of_keys(
         self, differ: Differences, keys: Sequence[Int64s], side: Compared
     ) -> Iterator[tuple[_Part, RecordBlock, Int64s, Int64s]]:
-        """The rows of some keys: partition, block, their indexes in it, and the keys' ids."""
+        """Yield the rows of some keys on one side, by block.
+
+        Each item is (partition, block, indexes of the rows in the block, ids of their keys).
+        ``keys`` are arrays of key ids. An error of reading stays with the reader.
+        """
         positions, all_ids = differ.places(side, np.concatenate(keys))
         for number, (part, file) in enumerate(self._files[side]):
             if not positions.has_any_in(number):
@@ -234,6 +268,10 @@ class _Unit:
 def _of_new(
     part: _Part, block: RecordBlock, rows: Int64s, ids: Int64s, old_bytes: dict[int, bytes]
 ) -> Iterator[pa.RecordBatch]:
+    """Yield batches of added rows and of changed rows, by the new version's rows of a block.
+
+    A row has changed if ``old_bytes`` has the old value of its id; that entry is removed.
+    """
     old = [old_bytes.pop(item, None) for item in ids.tolist()]
     pair = np.array([value is not None for value in old], np.bool_)
     added, changed = rows[~pair], rows[pair]
@@ -247,5 +285,6 @@ def _of_new(
 
 
 def _batch(part: _Part, change: str, key: Any, old: Any, new: Any) -> pa.RecordBatch:
+    """Return a batch of rows with one kind of change: their keys, old values and new values."""
     columns = repeat(part.reader.row("row", part.task.version) | {"change": change}, len(key))
     return record_batch(DIFF, columns | {"key": key, "old_value": old, "value": new}, len(key))

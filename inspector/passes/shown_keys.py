@@ -1,14 +1,13 @@
-"""The keys that a report shows, read again from the files that hold them.
+"""Keys that a report shows, read again from the files that hold them.
 
 A map of millions of keys keeps 16 bytes of each, whatever its length
-(:attr:`inspector.state.replay.Tracking.hashed`). A key is where its last put is: in a record of a
-file whose number the map knows.
+(:attr:`inspector.state.replay.Tracking.hashed`). The key itself is in the record of its last put;
+the map knows the file and the number of that record.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +20,7 @@ from inspector.discovery.tasks import StoreTask, Task
 from inspector.facts.fact import Observed
 from inspector.facts.leftover_facts import Leftover
 from inspector.facts.top_keys import SampledKey, TopKey
+from inspector.light_dataclasses import replace
 from inspector.model import StoreFile
 from inspector.operators.join import COUNT_STORES, VALUE_STORES
 from inspector.passes.store_reader import READ_ERRORS, StoreReader
@@ -28,16 +28,17 @@ from inspector.providers.chain import replay_steps
 from inspector.providers.registry import provider_by_name
 from inspector.state.replay import BEFORE_WINDOW, StateMap, id_of
 
-FAR_BYTES = 64 << 20  # remote files with more bytes are read again for the keys that are shown
+# bytes of remote files above which they are read again for the keys that are shown
+FAR_BYTES = 64 << 20
 
 
 def shows_few(task: Task, store: StoreTask) -> bool:
-    """Return whether prints of the keys are enough, because only a few keys are shown.
+    """Return True if a map may keep hashes of keys instead of their bytes, since few are shown.
 
     Keys are kept with their bytes if facts are about their fields (joins, session windows,
-    transformWithState), if all leftovers are listed, and if a record has no position in its file
-    (a row of a list, or a row that a snapshot shows to be removed). They are also kept for few
-    files on another machine, where a second request takes too long.
+    transformWithState), if all leftovers are listed, and if a record has no position in its file (a
+    row of a list, or a row that a snapshot shows to be removed). They are also kept for few files
+    on another machine, where a second request takes too long.
     """
     if store.family is not None or store.several_values or _has_compared(task, store):
         return False
@@ -49,7 +50,7 @@ def shows_few(task: Task, store: StoreTask) -> bool:
 
 
 def _has_compared(task: Task, store: StoreTask) -> bool:
-    """Return whether changes are found by comparing a snapshot with the previous one."""
+    """Return True if a snapshot of the store has to be compared with the previous one."""
     provider = provider_by_name(task.provider)
     if not provider.writes_snapshots_alone and not any(file.continues for file in store.files):
         return False
@@ -58,13 +59,16 @@ def _has_compared(task: Task, store: StoreTask) -> bool:
 
 
 class HeldDeltas(NamedTuple):
-    """Small deltas whose records are still in memory; ``first`` is the map's step of the first."""
+    """Small deltas whose records are still in memory."""
 
-    first: int = 0
-    small: SmallDeltas | None = None
+    first: int = 0  # step of the map that applied the first of them
+    small: SmallDeltas | None = None  # their records; None if none are held
 
     def records(self, step: int) -> list[RecordBlock]:
-        """The records of the delta of a step, if it is one of them."""
+        """Return the records of the delta of a step as one block.
+
+        The list is empty if they are not held.
+        """
         index = step - self.first
         if self.small is None or not 0 <= index < len(self.small.ends):
             return []
@@ -79,10 +83,11 @@ def with_keys(
     reader: StoreReader,
     deltas: HeldDeltas,
 ) -> Iterator[Observed[Any]]:
-    """Facts with the keys that they show; what cannot be read again stays with ``reader``.
+    """Yield facts, with the bytes of their keys in place of the ids that a hashed map gives.
 
-    They hold what :meth:`StateMap.keys` gave; ``applied`` is the file of each step of the map, and
-    ``deltas`` the records of those that are still in memory, by step.
+    ``applied`` has the file of each step of the map, ``deltas`` the records that are still in
+    memory. Facts without keys come first. A fact whose key cannot be read again is left out, and
+    the problem stays with ``reader``.
     """
     showing = []
     for item in facts:
@@ -105,6 +110,10 @@ def _keys(
     reader: StoreReader,
     deltas: HeldDeltas,
 ) -> Mapping[int, bytes]:
+    """Return the bytes of keys by their ids, read again from the records of their last puts.
+
+    Keys that cannot be read again are missing; the reader has the problem.
+    """
     steps = np.where(state.put_step[ids] == BEFORE_WINDOW, state.base_step, state.put_step[ids])
     keys: dict[int, bytes] = {}
     used: list[int] = distinct(steps).tolist()
@@ -127,7 +136,10 @@ def _keys(
 def _in_file(
     ids: Int64s, state: StateMap, blocks: Iterable[RecordBlock]
 ) -> Iterator[tuple[int, bytes]]:
-    """Some ids and keys, by the records that a file has; none that is of another key now."""
+    """Yield (id, key) for the given ids from the records of one file.
+
+    A record that holds another key now is passed over.
+    """
     ids = ids[np.argsort(state.record[ids])]
     records = state.record[ids].astype(np.int64)
     done = 0

@@ -48,16 +48,21 @@ _PLACES = {
     Family.MAP: variable_entries.KeyPlace.FIRST,
     Family.TIMERS: variable_entries.KeyPlace.FIRST,
 }
-"""Where the rows of each family have their grouping key; the others are Spark's indexes."""
+"""Position of the grouping key in the keys of each family. Other families are Spark's own indexes.
+"""
 
 
 def meets_others(store: StoreTask) -> bool:
-    """Return whether a store must be kept until all stores of the partition have been read."""
+    """Return True if a store's map is needed until all stores of the partition are read."""
     return store.family in _PLACES or store.store_name in (*COUNT_STORES, *VALUE_STORES)
 
 
 def emit_variables(task: Task, states: Mapping[str, StateMap]) -> Iterator[Observed[Any]]:
-    """Facts on the variables and timers of a partition, from the maps of those that were read."""
+    """Yield facts about variables and timers of transformWithState, from the maps of their stores.
+
+    They are the entries of lists and maps by group, timers without state, and fired groups with
+    state. A store missing in ``states`` could not be replayed; facts that need it are left out.
+    """
     stores = [store for store in task.stores if store.family in _PLACES]
     keys = variable_entries.GroupingKeys()
     read: dict[str, tuple[StateMap, Int64s]] = {}  # and the grouping key of each of its rows
@@ -90,7 +95,7 @@ def emit_variables(task: Task, states: Mapping[str, StateMap]) -> Iterator[Obser
             yield Observed(task.store_id(variable), task.version, fired_keys)
 
 
-_NO_IDS: Int64s = np.empty(0, np.int64)
+_NO_IDS: Int64s = np.empty(0, np.int64)  # no ids of grouping keys
 
 
 def emit_fields(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[Observed[Any]]:
@@ -110,10 +115,10 @@ def emit_fields(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[O
 
 
 def emit_partners(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[Observed[Any]]:
-    """Yield how many rows of a join's side have found a partner.
+    """Yield how many rows of a join's side are flagged as matched with a row of the other side.
 
-    Nothing is yielded if the rows have no such flag, which state format 2 added. Problems stay
-    with ``reader``; the pass over the same files has reported them.
+    Nothing is yielded if the rows have no such flag, which state format 2 added. Problems stay with
+    ``reader``; the pass over the same files has reported them.
     """
     _, value = schemas(store) if store.store_name in VALUE_STORES else (None, None)
     ordinal = None if value is None else match_flag_ordinal(value)
@@ -126,7 +131,11 @@ def emit_partners(task: Task, store: StoreTask, reader: StoreReader) -> Iterator
 
 
 def emit_sides(task: Task, states: Mapping[str, StateMap]) -> Iterator[Observed[Any]]:
-    """Facts on each side of a join whose stores could be replayed whole."""
+    """Yield facts about each side of a join both of whose stores are in ``states``.
+
+    They compare the counters, or the index by key, with the rows, and count times that equal the
+    key's.
+    """
     stores_by_name = {store.store_name: store for store in task.stores}
     for counts, values in zip(COUNT_STORES, VALUE_STORES, strict=True):
         if counts not in states or values not in states:
@@ -147,6 +156,7 @@ def emit_sides(task: Task, states: Mapping[str, StateMap]) -> Iterator[Observed[
 def _key_times(
     task: Task, store: StoreTask, state: StateMap, key: StructType
 ) -> Iterator[Observed[Any]]:
+    """Yield facts about the times in the join key: evidence which one has the watermark."""
     batch = task.clock(task.version)
     watermark_ms = (batch.watermark_ms if batch else None) or 0
     votes = [KeyTimeVotes.observe(state, key, field, watermark_ms) for field in key_times(key)]

@@ -1,9 +1,8 @@
-"""The records of one store for a pass, and what goes wrong on the way as problems with a path."""
+"""Reader of the records of one store; what goes wrong is kept as problems with a path."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 from inspector.checkpoint.logfile import UNSEEN, VANISHED_SLUG, problem
@@ -12,6 +11,7 @@ from inspector.decode.records import RecordBlock
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.exceptions import ChecksumError, InspectorError
 from inspector.facts.checks import ChecksPassed
+from inspector.light_dataclasses import replace
 from inspector.model import KINDS_OF_STATE, Problem, StoreFile
 from inspector.passes.ahead import is_large, make_ahead
 from inspector.providers.file_reader import SLUG as SIDE_SLUG
@@ -22,13 +22,14 @@ from inspector.sparktypes import StructType
 from inspector.sparktypes.schema_json import parse_schema_json
 
 READ_ERRORS = (InspectorError, OSError)
-"""What reading a file may raise; anything else is a fault of this package."""
+"""Exceptions that reading a file may raise; any other exception is a fault of this package."""
 
-Check = Callable[[Iterator[RecordBlock]], Iterable[RecordBlock]]  # passes on the blocks of a file
+# Function that takes the blocks of a file, checks them and passes them on.
+Check = Callable[[Iterator[RecordBlock]], Iterable[RecordBlock]]
 
 
 class StoreReader:
-    """Reads the state files of one store by its provider, and keeps the problems it meets."""
+    """Reads the state files of one store, and keeps the problems of reading."""
 
     def __init__(self, task: Task, storage: Storage, store: StoreTask) -> None:
         self.storage = storage if isinstance(storage, TaskFiles) else TaskFiles(storage)
@@ -56,11 +57,11 @@ class StoreReader:
 
     @property
     def problems(self) -> list[Problem]:
-        """Problems so far, each once; the caller reports them."""
+        """Problems so far, each once, in the order in which they occurred."""
         return list(self._problems)
 
     def leave_out(self, reported: Collection[tuple[str, str | None, int | None]]) -> None:
-        """Forget problems by slug, path and offset, which somebody has reported."""
+        """Drop the problems whose (slug, path, offset) is in ``reported``."""
         left = (p for p in self._problems if (p.slug, p.path, p.offset) not in reported)
         self._problems = dict.fromkeys(left)
 
@@ -73,14 +74,15 @@ class StoreReader:
         return ChecksPassed(**checks, unsummed_files=len(unsummed), confirmed_files=confirmed)
 
     def confirm(self, files: Iterable[StoreFile]) -> None:
-        """Note that a snapshot holds what these files make, itself included."""
+        """Note that a snapshot, itself one of ``files``, has the rows that these files make."""
         self._confirmed.update(file.path for file in files)
 
     def blocks(self, file: StoreFile, check: Check = iter) -> Iterator[RecordBlock]:
-        """The records of a file, block by block; the last block only after its end was verified.
+        """Yield the records of a file in blocks, passed through ``check``.
 
-        A thread of its own makes them where the task has a core for it, unless stores take turns.
-        Raises DecodeError, with path and offset, and OSError.
+        The last block is yielded only after the end of the file was verified. Another thread
+        decodes large files if the task has a core for it and no other store takes turns. Raises
+        DecodeError, with path and offset, and OSError.
         """
         ahead = self._decode_ahead and self.storage.turns is None and is_large(file)
         blocks = self.blocks_here(file, check)
@@ -94,12 +96,15 @@ class StoreReader:
     def note(
         self, files: Sequence[StoreFile], contents: Sequence[bytes], records: Sequence[int]
     ) -> None:
-        """Note files that were read together as ones that :meth:`blocks` has read."""
+        """Note files that were read together as read, with their contents and record counts."""
         self._begun.update(file.path for file in files)
         self.files.note(files, contents, records)
 
     def decode_rest(self, files: Iterable[StoreFile]) -> None:
-        """Decode those files that no version needed: a delta that a snapshot has replaced."""
+        """Decode the files that were not read yet, and note failures.
+
+        No version needed them, such as a delta that a snapshot has replaced.
+        """
         for file in files:
             if file.path not in self._begun:
                 try:
@@ -109,12 +114,15 @@ class StoreReader:
                     self.note_failure(error, file)
 
     def again(self, task: Task, store: StoreTask) -> StoreReader:
-        """A reader of the same store, without checksums, for what begins again."""
+        """Return a new reader of a store, without checksum files, to read it a second time."""
         bare = replace(store, side_files=()) if store.side_files else store
         return StoreReader(task, self.storage, bare)
 
     def check_rest(self, files: Iterable[StoreFile]) -> None:
-        """Hold those files against their checksums that were not read, or not to their end."""
+        """Compare files with their checksums that were not read to their end; note failures.
+
+        Files that the storage did not show are left out.
+        """
         slugs = (*UNSEEN, VANISHED_SLUG)
         unseen = {result.path for result in self.problems if result.slug in slugs}
         for file in self.files.files_to_check(item for item in files if item.path not in unseen):
@@ -138,23 +146,23 @@ class StoreReader:
         self._problems[Problem(slug, message, path, offset, self.store, version)] = None
 
     def add(self, problems: Iterable[Problem]) -> None:
-        """Keep the problems of another reader of this store, less those of files that have one."""
+        """Keep problems of another reader, except those whose slug and path are known here."""
         reported = {(result.slug, result.path) for result in self._problems}
         new = (result for result in problems if (result.slug, result.path) not in reported)
         self._problems.update(dict.fromkeys(new))
 
     def note_failure(self, error: InspectorError | OSError, file: StoreFile) -> None:
-        """Keep an error of reading as a problem."""
+        """Keep an error that reading a file raised as a problem."""
         result = problem(error, file.path)
         self._problems[replace(result, store=self.store, version=file.version)] = None
 
     def row(self, kind: str, version: int | None) -> dict[str, Any]:
-        """The columns that every row about this store has."""
+        """Return the columns that every row about this store has: kind, store, version."""
         return {"kind": kind, **vars(self.store), "version": version}
 
 
 def open_stores(task: Task) -> Iterator[tuple[StoreTask, StoreReader]]:
-    """The stores of a task, each with its reader."""
+    """Yield the stores of a task, each with a new reader."""
     storage = TaskFiles(Storage(task.url, task.options, task.root))
     for store in task.stores:
         yield store, StoreReader(task, storage, store)

@@ -7,7 +7,6 @@ those of session windows by the grouping columns, which have a second map in Spa
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -19,6 +18,7 @@ from inspector.decode.row_columns import Int64Path, slot_offset
 from inspector.decode.row_programs import KeyOrder, RowHash
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.facts.misplaced import marks_of
+from inspector.light_dataclasses import replace
 from inspector.operators.join import COUNT_STORES, VALUE_STORES
 from inspector.operators.rule import Clock, ExpiryField, RowPart
 from inspector.passes.fit import puts_of
@@ -49,9 +49,10 @@ def _marks(task: Task, store: StoreTask) -> Callable[[RecordBlock, Int64s], UInt
 
 
 def schemas(store: StoreTask) -> tuple[StructType | None, StructType | None]:
-    """Key and value schema of a store as its rows are laid out, None where unknown.
+    """Return the key schema and the value schema of a store as its rows are laid out.
 
-    A group state of format 1 declares its timer ``integer`` and stores 64 bits.
+    A schema is None if it is not known. The timer of group state of format 1 is 64 bits wide,
+    although declared ``integer``.
     """
     key = None if store.key_schema is None else parse_schema_json(store.key_schema)
     value = None if store.value_schema is None else parse_schema_json(store.value_schema)
@@ -73,6 +74,10 @@ def tracking(store: StoreTask) -> Tracking:
 
 
 def _clock_reader(expiry: ExpiryField, schema: StructType) -> Any:
+    """Return a function that gives, by record of a block, the time in its key or value.
+
+    The time is NO_CLOCK for removals and for null.
+    """
     field = Int64Path(schema, expiry.path)
     is_key = expiry.part is RowPart.KEY
 
@@ -94,6 +99,7 @@ def _clock_reader(expiry: ExpiryField, schema: StructType) -> Any:
     return read
 
 
+# names of a join's stores of rows, by the names of its stores of counters
 _ROWS_OF = dict(zip(COUNT_STORES, VALUE_STORES, strict=True))
 
 

@@ -27,24 +27,29 @@ from inspector.schemas import STORE_COLUMNS, compute, spans_of, specs_in
 from inspector.sparktypes import StructType
 
 _Columns = list[tuple[str, pa.DataType]]
-_NAME: _Columns = [("operator_name", pa.string())]  # behind the operator's number
+# column of the operator's name, which follows its number
+_NAME: _Columns = [("operator_name", pa.string())]
+# columns that name the store, the version and the batch of a row
 _STORE = [*STORE_COLUMNS[:1], *_NAME, *STORE_COLUMNS[1:], ("batch_id", pa.int64())]
+# columns that only changes have
 _EVENT: _Columns = [
     ("event", pa.string()),
     ("same_value", pa.bool_()),
     ("record", pa.int64()),
     ("old_value_bytes", pa.int64()),
 ]
+# columns of the bytes of key and value
 _SIZES: _Columns = [("key_bytes", pa.int64()), ("value_bytes", pa.int64())]
 _KNOWN = ("insert", "update", "same_value")
-"""Events of which it is known whether they wrote the value that was there."""
-T = TypeVar("T")
+"""Events that show if the value written equals the previous one."""
+T = TypeVar("T")  # type of the task that is read
 Look: TypeAlias = "Callable[[T, Callable[[T], Iterator[pa.RecordBatch]]], Iterator[pa.RecordBatch]]"
-"""Reads a task by a function, which is called once or more."""
+"""Function that reads a task by calling ``read`` on it, again if the listing has changed meanwhile.
+"""
 
 
 def once(task: T, read: Callable[[T], Iterator[pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
-    """The :class:`Look` that takes what it sees."""
+    """Yield the batches of a task, read once without any check (a :class:`Look`)."""
     return read(task)
 
 
@@ -62,7 +67,10 @@ class TypedTask(Message):
 
 
 def schema_of_rows(request: TypedTask) -> pa.Schema:
-    """The columns of :func:`run_typed_rows`, by store; DecodeError: a type that is not known."""
+    """Return the schema of :func:`run_typed_rows` for a request.
+
+    DecodeError: a type is not known.
+    """
     (store,) = request.task.stores
     key, value = (_Side(schema).type for schema in schemas(store))
     rows: _Columns = [("key", key), ("value", value)]
@@ -76,24 +84,34 @@ def schema_of_rows(request: TypedTask) -> pa.Schema:
 def run_typed_rows(
     batches: Iterable[pa.RecordBatch], look: Look[Task] = once
 ) -> Iterator[pa.RecordBatch]:
-    """Rows or changes of some tasks with their types; the form of :func:`inspector.passes.worker`.
+    """Yield the rows or changes of some tasks, with keys and values decoded to their types.
 
-    The tasks are :class:`TypedTask`, all of one store; ``look`` reads what the types are made of.
-    Batches are of :func:`schema_of_rows`. Raises InspectorError where something cannot be read, and
-    ``mode`` is ``failfast``.
+    ``batches`` hold tasks of the form :class:`TypedTask`, all of one store; ``look`` reads the raw
+    rows. The batches have the schema of :func:`schema_of_rows`. Raises InspectorError if something
+    cannot be read and the mode is ``failfast``.
     """
     for spec in specs_in(batches):
         yield from _Typed(TypedTask.from_json(spec), look).read()
 
 
 class _Side:
+    """Decoder of the keys, or of the values, of one store.
+
+    Attributes:
+        type: Arrow type of the decoded rows; binary if the schema is not known.
+        misfits: rows so far that did not fit the schema and became null.
+    """
+
     def __init__(self, schema: StructType | None) -> None:
         self._decoder = None if schema is None else RowDecoder(schema)
         self.type = pa.binary() if self._decoder is None else self._decoder.arrow_type
         self.misfits = 0
 
     def decode(self, rows: Any) -> Any:
-        """Binary rows as the side's type; null stays null, a misfit becomes it."""
+        """Return binary rows as an array of the side's type.
+
+        Null stays null. A row that does not fit the schema becomes null and counts in ``misfits``.
+        """
         if self._decoder is None:
             return rows
         entry = rows.is_valid().to_numpy(zero_copy_only=False)
@@ -106,6 +124,8 @@ class _Side:
 
 
 class _Typed:
+    """Typed rows or changes of one task."""
+
     def __init__(self, request: TypedTask, look: Look[Task]) -> None:
         (self.store,) = request.task.stores
         self.request, self.look, self.schema = request, look, schema_of_rows(request)
@@ -113,6 +133,7 @@ class _Typed:
         self._key, self._value, self._old = _Side(key), _Side(value), _Side(value)
 
     def read(self) -> Iterator[pa.RecordBatch]:
+        """Yield typed batches, problems in the form of the mode, and the misfits last."""
         yield from self._problems(self.request.listed)
         for batch in self._raw_batches():
             if batch.column("kind")[0].as_py() == "problem":
@@ -130,19 +151,23 @@ class _Typed:
             yield from self._problems([Problem("bad-row", message, folder, store=store_id)])
 
     def _raw_batches(self) -> Iterator[pa.RecordBatch]:
+        """Return the batches with undecoded keys and values; none for live rows of version 0."""
         task = self.request.task
         if not self.request.changes and not task.version:
             return iter(())
         return self.look(task, self._changes if self.request.changes else rows_of)
 
     def _changes(self, task: Task) -> Iterator[pa.RecordBatch]:
+        """Yield the raw changes of a task from the first requested version on, with old values."""
         first = self.request.first_version
         return changes_of(ChangesTask(task, first_version=first, old_values=True))
 
     def _problems(self, problems: Iterable[Problem]) -> Iterator[pa.RecordBatch]:
+        """Yield problems as rows of the table, in the form of the mode."""
         return problem_batches(self.schema, self.request.mode, problems)
 
     def _batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return a raw batch with decoded keys and values, in the schema of the request."""
         pc = compute()
         columns: dict[str, Any] = {name: batch.column(name) for name in batch.schema.names}
         keys, values, rows = columns["key"], columns["value"], batch.num_rows
@@ -186,9 +211,10 @@ def look_again(
     again: Callable[[T, Sequence[str]], T],
     looks: int,  # how often; once more if a listing shows nothing new
 ) -> Iterator[pa.RecordBatch]:
-    """Batches of a task, by a later look where files moved before the first row.
+    """Yield the batches of a task; if files vanish before any row, list and read it again.
 
-    Raises OutpacedError as ``again`` does.
+    After the first batch, or without looks left, ``again`` has to confirm that the files still
+    exist. Raises OutpacedError as ``again`` does.
     """
     has_yielded = False
     for batch in read(task):

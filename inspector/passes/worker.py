@@ -1,21 +1,22 @@
-"""Tasks in, facts out, of all versions or of fields; or tasks in, live rows out."""
+"""Functions that an engine maps over encoded tasks: facts by replay, field sizes, or live rows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import replace
 from itertools import chain, groupby
 from typing import Any
 
 import pyarrow as pa
 
 from inspector.checkpoint.logfile import DOUBTFUL
+from inspector.checkpoint.names import main_path
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.exceptions import MissingVersionError
 from inspector.facts.checks import ChecksPassed, ReadProblem
 from inspector.facts.fact import FactColumns, Observed
 from inspector.facts.registry import fact_batches
+from inspector.light_dataclasses import replace
 from inspector.model import StoreFile
 from inspector.operators.join import VALUE_STORES
 from inspector.passes import store_facts
@@ -23,7 +24,6 @@ from inspector.passes.live_rows import live_rows
 from inspector.passes.observe import audit_stores, bounds_of
 from inspector.passes.store_reader import StoreReader, open_stores
 from inspector.providers.chain import chain_for, replay_steps
-from inspector.providers.common_names import main_path
 from inspector.providers.registry import provider_by_name
 from inspector.schemas import ROWS, problem_batch, specs_in
 from inspector.state.replay import StateMap
@@ -46,7 +46,7 @@ def observe_tasks(batches: Iterable[pa.RecordBatch]) -> Iterator[Observed[Any] |
 
 
 def run_bounds(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Find out what the records of some tasks' keys show about who made them.
+    """Yield bounds, by version, of the records that data made and that timers made.
 
     Tasks that have a range of the keys of a group state are told what all ranges show
     (:attr:`inspector.discovery.tasks.StoreTask.call_bounds`). Batches are as of :func:`run_tasks`.
@@ -55,23 +55,25 @@ def run_bounds(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _bounds(task: Task) -> Iterator[Observed[Any]]:
+    """Yield the bounds of the stores of a task that have timers, without checking rows."""
     for store, reader in open_stores(replace(task, request=replace(task.request, fit=False))):
         if store.timeout_kinds:
             yield from bounds_of(task, store, reader)
 
 
 def run_fields(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Measure what each field takes in the live rows of some tasks' version, without a replay.
+    """Yield batches with the bytes of each field in the live rows of some tasks, without a replay.
 
-    Batches are as of :func:`run_tasks`: field sizes, and problems.
+    Batches are as of :func:`run_tasks` and have field sizes and problems.
     """
     return fact_batches(fact for task in tasks_in(batches) for fact in _look_at(task, _walk_fields))
 
 
 def rows_of(task: Task) -> Iterator[pa.RecordBatch]:
-    """The live rows of a task's version, as :data:`inspector.schemas.ROWS`.
+    """Yield the live rows of a task's version, as batches of :data:`inspector.schemas.ROWS`.
 
-    There are none of a partition of older versions alone.
+    Each store's problems follow its rows. Nothing is yielded for a partition that the version does
+    not have.
     """
     for store, reader in open_stores(task) if task.present else ():
         yield from live_rows(task, store, reader)
@@ -80,12 +82,15 @@ def rows_of(task: Task) -> Iterator[pa.RecordBatch]:
 
 
 def tasks_in(batches: Iterable[pa.RecordBatch]) -> Iterator[Task]:
-    """The tasks of batches of :data:`inspector.schemas.TASKS`."""
+    """Return the tasks in batches of :data:`inspector.schemas.TASKS`, decoded one by one."""
     return map(Task.of_spec, specs_in(batches))
 
 
 def files_ahead(tasks: Iterable[Task]) -> Iterator[StoreFile]:
-    """The files that :func:`run_tasks` reads for some tasks, in its order, each once."""
+    """Yield the files that :func:`run_tasks` reads for some tasks, in its order, each once.
+
+    Checksum files precede their file. Nothing is yielded for a provider that reads files in parts.
+    """
     for task in tasks:
         provider = provider_by_name(task.provider)
         for store in task.stores if provider.reads_each_file_whole else ():
@@ -98,13 +103,20 @@ def files_ahead(tasks: Iterable[Task]) -> Iterator[StoreFile]:
 
 
 class _DoubtError(Exception):
-    """A task met what a query that runs may have caused: nothing else of it counts."""
+    """Raised for a task with problems that a running query may have caused.
+
+    Its arguments are these problems, as facts.
+    """
 
 
 def _look_at(
     task: Task, observe: Callable[[Task], Iterator[Observed[Any] | FactColumns]]
 ) -> Iterable[Observed[Any] | FactColumns]:
-    """Return the facts of a task. If doubts require a second read, return the doubts instead."""
+    """Return the facts of a task; if they are in doubt, only its problems.
+
+    They are in doubt if the task is to be read a second time when a running query may have caused a
+    problem (``task.look_again``).
+    """
     if not task.look_again:
         return observe(task)
     try:
@@ -114,6 +126,7 @@ def _look_at(
 
 
 def _walk_stores(task: Task) -> Iterator[Observed[Any] | FactColumns]:
+    """Yield the facts of all stores of a task: of versions, files, rows, and of stores together."""
     states: dict[str, StateMap] = {}
     shared: _Causes = set()
     for _, same_files in groupby(open_stores(task), key=_files_read):
@@ -141,9 +154,9 @@ def _walk_files(task: Task) -> Iterator[Observed[Any]]:
 
 
 def _of_subset(task: Task, store: StoreTask) -> list[StoreFile]:
-    """The files of a store that are decoded and checked: all, unless a part of them is requested.
+    """Return the files of a store that are decoded and checked: all, or the requested subset.
 
-    The checksums of newer files are compared too, and these are not decoded.
+    Checksums of files newer than the version are compared too; these files are not decoded.
     """
     subset, root = task.request.subset, task.root
     if subset is None:
@@ -182,6 +195,7 @@ def _of_files(
 
 
 def _of_rows(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[Observed[Any]]:
+    """Yield the facts that need the live rows once more, if requested: partners, fields."""
     first = len(reader.problems)
     request, emitters = task.request, (store_facts.emit_partners, store_facts.emit_fields)
     for emit, is_requested in zip(emitters, (request.matched, request.fields), strict=True):
@@ -194,7 +208,7 @@ def _of_rows(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[Obse
 
 
 def _keep(task: Task, store: StoreTask, reader: StoreReader) -> None:
-    """Have the files kept that are read again after the pass, for the live rows themselves."""
+    """Ask the storage to keep the files that will be read again for the live rows."""
     if task.request.fields or (task.request.matched and store.store_name in VALUE_STORES):
         files = reader.provider.files_of(store.files)
         with suppress(MissingVersionError):
@@ -202,6 +216,7 @@ def _keep(task: Task, store: StoreTask, reader: StoreReader) -> None:
 
 
 def _walk_fields(task: Task) -> Iterator[Observed[Any]]:
+    """Yield the bytes of each field in the live rows of a task's stores, and problems."""
     for store, reader in open_stores(task) if task.present else ():
         yield from store_facts.emit_fields(task, store, reader)
         _check_doubts(task, reader)
@@ -209,10 +224,12 @@ def _walk_fields(task: Task) -> Iterator[Observed[Any]]:
 
 
 def _check_doubts(task: Task, reader: StoreReader) -> None:
+    """Raise _DoubtError if a running query may have caused a problem and the task cares."""
     if task.look_again and any(problem.slug in DOUBTFUL for problem in reader.problems):
         raise _DoubtError(*_problems(task, reader))
 
 
 def _problems(task: Task, reader: StoreReader, first: int = 0) -> Iterator[Observed[Any]]:
+    """Yield the reader's problems as facts, from index ``first`` on."""
     for problem in reader.problems[first:]:
         yield ReadProblem.observe(problem, reader.store, task.version)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from inspector.checkpoint.names import main_path
 from inspector.checkpoint.storage import Storage
 from inspector.exceptions import UnsupportedProviderError
 from inspector.light_dataclasses import dataclass
 from inspector.model import KINDS_OF_SUMS, StoreFile
 from inspector.providers.chain import Chain
-from inspector.providers.common_names import main_path
 from inspector.providers.reader_options import ReadOptions
 from inspector.sums import Sums
 

@@ -8,13 +8,13 @@ from itertools import chain
 from typing import ClassVar
 
 from inspector.checkpoint.logfile import problem
+from inspector.checkpoint.names import main_path
 from inspector.decode.frames import DEFAULT_CODEC, codec_of, has_checksums, inflate, sniff
 from inspector.decode.records import RecordBlock, SmallDeltas
 from inspector.decode.side_sums import HadoopSum, SideSum, SparkSum
 from inspector.exceptions import DecodeError, InspectorError, TailError
 from inspector.light_dataclasses import dataclass
 from inspector.model import FileKind, StoreFile
-from inspector.providers.common_names import main_path
 from inspector.providers.reader_options import ReadOptions, Report
 from inspector.providers.task_files import ReadAhead, TaskFiles, check_identity
 from inspector.sums import group_by

@@ -16,6 +16,7 @@ from inspector.decode.arrow_types import arrow_type
 from inspector.render.report_data import ReportData
 from inspector.render.tabular import Column, Unit
 
+# Arrow type of each unit of columns; text for the others
 _TYPES: dict[Unit, pa.DataType] = {
     **dict.fromkeys((Unit.COUNT, Unit.BYTES, Unit.ID, Unit.DURATION_MS), pa.int64()),
     **dict.fromkeys((Unit.PER_HOUR, Unit.BYTES_PER_HOUR, Unit.SHARE, Unit.RATIO), pa.float64()),
@@ -25,11 +26,12 @@ _TYPES: dict[Unit, pa.DataType] = {
 
 
 def arrow_table(report: ReportData, name: str | None = None, *, structs: bool = True) -> pa.Table:
-    """One table of a report, by its name; the command's own if it is None (KeyError: none of it).
+    """Return one table of a report as Arrow, by its name; by default the command's own.
 
-    A column has the type of its unit, and ``x_ms`` is the timestamp ``x``. With ``structs`` keys
-    and values of the state are of their types, as in Spark, where all are of one; they and other
-    nested values are JSON texts else. The schema's metadata names ``command`` and ``checkpoint``.
+    A column has the type of its unit, and ``x_ms`` becomes the timestamp ``x``. With ``structs``,
+    keys and values of the state have their types if all rows have one schema; otherwise they are
+    JSON texts, as other nested values are. The metadata has ``command`` and ``checkpoint``. Raises
+    KeyError for an unknown name.
     """
     table = report.primary if name is None else {t.name: t for t in report.tables}[name]
     rows = list(table.rows)
@@ -44,7 +46,10 @@ def arrow_table(report: ReportData, name: str | None = None, *, structs: bool = 
 
 
 def _state_values(report: ReportData, name: str, rows: Sequence[Mapping[str, Any]]) -> Any:
-    """Keys or values of one type; None of several, where they are hidden, or do not fit it."""
+    """Return the keys or values (``name``) of rows as an Arrow array of their Spark type.
+
+    None if the stores have several types or no schema, or if a value is redacted or does not fit.
+    """
     stores: set[Any] = {(row.get("operator_id"), row.get("store_name")) for row in rows}
     schemas = [report.schemas.get(store) for store in stores]
     row_types = [schema.key if name == "key" else schema.value for schema in schemas if schema]
@@ -59,7 +64,10 @@ def _state_values(report: ReportData, name: str, rows: Sequence[Mapping[str, Any
 
 
 def _convert(value: Any, kind: Any) -> Any:
-    """A value of JSON as Arrow takes it; KeyError, TypeError, ValueError or ArithmeticError."""
+    """Return a JSON value as Arrow takes it for a type.
+
+    Raises KeyError, TypeError, ValueError or ArithmeticError if it does not fit.
+    """
     is_ = pa.types
     if value is None:
         return None
@@ -90,7 +98,10 @@ _WORDS: dict[int, Callable[[Any], Any]] = {
 
 
 def columns_of(columns: Iterable[Column]) -> list[tuple[str, pa.DataType]]:
-    """A type for each unit: nested values as JSON; ``x_ms`` is the timestamp ``x``."""
+    """Return the name and Arrow type of each column.
+
+    ``x_ms`` becomes the timestamp ``x``; nested values become JSON texts.
+    """
     names = [c.name.removesuffix("_ms") if c.unit is Unit.TIME_MS else c.name for c in columns]
     return [(name, _TYPES.get(c.unit, pa.string())) for name, c in zip(names, columns, strict=True)]
 
@@ -98,7 +109,7 @@ def columns_of(columns: Iterable[Column]) -> list[tuple[str, pa.DataType]]:
 def record_batch_of(
     schema: pa.Schema, columns: Sequence[Column], rows: Iterable[Mapping[str, Any]]
 ) -> pa.RecordBatch:
-    """Rows as a batch of a schema that begins with these columns; the others are null."""
+    """Return rows as a batch; fields of the schema after these columns are null."""
     listed = list(rows)
     arrays = [_array(column, listed, schema.field(i).type) for i, column in enumerate(columns)]
     null_arrays = [pa.nulls(len(listed), field.type) for field in list(schema)[len(arrays) :]]
@@ -106,6 +117,7 @@ def record_batch_of(
 
 
 def _array(column: Column, rows: Sequence[Mapping[str, Any]], kind: pa.DataType) -> Any:
+    """Return one column of rows as an Arrow array; in a text column, other values become JSON."""
     values = [row.get(column.name) for row in rows]
     if pa.types.is_string(kind):
         text = partial(json.dumps, ensure_ascii=False, allow_nan=False)

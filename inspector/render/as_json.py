@@ -7,10 +7,10 @@ or problems are the own table, they are there once, under their name, and there 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
 from typing import Any
 
 from inspector.findings.verdict import Verdict
+from inspector.light_dataclasses import asdict
 from inspector.render import plain
 from inspector.render.first_screen import command_line
 from inspector.render.plain import dumps, fields_of, plain_row
@@ -20,7 +20,7 @@ from inspector.time_text import time_ms_text
 
 
 def render_json(report: ReportData) -> Iterator[str]:
-    """The envelope, piece by piece: rows are written as they are read."""
+    """Yield the JSON of a report, piece by piece; rows are written as they are read."""
     primary = report.primary
     columns = {
         table.name: [
@@ -60,7 +60,7 @@ def render_json(report: ReportData) -> Iterator[str]:
 
 
 def verdict_value(verdict: Verdict, report: ReportData) -> dict[str, Any]:
-    """A verdict as JSON: level and counts, and its parts as objects or null."""
+    """Return a verdict as a JSON object: level and counts, and its parts as objects or null."""
     size, growth, cause, restart = verdict.size, verdict.growth, verdict.cause, verdict.restart
     rates = ("rows_per_hour", "bytes_per_hour", "heap_bytes_per_hour")
     changes = ("new_rows_per_hour", "removed_rows_per_hour")

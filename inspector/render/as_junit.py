@@ -17,18 +17,18 @@ from inspector.plain_text import escape, escape_lines
 from inspector.render.report_data import ReportData
 from inspector.render.text import problem_line
 
-PREFIX = "inspector"
-MOST_PROBLEMS = 20  # problems that are listed; how many there are is always said
-_UNREADABLE = "unreadable"  # the kind of failure that is an error
+PREFIX = "inspector"  # begin of the names of suites
+MOST_PROBLEMS = 20  # problems that are listed; their number is always reported
+_UNREADABLE = "unreadable"  # kind of failure that becomes an error of the suite
 
 
 def render_junit(report: ReportData) -> Iterator[str]:
-    """The report as a document of one test suite."""
+    """Yield the JUnit document of one report."""
     yield from junit_document([junit_suite(report)])
 
 
 def junit_document(suites: Sequence[str]) -> Iterator[str]:
-    """A document of suites that are text already."""
+    """Yield a JUnit document of suites, which are given as XML texts, with their counts."""
     counts = dict.fromkeys(("tests", "failures", "errors"), 0)
     for suite in suites:
         head = ET.fromstring(suite).attrib
@@ -42,7 +42,7 @@ def junit_document(suites: Sequence[str]) -> Iterator[str]:
 
 
 def junit_suite(report: ReportData) -> str:
-    """The suite of one checkpoint."""
+    """Return the suite of one checkpoint as XML: a case for reading, each rule and each gate."""
     suite = _Suite(report.command, report.checkpoint)
     problems = [problem_line(problem) for problem in report.problems]
     text = "\n".join(problems[:MOST_PROBLEMS])
@@ -69,13 +69,14 @@ def junit_suite(report: ReportData) -> str:
 
 
 def junit_failure(command: str, checkpoint: str, message: str) -> str:
-    """The suite of a checkpoint that could not be read at all."""
+    """Return the suite, as XML, of a checkpoint that could not be read at all."""
     suite = _Suite(command, checkpoint)
     suite.add("readable", message, _UNREADABLE, message)
     return suite.text()
 
 
 def _add_number(suite: _Suite, name: str, metric: Metric, words: str, *, is_bad: bool) -> None:
+    """Add a case about a metric: a failure if ``is_bad``; ``words`` say its value."""
     if is_bad:
         suite.add(name, metric.doc, "failure", words)
     else:
@@ -83,6 +84,7 @@ def _add_number(suite: _Suite, name: str, metric: Metric, words: str, *, is_bad:
 
 
 def _text(findings: Sequence[Finding]) -> str:
+    """Return the findings of a rule as text, two lines each."""
     blocks = []
     for finding in findings:
         location = "" if finding.operator_id is None else f", operator {finding.operator_id}"
@@ -95,12 +97,18 @@ def _text(findings: Sequence[Finding]) -> str:
 
 
 class _Suite:
+    """A JUnit suite under construction, for one checkpoint."""
+
     def __init__(self, command: str, checkpoint: str) -> None:
         self._name = f"{PREFIX}.{command}"
         self._suite = ET.Element("testsuite", name=escape(checkpoint) or "checkpoint")
 
     def add(self, name: str, text: str, kind: str = "", message: str = "") -> None:
-        """A case; one with a kind of failure did not pass, for the reason in the message."""
+        """Add a case.
+
+        It passes if ``kind`` is empty; otherwise it is a failure of this kind, or an error, with
+        ``message`` as the reason.
+        """
         attributes = {"name": escape(name), "classname": self._name, "time": "0"}
         case = ET.SubElement(self._suite, "testcase", attributes)
         if kind:
@@ -111,6 +119,7 @@ class _Suite:
             ET.SubElement(case, "system-out").text = escape_lines(text)
 
     def text(self) -> str:
+        """Return the suite as XML, with its counts."""
         suite = self._suite
         for name, element in (("tests", "."), ("failures", "failure"), ("errors", "error")):
             suite.set(name, str(len(suite.findall(f"testcase/{element}"))))

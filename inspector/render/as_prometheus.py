@@ -17,8 +17,8 @@ from inspector.findings.verdict import Level
 from inspector.plain_text import escape
 from inspector.render.report_data import ReportData
 
-_PER_SECOND = 1 / 3600
-LABELS = ("checkpoint", "query_id")
+_PER_SECOND = 1 / 3600  # factor from rates per hour to rates per second
+LABELS = ("checkpoint", "query_id")  # labels of every metric
 
 NAMES: dict[str, tuple[str, float]] = {
     "state.rows": ("spark_state_rows", 1),
@@ -38,6 +38,7 @@ NAMES: dict[str, tuple[str, float]] = {
 }
 """Metric -> its name here, and what its values are multiplied by."""
 
+# Names of metrics that are not numbers of an audit.
 _LEVEL, _BATCH = "spark_state_level", "spark_state_batch_id"
 _CLOCK, _WRITTEN = "spark_state_batch_timestamp_seconds", "spark_state_inspected_timestamp_seconds"
 _FINDINGS, _GATES = "spark_state_findings", "spark_state_gate_exceeded"
@@ -56,7 +57,10 @@ Observed = tuple[tuple[str, str], Sequence[Sample]]  # labels and few numbers of
 
 
 def metrics_of(report: ReportData) -> Observed:
-    """Return the exported metrics of a report."""
+    """Return the labels of a report's checkpoint, and its samples.
+
+    Unknown values are left out.
+    """
     summary = report.summary
     timestamp = summary.get("batch_timestamp_ms")
     seconds = None if timestamp is None else timestamp / 1000
@@ -76,17 +80,20 @@ def metrics_of(report: ReportData) -> Observed:
 
 
 def unreadable(checkpoint: str) -> Observed:
-    """Return the exported metrics of a checkpoint that could not be read at all."""
+    """Return the labels and the only sample, level 4, of a checkpoint that could not be read."""
     return (escape(checkpoint), ""), [(_LEVEL, (), Level.UNREADABLE.rank)]
 
 
 def render_prometheus(report: ReportData) -> Iterator[str]:
-    """The report's metrics."""
+    """Yield the metrics of a report as text."""
     yield prometheus_text([metrics_of(report)])
 
 
 def prometheus_text(checkpoints: Sequence[Observed], now: float | None = None) -> str:
-    """The metrics of checkpoints of one run, in the text format 0.0.4; ``now`` in epoch seconds."""
+    """Return the metrics of all checkpoints in Prometheus' text format 0.0.4.
+
+    ``now`` is the time of writing, in epoch seconds; by default the present.
+    """
     from prometheus_client import CollectorRegistry, Gauge, generate_latest  # noqa: PLC0415 - slow
 
     registry = CollectorRegistry()

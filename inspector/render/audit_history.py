@@ -34,14 +34,15 @@ DAY = "day"  # the column by which the files are partitioned, in UTC
 PARQUET = "parquet"  # the format of a history that this process writes
 UNREADABLE = "failed"  # the level of a checkpoint of which nothing could be read
 
-_SELECTED = ("operator_id", "store_name", "partition_id", "version")  # of a part: not all of it
-_SHOWN = 12  # numbers of parts in a sentence
+# fields of :class:`Part`; one that is set shows that a report is about a part
+_SELECTED = ("operator_id", "store_name", "partition_id", "version")
+_SHOWN = 12  # numbers of parts that a sentence lists
 
-Row = dict[str, Any]
+Row = dict[str, Any]  # a row of the history by column name
 
 
 def schema() -> pa.Schema:
-    """The columns; those of an older history that lacks some are null."""
+    """Return the columns of a history; those that an older history lacks are null."""
     time, text, number = pa.timestamp("us", "UTC"), pa.string(), pa.int64()
     columns: list[tuple[pa.DataType, str]] = [
         (time, "audited"),
@@ -61,7 +62,10 @@ def schema() -> pa.Schema:
 
 
 def rows_of(report: Report, audited: datetime, *, is_newest: bool = True) -> list[Row]:
-    """The rows of a report of ``audit`` or ``verify``, one for each store."""
+    """Return the rows of a report of ``audit`` or ``verify``, one for each store.
+
+    A checkpoint without stores has one row. ``is_newest`` is False if an older batch was judged.
+    """
     head, part = report.summary, report.part
     subset = None if part is None or part.subset is None else Subset.parse(part.subset)
     selected = part is not None and any(getattr(part, n) is not None for n in _SELECTED)
@@ -101,12 +105,13 @@ def rows_of(report: Report, audited: datetime, *, is_newest: bool = True) -> lis
 
 
 def row_of_failure(checkpoint: str, message: str, command: str, audited: datetime) -> Row:
-    """The row of a checkpoint of which nothing could be read."""
+    """Return the row of a checkpoint that could not be read at all."""
     row = _head(command, checkpoint, audited)
     return {**row, "level": UNREADABLE, "is_part": False, "error": message}
 
 
 def _head(command: str, checkpoint: str, audited: datetime) -> Row:
+    """Return the first columns of every row."""
     return {
         "audited": audited,
         "command": command,
@@ -116,11 +121,12 @@ def _head(command: str, checkpoint: str, audited: datetime) -> Row:
 
 
 def place_of(checkpoint: str) -> str:
-    """A checkpoint's path as every audit has it, wherever that was started."""
+    """Return a checkpoint's absolute path, which is the same wherever an audit was started."""
     return spell_root(absolute(checkpoint)).rstrip("/")
 
 
 def _time(value: int | None) -> datetime | None:
+    """Return epoch ms as a time in UTC; None for None."""
     return None if value is None else datetime.fromtimestamp(value / 1000, timezone.utc)
 
 
@@ -138,6 +144,10 @@ class HistoryTable:
         form: str = PARQUET,
         engine: EngineOptions | None = None,
     ) -> None:
+        """Prepare a history; an ``engine`` is given if Spark reads and writes it.
+
+        ``form`` is the format of the table.
+        """
         self.path, self._options = path, options
         self._spark: SparkTable | None = None
         if engine is not None:
@@ -163,7 +173,10 @@ class HistoryTable:
             Destination(self.path, self._options).write(name, [content.getvalue()])
 
     def read(self) -> pa.Table | None:
-        """All rows, None before the first; CheckpointError: other files. EngineError, OSError."""
+        """Return all rows; None if there are none yet.
+
+        Raises CheckpointError for files of another kind, EngineError and OSError.
+        """
         if self._spark is not None:
             return self._spark.read(schema())
         import pyarrow.dataset as ds  # noqa: PLC0415 - as above
@@ -197,15 +210,15 @@ class Record:
         self._rows: list[Row] = []
 
     def add(self, report: Report) -> None:
-        """Note the rows of a report."""
+        """Record the rows of a report."""
         self._rows += rows_of(report, self._audited, is_newest=self._is_newest)
 
     def fail(self, checkpoint: str, message: str) -> None:
-        """Note a checkpoint of which nothing could be read."""
+        """Record the row of a checkpoint that could not be read at all."""
         self._rows.append(row_of_failure(checkpoint, message, self._command, self._audited))
 
     def write(self) -> None:
-        """Add the rows to the history."""
+        """Append the recorded rows to the history."""
         self._table.append(self._rows)
 
 
@@ -244,7 +257,7 @@ class Proofs:
         return cls(times, path)
 
     def next(self, checkpoint: str, count: int) -> Subset:
-        """The part whose proof is the oldest; one that has none comes first."""
+        """Return the subset, of ``count``, with the oldest proof; one without a proof is first."""
         times = self._of(checkpoint, count)
         never = datetime.min.replace(tzinfo=timezone.utc)
         return min(times, key=lambda subset: (times[subset] or never, subset.number))
@@ -272,6 +285,10 @@ class Proofs:
         )
 
     def _of(self, checkpoint: str, count: int) -> dict[Subset, datetime | None]:
+        """Return the time of the newest proof of each of ``count`` subsets; None without one.
+
+        A verification of all files counts for every subset.
+        """
         proofs = self.times.get(place_of(checkpoint), {})
         everything = Subset(1, 1)
         newest: dict[Subset, datetime | None] = {}

@@ -11,13 +11,15 @@ from inspector.quantities import bytes_rate_text, bytes_text, duration_text, per
 from inspector.render.tabular import Column, Estimate, Unit
 from inspector.time_text import time_ms_text
 
+# units of columns that are aligned to the right
 NUMBERS = (  # units of columns that stand to the right
     *(Unit.COUNT, Unit.BYTES, Unit.ID, Unit.SHARE, Unit.RATIO, Unit.DURATION_MS),
     *(Unit.PER_HOUR, Unit.BYTES_PER_HOUR),
 )
 
-UNKNOWN = "-"  # what stands for null
+UNKNOWN = "-"  # text for null
 
+# text of a value by the unit of its column
 _WORDS: dict[Unit, Callable[[Any], str]] = {
     Unit.COUNT: lambda value: f"{value:,}",
     Unit.BYTES: bytes_text,
@@ -30,11 +32,11 @@ _WORDS: dict[Unit, Callable[[Any], str]] = {
 }
 
 
-_NOTHING: Mapping[str, Any] = {}
+_NOTHING: Mapping[str, Any] = {}  # default for an empty summary
 
 
 def cell_text(column: Column, value: Any) -> str:
-    """A value of a column; estimates have a ``~`` before them."""
+    """Return a value of a column as text for people; an estimate begins with ``~``."""
     if value is None:
         return UNKNOWN
     words = _WORDS.get(column.unit)
@@ -48,17 +50,20 @@ def cell_text(column: Column, value: Any) -> str:
 
 
 def about(column: Column, value: Any) -> str:
-    """The sign of an estimate, before a value of a column that is one."""
+    """Return ``~`` if a value of a column is an estimate, else no text."""
     return "" if column.exact and not isinstance(value, Estimate) else "~"
 
 
 def about_time(name: str) -> str:
-    """The sign of an estimate, before a time of a report's summary that is a forecast."""
+    """Return ``~`` if the name is that of a forecast time in a report's summary, else no text."""
     return "~" if name.endswith("_capacity_ms") else ""
 
 
 def summary_text(name: str, value: Any, summary: Mapping[str, Any] = _NOTHING) -> str:
-    """A value of a report's summary; its name says its unit."""
+    """Return a value of a report's summary as text; the end of its name shows its unit.
+
+    ``summary`` decides what the text for an unknown watermark is.
+    """
     if value is None:
         # An entry of the offset log has both clocks (``OffsetSeqMetadata``), and 0 for none.
         time = summary.get(name.replace("watermark_ms", "batch_timestamp_ms"))
@@ -78,6 +83,7 @@ def summary_text(name: str, value: Any, summary: Mapping[str, Any] = _NOTHING) -
     return f"{value:,}" if isinstance(value, int) else escape(str(value))
 
 
+# words for names in a report's summary that are not plain
 _LABELS = {  # names of a report's summary that do not say plainly what they are, in words
     "two_versions_bytes": "two versions together",
     "two_versions_unshared_bytes": "two versions without sharing",
@@ -96,7 +102,7 @@ _LABELS = {  # names of a report's summary that do not say plainly what they are
 
 
 def summary_name(name: str, value: object = None) -> str:
-    """The name of a value of a report's summary, for people."""
+    """Return the name of a value in a report's summary, for people."""
     if name == "partitions" and isinstance(value, list):
         return "partition ids"  # of others it is how many
     side, _, side_name = name.partition("_")

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 NO_LIMIT = 1_000_000  # a width that nothing reaches
 
+# style of rich for a level or a part of a report
 STYLES = {  # A level or a part of a report -> how rich shows it where there are colours
     "error": "bold red",
     "unreadable": "bold red",
@@ -26,17 +27,22 @@ STYLES = {  # A level or a part of a report -> how rich shows it where there are
 }
 
 
-_PARTS = re.compile(r"[^/._:=,-]+[/._:=,-]*|[/._:=,-]+")  # of a path, or a conf
+# a part of a path or conf, with the separators behind it
+_PARTS = re.compile(r"[^/._:=,-]+[/._:=,-]*|[/._:=,-]+")
 
 
 def break_names(text: str, width: int) -> str:
-    """The text with its words that are longer than a width ended between two of their parts."""
+    """Return the text with line breaks inside words that are longer than ``width``.
+
+    A word is broken only after a separator such as ``/`` or ``.``.
+    """
     return " ".join(
         _break_word(word, width) if len(word) > width else word for word in text.split(" ")
     )
 
 
 def _break_word(word: str, width: int) -> str:
+    """Return one word, broken after separators into lines of at most ``width`` if possible."""
     lines = [""]
     for part in _PARTS.findall(word):
         if lines[-1] and len(lines[-1]) + len(part) > width:
@@ -59,10 +65,10 @@ class Display:
         return self.wide or self.width is None
 
     def text(self, text: str, style: str = "", *, prefix: str = "") -> Iterator[str]:
-        """A paragraph, wrapped to the width.
+        """Yield a paragraph, wrapped to the width.
 
-        The style is a name of :data:`STYLES`; that of ``prefix``, where there is one, which stands
-        before the first line, and as many spaces before the others.
+        ``style`` is a name of :data:`STYLES`. ``prefix`` begins the first line, and the other lines
+        are indented by its length; if given, only the prefix has the style.
         """
         text = escape(text)
         if self.width is None and not self.color:
@@ -84,11 +90,11 @@ class Display:
             prefix = " " * len(prefix)
 
     def command(self, text: str, prefix: str = "") -> Iterator[str]:
-        """A command line that can be copied as it is: it is never broken."""
+        """Yield a command line, which is never wrapped, so that it can be copied."""
         yield f"{prefix}{escape(text)}\n"
 
     def drawn(self, *renderables: RenderableType) -> Iterator[str]:
-        """Yield the lines that rich renders."""
+        """Yield the lines of these objects as rich draws them."""
         with self.console.capture() as capture:
             for renderable in renderables:
                 self.console.print(renderable)
@@ -97,7 +103,7 @@ class Display:
 
     @cached_property
     def console(self) -> Console:
-        """rich, told all that it would otherwise look for in the environment."""
+        """Console of rich that ignores the environment."""
         from rich.console import Console  # noqa: PLC0415 - slow to import, and not every report is drawn
 
         return Console(

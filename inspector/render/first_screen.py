@@ -30,6 +30,7 @@ from inspector.quantities import (
 from inspector.render.report_data import Part, ReportData
 from inspector.time_text import time_ms_text
 
+# first word of the verdict by its level
 _WORDS = {
     Level.OK: "Healthy",
     Level.INFO: "For information",
@@ -39,30 +40,32 @@ _WORDS = {
 }
 
 UNKNOWN_NAME = "unknown"  # an operator that the checkpoint does not name (Spark 3.0 and older)
+# advice for a state that grows by new keys
 _OF_NEW_KEYS = (
     "If this many keys are unexpected, look for a key field that differs in every row, such as an "
     "id or an exact time. If they are expected, use a shorter window, watermark delay or timeout "
     "to keep fewer."
 )
+# advice for a state that grows by larger values
 _OF_LARGE_VALUES = (
     "If the values are not expected to grow, bound the lists and maps in them, or store a count or "
     "a sketch instead."
 )
-_TOP = _OF_LARGE_VALUES, "top --by value"
+_TOP = _OF_LARGE_VALUES, "top --by value"  # that advice, and the command that shows more
 
 
 class Line(NamedTuple):
-    """A line of the first screen."""
+    """A line of the first screen, with its kind."""
 
     # ``part``, ``verdict``, ``gates``, ``restart``, ``growth``, ``share``, ``to_do``, ``copy`` or
-    # ``more``; that of ``copy`` is a command line
+    # ``more``
     kind: str
-    text: str  # one or two whole sentences; that of ``more`` ends with a command line
-    code: str = ""
+    text: str  # one or two sentences; for ``copy`` a command line
+    code: str = ""  # the command line at the end of ``text``, for the kind ``more``
 
 
 def command_line(command: str, report: ReportData) -> str:
-    """A command that shows more, as one types it into a shell, for the same part."""
+    """Return a command as it is typed into a shell, for the part that the report is about."""
     name, _, arguments = command.partition(" ")
     words = ["inspector", name, shlex.quote(report.checkpoint), *arguments.split()]
     part = report.part
@@ -127,7 +130,10 @@ def first_screen(report: ReportData) -> Iterator[Line]:
 
 
 def _verdict(verdict: Verdict, report: ReportData) -> Iterator[Line]:
-    """The verdict, and how the query restarts where that is not plain: before it, if it cannot."""
+    """Yield the line of the verdict, and lines on the restart if it is not plain.
+
+    The restart comes first if it is impossible.
+    """
     restart = verdict.restart
     line = Line("verdict", _first(verdict, report))
     if restart is None or restart.is_plain:
@@ -153,6 +159,7 @@ def _leads_with_batch(verdict: Verdict) -> bool:
 
 
 def _next(advice: str, command: str, report: ReportData) -> Iterator[Line]:
+    """Yield the lines on what to do, with the command for a copy if advised, and on details."""
     action, copying = copy_command(advice, report.checkpoint)
     yield Line("to_do", f"Recommended action: {action}")
     if copying:
@@ -162,6 +169,7 @@ def _next(advice: str, command: str, report: ReportData) -> Iterator[Line]:
     yield Line("more", f"For details: {code}", code)
 
 
+# commands in advice whose placeholders are replaced by paths
 _COPY, _RANKED = "inspector copy PATH NEW", "inspector top"
 
 
@@ -184,6 +192,7 @@ def suggest_copy_path(checkpoint: str) -> str:
 
 
 def _first(verdict: Verdict, report: ReportData) -> str:
+    """Return the sentence of the verdict: its level, then the cause or the growth."""
     cause, growth, restart = verdict.cause, verdict.growth, verdict.restart
     again = restart is not None and restart.again
     word = _WORDS[verdict.level]
@@ -228,6 +237,7 @@ def _location(cause: Cause) -> str:
 
 
 def _size_text(size: StateSize) -> str:
+    """Return ``68 rows, 6.8 KiB``: rows and row bytes of the state."""
     rows = short_count_text(size.rows, "row")
     if size.counters:
         rows += f", {size.counters:,} of them counters of join keys"
@@ -235,6 +245,7 @@ def _size_text(size: StateSize) -> str:
 
 
 def _standing(growth: StateGrowth | None, size: StateSize) -> str:
+    """Return a clause: the state is empty, does not grow, or has too few versions to tell."""
     if not size.rows:
         return "the state is empty"
     if growth is None or not growth.judged:
@@ -243,7 +254,7 @@ def _standing(growth: StateGrowth | None, size: StateSize) -> str:
 
 
 def growth_text(growth: StateGrowth) -> str:
-    """A state that grows, and no finding: nothing in it should be gone."""
+    """Return the sentence on a state that grows although no expired row remains."""
     new, gone = growth.new_rows_per_hour, growth.removed_rows_per_hour
     if round(growth.rows_per_hour) <= 0:
         change = "by larger values only: the number of rows does not grow"
@@ -264,6 +275,7 @@ def growth_text(growth: StateGrowth) -> str:
 
 
 def _growth(verdict: Verdict, size: StateSize, summary: Mapping[str, Any]) -> str:
+    """Return the sentences on the growth and the present size of the state."""
     growth, is_read = verdict.growth, verdict.level is not Level.UNREADABLE
     if not size.rows:
         unread = "No row of the state could be read, so its size is unknown."
@@ -289,10 +301,15 @@ def _growth(verdict: Verdict, size: StateSize, summary: Mapping[str, Any]) -> st
 
 
 def _rows(growth: StateGrowth) -> str:
+    """Return ``12 rows``: the growth per hour."""
     return short_count_text(round(growth.rows_per_hour), "row")
 
 
 def _share(cause: Cause, part: Part | None) -> str:
+    """Return the sentence on the share of the state that the cause is about; no text if unknown.
+
+    ``part`` is the part of the checkpoint that was read; None for all.
+    """
     if cause.rows_share == 1:
         return f"That is 100 % of {'the state' if part is None else 'this part'}."
     if cause.rows_share == 0:  # a watermark stands still, and has let all rows go that it can

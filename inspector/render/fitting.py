@@ -22,11 +22,12 @@ from inspector.render.display import STYLES, Display, break_names
 from inspector.render.tabular import Column, Table, Unit
 
 GAP = 2  # spaces between columns
-WORDS = 3  # a column of words gives way to others down to the terminal's width divided by this
+WORDS = 3  # a column of words may shrink to the terminal's width divided by this
 FOLDED = (Unit.TEXT, Unit.VALUE)  # units whose cells may take several lines
-LONGEST_VALUE = 400  # characters of a key or value that are shown where not every column is
+LONGEST_VALUE = 400  # characters of a key or value that are shown unless every column is shown
 
 _NAMES_ROW = 2  # the greatest rank of the columns that name a row
+# texts of cells that are coloured as levels
 _LEVELS = ("error", "warning", "info", "ok", "unreadable")
 
 
@@ -35,15 +36,15 @@ class Drawn:
     """A column with the texts of its cells."""
 
     column: Column
-    head: Sequence[str]
-    cells: Sequence[str]
+    head: Sequence[str]  # lines of its heading
+    cells: Sequence[str]  # texts of its cells, in the order of rows
     natural: int  # the width that shows every cell on one line
     least: int  # the width that it needs at least
     is_cut: bool = False  # whether a cell has only the begin of its value
 
 
 def drawn_table(table: Table, display: Display) -> Iterator[str]:
-    """A table line by line, its title first."""
+    """Yield a table line by line, its title first; columns without room are left out."""
     yield from display.text(table.title, "heading")
     rows = list(table.rows)
     if not rows:
@@ -71,6 +72,7 @@ def _tells_rows_apart(column: Column, rows: Sequence[Mapping[str, object]]) -> b
 
 
 def _measure(column: Column, rows: Sequence[Mapping[str, object]], display: Display) -> Drawn:
+    """Return a column with the texts of its cells and the widths that it needs."""
     cells = [cell_text(column, row.get(column.name)) for row in rows]
     longest = max(map(len, cells))
     is_cut = not display.every_column and column.unit is Unit.VALUE and longest > LONGEST_VALUE
@@ -92,7 +94,10 @@ def _measure(column: Column, rows: Sequence[Mapping[str, object]], display: Disp
 
 
 def _fitting(measured: Sequence[Drawn], width: int) -> list[Drawn]:
-    """The columns that have room, the most important first; in the order of the table."""
+    """Return the columns that fit into a width, in the order of the table.
+
+    The most important are chosen first; at least one is.
+    """
     room, chosen = width + GAP, list[Drawn]()
     ranked = [math.inf if drawn.column.rank is None else drawn.column.rank for drawn in measured]
     for _, column in sorted(zip(ranked, measured, strict=True), key=itemgetter(0)):
@@ -104,6 +109,7 @@ def _fitting(measured: Sequence[Drawn], width: int) -> list[Drawn]:
 
 
 def _draw(columns: Sequence[Drawn], display: Display) -> Iterator[str]:
+    """Yield the lines of columns as a table."""
     table = RichTable(
         box=None, pad_edge=False, padding=(0, GAP, 0, 0), show_edge=False, header_style=""
     )
@@ -127,4 +133,5 @@ class _Cell(Text):
     """A cell whose long names end between their parts; only rich knows how wide it becomes."""
 
     def wrap(self, console: Console, width: int, **options: Any) -> Lines:
+        """Wrap the cell as rich does, after breaking long names at separators."""
         return Text(break_names(self.plain, width), self.style).wrap(console, width, **options)

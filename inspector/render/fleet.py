@@ -27,7 +27,8 @@ from inspector.render.report_data import SCHEMA_VERSION, ReportData
 from inspector.render.tabular import Column, Table
 from inspector.render.text import markdown_table, markdown_text
 
-_LEVEL_WIDTH = max(len(level.value) for level in Level) + 2
+_LEVEL_WIDTH = max(len(level.value) for level in Level) + 2  # characters of the column of levels
+# words behind a number of checkpoints with a level
 _LEVEL_WORDS = {
     Level.UNREADABLE: "not fully readable",
     Level.ERROR: "with errors",
@@ -41,14 +42,13 @@ _LEVEL_WORDS = {
 class Member:
     """Results of one checkpoint of a fleet."""
 
-    row: Mapping[str, Any]
-    columns: Sequence[Column]
-    text: Callable[[], Iterator[str]]  # what its format has of it, piece by piece
-    names: Sequence[str] = ()  # of the fields of its own table's rows, for CSV
-    observed: Observed | None = None  # what Prometheus gets of it, where that is the format
-    cause: str = ""  # what people read of it; empty for a command that judges nothing
-    # what to change, by the id of a finding; None if there is nothing
-    to_do: tuple[str, str] | None = None
+    row: Mapping[str, Any]  # values of its row in the table of the fleet
+    columns: Sequence[Column]  # columns of this row
+    text: Callable[[], Iterator[str]]  # yields its text in the format of the fleet, piece by piece
+    names: Sequence[str] = ()  # columns of its own table, for CSV
+    observed: Observed | None = None  # its metrics for Prometheus; None in other formats
+    cause: str = ""  # its cause for people; empty for a command that judges nothing
+    to_do: tuple[str, str] | None = None  # id of the main finding, and the advice; None without one
 
     @property
     def level(self) -> Level:
@@ -56,21 +56,25 @@ class Member:
         return Level(self.row["level"])
 
 
-Kept = Callable[[Iterator[str]], Callable[[], Iterator[str]]]  # keeps text; returns its reader
+# stores text, and returns a function that reads it again
+Kept = Callable[[Iterator[str]], Callable[[], Iterator[str]]]
 
 
 @dataclass(frozen=True)
 class Form:
     """Format of a fleet; with ``details``, whole reports instead of first screens."""
 
-    command: str
-    output: str
+    command: str  # name of the command
+    output: str  # name of the format
     display: Display
-    details: bool
-    keep: Kept
+    details: bool  # whole reports follow the table
+    keep: Kept  # stores the text of a checkpoint until the document is written
 
     def member(self, report: ReportData, exit_code: Callable[[], int]) -> Member:
-        """Return the results of a report, after reading its tables for the exit code."""
+        """Return the results of a report.
+
+        Its rows are read to the end before ``exit_code`` is called.
+        """
         text = self.keep(self._text(report))
         row, columns = fleet_rows.row_of(report)
         row["exit_code"] = int(exit_code())
@@ -85,7 +89,10 @@ class Form:
         return Member(row, columns, text, names, exported, cause_line, advice)
 
     def failure(self, checkpoint: str, message: str, kind: str, exit_code: int) -> Member:
-        """Return the results of a checkpoint that could not be read."""
+        """Return the results of a checkpoint that could not be read.
+
+        ``kind`` names the error in JSON.
+        """
         text = ""
         if self.output == "json":
             error = {"kind": kind, "message": message, "exit_code": int(exit_code)}
@@ -98,6 +105,7 @@ class Form:
         return Member(row, columns, lines, observed=unreadable(checkpoint), cause=f"{message}.")
 
     def _text(self, report: ReportData) -> Iterator[str]:
+        """Yield the text of a report in the format of the fleet."""
         if self.output in ("ndjson", "csv"):
             return render_ndjson(report)
         if self.output == "json" or (self.details and self.output in ("table", "markdown")):
@@ -105,7 +113,7 @@ class Form:
         return self._read(report)
 
     def _read(self, report: ReportData) -> Iterator[str]:
-        """Texts that show no rows; problems are found by reading them all the same."""
+        """Read all rows, which finds problems, and yield the text of formats that show no rows."""
         for table in report.tables:
             for _ in table.rows:
                 pass
@@ -113,7 +121,7 @@ class Form:
             yield junit_suite(report)
 
     def paragraph(self, text: str) -> Iterator[str]:
-        """Text for people, below an empty line."""
+        """Yield a paragraph of text for people, below an empty line."""
         yield "\n"
         if self.output == "markdown":
             yield f"{markdown_text(text)}\n\n"
@@ -124,7 +132,11 @@ class Form:
 def document(
     form: Form, members: Sequence[Member], gone: Sequence[str] = (), left_out: int = 0
 ) -> Iterator[str]:
-    """All checkpoints as one document; ``gone`` are those that only the baseline has."""
+    """Yield the document on all checkpoints, the worst first.
+
+    ``gone`` are paths that only the baseline has; ``left_out`` is the number of checkpoints that
+    filters hide.
+    """
     ordered = sorted(members, key=_urgency)
     if form.output == "json":
         yield from _json(form.command, ordered, gone)
@@ -146,13 +158,14 @@ def document(
 
 
 def _urgency(member: Member) -> tuple[Any, ...]:
+    """Return the sort key of a checkpoint: level, failed limits, then row bytes."""
     row = member.row
     failing = (row.get("gates_exceeded") or 0) + (row.get("new_or_worse") or 0)
     return (-member.level.rank, -failing, -(row.get("row_bytes") or 0), row["checkpoint"])
 
 
 def fleet_table(members: Sequence[Member]) -> Table:
-    """A row for each checkpoint."""
+    """Return the table with a row for each checkpoint."""
     columns: dict[str, Column] = {}
     for member in sorted(members, key=lambda kept: -len(kept.columns)):
         for column in member.columns:
@@ -171,6 +184,7 @@ def fleet_table(members: Sequence[Member]) -> Table:
 
 
 def _json(command: str, members: Sequence[Member], gone: Sequence[str]) -> Iterator[str]:
+    """Yield the JSON document: the table of the fleet, then the report of each checkpoint."""
     table = fleet_table(members)
     head = {
         "schema_version": SCHEMA_VERSION,
@@ -189,7 +203,10 @@ def _json(command: str, members: Sequence[Member], gone: Sequence[str]) -> Itera
 
 
 def _lines(members: Sequence[Member]) -> Iterator[dict[str, Any]]:
-    """The rows of all own tables; a checkpoint without any, or that failed, has one of its own."""
+    """Yield the rows of the own tables of all checkpoints, each with its checkpoint.
+
+    A checkpoint without rows, or that could not be read, has one line.
+    """
     for member in members:
         head = {name: member.row.get(name) for name in ("checkpoint", "level", "message")}
         empty, begun = True, ""
@@ -205,6 +222,7 @@ def _lines(members: Sequence[Member]) -> Iterator[dict[str, Any]]:
 def _for_people(
     form: Form, members: Sequence[Member], gone: Sequence[str], left_out: int
 ) -> Iterator[str]:
+    """Yield the document as text or Markdown."""
     causes = [(m.row["checkpoint"], m.level.value, m.cause) for m in members]
     groups = list(fleet_rows.groups_of(causes))
     table = fleet_table([members[index] for group in groups for index in group.members])
@@ -251,6 +269,7 @@ def _cause_list(
     names: Sequence[str],
     groups: Sequence[fleet_rows.CauseGroup],
 ) -> Iterator[str]:
+    """Yield the causes of the checkpoints, those with the same cause together."""
     for group in groups:
         level = f"{group.level:<{_LEVEL_WIDTH}}"
         number = len(group.members)

@@ -15,8 +15,10 @@ from inspector.render.plain import fields_of
 from inspector.render.report_data import ReportData
 from inspector.render.tabular import Column, Unit
 
+# columns of every row
 LEVEL, CHECKPOINT, MESSAGE = Column("level"), Column("checkpoint"), Column("message")
-EXIT_CODE = Column("exit_code", Unit.ID)
+EXIT_CODE = Column("exit_code", Unit.ID)  # column of the exit code
+# columns of a command that judges
 JUDGED = (  # of a command that judges
     LEVEL,
     CHECKPOINT,
@@ -38,17 +40,24 @@ JUDGED = (  # of a command that judges
     EXIT_CODE,
 )
 
+# columns of a narrow table, the most important first
 _IMPORTANT = "checkpoint level row_bytes gates_exceeded new_or_worse bytes_per_hour leftovers rows"
+# rank of these columns
 RANKS = {name: rank for rank, name in enumerate((*_IMPORTANT.split(), "message"))}
+# columns that only ``--wide`` shows
 WIDE = frozenset(column.name for column in JUDGED) - RANKS.keys()
 
 OPTIONAL = ("gates_exceeded", "new_or_worse")  # columns that are there if a checkpoint has a value
 
+# unit of a summary's value by the last word of its name
 _UNITS = {"ms": Unit.TIME_MS, "bytes": Unit.BYTES, "id": Unit.ID, "version": Unit.ID}
 
 
 def row_of(report: ReportData) -> tuple[dict[str, Any], tuple[Column, ...]]:
-    """The row of a report, and its columns; problems are known when its tables have been read."""
+    """Return the row of a report, and the columns of this row.
+
+    The rows of its tables must have been read, because problems are complete only then.
+    """
     row: dict[str, Any] = {"level": report.level.value, "checkpoint": report.checkpoint}
     if report.verdict is not None and report.metrics:
         return row | _cells_of_judgement(report, report.verdict), JUDGED
@@ -74,6 +83,7 @@ def row_of_failure(
 
 
 def _cells_of_judgement(report: ReportData, verdict: Verdict) -> dict[str, Any]:
+    """Return the values of the columns of a judged checkpoint."""
     metrics, comparison, cause = report.metrics, report.comparison, verdict.cause
     bad = None if comparison is None else sum(trend.is_bad for trend in comparison.trends)
     exceeded = [gate for gate in report.gates if gate.passed is Passed.EXCEEDED]
@@ -97,29 +107,31 @@ def _cells_of_judgement(report: ReportData, verdict: Verdict) -> dict[str, Any]:
 
 
 def short_history(report: ReportData) -> str:
-    """From how short a time the rates of a report are drawn, in words; empty if long enough."""
+    """Return ``from 5 minutes``-like words if the rates rest on a short time; else no text."""
     growth = report.verdict and report.verdict.growth
     newest = report.summary.get("batch_timestamp_ms")
     return short_history_text(growth.since_ms, newest) if growth else ""
 
 
 def _unit(name: str, value: Any) -> Unit:
+    """Return the unit of a summary's value, by its name and type."""
     is_count = isinstance(value, int) and not isinstance(value, bool)
     return _UNITS.get(name.rpartition("_")[2], Unit.COUNT if is_count else Unit.TEXT)
 
 
 class CauseGroup(NamedTuple):
-    """Checkpoints of one cause: a sentence, with the least and greatest where numbers differ."""
+    """Checkpoints with one cause; where numbers in it differ, it gives their range."""
 
     level: str
     cause: str
-    members: tuple[int, ...]
+    members: tuple[int, ...]  # indexes of the checkpoints
 
 
+# size of each unit in a text, by which numbers are sorted
 _FACTORS = {"ms": 0.001, "s": 1, "min": 60, "h": 3600, "d": 86400} | {
     unit: 1024**power for power, unit in enumerate(("B", "KiB", "MiB", "GiB", "TiB"))
 }
-_UNIT_PATTERN = f" (?:{'|'.join(_FACTORS)})\\b"
+_UNIT_PATTERN = f" (?:{'|'.join(_FACTORS)})\\b"  # a unit behind a number
 _NUMBER = re.compile(
     rf"\+?\d{{4,}}-\d\d-\d\d|(?<![\w:])\d[\d,.]*(?<=\d)(?:{_UNIT_PATTERN}(?: \d+{_UNIT_PATTERN})?)?"
 )
@@ -127,7 +139,10 @@ _NUMBER = re.compile(
 
 
 def groups_of(members: Sequence[tuple[str, str, str]]) -> Iterator[CauseGroup]:
-    """The paths, levels and causes of one level and cause together, in the order of the first."""
+    """Yield the groups of (path, level, cause) with the same level and cause.
+
+    Causes are the same if they differ only in paths and numbers.
+    """
     groups: dict[tuple[str, str], list[int]] = {}
     for index, (path, level, cause) in enumerate(members):
         groups.setdefault((level, _NUMBER.sub("0", cause.replace(path, ""))), []).append(index)
@@ -137,6 +152,7 @@ def groups_of(members: Sequence[tuple[str, str, str]]) -> Iterator[CauseGroup]:
 
 
 def _with_spans(causes: Sequence[str]) -> str:
+    """Return the first cause with each number replaced by the range over all causes."""
     spans = zip(*(_NUMBER.findall(cause) for cause in causes), strict=False)
 
     def span(match: re.Match[str]) -> str:
@@ -176,7 +192,10 @@ def cause_text(report: ReportData) -> str:
 
 
 def numbers_text(row: Mapping[str, Any], room: int | None = None) -> str:
-    """The numbers of a row in short: ``68 rows, 6.8 KiB, ~75.9 KiB/h``; the last give way."""
+    """Return ``68 rows, 6.8 KiB, ~75.9 KiB/h``: the numbers of a row.
+
+    The last ones are left out if the text is longer than ``room`` characters.
+    """
     rows, size, rate = (row.get(name) for name in ("rows", "row_bytes", "bytes_per_hour"))
     words = [] if rows is None else [short_count_text(rows, "row")]
     words += [] if size is None else [bytes_text(size)]
@@ -192,7 +211,10 @@ def _equal(lists: Sequence[Sequence[str]]) -> int:
 
 
 def short_names(paths: Sequence[str]) -> tuple[list[str], str]:
-    """The parts in which paths differ; and what is around such a NAME, empty if that is nothing."""
+    """Return the parts in which paths differ, and the pattern with NAME in their place.
+
+    The paths themselves, and no text, if they have nothing in common.
+    """
     parts = [path.rstrip("/").split("/") for path in paths]
     if len(paths) < 2:
         return list(paths), ""

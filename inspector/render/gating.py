@@ -19,7 +19,8 @@ from inspector.render.report import Report
 from inspector.render.report_data import SCHEMA_VERSION
 from inspector.sums import group_by
 
-LARGEST_BYTES = 64 << 20  # of a baseline; an audit of a checkpoint has some ten KB
+# largest baseline file that is read; the audit of a checkpoint has some ten KB
+LARGEST_BYTES = 64 << 20
 
 
 @dataclass(frozen=True)
@@ -38,11 +39,15 @@ class Baseline:
         return same_path
 
     def __iter__(self) -> Iterator[Earlier]:
+        """Iterate over the earlier results of all checkpoints."""
         return iter(self.by_path.values())
 
 
 def read_baseline(file: str) -> Baseline:
-    """A baseline from a file of this machine (ValueError: it cannot be read, or be used)."""
+    """Return the baseline in a local file.
+
+    Raises ValueError if the file cannot be read, or is no JSON report of ``audit``.
+    """
     try:
         stat = os.stat(file)
         return _read(file, stat.st_mtime_ns, stat.st_size)
@@ -54,7 +59,11 @@ def read_baseline(file: str) -> Baseline:
 
 @lru_cache(maxsize=1)
 def _read(file: str, _changed_ns: int, _size: int) -> Baseline:
-    """Parsed once for all checkpoints of a fleet, as long as the file stays as it is."""
+    """Return the baseline in a file.
+
+    It is parsed once for all checkpoints of a fleet: the cache entry is valid while time and size
+    stay.
+    """
     with open(file, "rb") as source:
         text = source.read(LARGEST_BYTES + 1)
     if len(text) > LARGEST_BYTES:
@@ -108,17 +117,20 @@ class ComparisonRow(t.Row, table="comparison", empty="no change exceeds --tolera
 
 @dataclass(frozen=True)
 class AuditCriteria:
-    """Criteria of an audit. ``tolerance``: relative change that counts as no change."""
+    """Limits and baseline with which an audit is compared."""
 
-    gates: tuple[Gate, ...] = ()
-    baseline: Baseline | None = None
-    tolerance: float = TOLERANCE
+    gates: tuple[Gate, ...] = ()  # limits of metrics
+    baseline: Baseline | None = None  # results of an earlier run; None without one
+    tolerance: float = TOLERANCE  # relative change that counts as no change
 
     @classmethod
     def parse(
         cls, maximum: Mapping[str, str | float], baseline: str | None, tolerance: str
     ) -> AuditCriteria:
-        """From the texts of options; CheckpointError if one of them cannot be."""
+        """Return the criteria from the texts of options.
+
+        Raises CheckpointError if one of them is wrong.
+        """
         try:
             share = number_of(tolerance)
             if share is None:
@@ -129,7 +141,10 @@ class AuditCriteria:
             raise CheckpointError(str(error)) from None
 
     def apply(self, report: Report) -> Report:
-        """A report with its gates and what has changed, each as a table behind its findings."""
+        """Return the report with its gates, and the comparison with the baseline.
+
+        Both become tables behind the first one, and exceeded gates become rows of the first table.
+        """
         gates, comparison = apply_gates(self.gates, report.metrics), None
         first, *remaining_tables = report.tables
         added = [gate_table(gates)] if gates else []
@@ -156,7 +171,7 @@ def wrong_options(parsed: Mapping[str, Any]) -> str | None:
 
 
 def gate_table(gates: Sequence[Gate]) -> t.Table:
-    """The gates, those that are exceeded first."""
+    """Return the table of gates."""
     exceeded = sum(gate.passed is Passed.EXCEEDED for gate in gates)
     rows = [
         GateRow(
@@ -173,7 +188,7 @@ def gate_table(gates: Sequence[Gate]) -> t.Table:
 
 
 def comparison_table(comparison: Comparison) -> t.Table:
-    """Findings and metrics against the baseline, the worst first."""
+    """Return the table of findings and metrics that differ from the baseline, the worst first."""
     rows = [
         ComparisonRow(
             trend=finding.trend.value,
@@ -211,7 +226,7 @@ def comparison_table(comparison: Comparison) -> t.Table:
 
 
 def _row(report: Report, gate: Gate) -> AuditFindingRow:
-    """An exceeded gate as a row among findings."""
+    """Return an exceeded gate as a row among findings."""
     return AuditFindingRow(
         checkpoint=report.checkpoint,
         id="gate",

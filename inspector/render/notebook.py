@@ -14,13 +14,16 @@ from inspector.render.page.document import environment, growth_of
 from inspector.render.report_data import ReportData
 from inspector.render.tabular import StreamedRows, Table
 
-HEAD_ROWS = 10
-_MOST_FINDINGS = 5
-_MOST_CHARS = 120
+HEAD_ROWS = 10  # rows of the table that a notebook shows
+_MOST_FINDINGS = 5  # findings that a notebook shows
+_MOST_CHARS = 120  # characters of a text that a notebook shows
 
 
 def html_head(report: ReportData) -> str:
-    """A report as a short piece of HTML, without scripts; rows that stream stay to be read."""
+    """Return a report as a short piece of HTML without scripts.
+
+    Only the first rows are read; the others can still be read later.
+    """
     table = next(iter(report.visible_tables), report.primary)
     head, total = _head(table)
     columns = [column for column in table.columns if not column.wide]
@@ -43,6 +46,7 @@ def html_head(report: ReportData) -> str:
 
 
 def _head(table: Table) -> tuple[Sequence[Mapping[str, Any]], int | None]:
+    """Return the first rows of a table, and the number of all rows, or None if it is unknown."""
     rows = table.rows
     if not isinstance(rows, StreamedRows):
         listed = list(rows)
@@ -55,6 +59,10 @@ def _head(table: Table) -> tuple[Sequence[Mapping[str, Any]], int | None]:
 
 
 def _footer(report: ReportData, table: Table, row_count: int, total: int | None) -> str:
+    """Return the sentences below the table: rows that are not shown, other tables, problems.
+
+    ``row_count`` rows are shown of ``total``; None if that is unknown.
+    """
     parts = []
     if not row_count and total is None:
         parts.append("The rows have already been read and are not kept. Call the analysis again.")
@@ -75,6 +83,7 @@ def _footer(report: ReportData, table: Table, row_count: int, total: int | None)
 
 
 def _lines(report: ReportData) -> list[str]:
+    """Return the lines of the first screen, with calls of Python in place of commands."""
     lines = [
         _cut(f"For details: {python_call(line.code)}" if line.code else line.text, 8 * _MOST_CHARS)
         for line in first_screen(report)
@@ -84,11 +93,12 @@ def _lines(report: ReportData) -> list[str]:
     return lines
 
 
+# options of a command line -> fields of ``api.Options``
 _OPTIONS = {"operator": "operator_id", "partition": "partition_id", "store": "store_name"}
 
 
 def python_call(code: str) -> str:
-    """A command line as the call of :mod:`inspector.api` that does the same."""
+    """Return the call of :mod:`inspector.api` that does what a command line does."""
     _, command, path, *words = shlex.split(code)
     flags = (word.removeprefix("--").replace("-", "_") for word in words[::2])
     values = {_OPTIONS.get(f, f): value for f, value in zip(flags, words[1::2], strict=True)}
@@ -101,10 +111,12 @@ def python_call(code: str) -> str:
 
 
 def _finding(finding: Finding) -> dict[str, str]:
+    """Return heading and evidence of a finding for the template."""
     kind = finding.kind
     head = f"{kind.id} {finding.severity.word}, {finding.certainty.value}: {kind.title}."
     return {"head": _cut(head), "evidence": _cut(finding.evidence, 4 * _MOST_CHARS)}
 
 
 def _cut(text: str, max_chars: int = _MOST_CHARS) -> str:
+    """Return a text, cut after ``max_chars`` characters."""
     return text if len(text) <= max_chars else text[:max_chars] + "…"

@@ -37,6 +37,8 @@ class FindingRow(t.Row, table="findings"):
 
 
 class _CheckpointRow(t.Row):
+    """Column with the checkpoint, for rows of many checkpoints."""
+
     checkpoint: Annotated[
         t.Text, "The checkpoint's root, spelled as in the command or call.", t.WIDE
     ]
@@ -60,12 +62,12 @@ class ProblemRow(t.Row, table="problems", empty="none: all files are readable an
 
 
 def fields_of(value: object, *names: str) -> dict[str, Any]:
-    """Some fields of a value, in this order."""
+    """Return the named attributes of a value, in this order."""
     return {name: getattr(value, name) for name in names}
 
 
 def finding_row(finding: Finding) -> FindingRow:
-    """A finding as a row."""
+    """Return a finding as a row of the table ``findings``."""
     kind = finding.kind
     return FindingRow(
         severity=finding.severity.word,
@@ -77,15 +79,15 @@ def finding_row(finding: Finding) -> FindingRow:
 
 
 def problem_row(problem: Problem) -> ProblemRow:
-    """A problem as a row."""
+    """Return a problem as a row of the table ``problems``."""
     row = problem.to_row()
     return ProblemRow(problem=row.pop("slug"), **row)
 
 
 def plain_row(table: t.Table, row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row with every column of its table in order; a time also as RFC 3339.
+    """Return a row with every column of its table, in order; a missing value is None.
 
-    A column ``x_ms`` of epoch milliseconds is followed by ``x`` with the same as text.
+    A column ``x_ms`` of epoch milliseconds is followed by ``x`` with the time as RFC 3339 text.
     """
     plain: dict[str, Any] = {}
     for column in table.columns:
@@ -98,12 +100,12 @@ def plain_row(table: t.Table, row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def plain_names(table: t.Table) -> list[str]:
-    """The names of :func:`plain_row`."""
+    """Return the names of the values that :func:`plain_row` gives for a table."""
     return list(plain_row(table, {}))
 
 
 def plain_summary(report: ReportData) -> dict[str, Any]:
-    """The summary with its times as text too."""
+    """Return the summary of a report, in which each time ``x_ms`` is followed by ``x`` as text."""
     plain: dict[str, Any] = {}
     for name, value in report.summary.items():
         plain[name] = value
@@ -133,21 +135,24 @@ class EstimateRow(t.Row, table="estimate"):
         t.Rank(7),
     ]
     dollars: Annotated[
-        t.Text, "Requests, bytes and processor time in US dollars.", t.ESTIMATE, t.Rank(2)
+        t.Text | None,
+        "Requests, bytes and processor time in US dollars; null without --price.",
+        t.ESTIMATE,
+        t.Rank(2),
     ]
 
 
 def render_ndjson(report: ReportData) -> Iterator[str]:
-    """One line per row of the command's own table; nothing else."""
+    """Yield one line of JSON for each row of the command's own table."""
     for row in report.primary.rows:
         yield dumps(plain_row(report.primary, row)) + "\n"
 
 
 def render_csv(report: ReportData) -> Iterator[str]:
-    """The rows as RFC 4180 has them, header first, nested values as JSON.
+    """Yield the command's own table as CSV (RFC 4180), header first, nested values as JSON.
 
-    Null and the empty text are both an empty field, as CSV has it. Control characters are escaped
-    as in tables for people: a CSV too is read in a terminal.
+    Null and the empty text are both an empty field. Control characters are escaped, because a CSV
+    is read in terminals, too.
     """
     table = report.primary
     yield csv_line(plain_names(table))
@@ -156,13 +161,14 @@ def render_csv(report: ReportData) -> Iterator[str]:
 
 
 def csv_line(values: Sequence[Any]) -> str:
-    """A line of plain values."""
+    """Return a line of CSV with these values."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerow(map(_cell, values))
     return text.getvalue()
 
 
 def _cell(value: Any) -> Any:
+    """Return a value for CSV: booleans in lower case, nested values as JSON, texts escaped."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (dict, list)):
@@ -171,10 +177,9 @@ def _cell(value: Any) -> Any:
 
 
 def dumps(value: Any) -> str:
-    """A value as JSON, without characters that a terminal obeys or hides (ValueError: NaN).
+    """Return a value as JSON in which characters that a terminal hides or obeys are escaped.
 
-    JSON asks for escapes below U+0020 alone; DEL, U+009B and marks that change the direction of
-    text are escaped too, by four digits each.
+    Raises ValueError for NaN.
     """
     text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     if text.isprintable():

@@ -11,6 +11,7 @@ from inspector.render.plain import render_csv, render_ndjson
 from inspector.render.report_data import ReportData
 from inspector.render.text import render_markdown, render_text
 
+# renderers of machine formats that are loaded at once
 _MACHINE: dict[str, Callable[[ReportData], Iterator[str]]] = {
     "json": render_json,
     "ndjson": render_ndjson,
@@ -20,6 +21,7 @@ _MACHINE: dict[str, Callable[[ReportData], Iterator[str]]] = {
 FORMATS = ("table", "json", "ndjson", "csv", "markdown", "html")  # the formats of every report
 OF_VERDICTS = ("junit", "prometheus")  # formats of reports with a verdict
 
+# suffix of a file -> format that it asks for
 SUFFIXES = {  # how the name of a file ends -> the format that it asks for
     "json": "json",
     "ndjson": "ndjson",
@@ -35,7 +37,11 @@ SUFFIXES = {  # how the name of a file ends -> the format that it asks for
 def render(
     report: ReportData, output: str = "table", display: Display | None = None
 ) -> Iterator[str]:
-    """The report as text, piece by piece, in one of :data:`FORMATS`; without limits by default."""
+    """Yield a report as text, piece by piece.
+
+    ``output`` is a name of :data:`FORMATS` or :data:`OF_VERDICTS`. Without a ``display`` no line is
+    wrapped and every column is shown.
+    """
     if output == "html":
         from inspector.render.page.document import render_page  # noqa: PLC0415 - few are pages
 

@@ -55,11 +55,13 @@ class Report(ReportData):
         return frame
 
     def _keep(self) -> None:
+        """Read all streamed rows and keep them."""
         for table in self.tables:
             if isinstance(table.rows, StreamedRows):
                 table.rows.keep()
 
     def _repr_html_(self) -> str:
+        """Return the report as a short piece of HTML, for notebooks."""
         from inspector.render.notebook import html_head  # noqa: PLC0415 - draws, for notebooks alone
 
         return html_head(self)

@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from inspector.checkpoint.state_schema import StateSchema
     from inspector.render.page import LineChart, Section
 
-_LONGEST_PATH = 120
+_LONGEST_PATH = 120  # characters of a path in the ``repr`` of a report
 
-SCHEMA_VERSION = 2  # of the JSON envelope; grows when a name is removed or changes its meaning
+# Version of the JSON envelope. It grows when a name is removed or changes its meaning.
+SCHEMA_VERSION = 2
 
 LISTED = ("findings", "problems")  # tables whose rows every report has under their own name
 
@@ -29,18 +30,16 @@ LISTED = ("findings", "problems")  # tables whose rows every report has under th
 class Part:
     """The part of a checkpoint that a report is about; all numbers are exact, from the listing."""
 
-    # what was selected; None where all were
-    operator_id: int | None
-    store_name: str | None
-    partition_id: int | None
+    operator_id: int | None  # selected operator; None for all
+    store_name: str | None  # selected store; None for all
+    partition_id: int | None  # selected partition; None for all
     version: int | None  # of the file that the path names
-    # of all partitions: those that the part has, and those of the checkpoint
-    stores: int
-    of_stores: int
-    partitions: int  # counted operator by operator
-    of_partitions: int
-    file_bytes: int  # of deltas and snapshots
-    of_file_bytes: int
+    stores: int  # number of stores of the part
+    of_stores: int  # number of stores of the checkpoint
+    partitions: int  # number of partitions of the part, counted for each operator
+    of_partitions: int  # number of partitions of the checkpoint
+    file_bytes: int  # bytes of deltas and snapshots of the part
+    of_file_bytes: int  # bytes of deltas and snapshots of the checkpoint
     subset: str | None = None  # which of these files were read, by the hash of their names: 1/24
 
 
@@ -56,9 +55,10 @@ class Step:
 class ReportData:
     """Content of a command's report on one checkpoint."""
 
-    command: str  # its name
+    command: str  # name of the command
     checkpoint: str  # root, as the user spelled it
-    summary: Mapping[str, Any]  # in order; times in ms under names that end in ``_ms``
+    # values by name, in order; times in ms under names that end in ``_ms``
+    summary: Mapping[str, Any]
     tables: Sequence[Table]  # the first is the command's own: all that ndjson and csv hold
     findings: Sequence[Finding] = ()
     # what could not be read, or is wrong; may grow while ``rows`` of a table are read
@@ -67,18 +67,21 @@ class ReportData:
     steps: Sequence[Step] = ()  # what the user does next, in order
     footnotes: Sequence[str] = ()  # what the columns mean; for people
     judged: bool = False  # the command judges; no findings then means that all is well
-    verdict: Verdict | None = None  # what one has to know first
-    # its numbers by the names of :data:`inspector.findings.metrics.METRICS`
+    # what the user must know first; None for a command without a verdict
+    verdict: Verdict | None = None
+    # numbers by the names of :data:`inspector.findings.metrics.METRICS`
     metrics: Mapping[str, float | int | None] = field(default_factory=dict)
-    gates: Sequence[Gate] = ()  # limits that they are compared with
-    comparison: Comparison | None = None  # with a baseline, if there is one
-    fail_on: Severity | None = None  # from which on a finding is a failure; None if none is
+    gates: Sequence[Gate] = ()  # limits that the metrics are compared with
+    comparison: Comparison | None = None  # comparison with a baseline; None without one
+    # least severity of a finding that is a failure; None if none is
+    fail_on: Severity | None = None
     part: Part | None = None  # the part of the checkpoint that was read; None if all was
-    page: Sequence[Section] | None = None  # what its HTML page shows besides its tables
-    nothing_done: bool = False  # what it was to change is not there, which fails as a finding does
+    # sections of its HTML page; None if the page shows the tables
+    page: Sequence[Section] | None = None
+    nothing_done: bool = False  # there was nothing to change, which fails as a finding does
     rules: Sequence[Kind] = ()  # the kinds of findings that it judges by; empty for all rules
     charts: Sequence[LineChart] = ()  # how the state grew, for pages and notebooks
-    # of the state, by operator and store; empty in reports of audits
+    # schemas of the state by operator and store; empty in reports of audits
     schemas: Mapping[StoreName, StateSchema] = field(default_factory=dict, repr=False)
 
     @property
@@ -105,12 +108,15 @@ class ReportData:
 
     @property
     def failing(self) -> tuple[Finding, ...]:
-        """The findings that its gate fails for."""
+        """Findings that are a failure, by ``fail_on`` and the comparison with a baseline."""
         return failing(self.findings, self.fail_on, self.comparison)
 
     @property
     def fails(self) -> bool:
-        """True if a gate fails for a finding or metric. An incomplete read does not count here."""
+        """True if a finding, limit or metric fails, or nothing was done.
+
+        An incomplete read does not count here.
+        """
         exceeded = any(gate.passed is Passed.EXCEEDED for gate in self.gates)
         worse = self.comparison is not None and bool(self.comparison.worse_metrics)
         has_failing = bool(self.failing) or (worse and self.fail_on is not None)

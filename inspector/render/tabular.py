@@ -20,11 +20,12 @@ import enum
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence, Sized
 from functools import cache
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar, cast, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar, cast
 
 from inspector.exceptions import InspectorError
 from inspector.light_dataclasses import dataclass, field, fields, hints_of, replace
 from inspector.quantities import count_text, go_on_with
+from inspector.type_hints import hint_parts
 
 if TYPE_CHECKING:
     from typing_extensions import dataclass_transform
@@ -56,25 +57,27 @@ class Unit(enum.Enum):
 
 
 class Estimate(int):
-    """A whole number that is not counted from bytes, in a column where others are."""
+    """A whole number that is estimated, in a column whose other numbers are exact."""
 
 
 @dataclass(frozen=True)
 class Column:
     """A column of a table."""
 
-    name: str  # in machine formats
+    name: str  # name in machine formats
     unit: Unit = Unit.TEXT
     exact: bool = True  # counted from bytes; False for an estimate
-    doc: str = field(default="", compare=False)
-    title: str | None = field(default=None, compare=False)  # its head for people, if not the name
-    wide: bool = field(default=False, compare=False)  # left out for people where width is limited
+    doc: str = field(default="", compare=False)  # meaning of the column
+    # heading for people, if it is not the name
+    title: str | None = field(default=None, compare=False)
+    # left out in tables for people if the width is limited
+    wide: bool = field(default=False, compare=False)
     # a narrow terminal shows the lowest ranks; columns without one follow in their order
     rank: int | None = field(default=None, compare=False)
 
     @property
     def head(self) -> str:
-        """Its head in tables for people; a time is shown as text, so that its unit is left out."""
+        """Heading in tables for people; the suffix ``_ms`` of a time is left out."""
         timed = self.unit in (Unit.TIME_MS, Unit.DURATION_MS)
         name = self.name.removesuffix("_ms") if timed else self.name
         return name.replace("_", " ") if self.title is None else self.title
@@ -82,34 +85,33 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows under columns."""
+    """A table of a report: rows, by column name, under columns."""
 
-    name: str  # in JSON
-    title: str  # what it shows, for people
+    name: str  # name in JSON
+    title: str  # title for people
     columns: Sequence[Column]  # in order; a row may lack a name, which is null
-    # a list, or, where they are too many to hold, :class:`StreamedRows`, which are read once
+    # a list, or :class:`StreamedRows` if there are too many to hold, which are read once
     rows: Iterable[Mapping[str, Any]]
-    empty: str = "none"  # what to say when there are no rows
-    shown: bool = True  # to people; False for one that repeats another one of the report
-    # where not all columns have room, those with one value in all rows give way to the others
-    hides_constants: bool = False
+    empty: str = "none"  # text if there are no rows
+    shown: bool = True  # shown to people; False if another table of the report has the rows, too
+    hides_constants: bool = False  # columns with one value in all rows are the first to be left out
 
     def without_constants(self) -> Table:
-        """Return the same table, whose columns with one value in all rows give way to others."""
+        """Return a copy that leaves out columns with one value in all rows."""
         return replace(self, hides_constants=True)
 
     def with_wide(self, *names: str) -> Table:
-        """Return a copy with more columns, which tables for people leave out."""
+        """Return a copy in which these columns, too, are left out for people."""
         columns = [replace(c, wide=c.wide or c.name in names) for c in self.columns]
         return replace(self, columns=columns)
 
     def __post_init__(self) -> None:
-        """Rows of a generator say so when they are read twice."""
+        """Turn a generator of rows into :class:`StreamedRows`, which refuse a second reading."""
         if isinstance(self.rows, Iterator):
             object.__setattr__(self, "rows", StreamedRows(self.rows, self.name))
 
     def __repr__(self) -> str:
-        """Its name and size: rows are many, and may be personal data."""
+        """Return name and size; rows are left out, as they are many and may be personal data."""
         rows = self.rows
         count = len(rows) if isinstance(rows, Sized) else getattr(rows, "count", None)
         words = "" if count is None else f", {count_text(count, 'row')}"
@@ -121,7 +123,7 @@ class Rank(int):
 
 
 class Title(str):
-    """The head of a column in tables for people, where its name does not say it plainly."""
+    """Heading of a column in tables for people, if its name is not plain."""
 
 
 class Mark(enum.Enum):
@@ -134,16 +136,20 @@ class Mark(enum.Enum):
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)
 class Row:
-    """The base of all rows: the class declares their table, its docstring what a row stands for.
+    """Base of all row classes: the class declares a table, and its fields are the columns.
 
-    A subclass is a frozen dataclass, whose fields are given by name.
+    A subclass is a frozen dataclass with keyword arguments; its docstring says what a row is about.
     """
 
-    table_name: ClassVar[str] = ""  # its name in JSON; "" of a base that several tables share
-    when_empty: ClassVar[str] = "none"  # what to say when there are no rows
+    table_name: ClassVar[str] = ""  # name of the table in JSON; "" for a base of several tables
+    when_empty: ClassVar[str] = "none"  # text if there are no rows
     renames: ClassVar[bool] = False  # a field has another name than its column
 
     def __init_subclass__(cls, *, table: str = "", empty: str = "none") -> None:
+        """Declare the table ``table`` and make the class a frozen dataclass.
+
+        ``empty`` is the text if there are no rows.
+        """
         cls.table_name, cls.when_empty = table, empty
         cls.renames = cls.renames or any(name.endswith("_") for name in cls.__annotations__)
         dataclass(frozen=True, kw_only=True)(cls)
@@ -155,7 +161,10 @@ class Row:
 
     @classmethod
     def columns(cls, *, raw: bool = False, without: Collection[str] = ()) -> tuple[Column, ...]:
-        """The columns, with or without those of ``--raw`` and those that are named (ValueError)."""
+        """Return the columns, without the named ones; those of ``--raw`` only with ``raw``.
+
+        Raises ValueError for an unknown name.
+        """
         plain, marked = _columns(cast("Hashable", cls))
         unknown = set(without) - {column.name for column in (*plain, *marked)}
         if unknown:
@@ -173,10 +182,9 @@ class Row:
         empty: str | None = None,
         shown: bool = True,
     ) -> Table:
-        """The table with its rows: a list is read now, others when the table is.
+        """Return the table with these rows: a list is converted now, an iterator when it is read.
 
-        ``columns`` are those of this report, if not all but those of ``--raw``; ``empty`` stands in
-        place of the declared one.
+        ``columns`` replaces the declared ones, and ``empty`` the declared text.
         """
         chosen = cls.columns() if columns is None else tuple(columns)
         listed = list(map(values, rows)) if isinstance(rows, list) else map(values, rows)
@@ -185,7 +193,10 @@ class Row:
 
 
 def values(row: Row) -> Mapping[str, Any]:
-    """The values of a row by the names of its columns; rows are many, so that few are copied."""
+    """Return the values of a row by column name.
+
+    It may be the row's own dictionary, which must not be changed.
+    """
     fields_of_row = vars(row)
     if not type(row).renames:
         return fields_of_row
@@ -194,7 +205,7 @@ def values(row: Row) -> Mapping[str, Any]:
 
 @cache
 def _columns(cls: Any) -> tuple[list[Column], list[Column]]:
-    """Its columns, and those of ``--raw``; of marks of one kind the last counts."""
+    """Return the columns that a row class declares: the usual ones, and those of ``--raw``."""
     hints = hints_of(cls)
     plain, marked = list[Column](), list[Column]()
     for member in fields(cls):
@@ -208,9 +219,8 @@ def _columns(cls: Any) -> tuple[list[Column], list[Column]]:
 
 def _marks(hint: Any) -> tuple[Any, ...]:
     """Return the annotations of a type; those inside an optional type come first."""
-    if get_origin(hint) is Annotated:
-        return (*_marks(get_args(hint)[0]), *hint.__metadata__)
-    return next(filter(None, map(_marks, get_args(hint))), ())
+    parts = hint_parts(hint)
+    return (*next(filter(None, map(_marks, parts.arguments)), ()), *parts.marks)
 
 
 _KINDS = {Unit: "unit", Title: "title", str: "doc", Rank: "rank"}  # types of marks -> of Column
@@ -322,9 +332,9 @@ class PartitionRow(StoreRow):
 
 
 class StreamedRows:
-    """Rows that are too many to hold, unless :meth:`keep` holds them all.
+    """Rows that are too many to hold, and can be read once, unless :meth:`keep` holds them.
 
-    Else they are read once: a second time is an error, for nothing would look like an empty table.
+    A second reading raises InspectorError, because no rows would look like an empty table.
     """
 
     def __init__(self, source: Iterator[Mapping[str, Any]], name: str) -> None:
@@ -359,7 +369,10 @@ class StreamedRows:
         return self._given and self._kept is None
 
     def head(self, number: int) -> list[Mapping[str, Any]]:
-        """The first rows at most, which whoever reads the table still gets; an error if gone."""
+        """Return up to ``number`` first rows; a later reading still gives them.
+
+        Raises InspectorError if the rows are gone.
+        """
         if self._kept is not None:
             return self._kept[:number]
         if self.gone:

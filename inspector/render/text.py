@@ -20,11 +20,11 @@ from inspector.render.first_screen import Line, copy_command, first_screen
 from inspector.render.report_data import ReportData, Step
 from inspector.render.tabular import Table
 
-_NO_LIMITS = Display()
+_NO_LIMITS = Display()  # display without a width, for output that is not a terminal
 
 
 def render_text(report: ReportData, display: Display = _NO_LIMITS) -> Iterator[str]:
-    """The report as lines for a terminal, or for whatever reads lines."""
+    """Yield the report as lines for a terminal or a pipe."""
     from inspector.render.fitting import drawn_table  # noqa: PLC0415 - rich: for drawn tables alone
 
     yield from _first_screen(report, display)
@@ -48,6 +48,7 @@ def render_text(report: ReportData, display: Display = _NO_LIMITS) -> Iterator[s
 
 
 def _first_screen(report: ReportData, display: Display) -> Iterator[str]:
+    """Yield the lines of the first screen."""
     lines = list(first_screen(report))
     level = "" if report.verdict is None else report.verdict.level.value
     styles = {"verdict": level, "to_do": "heading"}
@@ -63,6 +64,7 @@ def _first_screen(report: ReportData, display: Display) -> Iterator[str]:
 
 
 def _steps(steps: Sequence[Step], display: Display) -> Iterator[str]:
+    """Yield the numbered next steps; nothing without steps."""
     if steps:
         yield "\n"
         yield from display.text("next steps", "heading")
@@ -73,7 +75,7 @@ def _steps(steps: Sequence[Step], display: Display) -> Iterator[str]:
 
 
 def render_markdown(report: ReportData, display: Display = _NO_LIMITS) -> Iterator[str]:
-    """The report as Markdown."""
+    """Yield the report as Markdown."""
     yield f"# {report.command} {markdown_text(report.checkpoint)}\n\n"
     for line in first_screen(report):
         yield f"{_markdown_line(line)}\n\n"
@@ -102,7 +104,7 @@ def render_markdown(report: ReportData, display: Display = _NO_LIMITS) -> Iterat
 
 
 def _part(problems: Sequence[Problem]) -> tuple[list[Problem], list[str]]:
-    """Return the problems that are faults, each cause once, and the other problems as notes."""
+    """Return the problems that are faults, each cause once, and the others as notes."""
     faults = list({p.cause: p for p in reversed(problems) if p.slug not in NO_FAULT}.values())
     faults.reverse()
     notes = [problem.message for problem in problems if problem.slug in NO_FAULT]
@@ -110,7 +112,10 @@ def _part(problems: Sequence[Problem]) -> tuple[list[Problem], list[str]]:
 
 
 def message_lines(problems: Iterable[Problem], *, quiet: bool) -> Iterator[str]:
-    """Problems as lines for stderr; what is no fault is a note, and left out if quiet is set."""
+    """Yield problems as lines for stderr.
+
+    A problem that is no fault is a note, which is left out if ``quiet``.
+    """
     for problem in problems:
         if problem.slug not in NO_FAULT:
             yield f"problem: {problem_line(problem)}"
@@ -119,11 +124,12 @@ def message_lines(problems: Iterable[Problem], *, quiet: bool) -> Iterator[str]:
 
 
 def problem_line(problem: Problem) -> str:
-    """A problem in the wording of every error: place, what was got, what was expected."""
+    """Return a problem as one line: path and byte offset, then the message."""
     return escape(where(problem.path, problem.offset) + problem.message)
 
 
 def _summary(summary: Mapping[str, Any], display: Display) -> Iterator[str]:
+    """Yield the summary, a line for each value."""
     width = max((len(summary_name(*item)) for item in summary.items()), default=0)
     narrow = display.width is not None and 2 * width > display.width
     for name, value in summary.items():
@@ -138,6 +144,7 @@ def _summary(summary: Mapping[str, Any], display: Display) -> Iterator[str]:
 
 
 def _findings(report: ReportData, display: Display) -> Iterator[str]:
+    """Yield the findings with their evidence and next steps."""
     yield "\n"
     yield from display.text("findings", "heading")
     if not report.findings:
@@ -155,6 +162,7 @@ def _findings(report: ReportData, display: Display) -> Iterator[str]:
 
 
 def _finding_head(finding: Finding) -> str:
+    """Return the heading of a finding: id, severity, certainty, operator and title."""
     location = "" if finding.operator_id is None else f" · operator {finding.operator_id}"
     if finding.store_name not in (None, "default"):
         location += f" {escape(finding.store_name)}"
@@ -163,7 +171,10 @@ def _finding_head(finding: Finding) -> str:
 
 
 def markdown_table(table: Table, *, wide: bool) -> Iterator[str]:
-    """A table under a heading."""
+    """Yield a table as Markdown under a heading.
+
+    Without ``wide``, columns that are not for people are left out.
+    """
     columns = [c for c in table.columns if wide or not c.wide]
     yield f"\n## {markdown_text(table.title)}\n\n"
     number = 0
@@ -178,7 +189,7 @@ def markdown_table(table: Table, *, wide: bool) -> Iterator[str]:
 
 
 def _markdown_line(line: Line) -> str:
-    """A line of the first screen: the verdict stands out, and a command is code."""
+    """Return a line of the first screen as Markdown: the verdict is bold, a command is code."""
     if line.kind == "copy":
         return _code(line.text)
     text = markdown_text(line.text.removesuffix(line.code))
@@ -188,7 +199,7 @@ def _markdown_line(line: Line) -> str:
 
 
 def _code(command: str) -> str:
-    """A command line as Markdown."""
+    """Return a command line as code in Markdown."""
     # A fence longer than any run of backticks in the command, and room between them.
     fence = "`" * (1 + max(map(len, re.findall("`+", command)), default=0))
     room = " " if "`" in command else ""
@@ -196,7 +207,7 @@ def _code(command: str) -> str:
 
 
 def markdown_text(text: str) -> str:
-    """Text without marks and control characters."""
+    """Return a text with the marks of Markdown and control characters escaped."""
     for mark in "\\`*_<>|[]":
         text = text.replace(mark, f"\\{mark}")
     return escape(text)

@@ -30,9 +30,9 @@ Array = Any  # a pyarrow array: its stubs know none of a type known only at run 
 
 
 def to_json_values(array: Array, data_type: DataType | None = None) -> list[Any]:
-    """The values of an Arrow array as JSON values, null as None.
+    """Return the values of an Arrow array as JSON values; null is None.
 
-    Without its Spark type intervals and variants are known by their parts.
+    Without a Spark type, intervals and variants become objects of their parts.
     """
     special = None if data_type is None else _SPECIAL.get(getattr(data_type, "kind", ""))
     if special is not None and data_type is not None:
@@ -46,10 +46,12 @@ def to_json_values(array: Array, data_type: DataType | None = None) -> list[Any]
 
 
 def _words(array: Array, word: Callable[[Any], Any]) -> list[Any]:
+    """Return ``word`` applied to each value; null is None."""
     return [None if v is None else word(v) for v in array.to_pylist()]
 
 
 def _timestamps(array: Array) -> list[Any]:
+    """Return timestamps as text, with ``Z`` if their type has a zone."""
     zone = "Z" if array.type.tz else ""
     counts = array.view(pa.int64())
     if array.type.unit == "ns":
@@ -58,6 +60,7 @@ def _timestamps(array: Array) -> list[Any]:
 
 
 def _floats(array: Array) -> list[Any]:
+    """Return floats as JSON numbers, or as texts if they are not finite."""
     single = array.type.bit_width == 32
     # A float of 32 bits widened to 64 shows digits that it never had.
     word = (lambda v: _float_word(float(str(np.float32(v))))) if single else _float_word
@@ -65,18 +68,21 @@ def _floats(array: Array) -> list[Any]:
 
 
 def _float_word(value: float) -> Any:
+    """Return a float, or ``NaN``, ``Infinity`` or ``-Infinity`` as text."""
     if math.isfinite(value):
         return value
     return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
 
 
 def _validity(array: Array) -> list[bool]:
+    """Return for each value whether it is not null."""
     # Where nothing is null, as in most keys, Arrow's own answer would import its slow compute.
     valid: list[bool] = array.is_valid().to_pylist() if array.null_count else [True] * len(array)
     return valid
 
 
 def _structs(array: Array, data_type: DataType | None) -> list[Any]:
+    """Return structs as dictionaries."""
     names = [array.type.field(i).name for i in range(array.type.num_fields)]
     fields = data_type.fields if isinstance(data_type, StructType) else ()
     types: Sequence[Any] = [field.data_type for field in fields] or [None] * len(names)
@@ -87,11 +93,13 @@ def _structs(array: Array, data_type: DataType | None) -> list[Any]:
 
 
 def _lists(array: Array, data_type: DataType | None) -> list[Any]:
+    """Return arrays as lists of JSON values."""
     element = data_type.element if isinstance(data_type, ArrayType) else None
     return _slices(array, to_json_values(array.values, element))
 
 
 def _maps(array: Array, data_type: DataType | None) -> list[Any]:
+    """Return maps as dictionaries, or as lists of entries (:func:`_map`)."""
     types = (data_type.key, data_type.value) if isinstance(data_type, MapType) else (None, None)
     keys = to_json_values(array.keys, types[0])
     items = to_json_values(array.items, types[1])
@@ -100,6 +108,10 @@ def _maps(array: Array, data_type: DataType | None) -> list[Any]:
 
 
 def _map(pairs: list[tuple[Any, Any]]) -> Any:
+    """Return a map as a dictionary; as a list of key and value objects if texts of keys do not do.
+
+    Keys must be texts or integers, and differ as texts.
+    """
     items = {str(key): value for key, value in pairs if type(key) in (str, int)}
     if len(items) == len(pairs):
         return items
@@ -107,12 +119,17 @@ def _map(pairs: list[tuple[Any, Any]]) -> Any:
 
 
 def _slices(array: Array, items: list[Any]) -> list[Any]:
+    """Return the items of each list or map; None for null.
+
+    ``items`` are the values of the whole array, which its offsets divide.
+    """
     ends = array.offsets.to_pylist()
     valid = _validity(array)
     return [items[a:b] if ok else None for ok, a, b in zip(valid, ends[:-1], ends[1:], strict=True)]
 
 
 def _nanos(array: Array, _data_type: Any) -> list[Any]:
+    """Return structs of microseconds and nanoseconds as timestamps with nine digits."""
     zone = "Z" if array.type.field("micros").type.tz else ""
     micros, nanos = array.flatten()
     return [
@@ -122,10 +139,12 @@ def _nanos(array: Array, _data_type: Any) -> list[Any]:
 
 
 def _base64(value: bytes) -> str:
+    """Return bytes as base64 text."""
     return base64.b64encode(value).decode()
 
 
 def _variant(parts: dict[str, bytes]) -> Any:
+    """Return the value of a variant; the bytes of its parts, as base64, if they are not valid."""
     try:
         return json_value(variant_value(parts["metadata"], parts["value"]), _VARIANT_WORDS)
     except RowError:
@@ -134,10 +153,12 @@ def _variant(parts: dict[str, bytes]) -> Any:
 
 
 def _number(value: Decimal) -> Any:
+    """Return a decimal as a number if a double equals it, else as text."""
     double = float(value)
     return double if math.isfinite(double) and Decimal(double) == value else f"{value:f}"
 
 
+# JSON value of a variant's leaf, by its Python type
 _VARIANT_WORDS: dict[type, Callable[[Any], Any]] = {
     Timestamp: timestamp_text,
     LocalTimestamp: lambda micros: timestamp_text(micros, ""),
@@ -158,12 +179,14 @@ _SPECIAL: dict[str, Callable[[Array, Any], list[Any]]] = {
 }
 """Spark types whose words their Arrow type does not show, by :class:`AtomicType` kind."""
 
+# converters of nested arrays, by Arrow type
 _NESTED: dict[int, Callable[[Array, DataType | None], list[Any]]] = {
     pa.lib.Type_STRUCT: _structs,
     pa.lib.Type_LIST: _lists,
     pa.lib.Type_MAP: _maps,
 }
 
+# converters of other arrays, by Arrow type
 _CONVERTERS: dict[int, Callable[[Array], list[Any]]] = {
     pa.lib.Type_TIMESTAMP: _timestamps,
     pa.lib.Type_DATE32: lambda a: _words(a.view(pa.int32()), date_text),
@@ -176,14 +199,18 @@ _CONVERTERS: dict[int, Callable[[Array], list[Any]]] = {
 }
 
 
-_US_PER_SECOND = 1_000_000
+_US_PER_SECOND = 1_000_000  # microseconds of a second
+# microseconds of each field of an interval
 _US = {"day": 86_400 * 1_000_000, "hour": 3_600 * 1_000_000, "minute": 60 * 1_000_000}
-_FIELDS = ("day", "hour", "minute", "second")
-_MONTHS_PER_YEAR = 12
+_FIELDS = ("day", "hour", "minute", "second")  # fields of a day-time interval, the largest first
+_MONTHS_PER_YEAR = 12  # months of a year
 
 
 def year_month_text(months: int, name: str) -> str:
-    """``INTERVAL '1-4' YEAR TO MONTH``; ``name`` is the type's, such as ``interval year``."""
+    """Return ``INTERVAL '1-4' YEAR TO MONTH`` for a number of months.
+
+    ``name`` is the type's name, such as ``interval year``, which decides on the fields.
+    """
     first, last = _ends(name)
     years, months_left = divmod(abs(months), _MONTHS_PER_YEAR)
     text = f"{years}-{months_left}"
@@ -193,7 +220,10 @@ def year_month_text(months: int, name: str) -> str:
 
 
 def day_time_text(micros: int, name: str) -> str:
-    """``INTERVAL '4 01:02:03.5' DAY TO SECOND``; ``name`` is the type's."""
+    """Return ``INTERVAL '4 01:02:03.5' DAY TO SECOND`` for a number of microseconds.
+
+    ``name`` is the type's name, which decides on the fields.
+    """
     first, last = _ends(name)
     micros_left = abs(micros)
     words: list[str] = []
@@ -208,7 +238,7 @@ def day_time_text(micros: int, name: str) -> str:
 
 
 def calendar_text(months: int, days: int, micros: int) -> str:
-    """``2 years 3 months 28 days 27 seconds``; zero parts are left out."""
+    """Return ``2 years 3 months 28 days 27 seconds``; parts that are 0 are left out."""
     years, months = _towards_zero(months, _MONTHS_PER_YEAR)
     hours, micros = _towards_zero(micros, _US["hour"])
     minutes, micros = _towards_zero(micros, _US["minute"])
@@ -221,31 +251,37 @@ def calendar_text(months: int, days: int, micros: int) -> str:
 
 
 def _seconds_text(micros: int, form: str = "") -> str:
+    """Return seconds with their fraction, without trailing zeros.
+
+    ``form`` is the format of the whole seconds.
+    """
     seconds, fraction = divmod(micros, _US_PER_SECOND)
     return f"{seconds:{form}}" + (f".{fraction:06}".rstrip("0") if fraction else "")
 
 
 def _ends(name: str) -> tuple[str, str]:
+    """Return the first and the last field that an interval type's name has."""
     words = name.split()
     return words[1], words[-1]
 
 
 def _quote(text: str, first: str, last: str, *, negative: bool) -> str:
+    """Return an interval literal of SQL."""
     unit = first.upper() if first == last else f"{first.upper()} TO {last.upper()}"
     return f"INTERVAL '{'-' if negative else ''}{text}' {unit}"
 
 
 def _towards_zero(amount: int, unit: int) -> tuple[int, int]:
-    """Quotient and remainder as Java has them."""
+    """Return quotient and remainder of a division that rounds towards 0, as Java's does."""
     quotient = abs(amount) // unit * (-1 if amount < 0 else 1)
     return quotient, amount - quotient * unit
 
 
 class RowWords:
-    """UnsafeRow bytes as JSON values, under one schema; None without one; or hashed, or hidden.
+    """Decoder of UnsafeRow bytes into JSON values, under one schema, redacted as requested.
 
-    ``hash`` gives ``sha256:`` and the first 16 hex digits of the row's SHA-256, so that equal keys
-    stay equal; ``all`` gives ``***``.
+    Without a schema every row is None. ``hash`` gives ``sha256:`` and the first 16 hex digits of
+    the row's SHA-256, so that equal keys stay equal; ``all`` gives ``***``.
     """
 
     def __init__(self, schema: StructType | None, redact: Redact = Redact.NONE) -> None:
@@ -255,7 +291,10 @@ class RowWords:
         self.misfits = 0  # rows so far that do not fit the schema
 
     def words(self, rows: Sequence[bytes]) -> list[Any]:
-        """One value per row; a row that does not fit the schema is None."""
+        """Return one value for each row; None for a row that does not fit the schema.
+
+        Such rows are counted in ``misfits``.
+        """
         if self._redact is Redact.HASH:
             return list(map(row_hash, rows))
         if self._redact is Redact.ALL:

@@ -8,7 +8,6 @@ import re
 import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
 
@@ -22,20 +21,22 @@ from inspector.discovery.query_sources import STAND_IN
 from inspector.discovery.rehearsal_record import REHEARSAL, join_evictions, record_text
 from inspector.engines.spark import SparkEngine
 from inspector.exceptions import InspectorError
+from inspector.light_dataclasses import replace
 from inspector.model import ProblemMode
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-FAILFAST = ProblemMode.FAILFAST.value
+FAILFAST = ProblemMode.FAILFAST.value  # default of ``mode``
 
-StartQuery = Callable[..., "StreamingQuery"]
-Inputs = Union["DataFrame", Sequence["DataFrame"]]
-_ALONE = "rows"
+StartQuery = Callable[..., "StreamingQuery"]  # starts the user's query on streams, and returns it
+Inputs = Union["DataFrame", Sequence["DataFrame"]]  # batches of one source
+_ALONE = "rows"  # name of the only source
 _IDLE_BATCHES = 3  # batches without data after which a query is known to begin them for ever
 _POLL_S = 0.2  # seconds between two looks at the commits
 
+# section on the arguments in the docstring of every table's function
 _ARGUMENTS = """
 
 Args:
@@ -55,7 +56,7 @@ def audit(spark: SparkSession, path: str, options: api.Options | None = None) ->
 
 
 class TableFunction:
-    """The function of one declared table: a checkpoint's table as a DataFrame."""
+    """Function that returns one declared table of a checkpoint as a DataFrame."""
 
     def __init__(self, table: DataTable) -> None:
         self._table = table
@@ -82,7 +83,10 @@ class TableFunction:
     def __call__(
         self, spark: SparkSession, path: str, options: api.Options | None = None, **keywords: Any
     ) -> DataFrame:
-        """The table; ``own`` are its options (TypeError: it has no such option)."""
+        """Return the table as a DataFrame of the session.
+
+        ``keywords`` are the options of the table. Raises TypeError for an unknown one.
+        """
         strange = sorted(keywords.keys() - self._own.keys())
         if strange:
             raise TypeError(f"{self.__name__}() got an unexpected keyword argument {strange[0]!r}")
@@ -96,7 +100,7 @@ class TableFunction:
 
 
 def on(spark: SparkSession, options: api.Options | None) -> api.Options:
-    """The options with this session as the engine."""
+    """Return the options with this session as the engine."""
     options = options or api.Options()
     io, tune_workers = options.engine.io, options.engine.tune_workers
     engine = api.EngineOptions("spark", session=spark, io=io, tune_workers=tune_workers)
@@ -190,7 +194,7 @@ def rehearse(
 
 
 def _record_joins(query: Any, checkpoint: str) -> None:
-    """Write the time ranges of joins, which only the plan shows exactly, beside the logs."""
+    """Write the time ranges of joins, which Spark's plan shows exactly, into the checkpoint."""
     java = getattr(query, "_jsq", None)  # Spark Connect has none
     joins = join_evictions(java.explainInternal(False)) if java is not None else {}
     if joins:
@@ -198,7 +202,7 @@ def _record_joins(query: Any, checkpoint: str) -> None:
 
 
 def _digest(frames: Sequence[DataFrame]) -> str:
-    """Return a name for the rows of the inputs of a source."""
+    """Return 12 hex digits that identify the rows of all inputs of a source."""
     # That of a single input is the one that earlier releases gave.
     texts = [repr((frame.schema, sorted(map(repr, frame.collect())))) for frame in frames]
     text = texts[0] if len(texts) == 1 else repr(texts)
@@ -206,7 +210,10 @@ def _digest(frames: Sequence[DataFrame]) -> str:
 
 
 def _wait(query: Any, checkpoint: str, step: int) -> None:
-    """Wait until a query has committed an input, and the batches without data that follow it."""
+    """Wait until a query has committed an input.
+
+    ``step`` is the number of the input, from 0. Also returns if only batches without data follow.
+    """
     errors: list[BaseException] = []
 
     def process() -> None:
@@ -246,6 +253,7 @@ def _has_read(storage: Storage, batch: int, step: int) -> bool:
 
 
 def _start(start_query: StartQuery, streams: Mapping[str, Any], checkpoint: str) -> Any:
+    """Start the query with its streams: by name, or the only one by position."""
     if streams.keys() == {_ALONE}:
         return start_query(streams[_ALONE], checkpoint=checkpoint)
     return start_query(**streams, checkpoint=checkpoint)

@@ -40,7 +40,7 @@ from inspector.exceptions import CheckpointError, InspectorError
 from inspector.model import JOIN_SIDES, ProblemMode
 from inspector.schemas import task_batch
 
-_STORAGE = "storage."
+_STORAGE = "storage."  # begin of the names of options for the storage
 _EVERY_TABLE = ("batch", "operator_id", "store_name", "partition_id")  # options of all tables
 _OTHERS = ("table", "joinSide", "changeEndBatchId", "pushdown")  # options of the source itself
 
@@ -54,7 +54,7 @@ class InspectorDataSource(DataSource):
         return "inspector"
 
     def schema(self) -> StructType:
-        """The columns of the table that the options name."""
+        """Return the columns of the table that the options name."""
         with in_one_sentence():
             path, table, options, table_options = _request(self.options)
             schema = table_of_name(table).schema(path, options, table_options)
@@ -70,6 +70,8 @@ class InspectorDataSource(DataSource):
 
 
 class _Part(InputPartition):
+    """A partition for Spark: the spec of one task."""
+
     def __init__(self, number: int, spec: str) -> None:
         self.number, self.spec = number, spec
 
@@ -78,15 +80,18 @@ class _Part(InputPartition):
 
 
 class _Reader(DataSourceReader):
+    """Reader of a table without filters."""
+
     def __init__(self, function: BatchFunction, work: Sequence[Work], schema: StructType) -> None:
         self._function, self._schema = function, schema
         self._work = sorted(work, key=lambda item: -item.cost)  # in which Spark starts them
 
     def partitions(self) -> Sequence[InputPartition]:
-        """One for each task, the heaviest first."""
+        """Return one partition for each task, the one with the most work first."""
         return [_Part(i, item.spec) for i, item in enumerate(self._work)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yield the batches of one task."""
         if not isinstance(partition, _Part):
             return  # Spark's own, where there are no tasks
         tasks = task_batch(partition.spec, partition.number)
@@ -97,8 +102,10 @@ class _Reader(DataSourceReader):
 
 
 class _FilteringReader(_Reader):
+    """Reader that leaves out tasks by filters on ``partition_id``."""
+
     def pushFilters(self, filters: Sequence[Any]) -> Iterable[Any]:  # noqa: N802 - Spark's name
-        """Leave out the tasks of other partitions; the filters stay Spark's to apply."""
+        """Leave out tasks of other partitions, and return all filters for Spark to apply."""
         for partitions in map(_partitions_of, filters):
             if partitions is not None:
                 self._work = [
@@ -108,7 +115,7 @@ class _FilteringReader(_Reader):
 
 
 def _exact(schema: StructType) -> pa.Schema:
-    """The schema that Spark expects to the letter: it compares the names of list elements too."""
+    """Return the Arrow schema that Spark expects for a schema, including names of list elements."""
     zoned = "timezone" in signature(to_arrow_schema).parameters  # needed since 4.2
     convert: Any = to_arrow_schema
     exact: pa.Schema = convert(schema, timezone="UTC") if zoned else convert(schema)
@@ -116,7 +123,7 @@ def _exact(schema: StructType) -> pa.Schema:
 
 
 def _partitions_of(pushed: Any) -> set[int | None] | None:
-    """The partitions that a filter leaves, None if it says nothing of them."""
+    """Return the partition ids that a filter allows; None if it is not about them."""
     if getattr(pushed, "attribute", None) != ("partition_id",):
         return None
     kind = type(pushed).__name__  # 4.0 has no such classes to import
@@ -126,17 +133,22 @@ def _partitions_of(pushed: Any) -> set[int | None] | None:
 
 
 def _lower_names(options: Mapping[str, str]) -> dict[str, str]:
+    """Return the options with lower-case names."""
     return {name.lower(): value for name, value in options.items()}
 
 
 def _declarations() -> dict[str, Parameter]:
+    """Return the declarations of all options, by their names in the data source."""
     names = {*_EVERY_TABLE, *(name for table in data_tables().values() for name in table.options)}
     declared = (*PART, *AT_VERSION, *RULES, *KEYS, *TableOptions.parameters().values())
     return {item.source: item for item in declared if item.name in names}
 
 
 def _request(options: Mapping[str, str]) -> tuple[str, str, Options, TableOptions]:
-    """The arguments of ``data_tables.plan_table``; CheckpointError: no such option, or value."""
+    """Return path, table name, options and table options from Spark's options.
+
+    Raises CheckpointError for an unknown option or a wrong value.
+    """
     plain = {k: v for k, v in options.items() if not k.lower().startswith(_STORAGE)}
     texts = _lower_names(plain)
     declared = _declarations()
@@ -160,6 +172,7 @@ def _request(options: Mapping[str, str]) -> tuple[str, str, Options, TableOption
 
 
 def _check_names(texts: Mapping[str, str], declared: Mapping[str, Parameter]) -> None:
+    """Raise CheckpointError for an unknown option, or one that the table does not have."""
     options = [*_OTHERS, *declared]
     strange = sorted(texts.keys() - {name.lower() for name in options} - {"path"})
     if strange:
@@ -182,6 +195,7 @@ def _check_names(texts: Mapping[str, str], declared: Mapping[str, Parameter]) ->
 
 
 def _value(texts: Mapping[str, str], source: str, parameter: Parameter) -> Any:
+    """Return the value of an option in the type of its declaration."""
     if parameter.kind is bool:
         return _flag(texts, source)
     if parameter.kind is int:
@@ -197,6 +211,7 @@ def _value(texts: Mapping[str, str], source: str, parameter: Parameter) -> Any:
 
 
 def _number(texts: Mapping[str, str], source: str) -> int:
+    """Return an option's value as a number; CheckpointError if it is none."""
     value = texts[source.lower()]
     if not value.isdecimal():
         raise _refuse(source, value, "a number from 0 on")
@@ -204,6 +219,7 @@ def _number(texts: Mapping[str, str], source: str) -> int:
 
 
 def _flag(texts: Mapping[str, str], source: str) -> bool:
+    """Return an option's value as a boolean, False by default; CheckpointError if it is none."""
     value = texts.get(source.lower(), "false")
     if value.lower() not in ("true", "false"):
         raise _refuse(source, value, "true or false")
@@ -211,6 +227,7 @@ def _flag(texts: Mapping[str, str], source: str) -> bool:
 
 
 def _refuse(source: str, value: str, expected: str) -> CheckpointError:
+    """Return the error on a wrong value of an option."""
     return CheckpointError(f"option {source} is {value!r}, expected {expected}")
 
 
@@ -219,7 +236,7 @@ _OF_WORKERS = "PYTHON_WORKER_FACTORY"  # begins variables that Spark's Python wo
 
 @contextmanager
 def in_one_sentence() -> Iterator[None]:
-    """Let errors that say all that is to be said end a worker without a stack; others keep it."""
+    """Let errors that explain themselves end a worker without a stack trace."""
     try:
         yield
     except (InspectorError, OSError) as error:

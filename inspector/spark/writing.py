@@ -26,8 +26,10 @@ from inspector.model import Problem
 from inspector.passes.problem_mode import COLUMN, problem_of_text
 from inspector.passes.typed_rows import run_typed_rows, schema_of_rows
 
+# conf that decides how Parquet stores timestamps
 _TIMESTAMP_TYPE = "spark.sql.parquet.outputTimestampType"
 
+# options by which Spark writes times
 _TIMES = {
     "timeZone": "UTC",
     "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS'Z'",
@@ -39,8 +41,8 @@ _TIMES = {
 class Written:
     """A table that Spark has written: folder, rows if it counts them, and problems."""
 
-    place: str
-    rows: int | None
+    place: str  # folder of the table
+    rows: int | None  # number of rows; None if Spark did not count them
     problems: tuple[Problem, ...] = ()
 
 
@@ -54,7 +56,11 @@ def write_stores(  # noqa: PLR0913 - the options of a command
     from_batch: int = 0,
     raw: bool = False,
 ) -> list[Written]:
-    """The rows or changes (``content``) of all stores, and what was not readable (EngineError)."""
+    """Let Spark write the rows or changes of all stores; return each table with its problems.
+
+    ``content`` is ``rows`` or ``changes``. Raises EngineError if Spark fails, and OutpacedError,
+    after removing the tables, if the query removed the version.
+    """
     # output is a folder, by any URL that Spark knows; with several stores, or a slash at its end,
     # each has a folder in it. form is one of WRITERS.
     tables = store_tasks(run, TableOptions(from_batch, raw), changes=content == "changes")
@@ -73,18 +79,22 @@ def write_stores(  # noqa: PLR0913 - the options of a command
 
 
 def write_table(run: Opened, table: DataTable, output: str, form: str, *, force: bool) -> Written:
-    """Readable rows of a declared table, by the arguments of :func:`write_stores`."""
+    """Let Spark write the readable rows of a declared table into the folder ``output``."""
     plan = table.plan(run, run.options, TableOptions(json_keys=True))
     return _write_plan(plan, output, form, force=force)
 
 
 def _engine(run: Opened) -> SparkEngine:
+    """Return the engine of the run, which is Spark."""
     assert isinstance(run.engine, SparkEngine)
     return run.engine
 
 
 def _write_plan(plan: TablePlan, target: str, form: str, *, force: bool) -> Written:
-    """Write a table of one version, or nothing: OutpacedError if files of it went meanwhile."""
+    """Let Spark write a table of one version.
+
+    Raises OutpacedError, after removing the table, if files of the version were removed meanwhile.
+    """
     engine = _engine(plan.run)
     plan.run.check_lasting()
     frame = engine.frame(plan.function, plan.schema, plan.work)
@@ -101,7 +111,10 @@ def _write_plan(plan: TablePlan, target: str, form: str, *, force: bool) -> Writ
 
 
 def _remove(session: Any, target: str) -> None:
-    """Remove a folder that Spark wrote; InspectorError: Spark Connect, which can only empty it."""
+    """Remove a folder that Spark wrote.
+
+    With Spark Connect it can only be emptied, and InspectorError is raised.
+    """
     try:
         path = session._jvm.org.apache.hadoop.fs.Path(target)
     except AttributeError:
@@ -113,6 +126,7 @@ def _remove(session: Any, target: str) -> None:
 
 
 def _write_rows(frame: DataFrame, target: str, form: str, *, force: bool) -> Written:
+    """Let Spark write the rows without a problem, and return their number and the problems."""
     is_problem = F.col(COLUMN).isNotNull()
     counts = Observation()
     counted = _observe(frame, counts)
@@ -127,7 +141,10 @@ def _write_rows(frame: DataFrame, target: str, form: str, *, force: bool) -> Wri
 
 
 def _observe(frame: DataFrame, counts: Observation) -> DataFrame:
-    """The frame with rows and problems counted on their way; 3.5 cannot do it on Connect."""
+    """Return a frame that counts rows and problems into ``counts`` while it is computed.
+
+    The frame itself if PySpark cannot count, as 3.5 on Spark Connect.
+    """
     problem = F.col(COLUMN)
     rows, problems = F.count(F.when(problem.isNull(), 1)), F.count(problem)
     try:
@@ -137,6 +154,7 @@ def _observe(frame: DataFrame, counts: Observation) -> DataFrame:
 
 
 def _write(frame: DataFrame, target: str, form: str, *, force: bool) -> None:
+    """Let Spark write a frame in a format; an existing folder is replaced only with ``force``."""
     writer = WRITERS[form](frame).mode("overwrite" if force else "errorifexists")
     # Spark's default, INT96, says no time zone.
     session = frame.sparkSession
@@ -145,6 +163,10 @@ def _write(frame: DataFrame, target: str, form: str, *, force: bool) -> None:
 
 
 def _run(frame: DataFrame, action: Callable[[], Any], target: str = "") -> Any:
+    """Return the result of an action of Spark.
+
+    Raises EngineError with Spark's message if it fails; ``target`` is named if it exists already.
+    """
     try:
         return action()
     except Exception as error:  # noqa: BLE001 - py4j, gRPC and PySpark each have their own
@@ -155,17 +177,19 @@ def _run(frame: DataFrame, action: Callable[[], Any], target: str = "") -> Any:
 
 
 def _csv(frame: DataFrame) -> Any:
+    """Return the writer of a frame as CSV, with nested values as JSON."""
     columns = [_as_text(field.name, field.dataType) for field in frame.schema.fields]
     return frame.select(*columns).write.format("csv").options(header="true", escape='"', **_TIMES)
 
 
 def _as_text(name: str, kind: DataType) -> Any:
-    """CSV has no nested values: they are JSON there, and bytes base64 as in JSON."""
+    """Return a column for CSV: nested values as JSON, bytes as base64, others unchanged."""
     if isinstance(kind, (StructType, ArrayType, MapType)):
         return F.to_json(name, {"ignoreNullFields": "false", **_TIMES}).alias(name)
     return F.base64(name).alias(name) if isinstance(kind, BinaryType) else F.col(name)
 
 
+# returns the writer of a frame, by format
 WRITERS: Mapping[str, Callable[[DataFrame], Any]] = {
     "parquet": lambda frame: frame.write.format("parquet"),
     "ndjson": lambda frame: frame.write.format("json").options(ignoreNullFields="false", **_TIMES),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 from inspector import sparktypes as types
 from inspector.exceptions import DecodeError
+from inspector.light_dataclasses import replace
 from inspector.model import LIMITS, Limits, above_limit
 
 _DDL_NAMES = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 from inspector import sparktypes as types
 from inspector.exceptions import DecodeError
+from inspector.light_dataclasses import replace
 from inspector.model import LIMITS, Limits, above_limit
 
 

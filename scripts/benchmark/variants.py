@@ -19,7 +19,7 @@ from benchmark.many import small_files
 from benchmark.processes import AUDIT, Run, Runs
 from benchmark.tables import table
 
-from inspector.analyses.shared.run import READING_BYTES, START_BYTES
+from inspector.analyses.shared.key_ranges import READING_BYTES, START_BYTES
 
 SUBSET = "1/24"
 LIMIT_SHARE = 0.6

@@ -11,14 +11,14 @@ from typing import Any
 
 from restarts.changes import GUIDE
 
-RECORDS = Path(__file__).resolve().parents[1] / "restarts" / "records"
-"""A file for each release: what ``scripts/judge_restarts.py judge`` wrote."""
+RECORDS = Path(__file__).resolve().parents[1] / "lab" / "restarts" / "records"
+"""A file for each release: what ``scripts/lab/judge_restarts.py judge`` wrote."""
 
 DAMAGE_RECORD = RECORDS / "damage" / "counts.json"
-"""Counts by release and by change: what ``scripts/judge_damage.py judge`` wrote."""
+"""Counts by release and by change: what ``scripts/lab/judge_damage.py judge`` wrote."""
 
 RELEASES_RECORD = RECORDS / "releases" / "counts.json"
-"""Restarts by the release before and after: what ``scripts/judge_releases.py judge`` wrote."""
+"""Restarts by the release before and after: what ``scripts/lab/judge_releases.py judge`` wrote."""
 
 
 def release_table() -> Iterator[str]:

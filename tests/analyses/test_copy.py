@@ -25,6 +25,7 @@ from inspector.exceptions import SourceNotWholeError
 from inspector.model import Redact
 from tests import cases
 from tests.cli.support import run
+from tests.fixture_folder import FIXTURES
 from tests.profiles import sampled
 
 LEFT = "trouble_kept_timeouts"
@@ -32,7 +33,7 @@ RELEASES = ("2.4.8", "3.1.3", "3.5.9", "4.1.4", "4.3.0")
 
 
 def checkpoint(case: str, release: str = "4.3.0") -> Path:
-    return cases.FIXTURES.parent / release / case / "checkpoint"
+    return FIXTURES / release / case / "checkpoint"
 
 
 def every_checkpoint() -> list[Path]:
@@ -216,7 +217,7 @@ def test_values_whose_ttl_has_passed_go_with_what_spark_keeps_beside_them(
 TRANSFORMED = [
     root
     for release in ("4.0.5", "4.1.4", "4.2.1", "4.3.0")
-    for root in sorted((cases.FIXTURES.parent / release).glob("rocksdb_tws_*/checkpoint"))
+    for root in sorted((FIXTURES / release).glob("rocksdb_tws_*/checkpoint"))
     if not root.parent.name.endswith("avro")
 ]
 

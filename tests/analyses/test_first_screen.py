@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.support import FIXTURES, checkpoint_of, copy_of, flip, run
+from tests.cli.support import checkpoint_of, copy_of, flip, run
+from tests.fixture_folder import NEWEST
 from tests.profiles import sampled
 
 TROUBLES = {
@@ -52,7 +53,7 @@ def first_lines(path: Path) -> list[str]:
 
 def test_every_trouble_has_a_twin_and_is_tried() -> None:
     for kind in ("trouble", "healthy"):
-        found = {path.name.split("_", 1)[1] for path in FIXTURES.glob(f"{kind}_*")}
+        found = {path.name.split("_", 1)[1] for path in NEWEST.glob(f"{kind}_*")}
         assert found == set(TROUBLES)
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from inspector import api
 from inspector.render.report import Report
-from tests.cases import FIXTURES
 from tests.cli.support import checkpoint_of, copy_of
+from tests.fixture_folder import FIXTURES, NEWEST
 
 
 def tables(report: Report) -> dict[str, list[Any]]:
@@ -36,7 +36,7 @@ def test_metadata_that_is_not_there_is_no_proof_of_an_older_release(tmp_path: Pa
     (path / "offsets/0").unlink()
     newer, older = (
         {row["what"]: row["format"] for row in tables(api.info(str(each)))["formats"]}
-        for each in (path, FIXTURES.parent / "3.5.9/agg_append/checkpoint")
+        for each in (path, FIXTURES / "3.5.9/agg_append/checkpoint")
     )
     what = "metadata of operator 0"
     assert newer[what] == "none (the query began with Spark 3.5 or older, or it is lost)"
@@ -44,7 +44,7 @@ def test_metadata_that_is_not_there_is_no_proof_of_an_older_release(tmp_path: Pa
 
 
 def test_state_variables_are_listed_with_what_they_hold() -> None:
-    report = api.info(str(FIXTURES / "rocksdb_tws_processing" / "checkpoint"))
+    report = api.info(str(NEWEST / "rocksdb_tws_processing" / "checkpoint"))
     table = next(each for each in report.tables if each.name == "variables")
     rows = {row["store_name"]: row for row in table.rows}
     assert {name: row["holds"] for name, row in rows.items() if row["ttl"] is not None} == {

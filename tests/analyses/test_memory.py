@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,8 +11,7 @@ from inspector import api
 from inspector.analyses.shared.store_heaps import spark_of
 from inspector.exceptions import CheckpointError
 from inspector.render.report import Report
-
-FIXTURES = Path(__file__).parents[2] / "fixtures"
+from tests.fixture_folder import FIXTURES
 
 
 def memory(case: str, **options: Any) -> Report:

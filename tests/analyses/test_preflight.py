@@ -21,8 +21,9 @@ from inspector.exceptions import CheckpointError
 from inspector.findings.restart_judgement import Line, SameRows, Side
 from inspector.findings.restart_rules import Restarts, rule_of
 from inspector.sparktypes import INTEGER, LONG, StructField, StructType
-from tests.cases import FIXTURES, write_schema
+from tests.cases import write_schema
 from tests.cli.support import checkpoint_of, run
+from tests.fixture_folder import FIXTURES
 from tests.rocks import as_spark_4_0
 from tests.rocks_damage import change_entry
 
@@ -301,7 +302,7 @@ def test_release_without_older_snapshots_refuses_a_snapshot_without_manifest(
     tmp_path: Path,
 ) -> None:
     root = tmp_path / "checkpoint"
-    shutil.copytree(FIXTURES.parent / "4.0.5/rocksdb_agg_update_snapshots/checkpoint", root)
+    shutil.copytree(FIXTURES / "4.0.5/rocksdb_agg_update_snapshots/checkpoint", root)
     change_entry(root / "state/0/0", "MANIFEST", lambda _: None)
     assert "SS481" in lines(root, to_spark="4.1")
     assert "SS481" not in lines(root, to_spark="4.2")

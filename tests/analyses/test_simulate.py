@@ -15,16 +15,16 @@ from inspector.discovery.what_if import delay_of
 from inspector.exceptions import CheckpointError
 from inspector.model import JOIN_COUNT_STORES, JOIN_INDEX_STORES, JOIN_ROW_STORES
 from tests import cases
-from tests.cases import FIXTURES
 from tests.cli.support import checkpoint_of, run
+from tests.fixture_folder import NEWEST
 from tests.profiles import sampled
 
 
 def with_delay(case: str) -> bool:
-    return delay_of(open_checkpoint(str(FIXTURES / case / "checkpoint"))) is not None
+    return delay_of(open_checkpoint(str(NEWEST / case / "checkpoint"))) is not None
 
 
-CASES = [path.name for path in sorted(FIXTURES.iterdir()) if (path / "checkpoint").is_dir()]
+CASES = [path.name for path in sorted(NEWEST.iterdir()) if (path / "checkpoint").is_dir()]
 
 
 def simulated(case: str, **change: Any) -> api.Report:

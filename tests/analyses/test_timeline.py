@@ -9,14 +9,13 @@ from typing import Any
 import pytest
 
 from inspector import api
+from tests.fixture_folder import NEWEST
 from tests.profiles import sampled
-
-FIXTURES = Path(__file__).parents[2] / "fixtures" / "4.3.0"
 
 
 def batches(case: str) -> dict[int, dict[str, object]]:
     """Batch id -> row of the first store."""
-    report = api.timeline(str(FIXTURES / case / "checkpoint"))
+    report = api.timeline(str(NEWEST / case / "checkpoint"))
     rows = [dict(row) for row in report.primary.rows if row["operator_id"] == 0]
     return {int(row["batch_id"]): row for row in rows}
 
@@ -31,7 +30,7 @@ def test_each_batch_has_the_numbers_of_sparks_progress() -> None:
     for case in ("agg_update", "fmgws_event_remove", "dedup_event_time"):
         told = batches(case)
         compared = 0
-        for line in (FIXTURES / case / "progress.jsonl").read_text().splitlines():
+        for line in (NEWEST / case / "progress.jsonl").read_text().splitlines():
             progress = json.loads(line)
             operator = progress["stateOperators"][0]
             row = told[progress["batchId"]]
@@ -75,7 +74,7 @@ def test_versions_that_not_every_partition_can_restore_are_told_and_are_no_growt
     whole = [
         int(str(row["rows"])) for row in told.values() if row["partitions"] == row["of_partitions"]
     ]
-    report = api.timeline(str(FIXTURES / "snapshots_cleaned" / "checkpoint"))
+    report = api.timeline(str(NEWEST / "snapshots_cleaned" / "checkpoint"))
     (growth,) = growth_of(report)
     # Seven of its batches are whole, and four of these have a clock: too few for a trend.
     clocks = [row["batch_timestamp_ms"] for row in told.values()]
@@ -86,7 +85,7 @@ def test_versions_that_not_every_partition_can_restore_are_told_and_are_no_growt
 
 
 def test_growth_and_when_it_reaches_a_capacity() -> None:
-    path = str(FIXTURES / "agg_complete" / "checkpoint")
+    path = str(NEWEST / "agg_complete" / "checkpoint")
     report = api.timeline(path, capacity=1 << 20)
     (row,) = growth_of(report)
     assert row["rows_per_hour"] > 0
@@ -103,7 +102,7 @@ def test_growth_and_when_it_reaches_a_capacity() -> None:
 
 
 def test_what_does_not_grow_reaches_nothing() -> None:
-    report = api.timeline(str(FIXTURES / "dedup_within_watermark" / "checkpoint"), capacity=1 << 20)
+    report = api.timeline(str(NEWEST / "dedup_within_watermark" / "checkpoint"), capacity=1 << 20)
     (row,) = growth_of(report)
     assert (row["rows_at_capacity"], row["rows_reach_capacity_ms"]) == (False, None)
     assert "will not reach 1.0 MiB" in report.notes[0]
@@ -111,7 +110,7 @@ def test_what_does_not_grow_reaches_nothing() -> None:
 
 
 def test_a_capacity_that_no_calendar_holds_is_never_reached() -> None:
-    path = str(FIXTURES / "agg_complete" / "checkpoint")
+    path = str(NEWEST / "agg_complete" / "checkpoint")
     report = api.timeline(path, capacity=1 << 62)
     (row,) = growth_of(report)
     assert row["rows_reach_capacity_ms"] is row["heap_reaches_capacity_ms"] is None
@@ -121,7 +120,7 @@ def test_a_capacity_that_no_calendar_holds_is_never_reached() -> None:
 
 
 def test_without_a_capacity_nothing_is_said_of_one() -> None:
-    report = api.timeline(str(FIXTURES / "agg_complete" / "checkpoint"))
+    report = api.timeline(str(NEWEST / "agg_complete" / "checkpoint"))
     assert not [name for name in report.summary if "capacity" in name]
     (growth,) = (table for table in report.tables if table.name == "growth")
     assert not [column.name for column in growth.columns if "capacity" in column.name]
@@ -130,19 +129,19 @@ def test_without_a_capacity_nothing_is_said_of_one() -> None:
 
 
 def test_what_spans_no_time_reaches_a_capacity_at_no_known_time() -> None:
-    path = str(FIXTURES / "agg_complete" / "checkpoint")
+    path = str(NEWEST / "agg_complete" / "checkpoint")
     report = api.timeline(path, api.Options(batch=0), capacity=1 << 20)
     assert "It is unknown" in report.notes[0]
 
 
 def test_the_heap_of_the_newest_version_is_that_of_memory() -> None:
-    path = str(FIXTURES / "agg_update" / "checkpoint")
+    path = str(NEWEST / "agg_update" / "checkpoint")
     newest = batches("agg_update")[9]
     assert newest["heap_bytes"] == api.memory(path).summary["heap_estimate_bytes"]
 
 
 def test_a_query_without_watermark_says_so() -> None:
-    report = api.timeline(str(FIXTURES / "dedup_no_watermark" / "checkpoint"))
+    report = api.timeline(str(NEWEST / "dedup_no_watermark" / "checkpoint"))
     assert report.summary["batches_with_watermark"] == 0
 
 
@@ -161,7 +160,7 @@ def test_batches_come_oldest_first_in_each_store(path: Path) -> None:
 
 
 def test_the_total_of_a_batch_is_the_sum_of_its_stores() -> None:
-    report = api.timeline(str(FIXTURES / "join_left_outer" / "checkpoint"))
+    report = api.timeline(str(NEWEST / "join_left_outer" / "checkpoint"))
     rows = list(report.primary.rows)
     (totals,) = (table for table in report.tables if table.name == "totals")
     told = list(totals.rows)
@@ -176,7 +175,7 @@ def test_the_total_of_a_batch_is_the_sum_of_its_stores() -> None:
 
 
 def test_what_one_store_does_not_know_is_not_in_the_total() -> None:
-    report = api.timeline(str(FIXTURES / "snapshots_cleaned" / "checkpoint"))
+    report = api.timeline(str(NEWEST / "snapshots_cleaned" / "checkpoint"))
     (totals,) = (table for table in report.tables if table.name == "totals")
     unknown = [row["batch_id"] for row in report.primary.rows if row["puts"] is None]
     assert unknown

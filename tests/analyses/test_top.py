@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 from compare_with_spark import truth
@@ -12,21 +11,20 @@ from compare_with_spark import truth
 from inspector import api
 from inspector.facts.top_keys import TopBy
 from inspector.model import Redact
+from tests.fixture_folder import NEWEST
 from tests.troubles import troubled
-
-FIXTURES = Path(__file__).parents[2] / "fixtures" / "4.3.0"
 
 
 def ranked(case: str, by: str, **options: Any) -> list[dict[str, Any]]:
     """The rows of one ranking."""
     report = api.top(
-        str(FIXTURES / case / "checkpoint"), api.Options(**options), limit=4, by=TopBy(by)
+        str(NEWEST / case / "checkpoint"), api.Options(**options), limit=4, by=TopBy(by)
     )
     return [dict(row) for row in report.primary.rows if row["by"] == by]
 
 
 def test_the_biggest_rows_are_those_of_sparks_bytes() -> None:
-    recorded = truth(FIXTURES / "fmgws_event_ignore")
+    recorded = truth(NEWEST / "fmgws_event_ignore")
     sizes = [len(row["kx"]) // 2 + len(row["vx"]) // 2 for row in recorded[max(recorded)]]
     found = ranked("fmgws_event_ignore", "row_bytes")
     assert [row["row_bytes"] for row in found] == sorted(sizes, reverse=True)[:4]
@@ -34,7 +32,7 @@ def test_the_biggest_rows_are_those_of_sparks_bytes() -> None:
 
 
 def test_the_oldest_are_those_that_the_function_saw_longest_ago() -> None:
-    calls = (FIXTURES / "fmgws_no_timeout" / "calls.jsonl").read_text().splitlines()
+    calls = (NEWEST / "fmgws_no_timeout" / "calls.jsonl").read_text().splitlines()
     last: dict[str, int] = {}
     for call in map(json.loads, calls):
         if call["action"] == "remove":
@@ -46,7 +44,7 @@ def test_the_oldest_are_those_that_the_function_saw_longest_ago() -> None:
 
 
 def test_rows_per_join_key_are_those_of_its_index() -> None:
-    recorded = truth(FIXTURES / "join_left_outer")
+    recorded = truth(NEWEST / "join_left_outer")
     rows = Counter(
         dict(row["k"])["field0"]
         for row in recorded[max(recorded)]
@@ -58,7 +56,7 @@ def test_rows_per_join_key_are_those_of_its_index() -> None:
 
 
 def test_a_join_begins_with_the_key_that_has_most_of_a_side() -> None:
-    report = api.top(str(FIXTURES / "join_left_outer" / "checkpoint"))
+    report = api.top(str(NEWEST / "join_left_outer" / "checkpoint"))
     first = next(iter(report.primary.rows))
     assert (first["by"], first["store_name"]) == ("join_rows", "right-keyToNumValues")
     assert report.primary.title.startswith(
@@ -67,7 +65,7 @@ def test_a_join_begins_with_the_key_that_has_most_of_a_side() -> None:
 
 
 def test_equal_keys_are_listed_once() -> None:
-    report = api.top(str(FIXTURES / "trouble_join_without_range" / "checkpoint"))
+    report = api.top(str(NEWEST / "trouble_join_without_range" / "checkpoint"))
     shown = [(row["store_name"], row["by"]) for row in report.primary.rows if row["rank"] == 1]
     assert shown == [("right-keyToNumValues", "join_rows")]
     assert report.footnotes[-1].startswith("Left out: 21 rankings whose keys are all equal")
@@ -81,10 +79,10 @@ def test_keys_can_be_hidden() -> None:
 
 
 def test_skew_is_over_partitions() -> None:
-    report = api.top(str(FIXTURES / "agg_two_levels" / "checkpoint"))
+    report = api.top(str(NEWEST / "agg_two_levels" / "checkpoint"))
     downstream, upstream = report.tables[1].rows
     assert (downstream["partitions"], downstream["empty"]) == (2, 1)
-    partitions = api.sizes(str(FIXTURES / "agg_two_levels" / "checkpoint"), by="partition")
+    partitions = api.sizes(str(NEWEST / "agg_two_levels" / "checkpoint"), by="partition")
     sizes = [row["row_bytes"] for row in partitions.primary.rows if row["operator_id"] == 1]
     assert upstream["max_row_bytes"] == max(sizes)
 
@@ -98,7 +96,7 @@ def test_the_keys_with_most_entries_of_lists_maps_and_sessions_are_listed() -> N
     assert len(others) == 4
     assert first["share"] == 80 / 1600
     assert [row["entries"] for row in entries.rows] == [80] * 5
-    plain = api.top(str(FIXTURES / "agg_append/checkpoint"))
+    plain = api.top(str(NEWEST / "agg_append/checkpoint"))
     assert [table.name for table in plain.tables] == ["top", "skew", "entries"]
     assert not plain.tables[2].rows
     assert [entries.shown, plain.tables[2].shown] == [True, False]

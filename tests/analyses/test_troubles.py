@@ -17,8 +17,8 @@ import pytest
 from inspector import api
 from inspector.findings.finding import Severity
 from inspector.findings.verdict import Level
-from tests.cases import FIXTURES
 from tests.cli.support import checkpoint_of, copy_of, run
+from tests.fixture_folder import NEWEST
 from tests.profiles import sampled
 from tests.troubles import troubled
 
@@ -58,7 +58,7 @@ def first_lines(case: str) -> str:
 
 
 def test_every_trouble_has_a_fixture_and_a_healthy_twin() -> None:
-    cases = {path.name for path in FIXTURES.iterdir()}
+    cases = {path.name for path in NEWEST.iterdir()}
     of_either = {
         kind: {case.removeprefix(f"{kind}_") for case in cases if case.startswith(f"{kind}_")}
         for kind in ("trouble", "healthy")

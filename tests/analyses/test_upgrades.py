@@ -14,10 +14,10 @@ from inspector import api
 from inspector.findings.key_order import set_order
 from inspector.sparktypes import INTEGER, LONG, DataType, StructField
 from tests.analyses.test_preflight import edit_offsets, with_conf, with_fields
-from tests.cases import FIXTURES
 from tests.cli.support import checkpoint_of, run
+from tests.fixture_folder import FIXTURES
 
-OLD = FIXTURES.parent / "3.5.9"
+OLD = FIXTURES / "3.5.9"
 NAMES = ["user", "id", "name", "day", "item"]
 NO_ANSI = {"spark.sql.ansi.enabled": "false"}
 
@@ -39,7 +39,7 @@ def copy(tmp_path: Path, path: Path) -> Path:
 
 
 def of_release(case: str, release: str = "3.5.9") -> Path:
-    return FIXTURES.parent / release / case / "checkpoint"
+    return FIXTURES / release / case / "checkpoint"
 
 
 def test_upgrade_without_ansi_mode_starts() -> None:

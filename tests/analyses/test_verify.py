@@ -8,8 +8,8 @@ import pytest
 from inspector import api
 from inspector.exceptions import CheckpointError
 from inspector.render.renderers import render
-from tests.cases import FIXTURES
 from tests.cli.support import checkpoint_of, copy_of, flip
+from tests.fixture_folder import FIXTURES, NEWEST
 
 
 def test_a_verification_says_how_much_it_read() -> None:
@@ -29,7 +29,7 @@ def test_checksums_that_passed_are_counted() -> None:
     rows = summary_of(str(checkpoint_of("agg_row_checksum")))
     # Every record of every delta and snapshot has one.
     assert rows["row_checksums_that_passed"] > rows["rows"]
-    fixtures = Path(__file__).parents[2] / "fixtures" / "4.1.4"
+    fixtures = FIXTURES / "4.1.4"
     files = summary_of(str(fixtures / "agg_file_checksum" / "checkpoint"))
     # Hadoop's and Spark's own beside each state file.
     assert files["checksum_files"] == files["checksum_files_that_passed"] == 2 * files["files"]
@@ -59,7 +59,7 @@ def test_a_delta_that_a_snapshot_has_replaced_is_decoded_too(tmp_path: Path) -> 
     "case", ["agg_update", "join_left_outer", "rocksdb_tws_event", "rocksdb_agg_update_zips_one"]
 )
 def test_the_parts_together_are_all_files(case: str) -> None:
-    path = str(FIXTURES / case / "checkpoint")
+    path = str(NEWEST / case / "checkpoint")
     whole = api.verify(path).summary
     parts = [api.verify(path, subset=f"{number}/5") for number in range(1, 6)]
     for name in ("files_that_passed", "checksum_files_that_passed"):
@@ -70,7 +70,7 @@ def test_the_parts_together_are_all_files(case: str) -> None:
 
 def test_a_damaged_file_is_seen_by_its_part_alone(tmp_path: Path) -> None:
     copy = tmp_path / "checkpoint"
-    shutil.copytree(FIXTURES / "agg_update" / "checkpoint", copy)
+    shutil.copytree(NEWEST / "agg_update" / "checkpoint", copy)
     data = bytearray((copy / "state/0/0/3.delta").read_bytes())
     data[len(data) // 2] ^= 1
     (copy / "state/0/0/3.delta").write_bytes(data)
@@ -81,7 +81,7 @@ def test_a_damaged_file_is_seen_by_its_part_alone(tmp_path: Path) -> None:
 
 
 def test_a_part_is_never_called_whole() -> None:
-    report = api.verify(str(FIXTURES / "agg_update" / "checkpoint"), subset="1/24")
+    report = api.verify(str(NEWEST / "agg_update" / "checkpoint"), subset="1/24")
     text = "".join(render(report))
     assert text.startswith("This is a part of the checkpoint: part 1/24 of the state files.")
     assert "Healthy, as far as this part shows" in text
@@ -93,4 +93,4 @@ def test_a_part_is_never_called_whole() -> None:
 @pytest.mark.parametrize("subset", ["0/4", "5/4", "1", "a/b", "1/10001", "-1/4", ""])
 def test_what_is_no_part_is_refused(subset: str) -> None:
     with pytest.raises(CheckpointError, match="got the subset"):
-        api.verify(str(FIXTURES / "agg_update" / "checkpoint"), subset=subset)
+        api.verify(str(NEWEST / "agg_update" / "checkpoint"), subset=subset)

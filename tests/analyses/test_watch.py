@@ -15,7 +15,7 @@ from inspector.analyses.watch import watch
 from inspector.exceptions import NotACheckpointError
 from inspector.findings.verdict import Level, Verdict
 from inspector.render.report import Report
-from tests.cases import FIXTURES
+from tests.fixture_folder import NEWEST
 from tests.growing import Growing
 
 NO_WAIT: dict[str, Any] = {"interval": 0.001}
@@ -30,7 +30,7 @@ def rows_of(path: str | Path, **options: Any) -> list[dict[str, Any]]:
 
 
 def of(case: str) -> str:
-    return str(FIXTURES / case / "checkpoint")
+    return str(NEWEST / case / "checkpoint")
 
 
 def without_columns(verdict: Verdict | None) -> Verdict | None:

@@ -9,12 +9,12 @@ import pytest
 
 from inspector import api
 from inspector.exceptions import CheckpointError, NotACheckpointError
-from tests.cases import FIXTURES
+from tests.fixture_folder import NEWEST
 
 
 def test_each_checkpoint_has_its_report_or_its_error(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
-    leak, other = FIXTURES / "fmgws_event_ignore" / "checkpoint", tmp_path / "other"
+    leak, other = NEWEST / "fmgws_event_ignore" / "checkpoint", tmp_path / "other"
     found = {each.path: each for each in api.audit_many([leak, str(other)])}
     assert set(found) == {str(leak), str(other)}
     report = found[str(leak)].result
@@ -25,11 +25,11 @@ def test_each_checkpoint_has_its_report_or_its_error(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("path", "recursive"),
-    [(FIXTURES / "agg_*d" / "checkpoint", False), (FIXTURES / "agg_append", True)],
+    [(NEWEST / "agg_*d" / "checkpoint", False), (NEWEST / "agg_append", True)],
 )
 def test_patterns_and_folders_are_searched(path: Path, recursive: bool) -> None:
     found = list(api.audit_many(path, api.Options(batch=4), recursive=recursive))
-    assert [each.path for each in found] == [str(FIXTURES / "agg_append" / "checkpoint")]
+    assert [each.path for each in found] == [str(NEWEST / "agg_append" / "checkpoint")]
     assert found[0].result is not None
     assert found[0].result.summary["batch_id"] == 4
 
@@ -38,7 +38,7 @@ def test_patterns_and_folders_are_searched(path: Path, recursive: bool) -> None:
 def test_a_cache_in_one_of_them_is_refused_before_any_is_read(folder: str, tmp_path: Path) -> None:
     roots = [tmp_path / "first", tmp_path / "second"]
     for root in roots:
-        shutil.copytree(FIXTURES / "agg_append" / "checkpoint", root)
+        shutil.copytree(NEWEST / "agg_append" / "checkpoint", root)
     (tmp_path / "linked").symlink_to(roots[1] / "state")
     before = sorted(tmp_path.rglob("*"))
     with pytest.raises(CheckpointError, match="the folder of the cache lies in the checkpoint"):
@@ -49,7 +49,7 @@ def test_a_cache_in_one_of_them_is_refused_before_any_is_read(folder: str, tmp_p
 
 
 def test_what_an_audit_takes_by_keyword_each_of_them_takes() -> None:
-    path = FIXTURES / "agg_append" / "checkpoint"
+    path = NEWEST / "agg_append" / "checkpoint"
     (found,) = api.audit_many(path, maximum={"state.rows": "1"})
     assert found.result is not None
     assert [gate.passed.value for gate in found.result.gates] == ["exceeded"]
@@ -60,7 +60,7 @@ def test_what_an_audit_takes_by_keyword_each_of_them_takes() -> None:
 
 
 def test_a_filter_gives_the_checkpoints_with_a_level_or_a_finding() -> None:
-    paths = [FIXTURES / name / "checkpoint" for name in ("agg_append", "fmgws_event_ignore")]
+    paths = [NEWEST / name / "checkpoint" for name in ("agg_append", "fmgws_event_ignore")]
     for one in ({"level": "error"}, {"finding": "ss203"}, {"finding": ["SS203", "SS101"]}):
         (leak,) = api.audit_many([*paths, "/nowhere/at/all"] if "finding" in one else paths, **one)
         assert leak.path == str(paths[1])

@@ -8,7 +8,7 @@ import pytest
 
 from inspector.checkpoint.storage import Storage
 from inspector.checkpoint.trees import Entry, tree_of
-from tests.cases import FIXTURES
+from tests.fixture_folder import NEWEST
 from tests.object_store import serve
 
 
@@ -51,7 +51,7 @@ def test_nothing_is_an_empty_root_and_a_file_is_none() -> None:
 
 @pytest.mark.parametrize("case", ["agg_update", "join_left_outer"])
 def test_a_tree_has_what_listings_folder_by_folder_have(case: str) -> None:
-    requests = serve(FIXTURES / case)
+    requests = serve(NEWEST / case)
     storage = Storage("objects://checkpoint")
     tree = storage.tree()
     assert tree is not None
@@ -59,4 +59,4 @@ def test_a_tree_has_what_listings_folder_by_folder_have(case: str) -> None:
     for path, entries in tree.folders.items():
         listed = [e._replace(modified_ms=None) if e.is_dir else e for e in storage.list(path)]
         assert list(entries) == listed
-    assert Storage(str(FIXTURES / case / "checkpoint")).tree() is None
+    assert Storage(str(NEWEST / case / "checkpoint")).tree() is None

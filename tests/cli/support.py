@@ -20,8 +20,7 @@ from inspector.cli.main import run as command_line
 from inspector.sparktypes import StructType
 from inspector.sparktypes.schema_json import parse_schema_json
 from tests.encode import Record, state_file
-
-FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "4.3.0"
+from tests.fixture_folder import NEWEST
 
 ELSEWHERE: tuple[str, ...] = (
     "history",
@@ -104,7 +103,7 @@ def _text(stream: io.TextIOWrapper) -> str:
 
 def checkpoint_of(case: str) -> Path:
     """A fixture's checkpoint, where it lies: to be read."""
-    return FIXTURES / case / "checkpoint"
+    return NEWEST / case / "checkpoint"
 
 
 def copy_of(case: str, folder: Path) -> Path:

@@ -12,7 +12,8 @@ import pytest
 from inspector import analyses
 from inspector.cli.commands import command_of
 from inspector.cli.main import EXPLAIN, commands
-from tests.cli.support import FIXTURES, checkpoint_of, run
+from tests.cli.support import checkpoint_of, run
+from tests.fixture_folder import REPOSITORY
 
 
 @pytest.mark.parametrize("name", [name for name in commands() if name != EXPLAIN])
@@ -35,7 +36,7 @@ def test_commands_that_read_no_state_import_nothing_that_does(command: str) -> N
         "print(*sorted(name for name in sys.modules if name.startswith('inspector.')))\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", program], cwd=FIXTURES.parents[1], capture_output=True, check=True
+        [sys.executable, "-c", program], cwd=REPOSITORY, capture_output=True, check=True
     )
     imported = done.stdout.decode().splitlines()[-1].split()
     assert f"inspector.analyses.{command}" in imported

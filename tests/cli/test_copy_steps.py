@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.support import FIXTURES, run
+from tests.cli.support import run
+from tests.fixture_folder import NEWEST
 
 
 @pytest.fixture
@@ -39,7 +40,7 @@ def follow(command: str) -> str:
 def test_commands_lead_from_a_leak_to_a_comparison_with_the_baseline(
     name: str, folder: Path
 ) -> None:
-    shutil.copytree(FIXTURES / "trouble_kept_timeouts/checkpoint", folder / name)
+    shutil.copytree(NEWEST / "trouble_kept_timeouts/checkpoint", folder / name)
     audit = run("audit", name)
     plan, *_ = commands(audit.out)
     assert plan.startswith("inspector copy ")
@@ -56,7 +57,7 @@ def test_commands_lead_from_a_leak_to_a_comparison_with_the_baseline(
 
 def test_every_command_of_a_named_key_works(folder: Path) -> None:
     root = folder / "orders"
-    shutil.copytree(FIXTURES / "rocksdb_tws_processing/checkpoint", root)
+    shutil.copytree(NEWEST / "rocksdb_tws_processing/checkpoint", root)
     words = ("--key", "value=once-016", "--by", "removal", "--stopped")
     plan = run("copy", "orders", "the copy", *words, "--plan")
     copy, search = commands(plan.out)
@@ -70,7 +71,7 @@ def test_every_command_of_a_named_key_works(folder: Path) -> None:
 
 
 def test_the_oldest_key_of_a_processor_can_be_left_out(folder: Path) -> None:
-    shutil.copytree(FIXTURES / "rocksdb_tws_processing/checkpoint", folder / "orders")
+    shutil.copytree(NEWEST / "rocksdb_tws_processing/checkpoint", folder / "orders")
     report = json.loads(run("top", "orders", "--by", "oldest", "-o", "json").out)
     row = next(row for row in report["rows"] if row["by"] == "oldest")
     key = row["key"].get("key", row["key"])
@@ -79,7 +80,7 @@ def test_the_oldest_key_of_a_processor_can_be_left_out(folder: Path) -> None:
 
 
 def test_steps_repeat_the_options_by_which_the_checkpoint_is_read(folder: Path) -> None:
-    shutil.copytree(FIXTURES / "trouble_kept_timeouts/checkpoint", folder / "orders")
+    shutil.copytree(NEWEST / "trouble_kept_timeouts/checkpoint", folder / "orders")
     options = ("--timeout-kind", "event", "--certainty", "inferred", "--by", "removal")
     plan = run("copy", "orders", "new", "--evict", "kept_without_timeout", *options, "--plan")
     save, copy, compare = commands(plan.out)
@@ -92,7 +93,7 @@ def test_steps_repeat_the_options_by_which_the_checkpoint_is_read(folder: Path) 
 
 
 def test_a_plan_that_would_be_refused_has_no_steps(folder: Path) -> None:
-    shutil.copytree(FIXTURES / "join_left_outer/checkpoint", folder / "orders")
+    shutil.copytree(NEWEST / "join_left_outer/checkpoint", folder / "orders")
     plan = run("copy", "orders", "new", "--where", "key.field0!=null", "--plan")
     assert plan.code == 1
     assert commands(plan.out) == []
@@ -100,7 +101,7 @@ def test_a_plan_that_would_be_refused_has_no_steps(folder: Path) -> None:
 
 @pytest.mark.parametrize("case", ["dedup_no_watermark", "trouble_dedup_without_time"])
 def test_a_rule_that_never_removes_names_the_page_on_leaked_keys(case: str, folder: Path) -> None:
-    shutil.copytree(FIXTURES / case / "checkpoint", folder / "orders")
+    shutil.copytree(NEWEST / case / "checkpoint", folder / "orders")
     text = " ".join(run("audit", "orders").out.split())
     assert "The changed query needs a new checkpoint." in text
     assert "(inspector explain leaked-keys)" in text

@@ -21,7 +21,8 @@ from inspector.exceptions import (
     TruncatedError,
     UnsupportedProviderError,
 )
-from tests.cli.support import COMMANDS, FIXTURES, change, checkpoint_of, copy_of, flip, run
+from tests.cli.support import COMMANDS, change, checkpoint_of, copy_of, flip, run
+from tests.fixture_folder import REPOSITORY
 from tests.profiles import crossed
 
 
@@ -314,7 +315,7 @@ def test_a_reader_that_has_seen_enough_is_no_error() -> None:
         [*command, "-o", "ndjson", "--raw"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        cwd=FIXTURES.parents[1],
+        cwd=REPOSITORY,
     ) as process:
         assert process.stdout is not None
         assert process.stderr is not None

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from inspector import open_checkpoint
-from tests.cli.support import COMMANDS, FIXTURES, OUTPUTS, change, run
+from tests.cli.support import COMMANDS, OUTPUTS, change, run
+from tests.fixture_folder import NEWEST
 
 HOSTILE = "a\x1b[31m\nb|`*_[x](y)<script>alert(1)<\\script>\r\u202ec\u200f"
 CALLS = [
@@ -28,7 +29,7 @@ CALLS = [
 def damaged(folder: Path, case: str) -> Path:
     """A checkpoint of hostile names, with a problem of each kind that names one."""
     root = folder / HOSTILE
-    shutil.copytree(FIXTURES / case / "checkpoint", root)
+    shutil.copytree(NEWEST / case / "checkpoint", root)
     change(next(root.glob("state/*/_metadata/metadata")), hostile_operator)
     (root / "state/0/0" / HOSTILE).mkdir()
     (root / "state/0/0" / HOSTILE / "1.delta").write_bytes(b"x")
@@ -93,7 +94,7 @@ def test_no_command_prints_a_name_as_it_is(root: Path, arguments: tuple[str, ...
 
 
 def test_two_checkpoints_and_many(root: Path) -> None:
-    other = str(FIXTURES / "agg_update/checkpoint")
+    other = str(NEWEST / "agg_update/checkpoint")
     for output in OUTPUTS:
         for outcome in (
             run("diff", other, root, "-o", output),

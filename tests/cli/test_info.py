@@ -4,7 +4,8 @@ import json
 import os
 from pathlib import Path
 
-from tests.cli.support import FIXTURES, checkpoint_of, copy_of, run
+from tests.cli.support import checkpoint_of, copy_of, run
+from tests.fixture_folder import NEWEST
 
 
 def test_info_has_the_schemas_of_every_store_as_ddl() -> None:
@@ -32,7 +33,7 @@ def test_info_tells_the_rule_of_every_store() -> None:
 
 def test_info_names_the_batches_and_confs_of_the_log() -> None:
     envelope = run("info", checkpoint_of("snapshots_cleaned"), "-o", "json").json
-    recipe = json.loads((FIXTURES / "snapshots_cleaned/manifest.json").read_text(encoding="utf-8"))
+    recipe = json.loads((NEWEST / "snapshots_cleaned/manifest.json").read_text(encoding="utf-8"))
     assert envelope["summary"]["last_committed_batch"] == recipe["committed_batch"]
     confs = {row["conf"]: row for row in envelope["tables"]["confs"]}
     assert confs["spark.sql.shuffle.partitions"]["value"] == "2"

@@ -12,7 +12,7 @@ import pytest
 from benchmark.checkpoint import Size, make
 
 from inspector.cli.partial_files import end_on_signals
-from tests.cli.support import FIXTURES
+from tests.fixture_folder import REPOSITORY
 
 SIZE = Size(keys=400_000, versions=3, partitions=2)
 """Of a checkpoint that is read for longer than the test takes."""
@@ -42,7 +42,7 @@ def test_a_signal_ends_the_process_and_leaves_no_partial_file(
     name, *options = command
     process = subprocess.Popen(
         [sys.executable, "-m", "inspector", name, str(large), *options, str(tmp_path / "made")],
-        cwd=FIXTURES.parents[1],
+        cwd=REPOSITORY,
         env={**os.environ, "INSPECTOR_KERNEL": kernel},
         stderr=subprocess.PIPE,
     )

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from tests.cli.support import FIXTURES, checkpoint_of, run
+from tests.cli.support import checkpoint_of, run
+from tests.fixture_folder import NEWEST
 
 PATH = checkpoint_of("fmgws_event_ignore")
 PROMISED = {
@@ -38,7 +39,7 @@ def test_a_row_proves_what_it_says() -> None:
 
 
 def test_the_clock_of_a_row_is_the_one_that_the_query_itself_logged() -> None:
-    file = FIXTURES / "fmgws_event_ignore" / "expected_leftovers.json"
+    file = NEWEST / "fmgws_event_ignore" / "expected_leftovers.json"
     expected = {row["key"]: row for row in json.loads(file.read_text(encoding="utf-8"))}
     for row in run("leftovers", PATH, "-o", "ndjson").ndjson:
         logged = expected[row["key"]["value"]]

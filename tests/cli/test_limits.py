@@ -15,7 +15,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from tests.cases import FIXTURES
+from tests.fixture_folder import NEWEST
 
 MOST_BYTES = 1536 << 20
 """Address space of the process, of which its libraries take a half."""
@@ -91,7 +91,7 @@ def audited(root: Path, **environment: str) -> subprocess.CompletedProcess[str]:
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     copy = tmp_path / "checkpoint"
-    shutil.copytree(FIXTURES / "agg_update" / "checkpoint", copy)
+    shutil.copytree(NEWEST / "agg_update" / "checkpoint", copy)
     for side in copy.rglob(".*.crc"):
         side.unlink()
     return copy

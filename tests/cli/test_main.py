@@ -11,7 +11,8 @@ import pytest
 
 from inspector import __version__
 from inspector.cli.main import HELP_ORDER, commands, inspector
-from tests.cli.support import ELSEWHERE, FIXTURES, checkpoint_of, run
+from tests.cli.support import ELSEWHERE, checkpoint_of, run
+from tests.fixture_folder import REPOSITORY
 from tests.profiles import sampled
 
 
@@ -115,7 +116,7 @@ def test_a_closed_pipe_is_quiet_with_several_checkpoints(output: str) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     done = subprocess.run(
-        command, cwd=FIXTURES.parents[1], stdout=writer, stderr=subprocess.PIPE, check=False
+        command, cwd=REPOSITORY, stdout=writer, stderr=subprocess.PIPE, check=False
     )
     os.close(writer)
     assert (done.returncode, done.stderr) == (0, b"")
@@ -127,7 +128,7 @@ def test_the_version_is_that_of_the_package() -> None:
 
 def test_the_package_can_be_run() -> None:
     command = [sys.executable, "-m", "inspector", "info", str(checkpoint_of("agg_update"))]
-    done = subprocess.run(command, cwd=FIXTURES.parents[1], capture_output=True, check=True)
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, check=True)
     assert done.stdout.decode() == run("info", checkpoint_of("agg_update")).out
     assert done.stderr == b""
 
@@ -141,7 +142,7 @@ def test_what_reads_no_state_starts_without_the_libraries_that_do(case: str) -> 
         "print({'numpy', 'pyarrow'} & set(sys.modules))"
     )
     command = [sys.executable, "-c", code, "info", str(checkpoint_of(case))]
-    done = subprocess.run(command, cwd=FIXTURES.parents[1], capture_output=True, check=True)
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, check=True)
     assert done.stdout.startswith(b"checkpoint")
     assert done.stdout.endswith(b"set()\n")
 
@@ -205,7 +206,7 @@ def test_a_command_does_without_spark() -> None:
         "sys.exit('pyspark' in sys.modules)"
     )
     command = [sys.executable, "-c", program]
-    done = subprocess.run(command, cwd=FIXTURES.parents[1], capture_output=True, check=False)
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, check=False)
     assert done.returncode == 0
     assert b"engine: local (no Spark session" in done.stderr
     others = [line for line in done.stderr.splitlines() if b"(no Spark session" not in line]
@@ -231,7 +232,5 @@ def test_the_shell_completes_commands_options_and_values(words: str, expected: s
         "COMP_CWORD": str(words.count(" ")),
     }
     command = [sys.executable, "-m", "inspector"]
-    done = subprocess.run(
-        command, cwd=FIXTURES.parents[1], env=environment, capture_output=True, check=True
-    )
+    done = subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, check=True)
     assert done.stdout.decode().splitlines() == [f"plain,{expected}"]

@@ -11,7 +11,8 @@ from inspector.checkpoint.metadata import LOST_METADATA
 from inspector.discovery.lost_files import LOST_SCHEMA
 from inspector.sparktypes.ddl import parse_ddl
 from inspector.sparktypes.schema_json import to_json
-from tests.cli.support import FIXTURES, copy_of, run
+from tests.cli.support import copy_of, run
+from tests.fixture_folder import FIXTURES
 
 KEY = "window struct<start: timestamp, end: timestamp>, user string"
 VALUE = "count bigint, sum bigint, max timestamp"
@@ -25,7 +26,7 @@ def bare(tmp_path: Path) -> Path:
 
 def _copy_of(release: str, folder: Path) -> Path:
     """The same query by some release: from one to the next its rows are the same."""
-    source = FIXTURES.parent / release / "agg_update" / "checkpoint"
+    source = FIXTURES / release / "agg_update" / "checkpoint"
     return Path(shutil.copytree(source, folder / release))
 
 

@@ -17,7 +17,8 @@ import pytest
 from rich.cells import cell_len
 
 from inspector.cli.terminal import PIPED_WIDTH, UNKNOWN_WIDTH, display_of, width_of
-from tests.cli.support import COMMANDS, FIXTURES, checkpoint_of, run
+from tests.cli.support import COMMANDS, checkpoint_of, run
+from tests.fixture_folder import REPOSITORY
 from tests.profiles import crossed, sampled
 
 ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -35,7 +36,7 @@ def on_terminal(width: int, *args: str | Path, **environment: str) -> tuple[int,
         stdout=terminal,
         stderr=terminal,
         env={**inherited, "TERM": "xterm-256color", **environment},
-        cwd=FIXTURES.parents[1],
+        cwd=REPOSITORY,
     )
     os.close(terminal)
     said = b""
@@ -179,7 +180,7 @@ def test_the_width_is_that_of_the_terminal_unless_columns_says_another(
 def test_a_closed_stdout_is_one_sentence() -> None:
     done = subprocess.run(
         ["sh", "-c", f"exec {sys.executable} -m inspector info {LEAK} >&-"],
-        cwd=FIXTURES.parents[1],
+        cwd=REPOSITORY,
         capture_output=True,
         check=False,
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import struct
 import zipfile
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
 from hypothesis import example, given
@@ -20,6 +19,7 @@ from inspector.decode.manifest import (
     read_manifest,
 )
 from inspector.exceptions import DecodeError, NewerFormError, RecordError
+from tests.fixture_folder import FIXTURES
 from tests.rocks import (
     comparator_edit,
     deletion_edit,
@@ -30,7 +30,6 @@ from tests.rocks import (
     varint,
 )
 
-FIXTURES = Path(__file__).parents[2] / "fixtures"
 ID = (0x1122334455667788, 0x99AABBCCDDEEFF00)
 
 

@@ -15,8 +15,8 @@ from inspector.discovery.batch_times import batch_durations, is_real_time
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.discovery.restart import restart_of
 from tests.cli.support import run
+from tests.fixture_folder import FIXTURES, REPOSITORY
 
-FIXTURES = Path(__file__).parents[2] / "fixtures"
 FIRST_MS = 1_700_000_000_000
 
 
@@ -83,7 +83,7 @@ def test_the_unfinished_batch_of_a_copy_may_be_of_either_mode(tmp_path: Path) ->
 
 
 def real_time(tmp_path: Path) -> Path:
-    with tarfile.open(FIXTURES.parent / "tests/golden/real_time.tar.xz") as archive:
+    with tarfile.open(REPOSITORY / "tests/golden/real_time.tar.xz") as archive:
         archive.extractall(tmp_path, filter="data")
     return tmp_path / "aggregation/checkpoint"
 

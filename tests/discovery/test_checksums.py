@@ -10,8 +10,7 @@ import pytest
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.discovery.checksums import count_unsummed_files, sums_itself
 from tests.byte_damage import with_sums
-
-FIXTURES = Path(__file__).parents[2] / "fixtures/4.3.0"
+from tests.fixture_folder import NEWEST
 
 
 @pytest.mark.parametrize(
@@ -19,7 +18,7 @@ FIXTURES = Path(__file__).parents[2] / "fixtures/4.3.0"
     [("agg_append", 0), ("codec_zstd", 11), ("codec_snappy", 11), ("codec_lzf", 11)],
 )
 def test_only_lz4_has_checksums_of_its_own(case: str, without: int) -> None:
-    checkpoint = open_checkpoint(str(FIXTURES / case / "checkpoint"))
+    checkpoint = open_checkpoint(str(NEWEST / case / "checkpoint"))
     files, unsummed = count_unsummed_files(checkpoint, checkpoint.newest_version)
     assert unsummed == without
     assert files > 0
@@ -27,13 +26,13 @@ def test_only_lz4_has_checksums_of_its_own(case: str, without: int) -> None:
 
 
 def test_row_checksums_vouch_too() -> None:
-    checkpoint = open_checkpoint(str(FIXTURES / "agg_row_checksum" / "checkpoint"))
+    checkpoint = open_checkpoint(str(NEWEST / "agg_row_checksum" / "checkpoint"))
     assert count_unsummed_files(checkpoint, checkpoint.newest_version)[1] == 0
 
 
 def test_a_checksum_file_beside_it_vouches(tmp_path: Path) -> None:
     root = tmp_path / "checkpoint"
-    shutil.copytree(FIXTURES / "codec_zstd" / "checkpoint", root)
+    shutil.copytree(NEWEST / "codec_zstd" / "checkpoint", root)
     with_sums(root)
     checkpoint = open_checkpoint(str(root))
     assert count_unsummed_files(checkpoint, checkpoint.newest_version)[1] == 0

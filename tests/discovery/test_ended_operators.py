@@ -13,8 +13,8 @@ from inspector.discovery.checkpoint import open_checkpoint
 from inspector.discovery.copy_contents import small_files
 from inspector.discovery.restart import restart_of
 from inspector.model import LEFT
+from tests.fixture_folder import FIXTURES
 
-FIXTURES = Path(__file__).parents[2] / "fixtures"
 CASE = "agg_two_levels"
 DAMAGE = {"SS101", "SS105"}
 

@@ -16,11 +16,11 @@ from inspector.discovery.tasks import (
     with_bounds,
 )
 from inspector.facts.timers import CallBounds
-from tests.cases import FIXTURES
+from tests.fixture_folder import NEWEST
 
 
 def tasks(name: str, *, fit: bool = False) -> list[Task]:
-    checkpoint = open_checkpoint(str(FIXTURES / name / "checkpoint"))
+    checkpoint = open_checkpoint(str(NEWEST / name / "checkpoint"))
     return plan(checkpoint, checkpoint.newest_version, replace(ALL_LEFTOVERS, fit=fit))
 
 

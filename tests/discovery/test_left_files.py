@@ -11,9 +11,9 @@ from inspector import api
 from inspector.checkpoint.names import is_marker
 from inspector.discovery.listing import complete_copy
 from inspector.discovery.source_logs import entry_name
+from tests.fixture_folder import FIXTURES
 from tests.rocks_damage import restart_in
 
-FIXTURES = Path(__file__).parents[2] / "fixtures"
 UUID = "0f9b1c1e-1a55-4e0c-9d8a-2f1b7f0e7a11"
 HDFS, ROCKS = "4.3.0/agg_update", "4.3.0/rocksdb_agg_update"
 

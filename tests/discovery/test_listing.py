@@ -14,6 +14,7 @@ from inspector.model import Problem, StoreId
 from inspector.sparktypes.ddl import parse_ddl
 from tests import cases
 from tests.cases import Batch, small_checkpoint
+from tests.fixture_folder import NEWEST
 
 
 def problems(root: Path, version: int = 4) -> list[Problem]:
@@ -122,7 +123,7 @@ def test_a_store_that_one_partition_lacks_is_missed(tmp_path: Path) -> None:
 def test_a_partition_may_have_been_left_out_before_the_log_begins(tmp_path: Path) -> None:
     """Spark repartitions RocksDB's state: fewer partitions for a while, and then more again."""
     root = tmp_path / "checkpoint"
-    shutil.copytree(cases.FIXTURES / "rocksdb_agg_update_snapshots/checkpoint", root)
+    shutil.copytree(NEWEST / "rocksdb_agg_update_snapshots/checkpoint", root)
     for version in (4, 5):
         (root / f"state/0/0/{version}.changelog").unlink()
     slugs = {problem.slug for problem in listing_problems(open_checkpoint(str(root)), 8)}

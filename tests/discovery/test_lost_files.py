@@ -10,8 +10,7 @@ import pytest
 from inspector.checkpoint.metadata import LOST_METADATA
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.discovery.lost_files import LOST_SCHEMA
-
-FIXTURES = Path(__file__).parents[2] / "fixtures"
+from tests.fixture_folder import FIXTURES
 
 
 def problems(tmp_path: Path, case: str, *gone: str, log: bool = True) -> list[tuple[str, str]]:

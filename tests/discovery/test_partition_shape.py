@@ -16,8 +16,8 @@ from inspector.discovery.partition_shape import SinglePartition
 from inspector.discovery.restart import restart_of
 from tests.cli.support import run
 from tests.encode import state_file
+from tests.fixture_folder import FIXTURES
 
-FIXTURES = Path(__file__).parents[2] / "fixtures"
 NULL_KEY = b"\1" + bytes(15)
 KEY = bytes(8) + b"\5" + bytes(7)
 LONG = bytes(16)

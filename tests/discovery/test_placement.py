@@ -9,7 +9,7 @@ import pytest
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.discovery.placement import count_hashed, partition_count
 from inspector.discovery.user_schemas import GIVEN
-from tests.cases import FIXTURES
+from tests.fixture_folder import FIXTURES, NEWEST
 
 
 @pytest.mark.parametrize(
@@ -26,12 +26,12 @@ from tests.cases import FIXTURES
     ],
 )
 def test_the_grouping_columns_or_join_keys_decide(case: str, store: str, fields: int) -> None:
-    found = open_checkpoint(str(FIXTURES.parent / case / "checkpoint"))
+    found = open_checkpoint(str(FIXTURES / case / "checkpoint"))
     assert count_hashed(found, found.operators[0], store, found.newest_version) == fields
 
 
 def test_nothing_is_said_by_a_schema_of_the_user_or_of_an_unknown_operator() -> None:
-    found = open_checkpoint(str(FIXTURES / "agg_update" / "checkpoint"))
+    found = open_checkpoint(str(NEWEST / "agg_update" / "checkpoint"))
     (operator,) = found.operators
     given = {name: replace(one, version=GIVEN) for name, one in operator.schemas.items()}
     version = found.newest_version
@@ -45,7 +45,7 @@ def test_nothing_is_said_by_a_schema_of_the_user_or_of_an_unknown_operator() -> 
 
 
 def test_the_number_of_partitions_is_the_logs() -> None:
-    found = open_checkpoint(str(FIXTURES / "agg_update" / "checkpoint"))
+    found = open_checkpoint(str(NEWEST / "agg_update" / "checkpoint"))
     assert partition_count(found, found.newest_version) == 2
     silent = replace(found, logs=replace(found.logs, confs={}))
     assert partition_count(silent, found.newest_version) == 0

@@ -15,11 +15,11 @@ from inspector.discovery.checkpoint import open_checkpoint
 from inspector.discovery.restart import Restart, restart_of
 from inspector.findings.finding import Severity
 from tests.decode.sst.tables import BytesSource
+from tests.fixture_folder import FIXTURES
 from tests.ill import repartitioning_begun
 from tests.rocks import as_spark_4_0
 from tests.troubles import troubled
 
-FIXTURES = Path(__file__).parents[2] / "fixtures"
 PLAIN, CLEANED = "3.5.9/agg_append", "3.5.9/snapshots_cleaned"
 ROCKSDB = "3.5.9/rocksdb_agg_update_snapshots"
 CUT = 30  # bytes: more than lz4's own end mark has

@@ -22,8 +22,8 @@ from inspector.findings.finding import Severity
 from inspector.findings.verdict import Level
 from inspector.model import BatchId
 from tests.cli.support import run
+from tests.fixture_folder import FIXTURES
 
-FIXTURES = Path(__file__).parents[2] / "fixtures"
 AGGREGATION, TRANSFORM, NAMED = "4.3.0/agg_update", "4.3.0/rocksdb_tws_event", "4.3.0/named_source"
 SHUFFLE = "spark.sql.shuffle.partitions"
 SINKS = "spark.sql.streaming.queryEvolution.enableSinkEvolution"

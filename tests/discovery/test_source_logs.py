@@ -16,8 +16,8 @@ from inspector.discovery.query_sources import query_sources
 from inspector.discovery.restart import restart_of
 from inspector.discovery.source_logs import source_folders, source_log_gaps
 from tests.cli.support import run
+from tests.fixture_folder import FIXTURES
 
-FIXTURES = Path(__file__).parents[2] / "fixtures"
 RATE, KAFKA, VOID = "1500", '{"orders":{"0":5}}', "-"
 V2 = '"spark.sql.streaming.offsetLog.formatVersion":"2"'
 EVOLUTION = '"spark.sql.streaming.queryEvolution.enableSourceEvolution":"true"'

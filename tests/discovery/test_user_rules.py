@@ -7,9 +7,9 @@ import pytest
 from inspector.discovery.checkpoint import open_checkpoint, with_rules
 from inspector.exceptions import CheckpointError
 from inspector.operators.user_rules import UserRules
-from tests.cases import FIXTURES
+from tests.fixture_folder import NEWEST
 
-PATH = str(FIXTURES / "agg_two_levels" / "checkpoint")
+PATH = str(NEWEST / "agg_two_levels" / "checkpoint")
 
 
 def test_only_the_operator_that_is_named_changes() -> None:

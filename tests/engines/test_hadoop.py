@@ -34,8 +34,9 @@ from inspector.passes.worker import run_tasks
 from inspector.render.as_json import render_json
 from inspector.render.report import Report
 from tests.cases import hdfs_cases
-from tests.cli.support import FIXTURES, checkpoint_of, copy_of, replace_state
+from tests.cli.support import checkpoint_of, copy_of, replace_state
 from tests.cli.support import run as run_command
+from tests.fixture_folder import FIXTURES, NEWEST
 from tests.growing import Endless
 from tests.spark_support import WITH_SPARK
 from tests.test_slow_reader import TOO_SLOW, faults, slowed
@@ -93,7 +94,7 @@ def test_facts_of_many_checkpoints_in_one_job(spark: Any, hadoop: api.Options) -
     from inspector.engines.spark import SparkEngine
 
     engine = SparkEngine.of(spark, None, {}, io="hadoop")
-    cases = [FIXTURES.parent / "2.4.8", FIXTURES.parent / "3.5.9", FIXTURES]
+    cases = [FIXTURES / "2.4.8", FIXTURES / "3.5.9", NEWEST]
     names = "agg_append", "agg_update", "join_left_outer", "snapshots_cleaned"
     paths = [str(path) for case in cases for name in names for path in case.glob(f"{name}/*/")]
     runs = [Run.start(path, hadoop) for path in paths]

@@ -11,10 +11,10 @@ import pytest
 import inspector.api as api
 from inspector.checkpoint.roots import Selection
 from inspector.checkpoint.storage import READ, Storage, parts_of
-from inspector.estimates.price import CLOUDS, Prices, Work, dollars, prices_for, work_of_audit
+from inspector.estimates.price import Prices, Work, dollars, prices_from, work_of_audit
 from inspector.model import LIMITS, FileKind, StoreFile, Version
 from inspector.providers.task_files import ReadAhead
-from tests.cases import FIXTURES
+from tests.fixture_folder import FIXTURES, NEWEST
 from tests.object_store import serve
 
 TOLERANCE = 0.05
@@ -30,13 +30,13 @@ KINDS = (
 
 def every_second_fixture() -> list[object]:
     """Of all releases, and those of the plain run."""
-    found = sorted(each.parent for each in FIXTURES.parent.glob("*/*/checkpoint"))
-    found = sorted({*found[::2], *(FIXTURES / kind for kind in KINDS)})
+    found = sorted(each.parent for each in FIXTURES.glob("*/*/checkpoint"))
+    found = sorted({*found[::2], *(NEWEST / kind for kind in KINDS)})
     return [
         pytest.param(
             each,
             id=f"{each.parent.name}-{each.name}",
-            marks=() if each.parent == FIXTURES and each.name in KINDS else pytest.mark.full,
+            marks=() if each.parent == NEWEST and each.name in KINDS else pytest.mark.full,
         )
         for each in found
     ]
@@ -62,7 +62,7 @@ def test_an_audit_requests_what_was_estimated(case: Path) -> None:
     "case", ["rocksdb_agg_update_zips_one", "rocksdb_tws_processing_snapshots"]
 )
 def test_a_table_is_requested_once_however_many_snapshots_name_it(case: str) -> None:
-    requests = serve(FIXTURES / case)
+    requests = serve(NEWEST / case)
     api.audit("objects://checkpoint")
     tables = {path: count for path, count in requests.read.items() if path.endswith(".sst")}
     assert tables
@@ -72,7 +72,7 @@ def test_a_table_is_requested_once_however_many_snapshots_name_it(case: str) -> 
 
 @pytest.mark.parametrize("batch", [1, 3])
 def test_a_part_and_an_earlier_batch_take_less(batch: int) -> None:
-    requests = serve(FIXTURES / "agg_update")
+    requests = serve(NEWEST / "agg_update")
     storage = Storage.open("objects://checkpoint")
     whole = work_of_audit(storage, Selection())
     work = work_of_audit(storage, Selection(partition_id=1), batch + 1)
@@ -83,7 +83,7 @@ def test_a_part_and_an_earlier_batch_take_less(batch: int) -> None:
 
 
 def test_folders_are_counted_where_one_listing_does_not_have_all() -> None:
-    checkpoint = FIXTURES / "agg_update" / "checkpoint"
+    checkpoint = NEWEST / "agg_update" / "checkpoint"
     work = work_of_audit(Storage.open(str(checkpoint)), Selection())
     listed = [checkpoint, *(each for each in checkpoint.rglob("*") if each.is_dir())]
     assert work.lists == 1 + len(listed)
@@ -97,7 +97,7 @@ def test_folders_are_counted_where_one_listing_does_not_have_all() -> None:
 
 
 def test_a_root_without_metadata_is_listed_by_itself(tmp_path: Path) -> None:
-    made = copytree(FIXTURES / "agg_update" / "checkpoint", tmp_path / "checkpoint")
+    made = copytree(NEWEST / "agg_update" / "checkpoint", tmp_path / "checkpoint")
     (made / "metadata").unlink()
     requests = serve(tmp_path)
     work = work_of_audit(Storage.open("objects://checkpoint"), Selection())
@@ -124,23 +124,22 @@ def test_works_add_and_are_paid_by_their_kinds() -> None:
     assert dollars(work, 3.0, prices) == pytest.approx(0.01 + 0.004 + 0.5 + 0.15)
 
 
-def test_the_url_names_the_cloud_and_its_user_the_rest() -> None:
-    assert prices_for("s3a://bucket/ck", {}) == CLOUDS["aws"]
-    assert prices_for("abfss://c@account.dfs.core.windows.net/ck", {}) == CLOUDS["azure"]
-    assert prices_for("/data/ck", {}) == Prices(0, 0)
-    assert prices_for("/data/ck", {"cloud": "gcp", "get": "0.5"}) == Prices(0.005, 0.5)
+def test_only_prices_of_the_user_count() -> None:
+    assert prices_from({}) is None
+    assert prices_from({"get": "0.5"}) == Prices(get=0.5)
+    assert prices_from({"list": "1", "gib": "0"}) == Prices(list=1.0)
 
 
 @pytest.mark.parametrize(
     ("price", "message"),
     [
-        ({"cloud": "moon"}, "got the cloud 'moon', expected one of aws, gcp, azure"),
+        ({"cloud": "aws"}, "got the price cloud=aws, expected dollars for one of list, get"),
         ({"put": "1"}, "got the price put=1, expected dollars for one of list, get"),
         ({"get": "dear"}, "got the price get=dear"),
         ({"get": "-1"}, "got the price get=-1"),
         ({"gib": "inf"}, "got the price gib=inf"),
     ],
 )
-def test_what_is_no_price_is_refused(price: dict[str, str], message: str) -> None:
+def test_wrong_price_is_refused(price: dict[str, str], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        prices_for("s3://bucket", price)
+        prices_from(price)

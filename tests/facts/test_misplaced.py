@@ -10,7 +10,8 @@ import pytest
 from inspector.analyses.shared.run import Run
 from inspector.discovery.tasks import Request
 from inspector.facts.misplaced import MisplacedKeys
-from tests.cases import FIXTURES, hdfs_cases
+from tests.cases import hdfs_cases
+from tests.fixture_folder import NEWEST
 from tests.profiles import sampled
 
 UNCHECKED = ("agg_global", "wide_key")
@@ -26,7 +27,7 @@ def found(path: Path) -> MisplacedKeys:
 
 @pytest.mark.parametrize("case", sampled(CASES, 5))
 def test_no_key_that_spark_placed_is_misplaced(case: str) -> None:
-    total = found(FIXTURES / case / "checkpoint")
+    total = found(NEWEST / case / "checkpoint")
     assert total.misplaced == total.misplaced_bytes == 0
     assert bool(total.checked) != (case in UNCHECKED)
 
@@ -35,7 +36,7 @@ def test_no_key_that_spark_placed_is_misplaced(case: str) -> None:
 def test_keys_of_another_partition_are(case: str, tmp_path: Path) -> None:
     root = tmp_path / "checkpoint"
     state = root / "state" / "0"
-    shutil.copytree(FIXTURES / case / "checkpoint", root)
+    shutil.copytree(NEWEST / case / "checkpoint", root)
     for ours in (state / "0").rglob("*.delta"):
         others = state / "1" / ours.relative_to(state / "0")
         spare = ours.read_bytes()
@@ -47,5 +48,5 @@ def test_keys_of_another_partition_are(case: str, tmp_path: Path) -> None:
 
 
 def test_without_a_request_nothing_is_checked() -> None:
-    facts = Run.start(str(FIXTURES / "agg_update" / "checkpoint"), None).facts()
+    facts = Run.start(str(NEWEST / "agg_update" / "checkpoint"), None).facts()
     assert facts.of(MisplacedKeys) == []

@@ -13,15 +13,15 @@ from inspector.findings.finding import Finding, Severity
 from inspector.render.report import Report
 from tests import encode
 from tests.damage import read_state
+from tests.fixture_folder import NEWEST
 
-FIXTURES = Path(__file__).parents[2] / "fixtures/4.3.0"
 SKIP = "spark.sql.streaming.stateStore.skipNullsForStreamStreamJoins.enabled"
 
 
 def with_null_row(tmp_path: Path, case: str, side: str) -> Path:
     """A join in which a live row of one side was never put."""
     root = tmp_path / "checkpoint"
-    shutil.copytree(FIXTURES / case / "checkpoint", root)
+    shutil.copytree(NEWEST / case / "checkpoint", root)
     for folder in sorted(root.glob(f"state/0/*/{side}-keyWithIndexToValue")):
         files = {path: read_state(path) for path in folder.glob("*.delta")}
         counts = Counter(key for records, _ in files.values() for key, _ in records)
@@ -78,7 +78,7 @@ def test_a_side_that_may_not_evict_by_its_rows_leaves_it_open(tmp_path: Path, ca
 
 @pytest.mark.parametrize("case", ["join_left_outer", "join_one_sided", "join_time_key"])
 def test_a_join_without_null_rows_restarts(case: str) -> None:
-    audit = api.audit(str(FIXTURES / case / "checkpoint"))
+    audit = api.audit(str(NEWEST / case / "checkpoint"))
     assert audit.verdict is not None
     assert audit.verdict.restart is not None
     assert audit.verdict.restart.is_plain

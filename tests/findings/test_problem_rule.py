@@ -19,7 +19,7 @@ from inspector.findings.problem_rule import lost_versions, short_message
 from inspector.light_dataclasses import replace
 from inspector.model import Problem, StoreId
 from inspector.providers.chain import FileNames
-from tests.cases import FIXTURES
+from tests.fixture_folder import NEWEST
 from tests.store_views import problem, problem_findings
 
 STORE = StoreId(3, "default", 1)
@@ -102,10 +102,10 @@ def test_a_long_message_loses_what_was_expected() -> None:
 
 def test_problems_are_reported_from_a_number_on(tmp_path: Path) -> None:
     root = tmp_path / "checkpoint"
-    shutil.copytree(FIXTURES / "agg_append/checkpoint", root)
+    shutil.copytree(NEWEST / "agg_append/checkpoint", root)
     for name in ("8.delta", "9.delta"):
         for ours, others in (("0", "1"), ("1", "0")):
-            source = FIXTURES / "agg_append/checkpoint/state/0" / others / name
+            source = NEWEST / "agg_append/checkpoint/state/0" / others / name
             shutil.copy(source, root / "state/0" / ours / name)
     found = {finding.kind.id: finding for finding in api.audit(str(root)).findings}
     count = found["SS113"].occurrences or 0

@@ -26,13 +26,13 @@ from inspector.merge.collect import collect
 from inspector.model import StoreId, TimeoutKind
 from inspector.operators.rule import StoreRule
 from tests import cases
-from tests.cases import FIXTURES
+from tests.fixture_folder import NEWEST
 from tests.queries import EVENT, PROCESSING, clock
 from tests.store_views import batch_clocks, checkpoint_view
 
 
 def view_of(case: str, options: Options | None = None) -> CheckpointView:
-    run = Run.start(str(FIXTURES / case / "checkpoint"), options)
+    run = Run.start(str(NEWEST / case / "checkpoint"), options)
     return CheckpointView(run.checkpoint, run.version, run.facts())
 
 
@@ -99,7 +99,7 @@ def test_a_time_is_called_what_it_is(case: str, what: str) -> None:
 
 
 def test_the_first_timeout_of_keys_that_were_set_again() -> None:
-    run = Run.start(str(FIXTURES / "fmgws_event_rearm" / "checkpoint"), None)
+    run = Run.start(str(NEWEST / "fmgws_event_rearm" / "checkpoint"), None)
     (store,) = CheckpointView(run.checkpoint, run.version, run.facts()).stores
     (total,) = (t for t in store.expiry.leftovers if t.leftover_class is LeftoverClass.REARMED)
     listed = [seen.fact for seen in run.facts(Request(leftover_limit=0)).leftovers]
@@ -130,7 +130,7 @@ def test_rows_are_late_if_no_others_are_half_as_far_behind(
 
 def test_a_watermark_whose_entry_is_lost_is_in_doubt(tmp_path: Path) -> None:
     root = tmp_path / "checkpoint"
-    shutil.copytree(FIXTURES / "dedup_event_time" / "checkpoint", root)
+    shutil.copytree(NEWEST / "dedup_event_time" / "checkpoint", root)
     newest = max(int(path.name) for path in (root / "commits").glob("[0-9]*"))
 
     def doubt_of(version: int) -> tuple[int | None, bool]:

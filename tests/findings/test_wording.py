@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from inspector.findings.wording import field_names, write
+from inspector.findings.wording import write
+
+EPOCH = "1970-01-01T00:00:00.000Z"
 
 
 @pytest.mark.parametrize(
@@ -21,12 +23,15 @@ from inspector.findings.wording import field_names, write
         ("{gap:duration}", {"gap": 7_380_000}, "2 h 3 min"),
         ("{share:percent}", {"share": 0.5}, "50 %"),
         ("{size:bytes}", {"size": 2048}, "2.0 KiB"),
-        ("{at:moment}", {"at": 0}, "1970-01-01T00:00:00.000Z"),
+        ("{at:moment}", {"at": 0}, EPOCH),
         ("{at:day}", {"at": 0}, "1970-01-01"),
         ("{at:watermark}", {"at": 0}, "no watermark"),
         ("{name:quoted}", {"name": "it's"}, '"it\'s"'),
         ("key{key:brackets}", {"key": ""}, "key"),
         ("key{key:brackets}", {"key": "a=1"}, "key (a=1)"),
+        ("no put{last:since_batch}", {"last": None}, "no put"),
+        ("no put{last:since_batch}", {"last": 0}, "no put (since batch 0)"),
+        ("rows wait{at:newest_time}", {"at": 0}, f"rows wait (the newest is {EPOCH})"),
         ("{names:words}", {"names": ["a"]}, "a"),
         ("{names:words}", {"names": ["a", "b", "c"]}, "a, b and c"),
         ("{seen:more}", {"seen": ["a", "", "b"]}, "; a; b"),
@@ -42,7 +47,3 @@ def test_a_field_is_written_by_its_unit(template: str, values: dict[str, Any], t
 def test_a_field_without_a_value_is_an_error() -> None:
     with pytest.raises(KeyError):
         write("{rows:row}", {})
-
-
-def test_the_fields_of_a_template() -> None:
-    assert field_names("{rows:row} of {all:number} {rows:/is}") == {"rows", "all"}

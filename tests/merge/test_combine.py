@@ -23,8 +23,8 @@ from inspector.passes.worker import run_tasks
 from inspector.render.renderers import render
 from inspector.render.report import Report
 from inspector.schemas import batch_of
-from tests.cases import FIXTURES
 from tests.cli.support import checkpoint_of, copy_of
+from tests.fixture_folder import NEWEST
 from tests.profiles import crossed
 
 CASES = (
@@ -88,7 +88,7 @@ def test_so_are_those_of_facts_that_stay_in_the_process(
 
 @pytest.mark.full
 def test_so_is_the_audit_of_every_fixture(monkeypatch: pytest.MonkeyPatch) -> None:
-    paths = [str(path) for path in sorted(FIXTURES.glob("*/checkpoint"))]
+    paths = [str(path) for path in sorted(NEWEST.glob("*/checkpoint"))]
     apart = {path: text(api.audit(path)) for path in paths}
     monkeypatch.setattr("inspector.analyses.shared.run.MANY", 0)
     assert {path: text(api.audit(path)) for path in paths} == apart

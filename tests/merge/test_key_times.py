@@ -23,8 +23,9 @@ from inspector.schemas import TASKS, batch_of
 from inspector.sparktypes import LONG, TIMESTAMP, StructField, StructType
 from inspector.sparktypes.ddl import parse_ddl
 from tests import cases, encode
-from tests.cases import FIXTURES, STRING, Batch
+from tests.cases import STRING, Batch
 from tests.encode import Record
+from tests.fixture_folder import FIXTURES
 from tests.planted import plant_old_rows
 
 LEFT, RIGHT = JOIN_ROW_STORES
@@ -336,7 +337,7 @@ def test_a_row_that_outlives_the_time_in_its_key_shows_that_a_real_join_goes_by_
     tmp_path: Path, version: str, case: str, path: tuple[int, ...], place: int
 ) -> None:
     root = tmp_path / "checkpoint"
-    shutil.copytree(FIXTURES.parent / version / case / "checkpoint", root)
+    shutil.copytree(FIXTURES / version / case / "checkpoint", root)
     facts = facts_of(root)
     assert facts.key_times == {0: path}
     assert (facts.totals, facts.leftovers) == ([], [])

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from inspector.analyses.shared.run import bound_ranges, in_whole
+from inspector.analyses.shared.key_ranges import bound_ranges, in_whole
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.discovery.plan import plan
 from inspector.discovery.tasks import ALL_LEFTOVERS, Task, split_task
@@ -26,9 +26,9 @@ from inspector.model import StoreId
 from inspector.passes.worker import run_tasks
 from inspector.schemas import task_batch
 from inspector.state.compare import SnapshotDifference
-from tests.cases import FIXTURES
+from tests.fixture_folder import NEWEST
 
-ALL = Path(FIXTURES).parent
+ALL = Path(NEWEST).parent
 STORE = StoreId(0, "default", 4)
 SAMPLE = (
     ("agg_update", 7),
@@ -78,7 +78,7 @@ def check(path: Path, count: int, **request: Any) -> None:
 
 @pytest.mark.parametrize(("name", "count"), SAMPLE)
 def test_the_facts_of_ranges_are_those_of_the_partition(name: str, count: int) -> None:
-    check(FIXTURES / name, count, leftover_limit=2, **REQUEST)
+    check(NEWEST / name, count, leftover_limit=2, **REQUEST)
 
 
 @pytest.mark.full

@@ -24,7 +24,6 @@ from inspector.passes.follow import Followed
 from inspector.passes.worker import run_tasks
 from inspector.schemas import TASKS, batch_of
 from tests.cases import (
-    FIXTURES,
     GROUP_STATE,
     USER,
     Batch,
@@ -43,6 +42,7 @@ from tests.cases import (
 )
 from tests.encode import state_file
 from tests.faults import before_each_read, refusing
+from tests.fixture_folder import NEWEST
 from tests.profiles import sampled
 
 
@@ -84,7 +84,7 @@ CASES = (
 
 @pytest.mark.parametrize("case", sampled(CASES, 4))
 def test_every_version_has_the_facts_of_a_pass_over_all_files(case: str) -> None:
-    root = FIXTURES / case / "checkpoint"
+    root = NEWEST / case / "checkpoint"
     followed, compared = Followed(), 0
     for version in range(1, open_checkpoint(str(root)).newest_version + 1):
         found = seen_by(followed, root, version)

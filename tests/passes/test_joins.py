@@ -7,7 +7,8 @@ import pytest
 from inspector.facts.join_rows import JoinCheck
 from inspector.merge.collect import Facts
 from inspector.model import JOIN_ROW_STORES, JOIN_TIMED_ROW_STORES, StoreName
-from tests.cases import FIXTURES, observed_in
+from tests.cases import observed_in
+from tests.fixture_folder import NEWEST
 
 
 @pytest.mark.parametrize(
@@ -21,7 +22,7 @@ def test_both_sides_of_a_healthy_join_agree(
     case: str, stores: tuple[str, ...], rows: tuple[int, int]
 ) -> None:
     """As many rows of each side as Spark's own source of state reads there."""
-    checks = Facts(observed_in(FIXTURES / case / "checkpoint")).sums(JoinCheck)
+    checks = Facts(observed_in(NEWEST / case / "checkpoint")).sums(JoinCheck)
     assert checks == {
         StoreName(0, store): JoinCheck(rows=count)
         for store, count in zip(stores, rows, strict=True)

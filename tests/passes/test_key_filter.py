@@ -36,7 +36,8 @@ from inspector.sparktypes import (
     StructType,
 )
 from tests import encode
-from tests.cases import FIXTURES, block
+from tests.cases import block
+from tests.fixture_folder import NEWEST
 
 WINDOW = StructType((StructField("start", TIMESTAMP), StructField("end", TIMESTAMP)))
 SCHEMA = StructType(
@@ -244,7 +245,7 @@ def test_a_store_without_the_field_has_no_such_key() -> None:
 
 
 def test_one_store_with_the_field_is_enough_for_a_checkpoint() -> None:
-    join = open_checkpoint(str(FIXTURES / "join_left_outer" / "checkpoint"))
+    join = open_checkpoint(str(NEWEST / "join_left_outer" / "checkpoint"))
     check_filter(join, KeyFilter(where=("index=0",)))
     with pytest.raises(CheckpointError, match="no field 'nobody'"):
         check_filter(join, KeyFilter(where=("nobody=0",)))

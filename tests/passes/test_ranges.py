@@ -10,11 +10,11 @@ from inspector.discovery.checkpoint import open_checkpoint
 from inspector.discovery.plan import plan
 from inspector.discovery.tasks import Task, split_task
 from inspector.passes.tracked import range_filter
-from tests.cases import FIXTURES
+from tests.fixture_folder import NEWEST
 
 
 def first_task(name: str) -> Task:
-    checkpoint = open_checkpoint(str(FIXTURES / name / "checkpoint"))
+    checkpoint = open_checkpoint(str(NEWEST / name / "checkpoint"))
     return plan(checkpoint, checkpoint.newest_version)[0]
 
 

@@ -15,6 +15,7 @@ from inspector.passes.record_effects import ChangesTask
 from tests import cases
 from tests.cases import Batch, tasks_of, user
 from tests.encode import Record
+from tests.fixture_folder import NEWEST
 from tests.profiles import costly
 
 keys = st.sampled_from([b"", b"a" * 8, b"b" * 8])
@@ -80,10 +81,10 @@ def net(rows: list[dict[str, Any]]) -> set[tuple[Any, ...]]:
 @pytest.mark.parametrize("zips", ["agg_update_zips_one", "agg_update_zips_cleaned_one"])
 def test_of_snapshots_alone_it_is_how_each_differs_from_the_one_before(zips: str) -> None:
     """Another run of the same query wrote the changelogs that this one did not write."""
-    found = changes_of(cases.FIXTURES / f"rocksdb_{zips}" / "checkpoint", old_values=True)
+    found = changes_of(NEWEST / f"rocksdb_{zips}" / "checkpoint", old_values=True)
     found = [row for row in found if row["kind"] == "change"]
     oldest = min(row["version"] for row in found)
-    by_changelogs = changes_of(cases.FIXTURES / "rocksdb_agg_update/checkpoint", old_values=True)
+    by_changelogs = changes_of(NEWEST / "rocksdb_agg_update/checkpoint", old_values=True)
     expected = net([row for row in by_changelogs if row["version"] >= oldest])
     assert len(expected) > 20
     assert net(found) == expected

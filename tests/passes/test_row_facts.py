@@ -37,9 +37,9 @@ from tests.cases import (
 )
 from tests.cli.support import copy_of
 from tests.encode import Record
+from tests.fixture_folder import FIXTURES
 from tests.profiles import costly
 
-FIXTURES = Path(__file__).parents[2] / "fixtures"
 JOIN = "4.3.0/join_left_outer"
 VICTIM = "state/0/1/left-keyWithIndexToValue/10.delta"
 

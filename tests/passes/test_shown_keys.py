@@ -18,7 +18,7 @@ from inspector.passes.observe import StorePass
 from inspector.passes.shown_keys import shows_few
 from inspector.passes.store_reader import StoreReader, open_stores
 from inspector.providers.chain import replay_steps
-from tests.cases import FIXTURES
+from tests.fixture_folder import NEWEST
 
 
 def tasks_of(path: Path, **request: Any) -> list[Task]:
@@ -50,7 +50,7 @@ def judged(task: Task, *, exact: bool, remove: Path | None = None) -> tuple[list
 )
 def test_the_facts_are_those_of_kept_keys(name: str) -> None:
     shown = 0
-    for task in tasks_of(FIXTURES / name / "checkpoint", fit=True, top=4, leftover_limit=3):
+    for task in tasks_of(NEWEST / name / "checkpoint", fit=True, top=4, leftover_limit=3):
         found, reader = judged(task, exact=False)
         assert found == judged(task, exact=True)[0]
         assert not reader.problems
@@ -59,7 +59,7 @@ def test_the_facts_are_those_of_kept_keys(name: str) -> None:
 
 
 def test_files_that_are_gone_by_then_are_a_problem(tmp_path: Path) -> None:
-    shutil.copytree(FIXTURES / "agg_update" / "checkpoint", tmp_path / "c")
+    shutil.copytree(NEWEST / "agg_update" / "checkpoint", tmp_path / "c")
     task = tasks_of(tmp_path / "c", top=2, leftover_limit=3)[0]
     folder = tmp_path / "c" / "state" / "0" / str(task.partition_id)
     found, reader = judged(task, exact=False, remove=folder)
@@ -69,7 +69,7 @@ def test_files_that_are_gone_by_then_are_a_problem(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(kernel_name() != "c", reason="the other kernel reads file by file")
 def test_keys_of_deltas_that_were_just_read_together_need_no_file(tmp_path: Path) -> None:
-    shutil.copytree(FIXTURES / "fmgws_processing_time" / "checkpoint", tmp_path / "c")
+    shutil.copytree(NEWEST / "fmgws_processing_time" / "checkpoint", tmp_path / "c")
     task = tasks_of(tmp_path / "c", top=2, leftover_limit=3)[0]
     ((store, reader),) = open_stores(task)
     pass_ = StorePass(task, store, reader)
@@ -87,7 +87,7 @@ def test_who_needs_all_keys_keeps_them() -> None:
             *("agg_update", "join_time_key", "session_window", "rocksdb_agg_update"),
             *("rocksdb_agg_update_zips_one", "rocksdb_join_left_outer_v3", "rocksdb_tws_event"),
         )
-        for task in tasks_of(FIXTURES / name / "checkpoint", leftover_limit=5)[:1]
+        for task in tasks_of(NEWEST / name / "checkpoint", leftover_limit=5)[:1]
     }
     assert few == {
         "agg_update": [True],
@@ -98,5 +98,5 @@ def test_who_needs_all_keys_keeps_them() -> None:
         "rocksdb_join_left_outer_v3": [False] * 4,
         "rocksdb_tws_event": [False] * 7,
     }
-    task = tasks_of(FIXTURES / "agg_update" / "checkpoint", leftover_limit=0)[0]
+    task = tasks_of(NEWEST / "agg_update" / "checkpoint", leftover_limit=0)[0]
     assert not shows_few(task, task.stores[0])

@@ -8,9 +8,10 @@ from inspector.facts.variable_entries import EntriesPerKey, KeyEntries, TimersWi
 from inspector.merge.collect import Facts
 from inspector.model import StoreName
 from inspector.passes.store_facts import emit_variables
-from tests.cases import FIXTURES, observed_in
+from tests.cases import observed_in
+from tests.fixture_folder import NEWEST
 
-CASE = FIXTURES / "rocksdb_tws_event"
+CASE = NEWEST / "rocksdb_tws_event"
 TIMERS = "$eventTimers_keyToTimestamp"
 
 
@@ -40,7 +41,7 @@ def test_entries_of_lists_and_maps_are_those_of_the_newest_version() -> None:
 
 
 def test_other_operators_have_no_variables() -> None:
-    facts = Facts(observed_in(FIXTURES / "dedup_event_time" / "checkpoint"))
+    facts = Facts(observed_in(NEWEST / "dedup_event_time" / "checkpoint"))
     assert (facts.sums(TimersWithoutState), facts.sums(EntriesPerKey), facts.of(KeyEntries)) == (
         {},
         {},

@@ -30,8 +30,8 @@ from inspector.providers.registry import classify, list_providers, provider_by_n
 from inspector.state.replay import StateMap
 from tests.cases import facts_of_type, observed_in
 from tests.cli.support import run
+from tests.fixture_folder import FIXTURES
 
-FIXTURES = Path(__file__).parents[2] / "fixtures"
 UUID = "e21dbfc8-9f6e-4d55-a8f6-4ab2f5fbbd35"
 
 

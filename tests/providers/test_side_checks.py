@@ -12,9 +12,9 @@ from typing import Any
 import google_crc32c
 import pytest
 
+from inspector.checkpoint.names import main_path
 from inspector.checkpoint.storage import Storage
 from inspector.model import FileKind, Problem, StoreFile, Version
-from inspector.providers.common_names import main_path
 from inspector.providers.file_reader import SLUG, SideChecks
 from inspector.providers.task_files import ReadAhead
 from tests.cases import observed_in, problems_in, small_checkpoint

@@ -1,6 +1,5 @@
 """Tables at the width of a terminal: the most important columns, and how many are left out."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,9 +10,9 @@ from inspector import api
 from inspector.render.display import Display
 from inspector.render.fitting import LONGEST_VALUE, drawn_table
 from inspector.render.tabular import Column, Table, Unit
+from tests.fixture_folder import FIXTURES
 from tests.render.samples import table as hostile_table
 
-FIXTURES = Path(__file__).parents[2] / "fixtures"
 COLUMNS = (
     Column("operator_id", Unit.ID),
     Column("store_name"),

@@ -1,6 +1,6 @@
 """Queries that are changed and really restarted: what preflight says is what Spark does.
 
-The changes, and the record of all, are those of ``scripts/judge_restarts.py``.
+The changes, and the record of all, are those of ``scripts/lab/judge_restarts.py``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ pytestmark = WITH_SPARK
 DAY_MS = 24 * 3_600_000
 EVERY, EVERY_PLAIN = 24, 48
 """Of so many changes a full run, and a plain one, restarts one: all take half an hour, which
-``scripts/judge_restarts.py`` has."""
+``scripts/lab/judge_restarts.py`` has."""
 
 
 def record() -> Any:

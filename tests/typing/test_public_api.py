@@ -12,12 +12,12 @@ import pytest
 import inspector
 from inspector import InspectorError, api
 from inspector.api import Finding, Options, Problem, Redact, Report, Severity, Table, TimeoutKind
+from tests.fixture_folder import NEWEST
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-FIXTURES = Path(__file__).parents[2] / "fixtures" / "4.3.0"
-LEAK = str(FIXTURES / "fmgws_event_ignore" / "checkpoint")
+LEAK = str(NEWEST / "fmgws_event_ignore" / "checkpoint")
 
 
 def leaks(path: str, options: Options | None = None) -> list[tuple[str, int | None]]:

@@ -61,33 +61,39 @@ from inspector.render.report import Report
 from inspector.render.report_data import Step
 from inspector.sums import group_by, sum_by_key
 
-FACTS = Request(fit=True)
+FACTS = Request(fit=True)  # facts that a copy requests of its source
 
+# note on every written copy
 STOPPED = (
     "Stop the query before its checkpointLocation becomes the copy, and never run it on both "
     "checkpoints: they have the same query id, so sinks confuse their batches. A batch that the "
     "query began after the copy was made is not in it. Between two batches a checkpoint does not "
     "show whether its query runs."
 )
+# note on a copy as of a batch before the newest one
 EARLIER = (
     "The query resumes after batch {batch}, and has run later batches before: a foreachBatch, "
     "Kafka, console or memory sink gets the rows of these batches once more."
 )
+# note on a copy with a planned batch
 PLANNED = (
     "Batch {batch} was planned and not committed. The copy has its plan, and the state files that "
     "it has written, so that the batch runs again first, as it would from the original checkpoint."
 )
+# refusal to leave out a batch that the sink may have
 SKIPPED = (
     "batch {next} was planned before, so the sink may have it. Sinks that store batch ids "
     "(the file sink, Delta and others) skip a batch that they have: {effect}. {instead}Add "
     "--sink-has-no-batch-ids if the sink stores none (foreachBatch without a check of its own, "
     "Kafka, console, memory, noop), or no longer has the batches after {batch}"
 )
+# effect in :data:`SKIPPED` for a query with state
 LOSES_STATE = (
     "Spark then runs no job and writes no state for it, and the batch after it fails "
     "(CANNOT_LOAD_STATE_STORE.CANNOT_READ_DELTA_FILE_NOT_EXISTS)"
 )
-LOSES_ROWS = "its rows are then lost"
+LOSES_ROWS = "its rows are then lost"  # effect in :data:`SKIPPED` for a query without state
+# refusal to copy a planned batch that the sink may have, if the state has unique ids
 NO_IDS = (
     "batch {batch} was planned and not committed, and the sink may have it. The state has ids of "
     "its checkpoints (format 2), and a query with such state fails if the sink skips a batch "
@@ -95,29 +101,36 @@ NO_IDS = (
     "from the sink: of a file sink, its entry in _spark_metadata. Add --sink-has-no-batch-ids if "
     "the sink no longer has the batch, or stores no batch ids"
 )
-PLAN = "Nothing was written: this is a plan."
+PLAN = "Nothing was written: this is a plan."  # note on a plan
+# note on a plan with rows that must not be evicted
 REFUSED = f"{PLAN} Without --plan the command would refuse to write the copy, for the reason above."
+# note: no file of the copy has the bytes of the evicted rows
 ERASED = (
     "Erased ({rows}): no state file of the copy holds these bytes, because each partition is one "
     "new snapshot. {source}"
 )
+# note: files of the copy still have the bytes of the evicted rows
 REMOVED = (
     "Removed, not erased ({rows}): the query has these rows no longer, but files of the copy still "
     "hold their bytes. Tables and older changelogs of RocksDB were copied as they are, and the "
     "changelog of version {version} names the keys once more, as removals. The bytes are gone when "
     "Spark has compacted the tables and deleted these files. {source}"
 )
+# note: the evicted rows stay until their function is called for the timeout
 WAITING = (
     "Not erased ({rows} by timeout): keys and values are in the copy until the function has "
     "removed them and Spark has deleted the older versions; --by removal does not wait for the "
     "function. {source}"
 )
-NOTHING = "There is nothing to evict, so nothing was written."
+NOTHING = "There is nothing to evict, so nothing was written."  # note if there was nothing to evict
+# note on the keys of transformWithState, if nothing was evicted
 WHOLE_GROUPS = (
     "Of transformWithState a key is evicted as a whole: name its grouping key, and not one entry "
     "of a list or a map, nor a timer."
 )
+# end of the messages on a copy that differs from its source
 _GIVEN_UP = "so the copy was given up; the original checkpoint is unchanged"
+# slugs of problems that do not concern the copied state
 _HARMLESS = (  # slugs of what says nothing of the state that is copied
     *(*NO_FAULT, LOST_METADATA),
     *("foreign-folder", "extra-partition", "partition-counts", "codec-mismatch", "uncommitted"),
@@ -262,13 +275,18 @@ def _eviction_of(
 
 
 class _Assumed(NamedTuple):
-    """Facts that a checkpoint does not show, as the user states them."""
+    """Facts that a checkpoint does not show and the user states by options."""
 
     stopped: bool  # the query is stopped
-    sink_has_no_batch_ids: bool  # the sink skips no batch
+    sink_has_no_batch_ids: bool  # the sink does not skip batches by their ids
 
 
 class _Copy:
+    """One run of the command ``copy``.
+
+    It checks the source, writes the copy, checks the copy and reports.
+    """
+
     def __init__(
         self,
         run: Run,
@@ -309,6 +327,10 @@ class _Copy:
         self._compact = compact or (self._erases and can_compact)
 
     def report(self, *, plan: bool) -> Report:
+        """Write the copy, or only plan it, and return the report.
+
+        Raises CheckpointError or SourceNotWholeError if the copy cannot be made.
+        """
         self._check_source()
         check_new(self._dest, self._options, self._checkpoint.storage)
         # With the keys of all leftovers where they stay here.
@@ -353,7 +375,10 @@ class _Copy:
         return self._report(done, facts, notes=self._notes(done), steps=steps, wrote=True)
 
     def _check_source(self) -> None:
-        """Refuse what cannot be copied, by listings and logs; the error says what to do."""
+        """Refuse a source that cannot be copied, judged by listings and logs.
+
+        Raises CheckpointError, SourceNotWholeError or EngineError, with advice.
+        """
         checkpoint, root, logs = self._checkpoint, self._checkpoint.root, self._checkpoint.logs
         if self._run.engine.reader is not None:
             raise EngineError("copy reads and writes through fsspec: leave out --io hadoop")
@@ -376,7 +401,10 @@ class _Copy:
         copy_contents.check_file_logs(checkpoint, newest)
 
     def _check_next_batch(self, logs: Logs) -> None:
-        """Refuse a copy whose next batch the sink may skip, or which may still run."""
+        """Refuse a copy whose next batch the sink may skip, or which may still run.
+
+        Raises CheckpointError, with advice.
+        """
         root, batch = self._checkpoint.root, self._version - 1
         last = logs.last_committed if logs.last_offset is None else logs.last_offset
         if last is None or last <= batch:
@@ -430,7 +458,7 @@ class _Copy:
         return any(version + 1 not in {*of.deltas, *of.snapshots} for of in stores)
 
     def _check_whole(self, facts: Facts) -> None:
-        """Refuse a state that Spark would not load, or not as written (SourceNotWholeError)."""
+        """Raise SourceNotWholeError for a state that Spark would not load as it was written."""
         damage = list(_damage(self._run, facts))
         if not damage:
             return
@@ -455,9 +483,10 @@ class _Copy:
                 )
 
     def _write(self, tasks: Sequence[evicting.EvictTask], work: evicting.Copying) -> Facts:
-        """Write the copy, and check it before it can be taken for a checkpoint.
+        """Write the copy to its destination, check it, and return the facts of its tasks.
 
-        SourceNotWholeError: it is not what it should be; _NothingError: none of the rows is there.
+        Raises SourceNotWholeError if the copy is not whole or would not restart, and _NothingError
+        if there was no row to evict.
         """
         storage, batch = self._checkpoint.storage, self._version - 1
         with new_folder(self._dest, self._options, storage) as place:
@@ -512,7 +541,11 @@ class _Copy:
                 raise SourceNotWholeError(message, spell_root(self._dest))
 
     def _record(self, done: Facts, *, renamed: bool) -> CopyRecord:
-        """Return the record of the copy; a ``renamed`` snapshot has an older version's name."""
+        """Return the record of how the copy was made, for a file of the copy.
+
+        If ``renamed``, the version before is recorded as changed, too, because a snapshot got its
+        name.
+        """
         version, before = self._version, read_record(self._checkpoint.storage)
         changed = {version, *([version - 1] if renamed else [])} if done.of(Evicted) else set()
         # A copy of a copy has the changed files of the first one.
@@ -542,9 +575,10 @@ class _Copy:
         return checkpoint_at(storage, Selection(), provider_format=form)
 
     def _check_rows(self, place: Destination, done: Facts, version: int) -> None:
-        """Read the copy back, and compare the hashes of the rows of each partition.
+        """Read the copy back and compare the hashes of the rows of each partition.
 
-        They are rows of the source, which was judged: what is left to be found is damage of files.
+        ``done`` has the hashes from writing. Raises SourceNotWholeError for a difference or a
+        problem.
         """
         written = replace(self._run.options, batch=None, state_version=version, key=(), where=())
         checkpoint = self._open(place)
@@ -561,7 +595,7 @@ class _Copy:
                 raise SourceNotWholeError(problem.message, problem.path, problem.offset)
 
     def _check_log(self) -> None:
-        """Refuse to finish if the query has gone on meanwhile (CheckpointError)."""
+        """Raise CheckpointError if the query has planned or committed a batch meanwhile."""
         if self._run.reopen is None:
             return
         before, now = self._checkpoint.logs, self._run.list_again().logs
@@ -578,6 +612,10 @@ class _Copy:
         steps: Sequence[Step] = (),
         wrote: bool,
     ) -> Report:
+        """Return the report on a copy or plan.
+
+        ``done`` are the facts of the copying tasks, ``facts`` those of the source.
+        """
         by_store = _evicted_rows(done)
         refused = sum(rows for name, rows in by_store.items() if self._ways[name].refused)
         evicted = sum(by_store.values()) - refused
@@ -620,6 +658,7 @@ class _Copy:
         return self._ways[name].way == TIMEOUT and not self._ways[name].refused
 
     def _rows(self, done: Facts) -> Iterator[CopiedRow]:
+        """Yield a row for each copied store."""
         written, evicted = done.sums(WrittenFiles), _evicted_rows(done)
         for name, prints in sorted(done.sums(RowPrints).items()):
             files = written.get(name)
@@ -633,6 +672,7 @@ class _Copy:
             )
 
     def _evictions(self, done: Facts) -> Iterator[t.Table]:
+        """Yield the tables of evicted rows and of example keys; nothing without an eviction."""
         if self._eviction is None:
             return
         checkpoint, rows = self._checkpoint, []
@@ -659,6 +699,7 @@ class _Copy:
             yield EvictedKeyRow.table("some of the evicted keys", list(self._keys(done)))
 
     def _keys(self, done: Facts) -> Iterator[EvictedKeyRow]:
+        """Yield up to ``KEYS_SHOWN`` evicted keys for each store and class."""
         words = StoreWords(self._checkpoint, self._run.options.redact or Redact.NONE)
 
         def group(seen: Observed[EvictedKey]) -> tuple[StoreName, str]:
@@ -678,6 +719,7 @@ class _Copy:
                 )
 
     def _notes(self, done: Facts) -> list[str]:
+        """Return the notes on a written copy."""
         notes = list(self._erasure(done))
         newest, batch = self._checkpoint.logs.last_committed, self._version - 1
         if newest is not None and batch < newest:
@@ -687,7 +729,10 @@ class _Copy:
         return [*notes, STOPPED]
 
     def _nothing(self) -> list[str]:
-        """Say that there is nothing to evict, and how keys are named where that is special."""
+        """Return the note that there is nothing to evict.
+
+        It also says how keys of transformWithState are named, if some could have been evicted.
+        """
         of_groups = any(
             operator.processor is not None and not self._ways[name].refused
             for operator in self._checkpoint.operators
@@ -711,7 +756,10 @@ class _Copy:
         return list(steps_of(commands, is_plan=is_plan))
 
     def _other_ways(self, rows: Mapping[StoreName, int]) -> Iterator[str]:
-        """Yield a sentence on the effect of the other value of --by, if both are possible."""
+        """Yield a sentence on the effect of the other value of --by, for each store with timers.
+
+        ``rows`` are the evicted rows by store.
+        """
         if self._eviction is None:
             return
         for name, count in sorted(rows.items()):
@@ -722,7 +770,10 @@ class _Copy:
                 yield f"With --by {word} (operator {name.operator_id}): {opposite.text}"
 
     def _erasure(self, done: Facts) -> Iterator[str]:
-        """Return a note on the files that still have the bytes of named rows."""
+        """Yield a note for each way of eviction that says which files still have the bytes.
+
+        Only for rows that the user named.
+        """
         if self._eviction is None or not self._eviction.keys:
             return
         for way, words in ((REMOVAL, ERASED if self._compact else REMOVED), (TIMEOUT, WAITING)):
@@ -757,12 +808,14 @@ class _NothingError(Exception):
 
 
 def _digest(chunks: Iterable[bytes], digest: blake2b) -> Iterator[bytes]:
+    """Yield the chunks unchanged, and add each to the digest."""
     for chunk in chunks:
         digest.update(chunk)
         yield chunk
 
 
 def _evicted_rows(done: Facts) -> dict[StoreName, int]:
+    """Return the number of evicted rows of each store, over all partitions."""
     return sum_by_key((seen.store.name, seen.fact.rows) for seen in done.of(Evicted))
 
 

@@ -37,9 +37,12 @@ from inspector.quantities import short_count_text
 from inspector.schemas import specs_in, task_batch
 from inspector.sums import sum_by_key
 
-LEFTOVERS, ROWS = "leftovers", "rows"  # of all classes; or the rows that are named
-CLASSES = tuple(kind.value for kind in LeftoverClass)
+# Targets of an eviction besides single classes: leftovers of all classes, or rows that the user
+# names.
+LEFTOVERS, ROWS = "leftovers", "rows"
+CLASSES = tuple(kind.value for kind in LeftoverClass)  # names of the classes of leftovers
 
+# kinds of files that a copy of a store has
 _KINDS = (
     *(FileKind.DELTA, FileKind.SNAPSHOT, FileKind.TABLE, FileKind.TABLE_LOG),
     *(FileKind.HADOOP_CHECKSUM, FileKind.SPARK_CHECKSUM),
@@ -51,9 +54,11 @@ class Eviction:
     """Eviction that the user requested."""
 
     target: str  # :data:`LEFTOVERS`, :data:`ROWS`, or a class of leftovers
-    way: str | None = None  # in which it is done; None for that of each operator
-    operator_id: int | None = None  # of the only operator that it is done in; None for all
+    way: str | None = None  # ``removal`` or ``timeout``; None for the default of each operator
+    operator_id: int | None = None  # the only operator whose rows are evicted; None for all
+    # certainties of the leftovers that are evicted
     certainties: tuple[Certainty, ...] = (Certainty.PROVEN,)
+    # the named rows; matches all rows if none are named
     keys: KeyFilter = field(default_factory=KeyFilter)
 
     @property
@@ -73,7 +78,7 @@ class Eviction:
         return sum_by_key((store.name, count) for store, count in self.leftovers(facts))
 
     def leftovers(self, facts: Facts) -> Iterator[tuple[StoreId, int]]:
-        """Return the stores that have such leftovers, each with their number."""
+        """Yield the store of each partition that has leftovers to evict, with their number."""
         for observed in facts.totals:
             fact = observed.fact
             chosen = fact.leftover_class.value in self.classes
@@ -121,7 +126,7 @@ class Eviction:
             )
 
     def _without_timer(self, run: Run, name: StoreName, way: Way) -> str:
-        """Return the condition that a key has no timer; empty if its state has none."""
+        """Return the condition for --where that a key has no timer; "" without timers."""
         operator = next(o for o in run.checkpoint.operators if o.operator_id == name.operator_id)
         schema = operator.schemas.get(name.store_name)
         if way.timer is None or schema is None:
@@ -129,7 +134,10 @@ class Eviction:
         return f"value.{schema.value.fields[way.timer].name}=-1"
 
     def ways(self, run: Run) -> dict[StoreName, Way]:
-        """Return the way and its effect for each store that it can evict rows from."""
+        """Return how rows of each store are evicted, and the effect; some ways are refused.
+
+        Only stores of the operator that the user chose are there, if the user chose one.
+        """
         found = {}
         encoding = run.checkpoint.conf(run.version, "stateStore.encodingFormat") or UNSAFE_ROW
         for operator in run.checkpoint.operators:
@@ -157,7 +165,7 @@ class Eviction:
         return found
 
     def _of_groups(self, way: Way, operator: Operator, store: str) -> Way:
-        """Return a way to evict named groups of transformWithState; refused if none is named."""
+        """Return the way, refused if the named keys are not whole grouping keys of the store."""
         schema, grouping = operator.schemas.get(store), operator.grouping_key(store)
         if schema is None or grouping is None:
             return way
@@ -170,14 +178,16 @@ class Eviction:
 
 @dataclass(frozen=True)
 class EvictTask(Message):
-    """One partition of a copy."""
+    """Task that copies one partition and evicts rows from it."""
 
     copy: CopyTask
-    stores: tuple[str, ...] = ()  # from which rows are evicted, by name
-    refused: tuple[str, ...] = ()  # those of them whose rows are only counted, as they must stay
-    classes: tuple[str, ...] = ()  # of leftovers; none for the rows that the task names
-    certainties: tuple[Certainty, ...] = ()  # of the leftovers
-    resolution: Resolution = field(default_factory=Resolution)  # what all partitions say together
+    stores: tuple[str, ...] = ()  # names of the stores from which rows are evicted
+    # names of stores among them whose rows are only counted, as they must stay
+    refused: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()  # classes of leftovers that are evicted; empty if rows are named
+    certainties: tuple[Certainty, ...] = ()  # certainties of the leftovers that are evicted
+    # clocks that timers follow, as the facts of all partitions decide
+    resolution: Resolution = field(default_factory=Resolution)
     # store -> key in hex -> class, where the driver knows them; None: the task has to find them
     leftovers: Mapping[str, Mapping[str, str]] | None = None
 
@@ -187,13 +197,14 @@ class EvictTask(Message):
 
 
 def run_copies(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Copy partitions and yield their facts, as ``run_tasks`` does."""
+    """Copy the partitions of the task specs in ``batches``, and yield their facts."""
     for spec in specs_in(batches):
         request = EvictTask.from_json(spec)
         yield from fact_batches(copy_partition(request.copy, _choice(request)))
 
 
 def _choice(request: EvictTask) -> Choice:
+    """Return the choice of rows that a task evicts from each block of records."""
     if not request.stores:
         return Choice(lambda *_: {})
     task = request.copy.task
@@ -221,6 +232,10 @@ def _choice(request: EvictTask) -> Choice:
 def _of_class(
     block: RecordBlock, rows: Int64s, leftovers: Mapping[bytes, str]
 ) -> Mapping[str, Int64s]:
+    """Return the rows whose keys are leftovers, by class.
+
+    ``leftovers`` are classes by key; ``rows`` are positions in the block.
+    """
     if not leftovers:
         return {}
     found: dict[str, list[int]] = defaultdict(list)
@@ -231,6 +246,10 @@ def _of_class(
 
 
 def _leftovers(request: EvictTask) -> Mapping[str, Mapping[bytes, str]]:
+    """Return the leftovers that a task evicts: store -> key -> class.
+
+    If the driver did not give them, the partition is read to find them.
+    """
     if request.leftovers is not None:
         return {
             store: {bytes.fromhex(key): name for key, name in keys.items()}
@@ -307,7 +326,7 @@ def copying(
 
 
 def _folders(partition: PartitionLayout, newest: int) -> Iterator[FolderCopy]:
-    """Yield the folders of a partition with their files up to a version."""
+    """Yield the folders of a partition, with their files up to version ``newest``."""
     layouts = {layout.directory: layout for layout in partition.stores}
     for directory, layout in layouts.items():
         names = tuple(s.store.store_name for s in partition.stores if s.directory == directory)
@@ -319,7 +338,10 @@ def _folders(partition: PartitionLayout, newest: int) -> Iterator[FolderCopy]:
 def with_eviction(
     run: Run, tasks: Iterable[EvictTask], eviction: Eviction, facts: Facts
 ) -> list[EvictTask]:
-    """Return the tasks with the eviction of each; CheckpointError if no store can have the rows."""
+    """Return the tasks with the eviction added to each.
+
+    Raises CheckpointError if the named key fits no store.
+    """
     if eviction.keys:
         check_filter(run.checkpoint, eviction.keys)
     classes = eviction.classes
@@ -353,6 +375,7 @@ def with_eviction(
 
 
 def _find_leftovers(eviction: Eviction, facts: Facts) -> dict[StoreId, dict[str, str]]:
+    """Return the leftovers that are evicted: store -> key in hex -> class."""
     known: dict[StoreId, dict[str, str]] = defaultdict(dict)
     for observed in facts.leftovers:
         fact = observed.fact

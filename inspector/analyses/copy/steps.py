@@ -17,6 +17,7 @@ from inspector.model import Certainty
 from inspector.render.report_data import Step
 
 _OF_STATE = (*o.FORMAT, *o.SCHEMAS, *o.RULES)  # options by which any command reads the checkpoint
+# added to a step whose command lacks the storage options, which may be secret
 _OPTIONS_LEFT = " (with the storage options of this command)"
 
 
@@ -56,10 +57,12 @@ class Commands:
 
     @property
     def _report(self) -> str:
+        """Name of the file in which the audit of the checkpoint is saved."""
         name = spell_root(self.source).rstrip("/").rpartition("/")[2]
         return f"audit-of-{re.sub(r'[^A-Za-z0-9._-]+', '-', name) or 'checkpoint'}.json"
 
     def _eviction_words(self) -> Iterator[str]:
+        """Yield the options that request the eviction; nothing without one."""
         eviction = self.eviction
         if eviction is None:
             return
@@ -73,6 +76,7 @@ class Commands:
             yield from ("--operator", str(eviction.operator_id))
 
     def _line(self, words: list[str], shared: o.Group) -> str:
+        """Return a shell command of these words and of the ``shared`` options that are set."""
         given = [word for item in shared for word in _words(item, self.options)]
         return shlex.join(["inspector", *words, *given])
 

@@ -108,7 +108,7 @@ class LeftoverClassRow(t.StoreRow, table="classes"):
 
 
 def class_table(judged: Judged) -> t.Table:
-    """Leftovers counted by store, class and certainty."""
+    """Return the table of leftovers counted by store, class and certainty."""
     checkpoint = judged.checkpoint
     groups: dict[tuple[Any, ...], list[LeftoverCount]] = defaultdict(list)
     for observed in judged.facts.totals:
@@ -165,8 +165,11 @@ class UndecidedKeyRow(LeftoverRow, table="undecided_keys"):
     last_put_batch: t.LastPutBatch | None
 
 
+# advice on keys that the kind of timeout decides
 _KIND = "--timeout-kind event or --timeout-kind processing, as the query has it"
+# advice on keys that older versions decide
 _HISTORY = "a longer history, which spark.sql.streaming.minBatchesToRetain keeps"
+# reason why keys are undecided -> what would decide it
 DECIDED_BY: Mapping[str | None, str] = {
     UNKNOWN_CLOCK: _KIND,
     NEIGHBOURS: _KIND,
@@ -219,10 +222,7 @@ L = TypeVar("L", bound=LeftoverRow)
 
 
 class LeftoverWords:
-    """Facts :class:`Leftover` as rows of a report.
-
-    ``timestamps`` are those of batches in ms, and ``clocks`` their clocks, both by version.
-    """
+    """Decoder of facts about leftover keys into the rows of a report."""
 
     def __init__(
         self,
@@ -232,6 +232,10 @@ class LeftoverWords:
         redact: Redact,
         clocks: Mapping[int, BatchClock] = MappingProxyType({}),
     ) -> None:
+        """Take the names of operators and the key schemas of stores.
+
+        ``timestamps`` (ms) and ``clocks`` are those of batches, by the version that the batch made.
+        """
         self._names, self._now, self._clocks = names, timestamps, clocks
         self._unknown = RowWords(None, redact)
         self._keys = {group: RowWords(schema, redact) for group, schema in keys.items()}
@@ -239,7 +243,7 @@ class LeftoverWords:
 
     @classmethod
     def of(cls, checkpoint: Checkpoint, redact: Redact) -> LeftoverWords:
-        """For all stores of a checkpoint."""
+        """Return the words for all stores of a checkpoint."""
         keys = {name: schema.key for name, schema in store_schemas(checkpoint).items()}
         clocks = {batch + 1: clock for batch, clock in checkpoint.logs.clocks.items()}
         times = {version: clock.timestamp_ms for version, clock in clocks.items()}
@@ -249,7 +253,10 @@ class LeftoverWords:
     def of_task(
         cls, task: Task, operator_name: str, redact: Redact, *, decoded: bool = True
     ) -> LeftoverWords:
-        """For the stores of one task; without ``decoded`` keys are left to whoever has a type."""
+        """Return the words for the stores of one task.
+
+        Without ``decoded`` keys stay undecoded, for a caller that has their type.
+        """
         keys = {
             StoreName(task.operator_id, store.store_name): parse_schema_json(store.key_schema)
             for store in task.stores
@@ -260,7 +267,7 @@ class LeftoverWords:
         return cls({task.operator_id: operator_name}, keys, times, redact, clocks)
 
     def rows(self, listed: Iterable[Observed[Leftover]], kind: type[L]) -> list[L]:
-        """The rows of a kind, in the same order."""
+        """Return leftovers as report rows of class ``kind``, in the same order."""
         facts = list(listed)
         keys: dict[int, Any] = {}
         for group, indexes in group_by(range(len(facts)), lambda i: facts[i].store.name).items():
@@ -287,6 +294,7 @@ class LeftoverWords:
         return replace(fact, threshold_ms=other, reason=BY_BOTH)
 
     def _row(self, observed: Observed[Leftover], key: Any, kind: type[L]) -> L:
+        """Return a leftover as a report row of class ``kind``, with its decoded key."""
         store, fact = observed.store, self._by_followed_clock(observed.fact)
         put, expired = fact.last_put_version, fact.expired_version
         put_ms = None if put is None else self._now.get(put)
@@ -314,16 +322,20 @@ class LeftoverWords:
 
 
 def _minus(a: int | None, b: int | None) -> int | None:
+    """Return the difference; None if one number is unknown."""
     return None if a is None or b is None else a - b
 
 
 def _batch(version: int | None) -> int | None:
+    """Return the batch that made a version; None for None."""
     return None if version is None else version - 1
 
 
+# Ages in batches: the highest age of each class, and its name, youngest first.
 _BUCKETS = ((0, "this batch"), (9, "1-9 batches"), (99, "10-99 batches"), (10**18, "100 and more"))
+# name of the age of rows that are older than every readable version
 BEFORE_WINDOW = "before the oldest version"
-AGE_WORDS = (*(word for _, word in _BUCKETS), BEFORE_WINDOW)  # what ages are called, youngest first
+AGE_WORDS = (*(word for _, word in _BUCKETS), BEFORE_WINDOW)  # names of the ages, youngest first
 
 
 class AgeRow(t.StoreRow, table="ages", empty="no store has rows of this version"):
@@ -383,7 +395,10 @@ class RetentionRow(t.StoreRow, table="retention"):
 
 
 def proof_window(judged: Judged) -> dict[str, Any]:
-    """From which batch on all changes of keys, and the clocks of their batches, are known."""
+    """Return the first batch from which on all changes of keys are known, and its time in ms.
+
+    They are in the fields ``proof_from_batch`` and ``proof_from_ms``; empty without rows.
+    """
     checkpoint = judged.checkpoint
     firsts = [ages.first_known - 1 for ages in judged.facts.sums(Ages).values()]
     if not firsts:
@@ -394,13 +409,14 @@ def proof_window(judged: Judged) -> dict[str, Any]:
 
 
 def age_table(judged: Judged) -> t.Table:
-    """Live rows by how long ago they were last put, store by store."""
+    """Return the table of live rows by how long ago they were last put, store by store."""
     ages_by_store = sorted(judged.facts.sums(Ages).items())
     rows = [row for name, ages in ages_by_store for row in _age_rows(judged, name, ages)]
     return AgeRow.table("age of the live rows, in batches before the judged one", rows)
 
 
 def _age_rows(judged: Judged, name: StoreName, ages: Ages) -> Iterator[AgeRow]:
+    """Yield a store's rows of the table, youngest first; each sums one range of ages."""
     checkpoint, version = judged.checkpoint, judged.version
     _, total = ages.total
     puts = sorted(ages.rows, reverse=True)
@@ -419,19 +435,20 @@ def _age_rows(judged: Judged, name: StoreName, ages: Ages) -> Iterator[AgeRow]:
 
 
 def _bucket(version: int, put: int) -> int:
-    """The place in :data:`AGE_WORDS` of what happened in a version."""
+    """Return the index in :data:`AGE_WORDS` of the age of something that version ``put`` did."""
     if put == BEFORE_ALL:
         return len(_BUCKETS)
     return next(i for i, (limit, _) in enumerate(_BUCKETS) if version - put <= limit)
 
 
 def _time(checkpoint: Checkpoint, version: int) -> int | None:
+    """Return the processing time (ms) of the batch that made a version; None if unknown."""
     clock = checkpoint.clock(version)
     return None if clock is None else clock.timestamp_ms
 
 
 def leftover_ages(judged: Judged) -> t.Table:
-    """Leftovers by class and by how long ago they expired."""
+    """Return the table of leftovers by class and by how long ago they expired."""
     version = judged.version
     groups: dict[tuple[Any, ...], list[LeftoverAge]] = defaultdict(list)
     for observation in judged.facts.leftover_ages:
@@ -452,7 +469,10 @@ def leftover_ages(judged: Judged) -> t.Table:
 
 
 def retention_tables(judged: Judged) -> list[t.Table]:
-    """Return the table of the distances behind the watermark, of joins and operators below them."""
+    """Return the table of how far rows reach behind the watermark; no table without rows.
+
+    It is about the sides of joins, and about operators below them.
+    """
     view = CheckpointView(judged.checkpoint, judged.version, judged.facts)
     sides = (JoinSide(s) for s in view.stores if s.name in judged.facts.retention)
     rows = [_retention_row(side) for side in sorted(sides, key=lambda side: side.store.name)]
@@ -463,6 +483,7 @@ def retention_tables(judged: Judged) -> list[t.Table]:
 
 
 def _retention_row(side: JoinSide) -> RetentionRow:
+    """Return the row of the table for one side of a join."""
     store, distances = side.store, side.behind_ms
     timed, matched, check = store.sum(RowsTimedByKey), store.sum(MatchedRows), side.check
     return RetentionRow(

@@ -30,11 +30,12 @@ from inspector.time_text import time_ms_text
 
 
 def proof_notes(kind: LeftoverClass) -> tuple[str, ...]:
-    """The premises and inferences of a class, a line each."""
+    """Return one line for each premise and inference on which proofs of a class rest."""
     return (*map(_premise, _RESTS_ON[kind]), *map(_inference, _INFERRED_BY.get(kind, ())))
 
 
-_BY_CLOCK = ("own-batch", "one-watermark")
+_BY_CLOCK = ("own-batch", "one-watermark")  # premises of proofs by a batch's clock
+# premises of proofs by timeouts of a function
 _BY_TIMEOUT = (
     *("data-first", "only-data-calls", "set-after-clock", "clears-timers", "idle-batch"),
     *("one-clock", "own-batch"),
@@ -49,6 +50,7 @@ _RESTS_ON: Mapping[LeftoverClass, Sequence[str]] = {  # the premises that proofs
 
 
 def _premise(name: str) -> str:
+    """Return a premise as one line: its statement, source, and what would refute it."""
     premise = docs.entry(name).paragraphs
     source, refuted_by = premise["Source"], premise["Refuted by"]
     return f"premise {name}: {premise['']} Source: {source}. Refuted by: {refuted_by}."
@@ -64,17 +66,22 @@ _INFERRED_BY: Mapping[LeftoverClass, Sequence[str]] = {
 
 
 def _inference(name: str) -> str:
+    """Return an inference as one line.
+
+    It has its statement, its hit rate on random workloads, and what would make it certain.
+    """
     inference, paragraphs = INFERENCES[name], docs.entry(name).paragraphs
     often = f"right {inference.right:,} of {inference.of:,} times on random workloads"
     certain = f"Made certain by: {paragraphs['Made certain by']}."
     return f"inference {name}: {paragraphs['']} It was {often}. {certain}"
 
 
+# what a clock is called in sentences
 _CLOCK_NAMES = {
     TimeoutKind.EVENT_TIME: "the watermark",
     TimeoutKind.PROCESSING_TIME: "the batch's processing time",
 }
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)  # zero of timestamps
 
 
 class ClassStoryRow(t.Row, table="story", empty="no key is a leftover of this class"):
@@ -127,6 +134,10 @@ def explain_class(judged: Judged, kind: str) -> Report:
 def _class_row(
     checkpoint: Checkpoint, group: tuple[int, str, int, str], ages: Sequence[LeftoverAge]
 ) -> ClassStoryRow:
+    """Return the row on the keys of one store that expired in one version.
+
+    ``group`` is operator, store, version (0: before the oldest one) and certainty.
+    """
     operator_id, store, expired, certainty = group
     upstream = next(o.upstream for o in checkpoint.operators if o.operator_id == operator_id)
     clock = checkpoint.clock(expired) or BatchClock(BatchId(expired - 1))
@@ -153,7 +164,7 @@ _Key = tuple[int, str, int, str]  # operator, store, partition and key
 
 
 def explain_keys(judged: Judged, events: Sequence[_Event]) -> Report:
-    """The story of each key that the events are of."""
+    """Return the report on the story of each key in ``events``, which are rows of ``history``."""
     checkpoint, facts = judged.checkpoint, judged.facts
     listed = LeftoverWords.of(checkpoint, Redact.NONE).rows(facts.leftovers, LeftoverRow)
     rows: list[KeyStoryRow] = []
@@ -173,7 +184,10 @@ def explain_keys(judged: Judged, events: Sequence[_Event]) -> Report:
 def _timer_clock(
     checkpoint: Checkpoint, operator: Operator, store: str, facts: Facts, version: int
 ) -> TimeoutKind | None:
-    """The clock of an operator's timers at a version; None where it, or its time, is not known."""
+    """Return the clock that an operator's timers followed at a version.
+
+    None if the clock is not known, or if its watermark lags behind the query's.
+    """
     kind = facts.resolution.clock_of(StoreName(operator.operator_id, store), version).kind
     is_event_time = kind is TimeoutKind.EVENT_TIME
     lags = is_event_time and operator_holding_back(checkpoint, operator, version)
@@ -187,6 +201,11 @@ def _place(row: _Event, moves: Collection[int]) -> _Key:
 
 
 def _by_key(events: Sequence[_Event], moves: Collection[int]) -> dict[_Key, list[_Event]]:
+    """Return the events of each key, in their order.
+
+    The copy of a known key that a repartitioning wrote is left out; ``moves`` are the batches of
+    repartitionings.
+    """
     events_by_key: dict[_Key, list[_Event]] = defaultdict(list)
     for event in events:
         key_events = events_by_key[_place(event, moves)]
@@ -199,6 +218,7 @@ def _by_key(events: Sequence[_Event], moves: Collection[int]) -> dict[_Key, list
 def _story(
     judged: Judged, events_of_key: Sequence[_Event], narrator: Narrator
 ) -> Iterator[KeyStoryRow]:
+    """Yield a row for each batch that means something for a key, and the verdict at the end."""
     version, first = judged.version, events_of_key[0]
     events_by_version = group_by(events_of_key, lambda event: int(event["version"]))
     names = ("operator_id", "operator_name", "store_name", "partition_id", "key")
@@ -228,15 +248,20 @@ class Narrator:
     leftover: LeftoverRow | None  # the key as ``leftovers`` reports it, if it does
     rule: StoreRule
     # gives the clock that timers followed in the batch of a version, None where it is not known
+    # returns the clock that timers followed at a version; None if unknown
     timer_clock: Callable[[int], TimeoutKind | None]
-    may_have_changed: Callable[[int], bool]  # whether it may be the other one, for all we know
+    # returns whether timers may have followed the other clock at a version
+    may_have_changed: Callable[[int], bool]
     only_sources_feed: bool  # a batch without new data calls the function for timeouts only
-    clock_ms: int | None = None  # the key's timer or time as it stands; None without one
-    alive: bool = False  # it is in the map
-    may_have_fired: bool = False  # a timeout left it without one, in a batch of unknown clock
+    clock_ms: int | None = None  # the key's present timer or time, in ms; None without one
+    alive: bool = False  # the key is in the state at this point of the story
+    # a timeout may have fired and left the key without one: its clock is unknown
+    may_have_fired: bool = False
+    # clock that timers followed at the version of :meth:`threshold`
     _kind: TimeoutKind | None = None
+    # time of the other clock there, if timers may have followed that one; else None
     _other_ms: int | None = None
-    _covered: bool = False
+    _covered: bool = False  # the story has said that the clock passed the key's time
 
     def __post_init__(self) -> None:
         self._expiry: ExpiryField | None = self.rule.expiry
@@ -244,7 +269,7 @@ class Narrator:
 
     @property
     def verdict(self) -> str:
-        """State of the key at the end."""
+        """Last line of the story: gone, not known, no leftover, or the class of leftover."""
         if not self.alive:
             return "the key is gone"
         if self.leftover is None and self.may_have_fired:
@@ -255,7 +280,10 @@ class Narrator:
         return f"{self.leftover.class_}, {self.leftover.certainty}{reason}"
 
     def threshold(self, version: int, clock: BatchClock | None) -> int | None:
-        """Return the time with which the batch of a version compared its clock; None if unknown."""
+        """Return the time (ms) with which the batch of a version compared rows; None if unknown.
+
+        For timers it also notes which clock they followed.
+        """
         if clock is None or self._expiry is None:
             return None
         if self._timed:
@@ -270,7 +298,10 @@ class Narrator:
         return clock.timestamp_ms if is_batch_clock else clock.watermark_ms or None
 
     def event(self, event: _Event, clock: BatchClock | None, threshold: int | None) -> str:
-        """Return what a put or removal of the key means."""
+        """Return what a put or removal of the key means, and update the key's state.
+
+        ``event`` is a row of ``history``; ``threshold`` is the batch's time to compare with, in ms.
+        """
         due, was = self._due(threshold), self.clock_ms
         self.alive = event["event"] not in ("removal", "absent_removal")
         self.clock_ms = self._time(event) if self.alive else None
@@ -310,6 +341,11 @@ class Narrator:
         *,
         proven: bool,
     ) -> str:
+        """Return the begin of a sentence on a write: what made Spark call the function.
+
+        ``due`` and ``was``: whether the timer had run out, and its time, before the write.
+        ``proven``: the key is a proven leftover since this write.
+        """
         if not due and proven:
             return "its record lies behind those of new data: its timeout fired and"
         unsure = self._other_ms is not None and was is not None and was < self._other_ms
@@ -328,6 +364,7 @@ class Narrator:
         return f"its timeout lay {fired}: it fired, or new data came; the call"
 
     def _outcome(self, event: _Event) -> str:
+        """Return the end of the sentence: what the write left of the key and its timer."""
         if event["event"] == "in_snapshot":
             return "before the window left this"
         if not self.alive:
@@ -337,16 +374,19 @@ class Narrator:
         return f"{word.get(event['event'], 'wrote the key with')} {timer}"
 
     def _due(self, threshold: int | None) -> bool:
+        """True if the key's timer or time has expired at a threshold (ms)."""
         if self.clock_ms is None or threshold is None or self._expiry is None:
             return False
         bound = threshold - self._expiry.delay_ms
         return self.clock_ms <= bound if self._expiry.inclusive else self.clock_ms < bound
 
     def _before(self, clock_ms: int | None, threshold: int | None) -> str:
+        """Return ``2 hours before the watermark``: how far a time lies behind the clock."""
         name = "the batch's clock" if self._kind is None else _CLOCK_NAMES[self._kind]
         return f"{long_duration_text((threshold or 0) - (clock_ms or 0))} before {name}"
 
     def _time(self, event: _Event) -> int | None:
+        """Return the timer or event time (ms) that a write gave the key; None if it has none."""
         if self._timed:
             timer: int | None = event["timeout_ms"]
             return timer
@@ -354,6 +394,7 @@ class Narrator:
 
 
 def _field_ms(event: _Event, expiry: ExpiryField) -> int | None:
+    """Return the time field of a decoded row in ms, rounded up; None if it is no time."""
     value: Any = event[expiry.part.value]
     for name in expiry.name.split("."):
         value = value.get(name) if isinstance(value, dict) else None

@@ -21,12 +21,12 @@ from inspector.sums import sum_by_key, sum_or_none
 MOST_STORES = 4  # stores up to which a chart has a line for each besides their sum
 MOST_FIELDS = 12  # fields that have a bar each; the others have one together
 
-GAPS = "Gaps are versions that not every partition can restore."
-_OVERHEAD = "null bits"
+GAPS = "Gaps are versions that not every partition can restore."  # words below a chart with gaps
+_OVERHEAD = "null bits"  # name of the bytes of a row that are in no field
 
 
 def ladder_chart(ladder: Table) -> BarChart:
-    """The size ladder of ``memory``, drawn."""
+    """Return the size ladder of ``memory``, as a chart."""
     bars = [
         Bar(row["rung"], (row["bytes"],), row["meaning"], row["counted"] == "exact")
         for row in ladder.rows
@@ -37,7 +37,7 @@ def ladder_chart(ladder: Table) -> BarChart:
 
 
 class Versions:
-    """The versions of all stores side by side, that can be restored in some partition."""
+    """Numbers of all stores by version, for versions that some partition can restore."""
 
     def __init__(self, judged: Judged) -> None:
         checkpoint = judged.checkpoint
@@ -58,14 +58,15 @@ class Versions:
     def chart(
         self, title: str, scale: Unit, series: Iterable[Series], about: str = ""
     ) -> LineChart:
-        """A chart over the batches that made the versions."""
+        """Return a line chart of series that have one value for each version."""
         batches = [version - 1 for version in self.versions]
         return LineChart(title, scale, batches, self.times_ms, list(series), about)
 
     def of_store(self, store: StoreName, name: str, *, changes: bool = False) -> list[int | None]:
-        """A number of the facts of one store by version; None where a partition cannot say it.
+        """Return a field of a store's facts for each version; None where a partition lacks it.
 
-        What a version changed (``changes``) needs the version before too.
+        ``name`` is the field of :class:`VersionFacts`. Counts of changes (``changes``) are None too
+        where the version before is unknown.
         """
         facts_by_version, whole = self.by_store[store], self._partition_counts[store]
         numbers: list[int | None] = []
@@ -82,7 +83,10 @@ class Versions:
 
 
 def state_charts(versions: Versions, batches: Table) -> list[LineChart]:
-    """Rows, bytes and the lag of the watermark, over batches; the heap is that of ``timeline``."""
+    """Return charts of rows, bytes and, if there is a watermark, its lag, over batches.
+
+    ``batches`` is the table of ``timeline``, which has the heap of each version.
+    """
     total, stores = versions.total("rows"), versions.by_store
     rows = [Series("all stores" if len(stores) > 1 else "rows", total)]
     if 1 < len(stores) <= MOST_STORES:
@@ -112,7 +116,7 @@ def state_charts(versions: Versions, batches: Table) -> list[LineChart]:
 
 
 def growth_charts(judged: Judged) -> list[LineChart]:
-    """Rows and bytes over batches, of all stores together."""
+    """Return the charts of rows and of row bytes over batches, summed over all stores."""
     versions = Versions(judged)
     rows = Series("rows", versions.total("rows"))
     row_bytes = Series("row bytes", versions.total("row_bytes"))
@@ -166,10 +170,12 @@ def bytes_chart(judged: Judged) -> BarChart:
 
 
 def _largest_first(amounts: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
+    """Return the sums by name, the largest first; equal sums by name."""
     return sorted(sum_by_key(amounts).items(), key=lambda item: (-item[1], item[0]))
 
 
 def _fields(checkpoint: Checkpoint, facts: Facts) -> dict[StoreId, dict[str, int]]:
+    """Return the measured bytes of each field of a store: store -> field or overhead -> bytes."""
     schemas = {}
     for store, pair in store_schemas(checkpoint).items():
         schemas[store, RowPart.KEY] = pair.key
@@ -188,7 +194,7 @@ def _fields(checkpoint: Checkpoint, facts: Facts) -> dict[StoreId, dict[str, int
 
 
 def age_chart(ages: Table) -> BarChart:
-    """Leftovers by class and by how long ago they expired, the youngest first."""
+    """Return the chart of leftovers by class and by how long ago they expired, youngest first."""
     rows = list(ages.rows)
     classes = list(dict.fromkeys(row["class"] for row in rows))
     counts: dict[str, list[int]] = {}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from inspector.analyses.expiry import leftover_tables as lt
@@ -22,12 +21,14 @@ from inspector.analyses.timeline import timeline_report
 from inspector.discovery.tasks import Request
 from inspector.facts.fact import Observed
 from inspector.facts.leftover_facts import Leftover
+from inspector.light_dataclasses import replace
 from inspector.model import Redact
 from inspector.quantities import capitalise
 from inspector.render import tabular as t
 from inspector.render.page import Block, Section, Text
 from inspector.render.report import Report
 
+# note on redacted keys, by redaction
 _HIDDEN = {
     Redact.HASH: (Text(("Keys are shown as hashes. Use --redact none to show them.",)),),
     Redact.ALL: (Text(("Keys are hidden. Use --redact none to show them.",)),),
@@ -35,7 +36,7 @@ _HIDDEN = {
 
 
 def page_request(request: Request) -> Request:
-    """The facts that a page shows, besides those of a request."""
+    """Return a request with the facts that a page needs in addition."""
     return replace(request, rewrites=True, partitions=True, fields=True, expiring=True)
 
 
@@ -79,10 +80,12 @@ def page_of(run: Run, judged: Judged, report: Report) -> Sequence[Section]:
 
 
 def _by_name(report: Report) -> dict[str, t.Table]:
+    """Return the tables of a report by name."""
     return {table.name: table for table in report.tables}
 
 
 def _schemas(judged: Judged) -> Iterator[Block]:
+    """Yield the blocks on stores, their schemas, file formats and confs."""
     tables = _by_name(info_report(judged))
     stores = list(tables["stores"].rows)
     yield replace(tables["stores"].with_wide(*_SCHEMAS.values()), rows=stores)
@@ -106,6 +109,7 @@ _SCHEMA_COLUMNS = (
 
 
 def _leftovers(run: Run, judged: Judged, tables: dict[str, t.Table]) -> Iterator[Block]:
+    """Yield the blocks on leftovers: classes, ages, and the story of the oldest one."""
     yield tables["classes"]
     if judged.facts.totals:
         ages = lt.leftover_ages(judged)
@@ -173,6 +177,7 @@ def oldest_story(run: Run, judged: Judged, redact: Redact) -> t.Table | None:
 
 
 def _events(run: Run, oldest: Observed[Leftover]) -> Sequence[Mapping[str, Any]]:
+    """Return every change of the oldest leftover, as rows of ``history``."""
     options = replace(run.options, key=f"hex:{oldest.fact.key.hex()}", where=())
     narrowed = replace(run, options=options)
     store = oldest.store

@@ -30,7 +30,7 @@ from inspector.sums import sum_by_key
 
 
 def findings_of(judged: Judged) -> tuple[Finding, ...]:
-    """Every rule applied to what a run showed, by the thresholds of its user; the gravest first."""
+    """Apply every rule to a run and return the findings, the most severe first."""
     thresholds, checkpoint = judged.thresholds, judged.checkpoint
     limited = "heap_bytes" in thresholds.given and checkpoint.provider.keeps_maps
     heap = sum(heap_by_store(judged).values()) if limited else None
@@ -57,7 +57,7 @@ def findings_of(judged: Judged) -> tuple[Finding, ...]:
 
 
 def _column(name: str) -> str:
-    """A column of a key; a join numbers those of its own (``SymmetricHashJoinStateManager``)."""
+    """Return the name of a key column for users; a join's ``field0`` is ``key column 1``."""
     return re.sub(r"^field(\d+)$", lambda match: f"key column {int(match[1]) + 1}", name)
 
 
@@ -65,7 +65,7 @@ _KEY_TEXT = 40  # characters of a key that a finding shows
 
 
 def verdict_of(judged: Judged, findings: Sequence[Finding]) -> verdicts.Verdict:
-    """The verdict on a version, by its findings."""
+    """Return the verdict on the judged version: level, main cause, growth and size."""
     state = _State(judged)
     growth = state_growth(judged, state.size)
     growing = growth.growing if growth and growth.judged else _gains_rows(judged.facts)
@@ -75,7 +75,7 @@ def verdict_of(judged: Judged, findings: Sequence[Finding]) -> verdicts.Verdict:
 
 
 def metrics_of(judged: Judged, verdict: verdicts.Verdict) -> dict[str, Value]:
-    """The numbers of an audit that gates and monitoring watch."""
+    """Return the numbers of an audit that gates and monitoring watch, by name."""
     return values_of(
         verdict,
         file_bytes=state_file_bytes(judged.checkpoint),
@@ -85,9 +85,9 @@ def metrics_of(judged: Judged, verdict: verdicts.Verdict) -> dict[str, Value]:
 
 
 def _gains_rows(facts: Facts) -> bool:
-    """Return whether there are more rows than halfway through the versions.
+    """Return whether the newest version has more rows than the version halfway through.
 
-    Fewer versions than a trend needs are enough for this comparison.
+    True without versions. Fewer versions than a trend needs are enough for this comparison.
     """
     facts_by_store = facts.by_store().values()
     rows = sum_by_key(
@@ -100,7 +100,7 @@ def _gains_rows(facts: Facts) -> bool:
 
 
 def leftover_count(judged: Judged) -> int | None:
-    """Rows that should be gone; None where a store's schema is missing, and its rule with it."""
+    """Return the number of leftovers; None if a store's rule is unknown for lack of its schema."""
     for operator in judged.checkpoint.operators:
         for store, rule in operator.rules.items():
             if rule.unknown is not None and store not in operator.schemas and not rule.needs_none:
@@ -109,7 +109,7 @@ def leftover_count(judged: Judged) -> int | None:
 
 
 def verdict_on_files(judged: Judged, findings: Sequence[Finding]) -> verdicts.Verdict:
-    """The verdict of a command that looks at files alone: nothing of growth and size."""
+    """Return the verdict of a command that reads only file names: no growth, no size."""
     state = _State(replace(judged, facts=Facts()))
     return counted_verdict(findings, judged.problems, _cause(findings, state), judged.restart)
 
@@ -120,7 +120,10 @@ def counted_verdict(
     cause: verdicts.Cause | None,
     restart: Restart | None = None,
 ) -> verdicts.Verdict:
-    """The level of findings and problems, and how many there are of each severity."""
+    """Return the verdict with its level, and the number of findings of each severity.
+
+    Problems in spite of which the query restarts do not raise the level.
+    """
     severities = Counter(finding.severity for finding in findings)
     stopping = [p for p in problems if restart is None or not restart.loads_without(p)]
     return verdicts.Verdict(
@@ -133,6 +136,8 @@ def counted_verdict(
 
 
 class _State:
+    """Rows, bytes and heap of each store at the judged version, and of the whole state."""
+
     def __init__(self, judged: Judged) -> None:
         self.checkpoint, version = judged.checkpoint, judged.version
         self.stores = {
@@ -146,7 +151,7 @@ class _State:
         self.size = verdicts.StateSize(rows, row_bytes, heap if has_heap else None, counters)
 
     def _together(self, names: Iterable[StoreName]) -> tuple[int, int, int]:
-        """Rows, row bytes and heap of some stores."""
+        """Return the rows, row bytes and heap bytes of some stores, summed."""
         facts_and_heaps = [(self.stores[name], self.heaps[name]) for name in names]
         rows, size = (
             sum(facts.rows for facts, _ in facts_and_heaps),
@@ -155,7 +160,10 @@ class _State:
         return rows, size, sum(heap for _, heap in facts_and_heaps)
 
     def about(self, finding: Finding) -> tuple[int, int, int] | None:
-        """Rows, row bytes and heap of the judged version that a finding is about."""
+        """Return the rows, row bytes and heap bytes that a finding is about.
+
+        None if it is about records, or has no number of rows or bytes.
+        """
         concerns = finding.kind.concerns
         if concerns is Concerns.BY_WATERMARK and finding.bytes is None:
             watermark_kinds = {
@@ -185,7 +193,10 @@ class _State:
         return rows, size, heap
 
     def _heap(self, name: StoreName, rows: int, size: int, *, rewritten: bool) -> int:
-        """Return the heap bytes of some rows of a store in the versions that Spark retains."""
+        """Return the heap bytes of ``rows`` rows of a store, ``size`` bytes, in retained versions.
+
+        ``rewritten`` rows also account for the copies that older versions keep.
+        """
         store_facts, heap_bytes = self.stores.get(name, VersionFacts()), self.heaps[name]
         if rows >= store_facts.rows:
             return heap_bytes
@@ -202,6 +213,7 @@ class _State:
 def _cause(
     findings: Sequence[Finding], state: _State, *, growing: bool = True
 ) -> verdicts.Cause | None:
+    """Return the main finding as the cause, with its share of the state; None without one."""
     about = {finding: state.about(finding) for finding in findings}
     sizes = {finding: extent[1] for finding, extent in about.items() if extent is not None}
     finding = verdicts.main_finding(findings, sizes, state.size.bytes, growing=growing)
@@ -229,4 +241,5 @@ def _cause(
 
 
 def _share(part: int | None, whole: int | None) -> float | None:
+    """Return the part of the whole, at most 1; None if one is unknown or the whole is 0."""
     return None if part is None or not whole else min(1.0, part / whole)

@@ -27,13 +27,16 @@ from inspector.schemas import specs_in
 
 _ROWS = 1 << 14  # rows of one task
 
-RowsOfRun = Callable[[Opened], Iterable[Row]]
+RowsOfRun = Callable[[Opened], Iterable[Row]]  # makes the rows of a table from an opened checkpoint
 
 
 def driver_table(
     kind: type[Row], doc: str, rows: RowsOfRun, *, options: tuple[str, ...] = ()
 ) -> DataTable:
-    """Declare a table of rows made on the driver, when planned; ``options`` beside its part."""
+    """Declare a table whose rows the driver makes when the table is planned.
+
+    ``options`` are the names of options besides part and version.
+    """
     columns = kind.columns()
     schema = pa.schema(columns_of(columns))
 
@@ -48,14 +51,14 @@ def driver_table(
 def batch_specs(
     schema: pa.Schema, columns: Sequence[Column], rows: Iterable[Mapping[str, Any]]
 ) -> list[str]:
-    """Rows as tasks that need only be opened."""
+    """Return rows as tasks that hold up to ``_ROWS`` rows each; no file is read for them."""
     listed = list(rows)
     chunks = (listed[start : start + _ROWS] for start in range(0, len(listed), _ROWS))
     return [batch_spec(record_batch_of(schema, columns, chunk)) for chunk in chunks]
 
 
 def batch_spec(batch: pa.RecordBatch) -> str:
-    """A batch as such a task: an Arrow stream in base64."""
+    """Return a batch as the text of such a task: an Arrow stream in base64."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as stream:
         stream.write_batch(batch)
@@ -89,7 +92,7 @@ def plan_table(
 
 
 def table_of_name(name: str) -> DataTable:
-    """A declared table; CheckpointError if there is none of this name."""
+    """Return a declared table; raise CheckpointError if none has this name."""
     tables = analyses.data_tables()
     if name not in tables:
         raise CheckpointError(f"got table {name!r}, expected one of {', '.join(tables)}")
@@ -97,7 +100,10 @@ def table_of_name(name: str) -> DataTable:
 
 
 def table_work(task: Task, spec: str, listed: Sequence[Problem]) -> Work:
-    """A partition's rows of a table, as an engine takes them; with problems it is not left out."""
+    """Return a partition's task as work for an engine.
+
+    With ``listed`` problems it has no partition, so that a filter on partitions cannot drop it.
+    """
     partition = None if listed else task.partition_id
     return Work(spec, task.file_bytes, partition, task.has_small_files, task.file_count)
 

@@ -41,7 +41,8 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-SECTIONS = ("\nArgs:", "\nReturns:", "\nRaises:")  # behind the part that is a command's help
+# headings of a docstring's sections, which follow the help of the command
+SECTIONS = ("\nArgs:", "\nReturns:", "\nRaises:")
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class TableOptions:
 
     @classmethod
     def parameters(cls) -> dict[str, Parameter]:
-        """Their declarations, by name."""
+        """Return the declarations of these options, by name."""
         hints = get_type_hints(cls, include_extras=True)
         candidates = (parameter(f.name, hints[f.name], f.default) for f in fields(cls))
         return {item.name: item for item in candidates if item is not None}
@@ -74,7 +75,7 @@ class TableOptions:
 
 @dataclass(frozen=True)
 class TablePlan:
-    """A table that nobody has computed yet: ``function`` makes its batches, of each task."""
+    """A table that is not computed yet: ``function`` makes its batches from each task."""
 
     schema: pa.Schema
     function: BatchFunction
@@ -89,9 +90,9 @@ class DataTable:
     name: str  # in the data source, and of the function in :mod:`inspector.spark`
     doc: str  # what a row is, and what is done when; its first line is a sentence
     options: tuple[str, ...]  # besides part and version: fields of TableOptions, or of Options
-    # how a table of a checkpoint is to be computed; it may read the state
+    # returns how the table of a checkpoint is to be computed; may read the state
     plan: Callable[[str | Opened, Options, TableOptions], TablePlan] = field(repr=False)
-    # its columns; reads nothing of the state
+    # returns the columns of the table; reads nothing of the state
     schema: Callable[[str | Opened, Options, TableOptions], pa.Schema] = field(repr=False)
 
 
@@ -131,7 +132,7 @@ class Analysis:
 
     @property
     def documentation(self) -> str:
-        """The docstring with a section on the arguments, if it has none of its own."""
+        """Docstring for Python: the help with a section on the arguments."""
         doc = inspect.getdoc(self.function) or ""
         if SECTIONS[0] in doc:
             return doc
@@ -156,11 +157,14 @@ class Analysis:
 
     @property
     def shared(self) -> tuple[Parameter, ...]:
-        """The options that it shares with others."""
+        """Options that the analysis shares with others."""
         return tuple(item for group in self.uses for item in group)
 
     def accept(self, options: Any, path: Any = "") -> None:
-        """Refuse shared options that it would not look at; an open run has its own (TypeError)."""
+        """Raise TypeError for a shared option that the analysis would ignore.
+
+        Also if options are given for a run that is open, which has its own.
+        """
         if not isinstance(path, str) and options != path.options:
             raise TypeError(f"{self.name}() has no option 'options' where a run is given")
         accepted = {item.name.partition(".")[0] for item in self.shared}
@@ -173,6 +177,10 @@ class Analysis:
 
     @cached_property
     def _parameters(self) -> list[tuple[Parameter, Any]]:
+        """Parameters of the function that are arguments or options, with their kind.
+
+        The kind is that of :class:`inspect.Parameter`.
+        """
         hints = get_type_hints(self.function, include_extras=True)
         parameters = []
         for name, item in inspect.signature(self.function).parameters.items():
@@ -184,7 +192,7 @@ class Analysis:
         return parameters
 
 
-_KEYWORD = inspect.Parameter.KEYWORD_ONLY
+_KEYWORD = inspect.Parameter.KEYWORD_ONLY  # kind of the parameters that are options
 
 
 def analysis(**declared: Any) -> Callable[[F], F]:

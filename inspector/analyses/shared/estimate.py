@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
 from typing import Any
 
 from inspector.analyses.shared.fleet_run import find_all
@@ -16,6 +15,7 @@ from inspector.checkpoint.storage import Storage
 from inspector.engines.engine import HADOOP
 from inspector.estimates import price as prices
 from inspector.exceptions import CheckpointError, EngineError
+from inspector.light_dataclasses import asdict, replace
 from inspector.providers.registry import classify
 from inspector.render.plain import EstimateRow
 from inspector.render.report import Report
@@ -24,20 +24,23 @@ from inspector.render.report import Report
 def estimate_audits(
     paths: Sequence[str], options: Options, price: Mapping[str, str], *, recursive: bool = False
 ) -> Report:
-    """Estimate the requests, bytes and costs of audits of checkpoints. No file is read.
+    """Return a report that estimates requests, bytes and costs of audits from listings.
 
-    The prices are the cloud's, but for ``price`` (CheckpointError). EngineError: ``--io hadoop``.
+    ``price`` has dollars by the names of :class:`.price.Prices`; without one no cost is estimated.
+    Raises CheckpointError for a wrong price, EngineError with ``--io hadoop``, and the error of a
+    single checkpoint that cannot be listed.
     """
     wrong = wrong_price(price)
     if wrong is not None:
         raise CheckpointError(wrong)
+    given = prices.prices_from(price)
     if options.engine.io == HADOOP:
         raise EngineError("--estimate lists files by fsspec, got --io hadoop")
     pace = prices.measure()
     result = list(find_all(paths, options, recursive=recursive))
     works = in_parallel(lambda position: work_of(position, options), result)
     rows, problems = [], []
-    total, sum_dollars = prices.Work(), 0.0
+    total = prices.Work()
     for candidate, work in zip(result, works, strict=True):
         if not isinstance(work, prices.Work):
             if len(result) == 1:
@@ -45,11 +48,11 @@ def estimate_audits(
             problems.append(problem(work, candidate.path))
             continue
         seconds = pace.seconds(work.files, work.bytes)
-        cost = prices.dollars(work, seconds / 3600, prices.prices_for(candidate.path, price))
-        total, sum_dollars = total + work, sum_dollars + cost
-        costs: Any = {"core_seconds": round(seconds, 3), "dollars": f"{cost:.6f}"}
-        rows.append(EstimateRow(checkpoint=candidate.path, **asdict(work), **costs))
-    chosen = ", ".join(f"{name}={value}" for name, value in price.items())
+        total += work
+        row: Any = {"checkpoint": candidate.path, "core_seconds": round(seconds, 3)}
+        row["dollars"] = dollars_text(work, seconds, given)
+        rows.append(EstimateRow(**row, **asdict(work)))
+    seconds = pace.seconds(total.files, total.bytes)
     return Report(
         "audit",
         paths[0] if len(paths) == 1 else f"{len(result):,} checkpoints",
@@ -59,10 +62,10 @@ def estimate_audits(
             "get_requests": total.gets,
             "files": total.files,
             "read_estimate_bytes": total.bytes,
-            "core_hours": f"{pace.seconds(total.files, total.bytes) / 3600:.6f}",
+            "core_hours": f"{seconds / 3600:.6f}",
             "microseconds_per_file": round(pace.file * 1e6, 1),
             "nanoseconds_per_byte": round(pace.byte * 1e9, 1),
-            "dollars": f"{sum_dollars:.6f}",
+            "dollars": dollars_text(total, seconds, given),
         },
         (EstimateRow.table("what an audit would request, read and cost", rows),),
         problems=problems,
@@ -70,17 +73,20 @@ def estimate_audits(
             "All of it is estimated from listings; no file of the state was read. The processor "
             "time is that of this machine for local files of generated rows: other rows compress "
             "otherwise, and the driver of a storage takes time for each request.",
-            f"Prices are those of {prices.PRICES_OF} of the cloud that the URL names, for reads "
-            f"within its region{f', except {chosen}' if chosen else ''}. Requests to any other "
-            "storage are free of charge unless a price is given.",
+            *(() if given else ("Without --price no cost is estimated.",)),
         ),
     )
+
+
+def dollars_text(work: prices.Work, seconds: float, given: prices.Prices | None) -> str | None:
+    """Return the cost of a work and its processor time in US dollars; None without prices."""
+    return None if given is None else f"{prices.dollars(work, seconds / 3600, given):.6f}"
 
 
 def wrong_price(price: Mapping[str, str]) -> str | None:
     """Return what is wrong with prices that a user gives; None if nothing is."""
     try:
-        prices.prices_for("", price)
+        prices.prices_from(price)
     except ValueError as error:
         return str(error)
     return None

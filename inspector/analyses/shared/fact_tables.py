@@ -33,28 +33,28 @@ from inspector.render.tabular import Column
 from inspector.schemas import specs_in, task_batch
 from inspector.sparktypes.schema_json import parse_schema_json, to_json
 
-KEY = "key"
+KEY = "key"  # name of the column of keys
 
 
 @dataclass(frozen=True)
 class FactTableTask(Message):
-    """The rows of one partition in one of the tables."""
+    """Task that makes the rows of one table from the facts of one partition."""
 
-    analysis: str
-    table: str
+    analysis: str  # name of the analysis that declares the table
+    table: str  # name of the table
     task: Task  # the partition; its ``leftover_limit`` is 0, so that all are reported
-    operator_name: str
-    resolution: Resolution  # what all partitions together say of leftovers
-    redact: Redact = Redact.NONE
+    operator_name: str  # name of the partition's operator
+    resolution: Resolution  # evidence of all partitions together on leftovers
+    redact: Redact = Redact.NONE  # how keys are hidden
     key_schema: str | None = None  # StructType JSON of all keys, if ``key`` is to be a struct
-    mode: ProblemMode = ProblemMode.PERMISSIVE
+    mode: ProblemMode = ProblemMode.PERMISSIVE  # handling of what cannot be read
     listed: tuple[Problem, ...] = ()  # problems that the listing shows; emitted with the task's own
 
 
 def run_fact_table(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The rows of some partitions (:class:`FactTableTask`), in the form of ``run_tasks``.
+    """Yield the rows that the tasks in ``batches`` make (:class:`FactTableTask`).
 
-    InspectorError: something cannot be read, and ``mode`` is ``failfast``.
+    Raises InspectorError if something cannot be read and ``mode`` is ``failfast``.
     """
     for spec in specs_in(batches):
         request = FactTableTask.from_json(spec)
@@ -74,6 +74,7 @@ def run_fact_table(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch
 def _batch(
     table: FactTable, schema: pa.Schema, rows: Sequence[Mapping[str, Any]], key_schema: str | None
 ) -> pa.RecordBatch:
+    """Return rows as a batch; with a key schema their keys are structs, read from ``key_hex``."""
     if key_schema is None:
         return record_batch_of(schema, table.columns, rows)
     keys = [bytes.fromhex(row["key_hex"]) for row in rows]
@@ -86,19 +87,24 @@ def _batch(
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
+# makes rows of a table from the facts of a task
 RowsOfFacts = Callable[[Facts], Sequence[Mapping[str, Any]]]
 
 
 @dataclass(frozen=True)
 class FactTable(DataTable):
-    """A declared table of this kind."""
+    """A declared table whose rows are made of the facts of partitions."""
 
     columns: Sequence[Column]  # of its rows; ``key`` is JSON, times are times
-    # what makes rows of the facts of a task
+    # returns, for a task, the function that makes rows of its facts
     rows: Callable[[FactTableTask], RowsOfFacts] = field(repr=False)
 
     def batch_schema(self, mode: ProblemMode, key_schema: str | None = None) -> pa.Schema:
-        """The schema of its batches; ``key`` is a struct if there is a schema for it."""
+        """Return the schema of the table's batches.
+
+        ``key`` is a struct if there is a ``key_schema``; ``mode`` decides on the column of
+        problems.
+        """
         columns = dict(columns_of(self.columns))
         if key_schema is not None:
             columns[KEY] = RowDecoder(parse_schema_json(key_schema)).arrow_type
@@ -158,7 +164,10 @@ def fact_table(  # noqa: PLR0913 - the parts of one declaration
 
 
 def _common_key_schema(run: Run) -> str | None:
-    """The schema of the keys of all stores whose rows can expire; None if they differ in type."""
+    """Return the key schema of all stores whose rows can expire, as StructType JSON.
+
+    None if their types differ, if one has no schema, or if no store has a rule.
+    """
     result: dict[pa.DataType, str] = {}
     for operator in run.checkpoint.operators:
         for store, rule in operator.rules.items():

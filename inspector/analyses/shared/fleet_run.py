@@ -43,12 +43,13 @@ class Outcome(Generic[T]):
 
 @dataclass(frozen=True)
 class Audited(Found):
-    """A checkpoint of which there is a report; ``run`` stands for a run of it."""
+    """A checkpoint whose report exists already; ``run`` is used in place of a run."""
 
     run: Recalled | None = None
 
 
-Ahead = Callable[[Iterable[Found], Options, Engine], Iterable[Found]]  # makes reports on Spark
+# makes reports on Spark before the runs, and yields those checkpoints as :class:`Audited`
+Ahead = Callable[[Iterable[Found], Options, Engine], Iterable[Found]]
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,10 @@ class Shown:
 
     @classmethod
     def of(cls, level: str | None, findings: str | Iterable[str] | None) -> Shown:
-        """The filter that a user writes; ValueError if there is no such level or finding."""
+        """Return the filter from the texts of a user.
+
+        Raises ValueError if there is no such level or finding.
+        """
         ids = [findings] if isinstance(findings, str) else findings or ()
         declared = {kind.id for kind in all_kinds()}
         unknown = [name for name in ids if name.upper() not in declared]
@@ -78,7 +82,10 @@ class Shown:
 
 
 def find_all(paths: Iterable[str], options: Options, *, recursive: bool) -> Iterator[Found]:
-    """The checkpoints that some paths mean, each once (EngineError: Spark's systems have none)."""
+    """Yield each checkpoint that the paths name, once.
+
+    Raises EngineError for a search with Spark's file systems.
+    """
     result: set[str] = set()
     for path in paths:
         for candidate in _candidates(path, options, recursive=recursive):
@@ -95,6 +102,10 @@ def means_many(paths: Iterable[str], *, recursive: bool) -> bool:
 
 
 def _candidates(path: str, options: Options, *, recursive: bool) -> Iterator[Found]:
+    """Yield the checkpoints that one path or pattern names.
+
+    An error of the search is yielded as a candidate with this error.
+    """
     if not recursive and not is_pattern(path):
         yield Found(path)
         return
@@ -120,11 +131,11 @@ def run_all(
     at_once: int | None = None,
     ahead: Ahead | None = None,
 ) -> Iterator[Outcome[T]]:
-    """Run an analysis on checkpoints, some at the same time; outcomes come as they are ready.
+    """Run an analysis on checkpoints, several at a time, and yield outcomes as they are ready.
 
-    Candidates are read while the first of them run. ``make`` gets what an analysis takes in place
-    of a path; ``ahead`` is asked for reports on Spark. EngineError: there is no such engine;
-    CheckpointError: the folder of the cache lies in a checkpoint.
+    Candidates are read while the first of them run. ``make`` gets the opened or recalled run of
+    each; ``ahead`` makes reports on Spark. Raises EngineError without such an engine, and
+    CheckpointError if the cache is in a checkpoint.
     """
     if options.cache is not None:
         _check_cache(options.cache, options.storage_options)
@@ -137,7 +148,7 @@ def run_all(
 
 
 def _check_cache(folder: str, options: Mapping[str, str]) -> None:
-    """See that a cache of many checkpoints lies in none that can be seen (CheckpointError)."""
+    """Raise CheckpointError if the folder of a cache is inside a checkpoint."""
     resolved = str(Path(translate(folder).target).resolve()) if is_local(folder) else folder
     for root in (resolved.rstrip("/"), *(root for root, _ in above(resolved))):
         is_inside = False
@@ -148,6 +159,8 @@ def _check_cache(folder: str, options: Mapping[str, str]) -> None:
 
 
 class _Fleet(Generic[T]):
+    """Runs of one analysis on many checkpoints, with their progress."""
+
     def __init__(
         self, engines: SharedEngines, options: Options, make: Callable[[Any], T], at_once: int
     ) -> None:
@@ -160,6 +173,7 @@ class _Fleet(Generic[T]):
         return Measure(self._done, self._total, CHECKPOINTS)
 
     def run(self, candidates: Iterable[Found], ahead: Ahead | None) -> Iterator[Outcome[T]]:
+        """Run the candidates and yield an outcome for each, in the order in which they end."""
         from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - not for one checkpoint
 
         pool = ThreadPoolExecutor(self._at_once, thread_name_prefix="checkpoint")
@@ -193,6 +207,7 @@ class _Fleet(Generic[T]):
             pool.shutdown(wait=False, cancel_futures=True)
 
     def _run_checkpoint(self, candidate: Found) -> T:
+        """Return the result of ``make`` on one candidate."""
         batched = self._engines.batched
         try:
             if isinstance(candidate, Audited):
@@ -204,6 +219,7 @@ class _Fleet(Generic[T]):
                 batched.leave()
 
     def _next(self, waiting: dict[Future[T], str]) -> Iterator[Outcome[T]]:
+        """Wait for at least one run to end; yield the outcomes of all that have ended."""
         from concurrent.futures import FIRST_COMPLETED, wait  # noqa: PLC0415 - as in run
 
         done, _ = wait(waiting, return_when=FIRST_COMPLETED)

@@ -57,7 +57,7 @@ class Subject:
 
     @property
     def head(self) -> dict[str, Any]:
-        """The head of every summary: which checkpoint, which version, by which clocks."""
+        """First fields of every summary: checkpoint, version, batch and its clocks."""
         checkpoint, version = self.checkpoint, self.version
         clock = checkpoint.clock(version)
         logs = checkpoint.logs
@@ -129,9 +129,10 @@ class Subject:
         rules: Sequence[Kind] = (),
         charts: Sequence[LineChart] = (),
     ) -> Report:
-        """The report of a command, by its name; its parts are those of :class:`ReportData`.
+        """Return the report of a command.
 
-        The summary follows the head. ``findings`` are None for a command that judges nothing.
+        Its summary is the head and then ``summary``. ``findings`` is None for a command that judges
+        nothing.
         """
         return Report(
             command,
@@ -161,7 +162,10 @@ class Judged(Subject):
 
     @cached_property
     def next_start(self) -> Restart | None:
-        """Restart of the judged part, by its rows too; None if an older version is judged."""
+        """Restart of the judged part; None if an older version is judged.
+
+        Rows with null join keys count, too.
+        """
         restart = super().next_start
         if restart is None or not self.checkpoint.operators:
             return restart
@@ -171,7 +175,7 @@ class Judged(Subject):
 
     @property
     def thresholds(self) -> Thresholds:
-        """From which numbers on something is a finding, by :func:`thresholds_of`."""
+        """Numbers from which something is a finding, by the user's options or defaults."""
         return thresholds_of(self.options)
 
     @property
@@ -181,7 +185,7 @@ class Judged(Subject):
 
     @property
     def coverage(self) -> dict[str, Any]:
-        """Stores of partitions, and those that could make the version, if not all."""
+        """Number of stores of partitions that were read, and that there are; empty if all were."""
         version = self.version
         stores = sum(
             len(partition.stores)
@@ -196,7 +200,10 @@ class Judged(Subject):
 
 
 def thresholds_of(options: Options) -> Thresholds:
-    """The thresholds that a user gave; CheckpointError for a name, or a value, that is none."""
+    """Return the thresholds of the options.
+
+    Raises CheckpointError for an unknown name or a wrong value.
+    """
     try:
         return parse_thresholds(options.thresholds)
     except ValueError as error:
@@ -204,11 +211,12 @@ def thresholds_of(options: Options) -> Thresholds:
 
 
 def _partitions(stores: Iterable[StoreLayout]) -> int:
-    """Partitions of operators: those of two operators are two, though they have one number."""
+    """Return the number of partitions that stores belong to, counted for each operator."""
     return len({(store.store.operator_id, store.store.partition_id) for store in stores})
 
 
 def _files(stores: Iterable[StoreLayout]) -> list[model.StoreFile]:
+    """Return the state files of stores; a folder that stores share counts once."""
     folders = {store.directory: store for store in stores}
     return [file for store in folders.values() for file in store.of_kind(*model.KINDS_OF_STATE)]
 
@@ -237,7 +245,7 @@ def vouching_notes(subject: Subject, facts: Facts | None = None) -> list[str]:
 
 
 def notes_on_appended(checkpoint: Checkpoint) -> Iterator[str]:
-    """A sentence for each committed batch in the log that a tool appended, oldest first."""
+    """Yield a sentence for each committed batch that a tool appended or changed, oldest first."""
     logs = checkpoint.logs
     for batch, clock in logs.clocks.items():
         if clock.appended and clock.committed:
@@ -256,7 +264,7 @@ def notes_on_appended(checkpoint: Checkpoint) -> Iterator[str]:
 
 
 def expiry_text(rule: StoreRule) -> str:
-    """A store's rule in one line."""
+    """Return a store's expiry rule in one line."""
     if rule.expiry is not None:
         sign = "<=" if rule.expiry.inclusive else "<"
         delay = f" - {long_duration_text(rule.expiry.delay_ms)}" if rule.expiry.delay_ms else ""
@@ -264,6 +272,7 @@ def expiry_text(rule: StoreRule) -> str:
     return f"never: {rule.never}" if rule.never else f"unknown: {rule.unknown}"
 
 
+# name of each clock in a rule
 _CLOCKS = {
     Clock.WATERMARK: "watermark",
     Clock.PROCESSING_TIME: "processing time",
@@ -272,7 +281,7 @@ _CLOCKS = {
 
 
 def batch_columns(checkpoint: Checkpoint, version: int) -> dict[str, Any]:
-    """The columns that name a version and its batch, with the batch's clocks."""
+    """Return the columns that name a version and its batch, with the batch's clocks."""
     clock = checkpoint.clock(version) or model.BatchClock(model.BatchId(version - 1))
     now, watermark = clock.timestamp_ms, clock.watermark_ms or None
     return {
@@ -294,28 +303,28 @@ class StoreIds(TypedDict):
 
 
 def store_ids(checkpoint: Checkpoint, store: tuple[int, str]) -> StoreIds:
-    """The columns that name a store of an operator."""
+    """Return the columns that name a store of an operator."""
     name = operator_names(checkpoint).get(store[0])
     return {"operator_id": store[0], "operator_name": name, "store_name": store[1]}
 
 
 def values_of_fields(facts: object, names: Iterable[str], *, is_known: bool) -> dict[str, Any]:
-    """Columns that are fields of facts; all null where they are not known."""
+    """Return the named fields of facts as columns; all are None unless ``is_known``."""
     return {name: getattr(facts, name) if is_known else None for name in names}
 
 
 def store_schemas(checkpoint: Checkpoint) -> dict[model.StoreName, StateSchema]:
-    """The schema of each store of an operator that has one."""
+    """Return the schema of each store that has one."""
     pairs = ((o.operator_id, o.schemas.items()) for o in checkpoint.operators)
     return {model.StoreName(op, store): schema for op, stores in pairs for store, schema in stores}
 
 
 def operator_names(checkpoint: Checkpoint) -> dict[int, str]:
-    """Operator id -> name."""
+    """Return the name of each operator by its id."""
     return {operator.operator_id: operator.name for operator in checkpoint.operators}
 
 
 def file_bytes(checkpoint: Checkpoint) -> dict[model.FileKind, int]:
-    """Bytes on storage of all files in the stores' folders, by kind."""
+    """Return the bytes of all files in the stores' folders, by kind of file."""
     folders = checkpoint.layout.folders
     return sum_by_key((file.kind, file.size) for folder in folders for file in folder.files)

@@ -23,11 +23,11 @@ from inspector.checkpoint.logs import Near
 from inspector.checkpoint.patience import same_reason
 from inspector.checkpoint.roots import Selection, resolve_root
 from inspector.checkpoint.storage import Storage
+from inspector.checkpoint.verified_files import RememberedFiles
 from inspector.discovery.checkpoint import Checkpoint, checkpoint_at, state_file_bytes, with_rules
 from inspector.discovery.listing import listing_problems
 from inspector.discovery.unknown_watermarks import with_unknown_watermarks
 from inspector.discovery.user_schemas import UserSchemas
-from inspector.discovery.verified_files import RememberedFiles
 from inspector.engines.choose import SharedEngines
 from inspector.engines.engine import Engine, Reader
 from inspector.exceptions import (
@@ -50,21 +50,24 @@ if TYPE_CHECKING:
 
 OpenedT = TypeVar("OpenedT", bound="Opened")
 
-MORE_LOOKS = 3  # further looks at most
+MORE_LOOKS = 3  # further attempts at most to list and read a checkpoint
 
+# reason why a version cannot be read
 OUTPACED = "the query removes versions faster than they can be read"
+# message if every attempt to read a version failed
 OUTPACED_AGAIN = (
     f"{OUTPACED}: different files had disappeared each of the {MORE_LOOKS + 1} times that the "
     "checkpoint was listed and read"
 )
 
+# message if only the second listing was complete
 _LISTED_AGAIN = (
     "files changed while they were being listed; they were listed again, and the report is complete"
 )
 
 
 def fold_problems(problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """Problems as reported, each once; of what the storage did not give, the first by reason."""
+    """Return each problem once, and one for all files that the storage refused alike."""
 
     def cause(problem: Problem) -> object:
         unseen = problem.slug in UNSEEN
@@ -74,6 +77,7 @@ def fold_problems(problems: Iterable[Problem]) -> tuple[Problem, ...]:
 
 
 def _merge_problems(alike: list[Problem]) -> Problem:
+    """Return one problem for several alike, which says how many other files it is about."""
     first = alike[0]
     paths = len({problem.path for problem in alike})
     if paths == 1:
@@ -86,7 +90,10 @@ def _merge_problems(alike: list[Problem]) -> Problem:
 
 
 def with_user_rules(checkpoint: Checkpoint, options: Options) -> Checkpoint:
-    """The checkpoint with the rules of its user; CheckpointError for one that is misspelt."""
+    """Return the checkpoint with the expiry rules of the options.
+
+    Raises CheckpointError if a rule is misspelt.
+    """
     texts = options.event_time_fields, options.operator_rules, options.join_retention
     if not any(texts):
         return checkpoint
@@ -99,20 +106,20 @@ def with_user_rules(checkpoint: Checkpoint, options: Options) -> Checkpoint:
 
 @dataclass
 class Listings:
-    """Results of the listings of a run, one after the other."""
+    """State of the repeated listings of one run."""
 
-    # of the newest listing, and those that it shares with an earlier one are damage
+    # problems of the newest listing that the next one may not confirm
     doubts: list[Problem] = field(default_factory=list)
-    whole: bool = False  # whether any of them could restore the version that is judged now
-    # the checkpoint by the newest one beside the run's: while it is held, the tasks that are made
-    # of it can be read
+    whole: bool = False  # one of the listings could restore the version that is judged now
+    # checkpoint by the newest listing; the reference keeps the tasks made of it alive
     newest: Checkpoint | None = None
-    _seen: set[object] = field(default_factory=set)
+    _seen: set[object] = field(default_factory=set)  # identities of the doubts of all listings
 
     def add(self, problems: Iterable[Problem], *, whole: bool) -> list[Problem]:
-        """Take in a listing's problems, and whether it restores the version.
+        """Record a listing's problems, and whether it could restore the judged version.
 
-        Gives the doubts that no earlier listing had, or of a version that is gone since one.
+        Returns doubts that no earlier listing had; a version that was restorable before is one,
+        too.
         """
         self.doubts = doubts(problems)
         gone = (MissingVersionError.slug,) if self.whole and not whole else ()
@@ -126,7 +133,7 @@ _identity = attrgetter("slug", "path", "message")
 
 
 def newest_whole(checkpoint: Checkpoint) -> int | None:
-    """The newest committed version that every store can restore; None if there is no such one."""
+    """Return the newest committed version that every store can restore; None if there is none."""
     committed = (v for v in checkpoint.restorable_versions if v <= checkpoint.newest_version)
     return max(committed, default=None)
 
@@ -143,33 +150,35 @@ def restores(checkpoint: Checkpoint, version: int) -> bool:
 
 
 def missing_files(checkpoint: Checkpoint, paths: Iterable[str]) -> set[str]:
-    """The files of some paths that are not there: neither by a listing, nor when asked for."""
+    """Return the paths that neither the listing nor a new request to the storage finds."""
     listed = {file.path for store in checkpoint.layout.stores for file in store.files}
     storage = checkpoint.storage
     return {p for p in paths if p not in listed and storage.stat(storage.relative(p)) is None}
 
 
 def version_problem(previous: int, version: int) -> Problem:
-    """The report's word on a version that took the place of one which is gone."""
+    """Return the problem that says which version is judged instead of a removed one."""
     gone = f"files of batch {previous - 1} were removed while they were being read"
     return Problem(MOVED_SLUG, f"{gone}; the newest batch, {version - 1}, is judged instead")
 
 
 @dataclass
 class Opened:
-    """A checkpoint that is open at a version, for one analysis.
+    """A checkpoint opened at a version, for one analysis.
 
-    What it knows is what it has seen last: whoever reads it looks again at what moves meanwhile.
+    It holds the state of its newest listing, and can list again.
     """
 
     checkpoint: Checkpoint
     version: int  # the judged one
     options: Options
-    listed: tuple[Problem, ...]  # what is wrong by the listing alone, and what moved
+    # problems of the listing, and of versions that were removed meanwhile
+    listed: tuple[Problem, ...]
     engine: Engine
-    reopen: Callable[[], Checkpoint] | None = None  # lists it again; None: it is looked at once
+    # opens the checkpoint again by a new listing; None if it is listed only once
+    reopen: Callable[[], Checkpoint] | None = None
     listings: Listings = field(default_factory=Listings)
-    cache: ReportCache | None = None  # keeps its report for later runs
+    cache: ReportCache | None = None  # keeps the report for later runs
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.checkpoint.root!r} at version {self.version}>"
@@ -185,9 +194,9 @@ class Opened:
         is_root: bool = False,  # the path is known to be a root: nothing is listed to find it
         cache: ReportCache | None = None,
     ) -> OpenedT:
-        """Open a checkpoint and choose the version; a run that is open is taken as it is.
+        """Open a checkpoint and choose the version; an opened run is returned as it is.
 
-        CheckpointError: there is no such part or version.
+        Raises CheckpointError if there is no such part or version.
         """
         if isinstance(path, Opened):
             return path if isinstance(path, cls) else cls(**vars(path))
@@ -217,7 +226,7 @@ class Opened:
     def at(
         cls: type[OpenedT], checkpoint: Checkpoint, version: int, options: Options, engine: Engine
     ) -> OpenedT:
-        """A version of a checkpoint that is open."""
+        """Return a run on a version of an opened checkpoint."""
         checkpoint = with_unknown_watermarks(with_user_rules(checkpoint, options), version)
         listed = fold_problems((*checkpoint.problems, *listing_problems(checkpoint, version)))
         return cls(checkpoint, version, options, listed, engine)
@@ -229,21 +238,21 @@ class Opened:
         return (self.options.batch, self.options.state_version, selected) != (None, None, None)
 
     def list_again(self) -> Checkpoint:
-        """The checkpoint as it lies there now; the run goes on with what it has."""
+        """Return the checkpoint by a new listing; the run keeps the listing that it has."""
         assert self.reopen is not None
         checkpoint = with_user_rules(self.reopen(), self.options)
         self.listings.newest = checkpoint
         return with_unknown_watermarks(checkpoint, self.version)
 
     def gone(self, paths: Collection[str]) -> set[str]:
-        """The files of some paths that are not there now."""
+        """Return the paths that a new listing does not find."""
         return missing_files(self.list_again(), paths) if paths else set()
 
     def look_again(self) -> bool:
-        """Open the checkpoint again; whether another version is judged now.
+        """Open the checkpoint again; True if another version is judged now.
 
-        It stays the same as long as every store can restore it, or if its user chose it; else it is
-        the newest, or where that has doubts that no earlier listing had, the newest whole one.
+        The version stays if the user chose it or every store can still restore it. Otherwise it is
+        the newest one, or the newest whole one if that has new doubts.
         """
         assert self.reopen is not None
         checkpoint, previous = self.reopen(), self.version
@@ -261,7 +270,10 @@ class Opened:
         return self.version != previous
 
     def _go_over(self, checkpoint: Checkpoint, version: int | None = None) -> list[Problem]:
-        """Go over to a new listing, and to a version; the doubts that it has for the first time."""
+        """Replace the listing, and the version if it is gone or ``version`` is given.
+
+        Returns the doubts that no earlier listing had.
+        """
         if version is None and not self.is_of_chosen_version:
             kept = restores(checkpoint, self.version)
             version = self.version if kept else checkpoint.newest_version
@@ -272,13 +284,13 @@ class Opened:
         return self.listings.add(self.listed, whole=restores(checkpoint, self.version))
 
     def check_lasting(self) -> None:
-        """Refuse to begin with a version that went while it was listed (OutpacedError)."""
+        """Raise OutpacedError if the version was removed while it was listed."""
         for problem in self.listed:
             if problem.slug == OUTPACED_SLUG:
                 raise OutpacedError(problem.message, problem.path)
 
     def begin_anew(self, error: OutpacedError) -> None:
-        """Go over to the newest version; the error that is given, if the user chose this one."""
+        """Change to the newest version; raise ``error`` if the user chose the version."""
         if self.is_of_chosen_version:
             raise error
         previous = self.version
@@ -297,11 +309,11 @@ class Opened:
         return Problem(OUTPACED_SLUG, message, self.checkpoint.root)
 
     def note(self, problem: Problem) -> None:
-        """Add to what is said of the listing, once."""
+        """Add a problem to those of the listing, unless it is there."""
         self.listed = (*(listed for listed in self.listed if listed != problem), problem)
 
     def _confirm_listing(self) -> None:
-        """List again as long as a listing has gaps that the one before did not have."""
+        """List again until no gap is new, at most ``MORE_LOOKS`` times."""
         self.listings.add(self.listed, whole=restores(self.checkpoint, self.version))
         for look in range(MORE_LOOKS):
             earlier = self.listings.doubts
@@ -321,17 +333,18 @@ class Opened:
 
 @dataclass(frozen=True)
 class Recalled:
-    """A checkpoint whose report is known already, in place of an open one."""
+    """A checkpoint whose report is already known, used in place of an opened one."""
 
-    report: Report  # of the checkpoint as it is now, too
+    report: Report  # report of the checkpoint, which is still true
     options: Options
-    is_kept: bool = True  # an earlier run made it; else this one did, in another process
+    # True if it is from the cache; False if another process of this run made it
+    is_kept: bool = True
 
 
 def begin(
     path: str, options: Options, engines: SharedEngines | None = None, *, is_root: bool = False
 ) -> Opened | Recalled:
-    """Open a checkpoint (:meth:`Opened.start`), unless the cache of its user has the report."""
+    """Open a checkpoint (:meth:`Opened.start`), or return its report if the cache has it."""
     if options.cache is None:
         return Opened.start(path, options, engines, is_root=is_root)
     from inspector.analyses.shared.report_cache import ReportCache  # noqa: PLC0415 - for few

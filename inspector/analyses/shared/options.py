@@ -4,30 +4,31 @@ from __future__ import annotations
 
 import enum
 import inspect
-import types
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union
 
 from inspector.checkpoint.urls import spell_root
 from inspector.engines.choose import AUTO, IO, LOCAL, NAMES, EngineOptions
 from inspector.exceptions import CheckpointError
 from inspector.light_dataclasses import dataclass, field, hints_of, replace
 from inspector.model import Redact, TimeoutKind
+from inspector.type_hints import HintParts, hint_parts
 
 
 @dataclass(frozen=True)
 class Option:
-    """Properties of a command line option, as the annotation of a parameter."""
+    """Properties of a command line option, in the annotation of a parameter."""
 
     help: str = ""
-    minimum: int | None = None
-    choices: tuple[str, ...] = ()  # of a text; those of an enum or ``Literal`` follow from the type
-    metavar: str | None = None
+    minimum: int | None = None  # least value of a number; None for no limit
+    # allowed values of a text; those of an enum or ``Literal`` follow from its type
+    choices: tuple[str, ...] = ()
+    metavar: str | None = None  # name of the value in the help
     flag: str | None = None  # its spelling on the command line, if another: ``--partition``
     source: str | None = None  # its name in Spark's data source, if not in camel case
     size: bool = False  # a number of bytes, which may be spelled ``8GiB``
     file: bool = False  # a text that may be spelled ``@FILE``
-    for_people: int | None = None  # the default of formats that a person reads, if another
+    for_people: int | None = None  # default in formats for people, if it differs
 
 
 @dataclass(frozen=True)
@@ -37,19 +38,19 @@ class Parameter:
     name: str  # of the parameter or field of ``Options``; ``engine.master``: of its field engine
     kind: type  # the type of one value: int, str, bool or an enum; ``dict`` for ``KEY=VALUE`` pairs
     option: Option
-    default: Any = None
-    many: bool = False
-    required: bool = False
+    default: Any = None  # value if the option is not given
+    many: bool = False  # the option may be repeated
+    required: bool = False  # the argument must be given
 
     @property
     def flag(self) -> str:
-        """The spelling on the command line; of a repeatable option in the singular."""
+        """Spelling on the command line; in the singular if the option may be repeated."""
         name = self.name.rpartition(".")[2].replace("_", "-")
         return self.option.flag or f"--{name.removesuffix('s') if self.many else name}"
 
     @property
     def source(self) -> str:
-        """The name in Spark's data source."""
+        """Name in Spark's data source: in camel case, unless declared."""
         if self.option.source is not None:
             return self.option.source
         first, *later = self.name.split("_")
@@ -57,7 +58,7 @@ class Parameter:
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The words that it may be; empty for any."""
+        """Values that are allowed; empty if any value is."""
         if issubclass(self.kind, enum.Enum):
             return tuple(member.value for member in self.kind)
         return self.option.choices
@@ -68,41 +69,48 @@ Group = tuple[Parameter, ...]  # options that belong together and that several a
 
 def parameter(name: str, hint: Any, default: Any) -> Parameter | None:
     """Return the parameter that an annotation declares; None if it has no :class:`Option`."""
-    if get_origin(hint) is not Annotated:
-        return None
-    kind, *extras = get_args(hint)
-    option = next((extra for extra in extras if isinstance(extra, Option)), None)
+    parts = hint_parts(hint)
+    option = next((mark for mark in parts.marks if isinstance(mark, Option)), None)
     if option is None:
         return None
     required = default is inspect.Parameter.empty
-    value_type, many = _element_type(kind)
-    if get_origin(value_type) is Literal:
-        option = replace(option, choices=get_args(value_type))
-        value_type = str
+    value_type, choices, many = _element_type(parts)
+    if choices:
+        option = replace(option, choices=choices)
     return Parameter(name, value_type, option, None if required else default, many, required)
 
 
-def _element_type(kind: Any) -> tuple[Any, bool]:
-    if get_origin(kind) in (Union, types.UnionType):
-        kinds = [part for part in get_args(kind) if part is not types.NoneType]
-        # ``str | tuple[str, ...]``: one of many may stand alone.
-        kind = next((part for part in kinds if get_origin(part) is tuple), kinds[0])
-    if get_origin(kind) is tuple:
-        return get_args(kind)[0], True
-    if isinstance(get_origin(kind), type) and issubclass(get_origin(kind), Mapping):
-        return dict, True
-    return kind, False
+def _element_type(parts: HintParts) -> tuple[type, tuple[str, ...], bool]:
+    """Return the type of one value, the choices of a ``Literal``, and whether several are allowed.
+
+    A mapping gives ``dict`` and True.
+    """
+    if parts.origin is Union:
+        # ``str | tuple[str, ...]``: one of several values may be given without its tuple.
+        forms = list(map(hint_parts, parts.arguments))
+        parts = next((form for form in forms if form.origin is tuple), forms[0])
+    if parts.origin is tuple:
+        value_type, choices, _ = _element_type(hint_parts(parts.arguments[0]))
+        return value_type, choices, True
+    if parts.origin is Literal:
+        return str, parts.arguments, False
+    if isinstance(parts.origin, type) and issubclass(parts.origin, Mapping):
+        return dict, (), True
+    return parts.origin, (), False
 
 
 FOR_PEOPLE = 100  # rows in a table for people unless told otherwise; machine formats get all
 
+# option of commands that list rows
 RAW = Option("Add the columns key_hex and value_hex with the UnsafeRow bytes.")
+# option of commands that list rows
 LIMIT = Option(
     f"Maximum rows (0 = all).  [default: {FOR_PEOPLE} in table, markdown and html, else 0]",
     minimum=0,
     for_people=FOR_PEOPLE,
 )
 
+# help of both schema options; the placeholder is ``key`` or ``value``
 _SCHEMA_HELP = (
     "Schema of a store's {}s, if the checkpoint has none (Spark 3.0 and older) or a "
     "wrong one: Spark DDL, StructType JSON, or @FILE; repeatable."
@@ -186,14 +194,15 @@ class Options:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The names of ``key``, of which a single one may stand without a tuple."""
+        """Values of ``key`` as a tuple."""
         return (self.key,) if isinstance(self.key, str) else tuple(self.key)
 
 
-_HINTS = hints_of(Options)
+_HINTS = hints_of(Options)  # annotations of the fields of :class:`Options`
 
 
 def _group(*names: str) -> Group:
+    """Return the parameters for these fields of :class:`Options`, with their help."""
     group = []
     for name in names:
         item = parameter(name, _HINTS[name], getattr(Options, name, None))
@@ -202,6 +211,7 @@ def _group(*names: str) -> Group:
     return tuple(group)
 
 
+# Groups of options that analyses accept by ``uses``, from STORAGE to SHARED.
 STORAGE = _group("storage_options")
 FORMAT = _group("provider_format")
 PART = _group("storage_options", "provider_format", "operator_id", "store_name", "partition_id")
@@ -232,18 +242,19 @@ ENGINE: Group = (
     Parameter("engine.conf", dict, _ENGINE["conf"], many=True),
     Parameter("engine.io", str, _ENGINE["io"], IO[0]),
 )
-HERE = _group("workers")
+HERE = _group("workers")  # options of work in this process
 MEMORY = _group("memory_limit")
 WORK: Group = (*HERE, *MEMORY, *ENGINE)
 STATE: Group = (*SCHEMAS, *PART, *AT_VERSION)  # which state is read, and by which schemas
-REPLAY: Group = (*WORK, *STATE)  # the same, and how it is replayed
+REPLAY: Group = (*WORK, *STATE)  # options on the state, and on how it is read
 
 
 def redacting(default: Redact) -> Group:
-    """For analyses that show keys; ``default`` is what they hide unless told otherwise."""
+    """Return the option ``--redact`` with the default of an analysis."""
     return tuple(replace(item, default=default) for item in _group("redact"))
 
 
+# every option that analyses share; each accepts some of them
 SHARED: Group = (  # every option that analyses share; each accepts some of them
     *(*PART, *AT_VERSION, *SCHEMAS, *KEYS, *RULES, *THRESHOLDS, *CACHE, *WORK),
     *redacting(Redact.NONE),
@@ -251,6 +262,6 @@ SHARED: Group = (  # every option that analyses share; each accepts some of them
 
 
 def cache_inside(folder: str) -> CheckpointError:
-    """The error that the folder of a cache lies in a checkpoint."""
+    """Return the error for a cache folder that is inside a checkpoint."""
     message = "the folder of the cache lies in the checkpoint, which is never written to"
     return CheckpointError(message, spell_root(folder))

@@ -19,7 +19,7 @@ from inspector.sparktypes import StructField
 
 TIMEOUT = "timeoutTimestamp"  # the field of a group state that holds its timer, epoch ms
 EXPIRY = "expiryTimestampMs"  # the field of a timer of transformWithState, epoch ms
-YEAR_MS = 365 * 24 * 3_600_000
+YEAR_MS = 365 * 24 * 3_600_000  # one year, in ms
 DAY_MS = 24 * 3_600_000  # the time range of a join that a rehearsal is trusted to show
 RANGE_MS = 1  # unit of watermarks: the time range of a join is exact if it is open by no more
 MOST_VERSIONS = 64  # state versions of one rehearsal that are read
@@ -43,9 +43,9 @@ class Coverage:
     # joins whose time range may be any between two distances from the watermark, in ms: of rows
     # that were kept and of rows that were evicted; None if there was no such row
     open_ranges: Mapping[int, Distances] = field(default_factory=dict)
-    # ttls: distances of expiry times from the clock of the batch that wrote them, in ms, by store
-    # timers: the same of timers by processing time
+    # by store, distances (ms) of expiry times from the clock of the batch that wrote them
     ttls: Mapping[Store, frozenset[int]] = field(default_factory=dict)
+    # by store, distances (ms) of processing-time timers from the clock of their batch
     timers: Mapping[Store, frozenset[int]] = field(default_factory=dict)
 
 
@@ -112,6 +112,7 @@ def _data_flags(checkpoint: Checkpoint) -> dict[int, bool]:
 
 
 def _has_data(clock: BatchClock | None) -> bool:
+    """True if the batch read new rows, or may have."""
     return clock is None or clock.has_new_data is not False  # None: no batch is before it
 
 
@@ -262,6 +263,7 @@ def _follows_watermark(operator: Operator) -> bool:
 def _of_operator(
     operator: Operator, snapshot: Snapshot
 ) -> Iterator[tuple[str, Mapping[str, tuple[Any, Any]]]]:
+    """Yield the stores of one operator with their rows."""
     for (number, store), rows in snapshot.items():
         if number == operator.operator_id:
             yield store, rows
@@ -277,6 +279,7 @@ def _timers(operator: Operator, snapshot: Snapshot) -> Iterator[int]:
 
 
 def _expiry_ms(key: Any) -> int:
+    """Return the time of a timer of transformWithState, epoch ms; 0 if the key has none."""
     time = key.get(EXPIRY) if isinstance(key, dict) else None
     return time if isinstance(time, int) else 0
 
@@ -326,6 +329,7 @@ def _is_due(operator: Operator, store: str, row: tuple[Any, Any], clock: BatchCl
 
 
 def _has_delay(column: StructField) -> bool:
+    """True if the column carries a watermark."""
     return WATERMARK_KEY in column.metadata
 
 
@@ -377,5 +381,6 @@ def _group(key: Any) -> str:
 
 
 def _ttl_ms(value: Any) -> float:
+    """Return the expiry time of a value, epoch ms; infinite without a TTL."""
     time = value.get(TTL_FIELD) if isinstance(value, dict) else None
     return time if isinstance(time, int) else float("inf")

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass, replace
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
@@ -33,6 +32,7 @@ from inspector.findings.finding import Finding, Kind, Severity
 from inspector.findings.rule import all_kinds
 from inspector.findings.verdict import Cause, Level, StateGrowth, StateSize, Verdict
 from inspector.kernel.loader import kernel_name
+from inspector.light_dataclasses import fields, is_dataclass, replace
 from inspector.model import LIMITS, Certainty, Problem, Redact, StoreId
 from inspector.providers.chain import FileNames
 from inspector.providers.registry import classify
@@ -42,10 +42,11 @@ from inspector.render.report_data import Part
 from inspector.render.tabular import Column, Estimate, Rank, Table, Title, Unit
 from inspector.time_text import time_ms_text
 
-FORMAT = 1  # of a kept report; grows when its form changes
-RACY_MS = 2_000  # a file that changed so shortly before it was listed may change without a trace
+FORMAT = 1  # number of the form of kept reports; raised when the form changes
+# a file that changed this short before its listing may change again without a trace
+RACY_MS = 2_000
 
-# Options that no report depends on; credentials are other ones every hour.
+# options on which no report depends
 _NOT_OF_REPORT = ("storage_options", "cache", "workers", "memory_limit", "engine")
 
 
@@ -60,9 +61,13 @@ def _kinds() -> Mapping[str, Kind]:
 
 
 class ReportCache:
-    """The kept report of one audit, by some options; ``is_root``: the path is known to be one."""
+    """Cache entry for the audit of one path with given options."""
 
     def __init__(self, path: str, options: Options, *, is_root: bool = False) -> None:
+        """Prepare the entry; ``is_root`` if the path is known to be a checkpoint's root.
+
+        Raises EngineError for ``--io hadoop``.
+        """
         assert options.cache is not None
         if options.engine.io == HADOOP:
             raise EngineError("--cache compares listings made by fsspec, got --io hadoop")
@@ -74,7 +79,10 @@ class ReportCache:
         self._looks = 0
 
     def recall(self) -> Report | None:
-        """The kept report, if the checkpoint is as it was; one listing, which may fail as any."""
+        """Return the kept report if no file of the checkpoint has changed, else None.
+
+        Lists the checkpoint once; raises OSError and InspectorError like any listing.
+        """
         entry = self._entry()
         if entry is None:
             return None
@@ -109,7 +117,10 @@ class ReportCache:
         return tree
 
     def keep(self, report: Report) -> None:
-        """Keep a report of one listing, if all of it could be read, and if it shows no keys."""
+        """Write the report into the cache, if a later run may use it.
+
+        It must be complete, of one listing, without shown keys and without a batch that runs again.
+        """
         moved = any(problem.slug == MOVED_SLUG for problem in report.problems)
         if self._listing is None or self._looks != 1 or moved or not report.complete:
             return
@@ -130,16 +141,20 @@ class ReportCache:
         self._attempt(lambda files: files.write(self._name, json.dumps(entry).encode()))
 
     def forget(self) -> None:
-        """Remove the kept report, by which a search takes the path for a checkpoint's root."""
+        """Remove the kept report, because of which a search takes the path for a root."""
         self._attempt(lambda files: files.remove(self._name))
 
     def _entry(self) -> dict[str, Any] | None:
+        """Return the kept entry, as JSON fields; None without one of this release."""
         content = self._attempt(lambda files: files.read(self._name))
         entry: dict[str, Any] | None = None if content is None else json.loads(content)
         return entry if entry is not None and entry["tool"] == _tool() else None
 
     def _attempt(self, use: Callable[[CacheFiles], Any]) -> Any:
-        """Read or write; a cache that cannot be had ends no audit, but its user is told."""
+        """Return what ``use`` returns on the cache; None if the cache fails.
+
+        The user is notified; the audit goes on.
+        """
         try:
             return use(_files_of(self._options))
         except (OSError, InspectorError, TypeError) as error:
@@ -147,6 +162,7 @@ class ReportCache:
             return None
 
     def _list(self, storage: Storage) -> Tree | None:
+        """Return a listing of all files and set their hash; None if the listing fails."""
         began_ms = time.time_ns() // 1_000_000
         try:
             flat = storage.tree()
@@ -171,24 +187,27 @@ def kept_reports(options: Options) -> Callable[[str], bool]:
 
 
 def _name_of(path: str, choices: tuple[Any, ...]) -> str:
+    """Return the name of the cache entry for a path and the values of options."""
     return repr((FORMAT, path, choices))
 
 
 def _files_of(options: Options) -> CacheFiles:
+    """Return the cache folder that the options name."""
     assert options.cache is not None
     return cache_files(options.cache, tuple(sorted(options.storage_options.items())))
 
 
 def check_outside(checkpoint: str, folder: str) -> None:
-    """See that a cache does not lie in a checkpoint (CheckpointError)."""
+    """Raise CheckpointError if the cache ``folder`` is inside the checkpoint."""
     if lies_in(folder, checkpoint):
         raise cache_inside(folder)
 
 
 def listing_hash(tree: Tree, now_ms: int) -> str | None:
-    """A hash of all that a listing, begun at ``now_ms``, says of files; None if it says too little.
+    """Return a hash of all files in a listing; None if a file may change without a trace.
 
-    What has only a time to be known by has to be older than that.
+    Such a file has no etag, and no modification time that is older than ``now_ms``, when the
+    listing began, by RACY_MS.
     """
     result = blake2b(digest_size=32)
     for folder in sorted(tree.folders):
@@ -210,7 +229,7 @@ def _choices(options: Options) -> tuple[Any, ...]:
 
 @cache
 def _tool() -> str:
-    """The release, to the letter: a hash of the package's own files."""
+    """Return a hash of the package's own files, which identifies the release."""
     root = Path(inspector.__file__).parent
     result = blake2b(inspector.__version__.encode(), digest_size=32)
     for path in sorted(root.rglob("*")):
@@ -219,6 +238,7 @@ def _tool() -> str:
     return result.hexdigest()
 
 
+# classes that a kept report may hold, by name
 _CLASSES: Mapping[str, Callable[..., Any]] = {
     cls.__name__: cls
     for cls in (
@@ -228,22 +248,24 @@ _CLASSES: Mapping[str, Callable[..., Any]] = {
         *(Condition, Doubt, ForeignEntry),
     )
 }
+# enums that a kept report may hold, by name
 _ENUMS = {cls.__name__: cls for cls in (Unit, Certainty, Severity, Level)}
-_PLAIN = (str, int, float, bool, type(None))
+_PLAIN = (str, int, float, bool, type(None))  # types that JSON has
 
 
 def report_json(report: Report) -> str:
-    """The JSON of a report; TypeError for a type that reports of audits do not have."""
+    """Return a report as JSON; raise TypeError for a type that such reports do not have."""
     return json.dumps(_encode(report), separators=(",", ":"))
 
 
 def report_from_json(text: str) -> Report:
-    """The inverse of :func:`report_json`, of the same release."""
+    """Return the report that :func:`report_json` of the same release wrote."""
     report: Report = json.loads(text, object_hook=_decode)
     return report
 
 
 def _encode(value: Any) -> Any:
+    """Return a value as JSON; other types become an object with the type's name as its key."""
     cls = type(value)
     if cls in _PLAIN:
         return value
@@ -265,6 +287,7 @@ def _encode(value: Any) -> Any:
 
 
 def _decode(entry: dict[str, Any]) -> Any:
+    """Return the value of an object that :func:`_encode` made."""
     ((name, value),) = entry.items()
     if name == "tuple":
         return tuple(value)

@@ -2,78 +2,61 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
-from dataclasses import replace
 from functools import partial
-from itertools import chain
-from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from inspector import exceptions
 from inspector.analyses.shared.judged import Judged
-from inspector.analyses.shared.opening import MORE_LOOKS, Opened, fold_problems, version_problem
-from inspector.analyses.shared.options import Options
-from inspector.checkpoint.logfile import DOUBTFUL, MOVED_SLUG
-from inspector.checkpoint.patience import THREADS, in_parallel
+from inspector.analyses.shared.key_ranges import bound_ranges, split
+from inspector.analyses.shared.opening import Opened, fold_problems
+from inspector.analyses.shared.second_reads import Read, read_observations
 from inspector.checkpoint.storage import READ
-from inspector.checkpoint.urls import is_local
 from inspector.discovery.plan import plan
 from inspector.discovery.tasks import (
-    MOST_RANGES,
     Request,
-    StoreTask,
     Task,
-    files_to_replay,
-    needs_bounds,
-    split_task,
-    with_bounds,
 )
-from inspector.engines.engine import BYTES, BatchFunction, Engine, Job, Measure, Merge, Work
+from inspector.engines.engine import BYTES, BatchFunction, Job, Measure, Merge, Work
 from inspector.engines.local import stream_tasks
-from inspector.facts.checks import ReadProblem
-from inspector.facts.fact import Observed
-from inspector.facts.registry import facts_in, facts_schema
-from inspector.facts.timers import CallBounds
+from inspector.facts.registry import facts_schema
 from inspector.kernel.loader import PYTHON, kernel_name, slow_kernel_text
+from inspector.light_dataclasses import replace
 from inspector.merge.collect import Facts
 from inspector.merge.combine import HERE, KEYS, MANY, combine, combine_here
-from inspector.merge.ranges import Listed, fold_ranges
-from inspector.model import FileKind, Problem, StoreFile, StoreId
-from inspector.passes.shown_keys import shows_few
-from inspector.passes.store_reader import open_stores
-from inspector.passes.worker import files_ahead, observe_tasks, run_bounds, run_tasks
-from inspector.providers.chain import chain_for
-from inspector.providers.registry import provider_by_name
+from inspector.model import Problem
+from inspector.passes.worker import files_ahead, observe_tasks, run_tasks
 from inspector.providers.task_files import upcoming
-from inspector.quantities import count_text
-
-NEWEST_ALONE = 2  # so many last looks leave out the versions before the one that is judged
-Place: TypeAlias = tuple[int, int]  # operator and partition: what a task is about
-
-Read: TypeAlias = Callable[[Sequence[Task]], Iterable[pa.RecordBatch]]
 
 
 class Run(Opened):
     """One analysis of the state of one checkpoint."""
 
     def facts(self, request: Request = Request()) -> Facts:  # noqa: B008 - frozen
-        """The facts of all versions."""
+        """Return the facts of all versions that a request asks for."""
         read = partial(self._fact_batches, partitions=request.partitions)
         return self.facts_of(lambda: self.tasks(request), read)
 
     def facts_of(self, tasks_of: Callable[[], Iterable[Task]], read: Read) -> Facts:
-        """The facts that are read of tasks, by what the run knows then."""
-        return Facts(observed(self, lambda: split(tasks_of(), self.engine, self.options), read))
+        """Return the facts that ``read`` gives for tasks.
+
+        Tasks are made again, and read again, if their files were removed meanwhile.
+        """
+        return Facts(
+            read_observations(self, lambda: split(tasks_of(), self.engine, self.options), read)
+        )
 
     def tasks(self, request: Request) -> list[Task]:
-        """The tasks that make the facts of a request."""
+        """Return the tasks whose facts answer a request."""
         request = replace(request, timeout_kind=self.options.timeout_kind)
         return plan(self.checkpoint, self.version, request)
 
     def _fact_batches(self, tasks: Sequence[Task], *, partitions: bool) -> Iterator[pa.RecordBatch]:
+        """Yield the facts of tasks; those of many files are merged on the engine.
+
+        ``partitions`` keeps the facts of single partitions in any case.
+        """
         tasks = bound_ranges(tasks, self.map)
         files = sum(len(store.files) for task in tasks for store in task.stores)
         here = self.engine.in_process
@@ -86,7 +69,7 @@ class Run(Opened):
     def map(
         self, function: BatchFunction, tasks: Iterable[Task], merge: Merge | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """Facts of tasks, by a function of the passes, on the engine of the run."""
+        """Yield the fact batches of tasks from a function of the passes, on the run's engine."""
         here = self.engine.in_process
         return self.map_work(function, [work_of(task, here=here) for task in tasks], merge)
 
@@ -101,16 +84,20 @@ class Run(Opened):
     def stream(
         self, function: BatchFunction, specs: Sequence[str], file_bytes: int = 0
     ) -> Iterator[pa.RecordBatch]:
-        """Batches of tasks one after the other, in this process: for outputs that are written here.
+        """Yield the batches of task specs one after the other, read in this process.
 
-        The function fetches what Spark alone can read (:func:`.stores.looking_by`). ``file_bytes``
-        are those of their files; 0 if that is unknown.
+        The function fetches files that only Spark can read (:func:`.stores.looking_by`).
+        ``file_bytes`` are those of the files, for the progress; 0 if unknown.
         """
         return self._watch(stream_tasks(function, specs), _reading(file_bytes))
 
     def _watch(
         self, batches: Iterable[pa.RecordBatch], measure: Callable[[], Measure]
     ) -> Iterator[pa.RecordBatch]:
+        """Yield the batches while ``measure`` shows the progress.
+
+        Raises NotEnoughMemoryError in place of MemoryError.
+        """
         engine = self.options.engine
         if engine.tells_kernel and measure().unit == BYTES and kernel_name() == PYTHON:
             engine.notify(f"engine: {slow_kernel_text()}")
@@ -127,7 +114,7 @@ class Run(Opened):
                 ) from None
 
     def problems(self, facts: Facts) -> tuple[Problem, ...]:
-        """All that is wrong, by the listing and by the files."""
+        """Return all problems of the listing and of the files, each once."""
         return fold_problems((*self.listed, *facts.problems))
 
     def judge(self, facts: Facts) -> Judged:
@@ -137,321 +124,15 @@ class Run(Opened):
 
 
 def work_of(task: Task, *, here: bool = False) -> Work:
-    """A task as an engine takes it, which runs it in this process or elsewhere."""
+    """Return a task as work for an engine.
+
+    ``here``: the engine runs it in this process, so that it takes the object itself.
+    """
     spec, kept = task.spec(here=here), task if here else None
     return Work(spec, task.file_bytes, None, task.has_small_files, task.file_count, kept)
 
 
 def _reading(file_bytes: int) -> Callable[[], Measure]:
+    """Return a function that measures how many of ``file_bytes`` were read since now."""
     start_bytes = READ.bytes
     return lambda: Measure(READ.bytes - start_bytes, file_bytes, BYTES)
-
-
-# A range reads all records of its partition and keeps its own keys, so that more ranges need less
-# memory at a time and more work altogether. A partition is split if its keys do not fit into the
-# memory that the user allows, or if some cores would idle while one reads it.
-
-START_BYTES = 120_000_000  # memory before any state is read: Python, numpy, pyarrow, the package
-READING_BYTES = 30_000_000  # memory of a task beside its keys: blocks of records, packed and raw
-KEY_BYTES = 110  # memory of one key at the most, as the bounds of ``explanation/performance`` say
-SPLIT_BYTES = 64 << 20  # file bytes of a task that is worth several, on cores that would idle
-AHEAD_BYTES = 8 << 20  # file bytes of a task whose decoding is worth a second core that would idle
-LONELY = 1.5  # cores that a task's share of all bytes comes to, from which on some would idle
-CLUSTER_BYTES = 1 << 30  # file bytes of one range on a cluster whose cores are not known
-MOST_FOR_CORES = 8  # ranges of a partition for the sake of cores: each does half of the work
-SAMPLE_BYTES = 4 << 20  # size of the file by which a store's records are counted, if it has one
-ESTIMATE_SLACK = 1.25  # by how much there may be more keys than a sample says
-
-
-def split(tasks: Iterable[Task], engine: Engine, options: Options) -> list[Task]:
-    """The tasks, those of large partitions in several with a range of the keys each."""
-    tasks = list(tasks)
-    cores = engine.cores
-    if engine.in_process and cores is not None:
-        tasks = with_idle_cores(tasks, cores)
-        cores = -(-cores // 2)  # a task that is alone takes two
-    counts = ranges_for_cores(tasks, cores)
-    if options.memory_limit is None:
-        return [part for task, n in zip(tasks, counts, strict=True) for part in split_task(task, n)]
-    at_once = (engine.in_process and engine.cores) or 1
-    memory = _key_memory(options.memory_limit, at_once)
-    counts = [max(n, m) for n, m in zip(counts, ranges_for_memory(tasks, memory), strict=True)]
-    parts = [split_task(task, n) for task, n in zip(tasks, counts, strict=True)]
-    unsplit = sum(n > 1 and len(ranges) == 1 for n, ranges in zip(counts, parts, strict=True))
-    _tell([len(part) for part in parts], unsplit, options.engine.notify)
-    return [replace(task, key_memory=memory) for part in parts for task in part]
-
-
-def run_in_turns(tasks: Iterable[Task], options: Options) -> list[Task]:
-    """The tasks of rows, as this process reads them: each alone, by two threads where it can.
-
-    Those whose keys do not fit into the memory limit are read in several passes, unless single keys
-    are looked for: others are not held. EngineError: the limit is not enough for anything.
-    """
-    tasks = [replace(task, decode_ahead=(os.cpu_count() or 1) > 1) for task in tasks]
-    if options.memory_limit is None or options.key:
-        return tasks
-    memory = _key_memory(options.memory_limit, 1)
-    counts = [min(n, MOST_RANGES) for n in ranges_for_memory(tasks, memory)]
-    _tell(counts, 0, options.engine.notify)
-    return [replace(task, passes=n) for task, n in zip(tasks, counts, strict=True)]
-
-
-def _key_memory(limit: int, at_once: int) -> int:
-    """Bytes for the keys of one task; EngineError if the limit is not enough for anything."""
-    memory = (limit - START_BYTES) // at_once - READING_BYTES
-    if memory < READING_BYTES:
-        start_mb = (START_BYTES + 2 * READING_BYTES * at_once) / 1e6
-        raise exceptions.EngineError(
-            f"a memory limit of {limit / 1e6:.0f} MB is too small, expected at least "
-            f"{start_mb:.0f} MB for {at_once} partition{'s' * (at_once > 1)} at the same time "
-            "(--workers)"
-        )
-    return memory
-
-
-def ranges_for_cores(tasks: Sequence[Task], cores: int | None) -> list[int]:
-    """Return the number of key ranges for each task that keeps all cores busy.
-
-    A task with timers has one range, because a split needs another pass over them.
-    """
-    total = sum(task.file_bytes for task in tasks)
-    share = CLUSTER_BYTES if cores is None else total // max(cores, 1) + 1
-
-    def count(task: Task) -> int:
-        if task.file_bytes < SPLIT_BYTES or any(store.timeout_kinds for store in task.stores):
-            return 1
-        # Rounded: a partition that is a little larger than its share is worth no second pass.
-        return min(MOST_FOR_CORES, max(1, round(task.file_bytes / share)))
-
-    return [count(task) for task in tasks]
-
-
-def with_idle_cores(tasks: Sequence[Task], cores: int) -> list[Task]:
-    """The tasks, large ones with a thread more where there is a core for it.
-
-    That one decodes while the other replays: no work is done twice, as it is by ranges.
-    """
-    total = sum(task.file_bytes for task in tasks)
-    return [
-        replace(task, decode_ahead=True)
-        if task.file_bytes >= AHEAD_BYTES and cores * task.file_bytes > LONELY * total
-        else task
-        for task in tasks
-    ]
-
-
-def ranges_for_memory(tasks: Sequence[Task], memory: int) -> list[int]:
-    """Return the number of key ranges for each task whose keys fit into ``memory`` bytes.
-
-    The number of keys is estimated from the records of the files.
-    """
-    record_bytes: dict[tuple[int, str], float] = {}
-    threads = 1 if all(is_local(task.url) for task in tasks) else THREADS
-    row_counts = [
-        rows if isinstance(rows, int) else 0 for rows in in_parallel(_snapshot_rows, tasks, threads)
-    ]
-    lengths = in_parallel(_kept_length, tasks, threads)
-    keys = [
-        rows + _most_keys(task, record_bytes) for task, rows in zip(tasks, row_counts, strict=True)
-    ]
-    sizes = [KEY_BYTES + (length if isinstance(length, int) else 0) for length in lengths]
-    return [max(1, -(-n * size // memory)) for n, size in zip(keys, sizes, strict=True)]
-
-
-def _tell(counts: Sequence[int], unsplit: int, notify: Callable[[str], None]) -> None:
-    split = [n for n in counts if n > 1]
-    if split:
-        notify(
-            f"memory: {len(split)} of {len(counts)} partitions are read in up to {max(split)} "
-            "passes, each with a part of the keys, by the records that a sample of their files has"
-        )
-    if unsplit:
-        notify(
-            f"memory: {unsplit} of {len(counts)} partitions are read whole, though their keys may "
-            "take more than the limit: the variables of a transformWithState and the lists of a "
-            "join of format 4 are not divided"
-        )
-
-
-def _most_keys(task: Task, record_bytes: dict[tuple[int, str], float]) -> int:
-    """Keys of a task at the most beside its snapshots' rows, by a sample of each store's name."""
-    keys = 0.0
-    for store in task.stores:
-        files = [file for file in files_to_replay(task, store) if _has_rows(task, file)]
-        if files:
-            name = task.operator_id, store.store_name
-            if name not in record_bytes:
-                record_bytes[name] = _file_bytes_of_record(task, store, files)
-            keys += sum(file.size for file in files) / record_bytes[name]
-    return int(keys * ESTIMATE_SLACK)
-
-
-def _has_rows(task: Task, file: StoreFile) -> bool:
-    """Return whether a file has rows itself. A snapshot of RocksDB has them in shared tables."""
-    return file.kind is not FileKind.SNAPSHOT or not provider_by_name(task.provider).shares_files
-
-
-def _snapshot_rows(task: Task) -> int:
-    """Rows that the snapshots of the stores say they have: the oldest, or the newest if more."""
-    rows = 0
-    for store, reader in open_stores(_without_sums(task)):
-        result = [file for file in files_to_replay(task, store) if not _has_rows(task, file)]
-        ends = (reader.files.snapshot_rows(file) or 0 for file in result[:1] + result[-1:])
-        rows += max(ends, default=0)
-    return rows
-
-
-def _kept_length(task: Task) -> int:
-    """Bytes of a key by the first block of a file, in stores that keep keys: at most, or 0."""
-    length = 0
-    for store, reader in open_stores(_without_sums(task)):
-        files = [] if shows_few(task, store) else files_to_replay(task, store)
-        if files:
-            with suppress(exceptions.InspectorError, OSError):
-                largest = max(files, key=lambda file: file.size)
-                block = next(iter(reader.blocks(largest)), None)
-                if block is not None and block.count:
-                    length = max(length, -(-int(block.key_length.sum()) // block.count))
-    return length
-
-
-def _without_sums(task: Task) -> Task:
-    stores = (replace(store, side_files=()) for store in task.stores if store.counts_files)
-    return replace(task, stores=tuple(stores))
-
-
-def _file_bytes_of_record(task: Task, store: StoreTask, files: Sequence[StoreFile]) -> float:
-    """Compressed bytes of one record; 1, so that no fewer keys are expected, if no file is good."""
-    file = min(files, key=lambda candidate: abs(candidate.size - SAMPLE_BYTES))
-    ((_, reader),) = open_stores(replace(task, stores=(replace(store, side_files=()),)))
-    try:
-        records = sum(block.count for block in reader.blocks(file))
-    except (exceptions.InspectorError, OSError):
-        return 1.0
-    return max(1.0, file.size / max(records, 1))
-
-
-def bound_ranges(
-    tasks: Sequence[Task], run: Callable[[BatchFunction, Iterable[Task]], Iterator[pa.RecordBatch]]
-) -> Sequence[Task]:
-    """The tasks, those of ranges of a group state's keys with what a pass over all ranges shows.
-
-    Who made a record is judged by all records around it.
-    """
-    timed = [task for task in tasks if needs_bounds(task)]
-    if not timed:
-        return tasks
-    bounds: dict[StoreId, dict[int, CallBounds]] = {}
-    for batch in run(run_bounds, timed):
-        for observation in facts_in(batch):
-            store_bounds, version = bounds.setdefault(observation.store, {}), observation.version
-            store_bounds[version] = store_bounds.get(version, CallBounds()) + observation.fact
-    return [with_bounds(task, bounds) if needs_bounds(task) else task for task in tasks]
-
-
-def in_whole(
-    tasks: Sequence[Task], observations: Iterable[Observed[Any]]
-) -> Iterable[Observed[Any]]:
-    """Return the observations of tasks as if none of their partitions had been split."""
-    split = [task for task in tasks if task.key_range is not None]
-    if not split:
-        return observations
-    partitions = {}
-    for task in split:
-        limits = task.request.top, task.request.leftover_limit, task.sampled_keys
-        partitions[task.operator_id, task.partition_id] = Listed(*limits)
-    return fold_ranges(observations, partitions)
-
-
-def observed(
-    run: Opened, tasks_of: Callable[[], Iterable[Task]], read: Read
-) -> Iterator[Observed[Any]]:
-    """Yield the observations of tasks. Tasks whose files were removed meanwhile are run again."""
-    result: list[Observed[Any]] = []
-    again: set[Place] | None = None
-    doubted = _Doubts()
-    looks = MORE_LOOKS if run.reopen else 0
-    first_version = version = None
-    for left in range(looks, -1, -1):
-        tasks = [
-            replace(task, look_again=left > 0)
-            for task in tasks_of()
-            if again is None or (task.operator_id, task.partition_id) in again
-        ]
-        shorter = doubted.move and left < NEWEST_ALONE
-        if shorter:
-            tasks = [_newest_alone(task) for task in tasks]
-        version = tasks[0].version if tasks else version
-        first_version = first_version or version
-        new = list(in_whole(tasks, chain.from_iterable(map(facts_in, read(tasks)))))
-        again = doubted.see(new) if left else set()
-        result += [fact for fact in new if _partition_of(fact) not in again] if again else new
-        if not again:
-            break
-        if run.look_again():
-            result.clear()
-            again = None
-    doubtful = [fact for fact in result if _is_doubt(fact)] if doubted.places else []
-    settled = doubted.places - set(map(_partition_of, doubtful))
-    if settled or first_version != version:
-        run.note(_moved_problem(len(settled), first_version, version, shorter=shorter))
-    gone = run.gone({fact.fact.path for fact in doubtful} - {None, *doubted.paths})
-    if not gone:
-        return iter(result)
-    # Doubts of the last look that are of files which went since are none.
-    run.note(run.outpaced_problem())
-    return (fact for fact in result if not (_is_doubt(fact) and fact.fact.path in gone))
-
-
-class _Doubts:
-    def __init__(self) -> None:
-        self.places: set[Place] = set()  # of all looks
-        # whether all of the last look are of other files than before: what is so twice is damage
-        self.move = False
-        self.paths: set[str | None] = set()  # what they are of
-
-    def see(self, observations: Iterable[Observed[Any]]) -> set[Place]:
-        """Take in what a look found; the places that are in doubt by it."""
-        doubted = [observation for observation in observations if _is_doubt(observation)]
-        paths = {observation.fact.path for observation in doubted}
-        self.move = bool(paths) and paths.isdisjoint(self.paths)
-        self.paths |= paths
-        partitions = set(map(_partition_of, doubted))
-        self.places |= partitions
-        return partitions
-
-
-def _newest_alone(task: Task) -> Task:
-    files_of = provider_by_name(task.provider).files_of
-
-    def trim(store: StoreTask) -> StoreTask:
-        with suppress(exceptions.MissingVersionError):
-            base = chain_for(files_of(store.files), task.version).base
-            first = (base.version if base else None) or 0
-            files = tuple(file for file in store.files if (file.version or first) >= first)
-            return replace(store, files=files)
-        return store
-
-    return replace(task, stores=tuple(map(trim, task.stores)))
-
-
-def _moved_problem(
-    partitions: int, previous: int | None, version: int | None, *, shorter: bool
-) -> Problem:
-    read = (
-        f"{count_text(partitions, 'partition')} lost files while they were being read, and "
-        f"{'was' if partitions == 1 else 'were'} listed and read again"
-    )
-    if previous == version or previous is None or version is None:
-        missing = "only what older versions changed" if shorter else "nothing"
-        return Problem(MOVED_SLUG, f"{read}; {missing} is missing from this report")
-    return version_problem(previous, version)
-
-
-def _partition_of(observation: Observed[Any]) -> Place:
-    return observation.store.operator_id, observation.store.partition_id
-
-
-def _is_doubt(observation: Observed[Any]) -> bool:
-    return isinstance(observation.fact, ReadProblem) and observation.fact.slug in DOUBTFUL

@@ -25,16 +25,16 @@ from inspector.sums import group_by, sum_or_none
 class Point:
     """Size of some stores at one version, with the clock of its batch."""
 
-    version: int
-    time_ms: int
+    version: int  # state version
+    time_ms: int  # processing time of its batch, epoch ms
     rows: int  # live rows; exact
     bytes: int  # their row bytes; exact
     heap_bytes: int  # an estimate
     new_rows: int | None  # since the version before; None if that is unknown
-    removed_rows: int | None
+    removed_rows: int | None  # removed since the version before; None if that is unknown
 
     def plus(self, second: Point) -> Point:
-        """Both together, at the same version."""
+        """Return the sum of two points of the same version; unknown changes stay unknown."""
         sizes = self.rows + second.rows, self.bytes + second.bytes
         new = sum_or_none((self.new_rows, second.new_rows))
         removed = sum_or_none((self.removed_rows, second.removed_rows))
@@ -44,7 +44,7 @@ class Point:
 
 @dataclass(frozen=True)
 class StoreGrowth:
-    """The lines through what stores held; where the state does not grow, none goes up."""
+    """Lines fitted through the sizes of stores over versions; flat if the state does not grow."""
 
     points: Sequence[Point] = field(repr=False)  # the versions, oldest first
     bytes: Trend  # the trend of row bytes: where the lines begin, and whether the state grows
@@ -92,7 +92,7 @@ def whole_stores(checkpoint: Checkpoint, versions: Mapping[int, VersionFacts]) -
 
 
 def growth_of(points: Sequence[Point]) -> StoreGrowth | None:
-    """The lines through points, oldest first; None if they span no time."""
+    """Return the lines fitted through points, oldest first; None if the points span no time."""
     times = [point.time_ms for point in points]
     byte_growth = trend(times, [point.bytes for point in points])
     if byte_growth is None:
@@ -110,7 +110,10 @@ def growth_of(points: Sequence[Point]) -> StoreGrowth | None:
 
 
 def growth_together(judged: Judged, heaps: HeapByVersion) -> StoreGrowth | None:
-    """The lines through all stores together (flat heap without heaps); None without a span."""
+    """Return the lines of all stores together; None if their versions span no time.
+
+    The line of the heap is flat if ``heaps`` is empty.
+    """
     store_series = []
     for store, versions in judged.facts.by_store().items():
         points = store_points(judged.checkpoint, versions, heaps.get(store, {}))
@@ -133,7 +136,10 @@ def growing_stores(judged: Judged) -> dict[StoreName, bool]:
 
 
 def state_growth(judged: Judged, size: StateSize) -> StateGrowth | None:
-    """The growth of all stores together; None if the versions that can be restored span no time."""
+    """Return the growth of all stores together; None if the readable versions span no time.
+
+    ``size`` is the present size, from which the heap of a row byte follows.
+    """
     result = growth_together(judged, {})
     if result is None:
         return None
@@ -172,6 +178,7 @@ def _new_columns(judged: Judged) -> tuple[str, ...]:
 
 
 def _together(store_series: Sequence[Sequence[Point]]) -> list[Point]:
+    """Return the sums of the points of all stores, at versions that every store has."""
     points_by_version = group_by(
         (p for points in store_series for p in points), lambda p: p.version
     )
@@ -184,9 +191,11 @@ def _together(store_series: Sequence[Sequence[Point]]) -> list[Point]:
 
 
 def _per_byte(heap_bytes: int, row_bytes: int) -> float:
+    """Return heap bytes per row byte; 0.0 without rows."""
     return heap_bytes / row_bytes if row_bytes else 0.0
 
 
 def _per_hour(counts: Iterable[int | None], hours: float) -> float | None:
+    """Return the sum of counts per hour; None if one of them is unknown."""
     total = sum_or_none(counts)
     return None if total is None else total / hours

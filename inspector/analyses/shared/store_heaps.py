@@ -14,9 +14,9 @@ from inspector.light_dataclasses import replace
 from inspector.model import BatchId, StoreId, StoreName
 from inspector.sums import sum_by_key
 
-HeapByVersion = dict[StoreName, dict[int, int]]  # operator id, store name -> state version -> bytes
-NEWEST = "4.3.0"  # the Spark that is taken to run a query of which the checkpoint shows none
-JDK = 17  # the Java that executors are taken to have
+HeapByVersion = dict[StoreName, dict[int, int]]  # store -> state version -> heap bytes
+NEWEST = "4.3.0"  # Spark that is assumed to run a query whose release the checkpoint does not show
+JDK = 17  # Java release that executors are assumed to have
 
 _RECORDED_SINCE = (
     ("4.3.0", "dropDuplicates.deterministicKeyOrder.enabled"),
@@ -30,11 +30,15 @@ _RECORDED_SINCE = (
 )
 """Releases whose offset logs have a conf that no older one has, the newest first."""
 
+# conf, after ``spark.sql.streaming.``, of checksums in values
 _ROW_CHECKSUM = "stateStore.rowChecksum.enabled"
 
 
 def heap_by_version(judged: Judged) -> HeapByVersion:
-    """The heap of the two versions that Spark retains, by version, of each partition; estimates."""
+    """Return the estimated heap of each version with the one before, by store and version.
+
+    These are the two versions that Spark retains by default; partitions are summed.
+    """
     result: HeapByVersion = {}
     layout = object_layout(judged.checkpoint, judged.version)
     for store in store_heaps(judged, layout):
@@ -47,9 +51,9 @@ def heap_by_version(judged: Judged) -> HeapByVersion:
 
 
 def heap_by_store(judged: Judged) -> dict[StoreName, int]:
-    """The heap of the two versions that Spark retains by default, by store; estimates.
+    """Return the estimated heap of the two versions that Spark retains by default, by store.
 
-    By the facts of each partition: a table's size depends on the rows of its own.
+    It is summed over partitions: the size of a map's table depends on the rows of each.
     """
     heaps = store_heaps(judged, object_layout(judged.checkpoint, judged.version))
     return sum_by_key((heap.store.name, heap.held.total) for heap in heaps)
@@ -73,7 +77,11 @@ def object_layout(
     heap_bytes: int | None = None,
     jdk: int = JDK,
 ) -> Layout:
-    """Return the layout of objects in the executors' JVM; CheckpointError: no such Spark."""
+    """Return the layout of objects in the executors' JVM.
+
+    By default it is for the Spark that the checkpoint shows. Raises CheckpointError for an unknown
+    Spark.
+    """
     checksums = checkpoint.conf(version, _ROW_CHECKSUM) == "true"
     spark = spark or spark_of(checkpoint, version) or NEWEST
     try:
@@ -83,10 +91,10 @@ def object_layout(
 
 
 def spark_of(checkpoint: Checkpoint, version: int) -> str | None:
-    """The oldest Spark that records the confs of the judged batch; None if they are not there.
+    """Return the oldest Spark release that records the confs of the judged batch.
 
-    No file names the Spark that wrote it, but ``OffsetSeqMetadata`` records more confs in each
-    release. 3.2 wraps every map, and 4.2 every value.
+    None without confs. No file names the Spark that wrote it, but ``OffsetSeqMetadata`` records
+    more confs in each release. 3.2 wraps every map, and 4.2 every value.
     """
     batch = checkpoint.logs.confs.get(BatchId(version - 1))
     confs = batch if batch is not None else next(iter(checkpoint.logs.confs.values()), {})
@@ -97,7 +105,11 @@ def spark_of(checkpoint: Checkpoint, version: int) -> str | None:
 def store_heaps(
     judged: Judged, layout: Layout, retain: int = RETAINED_BY_DEFAULT
 ) -> list[StoreHeap]:
-    """Every store of every partition that has the version; none if no executor has it as a map."""
+    """Return the heap of each store of each partition that has the judged version.
+
+    Empty for a provider that keeps no maps on the heap. ``retain`` is the number of versions in
+    memory.
+    """
     checkpoint, facts = judged.checkpoint, judged.facts
     if not checkpoint.provider.keeps_maps:
         return []

@@ -17,9 +17,10 @@ import pyarrow as pa
 from inspector.analyses.shared.data_tables import listed_problems, table_work
 from inspector.analyses.shared.declare import DataTable, TableOptions, TablePlan
 from inspector.analyses.shared.judged import operator_names
+from inspector.analyses.shared.key_ranges import run_in_turns
 from inspector.analyses.shared.opening import MORE_LOOKS, Opened, missing_files, restores
 from inspector.analyses.shared.options import Options
-from inspector.analyses.shared.run import Run, run_in_turns
+from inspector.analyses.shared.run import Run
 from inspector.codec import Message
 from inspector.decode.row_hash import HASH, hash_digits, row_hash
 from inspector.discovery.checkpoint import Checkpoint
@@ -39,23 +40,24 @@ from inspector.sums import group_by
 
 T = TypeVar("T")
 TaskT = TypeVar("TaskT", bound=Message)
-Batches: TypeAlias = Iterator[pa.RecordBatch]
-_LISTED = 5
+Batches: TypeAlias = Iterator[pa.RecordBatch]  # batches of rows, changes or facts
+_LISTED = 5  # matching hashes that a note lists
 
 
 class HashedKeys:
-    """Learns the hashes among the names of a key; ``notes`` gets each that fits several keys."""
+    """Watcher of key hashes that the user gave: notes each hash that fits several keys."""
 
     def __init__(self, options: Options, notes: list[str]) -> None:
+        """Watch the hashes in the options; ``notes`` gets the messages."""
         hashes = KeyFilter(options.keys, options.where).hashes
         self._found: dict[str, dict[str, None]] = {text: {} for text in hashes}
         self._notes = notes
         self._place: dict[str, int] = {}
 
     def watch(self, batches: Iterable[pa.RecordBatch]) -> Batches:
-        """Yield the batches unchanged, and learn the hashes of the keys in their column ``key``.
+        """Yield the batches unchanged, and record which keys of them each hash fits.
 
-        Their rows must be found by the key filter already: nothing is filtered here.
+        Rows of other keys must be filtered out before.
         """
         for batch in batches:
             if self._found:
@@ -63,7 +65,7 @@ class HashedKeys:
             yield batch
 
     def see(self, keys: Sequence[bytes | None]) -> None:
-        """Learn that some keys fit; None is a row without one."""
+        """Record the given hashes that these keys fit; None is a row without a key."""
         for text, hashes in self._found.items():
             for key in keys:
                 if key is None or len(hashes) > _LISTED:
@@ -74,6 +76,7 @@ class HashedKeys:
                 self._note(text, list(hashes))
 
     def _note(self, text: str, hashes: list[str]) -> None:
+        """Add the note that a hash is ambiguous, or replace its earlier one."""
         others = " and others" if len(hashes) > _LISTED else ""
         note = (
             f"{text} is ambiguous: it is the beginning of the hashes of several keys, "
@@ -83,31 +86,36 @@ class HashedKeys:
         self._notes[position:] = [note, *self._notes[position + 1 :]]
 
 
-HELD_BYTES = 32 << 20  # rows that are held back until their version is seen to last, at most
+# bytes of rows at most that are held back until their version is known to last
+HELD_BYTES = 32 << 20
 
 
 def table_name(store: StoreName) -> str:
-    """``operator-0.default``, also the name of a store's file in an export."""
+    """Return ``operator-0.default``: the name of a store's table, and of its file in an export."""
     return f"operator-{store[0]}.{store[1]}"
 
 
 def by_store(tasks: Iterable[Task]) -> dict[StoreName, list[Task]]:
-    """Tasks of one store each, by operator and store name."""
+    """Return tasks that have one store each, by operator and store name."""
     result = group_by(_walk_stores(tasks), lambda task: task.store_id(task.stores[0]).name)
     return dict(sorted(result.items()))
 
 
 def selected_tasks(run: Run) -> list[Task]:
-    """The tasks of a run for the rows that its options name, as this process reads them."""
+    """Return the tasks for the rows that a run's options name, to be read in this process."""
     return run_in_turns(_tasks(run), run.options)
 
 
 def _tasks(run: Run) -> list[Task]:
+    """Return the tasks for the rows that the options name, without history of repartitionings."""
     return narrowed(run, plan(run.checkpoint, run.version, history=False))
 
 
 def narrowed(run: Run, tasks: Iterable[Task]) -> list[Task]:
-    """Tasks that find only the rows that the options name; CheckpointError if no store can."""
+    """Return the tasks with the filter on keys and values that the options name.
+
+    Raises CheckpointError if the filter fits no store.
+    """
     keys = KeyFilter(run.options.keys, tuple(run.options.where))
     if keys:
         check_filter(run.checkpoint, keys)
@@ -115,13 +123,16 @@ def narrowed(run: Run, tasks: Iterable[Task]) -> list[Task]:
 
 
 def live_batches(run: Run, tasks: Iterable[Task]) -> Batches:
-    """The live rows of tasks, as :data:`inspector.schemas.ROWS`."""
+    """Yield the live rows of tasks, in the form of :data:`inspector.schemas.ROWS`."""
     present = _walk_stores(task for task in tasks if task.version)
     return _stream(run, present, rows_of)
 
 
 def change_batches(run: Run, tasks: Iterable[Task], **fields: Any) -> Batches:
-    """The changes of tasks, as :data:`inspector.schemas.CHANGES`; ``fields`` of their tasks."""
+    """Yield the changes of tasks, in the form of :data:`inspector.schemas.CHANGES`.
+
+    ``fields`` are those of :class:`ChangesTask`.
+    """
     return _stream(run, _walk_stores(tasks), lambda task: changes_of(ChangesTask(task, **fields)))
 
 
@@ -135,8 +146,8 @@ def looking_by(
 ) -> typed_rows.Look[TaskT]:
     """Return a function that reads a task, and lists again if its files were removed.
 
-    The runs are of the task's checkpoints, on one engine, whose reader, if any, fetches the files
-    at each look; ``again`` is that of :func:`inspector.passes.typed_rows.look_again`.
+    All runs have one engine. Its reader, if it has one, fetches the files at each attempt.
+    ``again`` makes the task by a new listing, from the paths in doubt.
     """
     look: typed_rows.Look[TaskT] = typed_rows.once
     if all(run.reopen for run in runs):
@@ -156,10 +167,10 @@ def looking_by(
 
 
 def check_there(run: Opened, paths: Iterable[str]) -> Checkpoint:
-    """The checkpoint by a new listing, which has the version of a run and some files.
+    """Return the checkpoint by a new listing, if it still has the run's version and these files.
 
-    Files that cannot be read are damage then. OutpacedError: the version was whole when the run
-    began, and no longer is, or one of the files is gone.
+    Raises OutpacedError if the version was whole when the run began and is not now, or if a file is
+    gone. Otherwise files that cannot be read are damage.
     """
     checkpoint = run.list_again()
     purged = run.listings.whole and not restores(checkpoint, run.version)
@@ -169,7 +180,10 @@ def check_there(run: Opened, paths: Iterable[str]) -> Checkpoint:
 
 
 def listed_again(run: Run, task: Task, paths: Iterable[str]) -> Task:
-    """The task of one store by a new listing (:func:`check_there`), if that has the store."""
+    """Return a task of one store with its files by a new listing (:func:`check_there`).
+
+    The task is unchanged if the listing no longer has the store.
+    """
     store = task.stores[0]
     for again in _walk_stores(plan(check_there(run, paths), task.version, history=False)):
         if again.store_id(again.stores[0]) == task.store_id(store):
@@ -178,6 +192,10 @@ def listed_again(run: Run, task: Task, paths: Iterable[str]) -> Task:
 
 
 def _stream(run: Run, tasks: Sequence[Task], read: Callable[[Task], Batches]) -> Batches:
+    """Yield the batches that ``read`` gives for each task, in this process.
+
+    Raises OutpacedError if the version was removed while it was listed.
+    """
     run.check_lasting()
     look = looking(run)
 
@@ -195,11 +213,11 @@ def hold_batches(
     begin_anew: Callable[[OutpacedError], None],
     rows: int = 0,
 ) -> Batches:
-    """Batches of one version: the first of them are read at once, and held back.
+    """Return the batches of one version, of which the first are read now and held back.
 
-    As long as none was given away, all begins anew where the query removes the version; from then
-    on that is a problem, and the last of the batches. No more than ``rows`` are needed; 0 for all.
-    OutpacedError: as :func:`of_one_version`.
+    If the query removes the version before a batch is passed on, all begins again with a newer one.
+    After that the removal is a last batch with a problem. At most ``rows`` rows are held back; 0
+    for no limit. Raises OutpacedError as :func:`of_one_version` does.
     """
 
     def begin() -> tuple[list[pa.RecordBatch], Batches]:
@@ -230,6 +248,7 @@ def of_one_version(read: Callable[[], T], begin_anew: Callable[[OutpacedError], 
 
 
 def _continue(held: list[pa.RecordBatch], batches: Batches, schema: pa.Schema) -> Batches:
+    """Yield the held batches and then the others; a removed version ends them with a problem."""
     held.reverse()
     while held:
         yield held.pop()
@@ -240,6 +259,7 @@ def _continue(held: list[pa.RecordBatch], batches: Batches, schema: pa.Schema) -
 
 
 def _walk_stores(tasks: Iterable[Task]) -> list[Task]:
+    """Return a task for each store of each task."""
     return [replace(task, stores=(store,)) for task in tasks for store in task.stores]
 
 
@@ -260,10 +280,10 @@ def store_tables(
     *,
     changes: bool = False,
 ) -> list[StoreTable]:
-    """The rows of a version, or its changes, as Arrow with their types: one table per store.
+    """Return an Arrow table for each store: the rows of a version, or its changes.
 
-    Nothing of the state is read before its batches are. InspectorError: something is missing, and
-    the mode is ``failfast``.
+    Nothing of the state is read before a table's batches are. Raises InspectorError if something is
+    missing and the mode is ``failfast``.
     """
     table_options = table_options or TableOptions()
     run = Run.start(path, options)
@@ -280,7 +300,10 @@ def store_tables(
 def store_tasks(
     run: Run, table_options: TableOptions, *, changes: bool
 ) -> dict[StoreName, list[typed_rows.TypedTask]]:
-    """The tasks of each store's table."""
+    """Return the tasks of each store's table, by store.
+
+    ``changes`` makes them read changes in place of live rows.
+    """
     names = operator_names(run.checkpoint)
     settings = changes, table_options.from_batch + 1, table_options.raw, table_options.mode
     return {
@@ -290,12 +313,12 @@ def store_tasks(
 
 
 def work_of(tasks: Iterable[typed_rows.TypedTask]) -> tuple[Work, ...]:
-    """The tasks of a table as an engine takes them."""
+    """Return the tasks of a table as work for an engine."""
     return tuple(table_work(task.task, task.to_json(), task.listed) for task in tasks)
 
 
 def store_table(name: str, doc: str, *, changes: bool) -> DataTable:
-    """Declare a table of the rows, or of the changes, of one store."""
+    """Declare a table of the live rows, or of the changes, of one store."""
 
     def plan(path: str | Opened, options: Options, table_options: TableOptions) -> TablePlan:
         operator_id = options.operator_id or 0
@@ -321,6 +344,7 @@ def store_table(name: str, doc: str, *, changes: bool) -> DataTable:
 
 
 def _table(run: Run, store: StoreName, tasks: list[typed_rows.TypedTask]) -> StoreTable:
+    """Return the table of one store, whose batches are read when they are iterated."""
     schema = typed_rows.schema_of_rows(tasks[0])
     problems: list[Problem] = []
     file_bytes = sum(task.task.file_bytes for task in tasks)

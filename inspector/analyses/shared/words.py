@@ -37,7 +37,7 @@ class ChangeRow(t.PartitionRow, table="changes", empty="no delta of these versio
 
 
 class EventRow(ChangeRow):
-    """A record with the place where it stands."""
+    """A record with its number in the file, and the file."""
 
     record: int | None
     file: str | None
@@ -46,7 +46,10 @@ class EventRow(ChangeRow):
 def change_rows(
     subject: Subject, batches: Iterable[pa.RecordBatch], redact: Redact, *, raw: bool
 ) -> Iterator[EventRow]:
-    """Batches of :data:`inspector.schemas.CHANGES` as rows; problems go to the subject's."""
+    """Yield the records in batches (:data:`inspector.schemas.CHANGES`), decoded.
+
+    Problems go to those of ``subject``. ``raw`` adds the bytes in hex.
+    """
     names, words = operator_names(subject.checkpoint), StoreWords(subject.checkpoint, redact)
     for chunk in row_chunks(batches, subject.problems):
         rows = [row | {"file": row["path"]} for row in chunk]
@@ -58,7 +61,10 @@ CHUNK = 1024  # rows decoded at once: a row becomes many Python objects
 
 
 class StoreWords:
-    """Rows as JSON values, or what redaction leaves of them; None where no schema is known."""
+    """Decoder of the keys and values of all stores into JSON values, redacted as requested.
+
+    A row of a store without a schema decodes to None.
+    """
 
     def __init__(self, checkpoint: Checkpoint, redact: Redact = Redact.NONE) -> None:
         self._unknown, self.redact = RowWords(None, redact), redact
@@ -73,12 +79,15 @@ class StoreWords:
     def keys(
         self, store: StoreName, rows: Sequence[bytes | None], schema: StructType | None = None
     ) -> list[Any]:
-        """Keys of a store, or parts of them of another schema."""
+        """Return the decoded keys of a store.
+
+        ``schema`` is given for parts of keys, which have another schema.
+        """
         row_words = self._keys.get(store, self._unknown)
         return _words(RowWords(schema, self.redact) if schema else row_words, rows)
 
     def values(self, store: StoreName, rows: Sequence[bytes | None]) -> list[Any]:
-        """Values of a store; None stays None."""
+        """Return the decoded values of a store; None stays None."""
         return _words(self._values.get(store, self._unknown), rows)
 
     def misfits(self) -> Iterator[Problem]:
@@ -94,7 +103,7 @@ class StoreWords:
                 )
 
     def hex(self, row: bytes | None) -> str | None:
-        """The bytes of a row, unless they are to be hidden."""
+        """Return the bytes of a row in hex; None for None, or if rows are redacted."""
         return None if row is None or self.redact is not Redact.NONE else row.hex()
 
 
@@ -106,7 +115,7 @@ def decode_live_rows(
     *,
     raw: bool,  # and its bytes in hex
 ) -> Iterator[R]:
-    """The rows of one store as they are reported."""
+    """Yield the rows of a chunk, which are of one store, as rows of class ``kind``."""
     store = StoreName(chunk[0]["operator_id"], chunk[0]["store_name"])
     own = (f.name for f in fields(kind) if f.name in chunk[0])
     columns: dict[str, list[Any]] = {name: [row[name] for row in chunk] for name in own}
@@ -124,6 +133,7 @@ def decode_live_rows(
 
 
 def _words(decoder: RowWords, rows: Sequence[bytes | None]) -> list[Any]:
+    """Return the decoded rows; None stays None."""
     decoded = iter(decoder.words([row for row in rows if row is not None]))
     return [None if row is None else next(decoded) for row in rows]
 
@@ -131,7 +141,10 @@ def _words(decoder: RowWords, rows: Sequence[bytes | None]) -> list[Any]:
 def row_chunks(
     batches: Iterable[pa.RecordBatch], problems: list[Problem]
 ) -> Iterator[list[dict[str, Any]]]:
-    """Rows of batches that hold one store each, a few at a time; problems go to ``problems``."""
+    """Yield up to :data:`CHUNK` rows of one store at a time, as dictionaries.
+
+    Batches of problems are added to ``problems``.
+    """
     for batch in batches:
         if batch.column("kind")[0].as_py() == "problem":
             add_problems(map(Problem.from_row, batch.to_pylist()), problems)
@@ -141,7 +154,10 @@ def row_chunks(
 
 
 def add_problems(new: Iterable[Problem], problems: list[Problem]) -> None:
-    """Add problems to those that are known, once, and no chain that the listing has reported."""
+    """Add new problems to ``problems``.
+
+    A problem without a path is left out if its kind is already reported for the store.
+    """
     for problem in new:
         places = ((known.slug, known.store) for known in problems)
         if problem.path is not None or (problem.slug, problem.store) not in places:

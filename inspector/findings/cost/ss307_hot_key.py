@@ -127,7 +127,10 @@ class HotKey(Rule[StoreView]):
 
 
 def keys_of_sides(store: StoreView) -> tuple[int, float]:
-    """Return the join keys with rows in a side, and the mean rows of a key in the other side."""
+    """Return a side's number of join keys, and the mean number of rows per key on the other side.
+
+    0 and 0.0 for state format 4, which does not count them.
+    """
     if store.store_name not in JOIN_ROW_STORES:
         return 0, 0.0  # state format 4 counts no rows of a key
     side = JOIN_ROW_STORES.index(store.store_name)

@@ -71,7 +71,10 @@ class WholeUploads(Rule[OperatorView]):
 
 
 def uploads_of(operator: OperatorView) -> tuple[int, int]:
-    """Return the newest versions with zips alone, and the bytes for each version that is kept."""
+    """Return the number of newest versions with a zip alone, and the bytes per kept version.
+
+    0 and 0 if one partition has a changelog of its newest version.
+    """
     fewest, kept, size = 0, 0, 0
     for layout, files in operator.folders:
         alone = 0

@@ -16,12 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from inspector.checkpoint.names import is_left_sum, main_path
 from inspector.findings.finding import Concerns, Severity
 from inspector.findings.rule import Case, Evidence, Rule
 from inspector.findings.thresholds import Threshold
 from inspector.findings.views.checkpoint_view import OperatorView
 from inspector.model import FileKind
-from inspector.providers.common_names import is_left_sum, main_path
 
 
 class LeftFiles(Rule[OperatorView]):

@@ -21,7 +21,7 @@ from inspector.findings.rule import Case, Evidence, Rule
 from inspector.findings.thresholds import Threshold
 from inspector.findings.views.checkpoint_view import OperatorView
 
-USUAL_VERSIONS = 100  # ``spark.sql.streaming.minBatchesToRetain``, where nobody sets it
+USUAL_VERSIONS = 100  # default of ``spark.sql.streaming.minBatchesToRetain``
 
 
 class OldVersions(Rule[OperatorView]):

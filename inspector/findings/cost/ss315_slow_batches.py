@@ -80,7 +80,10 @@ class SlowBatches(Rule[CheckpointView]):
         )
 
     def durations(self, logs: Logs) -> tuple[Mapping[BatchId, int], Certainty]:
-        """Return how long batches took in ms: those with new data, if enough batches have some."""
+        """Return how long batches took, in ms, and how certain that is.
+
+        Only batches with new data count, if there are enough of them.
+        """
         durations, certainty = batch_durations(logs), Certainty.PROVEN
         if not durations:
             durations, certainty = until_next_batch(logs), Certainty.INFERRED

@@ -95,7 +95,10 @@ class DeepReplay(Rule[OperatorView]):
 
 
 def depths_of(operator: OperatorView) -> Mapping[StoreId, int]:
-    """Return the number of deltas after the newest snapshot of each store, if it can be made."""
+    """Return the number of deltas after the newest snapshot of each store.
+
+    A store that cannot make the judged version is left out.
+    """
     depths: dict[StoreId, int] = {}
     for layout, files in operator.folders:
         with suppress(MissingVersionError):

@@ -29,7 +29,7 @@ from inspector.findings.thresholds import Threshold
 from inspector.findings.views.checkpoint_view import CheckpointView
 from inspector.model import FileKind
 
-UNKNOWN_GAP_MS = 360_000  # taken for the gap where no two batches show one: ten are an hour
+UNKNOWN_GAP_MS = 360_000  # gap that is assumed if no two batches show one; ten gaps are an hour
 SECOND_MS = 1_000
 
 

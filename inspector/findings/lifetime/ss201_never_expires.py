@@ -40,6 +40,7 @@ from inspector.operators.aggregation import NAMES as AGGREGATIONS
 from inspector.operators.deduplicate import NAMES as DEDUPLICATE
 from inspector.operators.rule import Clock
 
+# advice for keys without a timeout
 UNSET = (
     "call state.setTimeoutDuration or state.setTimeoutTimestamp in every call that keeps the "
     "state: each call clears the timer that was set before"

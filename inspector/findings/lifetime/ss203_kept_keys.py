@@ -29,6 +29,7 @@ from inspector.findings.views.store_view import StoreView
 from inspector.model import Certainty
 from inspector.quantities import count_text
 
+# classes of leftovers that a fired timeout left
 KEPT, IGNORED, REARMED = (
     LeftoverClass.KEPT_WITHOUT_TIMEOUT,
     LeftoverClass.IGNORED_TIMEOUT,
@@ -107,7 +108,11 @@ def keys_of(totals: Sequence[LeftoverCount]) -> dict[str, Any]:
 
 
 def severity_of(total: LeftoverCount) -> Severity:
-    """Return an error for keys proven to be stuck only; a new timer may be intended."""
+    """Return the severity of a finding about leftovers.
+
+    Error only for keys proven to be stuck; for keys with a new timer, which may be intended, a
+    warning at most.
+    """
     if total.leftover_class is REARMED:
         is_idle = (total.fired or 0) > 1 and bool(total.untouched)
         return Severity.WARNING if is_idle else Severity.INFO

@@ -90,8 +90,7 @@ class UnstoredData(Rule[CheckpointView]):
             case = self.limit if name in LIMIT else self.nothing_stored
             side = f"the join's {store.store_name.partition('-')[0]} side"
             subject = side if name in JOIN else "the operator"
-            begin = "" if since is None else f"since batch {since}"
-            yield case(batches=batches, since=begin, subject=store, where=subject)
+            yield case(batches=batches, since=since, subject=store, where=subject)
 
     late_rows = Case(
         cause="By multipleWatermarkPolicy=max the fastest source sets the watermark: rows like "
@@ -115,20 +114,24 @@ class UnstoredData(Rule[CheckpointView]):
     )
     limit = Case(
         cause="Most likely the limit is reached, so that the query emits nothing more: no row was "
-        "counted{since:brackets} in {batches:batch} with data.",
-        evidence="no row was put{since:brackets} into the store, through the newest "
+        "counted{since:since_batch} in {batches:batch} with data.",
+        evidence="no row was put{since:since_batch} into the store, through the newest "
         "{batches:batch} with data of every source",
     )
     nothing_stored = Case(
-        cause="No row of {where} was stored{since:brackets} in {batches:batch} with data: the rows "
-        "are too late for the watermark, have no event time, or are dropped before the operator.",
-        evidence="no row was put{since:brackets} into the store, through the newest "
+        cause="No row of {where} was stored{since:since_batch} in {batches:batch} with data: the "
+        "rows are too late for the watermark, have no event time, or are dropped before the "
+        "operator.",
+        evidence="no row was put{since:since_batch} into the store, through the newest "
         "{batches:batch} with data of every source",
     )
 
 
 def batches_without_puts(store: StoreView) -> tuple[int, int | None]:
-    """Return how many newest batches had data of every source and put no row, and the last put."""
+    """Return how many newest batches had data of every source and put no row.
+
+    Also returns the batch of the last put; None if the versions do not show it.
+    """
     batches = 0
     for version, changes in sorted(store.versions.items(), reverse=True):
         if changes.puts or changes.rebased:

@@ -82,12 +82,12 @@ class NearlyEqualKeys(Rule[StoreView]):
                     keys=len(sample) - len(keys),
                     compared=len(sample),
                     column=field.name,
-                    change=f"the older spelling has no put since batch {last - 1}" if last else "",
+                    last_put=last - 1 if last else None,
                 ),
             )
 
     def event_columns(self, store: StoreView) -> Iterator[tuple[int, Evidence]]:
-        """Yield the keys of events that differ in a value or a time of their own, by column."""
+        """Yield (number of keys, evidence) for columns with a value or time of each event's own."""
         sample, fields = store.keys.sample, store.key_fields
         columns = [*columns_of([*sample], fields)]
         rows = [*zip(*columns, strict=True)]
@@ -112,8 +112,8 @@ class NearlyEqualKeys(Rule[StoreView]):
     )
     spelling = Case(
         cause="Of the newest {compared:key} {keys:number} differ from another only in the case or "
-        "the blanks of {column:quoted}{change:brackets}: one thing has several keys.",
-        evidence=_EVIDENCE + "{change:brackets}",
+        "the blanks of {column:quoted}{last_put:last_put}: one thing has several keys.",
+        evidence=_EVIDENCE + "{last_put:last_put}",
     )
     own_value = Case(
         cause="Of the newest {compared:key} {keys:number} differ from another only in "

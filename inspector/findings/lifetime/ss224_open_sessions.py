@@ -32,7 +32,7 @@ from inspector.operators.session_window import NAMES as SESSION
 class LongSession(NamedTuple):
     """The session that began first of those that most versions wrote."""
 
-    start_ms: int
+    start_ms: int  # epoch ms
     puts: int  # versions that wrote it
     words: str  # for its key
 

@@ -69,11 +69,13 @@ class StoreFacts:
     @property
     def noun(self) -> str:
         """What a row is to the user: a value with a TTL, timer, timeout, session or row."""
+        if self.rule.row_kind is RowKind.TTL_VALUE:
+            return "value"
         if self.rule.row_kind is not RowKind.ROW:
-            return "value" if self.rule.row_kind is RowKind.TTL_VALUE else "timer"
-        is_timeout = self.rule.expiry is not None and self.rule.expiry.clock is Clock.TIMEOUT
-        usual = "session" if self.operator_name in SESSION else "row"
-        return "timeout" if is_timeout else usual
+            return "timer"
+        if self.rule.expiry is not None and self.rule.expiry.clock is Clock.TIMEOUT:
+            return "timeout"
+        return "session" if self.operator_name in SESSION else "row"
 
     @property
     def key_fields(self) -> Sequence[StructField]:

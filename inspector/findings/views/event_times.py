@@ -12,18 +12,18 @@ from inspector.model import TimeoutKind
 from inspector.operators import deduplicate_within_watermark, transform_with_state
 from inspector.operators.rule import Clock
 
-EVENT_TIME = "event time"
+EVENT_TIME = "event time"  # name of the time if it is the event time of a row
 
 
 class NewestTime(NamedTuple):
-    """The newest time by which the rows of a store go."""
+    """Newest time by which the rows of a store expire."""
 
     millis: int  # epoch milliseconds
     what: str  # the kind of time: ``window end``
-    # the event time that some row had at the least; None if it is unknown
+    # latest event time that some row surely had, epoch ms; None if it is unknown
     event_ms: int | None = None
     store_name: str = ""
-    version: int = 0  # that put the row last; 0 if unknown
+    version: int = 0  # version that put the row last; 0 if unknown
 
 
 def newest_times(view: CheckpointView) -> list[NewestTime]:

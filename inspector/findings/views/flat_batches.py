@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from inspector.light_dataclasses import dataclass
 from inspector.model import BatchClock
 
-Clocks = Mapping[int, BatchClock]
+Clocks = Mapping[int, BatchClock]  # clocks of batches, by batch
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,10 @@ class FlatBatches:
 
 
 def flat_batches(clocks: Clocks, batch: int) -> FlatBatches | None:
-    """Return the batches up to one that had its watermark; None if that was not recorded."""
+    """Return the batches in a row, up to ``batch``, that have its watermark.
+
+    None if the watermark of ``batch`` is not recorded.
+    """
     last = clocks.get(batch)
     if last is None or last.watermark_ms is None:
         return None

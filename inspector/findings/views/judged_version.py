@@ -20,16 +20,22 @@ from inspector.sparktypes import StructType
 
 
 class KeyWords(Protocol):
-    """Words for a key of a store, or what redaction leaves of them; of a part of it its schema."""
+    """Function that returns words for a key of a store, as redaction allows.
+
+    For a part of a key its schema is given.
+    """
 
     def __call__(self, store: StoreName, key: bytes, schema: StructType | None = None, /) -> str:
-        """The words."""
+        """Return the words."""
         ...
 
 
 @dataclass(frozen=True)
 class Context:
-    """What is known besides the facts of a version. The defaults know nothing."""
+    """Values besides the facts of a version that rules read.
+
+    With the defaults nothing is known.
+    """
 
     problems: Sequence[Problem] = ()
     key_words: KeyWords = lambda _store, key, _schema=None: row_hash(key)

@@ -15,14 +15,23 @@ from inspector.operators.eviction import way_of
 from inspector.operators.group_state import NAMES as GROUP_STATE
 from inspector.operators.rule import RowKind
 
+# classes of rows that a clock passed
 PAST = (LeftoverClass.PAST_WATERMARK, LeftoverClass.PAST_PROCESSING_TIME)
+# classes of keys whose timers will call the function again
 CALLED = (LeftoverClass.IGNORED_TIMEOUT, LeftoverClass.REARMED)
+# advice for keys that the function will be called for
 CALLED_ADVICE = (
     "The keys that are there need no copy: their timers are set, so Spark calls the fixed function "
     "for them"
 )
-EVICTION = "inspector copy PATH NEW --evict leftovers{certainty} --plan"
+# advice for group state, before a command
+CALL_AGAIN = "For the keys that are there a copy can have the function called once more"
+# advice for other operators, before a command
+LEAVE_OUT = "A copy can leave out the rows that are there"
+EVICTION = "inspector copy PATH NEW --evict leftovers --plan"
 """Command that shows what a copy without leftovers changes; ``PATH`` is the checkpoint."""
+INFERRED_EVICTION = "inspector copy PATH NEW --evict leftovers --certainty inferred --plan"
+"""The command :data:`EVICTION` for leftovers that are inferred, which it leaves alone by itself."""
 CHANGE_WORDS = (
     "with their state unchanged",
     "with their state changed",
@@ -93,11 +102,6 @@ def advice_for(store: StoreView, total: LeftoverCount, severity: Severity) -> st
         return f"{advice}. {CALLED_ADVICE}"
     if way_of(store.operator_name, store.rule, None, None, expired=True).refused:
         return advice
-    is_called = store.operator_name in GROUP_STATE
-    cure = (
-        "For the keys that are there a copy can have the function called once more"
-        if is_called
-        else "A copy can leave out the rows that are there"
-    )
-    option = "" if total.certainty is Certainty.PROVEN else " --certainty inferred"
-    return f"{advice}. {cure}: {EVICTION.format(certainty=option)}"
+    cure = CALL_AGAIN if store.operator_name in GROUP_STATE else LEAVE_OUT
+    command = EVICTION if total.certainty is Certainty.PROVEN else INFERRED_EVICTION
+    return f"{advice}. {cure}: {command}"

@@ -46,7 +46,10 @@ class QueryClock:
 
     @property
     def watermark_ms(self) -> int | None:
-        """The watermark of the judged batch, or, if that had none, of the next; None: unknown."""
+        """Watermark of the judged batch, epoch ms; of the next batch if it had none.
+
+        0 if neither has one; None if it is unknown.
+        """
         return None if self.batch is None else watermark_of(self.batch)
 
     @cached_property
@@ -67,7 +70,7 @@ class QueryClock:
 
     @cached_property
     def gap_ms(self) -> int | None:
-        """Median time from one batch to the next; None if fewer than two are recorded."""
+        """Median time from one batch to the next, in ms; None if fewer than two are recorded."""
         times = [clock.timestamp_ms for _, clock in sorted(self.batches.items())]
         recorded = [time for time in times if time is not None]
         gaps = sorted(after - before for before, after in pairwise(recorded))
@@ -95,10 +98,13 @@ class QueryClock:
 
 
 def watermark_of(clock: BatchClock) -> int | None:
-    """Return the watermark of a batch, or, as long as it had none, the one that it made."""
+    """Return the watermark of a batch, or the one that it made if it had none.
+
+    Epoch ms; 0 if there is none yet, None if it is unknown.
+    """
     return clock.watermark_ms or clock.next_watermark_ms or clock.watermark_ms
 
 
 def timestamp_of(clock: BatchClock) -> int | None:
-    """Return the processing time of a batch."""
+    """Return the processing time of a batch, epoch ms; None if it is not recorded."""
     return clock.timestamp_ms

@@ -64,7 +64,7 @@ class StoreExpiry:
 
     @cached_property
     def expiring(self) -> Expiring | None:
-        """Live rows by when they expire; None if that is unknown."""
+        """Live rows by their time of expiry; None if it is unknown."""
         store = self._store
         is_known = store.rule.expiry is not None and store.clock.batch is not None
         if not is_known or not self._candidates or store.name in store.whole.unfit_stores:
@@ -73,7 +73,10 @@ class StoreExpiry:
 
     @cached_property
     def now_ms(self) -> int | None:
-        """The clock of the rows in the judged batch; of two possible clocks the later one."""
+        """Time of the rows' clock in the judged batch, epoch ms; of two clocks the later one.
+
+        None if it is unknown.
+        """
         batch, expiry = self._store.clock.batch, self._store.rule.expiry
         if batch is None or expiry is None or not self._candidates:
             return None
@@ -164,7 +167,7 @@ class StoreExpiry:
 
 
 def total_of(counts: Sequence[LeftoverCount]) -> LeftoverCount:
-    """Return the sum of what the partitions count of one judgement."""
+    """Return the sum of the counts that partitions have of leftovers with one judgement."""
     firsts = [first for count in counts if (first := count.first_expired_version) is not None]
     changes: Any = {name: sum_known(getattr(c, name) for c in counts) for name in CHANGES}
     return replace(

@@ -116,7 +116,7 @@ def sampled_keys(facts: Facts, name: StoreName) -> dict[bytes, int]:
 
 
 def columns_of(keys: Sequence[bytes], fields: Sequence[StructField]) -> Iterator[list[bytes]]:
-    """Yield the columns of UnsafeRows: for each field its bytes in all keys."""
+    """Yield for each field its bytes in all keys, which are UnsafeRows of these fields."""
     for start, field in enumerate(fields, (len(fields) + 63) // 64):
         column = [key[8 * start : 8 * start + 8] for key in keys]
         if field.data_type.slot_width is None:
@@ -126,7 +126,7 @@ def columns_of(keys: Sequence[bytes], fields: Sequence[StructField]) -> Iterator
 
 
 def without_column(key: bytes, fields: Sequence[StructField], dropped: int) -> bytes:
-    """Return an UnsafeRow without one of its columns."""
+    """Return an UnsafeRow without the column at position ``dropped``."""
     columns = [column for (column,) in columns_of([key], fields)]
     bits = int.from_bytes(key[: (len(fields) + 63) // 64 * 8], "little")
     kept = [position for position in range(len(fields)) if position != dropped]

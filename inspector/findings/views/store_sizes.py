@@ -15,7 +15,7 @@ from inspector.operators.session_window import NAMES as SESSION
 
 
 class StoreSizes:
-    """Rows and bytes of the judged version."""
+    """Rows and bytes of one store at the judged version."""
 
     def __init__(self, store: StoreFacts) -> None:
         self._store = store

@@ -30,16 +30,16 @@ from inspector.light_dataclasses import dataclass
 from inspector.model import BatchId
 
 HOUR_MS = 3_600_000
-SOURCES_NAMED = 3  # a query with more sources of one kind has its table in the log
+SOURCES_NAMED = 3  # sources that a message names
 
 
 @dataclass(frozen=True)
 class IdleSource:
     """A source that brought nothing new while the watermark stood still."""
 
-    name: str
+    name: str  # name of the source
     since: int  # the first batch in the log that read up to where the source is
-    offset: str
+    offset: str  # its offset, as Spark wrote it
 
 
 class FlatWatermark(Rule[CheckpointView]):
@@ -169,7 +169,7 @@ class FlatWatermark(Rule[CheckpointView]):
 def idle_sources(
     flat: FlatBatches, sources: Mapping[int, Sequence[SourceOffset]]
 ) -> tuple[list[IdleSource], bool]:
-    """Return the sources that brought nothing through the flat batches; True if others did."""
+    """Return the sources that brought nothing through the flat batches, and if another one did."""
     last = flat.last.batch_id
     batches = range(flat.first.batch_id + 1, last + 1)
     if any(batch not in sources for batch in batches):

@@ -22,7 +22,6 @@ from inspector.findings.rule import Case, Evidence, Rule
 from inspector.findings.thresholds import DATA_BATCHES
 from inspector.findings.views.store_view import StoreView
 from inspector.model import Certainty, TimeoutKind
-from inspector.time_text import time_ms_text
 
 
 class NoWatermark(Rule[StoreView]):
@@ -53,12 +52,10 @@ class NoWatermark(Rule[StoreView]):
         if clock.watermark_ms is None and clock.doubt:
             yield self.doubt(field=expiry.name, doubt=clock.doubt)
         elif is_bare:
-            newest_ms = (store.sum(Ages) or Ages()).newest_ms
-            newest = "" if newest_ms is None else f"the newest is {time_ms_text(newest_ms)}"
             yield self.rows_wait(
                 *store.newest.rows_and_bytes,
                 field=expiry.name,
-                newest=newest,
+                newest_ms=(store.sum(Ages) or Ages()).newest_ms,
                 batches=clock.data_batches,
             )
 
@@ -71,7 +68,7 @@ class NoWatermark(Rule[StoreView]):
 
     rows_wait = Case(
         cause="There is no watermark yet, so none of {all:row} can expire by {field}"
-        "{newest:brackets}.",
+        "{newest_ms:newest_time}.",
         evidence="rows go when {field} is at or below the watermark, and the judged batch has none "
         "after {batches:batch} with data",
     )

@@ -31,6 +31,7 @@ from inspector.quantities import duration_text
 
 HOUR_MS = 3_600_000
 NEAR_MS = 10 * 365 * 24 * HOUR_MS  # a time of a wrong unit is this near to the clock once converted
+# a mistake in the unit of event times
 SECONDS_AS_MILLIS = "seconds were taken for milliseconds, or milliseconds for microseconds"
 UNITS = (
     (1_000, SECONDS_AS_MILLIS, "1,000 times as long"),
@@ -42,7 +43,8 @@ UNITS = (
     ),
 )
 """Factor from the event time to the true one, the mistake, and how long windows and delays last."""
-EVENTS = "Event times in the future"
+EVENTS = "Event times in the future"  # cause of a watermark more than a day ahead
+# cause of a watermark less than a day ahead
 EVENTS_OF_ZONE = "Event times in the future or of another time zone"
 
 
@@ -125,7 +127,7 @@ class WatermarkAhead(Rule[CheckpointView]):
         return self.future(
             severity=max(severity, LATE_ROWS if late else Severity.INFO),
             events=EVENTS_OF_ZONE if is_near else EVENTS,
-            signs=signs_of(jump, stuck, late),
+            signs=[*signs_of(jump, stuck, late)],
             **numbers,
         )
 
@@ -156,7 +158,7 @@ class WatermarkAhead(Rule[CheckpointView]):
                 event_ms=event_ms,
                 ahead_ms=ahead_ms,
                 watermark_ms=watermark_ms,
-                batch=f"batch {latest.version - 1}" if latest.version else "",
+                batch=latest.version - 1 if latest.version else None,
                 where=latest.store_name,
             )
 
@@ -184,7 +186,7 @@ class WatermarkAhead(Rule[CheckpointView]):
         severity=Severity.WARNING,
     )
     future_event = Case(
-        cause="An event lies {ahead_ms:duration} in the future{batch:brackets} and moved the "
+        cause="An event lies {ahead_ms:duration} in the future{batch:of_batch} and moved the "
         "watermark of its source there; only a slower source holds that of the query back.",
         evidence="the newest event time in {where} is {event_ms:moment}, {ahead_ms:duration} ahead "
         "of the batch clock, and the watermark is {watermark_ms:moment}",
@@ -195,16 +197,17 @@ class WatermarkAhead(Rule[CheckpointView]):
     )
 
 
-def signs_of(jump: int | None, stuck: int, late: Sequence[LateRows]) -> list[str]:
-    """Return what shows when the watermark moved ahead, and what it does since."""
-    moved = "" if jump is None else f"the data of batch {jump} brought it there"
-    stands = f"{stuck:,} batches with new data since then did not move it" if stuck else ""
-    left = [
-        f"of the {rows.rows:,} rows of batch {rows.batch} it left {rows.late:,} behind by "
-        f"{duration_text(rows.least_ms)} or more"
-        for rows in late
-    ]
-    return [moved, stands, *left]
+def signs_of(jump: int | None, stuck: int, late: Sequence[LateRows]) -> Iterator[str]:
+    """Yield what shows when the watermark moved ahead, and its consequences since then."""
+    if jump is not None:
+        yield f"the data of batch {jump} brought it there"
+    if stuck:
+        yield f"{stuck:,} batches with new data since then did not move it"
+    for rows in late:
+        yield (
+            f"of the {rows.rows:,} rows of batch {rows.batch} it left {rows.late:,} behind by "
+            f"{duration_text(rows.least_ms)} or more"
+        )
 
 
 def wrong_unit(watermark_ms: int, delay_ms: int, batch_ms: int) -> dict[str, Any]:

@@ -12,10 +12,9 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-from inspector.checkpoint.names import MAX_BATCH, number
+from inspector.checkpoint.names import MAX_BATCH, classify_side_file, number
 from inspector.model import FileKind, StoreFile, Version
 from inspector.providers.chain import FileNames
-from inspector.providers.common_names import classify_side_file
 from inspector.providers.provider import Provider
 
 SPELLED = FileNames(

@@ -14,15 +14,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
-from inspector.checkpoint.names import MAX_BATCH, number
+from inspector.checkpoint.names import MAX_BATCH, classify_side_file, number
 from inspector.checkpoint.storage import Storage, parts_of
 from inspector.exceptions import InspectorError
+from inspector.light_dataclasses import replace
 from inspector.model import KINDS_OF_VERSION, FileKind, StoreFile, Version
 from inspector.providers.chain import FileNames
-from inspector.providers.common_names import classify_side_file
 from inspector.providers.provider import Provider
 
 SPELLED = FileNames(

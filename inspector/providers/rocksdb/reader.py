@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from functools import cached_property, partial
 
 from inspector.decode.changelog import read_changelog
@@ -13,6 +12,7 @@ from inspector.decode.records import ROW_CHECKSUM_BYTES, RecordBlock, Scanned
 from inspector.decode.sst.live import DELIMITER, live_entries
 from inspector.decode.sst.table import Table
 from inspector.exceptions import DecodeError, NoSchemaError
+from inspector.light_dataclasses import replace
 from inspector.model import UNLISTED, FileKind, StoreFile
 from inspector.providers.file_reader import FileReader
 from inspector.providers.reader_options import AVRO, UNSAFE_ROW

@@ -29,21 +29,22 @@ class LineChart:
     """Numbers over batches, or over something else that has numbers and times."""
 
     title: str
-    scale: Unit  # what its numbers count
+    scale: Unit  # unit of its numbers
     batches: Sequence[int]  # batch ids, oldest first
-    times_ms: Sequence[int | None]  # their clocks, where they are known
+    times_ms: Sequence[int | None]  # clock of each batch, epoch ms; None if unknown
     series: Sequence[Series]
-    about: str = ""
-    over: tuple[str, str] = ("batch", "batches")  # what the line goes over, one and several of them
+    about: str = ""  # sentences below the chart
+    # what the horizontal axis counts, in the singular and the plural
+    over: tuple[str, str] = ("batch", "batches")
 
 
 @dataclass(frozen=True)
 class Bar:
-    """One bar, with what it means, and a number for each part of the chart."""
+    """One bar of a chart, with a number for each part."""
 
     label: str
-    parts: Sequence[int]
-    note: str = ""
+    parts: Sequence[int]  # numbers, in the order of the chart's parts
+    note: str = ""  # meaning of the bar
     exact: bool = True
 
 
@@ -52,16 +53,16 @@ class BarChart:
     """Bars one below the other, each with its number; a bar may have several parts."""
 
     title: str
-    scale: Unit  # what its numbers count
-    label: str  # what the bars are by, as the head of their column
+    scale: Unit  # unit of its numbers
+    label: str  # what a bar stands for; heading of that column
     parts: Sequence[str]  # the names of the parts; one name if bars have but one
     bars: Sequence[Bar]
-    about: str = ""
+    about: str = ""  # sentences below the chart
 
 
 @dataclass(frozen=True)
 class Text:
-    """Paragraphs, or points of a list."""
+    """Paragraphs of a page, or a list if ``points`` is True."""
 
     lines: Sequence[str]
     points: bool = False

@@ -47,14 +47,18 @@ from inspector.render.report_data import ReportData
 from inspector.render.tabular import Column, Table, Unit
 from inspector.time_text import time_ms_text
 
-_ASSETS = files(__package__) / "assets"
-MOST_FLEET_BYTES = 8_000_000  # of a page; what is beyond has rows of its table alone
+_ASSETS = files(__package__) / "assets"  # folder of scripts, styles and templates
+# size of a fleet's page; checkpoints beyond it have only a row of the table
+MOST_FLEET_BYTES = 8_000_000
 
-_FLEET_NUMBERS = 5  # columns of numbers that a report without a state has not
+_FLEET_NUMBERS = 5  # columns of numbers that a report without a state lacks
 
 
 def render_page(report: ReportData) -> Iterator[str]:
-    """A report as one HTML file, piece by piece; its tables, where it has no page of its own."""
+    """Yield a report as one HTML file, piece by piece.
+
+    It shows the sections of the report's page, or else its tables.
+    """
     view = _view(report, "")
     title = f"{report.command} of {view.name}"
     names = {"command": report.command, "heading": view.name, "path": view.path}
@@ -64,10 +68,10 @@ def render_page(report: ReportData) -> Iterator[str]:
 def render_fleet_page(
     reports: Sequence[ReportData], failures: Sequence[tuple[str, str]] = ()
 ) -> Iterator[str]:
-    """One HTML file for many checkpoints: their causes, and a table whose rows open them.
+    """Yield one HTML file for many checkpoints: their causes, and a table whose rows open them.
 
-    Of each the first screen, its growth and its findings, as long as :data:`MOST_FLEET_BYTES`
-    leaves room, the worst first. Failures, by path and message, could not be read, and come first.
+    Each checkpoint has its first screen, growth and findings while :data:`MOST_FLEET_BYTES` leaves
+    room, the worst first. ``failures`` are path and message of checkpoints that could not be read.
     """
     ordered = sorted(
         reports, key=lambda r: (-r.level.rank, -(r.summary.get("row_bytes") or 0), r.checkpoint)
@@ -87,7 +91,10 @@ def render_fleet_page(
 
 
 def _view(report: ReportData, prefix: str) -> View:
-    """A report as the templates need it; with a prefix of ids in a page of several, in short."""
+    """Return a report for the templates.
+
+    With a ``prefix`` for its ids it is part of a fleet's page, and is shorter.
+    """
     # Their rows may be read once, and are shown and embedded.
     report = replace(report, tables=[replace(t, rows=list(t.rows)) for t in report.tables])
     summary = [
@@ -114,10 +121,12 @@ def _view(report: ReportData, prefix: str) -> View:
 def _section(
     name: str, title: str, blocks: Iterable[Block], findings: Sequence[dict[str, Any]] = ()
 ) -> View:
+    """Return a section of a page for the templates."""
     return View(name=name, title=title, blocks=list(views_of(blocks)), findings=findings)
 
 
 def _sections(report: ReportData) -> Iterator[View]:
+    """Yield the sections of a report's own page."""
     yield from _own_sections(report)
     sections, notes = report.page, report.notes
     if sections is None:
@@ -133,6 +142,7 @@ def _sections(report: ReportData) -> Iterator[View]:
 
 
 def _own_sections(report: ReportData) -> Iterator[View]:
+    """Yield the sections on findings and problems, which a fleet's page has, too."""
     if report.judged:
         gravest = sorted(report.findings, key=lambda f: (-f.severity, -(f.bytes or 0)))
         blocks = [] if gravest else [Text(("There are no findings.",))]
@@ -149,6 +159,7 @@ def _own_sections(report: ReportData) -> Iterator[View]:
 
 
 def _finding(finding: Finding, checkpoint: str) -> dict[str, Any]:
+    """Return the texts of a finding for the templates."""
     kind = finding.kind
     operator = "" if finding.operator_id is None else f"operator {finding.operator_id}"
     store = "" if finding.store_name in (None, "default") else f"store {finding.store_name}"
@@ -173,6 +184,7 @@ _EXPLAINED = ("What it means", "What Spark does", "How it is proven", "Reported 
 
 
 def _explanation(kind: Kind) -> list[tuple[str, str]]:
+    """Return (heading, paragraph) pairs that explain a kind of finding."""
     paragraphs = docs.entry(kind.id).paragraphs
     return [(label, paragraphs[label]) for label in _EXPLAINED if label in paragraphs]
 
@@ -183,6 +195,10 @@ def _fleet(
     links: Sequence[str],
     parts: Sequence[Markup],
 ) -> dict[str, Any]:
+    """Return the content of a fleet's page for the templates.
+
+    ``links`` are the ids that rows open, ``parts`` the markup of the checkpoints.
+    """
     failed = [(path, Level.UNREADABLE, sentence(message)) for path, message in failures]
     entries = failed + [(r.checkpoint, r.level, cause_text(r)) for r in ordered]
     names, frame = short_names([path for path, _, _ in entries])
@@ -211,6 +227,7 @@ def _fleet(
 
 
 def _fleet_numbers(report: ReportData) -> list[Cell]:
+    """Return the cells with numbers of a checkpoint's row."""
     severities = Counter(finding.severity for finding in report.findings)
     numbers = [severities[severity] for severity in (Severity.ERROR, Severity.WARNING)]
     counts = [Cell(str(number), number) for number in numbers]
@@ -231,6 +248,7 @@ def _fleet_numbers(report: ReportData) -> list[Cell]:
 
 
 def _write(**filled: Any) -> Iterator[str]:
+    """Yield the page that the template makes of these values, as ASCII."""
     scripts = list(map(_asset, ("uplot.min.js", "page.js")))
     style = "\n".join(map(_asset, ("uplot.min.css", "page.css")))
     filled |= {"scripts": list(map(Markup, scripts)), "style": Markup(style)}
@@ -240,6 +258,7 @@ def _write(**filled: Any) -> Iterator[str]:
     yield "\n"
 
 
+# kinds of content that the page never loads
 _FORBIDDEN = (
     *("img-src", "connect-src", "font-src", "object-src", "frame-src", "worker-src"),
     *("manifest-src", "media-src", "base-uri", "form-action"),
@@ -247,18 +266,19 @@ _FORBIDDEN = (
 
 
 def _security_policy(scripts: Sequence[str], style: str) -> str:
-    """A policy that allows these inline scripts and this style, and nothing else whatever."""
+    """Return a Content-Security-Policy that allows only these scripts and this style, inline."""
     allowed = f"script-src {' '.join(map(_hash, scripts))}; style-src {_hash(style)}"
     forbidden = "; ".join(f"{name} 'none'" for name in _FORBIDDEN)
     return f"default-src 'none'; {allowed}; {forbidden}; require-trusted-types-for 'script'"
 
 
 def _hash(text: str) -> str:
+    """Return the hash of a script or style as a Content-Security-Policy names it."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode('ascii')).digest()).decode()}'"
 
 
 def json_for_html(text: str) -> str:
-    """JSON that can stand in a script element: nothing in it ends the element, all is ASCII."""
+    """Return JSON for a script element, as ASCII and without characters that could end it."""
     plain = json.dumps(json.loads(text), separators=(",", ":"), allow_nan=False)
     for char in "<>&":
         plain = plain.replace(char, f"\\u{ord(char):04x}")
@@ -267,6 +287,7 @@ def json_for_html(text: str) -> str:
 
 @cache
 def _asset(name: str) -> str:
+    """Return the text of a script or style; that of uPlot with its licence."""
     text = _ASSETS.joinpath(name).read_text("ascii").strip() + "\n"
     if name.startswith("uplot"):
         licence = _ASSETS.joinpath("uplot.LICENSE").read_text("ascii").strip()
@@ -276,7 +297,7 @@ def _asset(name: str) -> str:
 
 @cache
 def environment() -> Environment:
-    """The templates of pages, in which markup and control characters are escaped."""
+    """Return the templates of pages; they escape markup and control characters."""
     jinja = Environment(
         autoescape=True,
         finalize=_plain,
@@ -290,13 +311,13 @@ def environment() -> Environment:
 
 
 def _path_markup(path: str) -> Markup:
-    """A path, a conf or a key, which a browser may break behind separators and not in words."""
+    """Return markup of a path, conf or key that may break after separators, but not in words."""
     text = str(markup_escape(escape(path)))
     return Markup(re.sub(r"(?<=[/_.])(?=\w)", "<wbr>", text))
 
 
 def _prose_markup(text: str) -> Markup:
-    """Text whose times stay on one line, and whose confs are broken behind dots alone."""
+    """Return markup of a text; times stay on one line, and confs may break after dots."""
     markup = str(markup_escape(escape(text)))
     markup = re.sub(r"(?<=[a-zA-Z]\.)(?=[a-zA-Z])", "<wbr>", markup)
     time = r"\d{4}-\d\d-\d\dT[\d:.]+Z"
@@ -304,18 +325,19 @@ def _prose_markup(text: str) -> Markup:
 
 
 def _entry_markup(text: str) -> Markup:
+    """Return markup of a text of the documentation, in which backquotes mark code."""
     return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(_prose_markup(text))))
 
 
 def _plain(value: Any) -> Any:
-    """Text without control and format characters; markup of this package as it is."""
+    """Return a text without control and format characters; other values and markup unchanged."""
     return escape(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 
-_LEAST_BAR = 0.4  # percent that a bar of anything but zero is drawn wide, so that one sees it
+_LEAST_BAR = 0.4  # least width of a bar that is not 0, in percent, so that it is visible
 
 
-View = SimpleNamespace  # what a template fills in, by its names; ``kind`` says which
+View = SimpleNamespace  # values for a template, by name; ``kind`` names the template's part
 
 
 def views_of(blocks: Iterable[Block]) -> Iterator[View]:
@@ -329,7 +351,7 @@ def views_of(blocks: Iterable[Block]) -> Iterator[View]:
 
 
 def table_view(table: Table) -> View:
-    """A table with the columns that are for people, and as many rows as a page has."""
+    """Return a table for the templates: its columns for people, and up to MOST_ROWS rows."""
     columns = [column for column in table.columns if not column.wide]
     rows = list(islice(iter(table.rows), MOST_ROWS + 1))
     cut_text = (
@@ -347,7 +369,7 @@ def table_view(table: Table) -> View:
 
 
 def chart_view(chart: LineChart) -> View:
-    """Lines over batches: a table of the newest, from which the script draws them."""
+    """Return a line chart for the templates, with a table of its newest values."""
     newest = slice(-MOST_ROWS, None)
     clock = Column("time_ms", Unit.TIME_MS)
     lines = zip(*(series.values[newest] for series in chart.series), strict=True)
@@ -369,6 +391,7 @@ def chart_view(chart: LineChart) -> View:
 
 
 def _description(chart: LineChart) -> str:
+    """Return sentences on the begin, end, least and greatest value of each line."""
     sentences = []
     for series in chart.series:
         pairs = zip(chart.batches, series.values, strict=True)
@@ -392,7 +415,7 @@ def _description(chart: LineChart) -> str:
 
 
 def bars_view(chart: BarChart) -> View:
-    """Bars, drawn in percent of the longest: a table that has a drawing in it."""
+    """Return a bar chart for the templates; widths are percentages of the longest bar."""
     longest = max((sum(bar.parts) for bar in chart.bars), default=0)
     bars = [
         View(
@@ -408,6 +431,7 @@ def bars_view(chart: BarChart) -> View:
 
 
 def _rects(parts: Sequence[int], longest: int) -> Iterator[View]:
+    """Yield position and width, in percent, of each part of a bar; parts of 0 are left out."""
     x = 0.0
     for part, amount in enumerate(parts):
         width = max(100 * amount / longest, _LEAST_BAR) if amount > 0 else 0.0
@@ -417,6 +441,7 @@ def _rects(parts: Sequence[int], longest: int) -> Iterator[View]:
         x += width
 
 
+# makes the view of a block, by its type
 _VIEWS: Mapping[type, Callable[[Any], View]] = {
     Table: table_view,
     LineChart: chart_view,
@@ -424,14 +449,14 @@ _VIEWS: Mapping[type, Callable[[Any], View]] = {
     Text: lambda text: View(kind="text", **vars(text)),
 }
 
-WIDTH, HEIGHT = 300, 60
-MOST_POINTS = 120  # points of a line; of more batches the newest of each few is drawn
+WIDTH, HEIGHT = 300, 60  # size of the small charts, in pixels
+MOST_POINTS = 120  # points of a line; of more batches only some are drawn
 
 
 def growth_of(charts: Sequence[LineChart]) -> Iterator[View]:
-    """The charts in small, if their first line goes through two batches at least: it alone.
+    """Yield a small chart of the first line of each chart that has two values at least.
 
-    What is drawn, its numbers in words, and the drawing, which has numbers and no other text.
+    It has a title, a text with the first and the last value, and the SVG.
     """
     for chart in charts:
         values = chart.series[0].values
@@ -449,7 +474,7 @@ def growth_of(charts: Sequence[LineChart]) -> Iterator[View]:
 
 
 def _polylines(batches: Sequence[int], values: Sequence[int | None]) -> Iterator[str]:
-    """The points of each line between batches without a value."""
+    """Yield the points of the line as SVG has them, one text for each run of known values."""
     step = -(-len(values) // MOST_POINTS)
     sampled = list(zip(batches, values, strict=True))[::-step][::-1]
     first, last = sampled[0][0], sampled[-1][0]
@@ -465,15 +490,15 @@ def _polylines(batches: Sequence[int], values: Sequence[int | None]) -> Iterator
 
 @dataclass(frozen=True)
 class Cell:
-    """Content of one cell."""
+    """Content of one cell of a page."""
 
-    text: str  # for people; it may hold anything that a key or a path can
-    number: int | float | None = None  # as machine formats have it; None if it is none
+    text: str  # text for people, not escaped: it may come from a key or path
+    number: int | float | None = None  # value in machine formats; None if it is no number
     code: bool = False  # it is a key, a value or a schema
 
 
 def cell(column: Column, value: Any) -> Cell:
-    """A value under its column."""
+    """Return the cell for a value of a column."""
     is_time = column.unit is Unit.TIME_MS and value is not None
     text = about(column, value) + time_text(value) if is_time else cell_text(column, value)
     if _is_number(value):
@@ -483,24 +508,24 @@ def cell(column: Column, value: Any) -> Cell:
 
 
 def number_cell(unit: Unit, value: float | None, *, exact: bool = True) -> Cell:
-    """A number of a chart, or of a table."""
+    """Return the cell for a number with this unit; ``-`` for None, and ``~`` if not exact."""
     if value is None:
         return Cell(UNKNOWN)
     return Cell(("" if exact else "~") + number_text(unit, value), value)
 
 
 def number_text(unit: Unit, value: float) -> str:
-    """A whole number with its unit."""
+    """Return a number, rounded to a whole one, with its unit."""
     return cell_text(Column("", unit), round(value))
 
 
 def time_text(millis: int) -> str:
-    """A time in UTC, to the second, or to the millisecond where it has some."""
+    """Return a time (epoch ms) in UTC, such as ``2024-01-01 00:00:10``, with ms if it has some."""
     return time_ms_text(millis).replace("T", " ").removesuffix("Z").removesuffix(".000")
 
 
 def summary_cell(name: str, value: Any, summary: Mapping[str, Any]) -> Cell:
-    """A value of a report's summary."""
+    """Return the cell for a value of a report's summary."""
     text = summary_text(name, value, summary)
     if name.endswith("_ms") and value is not None:
         text = about_time(name) + time_text(value)
@@ -510,4 +535,5 @@ def summary_cell(name: str, value: Any, summary: Mapping[str, Any]) -> Cell:
 
 
 def _is_number(value: object) -> bool:
+    """True for a number that is no boolean."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from inspector import api
-from tests.cases import FIXTURES
+from tests.fixture_folder import NEWEST
 
 
 def tables(case: str) -> dict[str, list[dict[str, Any]]]:
-    report = api.leftovers(str(FIXTURES / case / "checkpoint"))
+    report = api.leftovers(str(NEWEST / case / "checkpoint"))
     return {table.name: [dict(row) for row in table.rows] for table in report.tables}
 
 
@@ -38,7 +38,7 @@ def test_the_retention_of_a_join_is_what_its_query_says() -> None:
 
 
 def test_the_window_of_proof_begins_where_cleanup_left_the_log() -> None:
-    path = str(FIXTURES / "fmgws_snapshots_cleaned" / "checkpoint")
+    path = str(NEWEST / "fmgws_snapshots_cleaned" / "checkpoint")
     assert api.leftovers(path).summary["proof_from_batch"] == 9
-    whole = str(FIXTURES / "fmgws_event_ignore" / "checkpoint")
+    whole = str(NEWEST / "fmgws_event_ignore" / "checkpoint")
     assert api.leftovers(whole).summary["proof_from_batch"] == 0

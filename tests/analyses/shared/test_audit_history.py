@@ -23,11 +23,11 @@ from inspector.render.audit_history import (
     rows_of,
     schema,
 )
-from tests.cases import FIXTURES
+from tests.fixture_folder import NEWEST
 
 NOW = datetime(2026, 5, 31, 12, tzinfo=timezone.utc)
-JOIN = str(FIXTURES / "join_left_outer" / "checkpoint")
-LEAK = str(FIXTURES / "fmgws_event_ignore" / "checkpoint")
+JOIN = str(NEWEST / "join_left_outer" / "checkpoint")
+LEAK = str(NEWEST / "fmgws_event_ignore" / "checkpoint")
 
 
 def test_a_row_is_a_store_with_its_sizes_and_findings() -> None:

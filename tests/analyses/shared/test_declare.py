@@ -16,7 +16,7 @@ from inspector.analyses.shared.options import Option, Options, Parameter, parame
 from inspector.analyses.shared.run import Run
 from inspector.engines.choose import EngineOptions
 from inspector.model import Redact, TimeoutKind
-from tests.cases import FIXTURES
+from tests.fixture_folder import NEWEST
 
 HELP = Option("Help.")
 
@@ -139,7 +139,7 @@ def test_an_analysis_refuses_a_shared_option_that_it_would_not_look_at(name: str
 
 
 def test_options_beside_an_open_run_are_refused_but_its_own() -> None:
-    run = Run.start(str(FIXTURES / "agg_append" / "checkpoint"), Options())
+    run = Run.start(str(NEWEST / "agg_append" / "checkpoint"), Options())
     assert info(run, run.options).checkpoint == info(run).checkpoint
     with pytest.raises(TypeError, match="'options'"):
         info(run, Options(batch=3))

@@ -18,15 +18,14 @@ from inspector.model import StoreName
 from inspector.operators.join import COUNT_STORES, VALUE_STORES
 from inspector.operators.rule import RowPart
 from tests.cli.support import copy_of
-
-FIXTURES = Path(__file__).parents[3] / "fixtures" / "4.3.0"
+from tests.fixture_folder import NEWEST
 
 
 @pytest.mark.parametrize("case", ["agg_update", "wide_value", "wide_key", "join_left_outer"])
 def test_all_fields_together_are_sparks_rows_to_the_byte(case: str) -> None:
-    recorded = truth(FIXTURES / case)
+    recorded = truth(NEWEST / case)
     newest = recorded[max(recorded)]
-    report = api.sizes(str(FIXTURES / case / "checkpoint"), by="field")
+    report = api.sizes(str(NEWEST / case / "checkpoint"), by="field")
     rows = [row for row in report.primary.rows if row.get("within") is None]
     for side, hexes in (("key", "kx"), ("value", "vx")):
         told = sum(row["bytes"] for row in rows if row["row"] == side)
@@ -35,9 +34,9 @@ def test_all_fields_together_are_sparks_rows_to_the_byte(case: str) -> None:
 
 
 def test_strings_are_measured_and_padded() -> None:
-    recorded = truth(FIXTURES / "agg_update")
+    recorded = truth(NEWEST / "agg_update")
     users = [dict(row["k"])["user"] for row in recorded[max(recorded)]]
-    report = api.sizes(str(FIXTURES / "agg_update" / "checkpoint"), by="field")
+    report = api.sizes(str(NEWEST / "agg_update" / "checkpoint"), by="field")
     (user,) = (row for row in report.primary.rows if row["field"] == "user")
     assert user["variable_bytes"] == sum(len(name.encode()) for name in users)
     assert user["padding_bytes"] == sum(-len(name.encode()) % 8 for name in users)
@@ -45,7 +44,7 @@ def test_strings_are_measured_and_padded() -> None:
 
 
 def test_fields_of_the_same_name_stay_apart() -> None:
-    report = api.sizes(str(FIXTURES / "wide_value" / "checkpoint"), by="field")
+    report = api.sizes(str(NEWEST / "wide_value" / "checkpoint"), by="field")
     names = [row["field"] for row in report.primary.rows if row["row"] == "value"]
     assert len(names) == len(set(names))
     assert {"first", "first#2"} <= set(names)
@@ -53,7 +52,7 @@ def test_fields_of_the_same_name_stay_apart() -> None:
 
 @pytest.mark.parametrize("case", ["join_left_outer", "rocksdb_join_left_outer_v4"])
 def test_stores_keep_their_order_and_empty_ones_are_left_out(case: str) -> None:
-    checkpoint = open_checkpoint(str(FIXTURES / case / "checkpoint"))
+    checkpoint = open_checkpoint(str(NEWEST / case / "checkpoint"))
     there = checkpoint.operators[0].schemas
     stores = [name for name in (*COUNT_STORES, *VALUE_STORES) if name in there]
     assert len(stores) == 4
@@ -81,7 +80,7 @@ def test_a_version_that_cannot_be_made_is_one_problem(tmp_path: Path) -> None:
 
 
 def test_fields_in_a_struct_have_lines_of_their_own() -> None:
-    path = str(FIXTURES / "fmgws_event_ignore" / "checkpoint")
+    path = str(NEWEST / "fmgws_event_ignore" / "checkpoint")
     states = [row["value"]["groupState"] for row in api.rows(path).primary.rows]
     users = [state["user"] for state in states if state is not None]
     report = api.sizes(path, by="field")

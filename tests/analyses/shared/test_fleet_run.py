@@ -16,7 +16,8 @@ from inspector.checkpoint.search import Found
 from inspector.engines.choose import LOCAL, EngineOptions
 from inspector.engines.engine import CHECKPOINTS, HADOOP, Measure
 from inspector.exceptions import EngineError, NotACheckpointError
-from tests.cli.support import FIXTURES, checkpoint_of
+from tests.cli.support import checkpoint_of
+from tests.fixture_folder import NEWEST
 
 PATHS = [str(checkpoint_of(case)) for case in ("agg_update", "agg_v1", "agg_append", "agg_global")]
 
@@ -31,7 +32,7 @@ def test_what_means_many(paths: list[str], recursive: bool, many: bool) -> None:
 
 def test_each_place_is_found_once() -> None:
     found = find_all(
-        [PATHS[0], f"{PATHS[0]}/", str(FIXTURES / "agg_u*/*")], Options(), recursive=False
+        [PATHS[0], f"{PATHS[0]}/", str(NEWEST / "agg_u*/*")], Options(), recursive=False
     )
     assert [place.path for place in found] == [PATHS[0]]
 

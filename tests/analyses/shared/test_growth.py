@@ -12,7 +12,8 @@ from inspector import api
 from inspector.analyses.shared.state_growth import Point, growth_of
 from inspector.estimates.growth import MS_PER_HOUR
 from inspector.findings.verdict import StateGrowth
-from tests.cli.support import FIXTURES, checkpoint_of
+from tests.cli.support import checkpoint_of
+from tests.fixture_folder import NEWEST
 
 
 def growth(path: Path) -> StateGrowth | None:
@@ -29,7 +30,7 @@ def certain(path: Path) -> StateGrowth:
 
 def by_spark(case: str) -> list[tuple[int, int]]:
     """Rows of all operators after each batch, and rows removed by it, as Spark's progress said."""
-    lines = (FIXTURES / case / "progress.jsonl").read_text().splitlines()
+    lines = (NEWEST / case / "progress.jsonl").read_text().splitlines()
     found = []
     for progress in map(json.loads, lines):
         of = progress["stateOperators"]
@@ -174,7 +175,7 @@ def test_few_batches_and_seconds_say_nothing_about_an_hour(
     assert (found.bytes.judged, found.bytes.growing) == (judged, judged)
 
 
-@pytest.mark.parametrize("case", sorted(path.parent.name for path in FIXTURES.glob("*/checkpoint")))
+@pytest.mark.parametrize("case", sorted(path.parent.name for path in NEWEST.glob("*/checkpoint")))
 def test_an_audit_and_a_timeline_judge_growth_alike(case: str) -> None:
     """All stores together go up in a timeline only where the audit says that they do."""
     path = checkpoint_of(case)

@@ -27,7 +27,7 @@ from inspector.engines.engine import HADOOP
 from inspector.exceptions import CheckpointError, EngineError, NotACheckpointError
 from inspector.model import Redact
 from inspector.render.report import Report
-from tests.cases import FIXTURES
+from tests.fixture_folder import FIXTURES, NEWEST
 from tests.growing import Growing
 from tests.object_store import ObjectStore, serve
 from tests.profiles import history
@@ -53,7 +53,7 @@ def settle(root: Path, shift_s: int = 0) -> None:
 
 def copy_of(case: str, folder: Path) -> Path:
     root = folder / case
-    shutil.copytree(FIXTURES / case / "checkpoint", root)
+    shutil.copytree(NEWEST / case / "checkpoint", root)
     settle(root)
     return root
 
@@ -88,9 +88,9 @@ def kept_in(folder: Path) -> list[Path]:
 
 
 def every_second_fixture() -> list[Any]:
-    found = sorted(path.parent for path in FIXTURES.parent.glob("*/*/checkpoint"))[::2]
+    found = sorted(path.parent for path in FIXTURES.glob("*/*/checkpoint"))[::2]
     marks = [
-        () if path.parent == FIXTURES and path.name in IN_PLAIN_RUN else pytest.mark.full
+        () if path.parent == NEWEST and path.name in IN_PLAIN_RUN else pytest.mark.full
         for path in found
     ]
     return [
@@ -188,7 +188,7 @@ def a_rewrite(root: Path) -> None:
 
 def a_replacement(root: Path) -> None:
     shutil.rmtree(root)
-    shutil.copytree(FIXTURES / "agg_v1" / "checkpoint", root)
+    shutil.copytree(NEWEST / "agg_v1" / "checkpoint", root)
 
 
 def another_time(root: Path) -> None:
@@ -556,7 +556,7 @@ class History:
 
     def replace(self, case: str) -> None:
         shutil.rmtree(self.root)
-        shutil.copytree(FIXTURES / case / "checkpoint", self.root)
+        shutil.copytree(NEWEST / case / "checkpoint", self.root)
         self.batches = BATCHES
 
     def choose(self, heap: int) -> None:

@@ -9,7 +9,7 @@ from inspector.analyses.expiry.story import Narrator, _field_ms
 from inspector.exceptions import CheckpointError
 from inspector.model import BatchClock, BatchId, TimeoutKind
 from inspector.operators.rule import Clock, ExpiryField, RowPart, StoreRule
-from tests.cases import FIXTURES
+from tests.fixture_folder import NEWEST
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_the_time_of_a_decoded_row(value: object, millis: int | None) -> None:
 def story(case: str, what: str) -> list[dict[str, object]]:
     return [
         dict(row)
-        for row in api.leftovers(str(FIXTURES / case / "checkpoint"), explain=what).primary.rows
+        for row in api.leftovers(str(NEWEST / case / "checkpoint"), explain=what).primary.rows
     ]
 
 

@@ -10,8 +10,8 @@ import pytest
 from inspector import api
 from inspector.render.report import Report
 from tests.byte_damage import with_sums
+from tests.fixture_folder import NEWEST
 
-FIXTURES = Path(__file__).parents[3] / "fixtures/4.3.0"
 COMMANDS = (api.audit, api.verify, api.leftovers, api.rows, api.info)
 
 
@@ -22,12 +22,12 @@ def vouching(report: Report) -> list[str]:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_says_which_files_nothing_vouches_for(command: object) -> None:
     assert callable(command)
-    (note,) = vouching(command(str(FIXTURES / "codec_zstd/checkpoint")))
+    (note,) = vouching(command(str(NEWEST / "codec_zstd/checkpoint")))
     assert "11 of 11 state files" in note
 
 
 def test_a_snapshot_confirms_the_deltas_up_to_it() -> None:
-    report = api.verify(str(FIXTURES / "codec_zstd/checkpoint"))
+    report = api.verify(str(NEWEST / "codec_zstd/checkpoint"))
     summary = report.summary
     assert summary["files_without_checksum"] == summary["files_that_passed"] == 11
     (checks,) = (table for table in report.tables if table.name == "checks")
@@ -37,18 +37,18 @@ def test_a_snapshot_confirms_the_deltas_up_to_it() -> None:
     (note,) = vouching(report)
     assert f"snapshots confirm {summary['files_confirmed_by_snapshot']} of them" in note
     assert summary["small_files_without_checksum"] == summary["small_files"] == 13
-    audited = api.audit(str(FIXTURES / "codec_zstd/checkpoint")).summary
+    audited = api.audit(str(NEWEST / "codec_zstd/checkpoint")).summary
     assert audited["small_files_without_checksum"] == 13
 
 
 def test_blocks_with_checksums_vouch_for_state_files() -> None:
-    assert vouching(api.audit(str(FIXTURES / "agg_append/checkpoint"))) == []
+    assert vouching(api.audit(str(NEWEST / "agg_append/checkpoint"))) == []
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_there_is_no_word_where_a_checksum_vouches_for_all(command: object, tmp_path: Path) -> None:
     root = tmp_path / "checkpoint"
-    shutil.copytree(FIXTURES / "codec_zstd/checkpoint", root)
+    shutil.copytree(NEWEST / "codec_zstd/checkpoint", root)
     with_sums(root)
     assert callable(command)
     assert vouching(command(str(root))) == []
@@ -59,7 +59,7 @@ def test_checksum_files_are_held_against_files_that_hold_none(
     command: object, tmp_path: Path
 ) -> None:
     root = tmp_path / "checkpoint"
-    shutil.copytree(FIXTURES / "codec_snappy/checkpoint", root)
+    shutil.copytree(NEWEST / "codec_snappy/checkpoint", root)
     with_sums(root)
     data = bytearray((root / "state/0/0/5.delta").read_bytes())
     sound = bytes(data)
@@ -74,7 +74,7 @@ def test_checksum_files_are_held_against_files_that_hold_none(
 
 
 def test_that_a_checkpoint_has_no_state_is_vouched_for_by_nothing(tmp_path: Path) -> None:
-    root = Path(shutil.copytree(FIXTURES / "agg_global/checkpoint", tmp_path / "c"))
+    root = Path(shutil.copytree(NEWEST / "agg_global/checkpoint", tmp_path / "c"))
     assert vouching(api.audit(str(root))) == []
     shutil.rmtree(root / "state")
     for report in (api.audit(str(root)), api.info(str(root)), api.verify(str(root))):
@@ -83,7 +83,7 @@ def test_that_a_checkpoint_has_no_state_is_vouched_for_by_nothing(tmp_path: Path
 
 
 def test_a_file_that_no_store_names_so_is_named(tmp_path: Path) -> None:
-    root = Path(shutil.copytree(FIXTURES / "agg_global/checkpoint", tmp_path / "c"))
+    root = Path(shutil.copytree(NEWEST / "agg_global/checkpoint", tmp_path / "c"))
     folder = root / "state/0/0"
     (folder / "1.delta").rename(folder / "9223372036854775807.delta")
     (folder / "notes.txt").touch()

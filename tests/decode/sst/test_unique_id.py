@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import zipfile
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -14,8 +13,8 @@ from inspector.decode.manifest import read_manifest
 from inspector.decode.sst.table import Table
 from inspector.decode.sst.unique_id import unique_id
 from tests.decode.sst.tables import BytesSource
+from tests.fixture_folder import FIXTURES
 
-FIXTURES = Path(__file__).parents[3] / "fixtures"
 SESSION = b"ABCDEFGH0123456789AB"
 STORED = {
     "rocksdb.creating.db.identity": b"5f941a2a-926f-4991-af6b-134a3b780da7",

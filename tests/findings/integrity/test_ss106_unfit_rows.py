@@ -15,7 +15,7 @@ from inspector.findings.integrity.ss106_unfit_rows import UnfitRows
 from inspector.operators.rule import StoreRule
 from inspector.sparktypes.ddl import parse_ddl
 from tests import encode
-from tests.cases import FIXTURES
+from tests.fixture_folder import NEWEST
 from tests.store_views import problem, problem_findings, store_view
 
 
@@ -50,7 +50,7 @@ def test_a_row_that_spark_cannot_have_made_is_a_problem() -> None:
 def test_rows_of_a_checkpoint_are_compared_with_the_width_of_their_schema(tmp_path: Path) -> None:
     """As after a change of the query with ``stateSchemaCheck`` off, which Spark does not notice."""
     root = tmp_path / "checkpoint"
-    shutil.copytree(FIXTURES / "agg_global/checkpoint", root)
+    shutil.copytree(NEWEST / "agg_global/checkpoint", root)
     assert "SS106" not in {finding.kind.id for finding in api.audit(str(root)).findings}
     newest = max(root.glob("state/0/*/*.delta"), key=lambda path: int(path.stem))
     wider = encode.row(parse_ddl("a bigint, b bigint, c bigint"), (1, 2, 3))

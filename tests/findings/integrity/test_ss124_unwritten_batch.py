@@ -17,15 +17,15 @@ from inspector.findings.finding import Finding, Severity
 from inspector.findings.integrity import ss124_unwritten_batch
 from inspector.findings.verdict import Level
 from tests.cli.support import run
+from tests.fixture_folder import NEWEST
 
-FIXTURES = Path(__file__).parents[3] / "fixtures/4.3.0"
 LATER_MS = 1_000
 
 
 def planned(tmp_path: Path) -> tuple[Path, int, int]:
     """A checkpoint with one more planned batch; when it was planned, and the usual gap, in ms."""
     root = tmp_path / "checkpoint"
-    shutil.copytree(FIXTURES / "agg_update/checkpoint", root)
+    shutil.copytree(NEWEST / "agg_update/checkpoint", root)
     entries = sorted((root / "offsets").glob("[0-9]*"), key=lambda path: int(path.name))
     text = entries[-1].read_text("utf-8")
     found = re.search(r'"batchTimestampMs":(\d+)', text)
@@ -89,7 +89,7 @@ def test_a_batch_that_writes_is_not_reported(
 def test_a_query_that_stopped_after_its_commit_is_quiet(
     case: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert not findings(FIXTURES / case / "checkpoint", 1 << 42, monkeypatch)
+    assert not findings(NEWEST / case / "checkpoint", 1 << 42, monkeypatch)
 
 
 def test_of_a_query_without_state_the_commit_is_looked_for(

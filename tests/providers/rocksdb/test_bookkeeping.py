@@ -20,10 +20,10 @@ from inspector.exceptions import REFUSES, DecodeError, RefusedSnapshotError
 from inspector.model import UNLISTED, FileKind, StoreFile, Version
 from inspector.providers.rocksdb.bookkeeping import compare_tables, lost_message, manifest_name
 from inspector.providers.rocksdb.snapshot import read_snapshot
+from tests.fixture_folder import FIXTURES
 from tests.rocks import entries_of, manifest, numbers_edit, rewrite_zip, table_edit
 from tests.rocks_damage import DAMAGES, Damage, change_entry, newest_zip, restart_in
 
-FIXTURES = Path(__file__).parents[3] / "fixtures"
 ZIPS = FIXTURES / "4.3.0/rocksdb_agg_update_zips_one/checkpoint"
 CHANGELOGS = FIXTURES / "4.3.0/rocksdb_agg_update_snapshots/checkpoint"
 STORE = Path("state/0/0")

@@ -1,0 +1,162 @@
+"""Logs, metadata and schemas read with the checksum files that Hadoop laid beside them.
+
+Spark writes them by Hadoop's ``ChecksumFileSystem`` where the checkpoint lies on a local disk;
+Spark 4.3 reads its logs without a comparison. One digit of a watermark or one letter of a schema
+would change every judgement here, so nothing is taken from a file that was changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+
+from inspector.checkpoint.names import hadoop_sums_name
+from inspector.checkpoint.patience import SILENCE
+from inspector.checkpoint.storage import Storage
+from inspector.checkpoint.trees import Entry, Tree
+from inspector.decode.side_sums import HadoopSum
+from inspector.exceptions import ChecksumError, DecodeError, InspectorError
+from inspector.model import LIMITS
+
+
+class VerifiedFiles(Storage):
+    """A storage whose small files are compared with ``.NAME.crc``, where there is one."""
+
+    # What is no checksum file by its first bytes is passed over, as by ChecksumFileSystem.
+
+    def __init__(self, storage: Storage) -> None:
+        self.vouched: dict[str, bool] = {}  # path of each file read -> whether it had a sum
+        self.__dict__.update(storage.__dict__)
+        self._owner = storage  # what belongs to it goes when it does
+        self._listed: dict[str, tuple[Entry, ...]] = {}
+        self._by_name: dict[str, dict[str, Entry]] = {}
+        self._spare: dict[str, tuple[Entry, ...]] = {}
+        self._tree: Tree | None = None
+        self._has_asked = False
+
+    def read(
+        self, relative: str, limit: int = LIMITS.small_file_bytes, *, size: int | None = None
+    ) -> bytes:
+        """Read a file as Storage.read does, and check it against its Hadoop checksum file.
+
+        Raises ChecksumError at the first part whose bytes were changed.
+        """
+        if size is None:
+            size = self._size_in_listing(relative)
+        data = super().read(relative, limit, size=size)
+        folder, slash, name = relative.rpartition("/")
+        side = hadoop_sums_name(name)
+        self._list_once(folder)
+        self.vouched[relative] = False
+        if side not in self._inside(folder):
+            return data
+        try:
+            listed = self._size_in_listing(folder + slash + side)
+            sums = HadoopSum(super().read(folder + slash + side, limit, size=listed))
+        except (DecodeError, OSError):
+            return data
+        sums.update(data)
+        mismatch = sums.finish()
+        if mismatch is not None:
+            raise ChecksumError(mismatch.message, self.full_path(relative), mismatch.offset)
+        self.vouched[relative] = True
+        return data
+
+    def _list_once(self, folder: str) -> None:
+        if folder not in self._listed:
+            with suppress(InspectorError, OSError):
+                self._spare[folder] = self.list(folder)
+
+    def _inside(self, folder: str) -> Mapping[str, Entry]:
+        """Return the entries of a folder by name, as of its listing; empty if it was not listed."""
+        if folder not in self._by_name:
+            self._by_name[folder] = {entry.name: entry for entry in self._listed.get(folder, ())}
+        return self._by_name[folder]
+
+    def list(self, relative: str = "", *, missing_ok: bool = False) -> tuple[Entry, ...]:
+        """List a folder. The listing is kept, so that reading its files needs no second one."""
+        # And the other way round: who reads a file first gets the listing that was made for it,
+        # once. Where one listing tells all that is below the root, no other is made.
+        if relative in self._spare:
+            return self._spare.pop(relative)
+        tree = self.tree()
+        if tree is None:
+            result = super().list(relative, missing_ok=missing_ok)
+        elif relative in tree.folders:
+            result = tree.folders[relative]
+        elif tree.entry(relative) is not None:
+            raise NotADirectoryError(f"{self.full_path(relative)}: it is a file, not a folder")
+        elif missing_ok:
+            result = ()
+        else:
+            raise FileNotFoundError(f"{self.full_path(relative)}: there is no such folder")
+        self._listed[relative] = result
+        self._by_name.pop(relative, None)
+        return result
+
+    def stat(self, relative: str = "") -> Entry | None:
+        """The file or folder at a path, or None if nothing is there."""
+        tree = self.tree()
+        return super().stat(relative) if tree is None else tree.entry(relative)
+
+    def tree(self) -> Tree | None:
+        """Return the whole tree as ``Storage.tree`` does; it is listed at most once."""
+        if not self._has_asked:
+            self._tree, self._has_asked = super().tree(), True
+        return self._tree
+
+    def _size_in_listing(self, relative: str) -> int | None:
+        """The size by the listing of all, or None; FileNotFoundError, IsADirectoryError by it."""
+        tree = self.tree()
+        if tree is None:
+            return None
+        entry = tree.entry(relative)
+        if entry is None:
+            raise FileNotFoundError(f"{self.full_path(relative)}: no such file")
+        if entry.is_dir:
+            raise IsADirectoryError(f"{self.full_path(relative)}: it is a folder, not a file")
+        return entry.size
+
+
+class RememberedFiles(VerifiedFiles):
+    """Verified small files whose bytes are kept as long as a listing shows them unchanged."""
+
+    # Unchanged is a file of the same size, time of change and etag, as far as a storage has these.
+    # Spark writes an entry of a log once and never again, unless the query is set back.
+
+    def __init__(self, storage: Storage) -> None:
+        super().__init__(storage)
+        self._kept: dict[str, tuple[Entry, bytes, bool]] = {}
+
+    def look_again(self, tree: Tree | None = None) -> None:
+        """Begin another look: folders are listed again, and what has gone is forgotten."""
+        # An object that was silent has another chance. tree: a listing of all, made just now.
+        SILENCE.clear()
+        self._kept = {path: content for path, content in self._kept.items() if self._entry_of(path)}
+        self._listed.clear()
+        self._by_name.clear()
+        self._spare.clear()
+        self.vouched = {}  # whoever has the old one keeps it
+        self._tree, self._has_asked = tree, tree is not None
+
+    def read(
+        self, relative: str, limit: int = LIMITS.small_file_bytes, *, size: int | None = None
+    ) -> bytes:
+        """A whole small file, from memory if it is unchanged; one that failed is read again."""
+        self._list_once(relative.rpartition("/")[0])
+        entry = self._entry_of(relative)
+        content = self._kept.get(relative)
+        if content is not None and entry is not None and content[0] == entry:
+            self.vouched[relative] = content[2]
+            return content[1]
+        if entry is not None and size is None:
+            size = entry.size
+        data = super().read(relative, limit, size=size)
+        if entry is not None:
+            self._kept[relative] = entry, data, self.vouched[relative]
+        return data
+
+    def _entry_of(self, relative: str) -> Entry | None:
+        folder, _, name = relative.rpartition("/")
+        entry = self._inside(folder).get(name)
+        return None if entry is None or entry.is_dir else entry

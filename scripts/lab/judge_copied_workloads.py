@@ -1,0 +1,301 @@
+#!/usr/bin/env python3
+"""Spark judges ``inspector copy`` on random workloads: twins that go on from the same point.
+
+    python scripts/lab/make_workloads.py --out DIR --count 100
+    python scripts/lab/judge_copied_workloads.py DIR --out FOLDER [--only REGEX]
+        [--count N] [--ticks 5]
+
+Each workload goes on three times on the same rows and the same clock: from its own checkpoint, from
+a plain copy, and from a copy of which rows are evicted: its proven leftovers, or else one key of an
+operator whose rows may go. Compared are the rows that come out, batch by batch, and every call of
+every function, with the state and the watermark that it found. The evicted copy is compared in all
+calls and rows of other keys; what was evicted by timeout is called with ``hasTimedOut``, what was
+removed begins anew. What is in FOLDER already is only compared again. Exit code 1 if anything
+differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import shutil
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import top_scripts  # noqa: F401 - finds the folder above
+from fixtures.sparks import InstalledSpark, Spark, file_manager
+from make_workloads import CACHE, CONF, INSTALLED, compile_programs, submit
+from workloads.account import PANDAS, Workload, read
+
+from inspector import api
+
+TWIN, PLAIN, EVICTED = VARIANTS = ("twin", "plain", "evicted")
+TIMERS = ("flatMapGroupsWithState", "mapGroupsWithState", PANDAS)
+TIMEOUT = "timeout"
+
+
+@dataclass
+class Case:
+    """One workload and its copies.
+
+    Attributes:
+        source: as it was made. out: where its variants go on.
+        operator: of which rows are evicted; None if none are. way: how. keys: in hex, and as the
+            functions write them, also of other operators; own: those of this one.
+        called: how many of them were called with ``hasTimedOut``.
+        faults: what is not as it should be. unjudged: why Spark does not go on from its own.
+    """
+
+    source: Workload
+    out: Path
+    operator: int | None = None
+    way: str = ""
+    keys: set[str] = field(default_factory=set)
+    own: set[str] = field(default_factory=set)
+    called: int = 0
+    faults: list[str] = field(default_factory=list)
+    unjudged: str = ""
+
+    def folder(self, variant: str) -> Path:
+        """Where a variant goes on."""
+        return self.out / variant / self.source.name
+
+    @property
+    def variants(self) -> list[str]:
+        """Those that were made; nothing may be evicted of some."""
+        return [name for name in VARIANTS if (self.folder(name) / "checkpoint").is_dir()]
+
+
+def recall(case: Case) -> bool:
+    """Fill in what an earlier run of this script evicted; whether there was one."""
+    file = case.out / f"{case.source.name}.json"
+    if not file.is_file():
+        return False
+    case.operator, case.way, keys, own = json.loads(file.read_text("utf-8"))
+    case.keys, case.own = set(keys), set(own)
+    return True
+
+
+def prepare(case: Case) -> None:
+    """Make the checkpoints that go on."""
+    checkpoint = case.source.folder / "checkpoint"
+    places = {variant: case.folder(variant) / "checkpoint" for variant in VARIANTS}
+    shutil.copytree(checkpoint, places[TWIN])
+    try:
+        api.copy(str(checkpoint), str(places[PLAIN]))
+        evict(case, checkpoint, places[EVICTED])
+    except api.InspectorError as error:
+        case.faults.append(str(error))
+        return
+    kept = json.dumps([case.operator, case.way, sorted(case.keys), sorted(case.own)])
+    (case.out / f"{case.source.name}.json").write_text(kept, "utf-8")
+
+
+def evict(case: Case, checkpoint: Path, dest: Path) -> None:
+    """A copy without leftovers, or without a key of one operator."""
+    text = str(checkpoint)
+    try:
+        report = api.copy(text, str(dest), evict="leftovers")
+    except api.CheckpointError:  # leftovers whose loss would lose results
+        report = None
+    if report is None or not report.summary["written"]:
+        report = None
+        rows = list(api.rows(text, raw=True, limit=2000).primary.rows)
+        for operator in sorted({row["operator_id"] for row in rows}):
+            of_operator = [row for row in rows if row["operator_id"] == operator]
+            victim = of_operator[len(of_operator) // 2]
+            options = options_for(victim)
+            try:
+                report = api.copy(text, str(dest), options, evict="rows", operator=operator)
+            except api.CheckpointError:
+                continue
+            break
+    if report is None:
+        return
+    (rows_of, *_) = [table.rows for table in report.tables if table.name == "evictions"]
+    evictions = list(rows_of)
+    case.operator = max(row["operator_id"] for row in evictions)
+    case.way = evictions[0]["way"]
+    kept, every = (
+        {(row["operator_id"], row["key_hex"], row["value_hex"]): row for row in found}
+        for found in (
+            api.rows(str(root), raw=True, limit=0).primary.rows for root in (dest, checkpoint)
+        )
+    )
+    for key in every.keys() - kept.keys():
+        values = json.dumps(list((every[key]["key"] or {}).values()))
+        case.keys |= {every[key]["key_hex"], values}
+        if every[key]["operator_id"] == case.operator:
+            case.own |= {every[key]["key_hex"], values}
+
+
+def options_for(row: Mapping[str, Any]) -> api.Options:
+    """What names the key of a row; with all smaller ones where its first field is a number."""
+    name, value = next(iter((row["key"] or {"": None}).items()))
+    if isinstance(value, int):
+        return api.Options(where=(f"{name}<={value}",))
+    return api.Options(key=f"hex:{row['key_hex']}")
+
+
+def line_of(case: Case, variant: str, ticks: int) -> str:
+    """What Spark is to do with a variant."""
+    checkpoint = case.folder(variant) / "checkpoint"
+    name, *words = (case.source.folder / "spec.txt").read_text("utf-8").splitlines()[0].split()
+    newest = max((checkpoint / "offsets").glob("[0-9]*"), key=lambda path: int(path.name))
+    _, head, *offsets = newest.read_text("utf-8").splitlines()
+    counts = [int(text) for text in offsets if re.fullmatch(r"-?\d+", text)]
+    shift = int(newest.name) - max(case.source.batches)
+    words += [f"after={ticks}", f"shift={shift}", f"offset={max(counts, default=-1)}"]
+    words += [f"clock={json.loads(head)['batchTimestampMs'] + 1000}"]
+    words += [f"fromRun={max(batch['run'] for batch in case.source.batches.values())}"]
+    return " ".join([f"{variant}/{name}", *words])
+
+
+def compare(case: Case) -> None:
+    """Hold what the copies did against what their twin did."""
+    found = {name: read(case.folder(name)) for name in case.variants}
+    if found[TWIN].problem:
+        case.unjudged = found[TWIN].problem[:200]
+        return
+    for variant, workload in found.items():
+        if workload.problem:
+            case.faults.append(f"{variant}: {workload.problem[:300]}")
+    if case.faults:
+        return
+    twin, plain = found[TWIN], found[PLAIN]
+    if calls_of(twin) != calls_of(plain):
+        case.faults.append("the plain copy makes other calls")
+    if emitted(twin) != emitted(plain):
+        case.faults.append("the plain copy emits other rows")
+    if EVICTED in found and case.operator is not None:
+        compare_evicted(case, twin, found[EVICTED])
+
+
+def compare_evicted(case: Case, twin: Workload, evicted: Workload) -> None:
+    """The same of other keys; and what becomes of those that were evicted."""
+    names = twin.names()
+    assert case.operator is not None
+    alone = len(names) == 1
+    # Operators count from the sink: those below the evicted one get the same rows as before.
+    below = range(case.operator, len(names))
+
+    (function, *_) = [op for op, name in names.items() if name in TIMERS] or [-1]
+
+    def operator_of(call: dict[str, Any]) -> int:
+        """Whose function was called; a lone function does not say it."""
+        return function if call["op"] < 0 else int(call["op"])
+
+    def others(workload: Workload) -> Counter[str]:
+        return Counter(
+            json.dumps(call, sort_keys=True)
+            for call in calls_of(workload)
+            if operator_of(call) in below and call.get("k") not in case.keys
+        )
+
+    if others(twin) != others(evicted):
+        case.faults.append("functions are called otherwise for other keys")
+    if names.get(case.operator, "") in TIMERS:
+        victims = [call for call in evicted.calls if call["k"] in case.own]
+        victims = [call for call in victims if operator_of(call) == case.operator]
+        first: dict[str, Any] = {}
+        for call in victims:
+            first.setdefault(call["k"], call)
+        case.called = sum(call["timed"] for call in first.values())
+        if case.way == TIMEOUT:
+            missing = len(case.own) // 2 - len(first)
+            if missing and evicted.batches:
+                case.faults.append(f"{missing} keys were not called")
+        elif any(call["was"] is not None for call in first.values()):
+            case.faults.append("a removed key still had its state")
+    elif alone and other_rows(case, twin) != other_rows(case, evicted):
+        case.faults.append("other keys have other rows")
+
+
+def other_rows(case: Case, workload: Workload) -> Counter[str]:
+    """The rows that came out of keys that were not evicted; a key's id comes first in both."""
+    ids = {str(json.loads(key)[0]) for key in case.keys if key.startswith("[")}
+    rows = emitted(workload)
+    return Counter({text: rows[text] for text in rows if json.loads(text)[1][0] not in ids})
+
+
+def calls_of(workload: Workload) -> list[dict[str, Any]]:
+    """All calls of functions and processors, in an order of their own, by the twin's batches."""
+    shift = int(workload.spec["shift"])
+    processed = [{**call, "batch": call["batch"] - shift} for call in workload.variables]
+    calls = [*workload.calls, *processed]
+    return sorted(calls, key=lambda call: json.dumps(call, sort_keys=True))
+
+
+def emitted(workload: Workload) -> Counter[str]:
+    """The rows that came out, each with its batch."""
+    lines = (workload.folder / "emitted.jsonl").read_text("utf-8").splitlines()
+    batches = [json.loads(line) for line in lines if line.strip()]
+    return Counter(json.dumps([b["b"], row]) for b in batches for row in b["rows"])
+
+
+def go_on(cases: list[Case], version: str, out: Path, ticks: int) -> None:
+    """Let Spark run every variant, all in one JVM."""
+    chosen = [
+        line_of(case, variant, ticks)
+        for case in cases
+        for variant in case.variants
+        if not case.faults
+    ]
+    with tempfile.TemporaryDirectory(prefix="judge-copied-") as folder:
+        places = (CACHE.resolve(), Path(folder))
+        spark = InstalledSpark(*places) if version == INSTALLED else Spark(version, *places)
+        spark.conf |= CONF | dict([file_manager(spark.release)])
+        compile_programs(spark)
+        pandas = any(re.search(" op=pd| plan=.*(pd|twsp)", line) for line in chosen)
+        submit(spark, chosen, out.resolve(), Path(folder, "workloads.txt"), pandas=pandas)
+
+
+def main() -> int:
+    """Judge the workloads of some folders, and print a table."""
+    parser = argparse.ArgumentParser(description="Judge copies on random workloads.")
+    parser.add_argument("folders", type=Path, nargs="+")
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--only", default="", metavar="REGEX", help="those whose name matches")
+    parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--ticks", type=int, default=5, help="for which each goes on")
+    parser.add_argument("--spark-version", default=INSTALLED)
+    options = parser.parse_args()
+    paths = [path.parent for folder in options.folders for path in folder.glob("*/spec.txt")]
+    sources = [read(path) for path in sorted(paths) if re.search(options.only, path.name)]
+    sources = [workload for workload in sources if not workload.problem and workload.batches]
+    cases = [Case(workload, options.out) for workload in sources[: options.count]]
+    new = [case for case in cases if not recall(case)]
+    for case in new:
+        prepare(case)
+    if new:
+        go_on(new, options.spark_version, options.out, options.ticks)
+    width = max(len(case.source.name) for case in cases)
+    for case in cases:
+        if not case.faults:
+            compare(case)
+        rows = (
+            sum(emitted(read(case.folder(PLAIN))).values())
+            if not (case.faults or case.unjudged)
+            else 0
+        )
+        told = f"{rows:>6} {len(case.keys) // 2:>5} {case.way or '-':<8} {case.called:>5}"
+        verdict = "; ".join(case.faults) or case.unjudged or "equal"
+        print(f"{case.source.name:<{width}} {told}  {verdict}")
+    bad = sum(bool(case.faults) for case in cases)
+    evicted = sum(bool(case.keys) for case in cases)
+    unjudged = sum(bool(case.unjudged) for case in cases)
+    print(
+        f"{len(cases)} workloads, {evicted} with evictions: {bad} not as they should be, "
+        f"{unjudged} from which Spark itself does not go on"
+    )
+    return bad > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

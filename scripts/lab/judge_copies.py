@@ -1,0 +1,353 @@
+#!/usr/bin/env python3
+"""Spark judges ``inspector copy``: twins of one checkpoint restarted on the same new input.
+
+    python scripts/lab/judge_copies.py                                  all families and providers
+    python scripts/lab/judge_copies.py --families stateful --providers hdfs,zips
+    python scripts/lab/judge_copies.py --families timers,ttl --providers forced,checksums
+    python3.10 scripts/lab/judge_copies.py --inspector /path/to/python   with another PySpark
+    python scripts/lab/judge_copies.py --starts    only how soon Spark starts from a compact copy
+
+For each query and provider: the query runs, is stopped, and goes on three times from the same
+point on the same input: from its own checkpoint, from a plain copy, and from a copy without the
+rows of some users. It prints whether the outputs are equal, batch by batch for the plain copy and
+as multisets of the other users for the evicted one, whether Spark's ``statestore`` source (4.0 on)
+counts the rows that the copy says it has, and what came out for the evicted users. If an evicted
+user of transformWithState returns, the rows of the user are those of a query that never saw the
+user before. The exit code is 1 if anything is not as it should be. Run it with the Python of the
+PySpark that is to judge; ``--inspector`` is the Python that has the inspector.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from copies import starting
+from copies.families import (
+    BEFORE,
+    CONFS,
+    FAMILIES,
+    PROVIDERS,
+    SCHEMA,
+    SESSION,
+    STORES,
+    VARIABLES,
+    VICTIMS,
+    Family,
+    write_input,
+)
+from copies.families import OTHER as OTHER_SCHEMA
+from restarts.runs import NO_WORKER
+from restarts.sessions import OtherPython, start_session
+
+AFTER, RETURN = 3, 2
+"""Batches after the copies, and with the evicted users again."""
+ATTEMPTS = 3
+LAST = BEFORE + AFTER + RETURN
+
+COPIER = """
+import json, sys
+from inspector import api
+for line in sys.stdin:
+    source, dest, where, words = json.loads(line)
+    try:
+        copied = api.copy(source, dest, api.Options(where=tuple(where)), **words)
+        print(json.dumps({"summary": copied.summary}), flush=True)
+    except api.InspectorError as error:
+        print(json.dumps({"error": str(error)}), flush=True)
+"""
+"""What the Python of the inspector runs: a copy for each line."""
+
+Rows = Counter[tuple[Any, ...]]
+
+
+@dataclass
+class Verdict:
+    """What was seen of one query with one provider.
+
+    Attributes:
+        faults: what is not as it should be.
+    """
+
+    batches: int = 0
+    rows: int = 0
+    evicted: int = 0
+    called: int = 0
+    returned: int = 0
+    faults: list[str] = field(default_factory=list)
+
+    def expect(self, *, holds: bool, otherwise: str) -> None:
+        """Note a fault unless something holds."""
+        if not holds:
+            self.faults.append(otherwise)
+
+
+class Judge:
+    """Runs queries in one session.
+
+    Attributes:
+        spark: the session. folder: for checkpoints and input. inspector: the Python that has it.
+    """
+
+    def __init__(self, folder: Path, inspector: str) -> None:
+        self.folder = folder
+        self._copier = OtherPython(inspector, COPIER)
+        self.spark = start_session("copies", SESSION)
+        self.release = tuple(map(int, self.spark.version.split(".")[:2]))
+
+    def run(self, family: Family, inputs: Path, checkpoint: Path) -> dict[int, Rows]:
+        """Run a query until it has read its input: the rows of each batch."""
+        batches: dict[int, Rows] = {}
+
+        def collect(frame: Any, batch: int) -> None:
+            rows = map(tuple, frame.collect())
+            batches[batch] = Counter(rows)
+
+        def source(side: str) -> Any:
+            schema = SCHEMA if side == "left" else OTHER_SCHEMA
+            reader = self.spark.readStream.schema(schema).option("maxFilesPerTrigger", 1)
+            return reader.json(str(inputs / side))
+
+        writer = family.build(source).writeStream.outputMode(family.mode)
+        query = (
+            writer.foreachBatch(collect)
+            .option("checkpointLocation", str(checkpoint))
+            .trigger(availableNow=True)
+            .start()
+        )
+        query.awaitTermination()
+        return batches
+
+    def copy(self, source: Path, dest: Path, *where: str, **words: Any) -> dict[str, Any]:
+        """Summary of ``inspector copy``, or why it is refused; its options are in words."""
+        return self._copier.ask([str(source), str(dest), where, words])
+
+    def counts(self, checkpoint: Path, variables: Sequence[str] = ()) -> int | None:
+        """Rows of all stores, or variables, by Spark's own source; None where it has none.
+
+        That of 4.0 looks for files without unique ids.
+        """
+        has_ids = "format2" in checkpoint.parent.name
+        if self.release < ((4, 1) if has_ids else (4, 0)):
+            return None
+        twin = checkpoint.with_name(f"{checkpoint.name}-counted")  # the source makes folders
+        shutil.copytree(checkpoint, twin)
+        metadata = self.spark.read.format("state-metadata").load(str(twin))
+        stores = metadata.select("operatorId", "stateStoreName").distinct().collect()
+        names = [("storeName", row[1]) for row in stores]
+        if variables:
+            names = [("stateVarName", name) for name in variables]
+            stores *= len(names)
+        count: int = sum(
+            self.spark.read.format("statestore")
+            .option("operatorId", row[0])
+            .option(*name)
+            .load(str(twin))
+            .count()
+            for row, name in zip(stores, names, strict=True)
+        )
+        return count
+
+    def judge_again(self, name: str, provider: str) -> Verdict:
+        """Judge one query, up to three times if a loaded machine starts no Python worker."""
+        for left in range(ATTEMPTS - 1, -1, -1):
+            try:
+                return self.judge(name, provider)
+            except Exception as error:  # noqa: BLE001 - the other queries are judged too
+                if not left or NO_WORKER not in str(error):
+                    return Verdict(faults=[_cause(error)])
+            shutil.rmtree(self.folder / f"{name}-{provider}", ignore_errors=True)
+        raise AssertionError
+
+    def judge(self, name: str, provider: str) -> Verdict:
+        """One query with one provider."""
+        family, verdict = FAMILIES[name], Verdict()
+        for conf in {name for confs in CONFS for name in confs}:
+            self.spark.conf.unset(conf)
+        for conf, value in (STORES[provider] | dict(family.conf)).items():
+            self.spark.conf.set(conf, value)
+        home = self.folder / f"{name}-{provider}"
+        inputs, source = home / "input", home / "source"
+        self._begin(family, inputs, source)
+        twin, plain, evicted = home / "twin", home / "plain", home / "evicted"
+        shutil.copytree(source, twin)
+        report = self.copy(source, plain)
+        verdict.expect(holds="summary" in report, otherwise=f"no copy: {report.get('error')}")
+        evictions = self._evict(family, source, evicted)
+        verdict.expect(
+            holds=("summary" in evictions) == family.evicts,
+            otherwise=f"eviction: {evictions}",
+        )
+        if family.evicts and not evictions.get("summary", {}).get("written"):
+            verdict.faults.append("there was nothing to evict")
+        if verdict.faults:
+            return verdict
+        if family.evicts and not (family.expired or family.tables):
+            count, told = self.counts(evicted), evictions["summary"]["rows"]
+            verdict.expect(
+                holds=count in (None, told), otherwise=f"Spark counts {count} rows, not {told}"
+            )
+        for batch in range(BEFORE, BEFORE + AFTER):
+            write_input(inputs, batch, victims=False)
+        expected, copied = self.run(family, inputs, twin), self.run(family, inputs, plain)
+        verdict.batches, verdict.rows = len(expected), sum(map(Counter.total, expected.values()))
+        words = f"the plain copy goes on differently: {_difference(_all(expected), _all(copied))}"
+        verdict.expect(holds=expected == copied, otherwise=words)
+        verdict.expect(holds=len(expected) >= AFTER, otherwise="too few batches to compare")
+        if family.evicts:
+            self._judge_evicted(verdict, family, expected, self.run(family, inputs, evicted))
+            verdict.evicted = evictions["summary"]["evicted_rows"]
+            self._judge_class(verdict, family, expected, (twin, evicted))
+            if family.returns:
+                self._judge_return(verdict, family, inputs, evicted)
+        return verdict
+
+    def _judge_class(
+        self,
+        verdict: Verdict,
+        family: Family,
+        expected: dict[int, Rows],
+        checkpoints: tuple[Path, Path],
+    ) -> None:
+        """Judge what only holds for leftovers, for timers that are set, or for timers that go."""
+        if family.expired:
+            counts = [self.counts(place, VARIABLES) for place in checkpoints]
+            # 4.2 itself leaves values that expired while no query declared them.
+            kept, rest = (0 if count is None else count for count in counts)
+            holds = kept > rest if self.release == (4, 2) else kept == rest
+            verdict.expect(holds=holds, otherwise=f"Spark counts {counts} rows")
+        if family.by_timeout:
+            verdict.expect(
+                holds=verdict.called == verdict.evicted,
+                otherwise=f"{verdict.called} of {verdict.evicted} keys were called",
+            )
+        if family.fires:
+            fired = [row for row in _all(expected) if row[0] < VICTIMS]
+            verdict.expect(holds=bool(fired), otherwise="no timer was there to be evicted")
+
+    def _judge_return(self, verdict: Verdict, family: Family, inputs: Path, evicted: Path) -> None:
+        """Compare the rows of evicted users who return with those of a query without their past."""
+        fresh_inputs, fresh = inputs.with_name("fresh-input"), inputs.with_name("fresh")
+        runs = (range(BEFORE), range(BEFORE, BEFORE + AFTER), range(BEFORE + AFTER, LAST))
+        rows: Rows = Counter()
+        for number, batches in enumerate(runs):
+            for batch in batches:
+                victims = number != 1
+                write_input(fresh_inputs, batch, victims=victims, ghosts=number == 0)
+                if number == 2:
+                    write_input(inputs, batch, victims=True)
+            rows += _all(self.run(family, fresh_inputs, fresh))
+        actual = _all(self.run(family, inputs, evicted))
+        pair = [Counter({r: n for r, n in of.items() if r[0] < VICTIMS}) for of in (rows, actual)]
+        verdict.returned = pair[1].total()
+        words = f"users who return have other results: {_difference(*pair)}"
+        verdict.expect(holds=pair[0] == pair[1] and bool(pair[1]), otherwise=words)
+
+    def _evict(self, family: Family, source: Path, dest: Path) -> dict[str, Any]:
+        """What is said of a copy without leftovers, or without some users."""
+        if family.expired:
+            return self.copy(source, dest, evict="leftovers")
+        where = f"user<{VICTIMS}"
+        return self.copy(source, dest, where, evict="rows") if family.has_users else {}
+
+    def _begin(self, family: Family, inputs: Path, checkpoint: Path) -> None:
+        """What is there before the copies are made."""
+        for batch in range(BEFORE):
+            write_input(inputs, batch, victims=True)
+            if family.before:
+                self.run(replace(family, build=family.before[batch]), inputs, checkpoint)
+        if not family.before:
+            self.run(family, inputs, checkpoint)
+
+    def _judge_evicted(
+        self,
+        verdict: Verdict,
+        family: Family,
+        expected: dict[int, Rows],
+        batches: dict[int, Rows],
+    ) -> None:
+        """Compare the outputs of users that were not evicted, and look at those that were."""
+        twin, mine = _all(expected), _all(batches)
+        if family.expired:
+            words = f"the evicted copy differs: {_difference(twin, mine)}"
+            verdict.expect(holds=expected == batches, otherwise=words)
+            return
+        others = [
+            Counter({row: n for row, n in rows.items() if row[0] >= VICTIMS})
+            for rows in (twin, mine)
+        ]
+        words = f"other users have other results: {_difference(*others)}"
+        verdict.expect(holds=others[0] == others[1], otherwise=words)
+        gone = [row for row in mine.elements() if row[0] < VICTIMS]
+        if family.by_timeout:
+            verdict.called = sum(row[-1] == "timeout" for row in gone)
+        elif gone:
+            verdict.faults.append(f"{len(gone)} rows of evicted users came out")
+
+
+def _all(batches: dict[int, Rows]) -> Rows:
+    return sum(batches.values(), Counter())
+
+
+def _difference(expected: Rows, actual: Rows) -> str:
+    """How many rows only one of them has, and a row of each."""
+    only = expected - actual, actual - expected
+    return " against ".join(f"{rows.total()} such as {sorted(rows)[:1]}" for rows in only)
+
+
+def _cause(error: Exception) -> str:
+    """The lines of an error that name one."""
+    lines = (line.strip() for line in str(error).splitlines())
+    named = [line for line in lines if re.match(r"(Caused by: )?[\w.]*(Error|Exception)\b", line)]
+    return " / ".join(named)[-900:] or str(error)[:300]
+
+
+def main() -> None:
+    """Judge what was requested, and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--families", default=",".join(FAMILIES))
+    parser.add_argument("--providers", default=",".join(PROVIDERS))
+    parser.add_argument("--inspector", default=sys.executable)
+    parser.add_argument("--starts", action="store_true")
+    given = parser.parse_args()
+    failed = 0
+    with tempfile.TemporaryDirectory(prefix="judge-copies-") as folder:
+        judge = Judge(Path(folder), given.inspector)
+        print(f"Spark {judge.spark.version}", flush=True)
+        if given.starts:
+            starting.measure(
+                Path(folder),
+                judge.spark.conf.set,
+                judge.run,
+                lambda source, dest: judge.copy(source, dest, compact=True),
+            )
+            judge.spark.stop()
+            return
+        print(
+            f"{'query':<18}{'provider':<12}{'batches':>8}{'rows':>7}{'evicted':>9}{'called':>8}{'again':>7}"
+        )
+        for name in given.families.split(","):
+            for provider in given.providers.split(","):
+                if not FAMILIES[name].is_for(provider, judge.release):
+                    continue
+                verdict = judge.judge_again(name, provider)
+                numbers = (verdict.batches, verdict.rows, verdict.evicted, verdict.called)
+                widths = zip((*numbers, verdict.returned), (8, 7, 9, 8, 7), strict=True)
+                line = "".join(f"{n:>{w}}" for n, w in widths)
+                words = "; ".join(verdict.faults) or "equal"
+                print(f"{name:<18}{provider:<12}{line}  {words}", flush=True)
+                failed += bool(verdict.faults)
+        judge.spark.stop()
+    sys.exit(failed > 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,300 @@
+"""How many ranges: by memory and cores; and a range that does not fit is a problem."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from inspector import api
+from inspector.analyses.shared import key_ranges
+from inspector.analyses.shared.key_ranges import (
+    AHEAD_BYTES,
+    CLUSTER_BYTES,
+    MOST_FOR_CORES,
+    SPLIT_BYTES,
+    ranges_for_cores,
+    ranges_for_memory,
+    with_idle_cores,
+)
+from inspector.discovery.checkpoint import open_checkpoint
+from inspector.discovery.plan import plan
+from inspector.discovery.tasks import Request, Task
+from inspector.engines.choose import LOCAL, EngineOptions
+from inspector.exceptions import EngineError
+from inspector.passes.ahead import make_ahead
+from inspector.passes.store_reader import open_stores
+from inspector.render.report import Report
+from tests.fixture_folder import NEWEST
+
+AGG = str(NEWEST / "agg_update" / "checkpoint")
+ROCKS = [
+    str(NEWEST / name / "checkpoint")
+    for name in (
+        *("rocksdb_agg_update_snapshots", "rocksdb_agg_update_zips_one"),
+        *("rocksdb_join_left_outer_v3", "rocksdb_session_window"),
+    )
+]
+TIMERS = str(NEWEST / "fmgws_event_ignore" / "checkpoint")
+
+
+def tasks(path: str = AGG) -> list[Task]:
+    checkpoint = open_checkpoint(path)
+    return plan(checkpoint, checkpoint.newest_version)
+
+
+def of_bytes(size: int, path: str = AGG) -> Task:
+    """A task whose one file is so large."""
+    task = tasks(path)[0]
+    (store,) = task.stores
+    return replace(task, stores=(replace(store, files=(replace(store.files[0], size=size),)),))
+
+
+def test_small_partitions_are_not_split() -> None:
+    assert ranges_for_cores(tasks(), 64) == [1] * len(tasks())
+    assert ranges_for_cores([], 4) == []
+
+
+def test_a_large_one_is_split_for_idle_cores() -> None:
+    large = of_bytes(4 * SPLIT_BYTES)
+    assert ranges_for_cores([large], 1) == [1]
+    assert ranges_for_cores([large], 4) == [4]
+    assert ranges_for_cores([large], 100) == [MOST_FOR_CORES]
+    assert ranges_for_cores([large] * 4, 4) == [1] * 4
+    assert ranges_for_cores([large, of_bytes(1)], 2) == [2, 1]
+
+
+def test_a_partition_a_little_larger_than_its_share_is_read_once() -> None:
+    one, other = of_bytes(4 * SPLIT_BYTES), of_bytes(4 * SPLIT_BYTES + 1000)
+    assert ranges_for_cores([one, other], 2) == [1, 1]
+
+
+def test_a_large_one_that_is_alone_gets_a_thread_to_decode() -> None:
+    large = of_bytes(AHEAD_BYTES)
+
+    def ahead(some: list[Task], cores: int) -> list[bool]:
+        return [task.decode_ahead for task in with_idle_cores(some, cores)]
+
+    assert ahead([large], 2) == [True]
+    assert ahead([large], 1) == [False]
+    assert ahead([large] * 2, 2) == [False] * 2
+    assert ahead([large] * 2, 4) == [True] * 2
+    assert ahead([large, of_bytes(1)], 2) == [True, False]
+    assert ahead(tasks(), 64) == [False] * len(tasks())
+
+
+def test_on_a_cluster_by_bytes_alone() -> None:
+    assert ranges_for_cores([of_bytes(CLUSTER_BYTES), of_bytes(3 * CLUSTER_BYTES)], None) == [1, 3]
+
+
+def test_timers_are_not_split_for_cores() -> None:
+    assert ranges_for_cores([of_bytes(4 * SPLIT_BYTES, TIMERS)], 4) == [1]
+
+
+def test_ranges_fit_into_the_memory_by_the_records_of_a_sample() -> None:
+    task = replace(tasks()[0], request=Request())
+    keys = key_ranges._most_keys(task, {})
+    assert 20 < keys < 2000
+    assert ranges_for_memory([task], keys * key_ranges.KEY_BYTES) == [1]
+    assert ranges_for_memory([task], keys * key_ranges.KEY_BYTES // 4 + 1) == [4]
+
+
+def report(path: str, told: list[str], **options: Any) -> Mapping[str, Any]:
+    engine = EngineOptions(LOCAL, notify=told.append)
+    made = api.audit(path, api.Options(engine=engine, **options))
+    found: Mapping[str, Any] = made.to_dict()
+    return found
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> mock.Mock:
+    """Every file is worth a thread; counts those that are made by one."""
+    counted = mock.Mock(side_effect=make_ahead)
+    monkeypatch.setattr(key_ranges, "SPLIT_BYTES", 1)
+    monkeypatch.setattr(key_ranges, "AHEAD_BYTES", 1)
+    monkeypatch.setattr("inspector.passes.ahead.LARGE", 1)
+    monkeypatch.setattr("inspector.passes.ahead.make_ahead", counted)
+    monkeypatch.setattr("inspector.passes.store_reader.make_ahead", counted)
+    return counted
+
+
+@pytest.mark.parametrize("cores", [4, 8])
+def test_reports_do_not_depend_on_how_many_cores_there_are(cores: int, made: mock.Mock) -> None:
+    """With few a second thread decodes, with many there are ranges too."""
+    expected = report(AGG, [], workers=1)
+    assert not made.called
+    assert report(AGG, [], workers=cores) == expected
+    assert made.called
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("join_left_outer_v3", "join_left_outer_v4", "join_left_outer_snapshots_v4"),
+        *("tws_event", "tws_undeclared", "tws_processing_avro", "tws_processing_snapshots"),
+    ],
+)
+def test_stores_that_share_files_are_decoded_by_a_thread_of_their_own(
+    name: str, made: mock.Mock
+) -> None:
+    path = str(NEWEST / f"rocksdb_{name}" / "checkpoint")
+    expected = report(path, [], workers=1)
+    assert not made.called
+    assert report(path, [], workers=4) == expected
+    assert made.called
+
+
+def test_a_file_that_cannot_be_read_is_the_same_problem_on_many_cores(
+    made: mock.Mock, tmp_path: Path
+) -> None:
+    """It is one of each store that shares it; what stood before is not in the report."""
+    shutil.copytree(NEWEST / "rocksdb_join_left_outer_v3" / "checkpoint", tmp_path / "c")
+    file = max((tmp_path / "c" / "state" / "0" / "0").glob("5*.changelog"))
+    file.write_bytes(file.read_bytes()[:-30])
+    expected = report(str(tmp_path / "c"), [], workers=1)
+    assert expected["problems"]
+    assert report(str(tmp_path / "c"), [], workers=4) == expected
+    assert made.called
+
+
+def of_rows(name: str, command: str, told: list[str], **options: Any) -> Mapping[str, Any]:
+    """The report of a command about rows; ``history`` of all that some value compares so."""
+    chosen = api.Options(engine=EngineOptions(LOCAL, notify=told.append), **options)
+    path = str(NEWEST / name / "checkpoint")
+    made: Report
+    if command == "diff":
+        made = api.diff(path, options=chosen, from_batch=2)
+    elif command == "history":
+        made = api.history(path, replace(chosen, where=(SOME_VALUE[name],)))
+    else:
+        made = api.rows(path, chosen)
+    found: Mapping[str, Any] = made.to_dict()
+    return found
+
+
+def in_passes(told: list[str]) -> bool:
+    """Whether passes were told of; the slow kernel says so always."""
+    return any("are read in up to" in line for line in told)
+
+
+SOME_VALUE = {
+    "agg_update": "count>0",
+    "rocksdb_agg_update_snapshots": "count>0",
+    "rocksdb_session_window": "count>0",
+    "rocksdb_join_left_outer_v3": "ad>=0",
+    "rocksdb_join_left_outer_snapshots_v4": "ad>=0",
+    "rocksdb_tws_event": "expiryTimestampMs>0",
+}
+
+
+@pytest.mark.parametrize("command", ["rows", "diff", "history"])
+@pytest.mark.parametrize("name", SOME_VALUE)
+def test_neither_a_memory_limit_nor_a_second_core_changes_rows(
+    name: str, command: str, made: mock.Mock
+) -> None:
+    told: list[str] = []
+    with mock.patch.object(os, "cpu_count", return_value=1):
+        expected = of_rows(name, command, told)
+    assert expected["rows"]
+    assert not made.called
+    with mock.patch.object(os, "cpu_count", return_value=2):
+        assert of_rows(name, command, told) == expected
+    assert made.called
+    assert not in_passes(told)
+    with mock.patch.object(key_ranges, "KEY_BYTES", 8_000_000):
+        assert of_rows(name, command, told, memory_limit=300 << 20) == expected
+    assert in_passes(told)
+
+
+def test_rows_of_one_key_are_read_in_one_pass() -> None:
+    told: list[str] = []
+    with mock.patch.object(key_ranges, "KEY_BYTES", 8_000_000):
+        found = of_rows("agg_update", "rows", told, key="user=user-001", memory_limit=300 << 20)
+    assert found == of_rows("agg_update", "rows", told, key="user=user-001")
+    assert not in_passes(told)
+
+
+def test_checkpoints_with_other_partitions_are_compared_in_passes(tmp_path: Path) -> None:
+    """A unit of several partitions takes the passes of all of them together."""
+    old, new = NEWEST / "agg_update" / "checkpoint", tmp_path / "new"
+    shutil.copytree(old, new)
+    shutil.rmtree(new / "state" / "0" / "1")
+    told: list[str] = []
+    options = api.Options(engine=EngineOptions(LOCAL, notify=told.append))
+    expected = api.diff(str(old), str(new), options).to_dict()
+    with mock.patch.object(key_ranges, "KEY_BYTES", 8_000_000):
+        found = api.diff(str(old), str(new), replace(options, memory_limit=300 << 20)).to_dict()
+    assert found == expected
+    assert in_passes(told)
+
+
+@pytest.mark.parametrize("path", [AGG, TIMERS, *ROCKS])
+def test_a_memory_limit_changes_no_report(path: str) -> None:
+    told: list[str] = []
+    with mock.patch.object(key_ranges, "KEY_BYTES", 8_000_000):
+        found = report(path, told, memory_limit=300 << 20, workers=1)
+    assert found == report(path, [])
+    assert any("are read in up to" in line for line in told)
+    told.clear()
+    report(path, told, memory_limit=1 << 30)
+    assert not any("are read in up to" in line for line in told)  # the slow kernel says so always
+
+
+def test_what_is_not_divided_is_read_whole_and_said() -> None:
+    told: list[str] = []
+    path = str(NEWEST / "rocksdb_tws_event" / "checkpoint")
+    with mock.patch.object(key_ranges, "KEY_BYTES", 8_000_000):
+        found = report(path, told, memory_limit=300 << 20, workers=1)
+    assert found == report(path, [])
+    (line,) = (line for line in told if line.startswith("memory: "))
+    assert line.startswith("memory: 2 of 2 partitions are read whole, though ")
+
+
+def test_the_rows_of_a_snapshot_are_those_that_it_says_or_its_tables() -> None:
+    (task,) = tasks(ROCKS[1])
+    ((store, reader),) = open_stores(task)
+    rows = api.audit(ROCKS[1]).summary["rows"]
+    newest = max(store.files, key=lambda file: file.version or 0)
+    assert reader.files.snapshot_rows(newest) == rows == key_ranges._snapshot_rows(task)
+    known = reader.storage.known
+    known[newest.path] = replace(known[newest.path], keys=-1)
+    told = reader.files.snapshot_rows(newest)
+    assert told is not None
+    assert told >= rows
+
+
+@pytest.mark.parametrize(("path", "kept"), [(AGG, False), (ROCKS[1], True), (ROCKS[3], True)])
+def test_keys_that_are_kept_count_with_their_bytes(path: str, kept: bool) -> None:
+    some = [replace(task, request=Request()) for task in tasks(path)]
+    for task in (task for task in some if ranges_for_memory([task], 1) != [1]):
+        lengths: list[int] = []
+        for store, reader in open_stores(task):
+            for block in reader.blocks(max(store.files, key=lambda file: file.size)):
+                lengths += block.key_length.tolist()
+        (both,) = ranges_for_memory([task], 1)
+        with mock.patch.object(key_ranges, "KEY_BYTES", 0):
+            (of_keys,) = ranges_for_memory([task], 1)
+        keys = (both - of_keys) // key_ranges.KEY_BYTES
+        assert keys
+        assert of_keys == (keys * -(-sum(lengths) // len(lengths)) if kept else 1)
+
+
+def test_too_small_a_limit_is_refused() -> None:
+    with pytest.raises(EngineError, match="is too small, expected at least"):
+        report(AGG, [], memory_limit=100 << 20)
+
+
+@pytest.mark.full
+def test_a_range_that_does_not_fit_is_a_problem() -> None:
+    with mock.patch.object(key_ranges, "_key_memory", return_value=100):
+        found = report(AGG, [], memory_limit=1 << 30)
+    problems = found["problems"]
+    assert problems
+    assert all(problem["problem"] == "over-limit" for problem in problems)
+    assert "raise --memory-limit" in problems[0]["message"]

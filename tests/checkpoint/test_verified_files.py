@@ -1,0 +1,108 @@
+"""Small files held against the checksum files that Spark's file system laid beside them."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inspector.checkpoint.names import hadoop_sums_name
+from inspector.checkpoint.storage import Storage
+from inspector.checkpoint.verified_files import VerifiedFiles
+from inspector.discovery.checkpoint import open_checkpoint
+from inspector.exceptions import ChecksumError
+from tests.fixture_folder import FIXTURES
+
+FIXTURE = FIXTURES / "4.3.0" / "agg_update" / "checkpoint"
+FILES = ("metadata", "offsets/5", "commits/5", "state/0/0/_metadata/schema")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    place = tmp_path / "checkpoint"
+    shutil.copytree(FIXTURE, place)
+    return place
+
+
+def side_of(file: Path) -> Path:
+    return file.with_name(hadoop_sums_name(file.name))
+
+
+def flip(file: Path, at: int) -> None:
+    content = bytearray(file.read_bytes())
+    content[at] ^= 1
+    file.write_bytes(content)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_flipped_byte_is_noticed(root: Path, name: str) -> None:
+    whole = (root / name).read_bytes()
+    for at in range(len(whole)):
+        flip(root / name, at)
+        with pytest.raises(ChecksumError, match="differ from Hadoop's checksum file") as caught:
+            VerifiedFiles(Storage.open(str(root))).read(name)
+        assert caught.value.offset == at // 512 * 512
+        (root / name).write_bytes(whole)
+    assert VerifiedFiles(Storage.open(str(root))).read(name) == whole
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_cut_file_is_noticed(root: Path, name: str) -> None:
+    whole = (root / name).read_bytes()
+    for size in range(len(whole)):
+        (root / name).write_bytes(whole[:size])
+        with pytest.raises(ChecksumError):
+            VerifiedFiles(Storage.open(str(root))).read(name)
+
+
+def test_what_is_not_as_it_was_written_is_not_used(root: Path) -> None:
+    for name in FILES:
+        flip(root / name, len((root / name).read_bytes()) // 2)
+    checkpoint = open_checkpoint(str(root))
+    slugs = {Path(p.path or "").relative_to(root).as_posix(): p.slug for p in checkpoint.problems}
+    assert slugs == dict.fromkeys(FILES, "bad-checksum")
+    assert checkpoint.logs.query_id is None
+    assert 5 not in checkpoint.logs.confs
+    assert checkpoint.operators[0].schemas == {}
+
+
+def test_without_a_checksum_file_nothing_vouches(root: Path) -> None:
+    for name in FILES:
+        side_of(root / name).unlink()
+    flip(root / "offsets/5", 40)
+    assert VerifiedFiles(Storage.open(str(root))).read("offsets/5")
+
+
+@pytest.mark.parametrize("content", [b"", b"crc", b"abcd" * 8])
+def test_a_file_that_is_no_checksum_file_vouches_for_nothing(root: Path, content: bytes) -> None:
+    side_of(root / "offsets/5").write_bytes(content)
+    flip(root / "offsets/5", 40)
+    assert VerifiedFiles(Storage.open(str(root))).read("offsets/5")
+
+
+def test_a_checksum_file_that_ends_too_early_is_noticed(root: Path) -> None:
+    side = side_of(root / "offsets/5")
+    side.write_bytes(side.read_bytes()[:-4])
+    with pytest.raises(ChecksumError):
+        VerifiedFiles(Storage.open(str(root))).read("offsets/5")
+
+
+def test_the_checkpoint_itself_is_read_as_it_was(root: Path) -> None:
+    assert open_checkpoint(str(root)).problems == ()
+
+
+def test_no_folder_is_listed_once_more_for_it(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    listed: list[str] = []
+    plain = Storage.list
+
+    def counted(self: Storage, relative: str = "", *, missing_ok: bool = False) -> Any:
+        if isinstance(self, VerifiedFiles) and self.url == str(root):
+            listed.append(relative)
+        return plain(self, relative, missing_ok=missing_ok)
+
+    monkeypatch.setattr(Storage, "list", counted)
+    open_checkpoint(str(root))
+    assert {"offsets", "commits"} <= set(listed)
+    assert len(listed) == len(set(listed))
