@@ -29,9 +29,9 @@ from inspector.checkpoint.storage import Storage
 from inspector.checkpoint.trees import Entry
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.source_logs import SOURCES, source_folders
-from inspector.exceptions import DecodeError, InspectorError
+from inspector.exceptions import DecodeError, InspectorError, LimitError
 from inspector.light_dataclasses import dataclass, field
-from inspector.model import BatchId, Problem
+from inspector.model import LIMITS, BatchId, Problem
 
 COMPACT = ".compact"
 _LONGEST_LINE = 1 << 20  # bytes of one line of a source log
@@ -50,8 +50,10 @@ class SourceFile:
 class SourceLog:
     """The log of one file source: every entry, whether compacted or not."""
 
-    def __init__(self, storage: Storage, folder: str) -> None:
-        self.folder = folder  # path below the root of the checkpoint
+    def __init__(self, storage: Storage, folder: str, *, is_small: bool = False) -> None:
+        """Open the log in a folder below the root; ``is_small`` reads no entry above 64 MiB."""
+        self.folder = folder
+        self._is_small = is_small
         self.problems: list[Problem] = []
         self._storage = storage
         self._counts: dict[int, int] | None = None
@@ -106,6 +108,8 @@ class SourceLog:
     def _lines(self, file: Entry, entry: int | None) -> Iterator[SourceFile]:
         path = self._storage.full_path(file.path)
         try:
+            if self._is_small and file.size > LIMITS.small_file_bytes:
+                raise LimitError(f"entry has {file.size} bytes, its files are not counted here")
             lines = _split(self._storage.stream(file.path, size=file.size))
             version = next(lines, b"").strip()
             if version != b"v1":
@@ -163,6 +167,7 @@ class SourcePositions:
     """Reads where the sources of a checkpoint are, batch by batch, newest first."""
 
     checkpoint: Checkpoint
+    is_small: bool = False  # True if no large entry of a source's log is to be read
     # Entries that could not be read.
     problems: list[Problem] = field(default_factory=list)
     _logs: dict[str, SourceLog] = field(default_factory=dict)
@@ -213,7 +218,7 @@ class SourcePositions:
         """Return the log of a file source."""
         if source not in self._logs:
             folder = f"{SOURCES}/{self.folders.get(source, source)}"
-            self._logs[source] = SourceLog(self.checkpoint.storage, folder)
+            self._logs[source] = SourceLog(self.checkpoint.storage, folder, is_small=self.is_small)
         return self._logs[source]
 
     @property
