@@ -17,7 +17,7 @@ Int32s = npt.NDArray[np.int32]  # array of signed 32-bit integers
 Int64s = npt.NDArray[np.int64]  # array of signed 64-bit integers
 UInt64s = npt.NDArray[np.uint64]  # array of unsigned 64-bit integers
 Bools = npt.NDArray[np.bool_]  # array of booleans
-ArrayT = TypeVar("ArrayT", bound=npt.NDArray[Any])
+ArrayT = TypeVar("ArrayT", bound=npt.NDArray[Any])  # type of an array
 
 
 def longer(array: npt.NDArray[Any], length: int) -> npt.NDArray[Any]:
@@ -131,6 +131,7 @@ class GrowingArray:
     _LARGE_PAGE = 1 << 21  # bytes of a large page
 
     def __init__(self, dtype: npt.DTypeLike) -> None:
+        """Make an empty array of a type."""
         self._dtype = np.dtype(dtype)
         self._memory = _zero_pages(self._SMALLEST)
 

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, TypeVar, get_type_hints
 from inspector.light_dataclasses import fields, hints_of, is_dataclass
 from inspector.type_hints import hint_parts
 
-T = TypeVar("T", bound="Message")
+T = TypeVar("T", bound="Message")  # class of messages
 
 
 class Message:
@@ -39,8 +39,8 @@ class Message:
 class _Codec(NamedTuple):
     """Functions that turn a value into what JSON has, and back."""
 
-    write: Callable[[Any], Any]
-    read: Callable[[Any], Any]
+    write: Callable[[Any], Any]  # returns what JSON has for a value
+    read: Callable[[Any], Any]  # returns the value
 
 
 # codec of values that JSON has as they are

@@ -33,7 +33,6 @@ and whatever else nobody has encoded: all up to the last ``@`` is taken for it."
 _WHOLE_URL = re.compile(
     r"([A-Za-z][A-Za-z0-9+.-]*)://([^\s/@:]*)(?::(?!\d+(?:/|$))(.*))?@", re.DOTALL
 )
-"""The same of a text that is one URL, so that it may hold quotes too."""
 
 _USER_IS_NO_SECRET = frozenset(("abfs", "abfss", "wasb", "wasbs", "hdfs", "sftp", "ssh"))
 """Schemes in which what stands alone before ``@`` is a container's or a person's name."""

@@ -16,7 +16,7 @@ OUT_OF_MEMORY = (
     "read fewer with --workers 1, or one with --partition N, or spread them with --engine spark"
 )
 
-E = TypeVar("E", bound="InspectorError")
+E = TypeVar("E", bound="InspectorError")  # class of errors
 
 
 class InspectorError(Exception):
@@ -33,11 +33,13 @@ class InspectorError(Exception):
     slug = "error"
 
     def __init_subclass__(cls, *, slug: str = "") -> None:
+        """Set the slug of a class of errors; by default that of its base."""
         cls.slug = slug or cls.slug
 
     def __init__(
         self, message: str = "", path: str | None = None, offset: int | None = None
     ) -> None:
+        """Make an error; secrets in its texts are hidden."""
         # Whoever prints, logs or serializes it finds no secret in it.
         message, path = redact(message), None if path is None else redact(path)
         # Every argument has a default and goes to args, so that pickle can rebuild it on a driver.
@@ -45,6 +47,7 @@ class InspectorError(Exception):
         self.message, self.path, self.offset = message, path, offset
 
     def __str__(self) -> str:
+        """Return path, offset and message as one line."""
         return where(self.path, self.offset) + self.message
 
     def at(self: E, path: str | None) -> E:
@@ -153,7 +156,7 @@ class EngineError(InspectorError, slug="engine"):
 
 
 class UnknownFactError(EngineError, slug="unknown-fact"):
-    """A worker reported a kind of fact that is not declared here: another version runs there."""
+    """A worker reported a kind of fact that is not known here: it runs another version."""
 
 
 class NotEnoughMemoryError(InspectorError, MemoryError, slug="out-of-memory"):

@@ -103,9 +103,11 @@ class _Deferred:
     def __init__(
         self, cls: type, members: tuple[dataclasses.Field[Any], ...], frozen: bool
     ) -> None:
+        """Remember the class and its fields."""
         self._of = cls, members, frozen
 
     def __get__(self, value: object, owner: type) -> Any:
+        """Return the compiled ``__init__``, and put it into the class in place of this object."""
         cls, init = self._of[0], _init(*self._of)
         if cls.__dict__["__init__"] is self:
             setattr(cls, "__init__", init)  # noqa: B010 - mypy holds that it is no attribute
@@ -184,7 +186,11 @@ def _equality(values: Callable[[object], tuple[Any, ...]]) -> Callable[[object, 
 
 
 def _freeze(cls: type, names: Set[str]) -> None:
-    """Refuse to change fields, and in the class itself any attribute, as the standard library."""
+    """Make assignment to, and deletion of, a class's fields an error.
+
+    In the class itself, but not in subclasses, that holds for any attribute, as in the standard
+    library.
+    """
 
     def refuse(value: object, name: str, *new: object) -> None:
         if type(value) is cls or name in names:

@@ -38,7 +38,10 @@ JOIN_SIDES = ("left", "right")  # sides of a join, in the order of these names
 
 
 def is_store(name: str, store: str) -> bool:
-    """Return whether a user's name means a store; ``left``, ``right`` mean a side's rows."""
+    """Return whether a name that the user gave means a store.
+
+    ``left`` and ``right`` mean the stores with the rows of that side of a join.
+    """
     return name == store or (
         name in JOIN_SIDES
         and store in (*JOIN_ROW_STORES, *JOIN_TIMED_ROW_STORES)
@@ -76,19 +79,19 @@ KINDS_OF_STATE = (*KINDS_OF_VERSION, FileKind.TABLE)  # the files that state lie
 
 
 class StoreName(NamedTuple):
-    """One store over all partitions: an operator's named store."""
+    """A named store of an operator, over all partitions."""
 
-    operator_id: int
-    store_name: str
+    operator_id: int  # number of the operator, the folder below ``state``
+    store_name: str  # ``default``, or the name of a store or column family
 
 
 @dataclass(frozen=True, order=True)
 class StoreId:
-    """One state store: an operator's named store in one partition."""
+    """A named store of an operator in one partition."""
 
-    operator_id: int
-    store_name: str
-    partition_id: int
+    operator_id: int  # number of the operator, the folder below ``state``
+    store_name: str  # ``default``, or the name of a store or column family
+    partition_id: int  # number of the partition
 
     @property
     def name(self) -> StoreName:
@@ -101,7 +104,7 @@ class StoreFile:
     """A file in a store's folder."""
 
     path: str  # full path, as the storage spells it
-    kind: FileKind
+    kind: FileKind  # kind by its name
     version: Version | None  # state version in its name; None where the name has none
     size: int  # bytes
     # time of last change, epoch milliseconds; None where the storage has none
@@ -180,7 +183,7 @@ def above_limit(
 
 @dataclass(frozen=True)
 class BatchClock:
-    """The clocks of one batch, as its offset log entry recorded them before it ran."""
+    """The clocks of one batch, and facts on how it ran, from its log entries."""
 
     batch_id: BatchId  # the batch N; it makes state version N + 1
     # ``batchTimestampMs``, the processing-time clock; None if not recorded
@@ -202,7 +205,7 @@ class BatchClock:
 
     @property
     def has_foreign_rows(self) -> bool:
-        """True if a tool wrote the batch's version or changed it: it shows nothing of the query."""
+        """True if a tool wrote or changed the version that the batch made."""
         return self.appended or self.edited
 
     def time_ms(self, kind: TimeoutKind) -> int | None:
@@ -252,7 +255,7 @@ class ProblemMode(enum.Enum):
 
 
 class Redact(enum.Enum):
-    """Display of keys and values, which are personal data."""
+    """Redaction of keys and values, which are personal data: none, hashes, or all hidden."""
 
     NONE = "none"
     HASH = "hash"
@@ -260,7 +263,7 @@ class Redact(enum.Enum):
 
 
 COMPARED = "compared"
-"""Slug of what is no fault: changes are known by comparing snapshots, for there are no deltas."""
+"""Slug of a note: changes are known by comparing snapshots, because there are no deltas."""
 
 # slug of a note: an operator that the query no longer has ends before the newest version
 LEFT = "operator-left"
@@ -269,7 +272,7 @@ UNLISTED = "unlisted-table"
 """Slug of a snapshot that RocksDB opens without some rows, such as those of unlisted tables."""
 
 NO_FAULT = ("moved", COMPARED, LEFT)
-"""Slugs of what is a note to whoever reads a report, and no problem of its checkpoint."""
+"""Slugs of notes for the reader of a report; they are no problems of the checkpoint."""
 
 READABLE = (
     *("snapshot-differs", "file-checksum", "bad-tail", "codec-mismatch", "uncommitted", *NO_FAULT),
@@ -283,7 +286,7 @@ READABLE = (
 
 @dataclass(frozen=True)
 class Problem:
-    """Something that could not be read or is not as Spark writes it."""
+    """A file or fact of the checkpoint that cannot be read, or is not as Spark writes it."""
 
     slug: str  # class of the problem (see :mod:`inspector.exceptions`)
     message: str  # what is wrong and what was expected, without the path
@@ -294,7 +297,7 @@ class Problem:
 
     @property
     def cause(self) -> tuple[Any, ...]:
-        """Key that all problems of one lost file share."""
+        """Key that is equal for all problems with one cause, such as one lost file."""
         return self.slug, self.path, self.offset, self.message.partition(", expected")[0]
 
     @classmethod
@@ -336,6 +339,7 @@ class Subset:
         return zlib.crc32(path.encode("utf-8", "surrogatepass")) % self.count == self.number - 1
 
     def __str__(self) -> str:
+        """Return ``1/24``: the number of the part, and the number of parts."""
         return f"{self.number}/{self.count}"
 
 

@@ -42,14 +42,15 @@ _PROBLEM = [*_columns(pa.string(), "slug", "message", "path"), ("offset", pa.int
 PROBLEM = tuple(name for name, _ in (*STORE_COLUMNS, *_PROBLEM))
 """The columns that are given in such a row."""
 
-_task: _Columns = [("task_id", pa.int64()), ("spec", pa.string())]
+_task: _Columns = [("task_id", pa.int64()), ("spec", pa.string())]  # columns of :data:`TASKS`
 # one row for each task; ``spec`` is :class:`.discovery.tasks.Task` as JSON
 TASKS = pa.schema(_task)
 
-_start = [*_columns(pa.string(), "kind"), *STORE_COLUMNS]
+_start = [*_columns(pa.string(), "kind"), *STORE_COLUMNS]  # first columns of rows
 ROWS = pa.schema([*_start, *_columns(pa.binary(), "key", "value"), *_PROBLEM])
 """Live rows (kind ``row``) of one version as the UnsafeRow bytes that Spark holds, and problems."""
 
+# columns of :data:`CHANGES`
 _changes = [
     *(*_start, ("event", pa.string()), *_columns(pa.int64(), "record", "old_value_bytes")),
     *(*_columns(pa.binary(), "key", "value", "old_value"), *_PROBLEM),
@@ -59,6 +60,7 @@ CHANGES = pa.schema(_changes)
 ordinal in the file at ``path`` and the size of the value they replaced, and that value if it was
 asked for; and problems."""
 
+# columns of :data:`DIFF`
 _diff = [
     *(*_start, ("change", pa.string())),
     *_columns(pa.int64(), "rows", "key_bytes", "old_value_bytes", "value_bytes"),

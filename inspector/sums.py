@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 
 from inspector.light_dataclasses import field, fields
 
-SumsT = TypeVar("SumsT", bound="Sums")
-T = TypeVar("T")
-K = TypeVar("K")
+SumsT = TypeVar("SumsT", bound="Sums")  # class of sums
+T = TypeVar("T")  # type of values
+K = TypeVar("K")  # type of keys
 
 
 class Sums:
@@ -22,6 +22,7 @@ class Sums:
     """
 
     def __add__(self: SumsT, second: SumsT) -> SumsT:
+        """Return the sum, field by field."""
         return _sum_fields((self, second))
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin
 
 
 class HintParts(NamedTuple):
-    """Parts of a type hint without ``None``, ``Annotated`` and ``NewType`` around it."""
+    """A type hint taken apart: its class, and what ``None`` and ``Annotated`` add to it."""
 
     # class of the values, such as int, tuple or Mapping; ``Union`` for several, or ``Literal``
     origin: Any
@@ -20,7 +20,10 @@ class HintParts(NamedTuple):
 
 
 def hint_parts(hint: Any) -> HintParts:
-    """Take a type hint apart: ``Annotated[int | None, "x"]`` is an optional int with a mark."""
+    """Return the parts of a hint: of ``Annotated[int | None, "x"]`` an optional int with a mark.
+
+    ``None``, ``Annotated`` and ``NewType`` are taken off at any depth outside of the brackets.
+    """
     is_optional, marks = False, ()
     while True:
         origin, arguments = get_origin(hint), get_args(hint)

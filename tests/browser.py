@@ -22,9 +22,9 @@ PHONE, DESKTOP = (390, 844), (1440, 900)
 def chromium() -> str:
     """The program. Without one these tests fail: they must not be forgotten silently."""
     for name in PROGRAMS:
-        found = shutil.which(name)
-        if found is not None:
-            return found
+        result = shutil.which(name)
+        if result is not None:
+            return result
     pytest.fail("there is no Chromium: apt-get install chromium; or leave out -m browser")
 
 
@@ -78,16 +78,16 @@ def loaded(
         viewport={"width": size[0], "height": size[1]}, color_scheme=scheme, offline=True
     )
     page = context.new_page()
-    found = Loaded(page)
-    page.on("console", lambda message: found.said.append(message.text))
-    page.on("pageerror", lambda error: found.said.append(str(error)))
-    page.on("request", lambda request: found.requested.append(request.url))
+    result = Loaded(page)
+    page.on("console", lambda message: result.said.append(message.text))
+    page.on("pageerror", lambda error: result.said.append(str(error)))
+    page.on("request", lambda request: result.requested.append(request.url))
 
     def dismiss(dialog: Any) -> None:
-        found.dialogs.append(dialog.message)
+        result.dialogs.append(dialog.message)
         dialog.dismiss()
 
     page.on("dialog", dismiss)
     page.goto(file.as_uri())
-    yield found
+    yield result
     context.close()

@@ -132,9 +132,9 @@ def swap_files(root: Path, chance: random.Random) -> None:
     files = _of_a_kind(root, chance)
     if len(files) < 2:
         return
-    one, other = chance.sample(files, 2)
+    first, second = chance.sample(files, 2)
     aside = root / "aside"
-    for mine, theirs in ((one, other), (_side(one), _side(other))):
+    for mine, theirs in ((first, second), (_side(first), _side(second))):
         if mine.is_file():
             mine.rename(aside)
         if theirs.is_file():
@@ -148,11 +148,11 @@ def copy_file(root: Path, chance: random.Random) -> None:
     files = _of_a_kind(root, chance)
     if len(files) < 2:
         return
-    one, other = chance.sample(files, 2)
-    shutil.copy(one, other)
-    _side(other).unlink(missing_ok=True)
-    if _side(one).is_file():
-        shutil.copy(_side(one), _side(other))
+    first, second = chance.sample(files, 2)
+    shutil.copy(first, second)
+    _side(second).unlink(missing_ok=True)
+    if _side(first).is_file():
+        shutil.copy(_side(first), _side(second))
 
 
 def rename(root: Path, chance: random.Random) -> None:
@@ -188,18 +188,18 @@ def special(root: Path, chance: random.Random) -> None:
     """Something else under a file's name: a folder, a pipe, a socket, a link, a device."""
     path = chance.choice([*state_files(root), *small_files(root)])
     path.unlink()
-    made = chance.choice(("folder", "fifo", "socket", "loop", "nowhere", "zero", "null", "empty"))
-    if made == "folder":
+    result = chance.choice(("folder", "fifo", "socket", "loop", "nowhere", "zero", "null", "empty"))
+    if result == "folder":
         path.mkdir()
-    elif made == "fifo":
+    elif result == "fifo":
         os.mkfifo(path)
-    elif made == "socket":
+    elif result == "socket":
         _bind(path)
-    elif made == "empty":
+    elif result == "empty":
         path.write_bytes(b"")
     else:
         targets = {"loop": path.name, "nowhere": "nowhere", "zero": "/dev/zero"}
-        path.symlink_to(targets.get(made, "/dev/null"))
+        path.symlink_to(targets.get(result, "/dev/null"))
 
 
 KINDS: tuple[Callable[[Path, random.Random], None], ...] = (
@@ -225,8 +225,8 @@ def _of_a_kind(root: Path, chance: random.Random) -> list[Path]:
         ("delta", "snapshot") if any(root.glob("state/**/*.delta")) else ("changelog", "zip")
     )
     patterns = (f"state/**/*.{deltas}", f"state/**/*.{snapshots}", "state/**/schema")
-    more = ("state/**/metadata", "state/**/*.sst", "offsets/[0-9]*", "commits/[0-9]*")
-    pattern = chance.choice((*patterns, *patterns[:1] * 3, *more))
+    options = ("state/**/metadata", "state/**/*.sst", "offsets/[0-9]*", "commits/[0-9]*")
+    pattern = chance.choice((*patterns, *patterns[:1] * 3, *options))
     return sorted(p for p in root.glob(pattern) if p.is_file())
 
 

@@ -115,8 +115,8 @@ def replay(
     changes, facts = [], []
     for version, step in enumerate(steps, first):
         state.begin(version, rebase=step.rebase, ordered=step.ordered)
-        for each in blocks(step.records, step.cuts):
-            state.apply(each)
+        for item in blocks(step.records, step.cuts):
+            state.apply(item)
         changes.append(state.end())
         facts.append(measure_version(changes[-1], state, sizes, {}))
     return state, changes, facts
@@ -139,8 +139,8 @@ class Row:
     def __hash__(self) -> int:
         return hash(self.data)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Row) and self.data == other.data
+    def __eq__(self, operand: object) -> bool:
+        return isinstance(operand, Row) and self.data == operand.data
 
 
 @dataclass
@@ -193,14 +193,14 @@ class ObjectMap:
         )
 
     def _sharing(self) -> dict[str, int]:
-        both = [(self.before[key], value) for key, value in self.now.items() if key in self.before]
+        pair = [(self.before[key], value) for key, value in self.now.items() if key in self.before]
         old_keys, old_values = set(map(id, self.before)), set(map(id, self.before.values()))
-        rewritten = [(old, new) for old, new in both if old is not new]
+        rewritten = [(old, new) for old, new in pair if old is not new]
         keys = [key for key in self.now if id(key) in old_keys]
         values = [value for value in self.now.values() if id(value) in old_values]
         rows = [k for k, v in self.now.items() if id(k) in old_keys and id(v) in old_values]
         return {
-            "new_rows": len(self.now) - len(both),
+            "new_rows": len(self.now) - len(pair),
             "changed_rows": sum(old != new for old, new in rewritten),
             "same_value_rows": sum(old == new for old, new in rewritten),
             "removed_rows": sum(key not in self.now for key in self.before),
@@ -213,8 +213,8 @@ class ObjectMap:
 
     def held_bytes(self) -> int:
         """Bytes of both versions, every object once."""
-        held = (*self.before, *self.before.values(), *self.now, *self.now.values())
-        return sum({id(row): len(row.data) for row in held}.values())
+        stored = (*self.before, *self.before.values(), *self.now, *self.now.values())
+        return sum({id(row): len(row.data) for row in stored}.values())
 
 
 def _bytes(rows: Iterable[Row]) -> int:
@@ -399,21 +399,25 @@ def observed_in(root: Path, version: int | None = None, *, fit: bool = False) ->
 def observed(specs: Sequence[str], function: BatchFunction = run_tasks) -> list[Seen]:
     """The facts that a batch function makes of tasks."""
     tasks = batch_of(TASKS, [{"task_id": n, "spec": spec} for n, spec in enumerate(specs)])
-    return [one for batch in function([tasks]) for one in facts_in(batch)]
+    return [fact for batch in function([tasks]) for fact in facts_in(batch)]
 
 
-def facts_of_type(found: Iterable[Seen], kind: type[FactT]) -> list[FactT]:
+def facts_of_type(result: Iterable[Seen], kind: type[FactT]) -> list[FactT]:
     """The facts of one type."""
-    return [one.fact for one in found if isinstance(one.fact, kind)]
+    return [item.fact for item in result if isinstance(item.fact, kind)]
 
 
-def problems_in(found: Iterable[Seen]) -> list[Problem]:
+def problems_in(result: Iterable[Seen]) -> list[Problem]:
     """The problems among some facts, but for what no operator would have written.
 
     The little histories here put and remove as the tests need it.
     """
-    every = [one.fact.problem(one.store) for one in found if isinstance(one.fact, ReadProblem)]
-    return [one for one in every if one.slug not in ("absent-removals", "foreign-records")]
+    every = [
+        element.fact.problem(element.store)
+        for element in result
+        if isinstance(element.fact, ReadProblem)
+    ]
+    return [item for item in every if item.slug not in ("absent-removals", "foreign-records")]
 
 
 def tasks_of(root: Path, version: int | None = None, *, fit: bool = False) -> list[Task]:

@@ -110,7 +110,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Choose the examples, and a Java for all processes that the tests start."""
     if not config.getoption("--hypothesis-profile"):
         # -m full, not -m "not full"
-        load_profile(many=bool(re.search(r"(?<!not )\bfull\b", config.getoption("markexpr"))))
+        load_profile(has_many=bool(re.search(r"(?<!not )\bfull\b", config.getoption("markexpr"))))
     with suppress(EngineError):  # the fixture spark says it
         provide_java()
     java_home_of_package.cache_clear()  # to the tests it is one that the user gave
@@ -187,15 +187,15 @@ def _is_full(item: pytest.Function) -> bool:
 
 def _too_many(items: Iterable[pytest.Item]) -> Iterator[pytest.Item]:
     """Those that a plain run leaves out of tests that have many parameter sets."""
-    found: dict[tuple[str, str], list[pytest.Item]] = {}
+    result: dict[tuple[str, str], list[pytest.Item]] = {}
     for item in items:
         if _file(item).startswith(WHOLE_COMMANDS) and not item.get_closest_marker("full"):
-            found.setdefault((_file(item), item.name.partition("[")[0]), []).append(item)
-    for (_, name), several in found.items():
-        sets = sorted(several, key=lambda item: item.name)  # they come in any order
+            result.setdefault((_file(item), item.name.partition("[")[0]), []).append(item)
+    for (_, name), group in result.items():
+        sets = sorted(group, key=lambda item: item.name)  # they come in any order
         first = crc32(name.encode())
-        taken = {(first + n * len(sets) // OF_EACH) % len(sets) for n in range(OF_EACH)}
-        yield from (item for n, item in enumerate(sets) if n not in taken)
+        actual = {(first + n * len(sets) // OF_EACH) % len(sets) for n in range(OF_EACH)}
+        yield from (item for n, item in enumerate(sets) if n not in actual)
 
 
 def _is_listed(item: pytest.Function, names: dict[str, str]) -> bool:

@@ -40,8 +40,8 @@ def damage(root: Path, seed: int) -> str:
         path.unlink()
     done = []
     for _ in range(chance.choice((1, 1, 1, 2, 4))):
-        made = chance.choice(_DAMAGES)
-        done.append(f"{made.__name__.strip('_')}: {made(root, chance)}")
+        result = chance.choice(_DAMAGES)
+        done.append(f"{result.__name__.strip('_')}: {result(root, chance)}")
     return "; ".join(done)
 
 
@@ -51,15 +51,15 @@ def read_state(path: Path) -> tuple[list[Record], str]:
     head = _head(path)
     if head.version in WITH_KINDS:
         return [*_with_kinds(raw, head.size)], codec
-    found: list[Record] = []
+    result: list[Record] = []
     at = head.size
     while (size := _size(raw, at)) >= 0:
         key = raw[at + 4 : at + 4 + size]
         at += 4 + size
         length = _size(raw, at)
-        found.append((key, None if length < 0 else raw[at + 4 : at + 4 + length]))
+        result.append((key, None if length < 0 else raw[at + 4 : at + 4 + length]))
         at += 4 + max(length, 0)
-    return found, codec
+    return result, codec
 
 
 def _raw(path: Path) -> tuple[str, bytes]:
@@ -78,10 +78,10 @@ def _head(path: Path) -> ChangelogHead:
 
 def _with_kinds(raw: bytes, start: int) -> Iterator[Record]:
     """The records of a changelog that says the kind of each; a merge as a put."""
-    for found in scan_blocks([raw[start:]], kinds=True):
-        for key, size, value, length in found.spans.T.tolist():
-            taken = None if length < 0 else found.buffer[value : value + length]
-            yield found.buffer[key : key + size], taken
+    for scan_block in scan_blocks([raw[start:]], kinds=True):
+        for key, size, value, length in scan_block.spans.T.tolist():
+            used = None if length < 0 else scan_block.buffer[value : value + length]
+            yield scan_block.buffer[key : key + size], used
 
 
 def _encoded(records: Sequence[Record], head: ChangelogHead, codec: str) -> bytes:
@@ -102,8 +102,8 @@ def _with_records(root: Path) -> list[Path]:
 
 
 def _named(root: Path, chance: random.Random, pattern: str) -> Path | None:
-    found = sorted(path for path in root.glob(pattern) if path.is_file())
-    return chance.choice(found) if found else None
+    result = sorted(path for path in root.glob(pattern) if path.is_file())
+    return chance.choice(result) if result else None
 
 
 def _records(root: Path, chance: random.Random) -> str:
@@ -114,12 +114,12 @@ def _records(root: Path, chance: random.Random) -> str:
     path = chance.choice(files)
     every = [p for p in files if p.parent == path.parent]
     change = chance.choice(_CHANGES)
-    for one in every if chance.random() < 0.3 else [path]:
-        records, codec = read_state(one)
+    for item in every if chance.random() < 0.3 else [path]:
+        records, codec = read_state(item)
         for _ in range(chance.choice((1, 2, 8))):
             if records:
                 change(records, chance)
-        one.write_bytes(_encoded(records, _head(one), codec if codec != "none" else "lz4"))
+        item.write_bytes(_encoded(records, _head(item), codec if codec != "none" else "lz4"))
     return f"{change.__name__.strip('_')} in {path.relative_to(root)}"
 
 
@@ -130,8 +130,8 @@ def _word(records: list[Record], chance: random.Random) -> None:
     of_value = value is not None and chance.random() < 0.7
     row = bytearray((value or b"") if of_value else key)
     if len(row) >= 8:
-        place = chance.randrange(len(row) // 8) * 8
-        row[place : place + 8] = struct.pack("<q", chance.choice(EXTREMES))
+        location = chance.randrange(len(row) // 8) * 8
+        row[location : location + 8] = struct.pack("<q", chance.choice(EXTREMES))
     records[at] = (key, bytes(row)) if of_value else (bytes(row), value)
 
 
@@ -168,13 +168,13 @@ def _exchange(root: Path, chance: random.Random) -> str:
     rocksdb = ("state/**/*.changelog", "state/**/*.zip", "state/**/*.sst")
     of_state = patterns[:2] if any(root.glob(patterns[0])) else rocksdb
     pattern = chance.choice((*of_state, *patterns[2:], "offsets/*", "commits/*"))
-    one, other = _named(root, chance, pattern), _named(root, chance, pattern)
-    if one is None or other is None:
+    first, second = _named(root, chance, pattern), _named(root, chance, pattern)
+    if first is None or second is None:
         return "nothing"
-    mine, theirs = one.read_bytes(), other.read_bytes()
-    one.write_bytes(theirs)
-    other.write_bytes(mine)
-    return f"{one.relative_to(root)} and {other.relative_to(root)}"
+    mine, theirs = first.read_bytes(), second.read_bytes()
+    first.write_bytes(theirs)
+    second.write_bytes(mine)
+    return f"{first.relative_to(root)} and {second.relative_to(root)}"
 
 
 def _stores(root: Path, chance: random.Random) -> str:
@@ -183,14 +183,14 @@ def _stores(root: Path, chance: random.Random) -> str:
     folders = [p for p in folders if p.parent != root]
     if len(folders) < 2:
         return "nothing"
-    one, other = chance.sample(folders, 2)
-    if one in other.parents or other in one.parents:
+    first, second = chance.sample(folders, 2)
+    if first in second.parents or second in first.parents:
         return "nothing"
     aside = root / "aside"
-    one.rename(aside)
-    other.rename(one)
-    aside.rename(other)
-    return f"{one.relative_to(root)} and {other.relative_to(root)}"
+    first.rename(aside)
+    second.rename(first)
+    aside.rename(second)
+    return f"{first.relative_to(root)} and {second.relative_to(root)}"
 
 
 def _name(root: Path, chance: random.Random) -> str:
@@ -210,13 +210,13 @@ def _number(root: Path, chance: random.Random) -> str:
         return "nothing"
     number = str(chance.choice(EXTREMES)).encode()
     every = sorted(path.parent.iterdir()) if chance.random() < 0.5 else [path]
-    which = chance.choice((rb"WatermarkMs\":", rb"TimestampMs\":", rb"artitions\":\"?", rb"\":"))
-    for one in every:
-        if one.is_file():
-            one.write_bytes(
-                re.sub(rb"(" + which + rb")-?[0-9]+", rb"\g<1>" + number, one.read_bytes())
+    choice = chance.choice((rb"WatermarkMs\":", rb"TimestampMs\":", rb"artitions\":\"?", rb"\":"))
+    for item in every:
+        if item.is_file():
+            item.write_bytes(
+                re.sub(rb"(" + choice + rb")-?[0-9]+", rb"\g<1>" + number, item.read_bytes())
             )
-    return f"{which!r} {number!r} in {path.relative_to(root)}"
+    return f"{choice!r} {number!r} in {path.relative_to(root)}"
 
 
 def _type(root: Path, chance: random.Random) -> str:
@@ -230,13 +230,13 @@ def _type(root: Path, chance: random.Random) -> str:
         (b"string", b"binary"),
         (b"integer", b"boolean"),
     )
-    data, made = path.read_bytes(), []
+    data, product = path.read_bytes(), []
     for old, new in (*pairs, (b"timestamp", b"timestamq"), (b"groupState", b"groupStbte")):
         if len(old) == len(new) and old in data and chance.random() < 0.5:
             data = data.replace(old, new)
-            made.append(f"{old!r} to {new!r}")
+            product.append(f"{old!r} to {new!r}")
     path.write_bytes(data)
-    return f"{', '.join(made)} in {path.relative_to(root)}"
+    return f"{', '.join(product)} in {path.relative_to(root)}"
 
 
 _CHANGES: tuple[Callable[[list[Record], random.Random], None], ...] = (

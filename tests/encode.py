@@ -75,23 +75,23 @@ def row(schema: StructType, values: Sequence[Any]) -> bytes:
     for i, (data_type, value) in enumerate(zip(types, values, strict=True)):
         if value is None:
             bits[i >> 3] |= 1 << (i & 7)
-        place = fixed + len(variable)
-        slot, payload = _cell(data_type, value, place)
+        location = fixed + len(variable)
+        slot, payload = _cell(data_type, value, location)
         slots += slot.ljust(8, b"\x00")
         variable += payload
     return bytes(bits + slots + variable)
 
 
-def _cell(data_type: DataType, value: Any, place: int) -> tuple[bytes, bytes]:
+def _cell(data_type: DataType, value: Any, location: int) -> tuple[bytes, bytes]:
     """The slot of a value, and what it adds to the variable part, which ends at ``place``."""
     if value is None:
         reserved = _reserves(data_type)  # Spark keeps room, and the offset, for a later value
-        return struct.pack("<q", place << 32 if reserved else 0), bytes(16 if reserved else 0)
+        return struct.pack("<q", location << 32 if reserved else 0), bytes(16 if reserved else 0)
     if data_type.slot_width is not None:
         return fixed(data_type, value), b""
     payload = variable(data_type, value)
     room = 16 if isinstance(data_type, DecimalType) else len(payload) + -len(payload) % 8
-    return struct.pack("<q", place << 32 | len(payload)), payload.ljust(room, b"\x00")
+    return struct.pack("<q", location << 32 | len(payload)), payload.ljust(room, b"\x00")
 
 
 def _reserves(data_type: DataType) -> bool:

@@ -27,7 +27,7 @@ def before_each_read(act: Callable[[Storage, str], None]) -> Iterator[None]:
             act(storage, relative)
 
     request, stream, read_range = Storage.request, Storage.stream, Storage.read_range
-    read_local, some = Storage._read_local, Storage.read_some
+    read_local, sample = Storage._read_local, Storage.read_some
 
     def read_locally(self: Storage, relative: str, limit: int) -> bytes:
         before(self, relative)
@@ -39,7 +39,7 @@ def before_each_read(act: Callable[[Storage, str], None]) -> Iterator[None]:
             for relative in relatives:
                 before(self, relative)
                 good.append(relative)
-        return some(self, good, room)
+        return sample(self, good, room)
 
     def requested(self: Storage, relative: str, *args: Any, **kwargs: Any) -> Callable[[], bytes]:
         if not self._is_remote:

@@ -27,12 +27,12 @@ class Growing:
         self.root = folder / "checkpoint"
         self.root.mkdir(parents=True)
         for path in sorted(self._source.rglob("*")):
-            place = path.relative_to(self._source)
+            location = path.relative_to(self._source)
             numbered = path.stem.isdecimal() and path.is_file()
             if path.is_dir():
-                (self.root / place).mkdir(parents=True)
+                (self.root / location).mkdir(parents=True)
             elif not numbered:
-                shutil.copy(path, self.root / place)
+                shutil.copy(path, self.root / location)
 
     def plan(self, batch: int) -> None:
         """Write the batch's entry in the offset log."""
@@ -53,8 +53,8 @@ class Growing:
         self.write_state(batch)
         self.commit(batch)
 
-    def _copy(self, place: str) -> None:
-        shutil.copyfile(self._source / place, self.root / place)
+    def _copy(self, location: str) -> None:
+        shutil.copyfile(self._source / location, self.root / location)
 
 
 class Endless:
@@ -112,13 +112,13 @@ class Endless:
     def go_on(self) -> None:
         """One more batch, and the cleanup after it."""
         self.batch += 1
-        made = self.batch + 1
+        product = self.batch + 1
         for path, content in self._templates.items():
-            if _is_snapshot(path) != self._deltas or (_is_snapshot(path) and made % 3 == 0):
-                name, of_made = f"{made}{path.suffix}", content
+            if _is_snapshot(path) != self._deltas or (_is_snapshot(path) and product % 3 == 0):
+                name, of_made = f"{product}{path.suffix}", content
                 if self._ids[path.parent]:
-                    name = f"{made}_{self._id(path.parent, made)}{path.suffix}"
-                    of_made = self._with_lineage(path, content, made)
+                    name = f"{product}_{self._id(path.parent, product)}{path.suffix}"
+                    of_made = self._with_lineage(path, content, product)
                 path.with_name(name).write_bytes(of_made)
         head, line, *sources = (self.root / "offsets" / str(self.batch - 1)).read_text().split("\n")
         entry = json.loads(line)
@@ -127,10 +127,10 @@ class Endless:
         (self.root / "offsets" / str(self.batch)).write_text(text)
         if any(self._ids.values()):
             stores = sorted(self._ids)  # one operator, partition by partition
-            ids = {"0": [[self._id(store, made)] for store in stores]}
+            ids = {"0": [[self._id(store, product)] for store in stores]}
             self._commit |= {"stateUniqueIds": ids}
         self._write_commit()
-        self._clean_up(made - self._retained)
+        self._clean_up(product - self._retained)
 
     def _write_commit(self) -> None:
         text = f"{self._head}\n{json.dumps(self._commit)}"
@@ -142,14 +142,14 @@ class Endless:
             return self._ids[store]
         return str(UUID(int=version * 100 + int(store.name)))
 
-    def _with_lineage(self, path: Path, content: bytes, made: int) -> bytes:
+    def _with_lineage(self, path: Path, content: bytes, product: int) -> bytes:
         """A changelog with the lineage that a version's has: back to the newest snapshot."""
         if _is_snapshot(path):
             return content
         raw = b"".join(inflate([content], "lz4"))
         head, _ = read_changelog([raw])
-        base = max(v for v in range(self._version, made) if v % 3 == 0 or v == self._version)
-        lineage = [LineageItem(v, self._id(path.parent, v)) for v in range(base, made)]
+        base = max(v for v in range(self._version, product) if v % 3 == 0 or v == self._version)
+        lineage = [LineageItem(v, self._id(path.parent, v)) for v in range(base, product)]
         begin = b"".join(islice(changelog((), head.version, lineage), 2))
         return compress(begin + raw[head.size :], "lz4")
 

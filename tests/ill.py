@@ -198,7 +198,7 @@ def _counters_gone(root: Path) -> None:
 
 def _last_offsets(root: Path, **fields: int) -> None:
     """Other clocks of the last batch."""
-    path = max((root / "offsets").glob("[0-9]*"), key=lambda each: int(each.name))
+    path = max((root / "offsets").glob("[0-9]*"), key=lambda item: int(item.name))
     lines = path.read_text("utf-8").split("\n")
     lines[1] = json.dumps(json.loads(lines[1]) | fields)
     path.write_text("\n".join(lines), "utf-8")
@@ -238,8 +238,8 @@ def repartitioning_begun(root: Path) -> None:
     """The entry with which Spark's repartitioning begins: the last one with other partitions."""
     newest = max(int(path.name) for path in (root / "offsets").glob("[0-9]*"))
     entry = (root / "offsets" / str(newest)).read_text("utf-8")
-    other = re.sub(r'(shuffle\.partitions":")\d+', r"\g<1>9", entry)
-    (root / "offsets" / str(newest + 1)).write_text(other, "utf-8")
+    second = re.sub(r'(shuffle\.partitions":")\d+', r"\g<1>9", entry)
+    (root / "offsets" / str(newest + 1)).write_text(second, "utf-8")
 
 
 def _source_log_gone(root: Path) -> None:
@@ -297,8 +297,8 @@ def _slow_batches(root: Path) -> None:
     """The log files get the times of batches of which the newest three took long."""
     entries = sorted((root / "offsets").glob("[0-9]*"), key=lambda path: int(path.name))
     for position, path in enumerate(entries):
-        found = re.search(r'batchTimestampMs":(\d+)', path.read_text("utf-8"))
-        clock = int(found[1]) if found else 0
+        match = re.search(r'batchTimestampMs":(\d+)', path.read_text("utf-8"))
+        clock = int(match[1]) if match else 0
         took = 8_000 if position >= len(entries) - 3 else 500
         for log, later in (("offsets", 20), ("commits", 20 + took)):
             at = (clock + later) * 1_000_000

@@ -109,8 +109,8 @@ class Case:
     @property
     def worst(self) -> str:
         """The outcome of the whole: the worst of its commands, and seen before harmless."""
-        found = set(self.outcomes.values())
-        return next(outcome for outcome in _WORST_FIRST if outcome in found)
+        values = set(self.outcomes.values())
+        return next(outcome for outcome in _WORST_FIRST if outcome in values)
 
 
 @dataclass(frozen=True)
@@ -156,8 +156,8 @@ class Bench:
         fixture = chance.choice(self._cases)
         sums = chance.choice(("as is", "all", "none"))
         kind, act = chance.choice(_KINDS)
-        other = random.Random(-seed).choice(COMMANDS[1:])
-        chosen = COMMANDS if self._every else (COMMANDS[0], other)
+        second = random.Random(-seed).choice(COMMANDS[1:])
+        chosen = COMMANDS if self._every else (COMMANDS[0], second)
         sound = {command: self._of_the_sound(fixture, sums, command) for command in chosen}
         self._copy(fixture, sums)
         before = _contents(self._root)
@@ -171,21 +171,23 @@ class Bench:
             blind = "plausible"
         elif not (self._root / "state").exists() or _nothing_vouches(self._root, before, changed):
             blind = "unvouched"
-        told = {command: tell(command, self._root) for command in chosen}
+        result = {command: tell(command, self._root) for command in chosen}
         if not any(map(_is_state, changed)):
-            told = {
-                command: replace(one, unvouched=one.unvouched or one.unvouched_small)
-                for command, one in told.items()
+            result = {
+                command: replace(item, unvouched=item.unvouched or item.unvouched_small)
+                for command, item in result.items()
             }
-        outcomes = {command: outcome(sound[command], one, blind) for command, one in told.items()}
+        outcomes = {
+            command: outcome(sound[command], element, blind) for command, element in result.items()
+        }
         return Case(fixture, sums, kind, seed, tuple(sorted(changed)), outcomes)
 
     def _of_the_sound(self, fixture: str, sums: str, command: str) -> Told:
-        known = self._sound.get((fixture, sums, command))
-        if known is None:
+        result = self._sound.get((fixture, sums, command))
+        if result is None:
             self._copy(fixture, sums)
-            known = self._sound[fixture, sums, command] = tell(command, self._root)
-        return known
+            result = self._sound[fixture, sums, command] = tell(command, self._root)
+        return result
 
     def _copy(self, fixture: str, sums: str) -> None:
         shutil.rmtree(self._root, ignore_errors=True)
@@ -259,23 +261,23 @@ def _cells(count: Counter[str]) -> list[int]:
 
 def _told(report: dict[str, Any]) -> Told:
     of_files = [f for f in report["findings"] if f["id"].startswith("SS1")]
-    said = {json.dumps(one, sort_keys=True) for one in (*report["problems"], *of_files)}
+    result = {json.dumps(item, sort_keys=True) for item in (*report["problems"], *of_files)}
     report["findings"] = [f for f in report["findings"] if not f["id"].startswith("SS1")]
     uncommitted = report["summary"].pop("uncommitted_versions", [])
-    said |= {f"version {version} is not committed" for version in uncommitted}
+    result |= {f"version {version} is not committed" for version in uncommitted}
     if report["command"] in ("audit", "verify"):
         report["rows"] = []  # findings and problems once more
     unvouched = any("vouches" in note for note in report["notes"])
     small = bool(report["summary"].get("small_files_without_checksum"))
     numbers = json.dumps(_numbers(report), sort_keys=True)
-    return Told("report", numbers, frozenset(said), unvouched, small)
+    return Told("report", numbers, frozenset(result), unvouched, small)
 
 
 def _numbers(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _numbers(one) for name, one in value.items() if name not in _OF_FILES}
+        return {name: _numbers(element) for name, element in value.items() if name not in _OF_FILES}
     if isinstance(value, list):
-        return sorted((_numbers(one) for one in value), key=lambda one: json.dumps(one))
+        return sorted((_numbers(item) for item in value), key=lambda single: json.dumps(single))
     return value
 
 
@@ -307,16 +309,16 @@ class _HangError(BaseException):
 
 def _contents(root: Path) -> dict[str, bytes]:
     """What every file holds, and what else lies there by its kind."""
-    found = {}
+    result = {}
     for path in root.rglob("*"):
         if path.name.startswith(".") and path.name.endswith(".crc"):
             continue
         name = str(path.relative_to(root))
         if path.is_symlink() or not (path.is_file() or path.is_dir()):
-            found[name] = b"special"
+            result[name] = b"special"
         elif path.is_file():
-            found[name] = path.read_bytes()
-    return found
+            result[name] = path.read_bytes()
+    return result
 
 
 def _as_others(

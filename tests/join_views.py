@@ -30,13 +30,13 @@ class Side:
     facts: tuple[Any, ...] = ()
 
 
-def join_view(left: Side | None = None, right: Side | None = None, **more: Any) -> OperatorView:
+def join_view(left: Side | None = None, right: Side | None = None, **options: Any) -> OperatorView:
     """Return a view of a join with these sides, at version 9."""
     sides = {store: side for store, side in ((LEFT, left), (RIGHT, right)) if side is not None}
-    marks = more.pop("marks", range(10_000, 100_000, 10_000))
-    more["clocks"] = batch_clocks(*marks)
+    marks = options.pop("marks", range(10_000, 100_000, 10_000))
+    options["clocks"] = batch_clocks(*marks)
     rules = dict.fromkeys((*sides, COUNTERS), StoreRule(unknown="a range"))
-    view = checkpoint_view(rules, operator_name="symmetricHashJoin", **more)
+    view = checkpoint_view(rules, operator_name="symmetricHashJoin", **options)
     seen: list[Observed[Any]] = []
     for name, side in sides.items():
         store = StoreId(0, name, 0)

@@ -69,12 +69,12 @@ class ObjectStore(AsyncFileSystem):  # type: ignore[misc]
     requests = Requests()
 
     def _info_of(self, path: Path) -> dict[str, Any]:
-        known = path.stat()
+        result = path.stat()
         name = path.relative_to(self.folder).as_posix()
         is_dir = path.is_dir()
-        size = 0 if is_dir else known.st_size
+        size = 0 if is_dir else result.st_size
         kind = "directory" if is_dir else "file"
-        return {"name": name, "type": kind, "size": size, "mtime": known.st_mtime}
+        return {"name": name, "type": kind, "size": size, "mtime": result.st_mtime}
 
     def _place(self, path: str) -> Path:
         return self.folder / str(self._strip_protocol(path))
@@ -85,16 +85,20 @@ class ObjectStore(AsyncFileSystem):  # type: ignore[misc]
 
     async def _ls(self, path: str, detail: bool = True, **_: Any) -> list[Any]:
         await self.requests.made("LIST", path)
-        place = self._place(path)
-        if place.is_file():
-            return [self._info_of(place)]
+        location = self._place(path)
+        if location.is_file():
+            return [self._info_of(location)]
         # A folder without files is no part of any name.
-        inside = [each for each in place.iterdir() if each.is_file() or any(each.rglob("*"))]
-        found = [self._info_of(each) for each in inside]
-        return found if detail else [info["name"] for info in found]
+        inside = [
+            element
+            for element in location.iterdir()
+            if element.is_file() or any(element.rglob("*"))
+        ]
+        result = [self._info_of(item) for item in inside]
+        return result if detail else [info["name"] for info in result]
 
     async def _find(self, path: str, **_: Any) -> dict[str, Any]:
-        files = sorted(each for each in self._place(path).rglob("*") if each.is_file())
+        files = sorted(item for item in self._place(path).rglob("*") if item.is_file())
         for _page in range(0, max(1, len(files)), 1000):
             await self.requests.made("LIST", path)
         return {info["name"]: info for info in map(self._info_of, files)}

@@ -25,8 +25,8 @@ def plant_old_rows(root: Path, time_field: int) -> set[tuple[str, bytes]]:
     Returns:
         Store and key of each row.
     """
-    found = open_checkpoint(str(root))
-    newest = found.newest_version
+    checkpoint = open_checkpoint(str(root))
+    newest = checkpoint.newest_version
     for log in ("offsets", "commits"):
         entry = (root / log / str(newest - 1)).read_text(encoding="utf-8")
         # Another time: a batch of the same would count as one that a tool appended.
@@ -36,7 +36,7 @@ def plant_old_rows(root: Path, time_field: int) -> set[tuple[str, bytes]]:
     for folder in sorted((root / "state/0").glob("[0-9]*/*-*")):
         records: list[Record] = []
         if folder.name in VALUE_STORES and folder.parent.name == "0":
-            schema = found.operators[0].schemas[folder.name]
+            schema = checkpoint.operators[0].schemas[folder.name]
             key = encode.row(schema.key, (7, (OLD, OLD), 99) if time_field else (OLD, 99))
             records = [(key, _row(schema.value))]
             planted.add((folder.name, key))

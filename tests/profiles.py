@@ -36,9 +36,9 @@ settings.register_profile(MANY, max_examples=60, **_ANY_MACHINE)
 settings.register_profile(MOST, max_examples=5_000, **_ANY_MACHINE)
 
 
-def load_profile(*, many: bool) -> None:
+def load_profile(*, has_many: bool) -> None:
     """Before any test file is imported: :func:`costly` counts on it."""
-    settings.load_profile(MANY if many else FEW)
+    settings.load_profile(MANY if has_many else FEW)
 
 
 def costly(test: Callable[..., None]) -> Callable[..., None]:
@@ -86,8 +86,8 @@ def crossed(*lists: Sequence[Any]) -> list[Any]:
         for n in range(longest)
     )
     return [
-        _param([values[n] for values, n in zip(lists, place, strict=True)], plain=at < longest)
-        for at, place in enumerate(places)
+        _param([values[n] for values, n in zip(lists, location, strict=True)], plain=at < longest)
+        for at, location in enumerate(places)
     ]
 
 

@@ -54,7 +54,7 @@ def clock(
 
 
 def clocks_of(clocks: Sequence[BatchClock]) -> dict[int, BatchClock]:
-    return {one.batch_id: one for one in clocks}
+    return {item.batch_id: item for item in clocks}
 
 
 class History(NamedTuple):
@@ -77,8 +77,8 @@ def follow(
     runs, calls = TimerRuns(kinds, premises), {}
     for version, step in enumerate(steps, 1):
         state.begin(version, rebase=step.rebase, ordered=step.ordered)
-        for each in cases.blocks(step.records, step.cuts):
-            state.apply(each)
+        for block in cases.blocks(step.records, step.cuts):
+            state.apply(block)
         records = TimerRecords.of(state.end(), state)
         batch = by_batch.get(version - 1)
         calls[version] = calls_of(records, batch, premises)
@@ -101,7 +101,7 @@ def facts_of(
 
     With a base, the steps up to that version are not there, and its own is a snapshot.
     """
-    first, found = max(base, 1), list[cases.Seen]()
+    first, result = max(base, 1), list[cases.Seen]()
     for partition, steps in enumerate(partitions):
         of_partition = StoreId(0, store.store_name, partition)
         version = first + len(steps) - 1
@@ -110,11 +110,11 @@ def facts_of(
         life = Lifetime(task, store, of_partition, state)
         for number, step in enumerate(steps, first):
             state.begin(number, rebase=step.rebase)
-            for each in cases.blocks(step.records, step.cuts):
-                state.apply(each)
-            found += life.update(state.end())
-        found += life.emit()
-    return collect(fact_batches(found))
+            for block in cases.blocks(step.records, step.cuts):
+                state.apply(block)
+            result += life.update(state.end())
+        result += life.emit()
+    return collect(fact_batches(result))
 
 
 def idle_versions(clocks: Sequence[BatchClock]) -> tuple[int, ...]:
@@ -226,7 +226,7 @@ class Query:
         records: list[Record] = []
         for name in sorted(data):
             self._call(name, data[name], version, records, timed_out=False)
-        made = [False] * len(records)
+        product = [False] * len(records)
         for name in trigger.order:
             timer = self.state.get(name, (0, NO_TIMER))[1]
             if timer != NO_TIMER and timer < self.thresholds[-1]:
@@ -234,18 +234,18 @@ class Query:
                 self.streak.setdefault(name, []).append(version)
                 self._call(name, trigger.timeouts[name], version, records, timed_out=True)
         self.deltas.append(Step(records))
-        self.by_timeout.append(made + [True] * (len(records) - len(made)))
+        self.by_timeout.append(product + [True] * (len(records) - len(product)))
 
     def _call(
         self, name: str, call: Call, version: int, records: list[Record], *, timed_out: bool
     ) -> None:
         """``InputProcessor.onIteratorCompletion``."""
-        known = name in self.state
+        facts = name in self.state
         visits, stored = self.state.get(name, (0, NO_TIMER))
         earliest = self.thresholds[-1] + (self.kind is PROCESSING)
         timer = NO_TIMER if call.arm is None else earliest + call.arm
         if call.remove and timer == NO_TIMER:
-            if known:
+            if facts:
                 records.append((cases.user(name), None))
             for account in (self.state, self.answered, self.fired, self.streak):
                 account.pop(name, None)
@@ -274,11 +274,11 @@ class Query:
             base: what was put up to this version is not known to have answered a timer.
             known_from: first version whose clocks are known.
         """
-        found = {}
+        result = {}
         for name, (_, timer) in self.state.items():
             if timer != NO_TIMER and timer < self.thresholds[-1]:
                 fired = tuple(v for v in self.fired[name] if v >= max(base, known_from))
-                found[cases.user(name)] = Truth(LeftoverClass.IGNORED_TIMEOUT, fired[0], fired)
+                result[cases.user(name)] = Truth(LeftoverClass.IGNORED_TIMEOUT, fired[0], fired)
             elif self.answered.get(name, 0) >= max(base + 1, known_from):
                 kind = (
                     LeftoverClass.KEPT_WITHOUT_TIMEOUT
@@ -287,8 +287,8 @@ class Query:
                 )
                 version = self.answered[name]
                 fired = tuple(v for v in self.streak[name] if v <= version)
-                found[cases.user(name)] = Truth(kind, version, fired)
-        return found
+                result[cases.user(name)] = Truth(kind, version, fired)
+        return result
 
     def on_disk(self, base: int) -> list[Step]:
         """Its deltas; with a base, a snapshot in place of those up to that version."""

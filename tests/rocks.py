@@ -32,7 +32,7 @@ LINEAGE = '[{"version":1,"checkpointUniqueId":"' + UUID + '"}]'
 
 def struct_of(*types: Any) -> StructType:
     """A schema of such fields, named a, b, c ..."""
-    return StructType(tuple(StructField(chr(97 + i), each) for i, each in enumerate(types)))
+    return StructType(tuple(StructField(chr(97 + i), item) for i, item in enumerate(types)))
 
 
 TEXT = StringType()
@@ -80,8 +80,8 @@ def removed(key: bytes) -> bytes:
 def prefixed(schema: StructType, values: Sequence[Any], columns: int) -> bytes:
     """A key whose first columns lie apart."""
     first = encode.row(StructType(schema.fields[:columns]), values[:columns])
-    rest = encode.row(StructType(schema.fields[columns:]), values[columns:])
-    return sized(encoded(first)) + (encoded(rest) if columns < len(schema.fields) else b"")
+    remainder = encode.row(StructType(schema.fields[columns:]), values[columns:])
+    return sized(encoded(first)) + (encoded(remainder) if columns < len(schema.fields) else b"")
 
 
 def ranged(
@@ -89,11 +89,11 @@ def ranged(
 ) -> bytes:
     """A key of which some columns lie in front, as these bytes."""
     first = encode.row(struct_of(*[BINARY] * len(ordered)), ordered)
-    others = [i for i in range(len(schema.fields)) if i not in ordinals]
-    rest = encode.row(
-        StructType(tuple(schema.fields[i] for i in others)), [values[i] for i in others]
+    siblings = [i for i in range(len(schema.fields)) if i not in ordinals]
+    remainder = encode.row(
+        StructType(tuple(schema.fields[i] for i in siblings)), [values[i] for i in siblings]
     )
-    return sized(encoded(first)) + (encoded(rest) if others else b"")
+    return sized(encoded(first)) + (encoded(remainder) if siblings else b"")
 
 
 def time_bytes(micros: int) -> bytes:
@@ -153,14 +153,14 @@ def manifest(edits: Iterable[bytes]) -> bytes:
     log = bytearray()
     for edit in edits:
         kinds = {(True, True): 1, (True, False): 2, (False, False): 3, (False, True): 4}
-        rest, first = edit, True
-        while rest or first:
+        remainder, first = edit, True
+        while remainder or first:
             room = (1 << 15) - len(log) % (1 << 15) - 7
             if room < 0:
                 log += bytes(room + 7)
                 continue
-            part, rest = rest[:room], rest[room:]
-            log += fragment(part, kinds[first, not rest])
+            part, remainder = remainder[:room], remainder[room:]
+            log += fragment(part, kinds[first, not remainder])
             first = False
     return bytes(log)
 
@@ -220,12 +220,12 @@ Rows = dict[tuple[int, str, int], list[tuple[str, str]]]
 
 def truth(case: Path) -> dict[int, Rows]:
     """The rows that Spark's provider iterates, by version."""
-    found: dict[int, Rows] = defaultdict(lambda: defaultdict(list))
+    result: dict[int, Rows] = defaultdict(lambda: defaultdict(list))
     with gzip.open(case / "truth.jsonl.gz", "rt", encoding="utf-8") as lines:
         for row in map(json.loads, lines):
             store = row["store"] if row["cf"] == "default" else row["cf"]
-            found[row["ver"]][row["op"], store, row["part"]].append((row["kx"], row["vx"]))
-    return found
+            result[row["ver"]][row["op"], store, row["part"]].append((row["kx"], row["vx"]))
+    return result
 
 
 def read_by_spark(case: Path) -> set[tuple[int, int, int]]:
@@ -235,15 +235,15 @@ def read_by_spark(case: Path) -> set[tuple[int, int, int]]:
 
 
 def read(tasks: list[Task]) -> tuple[Rows, list[dict[str, Any]]]:
-    found: Rows = defaultdict(list)
+    result: Rows = defaultdict(list)
     problems = []
     for row in run([task.to_json() for task in tasks], run_rows):
         if row["kind"] == "problem":
             problems.append(row)
         else:
-            place = row["operator_id"], row["store_name"], row["partition_id"]
-            found[place].append((row["key"].hex(), row["value"].hex()))
-    return found, problems
+            location = row["operator_id"], row["store_name"], row["partition_id"]
+            result[location].append((row["key"].hex(), row["value"].hex()))
+    return result, problems
 
 
 def several_values(tasks: list[Task]) -> Iterator[tuple[int, str, int]]:
@@ -257,19 +257,19 @@ def assert_rows_are_those_of_spark(case: Path) -> None:
     """Each version that its provider read has its rows, and no problem."""
     checkpoint = open_checkpoint(str(case / "checkpoint"))
     assert checkpoint.problems == ()
-    known = read_by_spark(case)
+    result = read_by_spark(case)
     for version, expected in truth(case).items():
         tasks = [
             task
             for task in plan(checkpoint, version)
-            if (task.operator_id, task.partition_id, version) in known
+            if (task.operator_id, task.partition_id, version) in result
         ]
-        found, problems = read(tasks)
+        actual, problems = read(tasks)
         assert problems == []
         lists = set(several_values(tasks))
-        for place in {*expected, *found}:
-            theirs, ours = expected.get(place, []), found.get(place, [])
-            if place in lists:  # our keys have the place of the row, too
+        for item in {*expected, *actual}:
+            theirs, ours = expected.get(item, []), actual.get(item, [])
+            if item in lists:  # our keys have the place of the row, too
                 assert sorted(value for _, value in ours) == sorted(value for _, value in theirs)
                 assert len({key for key, _ in ours}) == len(ours)
             else:

@@ -109,10 +109,10 @@ WITH_SPARK = [
 
 def spark_home() -> Path:
     """PySpark's own folder: its ``bin`` and ``jars`` are a whole Spark."""
-    found = find_spec("pyspark")
-    assert found
-    assert found.origin
-    return Path(found.origin).parent
+    spec = find_spec("pyspark")
+    assert spec
+    assert spec.origin
+    return Path(spec.origin).parent
 
 
 @cache
@@ -138,8 +138,8 @@ def assert_no_crash() -> None:
         heads = [report.read_text("utf-8", "replace").splitlines() for report in reports]
         for report in reports:
             report.unlink()
-        told = "\n\n".join("\n".join(head[:CRASH_LINES]) for head in heads)
-        raise AssertionError(f"{len(reports)} JVMs crashed:\n{told}")
+        result = "\n\n".join("\n".join(head[:CRASH_LINES]) for head in heads)
+        raise AssertionError(f"{len(reports)} JVMs crashed:\n{result}")
 
 
 def start_quickly() -> None:
@@ -173,9 +173,9 @@ def _make_archive(archive: Path, options: str) -> bool:
     settings = {MARK: str(aside), "SPARK_LOCAL_IP": "127.0.0.1"}
     settings |= {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
     try:
-        for more in (f"-XX:ArchiveClassesAtExit={aside}", f"{tried} -XX:SharedArchiveFile={aside}"):
-            told = os.environ | settings | {OPTIONS[0]: f"{options} {more}"}
-            finish([sys.executable, "-c", FEW_CLASSES], told, archive.parent).check_returncode()
+        for item in (f"-XX:ArchiveClassesAtExit={aside}", f"{tried} -XX:SharedArchiveFile={aside}"):
+            messages = os.environ | settings | {OPTIONS[0]: f"{options} {item}"}
+            finish([sys.executable, "-c", FEW_CLASSES], messages, archive.parent).check_returncode()
         aside.rename(archive)
     except (AssertionError, OSError, subprocess.CalledProcessError) as error:
         aside.unlink(missing_ok=True)
@@ -192,8 +192,8 @@ def environment(folder: Path) -> dict[str, str]:
     its default level, INFO, to standard error. Temporary files are made in the folder.
     """
     provide_java()
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(FROM_OUTSIDE)}
-    return kept | {
+    result = {k: v for k, v in os.environ.items() if not k.startswith(FROM_OUTSIDE)}
+    return result | {
         MARK: str(folder),
         "SPARK_HOME": str(spark_home()),
         "SPARK_CONF_DIR": str(folder / "no-settings"),
@@ -249,7 +249,7 @@ def quiet(settings: dict[str, str], folder: Path) -> dict[str, str]:
     return settings | {OPTIONS[0]: options}
 
 
-def until(found: Callable[[], T | None], what: str, patience: float = PATIENCE) -> T:
+def until(result: Callable[[], T | None], subject: str, patience: float = PATIENCE) -> T:
     """Ask again and again until there is an answer.
 
     Raises:
@@ -257,10 +257,10 @@ def until(found: Callable[[], T | None], what: str, patience: float = PATIENCE) 
         AssertionError: a JVM crashed meanwhile, so that there may never be one.
     """
     end = time.monotonic() + patience
-    while (answer := found()) is None:
+    while (answer := result()) is None:
         assert_no_crash()
         if time.monotonic() > end:
-            raise TimeoutError(f"no {what} within {patience:.0f} s")
+            raise TimeoutError(f"no {subject} within {patience:.0f} s")
         time.sleep(0.01)
     return answer
 
@@ -429,8 +429,8 @@ class Cluster:
     def executors(self) -> list[Executor]:
         """The executors that run now, of all applications."""
         name = b"org.apache.spark.executor.CoarseGrainedExecutorBackend"
-        found = [pid for pid in processes(self.folder) if name in _proc(pid, "cmdline")]
-        return [Executor(pid, Path(os.readlink(f"/proc/{pid}/cwd"))) for pid in found]
+        result = [pid for pid in processes(self.folder) if name in _proc(pid, "cmdline")]
+        return [Executor(pid, Path(os.readlink(f"/proc/{pid}/cwd"))) for pid in result]
 
     def kill_one_at_work(self, job: Future[T], tasks: int) -> Executor:
         """Kill the first executor that has finished some more tasks, and so begun another.
@@ -464,7 +464,7 @@ class Cluster:
             log.read_text("utf-8", "replace") for log in self.folder.glob("worker-*/*/*/stderr")
         ]
         task = r"Running task (\d+\.(?:[1-9]\d* in stage \d+\.\d+|\d+ in stage \d+\.[1-9]\d*))"
-        return [found for log in logs for found in re.findall(task, log)]
+        return [item for log in logs for item in re.findall(task, log)]
 
 
 @contextmanager

@@ -107,7 +107,7 @@ def store_view(  # noqa: PLR0913 - the parts of a view
     kind: TimeoutKind | None = None,
     growing: bool | None = None,
     store_name: str = "default",
-    **more: Any,
+    **options: Any,
 ) -> StoreView:
     """Return a view of one store.
 
@@ -116,7 +116,7 @@ def store_view(  # noqa: PLR0913 - the parts of a view
     clock ``kind``, and made ``calls``.
     """
     store = StoreId(0, store_name, 0)
-    clocks = more.pop("clocks", None) or batch_clocks(*[0] * max(1, len(history)))
+    clocks = options.pop("clocks", None) or batch_clocks(*[0] * max(1, len(history)))
     version = max(clocks) + 1
     first = version + 1 - len(history)
     seen: list[Observed[Any]] = [
@@ -132,13 +132,13 @@ def store_view(  # noqa: PLR0913 - the parts of a view
         kinds = [kind] if kind else list(TimeoutKind)
         seen += [Observed(store, version, CallsByClock(by, calls)) for by in kinds]
     if kind is not None:
-        others = frozenset(TimeoutKind) - {kind}
-        seen.append(Observed(store, version, ClockEvidence(others)))
+        siblings = frozenset(TimeoutKind) - {kind}
+        seen.append(Observed(store, version, ClockEvidence(siblings)))
     schema = StateSchema(3, key or StructType(()), value or StructType(()))
     schemas = {store_name: schema} if key or value else {}
     if growing is not None:
-        more["growing"] = {StoreName(0, store_name): growing}
-    view = checkpoint_view({store_name: rule}, clocks=clocks, schemas=schemas, **more)
+        options["growing"] = {StoreName(0, store_name): growing}
+    view = checkpoint_view({store_name: rule}, clocks=clocks, schemas=schemas, **options)
     view.facts = Facts(seen)
     (only,) = view.stores
     return only
@@ -148,10 +148,10 @@ def leftover_view(
     rule: StoreRule,
     *totals: LeftoverCount,
     provable: Mapping[TimeoutKind, int] | None = None,
-    **more: Any,
+    **options: Any,
 ) -> StoreView:
     """Return a view of a store with these leftovers, and what naming its clock would prove."""
-    view = store_view(rule, **more)
+    view = store_view(rule, **options)
     vars(view.expiry)["leftovers"] = list(totals)
     vars(view.facts)["provable"] = lambda _name: provable or {}
     return view
@@ -164,13 +164,13 @@ def processor_metadata(*declared: str) -> OperatorMetadata:
 
 
 def operator_view(
-    *folders: Sequence[StoreFile], compares: bool = False, **more: Any
+    *folders: Sequence[StoreFile], compares: bool = False, **options: Any
 ) -> OperatorView:
     """Return a view of an operator with these files in the folder of each partition.
 
     ``compares``: snapshots may be written without deltas, as by RocksDB.
     """
-    view = checkpoint_view({"default": StoreRule()}, **more)
+    view = checkpoint_view({"default": StoreRule()}, **options)
     layouts = [
         StoreLayout(StoreId(0, "default", number), f"0/{number}", tuple(files))
         for number, files in enumerate(folders)

@@ -98,11 +98,11 @@ def _toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.usefixtures("_toy")
 def test_a_file_is_a_command() -> None:
     assert "  toy " in run("--help").out
-    shown = run("toy", "--help").out
-    assert "Count the stores of the query, and shout." in shown
-    assert "--shout [hey|ho]" in shown
-    assert "--partition" in shown
-    assert "--batch" not in shown
+    out = run("toy", "--help").out
+    assert "Count the stores of the query, and shout." in out
+    assert "--shout [hey|ho]" in out
+    assert "--partition" in out
+    assert "--batch" not in out
     rows = run("toy", JOIN, "--shout", "ho", "--store", "left-keyToNumValues", "-o", "json").rows
     assert [(row["store_name"], row["shout"]) for row in rows] == [("left-keyToNumValues", "ho")]
     assert run("toy", JOIN, "--shout", "hoo").code == 2
@@ -155,13 +155,13 @@ def test_a_file_is_a_page_of_the_reference() -> None:
 
 @pytest.mark.parametrize("name", analyses.names())
 def test_an_analysis_is_the_function_of_its_module_s_name(name: str) -> None:
-    found = analyses.load(name)
-    assert found.name == name
-    assert found.function.__module__ == f"inspector.analyses.{name}"
-    assert found.text.count(".") >= 1
-    options = (*found.options, *found.shared)
-    assert all(each.option.help for each in options)
-    assert len({each.flag for each in options}) == len(options)
+    result = analyses.load(name)
+    assert result.name == name
+    assert result.function.__module__ == f"inspector.analyses.{name}"
+    assert result.text.count(".") >= 1
+    options = (*result.options, *result.shared)
+    assert all(item.option.help for item in options)
+    assert len({option.flag for option in options}) == len(options)
 
 
 @pytest.mark.parametrize("name", analyses.names())
@@ -169,7 +169,7 @@ def test_every_column_says_what_it_means(name: str) -> None:
     for table in analyses.load(name).tables:
         assert table.row_meaning()
         assert all(column.doc for column in table.columns(raw=True))
-        ranks = [each.rank for each in table.columns() if each.rank is not None and not each.wide]
+        ranks = [item.rank for item in table.columns() if item.rank is not None and not item.wide]
         assert len(set(ranks)) == len(ranks)
         assert ranks, f"{table.table_name}: which columns does a narrow terminal show?"
     assert reference(analyses.load(name)).startswith(f"# {name}\n")
@@ -194,8 +194,8 @@ def reports(cases: Sequence[str]) -> Iterator[Report]:
             for options in CALLED.get(name, [{}]):
                 yield getattr(api, name)(path, **options)
     path = str(checkpoint_of("fmgws_event_ignore"))
-    one = api.Options(where=("value=once-000",))
-    yield api.history(path, one, raw=True)
+    item = api.Options(where=("value=once-000",))
+    yield api.history(path, item, raw=True)
     yield api.leftovers(path, explain="value=once-000")
     yield api.leftovers(path, explain="kept_without_timeout")
     yield api.leftovers(str(checkpoint_of("fmgws_snapshots_cleaned")))
@@ -235,17 +235,17 @@ def test_the_tables_of_reports_are_the_declared_ones(cases: Sequence[str]) -> No
             assert seen.get(name, set()) == declared_names, name
 
 
-def _in_order(some: object, columns: list[Column]) -> bool:
+def _in_order(sample: object, columns: list[Column]) -> bool:
     """Whether columns are some of the declared ones, in their order."""
     left = iter(columns)
-    return all(column in left for column in some)  # type: ignore[attr-defined]
+    return all(column in left for column in sample)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("name", sorted(set(analyses.names()) - {"trend"}))
 def test_the_facts_that_are_read_are_the_declared_ones(
     name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    found = analyses.load(name)
+    result = analyses.load(name)
     read: list[Request] = []
     facts = Run.facts
 
@@ -254,19 +254,21 @@ def test_the_facts_that_are_read_are_the_declared_ones(
         return facts(run, request)
 
     monkeypatch.setattr(Run, "facts", recorded)
-    named = any(each.name == "where" for each in found.shared)
+    named = any(entry.name == "where" for entry in result.shared)
     options = api.Options(where=("value=once-000",) if named else ())
-    values = [each.choices[0] if each.choices else None for each in found.arguments]
-    given = {"path": str(checkpoint_of("fmgws_event_ignore")), "dest": str(tmp_path / "copy")}
-    places = zip(found.arguments, values, strict=True)
+    values = [argument.choices[0] if argument.choices else None for argument in result.arguments]
+    arguments = {"path": str(checkpoint_of("fmgws_event_ignore")), "dest": str(tmp_path / "copy")}
+    places = zip(result.arguments, values, strict=True)
     change = {"timeout": "1m"} if name == "simulate" else {}
-    found.function(*(given.get(each.name, v) for each, v in places), options, **change)
+    result.function(*(arguments.get(item.name, v) for item, v in places), options, **change)
     # A copy is read as its source is; what a simulation changes is an option's.
-    of_analysis = dict.fromkeys(replace(each, what_if=None, timeout_kind=None) for each in read)
-    assert list(of_analysis) == ([] if found.facts is None else [found.facts])
-    page = reference(found)
+    of_analysis = dict.fromkeys(
+        replace(element, what_if=None, timeout_kind=None) for element in read
+    )
+    assert list(of_analysis) == ([] if result.facts is None else [result.facts])
+    page = reference(result)
     assert ("It replays every version that the state files can restore" in page) is (
-        found.facts is not None
+        result.facts is not None
     )
 
 

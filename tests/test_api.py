@@ -87,21 +87,21 @@ def test_what_is_not_there_is_an_error(command: str, tmp_path: Path) -> None:
 
 
 def test_a_limit_holds_back_rows_and_changes_no_total() -> None:
-    whole, short = api.leftovers(LEAK), api.leftovers(LEAK, limit=3)
-    assert (len(rows_of(whole)), len(rows_of(short))) == (68, 3)
-    assert whole.summary == short.summary
+    complete, short = api.leftovers(LEAK), api.leftovers(LEAK, limit=3)
+    assert (len(rows_of(complete)), len(rows_of(short))) == (68, 3)
+    assert complete.summary == short.summary
     assert len(rows_of(api.rows(LEAK, limit=3))) == 3
 
 
 def test_leftovers_tell_which_rows_of_a_join_found_a_partner() -> None:
     path = str(checkpoint_of("join_left_outer"))
     (retention,) = (table for table in api.leftovers(path).tables if table.name == "retention")
-    found = Run.start(path, None).facts(Request(matched=True)).sums(MatchedRows)
-    shown = {
+    sums = Run.start(path, None).facts(Request(matched=True)).sums(MatchedRows)
+    result = {
         row["store_name"]: (row["matched_rows"], row["unmatched_rows"]) for row in retention.rows
     }
-    assert shown == {store: (rows.matched, rows.unmatched) for (_, store), rows in found.items()}
-    assert len(shown) == 2
+    assert result == {store: (rows.matched, rows.unmatched) for (_, store), rows in sums.items()}
+    assert len(result) == 2
     assert Run.start(path, None).facts().sums(MatchedRows) == {}
 
 
@@ -109,8 +109,8 @@ def test_keys_are_shown_unless_an_audit_judges_them() -> None:
     assert rows_of(api.leftovers(LEAK))[0]["key"] == {"value": "once-000"}
     examples = next(t for t in api.audit(LEAK).tables if t.name == "leftovers")
     assert all(row["key"].startswith("sha256:") for row in examples.rows)
-    shown = api.audit(LEAK, api.Options(redact=Redact.NONE))
-    examples = next(t for t in shown.tables if t.name == "leftovers")
+    report = api.audit(LEAK, api.Options(redact=Redact.NONE))
+    examples = next(t for t in report.tables if t.name == "leftovers")
     assert next(row["key"]["value"] for row in examples.rows) == "once-000"
 
 

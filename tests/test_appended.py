@@ -32,8 +32,8 @@ _WATERMARK = re.compile(r'(?<="batchWatermarkMs":)\d+')
 
 def _next_watermark(root: Path, batch: int) -> str:
     text = (root / "commits" / str(batch)).read_text("utf-8")
-    (found,) = re.findall(r'"nextBatchWatermarkMs":(\d+)', text)
-    return str(found)
+    (result,) = re.findall(r'"nextBatchWatermarkMs":(\d+)', text)
+    return str(result)
 
 
 def append(
@@ -55,7 +55,7 @@ def append(
     for log in ("offsets", "commits"):
         entry = (root / log / str(newest)).read_text("utf-8")
         if later_ms:
-            entry = _TIME.sub(lambda found: str(int(found[0]) + later_ms), entry)
+            entry = _TIME.sub(lambda result: str(int(result[0]) + later_ms), entry)
             entry = _WATERMARK.sub(_next_watermark(root, newest), entry)
         (root / log / str(newest + 1)).write_text(entry, "utf-8")
     for folder in (root / "state/0").glob("[0-9]*"):
@@ -69,11 +69,11 @@ def rows(root: Path) -> list[dict[str, Any]]:
 
 
 def by_partition(
-    found: Sequence[Mapping[str, Any]], timer: int | None = None
+    result: Sequence[Mapping[str, Any]], timer: int | None = None
 ) -> dict[int, list[Record]]:
     """Rows as records of their partitions; removals if no timer is given."""
     records: dict[int, list[Record]] = {}
-    for row in found:
+    for row in result:
         value = bytearray.fromhex(row["value_hex"])
         if timer is not None:
             value[TIMER] = struct.pack("<q", timer)
@@ -94,18 +94,18 @@ def kinds(root: Path) -> set[str]:
     return {finding.kind.id for finding in api.audit(str(root)).findings}
 
 
-@pytest.mark.parametrize("more", [0, 2])
+@pytest.mark.parametrize("options", [0, 2])
 def test_keys_that_a_tool_gave_a_timer_in_the_past_wait_for_the_next_batch(
-    tmp_path: Path, more: int
+    tmp_path: Path, options: int
 ) -> None:
     """Of 80 leftovers none is proven any more; as the work of a query they could not be."""
     root = copy(KEPT, tmp_path)
-    kept = without_timer(root)
-    assert (len(kept), kinds(root) & {"SS118", "SS203"}) == (80, {"SS203"})
-    for made in range(1 + more):
-        append(root, by_partition(kept, timer=1) if not made else {})
+    result = without_timer(root)
+    assert (len(result), kinds(root) & {"SS118", "SS203"}) == (80, {"SS203"})
+    for item in range(1 + options):
+        append(root, by_partition(result, timer=1) if not item else {})
     report = api.audit(str(root))
-    assert not {found.kind.id for found in report.findings} & {"SS118", "SS203", "SS210"}
+    assert not {finding.kind.id for finding in report.findings} & {"SS118", "SS203", "SS210"}
     assert [dict(row) for row in api.leftovers(str(root)).primary.rows] == []
     assert "Batch 14 was appended by a tool" in " ".join(api.info(str(root)).notes)
 
@@ -128,8 +128,8 @@ def test_what_a_tool_kept_without_a_timer_says_nothing_of_the_function(tmp_path:
 
 def test_what_a_tool_removed_is_gone_and_the_rest_stays_proven(tmp_path: Path) -> None:
     root = copy(KEPT, tmp_path)
-    kept = without_timer(root)
-    append(root, by_partition(kept[:30]))
+    result = without_timer(root)
+    append(root, by_partition(result[:30]))
     assert len(list(api.leftovers(str(root)).primary.rows)) == 50
     verdict = api.audit(str(root)).verdict
     assert verdict is not None
@@ -140,11 +140,11 @@ def test_what_a_tool_removed_is_gone_and_the_rest_stays_proven(tmp_path: Path) -
 def test_a_snapshot_that_a_tool_wrote_goes_on_with_the_history_of_its_rows(tmp_path: Path) -> None:
     root = copy(KEPT, tmp_path)
     expected = {(row["key_hex"], row["fired"], row["last_put_batch"]) for row in told(root)}
-    whole: dict[int, list[Record]] = {}
+    complete: dict[int, list[Record]] = {}
     for row in rows(root):
         record = bytes.fromhex(row["key_hex"]), bytes.fromhex(row["value_hex"])
-        whole.setdefault(row["partition_id"], []).append(record)
-    append(root, whole, snapshot=True)
+        complete.setdefault(row["partition_id"], []).append(record)
+    append(root, complete, snapshot=True)
     assert {(row["key_hex"], row["fired"], row["last_put_batch"]) for row in told(root)} == expected
     assert not kinds(root) & {"SS101", "SS105"}
 

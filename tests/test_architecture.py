@@ -228,8 +228,8 @@ def unexplained(source: str) -> list[int]:
 
 
 def test_a_late_import_has_a_reason() -> None:
-    found = {path: unexplained(path.read_text("utf-8")) for path in PACKAGE.rglob("*.py")}
-    assert {path.as_posix(): lines for path, lines in found.items() if lines} == {}
+    result = {path: unexplained(path.read_text("utf-8")) for path in PACKAGE.rglob("*.py")}
+    assert {path.as_posix(): lines for path, lines in result.items() if lines} == {}
     assert unexplained("def f():\n    import numpy  # noqa: PLC0415\n") == [2]
 
 
@@ -260,17 +260,25 @@ def test_the_kernel_is_built_from_all_of_its_files() -> None:
         "ext-modules"
     ]
     for kind, named in (("c", module["sources"]), ("h", module["depends"])):
-        found = (PACKAGE / "kernel").glob(f"*.{kind}")
+        paths = (PACKAGE / "kernel").glob(f"*.{kind}")
         named = [path for path in named if not path.startswith("scripts/")]
-        assert named == sorted(path.relative_to(ROOT).as_posix() for path in found)
+        assert named == sorted(path.relative_to(ROOT).as_posix() for path in paths)
 
 
 # --- the tree --------------------------------------------------------------------------------
 
 
 def test_the_top_level_is_what_it_should_be() -> None:
-    kept = {"pyproject.toml", "README.md", "LICENSE", "inspector", "tests", "fixtures", "scripts"}
-    made = {"build", "dist", "__pycache__"}
+    remaining = {
+        "pyproject.toml",
+        "README.md",
+        "LICENSE",
+        "inspector",
+        "tests",
+        "fixtures",
+        "scripts",
+    }
+    product = {"build", "dist", "__pycache__"}
     seen = {path.name for path in ROOT.iterdir() if not path.name.startswith(".")}
-    assert kept <= seen
-    assert {name for name in seen - kept - made if not name.endswith(".egg-info")} == set()
+    assert remaining <= seen
+    assert {name for name in seen - remaining - product if not name.endswith(".egg-info")} == set()

@@ -30,8 +30,8 @@ def smoke() -> subprocess.CompletedProcess[str]:
 
 def test_one_line_of_json_tells_everything(smoke: subprocess.CompletedProcess[str]) -> None:
     (line,) = smoke.stdout.splitlines()
-    found = json.loads(line)
-    assert set(found) == {
+    document = json.loads(line)
+    assert set(document) == {
         *(
             "start",
             "audit",
@@ -48,21 +48,21 @@ def test_one_line_of_json_tells_everything(smoke: subprocess.CompletedProcess[st
             "machine",
         )
     }
-    assert set(found["stages"]["seconds"]) == {
+    assert set(document["stages"]["seconds"]) == {
         *("lz4 alone", "inflate", "scan", "check rows", "intern", "hash", "replay", "facts")
     }
-    assert list(found["growth"]) == ["base", "3x keys", "3x versions", "3x partitions"]
-    assert set(found["audit"]) == {
+    assert list(document["growth"]) == ["base", "3x keys", "3x versions", "3x partitions"]
+    assert set(document["audit"]) == {
         *("wall_s", "cpu_s", "peak_mb", "bytes_per_key"),
         *("spark_version_mb", "peak_per_spark_version"),
     }
-    assert {"info_per_imports", "audit_per_imports"} <= set(found["start"])
-    assert found["again"]["estimate"] == {"lists": 1.0, "gets": 1.0}
-    assert found["many"]["peak_mb"].keys() == {"1", "3"}
-    assert found["many"]["held_against"] == 1
-    assert set(found["small_files"]) == {"audit_us", "read_us", "x"}
-    assert found["checkpoint"]["keys"] == 2000
-    assert {"python", "numpy", "pyarrow", "cpu", "cores"} <= set(found["machine"])
+    assert {"info_per_imports", "audit_per_imports"} <= set(document["start"])
+    assert document["again"]["estimate"] == {"lists": 1.0, "gets": 1.0}
+    assert document["many"]["peak_mb"].keys() == {"1", "3"}
+    assert document["many"]["held_against"] == 1
+    assert set(document["small_files"]) == {"audit_us", "read_us", "x"}
+    assert document["checkpoint"]["keys"] == 2000
+    assert {"python", "numpy", "pyarrow", "cpu", "cores"} <= set(document["machine"])
 
 
 def test_each_measurement_has_its_table(smoke: subprocess.CompletedProcess[str]) -> None:
@@ -102,14 +102,14 @@ def test_what_grows_is_what_the_case_says(smoke: subprocess.CompletedProcess[str
 
 def test_each_operator_has_its_records(smoke: subprocess.CompletedProcess[str]) -> None:
     operators = json.loads(smoke.stdout)["operators"]
-    assert {name: found["records"] for name, found in operators.items()} == {
+    assert {name: item["records"] for name, item in operators.items()} == {
         "group state with timers": 4000,  # in three versions: some keys are put again
         "stream-stream join": 2000,
         "session windows": 4000,
         "deduplication": 2000,
     }
     measured = {"records", "file_bytes", "wall_s", "ns_per_record", "memory_mb", "bytes_per_key"}
-    assert all(set(found) == measured for found in operators.values())
+    assert all(set(value) == measured for value in operators.values())
 
 
 def test_a_long_history_is_held_against_a_tenth_of_it(
@@ -117,10 +117,10 @@ def test_a_long_history_is_held_against_a_tenth_of_it(
 ) -> None:
     history = json.loads(smoke.stdout)["history"]
     assert list(history) == ["delta only", "with snapshots"]
-    for found in history.values():
-        assert (found["tenth"]["versions"], found["whole"]["versions"]) == (1, 10)
-        assert found["whole"]["records"] > 6 * found["tenth"]["records"]
-        assert set(found["ratios"]) == {"bytes", "time", "memory"}
+    for value in history.values():
+        assert (value["tenth"]["versions"], value["whole"]["versions"]) == (1, 10)
+        assert value["whole"]["records"] > 6 * value["tenth"]["records"]
+        assert set(value["ratios"]) == {"bytes", "time", "memory"}
     for part in ("tenth", "whole"):
         deltas, snapshots = history["delta only"][part], history["with snapshots"][part]
         assert snapshots["records"] > deltas["records"]
@@ -163,8 +163,8 @@ def test_rows_are_those_of_the_format() -> None:
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: str(shape.name))
 def test_what_is_made_is_whole(shape: shapes.Shape, tmp_path: Path) -> None:
-    made = make(tmp_path / "ck", Size(3_000, 6, 3, snapshots=2), shape)
-    report = audit(str(made.path))
+    result = make(tmp_path / "ck", Size(3_000, 6, 3, snapshots=2), shape)
+    report = audit(str(result.path))
     assert report.complete
     assert not report.problems
     # Its rows are of weeks, and its few batches of seconds: they are far ahead of both clocks, and
@@ -208,14 +208,14 @@ def test_on_spark_every_way_is_measured_on_one_core_and_on_two(
     smoke_on_spark: subprocess.CompletedProcess[str],
 ) -> None:
     (line,) = smoke_on_spark.stdout.splitlines()
-    found = json.loads(line)
-    assert set(found) == {"engine", "checkpoint", "machine"}
-    engine = found["engine"]
+    document = json.loads(line)
+    assert set(document) == {"engine", "checkpoint", "machine"}
+    engine = document["engine"]
     assert list(engine["rounds"]) == ["1", "2"]
     for rounds in engine["rounds"].values():
         assert list(rounds) == ["spark", "local", "count", "values"]
-        assert all(each["wall_s"] > 0 for took in rounds.values() for each in took)
-    assert found["checkpoint"]["partitions"] == 2
+        assert all(item["wall_s"] > 0 for took in rounds.values() for item in took)
+    assert document["checkpoint"]["partitions"] == 2
     assert "audit, Spark engine" in smoke_on_spark.stderr
 
 
@@ -227,7 +227,7 @@ def test_on_spark_the_memory_of_workers_is_told_by_partition(
     base = memory["base"]["partition_mb"]
     assert memory["2x keys"]["partition_mb"] == pytest.approx(2 * base)
     assert memory["2x keys and partitions"]["partition_mb"] == pytest.approx(base)
-    assert all(0 < each["start_mb"] <= each["peak_mb"] for each in memory.values())
+    assert all(0 < value["start_mb"] <= value["peak_mb"] for value in memory.values())
 
 
 def test_spark_is_not_left_out_of_its_own_benchmark() -> None:

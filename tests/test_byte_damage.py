@@ -21,17 +21,17 @@ CASE = FIXTURES / "4.3.0/codec_zstd/checkpoint"
 def test_a_damage_changes_something(
     act: Callable[[Path, random.Random], None], tmp_path: Path
 ) -> None:
-    made = []
+    product = []
     for name in ("one", "other"):
         root = tmp_path / name
         shutil.copytree(CASE, root)
         byte_damage.with_sums(root)
         before = {path: path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
         act(root, random.Random(5))
-        made.append(_contents(root))
-        kept = {path: path.read_bytes() for path in before if path.is_file() and _small(path)}
-        assert kept != before
-    assert made[0] == made[1]
+        product.append(_contents(root))
+        result = {path: path.read_bytes() for path in before if path.is_file() and _small(path)}
+        assert result != before
+    assert product[0] == product[1]
 
 
 def _small(path: Path) -> bool:
@@ -46,8 +46,8 @@ def test_sums_are_those_of_hadoop_and_are_renewed(tmp_path: Path) -> None:
     entry = root / "offsets/0"
     entry.write_bytes(entry.read_bytes().replace(b'"batchWatermarkMs":0', b'"batchWatermarkMs":00'))
     entry.write_bytes(entry.read_bytes() + b"\n")
-    assert [found.slug for found in open_checkpoint(str(root)).problems][:1] == ["bad-checksum"]
+    assert [problem.slug for problem in open_checkpoint(str(root)).problems][:1] == ["bad-checksum"]
     byte_damage.renew_sums([entry])
-    assert "bad-checksum" not in {found.slug for found in open_checkpoint(str(root)).problems}
+    assert "bad-checksum" not in {item.slug for item in open_checkpoint(str(root)).problems}
     byte_damage.without_sums(root)
     assert not list(root.rglob("*.crc"))

@@ -233,8 +233,8 @@ def test_any_bytes_are_a_record_or_none(tmp_path_factory: Any, content: bytes) -
 
 def test_a_record_of_an_older_release_is_read(tmp_path: Path) -> None:
     older = {"source": "/a", "query_id": "b", "batch": 3, "appended_batch": 4}
-    more = {"made_ms": 1_700_000_000_000, "made_by": "0.1", "evicted": ["2 rows"]}
-    (tmp_path / RECORD).write_text(json.dumps({**older, **more}), "utf-8")
+    options = {"made_ms": 1_700_000_000_000, "made_by": "0.1", "evicted": ["2 rows"]}
+    (tmp_path / RECORD).write_text(json.dumps({**older, **options}), "utf-8")
     record = read_record(Storage(str(tmp_path)))
     assert record is not None
     assert (record.appended_batch, record.changed_versions) == (4, ())
@@ -283,9 +283,9 @@ def test_every_log_is_copied_up_to_the_newest_offset_if_it_is_unclear_whose_it_i
 
 def test_a_finding_whose_rows_can_be_evicted_ends_with_the_command(tmp_path: Path) -> None:
     root = RELEASES / "4.3.0/trouble_kept_timeouts/checkpoint"
-    (found,) = (f for f in api.audit(str(root)).findings if f.kind.id == "SS203")
-    assert found.next_step.endswith("inspector copy PATH NEW --evict leftovers --plan")
-    words = found.next_step.rpartition("inspector ")[2].replace("PATH", str(root)).split()
+    (result,) = (f for f in api.audit(str(root)).findings if f.kind.id == "SS203")
+    assert result.next_step.endswith("inspector copy PATH NEW --evict leftovers --plan")
+    words = result.next_step.rpartition("inspector ")[2].replace("PATH", str(root)).split()
     outcome = run(*(str(tmp_path / word) if word == "NEW" else word for word in words))
     assert outcome.code == 0
     screen = run("audit", root).out.splitlines()
@@ -309,8 +309,8 @@ def test_a_plan_says_both_ways_the_steps_and_what_stays(tmp_path: Path) -> None:
     assert note.startswith("41 keys of operator 0 stay, because")
     condition = "value.timeoutTimestamp=-1"
     assert f"--evict rows --where {condition} takes every key" in note
-    taken = api.copy(str(cut), str(dest), Options(where=(condition,)), evict="rows", plan=True)
-    assert taken.summary["evicted_rows"] >= 41
+    report = api.copy(str(cut), str(dest), Options(where=(condition,)), evict="rows", plan=True)
+    assert report.summary["evicted_rows"] >= 41
 
 
 def test_a_first_version_with_column_families_is_refused_if_a_snapshot_alone_has_it(
@@ -335,9 +335,9 @@ def test_the_first_version_that_is_a_snapshot_becomes_a_changelog(tmp_path: Path
     assert len(keys(tmp_path / "copy")) == len(rows_of_first) - 1
 
 
-@pytest.mark.parametrize("told", [True, False])
+@pytest.mark.parametrize("messages", [True, False])
 def test_a_planned_batch_of_format_2_is_copied_if_the_sink_does_not_have_it(
-    told: bool, tmp_path: Path
+    messages: bool, tmp_path: Path
 ) -> None:
     """Spark fails if the sink skips the batch, from the checkpoint as from a copy."""
     root, dest = tmp_path / "source", tmp_path / "copy"
@@ -345,7 +345,7 @@ def test_a_planned_batch_of_format_2_is_copied_if_the_sink_does_not_have_it(
     newest = max(int(path.name) for path in (root / "commits").glob("[0-9]*"))
     for path in (root / f"commits/{newest}", root / f"commits/.{newest}.crc"):
         path.unlink(missing_ok=True)
-    if told:
+    if messages:
         report = api.copy(str(root), str(dest), stopped=True, sink_has_no_batch_ids=True)
         assert report.summary["planned_batch"] == newest
     else:

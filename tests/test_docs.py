@@ -49,8 +49,8 @@ page = pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 
 
 def test_every_page_is_in_the_reading_order() -> None:
-    found = {path.relative_to(FOLDER).with_suffix("").as_posix() for path in FILES[1:]}
-    assert found == set(docs.PAGES)
+    result = {path.relative_to(FOLDER).with_suffix("").as_posix() for path in FILES[1:]}
+    assert result == set(docs.PAGES)
     assert len({name.rpartition("/")[2] for name in docs.PAGES}) == len(docs.PAGES)
 
 
@@ -76,15 +76,15 @@ def test_the_log_of_restarts_is_as_it_would_be_made() -> None:
 
 
 def test_outputs_and_generated_parts_are_where_they_should_be() -> None:
-    made = {file.stem: [block[1] for block in BLOCK.findall(file.read_text())] for file in FILES}
-    assert made["README"] == ["audit"]
-    assert made["tutorial"] == ["audit", "explain-key", "history"]
-    assert made["findings"] == ["findings", "thresholds"]
-    assert made["commands"] == ["commands", "shared-options"]
-    assert made["errors"] == ["errors"]
-    assert made["metrics"] == ["metrics"]
-    assert made["proofs"] == ["inferences"]
-    assert made["architecture"] == ["layers"]
+    result = {file.stem: [block[1] for block in BLOCK.findall(file.read_text())] for file in FILES}
+    assert result["README"] == ["audit"]
+    assert result["tutorial"] == ["audit", "explain-key", "history"]
+    assert result["findings"] == ["findings", "thresholds"]
+    assert result["commands"] == ["commands", "shared-options"]
+    assert result["errors"] == ["errors"]
+    assert result["metrics"] == ["metrics"]
+    assert result["proofs"] == ["inferences"]
+    assert result["architecture"] == ["layers"]
 
 
 def test_the_pages_of_commands_are_as_they_would_be_made() -> None:
@@ -99,10 +99,10 @@ def test_the_schema_of_reports_is_as_it_would_be_made() -> None:
 
 @pytest.mark.parametrize("command", sorted(set(COMMANDS) - {EXPLAIN}))
 def test_the_page_of_a_command_has_all_its_options(command: str) -> None:
-    found = inspector.get_command(click.Context(inspector), command)
-    assert found is not None
+    result = inspector.get_command(click.Context(inspector), command)
+    assert result is not None
     text = docs.read_page(f"reference/commands/{command}") + docs.read_page("reference/commands")
-    for parameter in found.params:
+    for parameter in result.params:
         if isinstance(parameter, click.Option):
             assert re.search(rf"^\| `(-\w, )?{parameter.opts[-1]}[ `]", text, re.M), parameter
 
@@ -137,10 +137,10 @@ def _inspector(line: str) -> Iterator[list[str]]:
 
 
 def test_every_command_shown_exists_with_its_options() -> None:
-    shown = list(commands_shown())
-    assert len(shown) > 40
+    result = list(commands_shown())
+    assert len(result) > 40
     context = click.Context(inspector)
-    for stem, words in shown:
+    for stem, words in result:
         name = words[0] if words else ""
         if name in ("COMMAND", ""):
             continue
@@ -152,23 +152,23 @@ def test_every_command_shown_exists_with_its_options() -> None:
 
 
 def test_python_in_a_page_is_python() -> None:
-    found = list(blocks("python"))
-    assert found
-    for _, block in found:
+    result = list(blocks("python"))
+    assert result
+    for _, block in result:
         ast.parse(block)
 
 
 def test_toml_in_a_page_names_options_of_audit() -> None:
     command = inspector.get_command(click.Context(inspector), "audit")
     assert command is not None
-    known = {spelled.lstrip("-") for parameter in command.params for spelled in parameter.opts}
-    found = [tomllib.loads(block) for _, block in blocks("toml")]
-    assert len(found) == 2
-    for content in found:
+    result = {spelled.lstrip("-") for parameter in command.params for spelled in parameter.opts}
+    actual = [tomllib.loads(block) for _, block in blocks("toml")]
+    assert len(actual) == 2
+    for content in actual:
         own = dict(content.get("tool", {}).get("inspector", content))
         of_command = own.pop("audit", {})
         assert own
-        assert {*own, *of_command} <= known
+        assert {*own, *of_command} <= result
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -276,11 +276,11 @@ def test_every_class_of_spark_about_state_and_checkpoints_has_an_entry() -> None
     if "STATE_STORE_COMMIT_VALIDATION_FAILED" not in conditions:
         return  # a release before those that the page is about
     for name in classes:
-        for below in ("", *(f".{each}" for each in conditions[name].get("subClass", {}))):
+        for below in ("", *(f".{element}" for element in conditions[name].get("subClass", {}))):
             text = docs.lookup(f"[{name}{below}]")
             assert text is not None, name + below
-            shown = {f"`{name}{below}`", f"`{below[1:]}`"}
-            assert any(each in text for each in shown), name + below
+            display = {f"`{name}{below}`", f"`{below[1:]}`"}
+            assert any(item in text for item in display), name + below
             assert "**What to do.**" in text
 
 
@@ -314,7 +314,7 @@ def test_a_whole_message_is_explained_by_the_class_in_it(message: str, heading: 
     text = docs.lookup(message) or ""
     headings = re.findall(r"^### (\S+)", text, re.M)
     assert headings[0] == heading
-    assert all(each.startswith("SS") for each in headings[1:])
+    assert all(item.startswith("SS") for item in headings[1:])
 
 
 def test_a_message_without_anything_known_is_not_explained() -> None:

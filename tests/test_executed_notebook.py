@@ -47,11 +47,11 @@ def outputs() -> dict[str, dict[str, Any]]:
     except CellExecutionError as error:
         pytest.fail(str(error))
     nbformat.validate(notebook)
-    shown = {}
+    display = {}
     for name, cell in zip(CELLS, notebook.cells, strict=True):
         (output,) = cell.outputs
-        shown[name] = dict(output.get("data", output))
-    return shown
+        display[name] = dict(output.get("data", output))
+    return display
 
 
 def test_a_checkpoint_shows_itself_in_a_line(outputs: dict[str, dict[str, Any]]) -> None:
@@ -60,11 +60,11 @@ def test_a_checkpoint_shows_itself_in_a_line(outputs: dict[str, dict[str, Any]])
 
 
 def test_a_report_shows_itself_as_html_and_in_a_line(outputs: dict[str, dict[str, Any]]) -> None:
-    shown = outputs["audit"]
-    assert shown["text/plain"].startswith("<Report audit of ")
-    assert len(shown["text/plain"]) < 400
-    assert '<div class="inspector-report">' in shown["text/html"]
-    assert "SS203" in shown["text/html"]
+    result = outputs["audit"]
+    assert result["text/plain"].startswith("<Report audit of ")
+    assert len(result["text/plain"]) < 400
+    assert '<div class="inspector-report">' in result["text/html"]
+    assert "SS203" in result["text/html"]
 
 
 def test_results_become_frames_tables_and_dictionaries(outputs: dict[str, dict[str, Any]]) -> None:
@@ -80,6 +80,6 @@ def test_what_was_shown_is_still_there_to_be_read(outputs: dict[str, dict[str, A
 
 
 def test_a_mistake_says_what_is_expected(outputs: dict[str, dict[str, Any]]) -> None:
-    shown = outputs["mistake"]
-    assert (shown["ename"], shown["output_type"]) == ("CheckpointError", "error")
-    assert "give a key with --key or --where" in shown["evalue"]
+    result = outputs["mistake"]
+    assert (result["ename"], result["output_type"]) == ("CheckpointError", "error")
+    assert "give a key with --key or --where" in result["evalue"]

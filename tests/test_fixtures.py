@@ -38,8 +38,8 @@ def truth_of(case: Path) -> list[dict[str, Any]]:
 
 
 def counts_of(case: Path) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads((case / "truth_counts.json").read_text("utf-8"))
-    return [entry for entry in found if "error" not in entry]
+    document: list[dict[str, Any]] = json.loads((case / "truth_counts.json").read_text("utf-8"))
+    return [entry for entry in document if "error" not in entry]
 
 
 # --- what lies there -------------------------------------------------------------------------
@@ -71,11 +71,11 @@ def test_a_case_has_the_checkpoint_and_what_spark_says_it_holds(case: Path) -> N
     rows: dict[tuple[Any, ...], int] = defaultdict(int)
     for line in lines:
         rows[line["op"], line["store"], line["part"], line["ver"]] += 1
-    told = {(e["op"], e["store"], e["part"], e["ver"]): e["rows"] for e in counts_of(case)}
-    assert dict(rows) == {place: count for place, count in told.items() if count}
+    result = {(e["op"], e["store"], e["part"], e["ver"]): e["rows"] for e in counts_of(case)}
+    assert dict(rows) == {location: count for location, count in result.items() if count}
     manifest = json.loads((case / "manifest.json").read_text("utf-8"))
     newest = manifest["committed_batch"] + 1
-    assert newest in {version for *_, version in told}
+    assert newest in {version for *_, version in result}
     group_state = manifest["timeout"] is not None
     for name in ("calls.jsonl", "expected_leftovers.json"):
         assert (case / name).is_file() == group_state
@@ -106,10 +106,10 @@ def test_leftovers_are_the_keys_that_the_query_itself_left(case: Path) -> None:
     expected = _expected_leftovers(case)
     for row in rows:
         if row["certainty"] == "proven":
-            told = expected[_key_of(row)]
-            assert row["class"] == told["class"]
-            assert row["clock_ms"] == told["timeout_ms"]
-            assert row["expired_batch"] >= told["first_expired_batch"]
+            result = expected[_key_of(row)]
+            assert row["class"] == result["class"]
+            assert row["clock_ms"] == result["timeout_ms"]
+            assert row["expired_batch"] >= result["first_expired_batch"]
     named = {_key_of(row) for row in rows if row["expired_batch"] is not None}
     assert named <= set(expected)
     if "snapshots_cleaned" not in case.name:
@@ -130,10 +130,10 @@ def _expected_leftovers(case: Path) -> dict[str, dict[str, Any]]:
 @some_cases_of_spark(2)
 def test_cases_have_the_findings_about_lifetimes_that_their_recipe_names(case: Path) -> None:
     findings = api.audit(str(checkpoint_of(case)), options_of(case)).findings
-    found = {f.kind.id for f in findings if "SS201" <= f.kind.id <= "SS203"}
+    result = {f.kind.id for f in findings if "SS201" <= f.kind.id <= "SS203"}
     # For information many a function is told of keys whose timeout a call for data took away.
     warned = [f for f in findings if f.severity is not api.Severity.INFO]
-    proven = {f.kind.id for f in warned if f.certainty is Certainty.PROVEN} & found
+    proven = {f.kind.id for f in warned if f.certainty is Certainty.PROVEN} & result
     recipe = (case / "recipe.md").read_text("utf-8")
     manifest = json.loads((case / "manifest.json").read_text("utf-8"))
     # A query without watermark and without timeouts has nothing by which a row could go; but one
@@ -145,7 +145,7 @@ def test_cases_have_the_findings_about_lifetimes_that_their_recipe_names(case: P
         expected |= {"SS202"}
     if (case / "expected_leftovers.json").is_file() and _expected_leftovers(case):
         expected |= {"SS203"}
-    assert proven <= expected <= found
+    assert proven <= expected <= result
 
 
 def test_complete_mode_leaves_the_windows_that_ended_at_or_below_the_watermark() -> None:
@@ -177,12 +177,12 @@ def test_sizes_are_those_of_the_bytes_that_spark_gave(case: Path, by: str) -> No
     compared = 0
     # What is measured of one version is measured of any: the newest, and each third before it.
     for version in sorted({entry["ver"] for entry in recorded})[::-3]:
-        told = [entry for entry in recorded if entry["ver"] == version]
-        if by == "store" and len(told) < len(places):
+        result = [entry for entry in recorded if entry["ver"] == version]
+        if by == "store" and len(result) < len(places):
             continue  # Spark can restore this version in some partitions alone.
         names = ("op", "store", "part")[: 3 if by == "partition" else 2]
         expected: dict[tuple[Any, ...], list[tuple[int, int]]] = {
-            tuple(entry[name] for name in names): [] for entry in told
+            tuple(entry[name] for name in names): [] for entry in result
         }
         for line in lines:
             if line["ver"] == version:
@@ -190,8 +190,8 @@ def test_sizes_are_those_of_the_bytes_that_spark_gave(case: Path, by: str) -> No
                 expected[tuple(line[name] for name in names)].append(sizes)
         report = api.sizes(str(checkpoint_of(case)), api.Options(state_version=version), by=by)
         got = {tuple(row[f"{OURS[name]}"] for name in names): row for row in report.primary.rows}
-        for place, pairs in expected.items():
-            assert _told(got[place]) == _counted(pairs)
+        for location, pairs in expected.items():
+            assert _told(got[location]) == _counted(pairs)
             compared += 1
     assert compared >= 1
 
@@ -202,7 +202,7 @@ SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 
 
 def _told(row: Mapping[str, Any]) -> dict[str, int | None]:
-    names = [f"{what}_{q}" for what in SIZED for q in (*SHARES, "max")]
+    names = [f"{subject}_{q}" for subject in SIZED for q in (*SHARES, "max")]
     return {name: row[name] for name in ("rows", *SIZED, *names)}
 
 
@@ -212,12 +212,12 @@ def _counted(pairs: list[tuple[int, int]]) -> dict[str, int | None]:
         "value_bytes": [value for _, value in pairs],
         "row_bytes": [key + value for key, value in pairs],
     }
-    found: dict[str, int | None] = {"rows": len(pairs)}
-    for what, sizes in columns.items():
+    result: dict[str, int | None] = {"rows": len(pairs)}
+    for subject, sizes in columns.items():
         sizes.sort()
-        found[what] = sum(sizes)
-        found[f"{what}_max"] = sizes[-1] if sizes else None
+        result[subject] = sum(sizes)
+        result[f"{subject}_max"] = sizes[-1] if sizes else None
         for name, share in SHARES.items():
             rank = math.ceil(share * len(sizes))
-            found[f"{what}_{name}"] = sizes[rank - 1] if sizes else None
-    return found
+            result[f"{subject}_{name}"] = sizes[rank - 1] if sizes else None
+    return result

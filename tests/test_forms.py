@@ -61,11 +61,11 @@ FREE = {
 def texts(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
     """Every text of a document with the name that it stands under."""
     if isinstance(value, dict):
-        for key, each in value.items():
-            yield from texts(each, key)
+        for key, item in value.items():
+            yield from texts(item, key)
     elif isinstance(value, list):
-        for each in value:
-            yield from texts(each, name)
+        for item in value:
+            yield from texts(item, name)
     elif isinstance(value, str) and name not in FREE:
         yield name, value
 
@@ -81,8 +81,8 @@ def test_every_command_writes_json_by_the_schema_and_no_number_as_a_text(
     check(document)
     if command == "info":
         document["tables"].pop("confs")  # the value of a conf is a text for Spark too
-    found = [(name, text) for name, text in texts(document) if LIKE_A_NUMBER.search(text)]
-    assert found == []
+    result = [(name, text) for name, text in texts(document) if LIKE_A_NUMBER.search(text)]
+    assert result == []
 
 
 @pytest.mark.parametrize(
@@ -131,9 +131,9 @@ def test_what_cannot_be_read_has_the_schema_too(tmp_path: Path) -> None:
 
 def test_several_checkpoints_and_what_changed_have_the_schema_too(tmp_path: Path) -> None:
     paths = (checkpoint_of("fmgws_event_ignore"), tmp_path / "none", checkpoint_of("agg_update"))
-    many = [name for name in COMMANDS if analyses.load(name).many]
-    assert len(many) == 10
-    for command in many:
+    several_values = [name for name in COMMANDS if analyses.load(name).many]
+    assert len(several_values) == 10
+    for command in several_values:
         document = run(command, *paths, "-o", "json").json
         assert len(document["fleet"]) == len(document["reports"]) == len(paths)
         check(document)
@@ -153,10 +153,10 @@ def _drop(name: str) -> Callable[[dict[str, Any]], None]:
 
 def _set(value: Any, *path: Any) -> Callable[[dict[str, Any]], None]:
     def change(document: dict[str, Any]) -> None:
-        place: Any = document
+        location: Any = document
         for step in path[:-1]:
-            place = place[step]
-        place[path[-1]] = value
+            location = location[step]
+        location[path[-1]] = value
 
     return change
 
@@ -221,8 +221,8 @@ def test_numbers_agree_across_all_forms(case: str, command: str, tmp_path: Path)
     assert numbers
     expected = [{c.name: row.get(c.name) for c in numbers} for row in rows]
 
-    def only_numbers(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        return [{c.name: row[c.name] for c in numbers} for row in found]
+    def only_numbers(actual: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        return [{c.name: row[c.name] for c in numbers} for row in actual]
 
     text = {form: "".join(api.render(function(path), form)) for form in OUTPUTS}
     assert only_numbers(json.loads(text["json"])["rows"]) == expected
@@ -235,9 +235,9 @@ def test_numbers_agree_across_all_forms(case: str, command: str, tmp_path: Path)
     assert _of_arrow(table, numbers) == expected
     pq.write_table(table, tmp_path / "t.parquet")
     assert _of_arrow(pq.read_table(tmp_path / "t.parquet"), numbers) == expected
-    said = [[cell_text(c, row.get(c.name)) for c in columns] for row in rows]
-    assert _of_text(text["table"], columns, said) == len(rows)
-    assert _of_markdown(text["markdown"], columns, said) == len(rows)
+    result = [[cell_text(c, row.get(c.name)) for c in columns] for row in rows]
+    assert _of_text(text["table"], columns, result) == len(rows)
+    assert _of_markdown(text["markdown"], columns, result) == len(rows)
 
 
 def _read(column: Column, cell: str) -> Any:
@@ -261,15 +261,16 @@ def _of_arrow(table: pa.Table, columns: list[Column]) -> list[dict[str, Any]]:
     return [dict(zip(names, row, strict=True)) for row in zip(*map(read, columns), strict=True)]
 
 
-def _of_text(text: str, columns: list[Column], said: list[list[str]]) -> int:
+def _of_text(text: str, columns: list[Column], message: list[list[str]]) -> int:
     """How many lines of the own table say what the rows say."""
-    if not said:
+    if not message:
         return 0
     head = re.split(r" {2,}", _head(text, columns).strip())
     assert len(head) == len(columns)
-    lines = text[text.index(_head(text, columns)) :].splitlines()[1 : 1 + len(said)]
+    lines = text[text.index(_head(text, columns)) :].splitlines()[1 : 1 + len(message)]
     return sum(
-        re.split(r" {2,}", line.strip()) == cells for line, cells in zip(lines, said, strict=True)
+        re.split(r" {2,}", line.strip()) == cells
+        for line, cells in zip(lines, message, strict=True)
     )
 
 
@@ -278,19 +279,19 @@ def _head(text: str, columns: list[Column]) -> str:
     return next(line for line in text.splitlines() if line.split()[:1] == [first])
 
 
-def _of_markdown(text: str, columns: list[Column], said: list[list[str]]) -> int:
+def _of_markdown(text: str, columns: list[Column], message: list[list[str]]) -> int:
     """The same of Markdown, which leaves out columns that are for a wide terminal."""
-    if not said:
+    if not message:
         return 0
     lines = [line for line in text.splitlines() if line.startswith("| ")]
     head = [cell.strip() for cell in lines[0].strip("| ").split(" | ")]
-    shown = [i for i, column in enumerate(columns) if column.head in head]
-    assert len(shown) == len(head)
-    found = 0
-    for line, cells in zip(lines[1 : 1 + len(said)], said, strict=True):
+    result = [i for i, column in enumerate(columns) if column.head in head]
+    assert len(result) == len(head)
+    actual = 0
+    for line, cells in zip(lines[1 : 1 + len(message)], message, strict=True):
         plain = [cell.replace("\\", "") for cell in line.strip("| ").split(" | ")]
-        found += plain == [cells[i] for i in shown]
-    return found
+        actual += plain == [cells[i] for i in result]
+    return actual
 
 
 @pytest.mark.parametrize("case", sampled(NUMBERS, 2, 1))
@@ -301,7 +302,7 @@ def test_an_audit_says_the_same_in_every_form(case: str) -> None:
     ndjson = run("audit", path, "-o", "ndjson").ndjson
     of_csv = run("audit", path, "-o", "csv").csv
     assert [{"checkpoint": str(path)} | finding for finding in findings] == ndjson
-    assert [row["rows"] for row in of_csv] == [str(one["rows"] or "") for one in findings]
+    assert [row["rows"] for row in of_csv] == [str(element["rows"] or "") for element in findings]
     severities = [finding["severity"] for finding in findings]
     counts = (verdict["errors"], verdict["warnings"], verdict["infos"])
     assert counts == tuple(severities.count(word) for word in ("error", "warning", "info"))
@@ -309,6 +310,6 @@ def test_an_audit_says_the_same_in_every_form(case: str) -> None:
     assert verdict["size"]["rows"] == document["summary"]["rows"] == sum(s["rows"] for s in sizes)
     for form in ("table", "markdown"):
         text = run("audit", path, "-o", form).out
-        assert [one["id"] for one in findings] == re.findall(r"^(?:\*\*)?(SS\d{3}) ", text, re.M)
+        assert [item["id"] for item in findings] == re.findall(r"^(?:\*\*)?(SS\d{3}) ", text, re.M)
     memory = run("memory", path, "-o", "json").json["summary"]["heap_estimate_bytes"]
     assert verdict["size"]["heap_bytes"] == memory

@@ -44,8 +44,8 @@ def test_none_of_many_damages_does_so_with_any_command(
 
 
 def test_a_damage_is_made_again_from_its_seed(tmp_path: Path) -> None:
-    one, other = (Bench(tmp_path / name, FIXTURES_OF_ONE).inject(7) for name in ("a", "b"))
-    assert one == other
+    first, second = (Bench(tmp_path / name, FIXTURES_OF_ONE).inject(7) for name in ("a", "b"))
+    assert first == second
 
 
 FIXTURES_OF_ONE = ("4.3.0/dedup_event_time",)
@@ -73,8 +73,8 @@ def test_the_outcome_of_a_damage(damaged: Told, blind: str, expected: str) -> No
 
 def test_the_table_counts_by_kind() -> None:
     cases = [
-        Case("f", "all", kind, 1, (), {"audit": found})
-        for kind, found in (("cut", "seen"), ("cut", "unseen"), ("flip", "harmless"))
+        Case("f", "all", kind, 1, (), {"audit": item})
+        for kind, item in (("cut", "seen"), ("cut", "unseen"), ("flip", "harmless"))
     ]
     head, cut, flip, total = table(cases).splitlines()
     assert head.split() == ["damage", "tried", *OUTCOMES]

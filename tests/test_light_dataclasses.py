@@ -81,27 +81,27 @@ def test_they_are_made_shown_compared_and_refused_alike(options: dict[str, bool]
     seen = []
     for decorator in DECORATORS:
         base, derived = family(decorator, **options)
-        one, same, other = derived(number=1), derived(number=1, hidden=8), derived(number=2)
+        first, same, second = derived(number=1), derived(number=1, hidden=8), derived(number=2)
         seen.append(
             [
                 outcome(lambda: base(1, ["a"], 2)),  # noqa: B023 - called at once
                 outcome(base),
                 outcome(lambda: derived(1, [], 2, {}, "by its place")),  # noqa: B023
                 repr(derived(number=4, names=["x"], named="m")).replace("library", "light"),
-                [one == same, one == other, one == base(number=1), one == (1,)],
+                [first == same, first == second, first == base(number=1), first == (1,)],
                 outcome(lambda: hash(base(number=1, names=())) == hash(base(number=1, names=()))),  # noqa: B023
-                outcome(lambda: one < other),  # noqa: B023
-                outcome(lambda: setattr(one, "number", 3)),  # noqa: B023
-                outcome(lambda: delattr(one, "number")),  # noqa: B023
+                outcome(lambda: first < second),  # noqa: B023
+                outcome(lambda: setattr(first, "number", 3)),  # noqa: B023
+                outcome(lambda: delattr(first, "number")),  # noqa: B023
                 [(f.name, f.type, f.kw_only) for f in dataclasses.fields(derived)],
                 vars(derived)["__match_args__"],
                 [(p.name, p.kind, p.annotation) for p in _parameters(derived)],
-                dataclasses.asdict(other) | {"names": None},
+                dataclasses.asdict(second) | {"names": None},
             ]
         )
         assert derived.__doc__ == "With a field that nobody gives, and one given by its name alone."
-        assert dataclasses.replace(other, number=8).half == 4
-        assert copy.deepcopy(other).named == "n"
+        assert dataclasses.replace(second, number=8).half == 4
+        assert copy.deepcopy(second).named == "n"
     theirs, ours = (["Base" if "Base(" in repr(item) else item for item in row] for row in seen)
     assert ours == theirs
 
@@ -152,8 +152,8 @@ def test_methods_of_the_class_are_kept() -> None:
     class Own:
         number: int
 
-        def __eq__(self, other: object) -> bool:
-            return isinstance(other, Own)
+        def __eq__(self, second: object) -> bool:
+            return isinstance(second, Own)
 
         def __hash__(self) -> int:
             return 5

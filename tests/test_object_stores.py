@@ -58,8 +58,8 @@ def cases(*names: str) -> list[Any]:
 
 def told(report: Report, root: str) -> dict[str, Any]:
     """A report as JSON has it, less the place that it is about."""
-    found: dict[str, Any] = json.loads(json.dumps(report.to_dict()).replace(root, "CHECKPOINT"))
-    return found
+    document: dict[str, Any] = json.loads(json.dumps(report.to_dict()).replace(root, "CHECKPOINT"))
+    return document
 
 
 def without_place(report: dict[str, Any]) -> dict[str, Any]:
@@ -80,10 +80,10 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> Limits:
     monkeypatch.setattr(patience, "FIRST_PAUSE_S", 0.01)
     monkeypatch.setattr(patience, "WORD_AFTER_S", 0.05)
     for name in ("Pending", "patiently"):
-        whole = getattr(patience, name)
+        complete = getattr(patience, name)
 
-        def bounded(*args: Any, whole: Any = whole) -> Any:
-            return whole(*args[:2], limits)
+        def bounded(*args: Any, complete: Any = complete) -> Any:
+            return complete(*args[:2], limits)
 
         monkeypatch.setattr(storage, name, bounded)
     assert limits != LIMITS
@@ -140,10 +140,10 @@ def test_only_a_query_s_metadata_let_a_bucket_be_listed_whole(tmp_path: Path) ->
 
 
 def test_info_reads_the_entries_next_to_its_batch(tmp_path: Path) -> None:
-    made = make(tmp_path / "ck", Size(400, 60, 2))
+    result = make(tmp_path / "ck", Size(400, 60, 2))
     requests = serve(tmp_path)
     report = api.info("objects://ck")
-    assert told(report, "objects://ck") == told(api.info(str(made.path)), str(made.path))
+    assert told(report, "objects://ck") == told(api.info(str(result.path)), str(result.path))
     # Ten of each log and its oldest, metadata of the query (twice) and the operator, the schema,
     # and the head of one state file.
     assert dict(requests.kinds) == {"LIST": 1, "GET": 27}
@@ -163,9 +163,9 @@ def test_each_look_at_a_query_that_runs_is_one_listing_and_what_is_new(tmp_path:
     for batch in range(5, 8):
         requests.kinds.clear()
         files.look_again()
-        found = checkpoint_at(files, Selection(), small_files=files)
+        checkpoint = checkpoint_at(files, Selection(), small_files=files)
         looks.append(dict(requests.kinds))
-        assert found.newest_version == batch
+        assert checkpoint.newest_version == batch
         growing.run(batch)
     # The entries of both logs, and of each the checksums.
     assert looks[1:] == [{"LIST": 1, "GET": 4}] * 2
@@ -184,20 +184,20 @@ def test_many_requests_are_under_way_at_a_time(tmp_path: Path) -> None:
 def test_a_large_file_is_read_in_ranges_side_by_side(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = make(tmp_path / "ck", Size(30_000, 1, 1))
+    result = make(tmp_path / "ck", Size(30_000, 1, 1))
     (size,) = (path.stat().st_size for path in tmp_path.rglob("*.delta"))
     requests = serve(tmp_path)
     requests.together = storage.CHUNKS_AHEAD
-    whole = storage.Storage.stream
+    stream = storage.Storage.stream
     monkeypatch.setattr(
         storage.Storage,
         "stream",
-        lambda self, relative, chunk_bytes=1 << 16, *, size=None: whole(
+        lambda self, relative, chunk_bytes=1 << 16, *, size=None: stream(
             self, relative, min(chunk_bytes, 1 << 16), size=size
         ),
     )
     assert told(api.audit("objects://ck"), "objects://ck") == told(
-        api.audit(str(made.path)), str(made.path)
+        api.audit(str(result.path)), str(result.path)
     )
     assert requests.read["ck/state/0/0/1.delta"] == -(-size // (1 << 16)) > 4
     assert requests.most >= storage.CHUNKS_AHEAD
@@ -300,7 +300,7 @@ def test_a_log_entry_or_schema_that_went_since_it_was_listed_is_said(path: str) 
     requests = serve(NEWEST / "agg_update")
     requests.fault = failing(f"checkpoint/{path}", FileNotFoundError(path))
     report = api.audit("objects://checkpoint")
-    (problem,) = (each for each in report.problems if each.slug == "vanished")
+    (problem,) = (item for item in report.problems if item.slug == "vanished")
     assert problem.path == f"objects://checkpoint/{path}"
     assert not report.complete
 

@@ -55,8 +55,8 @@ def test_rows_are_decoded_by_the_schema_that_is_given(checkpoint: Path) -> None:
     assert bare.code == 0
     assert {row["value"] for row in bare.ndjson} == {None}
     assert {len(row["value_hex"]) for row in bare.ndjson} == {64}
-    told = run("rows", checkpoint, *GIVEN, "-o", "ndjson")
-    counts = {row["key"]["user"]: row["value"]["count"] for row in told.ndjson}
+    outcome = run("rows", checkpoint, *GIVEN, "-o", "ndjson")
+    counts = {row["key"]["user"]: row["value"]["count"] for row in outcome.ndjson}
     assert counts == {"u0": 3, "u1": 3, "once1": 1, "once2": 1, "once3": 1}
 
 
@@ -64,5 +64,5 @@ def test_the_audit_is_whole(checkpoint: Path) -> None:
     outcome = run("audit", checkpoint, *GIVEN, "-o", "json")
     assert outcome.json["complete"]
     assert {finding["id"] for finding in outcome.rows} == {"SS201", "SS301"}
-    others = run("files", checkpoint, "-o", "json").json["tables"]["other_files"]
-    assert [(row["kind"], row["files"]) for row in others] == [("temporary", 1)]
+    siblings = run("files", checkpoint, "-o", "json").json["tables"]["other_files"]
+    assert [(row["kind"], row["files"]) for row in siblings] == [("temporary", 1)]

@@ -47,13 +47,13 @@ def joins() -> list[tuple[Path, Path]]:
 
 
 def tables(report: Report) -> dict[str, list[Any]]:
-    found = {}
+    result = {}
     for table in report.tables:
         rows = [{k: v for k, v in row.items() if k not in LEFT_OUT} for row in table.rows]
-        found[table.name] = sorted(
+        result[table.name] = sorted(
             rows, key=lambda row: sorted((k, str(v)) for k, v in row.items())
         )
-    return found
+    return result
 
 
 def findings(report: Report) -> list[Any]:
@@ -67,9 +67,9 @@ PAIRS = [*pairs(), *joins()]
 
 
 @pytest.mark.parametrize("command", ["sizes", "sharing", "leftovers", "timeline", "top", "audit"])
-@pytest.mark.parametrize(("rocksdb", "other"), sampled(PAIRS, 3, 0))
-def test_both_say_the_same(rocksdb: Path, other: Path, command: str) -> None:
-    ours, theirs = (getattr(api, command)(str(case / "checkpoint")) for case in (rocksdb, other))
+@pytest.mark.parametrize(("rocksdb", "second"), sampled(PAIRS, 3, 0))
+def test_both_say_the_same(rocksdb: Path, second: Path, command: str) -> None:
+    ours, theirs = (getattr(api, command)(str(case / "checkpoint")) for case in (rocksdb, second))
     assert findings(ours) == findings(theirs)
     assert [*ours.problems, *theirs.problems] == []
     assert tables(ours) == tables(theirs)
@@ -77,10 +77,10 @@ def test_both_say_the_same(rocksdb: Path, other: Path, command: str) -> None:
 
 def test_rows_have_the_same_bytes() -> None:
     assert PAIRS
-    for rocksdb, other in PAIRS:
+    for rocksdb, second in PAIRS:
         sums = [
             [(r["store_name"], r["rows"], r["key_bytes"], r["value_bytes"]) for r in table.rows]
-            for case in (rocksdb, other)
+            for case in (rocksdb, second)
             for table in api.sizes(str(case / "checkpoint")).tables
             if table.name == "sizes"
         ]

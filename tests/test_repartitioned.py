@@ -75,7 +75,7 @@ def test_nothing_is_damaged_at_any_version(folder: Path, name: str) -> None:
 @pytest.mark.parametrize("name", NEWEST)
 def test_no_finding_of_an_audit_is_about_files(folder: Path, name: str) -> None:
     report = api.audit(str(folder / name))
-    assert [one for one in report.findings if one.kind.group is Group.INTEGRITY] == []
+    assert [finding for finding in report.findings if finding.kind.group is Group.INTEGRITY] == []
     assert report.problems == []
 
 
@@ -86,8 +86,8 @@ def test_a_repartitioned_version_has_the_rows_of_the_version_before(
     path, checkpoint = str(folder / name), open_checkpoint(str(folder / name))
     for batch, basis in checkpoint.logs.repartitions.items():
         old, new = (
-            sorted((r["key_hex"], r["value_hex"]) for r in rows_of(found))
-            for found in (
+            sorted((r["key_hex"], r["value_hex"]) for r in rows_of(item))
+            for item in (
                 api.rows(path, replace(SHOWN, batch=basis), raw=True),
                 api.rows(path, replace(SHOWN, batch=batch), raw=True),
             )
@@ -130,9 +130,11 @@ def test_two_repartitionings_of_no_common_divisor_change_no_judgement(folder: Pa
 def test_a_task_reads_the_partitions_that_its_keys_can_come_from(folder: Path) -> None:
     """Those whose number is equal modulo the greatest common divisor of both counts."""
     tasks = planning.plan(open_checkpoint(str(folder / "group-4-to-6")), 10)
-    origins = [[Task.from_json(each) for each in task.origins] for task in tasks]
-    assert [[each.partition_id for each in of_task] for of_task in origins] == [[0, 2], [1, 3]] * 3
-    assert {(each.version, each.origins) for of_task in origins for each in of_task} == {(7, ())}
+    origins = [[Task.from_json(origin) for origin in task.origins] for task in tasks]
+    assert [[item.partition_id for item in of_task] for of_task in origins] == [[0, 2], [1, 3]] * 3
+    assert {(element.version, element.origins) for of_task in origins for element in of_task} == {
+        (7, ())
+    }
 
 
 def test_several_repartitionings_are_followed_one_behind_the_other(folder: Path) -> None:
@@ -160,8 +162,8 @@ def test_a_history_that_costs_too_much_begins_with_the_repartitioning(
     every = judged(folder / "group-4-to-6")
     monkeypatch.setattr(planning, "MOST_READS", 1)
     monkeypatch.setattr(planning, "FEW_READS", 1)
-    found = judged(folder / "group-4-to-6")
-    proven = {key for key, row in found.items() if row["certainty"] == "proven"}
+    result = judged(folder / "group-4-to-6")
+    proven = {key for key, row in result.items() if row["certainty"] == "proven"}
     assert proven < {key for key, row in every.items() if row["certainty"] == "proven"}
 
 
@@ -180,8 +182,8 @@ def test_a_history_that_costs_too_much_begins_with_the_repartitioning(
 )
 def test_a_repartitioning_is_named(folder: Path, name: str, notes: list[str]) -> None:
     for report in (api.info(str(folder / name)), api.timeline(str(folder / name))):
-        found = [note.partition(";")[0] for note in report.notes if "repartition" in note]
-        assert found == notes
+        result = [note.partition(";")[0] for note in report.notes if "repartition" in note]
+        assert result == notes
 
 
 def test_each_version_has_its_partitions_in_the_timeline(folder: Path) -> None:
@@ -197,8 +199,8 @@ def test_a_key_has_one_story(folder: Path) -> None:
     story = rows_of(api.leftovers(path, explain=f"k={key}"))
     assert story[-1]["what"].startswith("kept_without_timeout, proven")
     assert [row["event"] for row in story].count("judged") == 1
-    told = api.history(path, replace(SHOWN, where=(f"key.k={key}",)))
-    assert not any("lies in the partitions" in note for note in told.notes)
+    report = api.history(path, replace(SHOWN, where=(f"key.k={key}",)))
+    assert not any("lies in the partitions" in note for note in report.notes)
 
 
 @pytest.fixture
@@ -212,10 +214,10 @@ def unfinished(folder: Path, tmp_path: Path) -> Path:
 def test_an_unfinished_repartitioning_is_named_and_nothing_else(unfinished: Path) -> None:
     report = api.audit(str(unfinished))
     assert report.summary["version"] == 8
-    (found,) = (one for one in report.findings if one.kind.group is Group.INTEGRITY)
-    assert found.kind.id == "SS119"
-    assert "batch 8 repartitions the state from 7 to 3 partitions" in found.evidence
-    assert "STREAMING_UNFINISHED_REPARTITION_DETECTED" in found.evidence
+    (result,) = (finding for finding in report.findings if finding.kind.group is Group.INTEGRITY)
+    assert result.kind.id == "SS119"
+    assert "batch 8 repartitions the state from 7 to 3 partitions" in result.evidence
+    assert "STREAMING_UNFINISHED_REPARTITION_DETECTED" in result.evidence
 
 
 def entries(root: Path, change: Mapping[str, str]) -> Iterator[Path]:
@@ -278,7 +280,7 @@ def test_a_batch_that_a_repartitioning_gave_up_made_no_version(given_up: Path) -
 
 def test_a_row_that_no_older_partition_had_has_no_history(given_up: Path) -> None:
     """A tool changed the state on the way: then nothing is made up."""
-    other = [(cases.micros(7_000_000), bytes(16))]
-    cases.write_store(given_up / "state/0/0", {}, {4: other})
+    second = [(cases.micros(7_000_000), bytes(16))]
+    cases.write_store(given_up / "state/0/0", {}, {4: second})
     leftovers = rows_of(api.leftovers(str(given_up), BY_RULE))
     assert [(row["expired_batch"], row["last_put_batch"]) for row in leftovers] == [(4, None)]

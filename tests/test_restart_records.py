@@ -32,14 +32,14 @@ def test_names_of_files_in_a_message(message: str, names: set[str]) -> None:
 def test_lines_of_kafka_and_delta_lake_are_judged_as_expected(tmp_path: Path) -> None:
     entries = [[file_offset(number)] for number in range(4)]
     write_checkpoint(tmp_path / "base", entries, {"0": range(4)})
-    found = {}
+    result = {}
     for name, checkpoint in hand_made_cases([tmp_path / "base"], tmp_path):
         report = api.audit(str(checkpoint))
         assert report.verdict is not None
         assert report.verdict.restart is not None
         ids = tuple(f.kind.id for f in report.findings if f.kind.id in ("SS127", "SS128"))
-        found[name] = (
+        result[name] = (
             {True: "yes", None: "unknown", False: "no"}[report.verdict.restart.possible],
             ids,
         )
-    assert found == {name: (edit.answer, edit.findings) for name, edit in SOURCE_EDITS.items()}
+    assert result == {name: (edit.answer, edit.findings) for name, edit in SOURCE_EDITS.items()}

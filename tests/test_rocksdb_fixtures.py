@@ -49,8 +49,8 @@ def json_of(file: Path) -> Any:
     return json.loads(file.read_text("utf-8"))
 
 
-def place(line: dict[str, Any], *more: str) -> Place:
-    return tuple(line[name] for name in ("op", "store", "part", "ver", *more))
+def place(line: dict[str, Any], *arguments: str) -> Place:
+    return tuple(line[name] for name in ("op", "store", "part", "ver", *arguments))
 
 
 # --- what lies there -------------------------------------------------------------------------
@@ -58,8 +58,8 @@ def place(line: dict[str, Any], *more: str) -> Place:
 
 @pytest.mark.parametrize("release", sorted({case.parent.name for case in CASES}))
 def test_every_case_is_one_that_the_generator_makes(release: str) -> None:
-    told = {case.name for case in cases_of(release)}
-    assert {case.name for case in CASES if case.parent.name == release} <= told
+    result = {case.name for case in cases_of(release)}
+    assert {case.name for case in CASES if case.parent.name == release} <= result
 
 
 def test_no_pair_is_without_its_half() -> None:
@@ -97,9 +97,9 @@ def size_of(case: Path) -> int:
 def test_every_recorded_row_is_counted(case: Path) -> None:
     counts = json_of(case / "truth_counts.json")
     assert [count for count in counts if "error" in count] == []
-    told = {place(count, "cf"): count["rows"] for count in counts if count["cf"] is not None}
+    result = {place(count, "cf"): count["rows"] for count in counts if count["cf"] is not None}
     rows = Counter(place(line, "cf") for line in lines_of(case / "truth.jsonl.gz"))
-    assert rows == {where: number for where, number in told.items() if number}
+    assert rows == {where: number for where, number in result.items() if number}
     newest = json_of(case / "manifest.json")["committed_batch"] + 1
     assert newest in {count["ver"] for count in counts}
 
@@ -110,7 +110,7 @@ def test_rows_are_the_entries_of_the_database(case: Path) -> None:
     keys: dict[Place, set[Place]] = defaultdict(set)
     for line in lines_of(case / "truth.jsonl.gz"):
         keys[place(line)].add((line["cf"], line["kx"]))
-    assert {where: len(found) for where, found in keys.items()} == raw
+    assert {where: len(item) for where, item in keys.items()} == raw
     for count in json_of(case / "truth_counts.json"):
         if count["cf"] is None:
             assert raw[place(count)] == count["rows"]
@@ -132,7 +132,7 @@ def test_an_unsafe_row_lies_in_its_entry_as_it_is(case: Path) -> None:
 @some_cases(0)
 def test_every_row_is_of_a_column_family_with_a_schema(case: Path) -> None:
     schemas = json_of(case / "schemas.json")
-    families = {(each["op"], each["store"], each["cf"]): each for each in schemas}
+    families = {(item["op"], item["store"], item["cf"]): item for item in schemas}
     for line in lines_of(case / "truth.jsonl.gz"):
         schema = families[line["op"], line["store"], line["cf"]]
         assert set(line["k"]) <= {field["name"] for field in schema["key"]["fields"]}
@@ -174,7 +174,7 @@ def ids_in(value: Any) -> Iterable[str]:
     if isinstance(value, str):
         return [value]
     inner = value.values() if isinstance(value, dict) else value
-    return [each for one in inner for each in ids_in(one)]
+    return [element for item in inner for element in ids_in(item)]
 
 
 # --- pairs -----------------------------------------------------------------------------------
@@ -202,10 +202,10 @@ def test_spark_holds_what_the_calls_of_the_processor_leave(case: Path) -> None:
     counts = json_of(case / "truth_counts.json")
     partitions = {count["part"] for count in counts}
     compared = 0
-    for batch, held in replay(calls, times):
+    for batch, stored in replay(calls, times):
         version = batch + 1
         if {count["part"] for count in counts if count["ver"] == version} == partitions:
-            assert sorted(map(str, rows_of(recorded[version]))) == sorted(map(str, held.rows()))
+            assert sorted(map(str, rows_of(recorded[version]))) == sorted(map(str, stored.rows()))
             compared += 1
     assert compared
 
@@ -221,20 +221,20 @@ def test_the_leftovers_are_those_of_the_calls(case: Path) -> None:
 def test_an_entry_that_is_put_again_goes_when_the_removed_one_would_have(
     cleared: str | None, left: list[str]
 ) -> None:
-    told = {"key": "a", "var": "visited", "value": 1, "fired_ms": None}
+    messages = {"key": "a", "var": "visited", "value": 1, "fired_ms": None}
     calls: list[dict[str, Any]] = [
-        told | {"batch": 0, "do": "put", "at": "x", "expires_ms": 15},
-        told | {"batch": 1, "do": "remove" if cleared else "clear", "at": cleared},
-        told | {"batch": 1, "do": "put", "at": "x", "expires_ms": 35},
+        messages | {"batch": 0, "do": "put", "at": "x", "expires_ms": 15},
+        messages | {"batch": 1, "do": "remove" if cleared else "clear", "at": cleared},
+        messages | {"batch": 1, "do": "put", "at": "x", "expires_ms": 35},
     ]
-    *_, (_, held) = replay(calls, {0: 0, 1: 10, 2: 20})
-    assert [at for _, at in held.maps["visited"]] == left
+    *_, (_, result) = replay(calls, {0: 0, 1: 10, 2: 20})
+    assert [at for _, at in result.maps["visited"]] == left
 
 
 def test_leftovers_by_the_log_are_expired_values_and_timers() -> None:
-    def call(batch: int, key: str, var: str, do: str, **more: Any) -> dict[str, Any]:
-        told = {"batch": batch, "key": key, "var": var, "do": do, "fired_ms": None, "at": None}
-        return told | {"value": 1, "expires_ms": None} | more
+    def call(batch: int, key: str, var: str, do: str, **options: Any) -> dict[str, Any]:
+        messages = {"batch": batch, "key": key, "var": var, "do": do, "fired_ms": None, "at": None}
+        return messages | {"value": 1, "expires_ms": None} | options
 
     calls = [
         call(0, "a", "seen", "put", expires_ms=15),
@@ -248,7 +248,8 @@ def test_leftovers_by_the_log_are_expired_values_and_timers() -> None:
         call(2, "c", "total", "put"),
     ]
     rows = {
-        batch: sorted(map(str, held.rows())) for batch, held in replay(calls, {0: 0, 1: 10, 2: 20})
+        batch: sorted(map(str, stored.rows()))
+        for batch, stored in replay(calls, {0: 0, 1: 10, 2: 20})
     }
     assert rows[0] == sorted(
         map(
@@ -267,13 +268,13 @@ def test_leftovers_by_the_log_are_expired_values_and_timers() -> None:
             ],
         )
     )
-    *_, (_, held) = replay(calls, {0: 0, 1: 10, 2: 20})
-    assert leftovers(held, 20, 20) == [
+    *_, (_, result) = replay(calls, {0: 0, 1: 10, 2: 20})
+    assert leftovers(result, 20, 20) == [
         {"class": "timer_without_state", "key": "b", "ms": 40},
         {"class": "past_timer", "key": "c", "ms": 12},
     ]
-    held.values["seen"]["d"] = (1, 19)
-    assert leftovers(held, None, 20)[0]["class"] == "expired_value"
+    result.values["seen"]["d"] = (1, 19)
+    assert leftovers(result, None, 20)[0]["class"] == "expired_value"
 
 
 def rows_of(lines: list[dict[str, Any]]) -> Iterable[tuple[Any, ...]]:

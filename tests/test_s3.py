@@ -125,15 +125,15 @@ def test_wrong_keys_are_denied_and_no_secret_is_told(s3: Account) -> None:
 def test_an_unchanged_checkpoint_is_one_listing(s3: Account, upload: Callable[[str], str]) -> None:
     url = upload("agg_update")
     options = Options(storage_options={**KEYS, "endpoint_url": s3.url}, cache=f"s3://{BUCKET}/kept")
-    whole = told(api.audit(url, options), url)
+    complete = told(api.audit(url, options), url)
     s3.asked.clear()
     again = told(api.audit(url, options), url)
     assert again["notes"].pop().endswith("from the cache.")
-    assert again == whole
+    assert again == complete
     # The secret is known to the process; the report is one object.
     assert s3.kinds() == {"LIST": 1, "GET": 1}
     upload("agg_update")
-    assert told(api.audit(url, options), url) == whole
+    assert told(api.audit(url, options), url) == complete
 
 
 @pytest.mark.full

@@ -69,9 +69,9 @@ def test_a_misspelt_column_is_no_null(build) -> None:  # type: ignore[no-untyped
 def test_a_value_of_another_type_is_refused(value: object) -> None:
     with pytest.raises((pa.ArrowException, OverflowError)):
         batch_of(TASKS, [{"task_id": value}])
-    for name, other in (("store_name", 7), ("store_name", ["a"]), ("key", 7), ("key", [1])):
+    for name, second in (("store_name", 7), ("store_name", ["a"]), ("key", 7), ("key", [1])):
         with pytest.raises(pa.ArrowException):
-            batch_of(ROWS, [{name: other}])
+            batch_of(ROWS, [{name: second}])
 
 
 @pytest.mark.parametrize(
@@ -86,11 +86,11 @@ def test_a_value_of_another_type_is_refused(value: object) -> None:
     ],
 )
 def test_lists_become_what_arrow_makes_of_them(kind: pa.DataType, values: list[Any]) -> None:
-    for each in (values, values[:1], []):
+    for item in (values, values[:1], []):
         schema = pa.schema([pa.field("a", kind)])
-        made = record_batch(schema, {"a": each}, len(each)).column("a")
-        made.validate(full=True)
-        assert made.equals(pa.array(each, kind))
+        result = record_batch(schema, {"a": item}, len(item)).column("a")
+        result.validate(full=True)
+        assert result.equals(pa.array(item, kind))
 
 
 AGGREGATION = NEWEST / "agg_append" / "checkpoint"
@@ -114,8 +114,12 @@ def test_pandas_is_not_loaded() -> None:
 
 def test_spans_are_the_values_of_a_binary_column_also_of_a_slice_of_it() -> None:
     values = [b"", b"abc", b"d", b"ef"]
-    whole = pa.array(values, pa.binary())
-    for column, expected in ((whole, values), (whole.slice(1, 2), values[1:3]), (whole[:0], [])):
+    complete = pa.array(values, pa.binary())
+    for column, expected in (
+        (complete, values),
+        (complete.slice(1, 2), values[1:3]),
+        (complete[:0], []),
+    ):
         data, offsets, lengths = spans_of(column)
-        found = [bytes(data)[a : a + n] for a, n in zip(offsets, lengths, strict=True)]
-        assert found == expected
+        result = [bytes(data)[a : a + n] for a, n in zip(offsets, lengths, strict=True)]
+        assert result == expected

@@ -81,33 +81,33 @@ def test_no_report_takes_a_query_for_damage(
     query = begun(case, tmp_path)
     quiet = run(command, query.root, "-o", "json")
     with before_each_read(slowed(query, batches)):
-        told = run(command, query.root, "-o", "json")
-    if told.code == 4:
+        outcome = run(command, query.root, "-o", "json")
+    if outcome.code == 4:
         assert batches is TOO_SLOW
-        assert OUTPACED in told.out + told.err
+        assert OUTPACED in outcome.out + outcome.err
     else:
-        assert told.code == quiet.code
-    if told.out:
-        assert faults(told.json) == []
+        assert outcome.code == quiet.code
+    if outcome.out:
+        assert faults(outcome.json) == []
 
 
 @pytest.mark.parametrize(
-    ("case", "what", "form"), crossed(tuple(CASES), ("rows", "changes"), ("parquet", "csv"))
+    ("case", "subject", "form"), crossed(tuple(CASES), ("rows", "changes"), ("parquet", "csv"))
 )
 def test_an_export_is_of_one_batch_or_not_there(
-    case: str, what: str, form: str, tmp_path: Path
+    case: str, subject: str, form: str, tmp_path: Path
 ) -> None:
     for batches in (SLOW, TOO_SLOW):
         folder = tmp_path / str(batches.numerator)
         query = begun(case, folder)
         with before_each_read(slowed(query, batches)):
-            told = run("export", what, query.root, "-O", f"{folder}/out/", "--format", form)
-        assert "problem: " not in told.err
+            outcome = run("export", subject, query.root, "-O", f"{folder}/out/", "--format", form)
+        assert "problem: " not in outcome.err
         # The changes of each of its stores are read from all the files that they share.
-        too_slow = batches is TOO_SLOW or (case, what) == ("transformWithState", "changes")
-        assert told.code == 0 or (told.code == 4 and too_slow)
-        assert (folder / "out").exists() == (told.code == 0)
-        assert (OUTPACED in told.err) == (told.code == 4)
+        too_slow = batches is TOO_SLOW or (case, subject) == ("transformWithState", "changes")
+        assert outcome.code == 0 or (outcome.code == 4 and too_slow)
+        assert (folder / "out").exists() == (outcome.code == 0)
+        assert (OUTPACED in outcome.err) == (outcome.code == 4)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -115,9 +115,9 @@ def test_a_batch_that_was_named_is_no_longer_there(case: str, tmp_path: Path) ->
     for command in ("rows", "audit"):
         query = begun(case, tmp_path / command)
         with before_each_read(slowed(query, TOO_SLOW)):
-            told = run(command, query.root, "--batch", str(query.batch), "-o", "json")
-        assert told.code == 4
-        assert "is no longer there: the query removed its files" in told.out + told.err
+            outcome = run(command, query.root, "--batch", str(query.batch), "-o", "json")
+        assert outcome.code == 4
+        assert "is no longer there: the query removed its files" in outcome.out + outcome.err
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -129,22 +129,24 @@ def test_whoever_watches_passes_over_what_is_gone(
     last = query.batch + 12
     # A look at transformWithState reads all files of many stores; it has to keep up here.
     with before_each_read(slowed(query, SLOW / 8 if case == "transformWithState" else SLOW)):
-        told = run("watch", query.root, "--interval", "0.001", "--until", str(last), "-o", "ndjson")
-    assert (told.code, "problem: " in told.err) == (0, False)
-    shown = [row["batch_id"] for row in told.ndjson]
-    assert shown == sorted(set(shown))
-    assert shown[-1] >= last
-    assert {row["level"] for row in told.ndjson} <= {"ok", "info", "warning"}
+        outcome = run(
+            "watch", query.root, "--interval", "0.001", "--until", str(last), "-o", "ndjson"
+        )
+    assert (outcome.code, "problem: " in outcome.err) == (0, False)
+    result = [row["batch_id"] for row in outcome.ndjson]
+    assert result == sorted(set(result))
+    assert result[-1] >= last
+    assert {row["level"] for row in outcome.ndjson} <= {"ok", "info", "warning"}
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_whoever_watches_and_cannot_keep_up_is_told(case: str, tmp_path: Path) -> None:
     query = begun(case, tmp_path)
     with before_each_read(slowed(query, TOO_SLOW)):
-        told = run("watch", query.root, "--interval", "0.001", "-o", "ndjson")
-    assert (told.code, told.ndjson) == (4, [])
-    assert OUTPACED in told.err
-    assert "problem: " not in told.err
+        outcome = run("watch", query.root, "--interval", "0.001", "-o", "ndjson")
+    assert (outcome.code, outcome.ndjson) == (4, [])
+    assert OUTPACED in outcome.err
+    assert "problem: " not in outcome.err
 
 
 @pytest.mark.parametrize("case", ["deltas", "changelogs", "unique ids", "zips"])
@@ -153,10 +155,10 @@ def test_the_history_of_a_key_is_of_one_batch_or_not_there(case: str, tmp_path: 
     key = run("rows", query.root, "-o", "json", "--raw", "--limit", "1").json["rows"][0]
     words = ("history", query.root, "--key", f"hex:{key['key_hex']}", "-o", "json")
     with before_each_read(slowed(query, SLOW)):
-        told = run(*words)
-    assert (told.code, faults(told.json)) == (0, [])
-    assert told.rows
+        outcome = run(*words)
+    assert (outcome.code, faults(outcome.json)) == (0, [])
+    assert outcome.rows
     with before_each_read(slowed(query, TOO_SLOW)):
-        told = run(*words)
-    assert told.code == 4
-    assert OUTPACED in told.out + told.err
+        outcome = run(*words)
+    assert outcome.code == 4
+    assert OUTPACED in outcome.out + outcome.err

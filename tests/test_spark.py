@@ -71,21 +71,21 @@ def assert_same(spark_rows: list[tuple[int, Any, Any]], ours: list[tuple[int, An
     """Both have the same rows; Spark's JSON may repeat a name, ours has ``name#2``."""
     assert len(spark_rows) == len(ours) > 0
     left = sorted(spark_rows, key=_row_order)
-    for one, other in zip(left, sorted(ours, key=_row_order), strict=True):
-        assert one[0] == other[0]
-        assert equal(one[1], other[1]), (one, other)
-        assert equal(one[2], other[2]), (one, other)
+    for first, second in zip(left, sorted(ours, key=_row_order), strict=True):
+        assert first[0] == second[0]
+        assert equal(first[1], second[1]), (first, second)
+        assert equal(first[2], second[2]), (first, second)
 
 
-def _row_order(found: tuple[int, Any, Any]) -> str:
-    key = found[1] if isinstance(found[1], Pairs) else list(found[1].items())
-    return repr((found[0], [_flat(value) for _, value in key]))
+def _row_order(result: tuple[int, Any, Any]) -> str:
+    key = result[1] if isinstance(result[1], Pairs) else list(result[1].items())
+    return repr((result[0], [_flat(value) for _, value in key]))
 
 
 def _flat(value: Any) -> Any:
     if isinstance(value, Pairs):
-        return [_flat(one) for _, one in value]
-    return [_flat(one) for one in value.values()] if isinstance(value, dict) else value
+        return [_flat(element) for _, element in value]
+    return [_flat(item) for item in value.values()] if isinstance(value, dict) else value
 
 
 @pytest.fixture(scope="module")
@@ -181,5 +181,5 @@ def test_a_fixture_is_read_alike_by_the_spark_of_this_machine(spark: Any) -> Non
 @since_4_0
 def test_the_counts_of_the_facts_are_the_rows_that_spark_reads(spark: Any, live: Path) -> None:
     rows = by_spark(spark, live, 2)
-    told = api.sizes(str(live), api.Options(batch=2), by="partition").primary.rows
-    assert {row["partition_id"]: row["rows"] for row in told} == Counter(p for p, *_ in rows)
+    messages = api.sizes(str(live), api.Options(batch=2), by="partition").primary.rows
+    assert {row["partition_id"]: row["rows"] for row in messages} == Counter(p for p, *_ in rows)

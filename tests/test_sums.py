@@ -37,8 +37,8 @@ class Newest(Sums):
 
     version: int = 0
 
-    def __add__(self, other: Newest) -> Newest:
-        return Newest(max(self.version, other.version))
+    def __add__(self, operand: Newest) -> Newest:
+        return Newest(max(self.version, operand.version))
 
 
 def test_each_field_is_added_to_its_own() -> None:
@@ -49,8 +49,8 @@ def test_each_field_is_added_to_its_own() -> None:
 
 
 def test_without_arguments_it_is_the_zero() -> None:
-    some = Outer(3, Inner(4), ("c",))
-    assert some + Outer() == Outer() + some == some
+    outer = Outer(3, Inner(4), ("c",))
+    assert outer + Outer() == Outer() + outer == outer
 
 
 OUTERS = st.builds(
@@ -64,9 +64,9 @@ OUTERS = st.builds(
 
 @given(st.lists(OUTERS, min_size=1, max_size=5))
 def test_the_sum_of_many_is_that_of_one_after_the_other(values: list[Outer]) -> None:
-    kept = [Counter(each.sizes) for each in values]
+    result = [Counter(element.sizes) for element in values]
     assert sum_of(values) == reduce(add, values)
-    assert [each.sizes for each in values] == kept, "what is added stays as it was"
+    assert [item.sizes for item in values] == result, "what is added stays as it was"
 
 
 def test_what_adds_in_its_own_way_does_so() -> None:

@@ -33,8 +33,8 @@ ENTRIES = [
 
 
 def first(text: str) -> str:
-    found = re.search(r"^### `?([^`\n]+?)`?(?: · .*)?$", docs.lookup(text) or "", re.M)
-    return found[1] if found else ""
+    match = re.search(r"^### `?([^`\n]+?)`?(?: · .*)?$", docs.lookup(text) or "", re.M)
+    return match[1] if match else ""
 
 
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda text: text[-40:])
@@ -81,8 +81,8 @@ def templates() -> dict[str, str]:
                 continue
             message = " ".join(condition["message"])
             words[name] = message
-            for below, more in condition.get("subClass", {}).items():
-                words[f"{name}.{below}"] = f"{message} {' '.join(more['message'])}"
+            for below, options in condition.get("subClass", {}).items():
+                words[f"{name}.{below}"] = f"{message} {' '.join(options['message'])}"
     return words
 
 
@@ -90,8 +90,8 @@ def test_the_words_of_spark_s_classes_lead_to_the_symptom() -> None:
     words = templates()
     if "STATE_STORE_COMMIT_VALIDATION_FAILED" not in words:
         return  # a release before those that the page is about
-    said = {name: re.sub(r"<\w+>", "x", words[name]) for name in CLASSES}
-    assert {name: first(text) for name, text in said.items()} == CLASSES
+    result = {name: re.sub(r"<\w+>", "x", words[name]) for name in CLASSES}
+    assert {name: first(text) for name, text in result.items()} == CLASSES
 
 
 OF_STATE = re.compile(
@@ -130,8 +130,8 @@ def test_the_words_of_a_log_are_in_the_class_that_logs_them() -> None:
     ]
     assert bodies.keys() == named.keys()
     for class_, message in named.items():
-        held = [p for p in phrases if p in message.encode() and p in bodies[class_]]
-        assert held, (class_, message)
+        result = [p for p in phrases if p in message.encode() and p in bodies[class_]]
+        assert result, (class_, message)
 
 
 def test_every_symptom_is_tried_by_a_message() -> None:
@@ -227,16 +227,16 @@ def test_of_a_log_it_is_said_which_change_was_ignored_or_refused(
     log = tmp_path / "driver.log"
     log.write_text(f"{IGNORED}\n{refused}\n")
     checkpoint = troubled("trouble_agg_no_watermark")
-    said = run("explain", str(log), str(checkpoint), "--wide").out
+    out = run("explain", str(log), str(checkpoint), "--wide").out
     assert (
         "- Spark ignored `spark.sql.shuffle.partitions=5`: the checkpoint keeps `2`. "
         "This one records it, and its state has 2 partitions.\n"
-    ) in said
+    ) in out
     assert (
         "- Spark refused another key schema: the state has `user string`, the query `n bigint`. "
         "In this checkpoint it is operator 0 (stateStoreSave).\n"
-    ) in said
-    assert "another value schema" not in said
+    ) in out
+    assert "another value schema" not in out
     alone = run("explain", str(log), "--wide").out
     assert "the checkpoint keeps `2`.\n" in alone
     assert "the query `n bigint`.\n" in alone
@@ -245,9 +245,9 @@ def test_of_a_log_it_is_said_which_change_was_ignored_or_refused(
 def test_a_log_of_another_checkpoint_is_told_apart(tmp_path: Path) -> None:
     log = tmp_path / "driver.log"
     log.write_text(f"{IGNORED}\n{REFUSED.replace('user,StringType', 'user,DateType')}\n")
-    said = run("explain", str(log), str(checkpoint_of("trouble_skew")), "--wide").out
-    assert "This one records 5: the text is of another.\n" in said
-    assert "No operator of this checkpoint has it: the text is of another.\n" in said
+    out = run("explain", str(log), str(checkpoint_of("trouble_skew")), "--wide").out
+    assert "This one records 5: the text is of another.\n" in out
+    assert "No operator of this checkpoint has it: the text is of another.\n" in out
 
 
 FOREIGN = """Job aborted due to stage failure: Task 3 in stage 12.0 failed 4 times, most recent
@@ -304,10 +304,10 @@ def test_what_no_entry_has_is_not_found(text: str) -> None:
 
 
 def test_of_what_is_not_answered_the_nearest_symptoms_are_named() -> None:
-    said = "one device has most of it, how to reset it"
-    assert docs.lookup(said) is None
-    assert "remove one key" in docs.near(said)
-    outcome = run("explain", said)
+    text = "one device has most of it, how to reset it"
+    assert docs.lookup(text) is None
+    assert "remove one key" in docs.near(text)
+    outcome = run("explain", text)
     assert outcome.code == 2
     assert "no symptom is known for this text; the nearest topics are " in outcome.err
 
@@ -332,15 +332,15 @@ def test_a_class_that_names_another_gives_way_to_it() -> None:
 
 
 def test_it_is_said_which_files_of_a_log_a_checkpoint_has() -> None:
-    said = run("explain", TRACE, str(checkpoint_of("agg_update")), "--wide").out
-    assert "- `state/0/0/2.delta` is there in this checkpoint.\n" in said
-    assert "- `state/0/0/99.delta` is not there in this checkpoint.\n" in said
+    out = run("explain", TRACE, str(checkpoint_of("agg_update")), "--wide").out
+    assert "- `state/0/0/2.delta` is there in this checkpoint.\n" in out
+    assert "- `state/0/0/99.delta` is not there in this checkpoint.\n" in out
 
 
 @pytest.mark.parametrize(("count", "end"), [(2, "has 2."), (1, "has 2: the text is of another.")])
 def test_sources_of_a_log_are_counted_in_the_checkpoint(count: int, end: str) -> None:
     text = f"There are [{count}] sources in the checkpoint offsets and now there are [3] sources "
     text += "requested by the query. Cannot continue."
-    said = run("explain", text, str(troubled("trouble_union_idle_source")), "--wide").out
-    assert f"{count} in the checkpoint, 3 in the query. This one {end}\n" in said
-    assert "SS411." not in said.partition("# In this text")[0]
+    out = run("explain", text, str(troubled("trouble_union_idle_source")), "--wide").out
+    assert f"{count} in the checkpoint, 3 in the query. This one {end}\n" in out
+    assert "SS411." not in out.partition("# In this text")[0]

@@ -21,11 +21,11 @@ CASES = [
 
 def kinds_of_files(root: Path) -> list[str]:
     """The name of one file of each suffix and folder below a checkpoint, the newest."""
-    found: dict[tuple[str, str], str] = {}
+    result: dict[tuple[str, str], str] = {}
     for path in sorted(path for path in root.rglob("*") if path.is_file()):
         if not path.name.endswith(".crc"):
-            found[path.parent.name.rstrip("0123456789"), path.suffix] = path.name
-    return list(found.values())
+            result[path.parent.name.rstrip("0123456789"), path.suffix] = path.name
+    return list(result.values())
 
 
 FILES = [(case, name) for case in CASES for name in kinds_of_files(NEWEST / case / "checkpoint")]
@@ -51,21 +51,21 @@ def test_no_file_is_damaged_that_was_not_read(
         assert (outcome.code, str(error) in outcome.err) == (6, True)
 
 
-@pytest.mark.parametrize(("what", "form"), [("rows", "parquet"), ("changes", "csv")])
+@pytest.mark.parametrize(("subject", "form"), [("rows", "parquet"), ("changes", "csv")])
 @pytest.mark.parametrize("case", CASES)
 def test_what_is_written_says_what_was_not_read(
-    case: str, what: str, form: str, tmp_path: Path
+    case: str, subject: str, form: str, tmp_path: Path
 ) -> None:
     """The files are whole, and hold what could be read."""
     root = NEWEST / case / "checkpoint"
     name = max((path for path in root.glob("state/0/0/**/*.*") if path.stem.isdecimal()), key=age)
     with refusing(name.name, PermissionError("refused")):
-        told = run("export", what, root, "-O", f"{tmp_path}/out/", "--format", form)
+        outcome = run("export", subject, root, "-O", f"{tmp_path}/out/", "--format", form)
         copied = run("copy", root, tmp_path / "copy")
         differences = run("diff", root, "-o", "json").json
     assert {problem["problem"] for problem in differences["problems"]} == {"denied"}
-    lines = [line for line in told.err.splitlines() if line.startswith("problem: ")]
-    assert told.code == 4
+    lines = [line for line in outcome.err.splitlines() if line.startswith("problem: ")]
+    assert outcome.code == 4
     assert lines
     assert {line.rpartition(": ")[2] for line in lines} == {"refused"}
     assert {path.suffix for path in (tmp_path / "out").iterdir()} == {f".{form}"}

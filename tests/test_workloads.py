@@ -53,8 +53,8 @@ def test_nothing_wrong_is_said_of_them(made: list[account.Workload]) -> None:
 def test_what_is_said_is_held_against_all_that_is_known() -> None:
     workload = account.Workload(Path(), "one", {"op": "fm"}, "", [], {}, [])
     truth = judge.Truth("rearmed", batch=4, timer=90, first=3, fired=2)
-    said = {"class": "rearmed", "expired_batch": 4, "first_expired_batch": 3, "clock_ms": 90}
-    said |= {"fired": 2, "certainty": "proven", "reason": None}
+    message = {"class": "rearmed", "expired_batch": 4, "first_expired_batch": 3, "clock_ms": 90}
+    message |= {"fired": 2, "certainty": "proven", "reason": None}
     wrong: list[dict[str, object]] = [
         {"class": "kept_without_timeout"},
         {"expired_batch": 3},
@@ -63,9 +63,11 @@ def test_what_is_said_is_held_against_all_that_is_known() -> None:
         {"clock_ms": 91},
         {"fired": 3},
     ]
-    assert judge.fault(workload, 5, said, truth) == ""
-    assert judge.fault(workload, 5, said, None)
-    assert [change for change in wrong if not judge.fault(workload, 5, said | change, truth)] == []
+    assert judge.fault(workload, 5, message, truth) == ""
+    assert judge.fault(workload, 5, message, None)
+    assert [
+        change for change in wrong if not judge.fault(workload, 5, message | change, truth)
+    ] == []
 
 
 @pytest.mark.parametrize(
@@ -77,8 +79,8 @@ def test_a_covered_row_is_left_over_in_complete_mode_alone(
 ) -> None:
     batches = {3: {"ops": [{"op": 0, "evict": 7}]}}
     workload = account.Workload(Path(), "one", {"op": "agg", "mode": mode}, "", [], batches, [])
-    said = {"class": "past_watermark", "operator_id": 0, "clock_ms": clock}
-    assert (judge.fault(workload, 3, said, None) == "") is right
+    message = {"class": "past_watermark", "operator_id": 0, "clock_ms": clock}
+    assert (judge.fault(workload, 3, message, None) == "") is right
 
 
 def _call(batch: int, act: str, timer: int, *, timed: bool = False) -> account.Call:
@@ -86,7 +88,7 @@ def _call(batch: int, act: str, timer: int, *, timed: bool = False) -> account.C
 
 
 @pytest.mark.parametrize(
-    ("calls", "pandas", "found"),
+    ("calls", "pandas", "result"),
     [
         ([_call(0, "UT", 5), _call(1, "N", -1, timed=True)], False, "kept_without_timeout"),
         ([_call(0, "UT", 5), _call(1, "N", -1, timed=True)], True, "ignored_timeout"),
@@ -96,11 +98,11 @@ def _call(batch: int, act: str, timer: int, *, timed: bool = False) -> account.C
     ],
 )
 def test_a_leftover_is_what_its_last_put_or_its_timer_says(
-    calls: list[account.Call], pandas: bool, found: str | None
+    calls: list[account.Call], pandas: bool, result: str | None
 ) -> None:
     *_, (batch, state) = account.replay(calls, pandas=pandas)
     truth = judge.Runs(calls, pandas=pandas).truth("aa", state["aa"], batch, due_at=10)
-    assert (truth and truth.kind) == found
+    assert (truth and truth.kind) == result
 
 
 def test_the_table_adds_families_up() -> None:
@@ -219,9 +221,9 @@ def test_of_a_task_that_ran_twice_the_last_attempt_counts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("certainty", "said"), [(Certainty.PROVEN, True), (Certainty.UNDECIDED, False)]
+    ("certainty", "message"), [(Certainty.PROVEN, True), (Certainty.UNDECIDED, False)]
 )
-def test_damage_of_what_spark_wrote_is_false(certainty: Certainty, said: bool) -> None:
+def test_damage_of_what_spark_wrote_is_false(certainty: Certainty, message: bool) -> None:
     kinds = {kind.id: kind for kind in all_kinds()}
-    assert judge.is_damage(Finding(kinds["SS118"], certainty, "", "")) is said
+    assert judge.is_damage(Finding(kinds["SS118"], certainty, "", "")) is message
     assert not judge.is_damage(Finding(kinds["SS202"], certainty, "", ""))

@@ -76,6 +76,7 @@ def finding_rows(opened: Opened) -> Iterator[FindingRow]:
     return map(finding_row, findings_of(run.judge(run.facts(FACTS))))
 
 
+# table of data with the findings
 FINDINGS_DATA = driver_table(
     FindingRow,
     "The findings of an audit, which runs when this is called.",

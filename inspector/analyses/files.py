@@ -199,6 +199,7 @@ def file_rows(run: Opened) -> Iterator[FileRow]:
                 )
 
 
+# table of data with every file of the stores' folders
 FILES = driver_table(FileRow, "The files in the stores' folders, from listings alone.", file_rows)
 
 

@@ -157,6 +157,7 @@ def _resolution(run: Run) -> Resolution:
     return Resolution()
 
 
+# table of data with every leftover
 LEFTOVERS_DATA = fact_table(
     "leftovers",
     "leftovers",

@@ -42,7 +42,7 @@ from inspector.render.plain import fields_of
 from inspector.render.report import Report
 from inspector.sums import group_by
 
-_Key = TypeVar("_Key")
+_Key = TypeVar("_Key")  # type of a key
 # beginnings of names of stores with times of the clock in their rows
 _CLOCK_STORES = ("$procTimers", "$ttl_", "$min_")
 
@@ -286,7 +286,7 @@ class _Rows:
 
     counts: Mapping[Store, Counter[tuple[str, str]]]  # number of rows by key and value as texts
     timers: Mapping[Store, Mapping[str, int]]  # timers of group states by the text of the key
-    snapshot: Snapshot
+    snapshot: Snapshot  # decoded rows, by store and text of the key
     unread: str  # a sentence on why not all rows could be read; "" if all were read
 
 
@@ -297,7 +297,10 @@ def _rehearsed_history(
     evolved: Mapping[Store, Collection[str]],
     distinct: set[Store],  # gets the stores with a row in which the fields of each group differ
 ) -> dict[int, _Rows]:
-    """Return the rows of a rehearsal by state version; only the newest may be unreadable."""
+    """Return the rows of a rehearsal by state version; only the newest may be unreadable.
+
+    Older versions are left out if there are too many.
+    """
     newest = run.checkpoint.newest_version
     versions = range(1, newest) if newest <= MOST_VERSIONS else ()
     history = {}
@@ -415,7 +418,10 @@ def _finding(line: judgement.Line) -> Finding:
 def _cause(
     findings: Sequence[Finding], lines: Sequence[judgement.Line], release: str
 ) -> Cause | None:
-    """Return the first screen's sentence: what Spark will do, and what is certain besides."""
+    """Return the main finding with the sentence of the first screen; None without findings.
+
+    The sentence says what Spark ``release`` will do, and which confs it ignores.
+    """
     if not findings:
         return None
     first, line = findings[0], lines[0]

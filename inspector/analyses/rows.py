@@ -36,6 +36,7 @@ class LiveRow(t.PartitionRow, table="rows", empty="this version has no rows"):
     value_hex: Annotated[t.ValueHex | None, t.RAW] = None
 
 
+# table of data with the live rows of one store
 ROWS_DATA = stores.store_table(
     "rows",
     "The live rows of one store at one version; ``key`` and ``value`` are structs.",

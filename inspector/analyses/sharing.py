@@ -175,6 +175,7 @@ def version_rows(request: FactTableTask) -> RowsOfFacts:
     return lambda facts: [row(observation) for observation in facts.of(VersionFacts)]
 
 
+# table of data with the sizes and changes of each version
 VERSIONS_DATA = fact_table(
     *("sharing", "versions"),
     "Sizes, changes and sharing of each version, one row for each store and partition.",

@@ -32,9 +32,8 @@ from inspector.sums import group_by, sum_by_key, sum_of
 
 Place = tuple[int, str, int]  # operator id, store name, partition id; "" and -1 for all
 
-# what a row of a table is about -> the columns that such a table does not have
 PLACES = {"operator": ("store_name", "partition_id"), "store": ("partition_id",), "partition": ()}
-"""What a line stands for -> the columns that it does not have."""
+"""Value of ``--by``, what a row is about -> the columns that such a table does not have."""
 
 _OF_KEYS = "of the key bytes of a row, by nearest rank."  # ends of the descriptions of percentiles
 _OF_VALUES = "of the value bytes of a row, by nearest rank."
@@ -159,13 +158,12 @@ FOOTNOTE = (
 )
 # (store, ``key`` or ``value``) -> its schema, and the bytes of its fields
 MeasuredFields = dict[tuple[StoreName, RowPart], tuple[sparktypes.StructType, RowBytes]]
-"""Store and ``key`` or ``value`` -> its schema and what its rows take."""
 
 
 def fields_report(judged: Judged) -> Report:
     """Return the report on the bytes of each field of each store.
 
-    The facts are those of :func:`inspector.passes.worker.run_fields`.
+    The facts must be those of :func:`inspector.passes.worker.run_fields`.
     """
     measured: MeasuredFields = {}
     for name, schema in store_schemas(judged.checkpoint).items():

@@ -123,7 +123,10 @@ def expiring_table(judged: Judged) -> t.Table:
 
 
 def unknown_timers(judged: Judged) -> Iterator[str]:
-    """Yield a note for each operator whose timers are listed by both clocks."""
+    """Yield a note for each operator whose timers are listed by both clocks.
+
+    The files do not show which clock they follow.
+    """
     for name in judged.facts.merged(Expiring):
         if len(_by_clock(judged.facts, name, judged.version)) > 1:
             yield (
@@ -177,9 +180,9 @@ def _goes_by_key(facts: Facts, name: StoreName) -> bool:
 def _expiring_rows(
     store: StoreIds, expiring: Expiring, rule: StoreRule, doubt: str | None
 ) -> Iterator[ExpiringRow]:
-    """Yield rows for what has expired, for each bucket that will expire, and for what never does.
+    """Yield rows on what has expired, on each bucket that will expire, and on what never does.
 
-    Each row has the number of rows that are left behind it.
+    Each has the number of rows that are left after it.
     """
     kind = expiring.timeout_kind
     if kind is None:
@@ -234,7 +237,7 @@ FOOTNOTE = (
     "growth is an estimate, the median slope between all pairs of versions."
 )
 # columns that add over stores
-_SUMMED = (  # columns that add over stores
+_SUMMED = (
     *("partitions", "of_partitions", "rows", "row_bytes", "heap_bytes"),
     *(*_CHANGES, "delta_bytes", "snapshot_bytes"),
 )
@@ -326,9 +329,9 @@ class GrowthRow(t.StoreRow, table="growth"):
     ] = None
 
 
-# columns of growth that answer ``--capacity``: for row bytes, and for the heap
+# columns of growth that answer ``--capacity``, for row bytes
 _ROWS_REACH = ("rows_at_capacity", "rows_reach_capacity_ms")
-_HEAP_REACHES = ("heap_at_capacity", "heap_reaches_capacity_ms")
+_HEAP_REACHES = ("heap_at_capacity", "heap_reaches_capacity_ms")  # the same for the heap
 
 FACTS = Request(partitions=True, expiring=True)  # facts that the command requests of its tasks
 

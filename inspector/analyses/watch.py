@@ -46,7 +46,10 @@ class Pace:
     ends: float | None = None
 
     def reached(self, batch: int | None) -> bool:
-        """Return whether a batch is the last one to watch, or a newer one."""
+        """Return whether the newest batch is the last one to watch, or is past it.
+
+        ``batch`` is the newest batch; None if there is none yet.
+        """
         return self.until is not None and batch is not None and batch >= self.until
 
     def wait(self) -> bool:
@@ -61,8 +64,8 @@ class Pace:
 class BatchSeen:
     """A committed batch with its facts, judged as the newest one."""
 
-    run: Run
-    facts: Facts
+    run: Run  # run on the batch's version
+    facts: Facts  # facts of the version
     notes: tuple[str, ...] = ()  # sentences on what happened to the query since the batch before
 
     @property
@@ -73,13 +76,13 @@ class BatchSeen:
 
 @dataclass
 class Following:
-    """Follows the committed batches of a query, each once.
+    """Follows a query: yields each of its committed batches once.
 
-    The ``last`` batches before the first look are seen too, if every store can restore them.
+    It begins with the ``last`` restorable batches before the first listing.
     """
 
-    path: str
-    options: o.Options
+    path: str  # path of the checkpoint
+    options: o.Options  # options of the run
     last: int = 1  # number of batches before the first listing that are shown
     _seen: int | None = None  # newest batch that was shown; None before the first listing
     _query: str | None = None  # id of the query
@@ -266,7 +269,7 @@ class WatchedBatchRow(t.Row, table="batches", empty="no batch was committed"):
 
 
 # columns of findings that came or went
-_FINDING = (  # what is told of a finding that came or went
+_FINDING = (
     *("id", "severity", "certainty", "title", "cause"),
     *("operator_id", "store_name", "evidence"),
 )

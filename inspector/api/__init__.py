@@ -48,7 +48,7 @@ HOMES = {
     "render.report_data": ("Part",),
     "render.tabular": ("Column", "Table", "Unit"),
 }
-"""Module -> the names of its that are public besides the analyses; type checkers read the stub."""
+"""Module -> its names that are public, besides the analyses; type checkers read the stub."""
 
 # public name -> its module
 _HOME_OF = {name: home for home, names in HOMES.items() for name in names}

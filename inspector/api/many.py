@@ -89,6 +89,7 @@ AT_ONCE = 256  # checkpoints of one Spark job; the driver holds their reports
 WHOLE_COST = 64 << 20
 SHARES = 64  # a checkpoint with more than one such share of a job's cost is left to the driver
 
+# columns of :data:`ANSWERS`
 _columns: list[tuple[str, pa.DataType]] = [
     *((name, pa.int64()) for name in ("number", "files", "bytes")),
     *(("report", pa.binary()), ("is_kept", pa.bool_()), ("notes", pa.list_(pa.string()))),
@@ -121,6 +122,7 @@ class _Job:
     """Jobs on Spark that audit checkpoints, and the notes that they have given."""
 
     def __init__(self, options: Options, engine: Engine) -> None:
+        """Prepare jobs on an engine."""
         self._options, self._engine = options, engine
         self._said: set[str] = set()
 

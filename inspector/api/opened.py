@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 else:
     Methods = object
 
-Path = str | os.PathLike[str]
+Path = str | os.PathLike[str]  # path of a checkpoint
 
 _FIELDS = tuple(field.name for field in fields(Options))  # names of the fields of ``Options``
 _DECLARED = {each.name: each for each in SHARED}  # declaration of each option, by name
@@ -99,6 +99,7 @@ class Method:
     """Method of an opened checkpoint that runs one analysis."""
 
     def __init__(self, checkpoint: OpenCheckpoint, analysis: Analysis) -> None:
+        """Take name, documentation and signature from an analysis."""
         self._checkpoint, self._analysis = checkpoint, analysis
         self.__name__ = self.__qualname__ = analysis.name
         self.__doc__ = analysis.function.__doc__

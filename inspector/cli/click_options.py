@@ -218,7 +218,7 @@ def _option(declared: Parameter) -> click.Option:
 
 
 def _value_name(declared: Parameter) -> str | None:
-    """Return the name of an option's value in the help; None for that of click."""
+    """Return the name of an option's value in the help; None for click's default."""
     is_number = declared.kind is int and not declared.option.size and not declared.choices
     return declared.option.metavar or ("N" if is_number else None)
 
@@ -233,7 +233,7 @@ def _type(declared: Parameter) -> click.ParamType[Any] | None:
 
 
 class _Lines(click.types.StringParamType):
-    """Texts that may hold spaces: in an environment variable each stands on a line of its own."""
+    """Type of texts that may have spaces: in an environment variable each is a line."""
 
     envvar_list_splitter = "\n"
 
@@ -267,7 +267,7 @@ def _text(value: str) -> str:
 
 
 class _ReportFormat(click.Choice[str]):
-    """Format of a report; the error about a format of data names ``export``."""
+    """Type of the format of a report; for a format of data the error names ``export``."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the format; click.BadParameter if reports do not have it."""
@@ -281,7 +281,7 @@ _DATA_FORMATS = ("parquet", "arrow")  # formats of ``export`` that no report has
 
 
 class ByteSize(click.ParamType[int]):
-    """A size such as ``8GiB`` or ``512M``; units are powers of 1024, as Spark's are."""
+    """Type of sizes such as ``8GiB`` or ``512M``; units are powers of 1024, as Spark's are."""
 
     name = "size"
 
@@ -300,9 +300,10 @@ ROOM_FOR_BAR = 60  # columns of a terminal below which no bar is drawn, only num
 
 
 def watch_of(parsed: Mapping[str, Any]) -> Watch:
-    """Return what shows the progress of a command; it does nothing if nobody would see it.
+    """Return the context manager that shows a command's progress.
 
-    Rows that are printed to the same terminal while they are read show progress themselves.
+    It shows nothing if stderr is no terminal, or quiet, or if rows are printed to the same terminal
+    meanwhile.
     """
     streams = parsed.get("output") not in ("table", "markdown") and not parsed.get("output_file")
     hidden = parsed.get("quiet") or parsed.get("no_progress") or not sys.stderr.isatty()

@@ -117,7 +117,7 @@ def _text(word: str) -> str:
 
 
 # message on a conf that the checkpoint overrides: ``OffsetSeqMetadata.setSessionConf`` (2.3 to 4.3)
-_IGNORED = re.compile(  # ``OffsetSeqMetadata.setSessionConf`` (2.3 to 4.3)
+_IGNORED = re.compile(
     r"Updating the value of conf '([^']{1,200})' in current session from '([^']{0,200})' to "
     r"'([^']{0,200})'"
 )
@@ -135,7 +135,7 @@ _REFUSED = (
 )
 """``StateSchemaCompatibilityChecker``: key or value, the schema of the state, and the query's."""
 # message on another number of sources: ``OffsetSeq.toStreamProgress`` (2.1 to 4.3)
-_SOURCES = re.compile(  # ``OffsetSeq.toStreamProgress`` (2.1 to 4.3)
+_SOURCES = re.compile(
     r"There are \[(\d{1,9})\] sources in the checkpoint offsets and now there are \[(\d{1,9})\]"
 )
 # path of a state file or log entry in a text

@@ -84,6 +84,7 @@ class _Fleet:
     def __init__(
         self, analysis: Analysis, parsed: dict[str, Any], options: Options, form: Form
     ) -> None:
+        """Prepare the outputs of a run."""
         self._analysis, self._parsed, self._form = analysis, parsed, form
         self._own = own_options(analysis, parsed)
         outputs = analysis, parsed, self._own, options.engine
@@ -121,7 +122,10 @@ class _Fleet:
                 yield member
 
     def _ahead(self) -> Ahead | None:
-        """Return the function that makes reports on executors, if the analysis accepts them."""
+        """Return the function that makes reports on executors; None if they are made here.
+
+        They are made here if pages are asked for, or if the analysis uses no cache.
+        """
         if self.beside.has_page or CACHE not in self._analysis.uses:
             return None
         from inspector.api.many import audits_by_executors  # noqa: PLC0415 - takes an audit
@@ -158,6 +162,7 @@ class Spool:
     """File on disk for texts that are read later, so that they take no memory."""
 
     def __init__(self) -> None:
+        """Create the temporary file."""
         self._file = tempfile.TemporaryFile()  # noqa: SIM115 - closed by __exit__
         self._lock = Lock()
 

@@ -63,14 +63,14 @@ class HelpfulCommand(click.Command):
         return [*super().get_params(ctx), _help_all_option()]
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write what the command does: its first paragraph alone in the short help."""
+        """Write what the command does; in the short help only the first paragraph."""
         text = self.help or ""
         formatter.write_paragraph()
         with formatter.indentation():
             formatter.write_text(text if ctx.meta.get(_ALL_OPTIONS) else text.split("\n\n")[0])
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options by section: all of them, or only what the short help has."""
+        """Write the options by section; the short help describes some and names the others."""
         full = bool(ctx.meta.get(_ALL_OPTIONS))
         for section, options in options_by_section(self.get_params(ctx)).items():
             described = [option for option in options if full or _is_described(option, section)]
@@ -112,7 +112,7 @@ def _is_described(option: click.Option, section: Section) -> bool:
 
 
 def _record(option: click.Option, ctx: click.Context, *, full: bool) -> tuple[str, str]:
-    """Return spelling and description; the short help has the main clause alone."""
+    """Return spelling and description of an option; not ``full``: only the main clause."""
     record = option.get_help_record(ctx)
     assert record is not None, option
     spelling, text = record

@@ -48,9 +48,11 @@ class _Commands(click.Group):
     """Group of the commands, which are loaded when they are needed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """Return the names of all commands, in the order of the help."""
         return commands()
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Return a command by its name; None if there is none. Loads its module."""
         if cmd_name == EXPLAIN:
             from inspector.cli.explain import explain  # noqa: PLC0415 - looks for its pages
 
@@ -69,6 +71,7 @@ class _Commands(click.Group):
             formatter.write_dl([(c.name or "", c.get_short_help_str(1000)) for c in listed if c])
 
     def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; end with exit code 0 if the reader of stdout has gone."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
@@ -79,6 +82,7 @@ class _Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; an unknown one is a usage error with a hint."""
         name = args[0]
         if self.get_command(ctx, name) is None and not name.startswith("-"):
             ctx.fail(f"Unknown command {name!r}. {_hint(name)}")

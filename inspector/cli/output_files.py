@@ -69,8 +69,8 @@ def _record_of(
 ) -> Record | None:
     """Return the record that a run adds to a history; None without ``--history``.
 
-    A history on Spark uses the engine's session. The results of earlier runs are added to
-    ``keywords``.
+    A history on Spark uses the engine's session. Times of earlier verifications are added to
+    ``keywords`` if the run verifies a subset.
     """
     if not analysis.remembered:
         return None
@@ -197,6 +197,10 @@ class Beside:
         *,
         many: bool = False,
     ) -> None:
+        """Check the targets of page and history before the analysis runs.
+
+        ``many`` is True for a page on several checkpoints.
+        """
         self._parsed, self._many = parsed, many
         self._reports: list[Report] = []
         self._failures: list[tuple[str, str]] = []

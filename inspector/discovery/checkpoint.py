@@ -55,20 +55,20 @@ CONF = "streaming."  # prefix of the confs of streaming in the offset log, after
 
 @dataclass(frozen=True)
 class Operator:
-    """One stateful operator of the query."""
+    """One stateful operator of the query, with its schemas, rules and partitions."""
 
-    layout: OperatorLayout
+    layout: OperatorLayout  # its folder, partitions and stores
     name: str  # as Spark's metadata has it, or recognised by its schemas
     name_from: str  # ``metadata`` or ``schemas``
     metadata: OperatorMetadata | None  # Spark's own, None up to 3.5
     schemas: Mapping[str, StateSchema]  # by store name, where there is a file
-    rules: Mapping[str, StoreRule]
+    rules: Mapping[str, StoreRule]  # expiry rule of each store, by store name
     upstream: tuple[PhysicalOperator, ...] = ()  # may feed it, those nearest to sources first
     shape: PartitionShape = PartitionShape()  # its partitions, where no schema shows them
 
     @property
     def operator_id(self) -> int:
-        """0 is the operator nearest to the sink."""
+        """Number of the operator; 0 is the one nearest to the sink."""
         return self.layout.operator_id
 
     @property
@@ -79,7 +79,7 @@ class Operator:
 
     @cached_property
     def physical(self) -> PhysicalOperator:
-        """Behaviour of the operator towards the operators below it in the plan."""
+        """How the operator passes the watermark on in the plan, and asks for batches."""
         return physical_operator(self.name, self.metadata.properties if self.metadata else None)
 
     @cached_property
@@ -134,15 +134,14 @@ class Operator:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A checkpoint, or the part of one that was selected."""
+    """A checkpoint, or the selected part of one, as listings and small files show it."""
 
     storage: Storage  # opened at its root
     selection: Selection  # the part
-    # layout, logs: what lies in it
-    layout: Layout
-    logs: Logs
+    layout: Layout  # operators, partitions and files of the selected part
+    logs: Logs  # content of the offset and commit logs
     operators: tuple[Operator, ...]  # by id, those selected
-    provider: Provider
+    provider: Provider  # state store provider that wrote the files
     problems: tuple[Problem, ...] = field(default=())  # small files that could not be read
     query: tuple[Operator, ...] = ()  # all operators, with the rules that files show
     small_files: int = 0  # logs, metadata and schemas that were read
@@ -151,7 +150,7 @@ class Checkpoint:
 
     @property
     def root(self) -> str:
-        """The root as its user spelled it."""
+        """Root of the checkpoint as the user spelled it."""
         return self.storage.root
 
     @cached_property
@@ -162,7 +161,10 @@ class Checkpoint:
 
     @cached_property
     def newest_version(self) -> int:
-        """The version that the last committed batch made; 0 if nothing was committed."""
+        """State version that the last committed batch made; 0 if nothing was committed.
+
+        Without a commit log it is the newest version that every store can restore.
+        """
         # Without a commit log (Spark 2.1 had none) it is the newest that every store can restore.
         if self.logs.last_committed is not None:
             return self.logs.last_committed + 1
@@ -231,7 +233,7 @@ class Checkpoint:
 
     @cached_property
     def versions_without_commit(self) -> dict[int, int]:
-        """Versions newer than the last committed one that have files -> number of stores."""
+        """Versions with files that are newer than the last committed one -> number of stores."""
         stores = ({*files.deltas, *files.snapshots} for files in self.store_files.values())
         versions = Counter(
             v for store_files in stores for v in store_files if v > self.newest_version
@@ -239,7 +241,10 @@ class Checkpoint:
         return dict(sorted(versions.items()))
 
     def first_partition(self, operator_id: int) -> int:
-        """The number of an operator's first partition: 0, except for old joins behind a union."""
+        """Return the number of an operator's first partition.
+
+        0, except for joins of Spark 2.4.0 to 2.4.4 behind a union.
+        """
         shapes = (o.shape for o in self.query if o.operator_id == operator_id)
         return next((shape.first for shape in shapes), 0)
 
@@ -390,7 +395,7 @@ def with_changed_versions(logs: Logs, record: CopyRecord) -> Logs:
 
 
 def state_file_bytes(checkpoint: Checkpoint) -> int:
-    """Bytes on storage of the state files of the selected stores."""
+    """Return the bytes on storage of the state files of the selected stores."""
     files = [folder.of_kind(*KINDS_OF_STATE) for folder in checkpoint.layout.folders]
     return sum(file.size for store_files in files for file in store_files)
 

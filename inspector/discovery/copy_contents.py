@@ -28,11 +28,11 @@ from inspector.model import DEFAULT_STORE, BatchId
 
 @dataclass(frozen=True)
 class SmallFile:
-    """A file without state: path below the root, the source's size, and content if it differs."""
+    """A file without state, to be written into a copy."""
 
-    path: str
-    size: int = 0
-    content: bytes | None = None
+    path: str  # path below the root
+    size: int = 0  # bytes of the source's file
+    content: bytes | None = None  # bytes to write; None to copy the source's file
 
     def chunks(self, storage: Storage) -> Iterable[bytes]:
         """Yield the bytes to write to the copy."""
@@ -61,9 +61,9 @@ def small_files(
 ) -> tuple[list[SmallFile], list[SmallFile]]:
     """Return the logs, metadata and schemas that a restart after a committed batch reads.
 
-    The second list is written last: until then nothing takes the copy for a whole one. With
-    ``planned`` the entry of that later batch is copied too, so that the batch runs again.
-    CheckpointError: an entry is lost or cannot be copied.
+    There are two lists. The second one is written last: until then no program takes the copy for a
+    complete one. With ``planned`` the entry of that later batch is copied too, so that the batch
+    runs again. Raises CheckpointError if an entry is lost or cannot be copied.
     """
     storage, ids = checkpoint.storage, ids or NewIds()
     root = _Folder.of(storage, "")
@@ -138,8 +138,8 @@ def check_file_logs(checkpoint: Checkpoint, batch: int) -> None:
 class _Folder:
     """Entries of one folder, by name."""
 
-    path: str
-    entries: Mapping[str, Entry] = field(default_factory=dict)
+    path: str  # full path
+    entries: Mapping[str, Entry] = field(default_factory=dict)  # files and folders in it, by name
 
     @classmethod
     def of(cls, storage: Storage, path: str) -> _Folder:
@@ -148,9 +148,10 @@ class _Folder:
         return cls(storage.full_path(path), {entry.name: entry for entry in listed})
 
     def entry_before(self, batch: int) -> str:
-        """Return the name of the newest entry of a log before a batch; empty if there is none.
+        """Return the name of the newest entry of a log before a batch; "" if there is none.
 
-        With asynchronous progress tracking it is not the one of the batch before.
+        With asynchronous progress tracking batches have gaps, so that it may be of a much older
+        batch.
         """
         older = [n for name in self.entries if (n := number(name)) is not None and n < batch]
         return str(max(older)) if older else ""
@@ -186,7 +187,10 @@ def _plain(entry: Entry, folder: str) -> SmallFile:
 
 
 def with_unique_ids(commit: bytes, unique_ids: Mapping[str, str]) -> bytes:
-    """Return a commit log's entry with other state ids; CheckpointError if it lacks an old id."""
+    """Return a commit entry in which old state ids are replaced by new ones.
+
+    ``unique_ids``: old id -> new id. Raises CheckpointError if the entry lacks an old id.
+    """
     if not unique_ids:
         return commit
     _, lines = split_log(commit, MAX_FORMAT)

@@ -370,7 +370,7 @@ def _partitions(checkpoint: Checkpoint, operator: Operator, version: int) -> Ite
 
 
 def _by_metadata(operator: Operator) -> int:
-    """Return the partition count in the operator metadata; 0 if absent or ambiguous."""
+    """Return the partition count in the operator metadata; 0 if absent, ambiguous or too high."""
     stores = operator.metadata.stores if operator.metadata else ()
     numbers = {store.num_partitions for store in stores}
     count = (numbers.pop() or 0) if len(numbers) == 1 else 0

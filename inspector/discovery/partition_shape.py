@@ -44,9 +44,9 @@ class SinglePartition(enum.Enum):
 
 @dataclass(frozen=True)
 class PartitionShape:
-    """The partitions of one operator, as far as its files show them."""
+    """The partitions of one operator, as its files show them."""
 
-    single: SinglePartition = SinglePartition.NO
+    single: SinglePartition = SinglePartition.NO  # judgement whether all rows are in partition 0
     first: int = 0  # number of its first partition
 
     @property

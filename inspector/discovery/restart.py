@@ -81,7 +81,7 @@ _NO_VERDICT = (*UNSEEN, LimitError.slug, RowError.slug)  # Spark may read more o
 
 @dataclass(frozen=True)
 class Obstacle:
-    """File that Spark needs for a restart and that is missing, unreadable or refused."""
+    """Reason why Spark does not restart: often a file that is missing, unreadable or refused."""
 
     name: str  # of the file: ``3.delta``, ``offsets/12``
     error: str  # Spark's error class
@@ -148,7 +148,7 @@ class Load:
 
 @dataclass(frozen=True)
 class Restart:
-    """Verdict on a restart: the first batch, what it loads, and what prevents it."""
+    """Judgement of a restart: the first batch, the files that it loads, and what prevents it."""
 
     batch: int  # the one that runs first; it loads the state version of the same number
     again: bool  # it was planned before, and has no commit
@@ -303,7 +303,7 @@ class Restart:
         return location in loaded and location not in blocked
 
     def _loads_snapshot(self, problem: Problem) -> bool:
-        """Return whether a restart loads the snapshot of a problem's partition and version."""
+        """Return whether a restart loads the snapshot that a problem is about."""
         partition = problem.store and (problem.store.operator_id, problem.store.partition_id)
         return any(
             (load.store.operator_id, load.store.partition_id) == partition
@@ -312,9 +312,10 @@ class Restart:
         )
 
     def remedy(self, name: str) -> str:
-        """Return what to do about a lost offset log, or a lost entry of a batch that wrote nothing.
+        """Return what to do about a lost log, or an entry of ``offsets`` that a restart needs.
 
-        ``name`` is a path below the root (``offsets``, ``offsets/12``); no text for any other.
+        ``name`` is a path below the root (``offsets``, ``offsets/12``). No text for any other file,
+        and for an entry whose batch has written state.
         """
         if name == OFFSETS and not self.batch:
             return (
@@ -349,7 +350,7 @@ class Restart:
 def restart_of(
     checkpoint: Checkpoint, problems: Iterable[Problem] = (), restart_path: str | None = None
 ) -> Restart:
-    """Judge the restart from the newest entries of the logs.
+    """Judge the restart from the newest entries of the logs, and return the judgement.
 
     Only the stores of an opened part are judged. ``problems`` are those found by reading files;
     without them the answer rests on file names. ``restart_path`` is the path from which Spark will
@@ -440,7 +441,7 @@ def _source_folders(checkpoint: Checkpoint, planned: int, damage: _Damage) -> So
 
 
 def _partition_doubts(checkpoint: Checkpoint, batch: int) -> Iterator[Doubt]:
-    """Yield a doubt for each operator of which one partition is there, and no row of it."""
+    """Yield a doubt for each operator that has only partition 0 and no row."""
     for operator in checkpoint.operators if batch else ():  # batch 0 loads no state
         if operator.shape.single is SinglePartition.UNKNOWN:
             yield Doubt(
@@ -466,7 +467,7 @@ def _sink_doubts(checkpoint: Checkpoint, batch: int) -> Iterator[Doubt]:
 
 
 def _describe_assumption(checkpoint: Checkpoint) -> str:
-    """Return what the answer assumes of the partitions of operators; "" for nothing."""
+    """Return a clause on what the answer assumes of an operator's partitions; "" for nothing."""
     for operator in checkpoint.operators:
         if operator.shape.single is SinglePartition.LIKELY:
             return (
@@ -568,7 +569,7 @@ def _silent(checkpoint: Checkpoint, batch: int) -> Iterator[str]:
 
 
 def _have_written(checkpoint: Checkpoint, batch: int) -> bool:
-    """Return whether every known partition of every operator has files of a batch."""
+    """Return whether every expected partition of every operator has files of a batch."""
     # Of a first batch nobody knows which operators and partitions there are to be.
     for operator, silent, partitions in _silent_partitions(checkpoint, batch):
         count = 1 if operator.single_partition else partition_count(checkpoint, batch + 1)
@@ -615,7 +616,8 @@ class _Damage:
     The second finds what a snapshot shares with others, such as table files of RocksDB.
     """
 
-    paths: Mapping[str, Problem]
+    paths: Mapping[str, Problem]  # problem of each damaged file, by path
+    # problem of each damaged snapshot, by operator, partition and version
     versions: Mapping[tuple[int, int, int], Problem]
     # number of needed files that could not be judged, counted while they are judged
     doubted: int = 0

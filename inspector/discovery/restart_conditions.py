@@ -133,7 +133,7 @@ def restart_partition_count(checkpoint: Checkpoint, version: int) -> int:
 
 
 def metadata_partition_counts(checkpoint: Checkpoint) -> set[int]:
-    """Return the numbers of partitions that the metadata of all operators names."""
+    """Return the partition counts in the metadata of all operators."""
     stores = (store for o in checkpoint.query if o.metadata for store in o.metadata.stores)
     return {store.num_partitions for store in stores if store.num_partitions}
 
@@ -146,7 +146,10 @@ def _lacks_partition_count(checkpoint: Checkpoint, planned: int) -> bool:
 
 
 def _partitions_in_folders(checkpoint: Checkpoint) -> int:
-    """Return the number of partitions of the operators, by their folders; 0 if they differ."""
+    """Return the number of folders of partitions per operator; 0 if operators differ.
+
+    Operators that run in a single partition do not count.
+    """
     counts = {
         len(operator.layout.partitions)
         for operator in checkpoint.query
@@ -209,7 +212,7 @@ def _authority(url: str) -> tuple[str, str]:
 
 
 def _translation(url: str) -> tuple[str, str]:
-    """Return fsspec's protocol and target of a URL; no protocol for one that has no meaning."""
+    """Return fsspec's protocol and target of a URL; "" and the URL if it cannot be translated."""
     try:
         address = translate(url)
     except InspectorError:

@@ -17,7 +17,7 @@ class Condition:
     is_conf: bool = True  # a conf of the session; else an option of the query's writer
 
     def __str__(self) -> str:
-        """``spark.sql.shuffle.partitions=3``."""
+        """Return ``spark.sql.shuffle.partitions=3``: the option and its value."""
         return f"{self.option}={self.value}"
 
 

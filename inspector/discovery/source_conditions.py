@@ -48,7 +48,10 @@ _SAME_STORAGE = {"s3a": "s3", "s3n": "s3", "wasbs": "wasb", "abfss": "abfs"}
 def judge_sources(
     checkpoint: Checkpoint, planned: int, folders: SourceFolders
 ) -> Iterator[Refusal | Doubt]:
-    """Yield what keeps the query from its restart, or may; ``planned`` is its newest batch."""
+    """Yield a refusal or doubt for each reason of a source that may prevent the restart.
+
+    ``planned`` is the newest planned batch, ``folders`` are those of its sources.
+    """
     for path in folders.doubtful:
         yield Doubt(
             f"{path} is missing: Spark writes it again if it finds the files again that the entry "
@@ -164,7 +167,7 @@ def _foreign_entry(
 def _files(storage: Storage, path: str, max_bytes: int) -> Iterator[tuple[str, int]]:
     """Yield path and batch of the files that an entry of a source log names.
 
-    At most ``max_bytes`` bytes are read. What is not as Spark writes it ends the list.
+    At most ``max_bytes`` bytes are read. The list ends at a line that is not as Spark writes it.
     """
     data = b""
     with suppress(InspectorError, OSError, ValueError):
@@ -203,7 +206,10 @@ def _folder_of(url: str) -> str:
 
 
 def _common_folder(folders: Sequence[str]) -> str:
-    """Return the folder that all these are in, or are; "" without any or if they share none."""
+    """Return the folder that contains all folders, or is one of them.
+
+    "" without folders, or if they share none.
+    """
     if len(set(folders)) < 2:
         return folders[0] if folders else ""
     shared = []

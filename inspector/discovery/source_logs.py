@@ -45,7 +45,7 @@ _MOST_POSITIONS = 1024  # uses of sources in offset log v2 that are walked throu
 
 @dataclass(frozen=True)
 class SourceFolders:
-    """The folders that the sources of one batch have below ``sources``."""
+    """Folders below ``sources`` that the sources of one batch have, and what is missing in them."""
 
     folders: Mapping[str, str]  # source name -> folder; only of sources whose folder is known
     lost: tuple[str, ...] = ()  # missing logs, or one missing entry each, as paths below the root
@@ -71,7 +71,7 @@ def source_folders(checkpoint: Checkpoint, batch: int) -> SourceFolders:
 def _assign(
     checkpoint: Checkpoint, batch: int, sources: Sequence[SourceOffset], listing: _Listing
 ) -> SourceFolders:
-    """Assign sources to folders by the format of the offset log."""
+    """Assign sources to folders, by the rules of the offset log's format."""
     if checkpoint.logs.formats.get(OFFSETS, 1) < _V2:
         return _by_uses(listing, sources, _first_uses_of_v1(checkpoint, sources))
     has_names = any(number(source.name) is None for source in sources)
@@ -96,13 +96,14 @@ class _Listing:
     """The logs below ``sources``; every folder is listed at most once."""
 
     def __init__(self, checkpoint: Checkpoint) -> None:
+        """Prepare to list the folders of a checkpoint; nothing is listed yet."""
         self._storage: Storage = checkpoint.storage
         self._is_there = SOURCES in checkpoint.layout.root_names
         self._names: dict[str, frozenset[str]] = {}
         self._doubtful: set[str] = set()
 
     def names(self, folder: str) -> frozenset[str]:
-        """The names in ``sources/<folder>``; none if there is no such folder."""
+        """Return the names in ``sources/<folder>``; empty if there is no such folder."""
         if folder not in self._names:
             path = f"{SOURCES}/{folder}"
             listed = self._storage.list(path, missing_ok=True) if self._is_there else ()
@@ -150,7 +151,7 @@ class _Listing:
         )
 
     def highest(self) -> int:
-        """The highest number of a folder below ``sources`` that has a log; -1 without one."""
+        """Return the highest number of a folder below ``sources`` with a log; -1 without one."""
         listed = self._storage.list(SOURCES, missing_ok=True) if self._is_there else ()
         numbers = (number(entry.name) for entry in listed if entry.is_dir)
         present = sorted((n for n in numbers if n is not None), reverse=True)
@@ -180,7 +181,10 @@ def entry_name(entry: int, names: Collection[str]) -> str:
 
 
 def _missing_entry(names: Collection[str], newest: int) -> int | None:
-    """The newest missing entry of a log back to its compact entry; None if it is whole."""
+    """Return the newest missing entry of a log, back to its compact entry; None if none is.
+
+    ``names`` are the files of the log, ``newest`` the entry that it must reach.
+    """
     for entry in range(newest, -1, -1):
         if f"{entry}{COMPACT}" in names:
             return None
@@ -271,9 +275,10 @@ def _assumption(sources: Sequence[SourceOffset], folders: Sequence[int]) -> str:
 def _find_unused_folder(
     listing: _Listing, sources: Sequence[SourceOffset], used: int
 ) -> SourceFolders:
-    """Report the log in folder number ``used``, which no source has, as one that lost an entry.
+    """Return the result that the log in folder number ``used`` lost an entry.
 
-    Empty if no source lacks an entry there. ``used`` folders before it have whole logs.
+    No source has this folder, and the folders before it have whole logs. Empty if no source lacks
+    an entry there.
     """
     folder = used
     for source in sources:

@@ -26,7 +26,7 @@ SMALL_FILE_BYTES = 32 << 10
 
 @dataclass(frozen=True)
 class Request:
-    """The facts that an analysis needs besides those of each version."""
+    """Facts that an analysis needs in addition to those of each version."""
 
     fit: bool = False  # compare all rows with their schema, and all files with their checksums
     leftover_limit: int = 1  # leftover keys listed per store and class; 0 for all
@@ -47,10 +47,10 @@ ALL_LEFTOVERS = Request(leftover_limit=0)  # lists all leftovers, and requests n
 
 @dataclass(frozen=True)
 class StoreTask:
-    """One store of a task."""
+    """The part of a task that is about one store of the partition."""
 
-    store_name: str
-    files: tuple[StoreFile, ...]
+    store_name: str  # name of the store, or of a column family
+    files: tuple[StoreFile, ...]  # deltas and snapshots of the store
     key_schema: str | None = None  # key schema as StructType JSON; None if unknown
     value_schema: str | None = None  # value schema as StructType JSON; None if unknown
     expiry: ExpiryField | None = None  # the rule by which its rows should go, if one is known
@@ -90,14 +90,14 @@ class StoreTask:
 
 @dataclass(frozen=True)
 class Task(Message):
-    """One partition of one operator."""
+    """Work that reads one partition of one operator, as it is sent to a worker."""
 
     url: str = field(repr=False)  # where the checkpoint is; may hold credentials, so never shown
     root: str  # the checkpoint's path as the user spelled it
     # options of the storage; may hold credentials, so never shown
     options: Mapping[str, str] = field(repr=False)
-    operator_id: int
-    partition_id: int
+    operator_id: int  # operator that is read
+    partition_id: int  # partition that is read
     version: int  # the state version that is judged; nothing newer is read
     stores: tuple[StoreTask, ...]  # the stores of the partition
     # the batches in the log that are older than the judged version
@@ -219,9 +219,10 @@ def split_task(task: Task, count: int, seed: int | None = None) -> list[Task]:
 
 
 def needs_bounds(task: Task) -> bool:
-    """Return whether a task is of one key range and has timers, so that it needs call bounds.
+    """Return whether a task has one of several key ranges and has timers.
 
-    They tell from the records of all keys which ones a timeout can have made.
+    It then needs call bounds, which say by the records of all ranges which calls a timeout can have
+    made.
     """
     return task.key_range is not None and any(store.timeout_kinds for store in task.stores)
 

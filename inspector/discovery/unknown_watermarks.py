@@ -61,7 +61,10 @@ def sees_watermark(checkpoint: Checkpoint, operator: Operator, version: int) -> 
 
 
 def has_branches(checkpoint: Checkpoint, version: int) -> bool:
-    """Return whether the query has several sources, of which one alone may set the watermark."""
+    """Return whether the query has several sources, so that one alone may set the watermark.
+
+    False for a batch that ran before Spark 3.5.
+    """
     # An operator that is fed by another one then sees none (PropagateWatermarkSimulator, 3.5 on).
     sources = checkpoint.logs.sources.get(BatchId(version - 1), ())
     return len(sources) > 1 and is_recorded(checkpoint, version, SINCE_3_5)

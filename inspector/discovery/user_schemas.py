@@ -29,9 +29,9 @@ _PLACE = re.compile(r"\s*(\d{1,10})(?::([^={]+?))?\s*=(?P<schema>.*)", re.DOTALL
 class UserSchema:
     """One schema that the user gave, and the operator and store it is for, if named."""
 
-    schema: StructType
-    operator_id: int | None = None
-    store_name: str | None = None
+    schema: StructType  # parsed schema
+    operator_id: int | None = None  # operator that it is for; None if none is named
+    store_name: str | None = None  # store that it is for; None if none is named
 
     @classmethod
     def parse(cls, text: str) -> UserSchema:
@@ -57,8 +57,8 @@ class UserSchema:
 class UserSchemas:
     """Key and value schemas that the user gave with options."""
 
-    keys: tuple[UserSchema, ...] = field(default=())
-    values: tuple[UserSchema, ...] = field(default=())
+    keys: tuple[UserSchema, ...] = field(default=())  # schemas of keys
+    values: tuple[UserSchema, ...] = field(default=())  # schemas of values
 
     @classmethod
     def parse(cls, keys: Iterable[str], values: Iterable[str]) -> UserSchemas:

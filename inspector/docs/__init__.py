@@ -28,7 +28,7 @@ def _commands() -> list[str]:
 
 
 # every page by its path without ``.md``, in reading order
-PAGES = (  # every page by its path without ``.md``, in the order in which they are read
+PAGES = (
     *("index", "tutorial", "how-to/install", "how-to/cluster", "how-to/object-stores"),
     *("how-to/page", "how-to/ci-gate", "how-to/deployment", "how-to/fleet", "how-to/notebook"),
     *("how-to/keys", "how-to/leaked-keys", _COMMANDS, *_commands(), "reference/columns"),
@@ -70,13 +70,14 @@ _HEADING = re.compile(r"^(#{1,6}) (.+)$")  # heading of Markdown: marks and text
 # link to another page: text, folder and page
 _LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]*?)([\w-]+)\.md(?:#[\w-]*)?\)")
 _NO_TEXT = re.compile(r"^(?:<!--.*-->|In words: .*\n?)\n", re.MULTILINE)
-"""What is there for programs: who asked in words of their own need not read all others."""
+"""Comments, and lines with words that users may ask in; both are left out of what is shown."""
 _PARAGRAPH = re.compile(r"(?:\*\*([^*]+)\.\*\* |(?:- )?([A-Z][a-zA-Z ]{1,20}): )?(.+)")
 """A line of text, and the words before it: in bold, or before a colon."""
 _CODE = re.compile(r"`([^`]+)`")  # text between backquotes
-_ALSO = "In Spark: "  # how a line of an entry begins whose code words are names of the entry too
-_MESSAGES = "In messages: "  # the same of words in messages; ``...`` stands for anything
-_WORDS = "In words: "  # the same of what people call it, which in a log would be found everywhere
+_ALSO = "In Spark: "  # begin of a line of an entry whose code words are names of the entry, too
+_MESSAGES = "In messages: "  # begin of a line with phrases of messages; ``...`` stands for anything
+# begin of a line with words that people use; they are too common to be looked for in a log
+_WORDS = "In words: "
 _SYMPTOMS = "reference/symptoms"  # page of the symptoms
 _TO_DO = "**What to do.**"  # begin of the advice in an entry
 # line before entries that only share single words with the text
@@ -97,7 +98,8 @@ _OWN_FRAME = re.compile(
 _OF_PROGRAM = re.compile(
     r"\w(?:Exception|Error)\b:?|\[[A-Z][A-Z_.]{5,200}\]|\.(?:scala|java)\b|\b(?:INFO|WARN|ERROR) \w"
 )
-"""What no person says: the class of an exception, of an error of Spark, a frame, a log's level."""
+"""Sign of a text by a program: an exception, an error class, a file of code, a level of a log."""
+# word of a message that is about a streaming query or its state
 _OF_STATE = re.compile(
     r"streaming|state.?store|checkpoint|rocksdb|watermark|microbatch|/(?:state|offsets|commits)/\d",
     re.IGNORECASE,
@@ -145,8 +147,9 @@ def _read(path: str) -> str:
 def lookup(topic: str) -> str | None:
     """Return the documentation of a topic as text; None if there is none.
 
-    A topic is a page by its name or path, or an entry by any of its names, in any case and in
-    brackets too; or a whole message of Spark, with the class in it or, of older ones, the words.
+    A topic is the name or path of a page, or any name of an entry, in any case and with or without
+    brackets. It may also be a message of Spark, which is searched for error classes and known
+    phrases.
     """
     requested = topic.strip().strip("[]").casefold()
     for name in PAGES:
@@ -162,7 +165,7 @@ def lookup(topic: str) -> str | None:
 
 
 class Entry(NamedTuple):
-    """An entry of a page, taken apart."""
+    """An entry of a page: its title and its paragraphs."""
 
     title: str  # heading after the name
     # paragraphs by the words before each, such as ``Source``; the first without words at ""

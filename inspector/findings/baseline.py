@@ -15,8 +15,6 @@ from inspector.sums import sum_known
 # Share of its earlier value by which a number may differ and count as unchanged: a running query is
 # never twice the same.
 TOLERANCE = 0.1
-"""By how much of its earlier value a number may differ and still count as the same: a query that
-runs is never twice the same."""
 
 USUAL_GROWTH = 0.01  # share of the state per hour; growth that differs by less counts as unchanged
 # seconds by which the watermark's lag may differ, as it varies with the batches
@@ -49,9 +47,9 @@ class Trend(enum.Enum):
 class Place(NamedTuple):
     """Identity of a finding across audits."""
 
-    id: str
-    operator_id: int | None
-    store_name: str | None
+    id: str  # id of the finding
+    operator_id: int | None  # operator that it is about; None for the checkpoint
+    store_name: str | None  # store that it is about; None if it is about no single store
 
 
 @dataclass(frozen=True)
@@ -72,7 +70,7 @@ class Earlier:
 class Amount:
     """Severity, rows and bytes of a finding."""
 
-    severity: Severity
+    severity: Severity  # highest severity
     rows: int | None = None  # rows concerned; None if it counts none
     bytes: int | None = None  # row bytes of these rows; None if it counts none
 
@@ -96,20 +94,20 @@ class Amount:
 class FindingTrend:
     """A finding in the earlier and in the present audit; None where it is absent."""
 
-    place: Place
-    before: Amount | None
-    now: Amount | None
-    trend: Trend
+    place: Place  # identity of the finding
+    before: Amount | None  # amount in the earlier audit; None if it is new
+    now: Amount | None  # amount in the present audit; None if it is gone
+    trend: Trend  # new, worse, gone, better or same
 
 
 @dataclass(frozen=True)
 class MetricTrend:
     """Values of a metric in the earlier and in the present audit."""
 
-    metric: Metric
-    before: Value
-    now: Value
-    trend: Trend
+    metric: Metric  # compared metric
+    before: Value  # value in the earlier audit
+    now: Value  # value in the present audit
+    trend: Trend  # worse, better or same
 
 
 @dataclass(frozen=True)
@@ -146,7 +144,11 @@ def compare(
     earlier: Earlier | None,
     tolerance: float = TOLERANCE,
 ) -> Comparison:
-    """Compare an audit with an earlier one; numbers within ``tolerance`` of it are the same."""
+    """Return the comparison of an audit with an earlier one.
+
+    Numbers that differ by up to ``tolerance`` of the earlier value count as the same. Without an
+    earlier audit all findings are new.
+    """
     now = amounts_of((place_of(f), Amount(f.severity, f.rows, f.bytes)) for f in findings)
     before = {} if earlier is None else earlier.findings
     trends = []

@@ -52,7 +52,10 @@ class Weight(enum.Enum):
 
 @dataclass(frozen=True)
 class Kind:
-    """The declaration of a finding; the page of findings has its proof and its source."""
+    """Declaration of a finding.
+
+    The documentation's page of findings has its proof and its source.
+    """
 
     id: str  # ``SSnnn``; never changes its meaning
     severity: Severity  # severity of its findings, unless they have their own
@@ -61,6 +64,7 @@ class Kind:
     to_do: str  # advice to the user
     cause: str = ""  # what is wrong, in one plain sentence; empty if each finding has its own
     command: str = "timeline"  # command that shows more, without program and path
+    # certainties that its findings may have, the usual one first
     certainties: tuple[Certainty, ...] = (Certainty.PROVEN,)
     # ids of findings whose reason it is, so that it is named instead (``explanation/judgements``)
     explains: tuple[str, ...] = ()
@@ -108,19 +112,19 @@ class Subject(Protocol):
 
     @property
     def operator_id(self) -> int:
-        """Its operator."""
+        """Number of its operator."""
 
     @property
     def store_name(self) -> str:
-        """Its name."""
+        """Name of the store."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One judged statement about a checkpoint."""
+    """One judged statement about a checkpoint: kind, certainty, evidence and advice."""
 
-    kind: Kind
-    certainty: Certainty
+    kind: Kind  # declaration of the finding
+    certainty: Certainty  # proven, inferred or undecided
     evidence: str  # the numbers that show it
     next_step: str  # advice to the user
     operator_id: int | None = None  # operator that it is about; None for the checkpoint
@@ -145,7 +149,10 @@ class Finding:
 
     @property
     def weight(self) -> Weight:
-        """Importance when the main cause is chosen."""
+        """Importance when the main cause is chosen.
+
+        That of the kind, which may have another one for information.
+        """
         if self.severity is Severity.INFO and self.kind.info_weight is not None:
             return self.kind.info_weight
         return self.kind.weight

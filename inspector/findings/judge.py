@@ -61,7 +61,10 @@ def judge_rules(
     thresholds: Thresholds = DEFAULTS,
     folders: tuple[str, ...] = FOLDERS,
 ) -> Iterator[Finding]:
-    """Yield the findings of the rules in some folders about a checkpoint, operators and stores."""
+    """Yield the findings of the rules in some folders.
+
+    Each rule judges the checkpoint, its operators or its stores.
+    """
     views = {"checkpoint": (view,), "operator": view.operators, "store": view.stores}
     for rule in rules(folders):
         for subject in views[rule.scope]:
@@ -69,7 +72,7 @@ def judge_rules(
 
 
 def _visible_findings(findings: Sequence[Finding]) -> list[Finding]:
-    """Return the findings without those that another one of the same subject hides."""
+    """Return the findings without those that another finding on the same subject hides."""
     hidden = {(id_, finding.store) for finding in findings for id_ in finding.hides}
     return [f for f in findings if (f.kind.id, f.store) not in hidden]
 
@@ -104,10 +107,9 @@ def _reported_findings(findings: Iterable[Finding], thresholds: Thresholds) -> t
 
 
 def _versions_of_two_attempts(checkpoint: Checkpoint, version: int) -> dict[int, list[int]]:
-    """Return, by operator, the versions up to one that two attempts have written visibly.
+    """Return versions that two attempts wrote, as a temporary file shows, by operator.
 
-    The temporary file of one attempt is beside the file of the other one (premise
-    ``one-attempt``).
+    Only versions up to ``version`` (premise ``one-attempt``).
     """
     versions: dict[int, set[int]] = {}
     for operator in checkpoint.operators:
@@ -124,7 +126,10 @@ def _versions_of_two_attempts(checkpoint: Checkpoint, version: int) -> dict[int,
 def _with_attempts(
     findings: Iterable[Finding], versions: Mapping[int, Sequence[int]]
 ) -> list[Finding]:
-    """Add to proven findings about rows that two attempts at a batch are visible."""
+    """Return the findings, with a note on two attempts in proven ones about rows.
+
+    ``versions`` are those that two attempts wrote, by operator.
+    """
     result = []
     for finding in findings:
         attempts = versions.get(-1 if finding.operator_id is None else finding.operator_id, ())

@@ -46,7 +46,7 @@ def _improve(value: int) -> int:
 
 
 def _levels(value: int) -> Iterator[int]:
-    """Yield the branches from the root of the trie to a hash."""
+    """Yield the branch at each level of the trie on the way to a hash."""
     for shift in range(0, _HASH_BITS, _BITS):
         yield (value >> shift) & ((1 << _BITS) - 1)
 

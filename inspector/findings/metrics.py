@@ -24,11 +24,10 @@ _PAGE = (get_data("inspector", "docs/reference/metrics.md") or b"").decode()
 _ROWS = (line.strip("| ").split(" | ") for line in _PAGE.splitlines() if line.startswith("| `"))
 # meaning of each metric, from that table
 _MEANINGS = {cells[0].strip("`"): cells[-1].removesuffix(" An estimate.") for cells in _ROWS}
-"""What the documentation's page of metrics says of each."""
 
 
 class Quantity(enum.Enum):
-    """What a metric measures, and so how its values are written."""
+    """Kind of number that a metric has, which decides how its values are written."""
 
     COUNT = "count"
     BYTES = "bytes"

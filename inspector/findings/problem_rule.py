@@ -23,7 +23,6 @@ from inspector.model import COMPARED, LEFT, UNLISTED, Problem
 EVIDENCE = "{file:prefix}{message}{others:others_listed}"
 # slugs without a finding of their own: notes, or results of another problem
 NO_FINDING = ("codec-mismatch", "uncommitted", COMPARED, LEFT, NoSchemaError.slug)
-"""Slugs of what is only remarkable, or follows from another problem: a schema that is missing."""
 NOTHING_NEEDED = "nothing is needed to go on"  # advice if the query restarts without the file
 MISSING_DELTA = "missing-delta"  # slug of a problem: deltas of a store are missing
 SHORT = 80  # characters of a message up to which a cause has all of it
@@ -35,7 +34,7 @@ def problem_case(cause: str) -> Case:
 
 
 class ProblemRule(Rule[CheckpointView]):
-    """The base of rules about problems of some slugs."""
+    """Base of rules that report problems with certain slugs."""
 
     scope = "checkpoint"
     command = "verify"
@@ -49,7 +48,7 @@ class ProblemRule(Rule[CheckpointView]):
     general: ClassVar[Case]
 
     def find(self, view: CheckpointView) -> Iterator[Evidence]:
-        """Yield the problems of each operator, by what they mean for a restart."""
+        """Yield one evidence for each operator and case, from the problems of this rule."""
         groups: dict[tuple[int | None, Case | None], list[Problem]] = {}
         for problem in self.problems(view):
             operator_id = problem.store.operator_id if problem.store else None
@@ -75,7 +74,10 @@ class ProblemRule(Rule[CheckpointView]):
         return [problem for problem in view.context.problems if problem.slug in self.slugs]
 
     def special_case(self, view: CheckpointView, problem: Problem) -> Case | None:
-        """Return the case of a problem that is no error; None for all others."""
+        """Return the case of a problem in spite of which the query restarts, if the rule has one.
+
+        None for all other problems.
+        """
         restart = view.files_restart
         is_spared = self.is_spared and restart is not None and restart.loads_without(problem)
         return self.spared if is_spared else None
@@ -134,13 +136,13 @@ def is_of_version(path: str) -> bool:
 
 @cache
 def claimed_slugs() -> frozenset[str]:
-    """Return the slugs that rules name, and those without a finding."""
+    """Return the slugs that rules about files name, and the slugs without a finding."""
     named = (rule.slugs for rule in rules(("integrity",)) if issubclass(rule, ProblemRule))
     return frozenset((*NO_FINDING, *(slug for slugs in named for slug in slugs)))
 
 
 def short_message(problem: Problem) -> str:
-    """Return what is wrong, without what was expected if both together are long."""
+    """Return the message of a problem; a long one without the part on what was expected."""
     if problem.slug == UNLISTED:
         return problem.message
     # A comma begins what was expected instead, which the table of problems has.
@@ -153,7 +155,7 @@ def short_message(problem: Problem) -> str:
 
 
 def lost_versions(problems: Sequence[Problem], restart: Restart | None) -> str:
-    """Return what is lost with files that a restart does not need, a clause."""
+    """Return a clause on what is lost with files that a restart does not need."""
     if problems[0].store is None:
         is_run_again = restart is not None and restart.again and problems[0].slug == LOST_ENTRY
         return RUN_AGAIN.format(batch=restart.batch) if restart and is_run_again else ""

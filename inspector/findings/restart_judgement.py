@@ -125,7 +125,7 @@ _PROMOTIONS: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class SameRows:
-    """State that the old query made of the rows of NEW, compared with the state of NEW."""
+    """Differences between the states that the old and the new query made of the same rows."""
 
     old: Side  # checkpoint of the old query's rehearsal
     # number of rows that the old query made, by operator and store
@@ -150,7 +150,10 @@ class SameRows:
     clock_timer_operators: Collection[int] = ()
 
     def obstacle(self, production: Side, new: Side) -> str:
-        """Return a sentence on why the states cannot be compared; "" if they can."""
+        """Return a sentence on why the two states cannot be compared; "" if they can.
+
+        ``production`` is the checkpoint in production, ``new`` that of the changed query.
+        """
         if self.unread:
             return self.unread
         if not _is_same_query(self.old.checkpoint, production.checkpoint):
@@ -173,7 +176,10 @@ class SameRows:
 
 
 def _is_same_query(*sides: Checkpoint) -> bool:
-    """Return True if both have equal operators, stores and schemas, except nullability."""
+    """Return True if two checkpoints have the same operators, stores and schemas.
+
+    Nullability is ignored.
+    """
     old, new = (
         {
             (o.operator_id, o.name, store): StructType((*schema.key.fields, *schema.value.fields))
@@ -216,6 +222,7 @@ class Preflight:
         # what the old query made of the rows of ``new``; None if that is not known
         states: SameRows | None = None,
     ) -> None:
+        """Take both checkpoints, and what restarts the query."""
         self._old, self._new = old, new
         self._release, self._mode = target.release, target.mode
         self._line = LineMaker(target.release)
@@ -330,7 +337,10 @@ class Preflight:
                 yield self._of_conf(key, recorded.get(key), value)
 
     def _of_metadata(self, value: str | None) -> Line:
-        """Return the line on a number of partitions that offset log format 2 does not record."""
+        """Return the line on a partition count that the log lacks, so that metadata decides it.
+
+        ``value`` is the one that the session sets; None if it sets none.
+        """
         about = "partitions-of-metadata"
         release = RELEASES[-1] if self._has_partition_fix else self._release
         return replace(
@@ -412,7 +422,7 @@ class Preflight:
         is_late: bool,
         has_keys: bool,
     ) -> str:
-        """Return why other state of an operator may not be other logic; "" if nothing else is."""
+        """Return why differing states of an operator may not mean other logic; "" if they do."""
         conf, confs = _FORMATS.get(name, ""), self._states.old.confs if self._states else {}
         if confs.get(conf) != new.confs.get(conf):
             return f"NEW was made with another {conf}."
@@ -468,7 +478,7 @@ class Preflight:
             yield from self._operator(*pair, new)
 
     def _operator(self, old: Operator, new: Operator, side: Side) -> Iterator[Line]:
-        """Yield the lines on the state of an operator that both queries have."""
+        """Yield the lines on modes, variables and schemas of an operator that both queries have."""
         if old.processor is not None and new.processor is not None:
             yield from self._processor(old, old.processor, new.processor)
         subject, conf = (old.operator_id, None), _FORMATS.get(old.name, "")
@@ -658,6 +668,6 @@ def _delays(schema: StateSchema) -> list[int]:
 
 
 def _of_files(restart: Restart) -> Restart:
-    """Return the restart as the files alone would have it, without what has lines of its own."""
+    """Return the restart judged by files alone, without what has lines of its own."""
     doubts = tuple(doubt for doubt in restart.doubts if not doubt.about)
     return replace(restart, obstacles=(), doubts=doubts, conditions=())

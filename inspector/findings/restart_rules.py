@@ -22,7 +22,7 @@ RELEASES = ("3.5", "4.0", "4.1", "4.2", "4.3")  # the releases that the rules kn
 
 
 class Restarts(enum.Enum):
-    """Results of a restart, from best to worst; the worst line decides the verdict."""
+    """Result of a restart, from best to worst; the worst line decides the verdict."""
 
     OK = "ok"  # it goes on as it would have without the change
     IGNORED = "ignored"  # Spark keeps what the checkpoint records, whatever the query asks for
@@ -54,10 +54,9 @@ class RestartRule:
 
     id: str  # ``SS4nn`` or ``SS5nn``; never changes its meaning
     about: str  # what is compared; rules of several releases share it
-    verdict: Restarts
-    # since, until: the first and the last of :data:`RELEASES` that do so
-    since: str = RELEASES[0]
-    until: str = RELEASES[-1]
+    verdict: Restarts  # result of the restart
+    since: str = RELEASES[0]  # first of :data:`RELEASES` that does so
+    until: str = RELEASES[-1]  # last of :data:`RELEASES` that does so
     # it is of every comparison of files, and so no finding against this one: an information,
     # whatever its verdict
     informs: bool = False
@@ -74,7 +73,7 @@ class RestartRule:
 
     @property
     def heading(self) -> str:
-        """The verdict, and the releases unless the rule holds for all: ``"`refused` (4.2): "``."""
+        """Begin of the rule's entry: verdict, and releases unless all: ``"`refused` (4.2): "``."""
         is_whole = (self.since, self.until) == (RELEASES[0], RELEASES[-1])
         return f"`{self.verdict.value}`{'' if is_whole else f' ({self.releases})'}: "
 
@@ -102,18 +101,18 @@ class RestartRule:
 
     @property
     def _source(self) -> str:
-        """The first class of Spark that makes it so."""
+        """First class of Spark that the entry names as the source."""
         names = self._entry.paragraphs["Source"].partition(";")[0].rstrip(".").split(", ")
         return next(name for name in names if not name.startswith("SPARK-"))
 
     @property
     def spark(self) -> str:
-        """What Spark does; where it refuses, its error and the releases that do."""
+        """Sentences on what Spark does, after its error and the releases that raise it."""
         return f"{self.error} (Spark {self.releases}). {self.does}" if self.error else self.does
 
     @cached_property
     def kind(self) -> Kind:
-        """The rule as the kind of the findings that it makes."""
+        """Declaration of the finding that the rule makes."""
         return Kind(
             self.id,
             Severity.INFO if self.informs else _SEVERITY[self.verdict],
@@ -268,7 +267,7 @@ RULES: tuple[RestartRule, ...] = (
 
 
 def rule_of(about: str, release: str) -> RestartRule:
-    """Return the rule of one of :data:`RELEASES` about a subject (LookupError: it has none)."""
+    """Return the rule about a subject for one of :data:`RELEASES`; LookupError if it has none."""
     place = RELEASES.index
     for rule in RULES:
         if rule.about == about and place(rule.since) <= place(release) <= place(rule.until):

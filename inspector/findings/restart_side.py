@@ -20,12 +20,13 @@ CHECKPOINT_FORMAT = f"{STREAMING}stateStore.checkpointFormatVersion"
 class Side:
     """One of the compared checkpoints, with the sources of its newest batch."""
 
-    checkpoint: Checkpoint
+    checkpoint: Checkpoint  # opened checkpoint
+    # sources of the newest batch; empty if its entry cannot be read
     sources: tuple[QuerySource, ...]
 
     @property
     def confs(self) -> Mapping[str, str]:
-        """Confs of the newest entry of the offset log, and formats of the files."""
+        """Confs of the newest entry of the offset log, and the formats of log and checkpoint."""
         logs = self.checkpoint.logs
         return {
             **(logs.confs[max(logs.confs)] if logs.confs else {}),

@@ -39,20 +39,20 @@ class Subject(Protocol):
 
 
 class Part(NamedTuple):
-    """An operator, or a store of it, as the subject of a finding that needs no view of it."""
+    """Operator or store, without a view of it, as the subject of a finding."""
 
-    operator_id: int | None
-    store_name: str | None = None
+    operator_id: int | None  # operator; None for the whole checkpoint
+    store_name: str | None = None  # store; None for the whole operator
 
     @property
     def numbers(self) -> Mapping[str, Any]:
-        """No values: the evidence has all of them."""
+        """Empty: the evidence has all values."""
         return {}
 
 
 @dataclass(frozen=True)
 class Case:
-    """One situation in which a rule reports, with the templates of its messages."""
+    """One situation in which a rule reports, with templates of cause, evidence and advice."""
 
     cause: str  # what is wrong, since when and how much: one whole sentence
     evidence: str  # the numbers that show it
@@ -73,9 +73,10 @@ class Case:
         occurrences: int | None = None,
         **numbers: Any,
     ) -> Evidence:
-        """Return the evidence for this case: rows and bytes concerned, and the numbers.
+        """Return evidence of this case, with rows, bytes and the values of the templates' fields.
 
-        ``subject`` is a part of the view that the evidence is about, such as one store.
+        ``subject`` is the part that it is about, such as one store, if it is not the whole view.
+        Severity and certainty replace those of the case.
         """
         severity = self.severity if severity is None else severity
         certainty = certainty or self.certainty
@@ -86,7 +87,7 @@ class Case:
 class Evidence:
     """Numbers that show one case of a rule, before they are put into words."""
 
-    case: Case
+    case: Case  # situation that it is about
     rows: int | None = None  # rows concerned; None if the rule counts none
     bytes: int | None = None  # UnsafeRow bytes of these rows
     severity: Severity | None = None  # None for that of the rule
@@ -97,19 +98,20 @@ class Evidence:
     occurrences: int | None = None  # number of times that it was seen, if it counts no rows
 
 
-ViewT = TypeVar("ViewT", bound=Subject)
+ViewT = TypeVar("ViewT", bound=Subject)  # view that a rule's ``find`` takes
 
 
 class Rule(Generic[ViewT]):
-    """The base of all rules; a subclass declares the finding and its thresholds as attributes.
+    """Base of all rules; a subclass declares its finding and thresholds as attributes.
 
-    A threshold reads as a number in ``find``: the user's, or its default.
+    In an instance a threshold reads as a number: the user's, or its default.
     """
 
     scope: ClassVar[str]  # of which views ``find`` takes one: "store", "operator", "checkpoint"
     id: ClassVar[str]  # ``SSnnn``; never changes its meaning
-    title: ClassVar[str]
-    severity: ClassVar[Severity]
+    title: ClassVar[str]  # name in a few words
+    severity: ClassVar[Severity]  # severity of its findings, unless a case has its own
+    # certainties that its findings may have, the usual one first
     certainties: ClassVar[tuple[Certainty, ...]] = (Certainty.PROVEN,)
     spark: ClassVar[str]  # the class, conf, metric or method to look for in Spark
     next_step: ClassVar[str]  # what its user can do
@@ -126,6 +128,7 @@ class Rule(Generic[ViewT]):
     kind: ClassVar[Kind]  # the declaration, as reports have it
 
     def __init_subclass__(cls, **more: Any) -> None:
+        """Declare the finding of a rule, as ``kind``, from the attributes of its class."""
         super().__init_subclass__(**more)
         if "id" in vars(cls):
             cls.kind = Kind(
@@ -144,6 +147,7 @@ class Rule(Generic[ViewT]):
             )
 
     def __init__(self, thresholds: Thresholds = DEFAULTS) -> None:
+        """Take the thresholds that the user set."""
         self.values = thresholds  # by which a :class:`Threshold` reads as a number
 
     def find(self, view: ViewT) -> Iterator[Evidence]:
@@ -213,8 +217,8 @@ def thresholds_by_name() -> dict[str, Threshold[Any]]:
 
 
 def parse_thresholds(given: Mapping[str, str | float]) -> Thresholds:
-    """Return the user's ``NAME=VALUE`` over the defaults; ValueError: no such name, or no number.
+    """Return the thresholds with the user's ``NAME=VALUE``.
 
-    Without any, no rule is imported.
+    Raises ValueError for an unknown name or a wrong number. Imports no rule if nothing is given.
     """
     return Thresholds.parse(given, thresholds_by_name()) if given else DEFAULTS

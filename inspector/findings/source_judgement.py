@@ -38,6 +38,7 @@ class Sources:
         rehearsal: Side | None,  # the one that the old query made of the same rows; None without
         line: LineMaker,
     ) -> None:
+        """Take the checkpoints whose sources are compared."""
         self._old, self._new, self._rehearsal, self._line = old, new, rehearsal, line
 
     def lines(self) -> Iterator[Line]:
@@ -66,7 +67,7 @@ class Sources:
         yield from (line for line in lines if is_whole or line.rule.about not in _SAME)
 
     def _compare(self, pairs: Sequence[Pair]) -> Iterator[Line]:
-        """Yield the lines on sources of which each is paired with its old offset."""
+        """Yield the lines on pairs of an old offset and the new source that would get it."""
         if any(new.stands_in for _, new in pairs):
             yield from self._compare_rehearsals(pairs)
             return
@@ -84,7 +85,11 @@ class Sources:
             yield self._line("sources", "sources-same", *texts)
 
     def _other(self, old: QuerySource, new: QuerySource) -> Iterator[Line]:
-        """Yield a line on a source that reads nothing that an old source read."""
+        """Yield a line on a new source that reads nothing that an old source has read.
+
+        ``old`` is the line whose offset it would get. Nothing if the two are of one kind and not
+        named.
+        """
         about = ""
         if NO_OFFSET not in (old.kind, new.kind) and old.kind != new.kind:
             about = "source-kind"
@@ -170,7 +175,7 @@ class Sources:
 
 
 def unlike_sources(old: Sequence[QuerySource], rehearsed: Sequence[QuerySource]) -> str:
-    """Return a sentence on why sources are not those of a rehearsal of the same query; "" if so.
+    """Return a sentence on why a rehearsal is of another query, by its sources; "" if it is not.
 
     The number of uses and the distinct sources among them must agree.
     """
@@ -215,7 +220,7 @@ def _row_keys(
 
 
 def _as_format(side: Side, other: Side) -> Sequence[QuerySource]:
-    """Return the sources of another side as the offset log of a side has them.
+    """Return the sources of ``other`` as they would be in the offset log format of ``side``.
 
     Format 1 has a line for each use of a source, and format 2 one line for each source, under the
     position of its last use.
@@ -232,7 +237,10 @@ def _as_format(side: Side, other: Side) -> Sequence[QuerySource]:
 
 
 def _owner(old: QuerySource, new: QuerySource, olds: Sequence[QuerySource]) -> QuerySource | None:
-    """Return the old source that a new one is, by what it reads; None if that is not known."""
+    """Return the old source that reads what a new one reads; None if that is not known.
+
+    ``old`` is the one whose offset it would get, ``olds`` are all.
+    """
     if old.kind == new.kind and old.place == new.place:
         return old
     same = (o for o in olds if new.place and (o.kind, o.place) == (new.kind, new.place))

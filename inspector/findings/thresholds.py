@@ -17,19 +17,24 @@ from inspector.quantities import number_of
 _ID = re.compile(r"SS[123]\d\d")  # id of a finding in the name of a threshold
 
 
-T = TypeVar("T")
+T = TypeVar("T")  # type of the number
 
 
 class Threshold(Generic[T]):
-    """A number that rules compare with. As an attribute of a rule it reads as the user's number."""
+    """A number that rules compare with.
+
+    Read as an attribute of a rule it is the number that the user set, or the default.
+    """
 
     def __init__(self, default: T, unit: str, meaning: str, name: str = "") -> None:
+        """Declare a threshold with its default, unit and meaning."""
         self.default = default
         self.unit = unit  # of the number, in the plural
         self.meaning = meaning  # a sentence for the documentation
         self.name = name  # in options; by default that of the attribute
 
     def __set_name__(self, owner: type, name: str) -> None:
+        """Take the name of the attribute, unless the threshold has a name."""
         self.name = self.name or name
 
     @overload
@@ -49,7 +54,7 @@ class Threshold(Generic[T]):
 
 @dataclass(frozen=True)
 class Thresholds:
-    """The numbers that a user set; all others are the defaults of their :class:`Threshold`."""
+    """Thresholds that a user set; all others have their defaults."""
 
     # thresholds of rules that the user set, by name
     given: Mapping[str, float] = field(default_factory=dict)
@@ -60,9 +65,10 @@ class Thresholds:
     def parse(
         cls, given: Mapping[str, str | float], declared: Mapping[str, Threshold[Any]]
     ) -> Thresholds:
-        """Return the user's ``NAME=VALUE`` over the defaults; ValueError: no such name or number.
+        """Return the thresholds with the user's ``NAME=VALUE``.
 
-        ``declared`` are the thresholds of the rules, by name.
+        ``declared`` are the thresholds of the rules, by name. Raises ValueError for an unknown name
+        or a wrong number.
         """
         result: dict[str, Any] = {}
         ids: dict[str, int] = {}
@@ -104,7 +110,7 @@ def _parse_number(name: str, value: object, amount: float | None) -> float:
 DEFAULTS = Thresholds()  # thresholds if the user sets none
 
 
-# threshold of several rules
+# Thresholds of several rules, from here to the end of the module.
 WINDOW_VERSIONS = Threshold(
     5, "versions", "Versions whose changes must be known.", "window_versions"
 )

@@ -76,7 +76,7 @@ MICRO_BATCH, REAL_TIME, ASYNC = "micro-batch", "real-time", "async"  # words of 
 
 
 class Upgrade:
-    """Checkpoint that another release, or another mode, restarts."""
+    """Judgement on a restart of a checkpoint with another release or mode."""
 
     def __init__(
         self,
@@ -86,13 +86,14 @@ class Upgrade:
         asked: Mapping[str, str],  # confs of the session
         line: LineMaker,  # of the release that restarts the query
     ) -> None:
+        """Take the checkpoint, and what restarts the query."""
         self._checkpoint, self._sources = checkpoint, sources
         self._recorded, self._asked = recorded, asked
         self._release, self._line = line.release, line
 
     @property
     def writer(self) -> str:
-        """The first release that records what the newest entry has; ``3.5`` for older ones too."""
+        """First release that records the confs of the newest entry; ``3.5`` for older ones, too."""
         wrote = [release for key, release in _SINCE.items() if key in self._recorded]
         return max(wrote, key=RELEASES.index, default=RELEASES[0])
 
@@ -107,7 +108,7 @@ class Upgrade:
                 yield self._line(f"format of {log}", "log-format", f"v{version}")
 
     def upgrade_lines(self) -> Iterator[Line]:
-        """Yield a line for each thing that a newer release than the writer's does otherwise."""
+        """Yield a line for each thing that a newer release than the writer's does differently."""
         yield from self._newer_spark()
         yield from self._kept_defaults()
         if self.crosses(SCALA_2_13) and self._asked.get(ANSI) != "false":
@@ -126,7 +127,7 @@ class Upgrade:
         yield from self._checkpoint_format()
 
     def mode_lines(self, mode: str) -> Iterator[Line]:
-        """Yield a line for each thing that a mode decides."""
+        """Yield a line for each thing that the mode decides; ``mode`` is a word of ``--mode``."""
         of_mode = {MICRO_BATCH: self._micro_batch, ASYNC: self._async, REAL_TIME: self._real_time}
         yield from of_mode[mode]()
 
@@ -143,6 +144,7 @@ class Upgrade:
         return self.ran_before(release) and self._is_from(release)
 
     def _newer_spark(self) -> Iterator[Line]:
+        """Yield a line if the release is newer than the one that wrote the checkpoint."""
         writer, release = self.writer, self._release
         names = {"3.5": "3.5 or earlier", "4.0": "4.0 or 4.1"}
         wrote = names.get(writer, writer)
@@ -236,7 +238,7 @@ class Upgrade:
                 yield self._line(item, "scala-state", store=(operator.operator_id, store))
 
     def _checkpoint_format(self) -> Iterator[Line]:
-        """Yield a line on a checkpoint of format 2, where the session has to ask for it."""
+        """Yield a line if the session must set the format of a checkpoint of format 2."""
         is_told = CHECKPOINT_FORMAT in self._asked
         if self._checkpoint.logs.unique_ids and not is_told and not self._is_from("4.3"):
             yield self._line(CHECKPOINT_FORMAT, "checkpoint-format-2", "2")

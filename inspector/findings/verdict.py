@@ -112,7 +112,7 @@ class StateGrowth:
 class Cause:
     """The finding that explains most, in words for a person who has never seen this tool."""
 
-    finding: Finding
+    finding: Finding  # main finding
     sentence: str  # the cause in one plain sentence
     # share of the judged version's rows that the finding is about, 0 to 1; None if it counts none
     rows_share: float | None
@@ -209,7 +209,10 @@ def _is_urgent(finding: Finding) -> bool:
 
 
 def _is_heavy(finding: Finding, size: int, total: int) -> bool:
-    """Return whether a finding is about few values with most of the bytes of the state."""
+    """Return whether a finding is about few values with most bytes of the state.
+
+    ``size`` are the bytes that it is about, ``total`` all bytes.
+    """
     return finding.kind.concerns is Concerns.REWRITTEN_ROWS and 0 < _MOST * total <= size
 
 

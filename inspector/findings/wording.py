@@ -35,7 +35,7 @@ def _brackets(text: str) -> str:
 
 
 def _more(parts: Collection[str]) -> str:
-    """Return further observations, each behind a semicolon; nothing for empty texts."""
+    """Return texts, each behind a semicolon; empty texts are left out."""
     return "".join(f"; {part}" for part in parts if part)
 
 
@@ -81,12 +81,12 @@ def _others(count: int) -> str:
 
 
 def _others_listed(count: int) -> str:
-    """Return the number of further problems, which a table of the report has."""
+    """Return `` (and 3 more, see problems)`` for a number of further problems; "" for 0."""
     return f" (and {count:,} more, see problems)" if count else ""
 
 
 def _watermark(millis: int | None) -> str:
-    """Return a watermark in epoch ms; 0 is none yet."""
+    """Return words for a watermark in epoch ms: ``the watermark 2024-...``, or ``no watermark``."""
     return f"the watermark {time_ms_text(millis)}" if millis else "no watermark"
 
 

@@ -100,6 +100,7 @@ class _Suite:
     """A JUnit suite under construction, for one checkpoint."""
 
     def __init__(self, command: str, checkpoint: str) -> None:
+        """Begin the suite of a checkpoint; names are escaped."""
         self._name = f"{PREFIX}.{command}"
         self._suite = ET.Element("testsuite", name=escape(checkpoint) or "checkpoint")
 

@@ -131,10 +131,9 @@ def _time(value: int | None) -> datetime | None:
 
 
 class HistoryTable:
-    """Path of a history and its reader and writer: this process, or Spark.
+    """Reader and writer of a history: this process, or Spark.
 
-    The path is a folder; for Spark also the name of a table in a catalog, in a format that the
-    session has a source for (EngineError).
+    The path is a folder; for Spark it may be the name of a table in a catalog.
     """
 
     def __init__(
@@ -156,7 +155,10 @@ class HistoryTable:
             self._spark = SparkTable(path, form, engine)
 
     def append(self, rows: Sequence[Row]) -> None:
-        """Add the rows of one run, as one file of the day (EngineError, OSError)."""
+        """Add the rows of one run, as a file for each day.
+
+        Raises EngineError or OSError.
+        """
         if self._spark is not None:
             if rows:
                 table = pa.Table.from_pylist(list(rows), schema=schema())
@@ -205,6 +207,10 @@ class Record:
     """The rows of one run, which are added to a history at its end."""
 
     def __init__(self, table: HistoryTable, command: str, *, is_newest: bool) -> None:
+        """Begin a record of one run of ``command``.
+
+        ``is_newest`` is False if the user chose an older batch.
+        """
         self._table, self._command, self._is_newest = table, command, is_newest
         self._audited = datetime.now(timezone.utc)
         self._rows: list[Row] = []
@@ -224,13 +230,11 @@ class Record:
 
 @dataclass(frozen=True)
 class Proofs:
-    """Time of the last verification of each subset of each checkpoint's state.
+    """Times at which each subset of each checkpoint's state was last verified without a problem."""
 
-    ``place`` is the path of the history.
-    """
-
+    # time of the last verification, by checkpoint and subset
     times: Mapping[str, Mapping[Subset, datetime]] = field(default_factory=dict)
-    place: str | None = None
+    place: str | None = None  # path of the history; None without one
 
     @classmethod
     def in_history(
@@ -257,7 +261,7 @@ class Proofs:
         return cls(times, path)
 
     def next(self, checkpoint: str, count: int) -> Subset:
-        """Return the subset, of ``count``, with the oldest proof; one without a proof is first."""
+        """Return the subset of ``count`` with the oldest proof; one without a proof is first."""
         times = self._of(checkpoint, count)
         never = datetime.min.replace(tzinfo=timezone.utc)
         return min(times, key=lambda subset: (times[subset] or never, subset.number))

@@ -12,7 +12,7 @@ from inspector.render.tabular import Column, Estimate, Unit
 from inspector.time_text import time_ms_text
 
 # units of columns that are aligned to the right
-NUMBERS = (  # units of columns that stand to the right
+NUMBERS = (
     *(Unit.COUNT, Unit.BYTES, Unit.ID, Unit.SHARE, Unit.RATIO, Unit.DURATION_MS),
     *(Unit.PER_HOUR, Unit.BYTES_PER_HOUR),
 )
@@ -84,7 +84,7 @@ def summary_text(name: str, value: Any, summary: Mapping[str, Any] = _NOTHING) -
 
 
 # words for names in a report's summary that are not plain
-_LABELS = {  # names of a report's summary that do not say plainly what they are, in words
+_LABELS = {
     "two_versions_bytes": "two versions together",
     "two_versions_unshared_bytes": "two versions without sharing",
     "committed": "batch committed",

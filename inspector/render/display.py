@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 NO_LIMIT = 1_000_000  # a width that nothing reaches
 
 # style of rich for a level or a part of a report
-STYLES = {  # A level or a part of a report -> how rich shows it where there are colours
+STYLES = {
     "error": "bold red",
     "unreadable": "bold red",
     "warning": "bold yellow",
@@ -56,7 +56,7 @@ class Display:
     """Width, colours and completeness of shown text."""
 
     width: int | None = None  # columns of the terminal; None: there is none, nothing is wrapped
-    color: bool = False
+    color: bool = False  # use colours
     wide: bool = False  # whether tables keep every column, at any width
 
     @property

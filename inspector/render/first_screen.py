@@ -99,7 +99,7 @@ def part_text(part: Part) -> str:
 
 
 def first_screen(report: ReportData) -> Iterator[Line]:
-    """Yield the first lines of a report: the part that was read, and the verdict."""
+    """Yield the lines of a report's first screen: part, limits, verdict, growth, share, advice."""
     if report.part is not None:
         yield Line("part", part_text(report.part))
     verdict = report.verdict
@@ -174,9 +174,9 @@ _COPY, _RANKED = "inspector copy PATH NEW", "inspector top"
 
 
 def copy_command(text: str, checkpoint: str) -> tuple[str, str]:
-    """Return a text on what to do, and the command for a copy that it ends with, if any.
+    """Return a text on what to do, and the ``inspector copy`` command at its end, or "".
 
-    In both the placeholders of the checkpoint and of its copy are replaced by paths.
+    In both, placeholders for the checkpoint and its copy are replaced by paths.
     """
     paths = f"{shlex.quote(checkpoint)} {shlex.quote(suggest_copy_path(checkpoint))}"
     action, mark, remainder = text.partition(f": {_COPY}")

@@ -33,9 +33,9 @@ _LEVELS = ("error", "warning", "info", "ok", "unreadable")
 
 @dataclass(frozen=True)
 class Drawn:
-    """A column with the texts of its cells."""
+    """A column of a drawn table, with the texts of its cells and the widths that it needs."""
 
-    column: Column
+    column: Column  # column of the report's table
     head: Sequence[str]  # lines of its heading
     cells: Sequence[str]  # texts of its cells, in the order of rows
     natural: int  # the width that shows every cell on one line
@@ -130,7 +130,7 @@ def _draw(columns: Sequence[Drawn], display: Display) -> Iterator[str]:
 
 
 class _Cell(Text):
-    """A cell whose long names end between their parts; only rich knows how wide it becomes."""
+    """A cell whose long names are broken at separators; rich decides on its width."""
 
     def wrap(self, console: Console, width: int, **options: Any) -> Lines:
         """Wrap the cell as rich does, after breaking long names at separators."""

@@ -40,7 +40,7 @@ _LEVEL_WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """Results of one checkpoint of a fleet."""
+    """Results of one checkpoint of a fleet, kept until the document is written."""
 
     row: Mapping[str, Any]  # values of its row in the table of the fleet
     columns: Sequence[Column]  # columns of this row
@@ -62,11 +62,11 @@ Kept = Callable[[Iterator[str]], Callable[[], Iterator[str]]]
 
 @dataclass(frozen=True)
 class Form:
-    """Format of a fleet; with ``details``, whole reports instead of first screens."""
+    """Format of the document on a fleet; with ``details`` it has whole reports."""
 
     command: str  # name of the command
     output: str  # name of the format
-    display: Display
+    display: Display  # width and colours of text
     details: bool  # whole reports follow the table
     keep: Kept  # stores the text of a checkpoint until the document is written
 

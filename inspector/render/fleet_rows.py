@@ -19,7 +19,7 @@ from inspector.render.tabular import Column, Unit
 LEVEL, CHECKPOINT, MESSAGE = Column("level"), Column("checkpoint"), Column("message")
 EXIT_CODE = Column("exit_code", Unit.ID)  # column of the exit code
 # columns of a command that judges
-JUDGED = (  # of a command that judges
+JUDGED = (
     LEVEL,
     CHECKPOINT,
     Column("rows", Unit.COUNT),
@@ -122,8 +122,8 @@ def _unit(name: str, value: Any) -> Unit:
 class CauseGroup(NamedTuple):
     """Checkpoints with one cause; where numbers in it differ, it gives their range."""
 
-    level: str
-    cause: str
+    level: str  # level of the checkpoints
+    cause: str  # sentence of the first checkpoint, with ranges of numbers
     members: tuple[int, ...]  # indexes of the checkpoints
 
 
@@ -173,7 +173,7 @@ def _size(text: str) -> tuple[float, str]:
 
 
 def cause_text(report: ReportData) -> str:
-    """Return the text about a judged checkpoint: the failed gate, then the cause."""
+    """Return sentences on a judged checkpoint: failed gates, the cause, a restart that fails."""
     verdict = report.verdict
     if verdict is None:
         return ""
@@ -206,7 +206,7 @@ def numbers_text(row: Mapping[str, Any], room: int | None = None) -> str:
 
 
 def _equal(lists: Sequence[Sequence[str]]) -> int:
-    """Return how many first items all lists have in common."""
+    """Return the number of leading items that all lists have in common."""
     return sum(1 for _ in takewhile(lambda items: len(set(items)) == 1, zip(*lists, strict=False)))
 
 

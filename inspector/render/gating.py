@@ -27,8 +27,8 @@ LARGEST_BYTES = 64 << 20
 class Baseline:
     """Results of an earlier run, by query id (which moves and copies keep) and by path."""
 
-    by_query: Mapping[str, Sequence[Earlier]]
-    by_path: Mapping[str, Earlier]
+    by_query: Mapping[str, Sequence[Earlier]]  # results of the checkpoints with one query id
+    by_path: Mapping[str, Earlier]  # results by path
 
     def earlier(self, checkpoint: str, query_id: str | None) -> Earlier | None:
         """Return the earlier results of a checkpoint, by query id, then by path; None if none."""

@@ -22,7 +22,7 @@ FORMATS = ("table", "json", "ndjson", "csv", "markdown", "html")  # the formats 
 OF_VERDICTS = ("junit", "prometheus")  # formats of reports with a verdict
 
 # suffix of a file -> format that it asks for
-SUFFIXES = {  # how the name of a file ends -> the format that it asks for
+SUFFIXES = {
     "json": "json",
     "ndjson": "ndjson",
     "csv": "csv",

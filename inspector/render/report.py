@@ -20,16 +20,17 @@ class Report(ReportData):
     """Report of a command on one checkpoint. Streamed rows are kept once it is converted."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON of ``-o json``, to the letter, as Python values; rows that stream are held."""
+        """Return the JSON of ``-o json`` as Python values; streamed rows are kept."""
         self._keep()
         document: dict[str, Any] = json.loads("".join(render_json(self)))
         return document
 
     def to_arrow(self, table: str | None = None) -> pa.Table:
-        """One table as Arrow, by its name; the command's own by default (KeyError: none of it).
+        """Return one table as Arrow, by its name; by default the command's own.
 
-        Numbers are 64 bit, ``x_ms`` is the timestamp ``x``. Keys and values of the state have their
-        types, as in Spark, where all rows are of stores with one; else they are JSON texts.
+        Numbers have 64 bits, and ``x_ms`` becomes the timestamp ``x``. Keys and values of the state
+        have their types if all rows are of stores with one schema; otherwise they are JSON texts.
+        Raises KeyError for an unknown name.
         """
         from inspector.render.as_arrow import arrow_table  # noqa: PLC0415 - pyarrow: not for `info`
 
@@ -40,6 +41,7 @@ class Report(ReportData):
         return arrow_table(self, table)
 
     def __iter__(self) -> Iterator[Mapping[str, Any]]:
+        """Iterate over the rows of the command's own table."""
         return iter(self.primary.rows)
 
     def to_pandas(self, table: str | None = None) -> pd.DataFrame:

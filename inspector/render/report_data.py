@@ -45,7 +45,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Step:
-    """One thing that the user does next."""
+    """One step that the user takes next: a sentence, and perhaps a command."""
 
     text: str  # a sentence; it ends with a colon if there is a command
     command: str = ""  # a command line that does it, which works as it is
@@ -60,7 +60,7 @@ class ReportData:
     # values by name, in order; times in ms under names that end in ``_ms``
     summary: Mapping[str, Any]
     tables: Sequence[Table]  # the first is the command's own: all that ndjson and csv hold
-    findings: Sequence[Finding] = ()
+    findings: Sequence[Finding] = ()  # findings, the most severe first
     # what could not be read, or is wrong; may grow while ``rows`` of a table are read
     problems: Sequence[Problem] = field(default_factory=list)
     notes: Sequence[str] = ()  # what a reader must know or do, in any format
@@ -86,12 +86,12 @@ class ReportData:
 
     @property
     def primary(self) -> Table:
-        """The command's own table."""
+        """The command's own table: the first one."""
         return self.tables[0]
 
     @property
     def visible_tables(self) -> list[Table]:
-        """Tables for people, without one whose rows other parts of the report show in full."""
+        """Tables for people, without those whose rows are shown in another part of the report."""
         return [table for table in self.tables if table.shown and table.name not in LISTED]
 
     @property

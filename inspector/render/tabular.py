@@ -36,7 +36,7 @@ else:
         return lambda cls: cls
 
 
-R = TypeVar("R", bound="Row")
+R = TypeVar("R", bound="Row")  # class of rows
 
 
 class Unit(enum.Enum):
@@ -119,7 +119,7 @@ class Table:
 
 
 class Rank(int):
-    """Rank of a column by importance (:attr:`Column.rank`). Only the order counts."""
+    """Importance of a column (:attr:`Column.rank`); lower numbers are shown first."""
 
 
 class Title(str):
@@ -127,7 +127,7 @@ class Title(str):
 
 
 class Mark(enum.Enum):
-    """Further property of a column: hidden from people, not counted, or shown with ``--raw``."""
+    """Further property of a column: hidden from people, estimated, or shown only with ``--raw``."""
 
     WIDE = "wide"
     ESTIMATE = "estimate"
@@ -338,12 +338,14 @@ class StreamedRows:
     """
 
     def __init__(self, source: Iterator[Mapping[str, Any]], name: str) -> None:
+        """Wrap an iterator of rows; ``name`` is that of the table, for errors."""
         self._source, self._name = source, name
         self._ahead: list[Mapping[str, Any]] = []
         self._kept: list[Mapping[str, Any]] | None = None
         self._given = False
 
     def __iter__(self) -> Iterator[Mapping[str, Any]]:
+        """Iterate over all rows; InspectorError if they are gone."""
         if self._kept is not None:
             return iter(self._kept)
         if self.gone:
@@ -355,12 +357,13 @@ class StreamedRows:
         return chain(self._ahead, self._source)
 
     def __repr__(self) -> str:
+        """Return the name of the table, and the number of kept rows."""
         state = "read when they are needed" if self._kept is None else f"{len(self._kept):,} kept"
         return f"<rows of {self._name}: {state}>"
 
     @property
     def count(self) -> int | None:
-        """Number of rows; None if they have not been read to the end."""
+        """Number of rows; None unless they are kept."""
         return None if self._kept is None else len(self._kept)
 
     @property
@@ -381,6 +384,9 @@ class StreamedRows:
         return self._ahead[:number]
 
     def keep(self) -> None:
-        """Read all rows and hold them; InspectorError if they have been read before."""
+        """Read all rows and keep them for further readings.
+
+        Raises InspectorError if they were read before and not kept.
+        """
         if self._kept is None:
             self._kept = list(self)

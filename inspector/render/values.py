@@ -285,6 +285,7 @@ class RowWords:
     """
 
     def __init__(self, schema: StructType | None, redact: Redact = Redact.NONE) -> None:
+        """Prepare to decode rows of a schema; None if it is not known."""
         self._schema = schema
         self._decoder = None if schema is None or redact is not Redact.NONE else RowDecoder(schema)
         self._redact = redact

@@ -29,6 +29,7 @@ from inspector.spark.data_frames import TableFunction as _TableFunction
 from inspector.spark.data_frames import audit as audit
 from inspector.spark.data_frames import rehearse as rehearse
 
+# names of the API that this package has, too
 TYPES = ("EngineError", "InspectorError", "Options", "Redact", "Report", "TimeoutKind")
 
 

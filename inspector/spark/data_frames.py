@@ -59,6 +59,7 @@ class TableFunction:
     """Function that returns one declared table of a checkpoint as a DataFrame."""
 
     def __init__(self, table: DataTable) -> None:
+        """Take name, documentation and options from the declaration of a table."""
         self._table = table
         options = TableOptions.parameters()
         own = {name: item for name, item in options.items() if name in table.options}

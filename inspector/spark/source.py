@@ -46,7 +46,7 @@ _OTHERS = ("table", "joinSide", "changeEndBatchId", "pushdown")  # options of th
 
 
 class InspectorDataSource(DataSource):
-    """The source ``inspector``; the page ``how-to/notebook`` says what its options are."""
+    """Spark's data source ``inspector``; the page ``how-to/notebook`` describes its options."""
 
     @classmethod
     def name(cls) -> str:
@@ -73,6 +73,7 @@ class _Part(InputPartition):
     """A partition for Spark: the spec of one task."""
 
     def __init__(self, number: int, spec: str) -> None:
+        """Keep the number and the spec of a task."""
         self.number, self.spec = number, spec
 
     def __repr__(self) -> str:
@@ -83,6 +84,7 @@ class _Reader(DataSourceReader):
     """Reader of a table without filters."""
 
     def __init__(self, function: BatchFunction, work: Sequence[Work], schema: StructType) -> None:
+        """Keep the function and the tasks of a table, those with the most work first."""
         self._function, self._schema = function, schema
         self._work = sorted(work, key=lambda item: -item.cost)  # in which Spark starts them
 

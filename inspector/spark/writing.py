@@ -39,11 +39,11 @@ _TIMES = {
 
 @dataclass(frozen=True)
 class Written:
-    """A table that Spark has written: folder, rows if it counts them, and problems."""
+    """A table that Spark has written."""
 
     place: str  # folder of the table
     rows: int | None  # number of rows; None if Spark did not count them
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[Problem, ...] = ()  # what could not be read
 
 
 def write_stores(  # noqa: PLR0913 - the options of a command

@@ -22,7 +22,7 @@ def checkpoint(root: Path) -> Checkpoint:
     return open_checkpoint(str(root))
 
 
-def change(version: int, event: str, value: bytes | None = None, **more: Any) -> dict[str, Any]:
-    place = {"operator_id": 0, "store_name": "default", "partition_id": 0}
+def change(version: int, event: str, value: bytes | None = None, **options: Any) -> dict[str, Any]:
+    location = {"operator_id": 0, "store_name": "default", "partition_id": 0}
     row = {"kind": "change", "version": version, "event": event, "key": KEY, "value": value}
-    return place | row | {"record": 0, "path": f"{version}.delta"} | more
+    return location | row | {"record": 0, "path": f"{version}.delta"} | options

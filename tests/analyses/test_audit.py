@@ -45,8 +45,8 @@ def test_rows_in_rocksdb_take_no_heap() -> None:
 def test_what_spark_keeps_for_itself_is_counted_apart() -> None:
     case = checkpoint_of("rocksdb_tws_processing")
     counts = json.loads((case.parent / "truth_counts.json").read_text("utf-8"))
-    newest = [each for each in counts if each["ver"] == 8 and each["cf"] is not None]
-    helpers = [each["rows"] for each in newest if re.match(r"\$(?!.*_keyTo)", each["cf"])]
+    newest = [count for count in counts if count["ver"] == 8 and count["cf"] is not None]
+    helpers = [item["rows"] for item in newest if re.match(r"\$(?!.*_keyTo)", item["cf"])]
     summary = api.audit(str(case)).summary
     assert summary["helper_rows"] == sum(helpers) == 40
     assert 0 < summary["helper_row_bytes"] < summary["row_bytes"]

@@ -11,10 +11,10 @@ from tests.analyses.change_cases import KEY, change, checkpoint
 
 
 def test_changes_are_read_while_they_are_written(tmp_path: Path) -> None:
-    found = checkpoint(tmp_path)
+    result = checkpoint(tmp_path)
     bad = change(2, "", slug="bad-frame", message="bad") | {"kind": "problem"}
     batches = (batch_of(CHANGES, [row]) for row in (change(1, "insert", KEY), bad))
-    report = changes_report(Subject(found, 2), batches, raw=True)
+    report = changes_report(Subject(result, 2), batches, raw=True)
     assert report.complete
     (row,) = report.primary.rows
     assert row["key_hex"] == KEY.hex()

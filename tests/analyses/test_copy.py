@@ -63,8 +63,10 @@ def rows(root: Path | str) -> list[tuple[Any, ...]]:
 
 def severe(root: Path | str) -> list[str]:
     """What an audit finds wrong with the files."""
-    found = api.audit(str(root)).findings
-    return [f.kind.id for f in found if f.kind.id.startswith("SS1") and f.severity.word == "error"]
+    findings = api.audit(str(root)).findings
+    return [
+        f.kind.id for f in findings if f.kind.id.startswith("SS1") and f.severity.word == "error"
+    ]
 
 
 # --- plain copies ------------------------------------------------------------------------------
@@ -201,15 +203,15 @@ def test_values_whose_ttl_has_passed_go_with_what_spark_keeps_beside_them(
     after = list(api.rows(str(tmp_path / "copy"), raw=True).primary.rows)
     assert report.summary["evicted_rows"] == len(gone) > 0
     variables = {"seen", "visited", "recent"}
-    kept = [row for row in before if (row["store_name"], row["key_hex"]) not in gone]
+    result = [row for row in before if (row["store_name"], row["key_hex"]) not in gone]
 
     def values(rows: list[Any], names: set[str]) -> list[tuple[str, str]]:
         chosen = (row for row in rows if row["store_name"] in names)
         return sorted((row["store_name"], row["value_hex"]) for row in chosen)
 
     helpers = {f"{prefix}{name}" for prefix in ("$ttl_", "$min_", "$count_") for name in variables}
-    others = {row["store_name"] for row in before} - helpers
-    assert values(after, others) == values(kept, others)
+    siblings = {row["store_name"] for row in before} - helpers
+    assert values(after, siblings) == values(result, siblings)
     assert twins(after) == twins_of(after)
     assert severe(tmp_path / "copy") == []
 
@@ -278,34 +280,34 @@ def test_a_grouping_key_is_named_by_its_bytes_or_its_hash(tmp_path: Path) -> Non
 
 def twins(rows: list[Any]) -> Counter[tuple[str, str, int]]:
     """What lies in the indexes of the TTL, and in the counters of lists."""
-    found: Counter[tuple[str, str, int]] = Counter()
+    counter: Counter[tuple[str, str, int]] = Counter()
     for row in rows:
         name, key, value = row["store_name"], row["key"], row["value"]
         if name.startswith("$ttl_"):
             element = json.dumps(next(v for k, v in key.items() if k != "expirationMs"))
-            found[name, element, key["expirationMs"]] += 1
+            counter[name, element, key["expirationMs"]] += 1
         elif name.startswith(("$min_", "$count_")):
             (number,) = value.values()
-            found[name, json.dumps(key), number] += 1
-    return found
+            counter[name, json.dumps(key), number] += 1
+    return counter
 
 
 def twins_of(rows: list[Any]) -> Counter[tuple[str, str, int]]:
     """The same by the values that they are about."""
-    found: Counter[tuple[str, str, int]] = Counter()
+    counter: Counter[tuple[str, str, int]] = Counter()
     lists: dict[str, list[int]] = {}
     for row in rows:
         name, key = row["store_name"], dict(row["key"] or {})
         if name in ("seen", "visited"):
-            found[f"$ttl_{name}", json.dumps(key), row["value"]["ttlExpirationMs"]] += 1
+            counter[f"$ttl_{name}", json.dumps(key), row["value"]["ttlExpirationMs"]] += 1
         elif name == "recent":
             del key["index"]
             lists.setdefault(json.dumps(key), []).append(row["value"]["ttlExpirationMs"])
     for element, times in lists.items():
-        found["$ttl_recent", element, min(times)] += 1
-        found["$min_recent", element, min(times)] += 1
-        found["$count_recent", element, len(times)] += 1
-    return found
+        counter["$ttl_recent", element, min(times)] += 1
+        counter["$min_recent", element, min(times)] += 1
+        counter["$count_recent", element, len(times)] += 1
+    return counter
 
 
 def test_the_bytes_of_an_erased_key_are_in_no_file_of_the_copy(tmp_path: Path) -> None:
@@ -700,8 +702,8 @@ def test_a_kill_at_any_write_leaves_no_copy_and_the_source_as_it_was(
     before = tree(root)
     command = [sys.executable, "-c", KILLS, str(root), str(dest), moment]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    whole = [name for name in tree(dest) if not name.endswith(".crc")]
-    assert int(done.stdout) >= len(whole) >= 10
+    complete = [name for name in tree(dest) if not name.endswith(".crc")]
+    assert int(done.stdout) >= len(complete) >= 10
     assert tree(root) == before
     assert leftover_keys(dest) == set()
 
@@ -803,21 +805,21 @@ def test_an_unfinished_copy_on_an_object_store_is_no_checkpoint(
     monkeypatch.setattr(destination.Destination, "write", failing)
     for left in range(1000):
         names.clear()
-        place = f"memory://copies/{left}"
+        location = f"memory://copies/{left}"
         try:
-            api.copy(str(root), place, evict="leftovers")
+            api.copy(str(root), location, evict="leftovers")
         except _PowerCutError:
             entries = {path.removeprefix(f"/copies/{left}/") for path in MemoryFileSystem.store}
             assert f"commits/{newest}" not in entries
             with suppress(api.InspectorError):
-                assert api.info(place).summary["last_committed_batch"] != newest
+                assert api.info(location).summary["last_committed_batch"] != newest
         else:
             break
     assert len(names) == left
     assert [name for name in names if not name.rpartition("/")[2].startswith(".")][-1:] == [
         f"commits/{newest}"
     ]
-    assert rows(place) == rows(tmp_path / "whole")
+    assert rows(location) == rows(tmp_path / "whole")
 
 
 def test_both_engines_write_the_same(tmp_path: Path) -> None:

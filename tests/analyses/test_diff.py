@@ -33,8 +33,8 @@ def batches() -> list[Any]:
     added = PLACE | {"kind": "row", "change": "added", "key": micros(1), "value": DUMMY}
     gone = PLACE | {"kind": "row", "change": "removed", "key": micros(2), "old_value": DUMMY}
     problem = PLACE | {"kind": "problem", "slug": "bad-frame", "message": "bad", "path": "x"}
-    told = [counts, [gone], [added, added], counts, [problem]]
-    return [batch_of(DIFF, rows) for rows in told]
+    messages = [counts, [gone], [added, added], counts, [problem]]
+    return [batch_of(DIFF, rows) for rows in messages]
 
 
 def test_rows_then_counts(tmp_path: Path) -> None:
@@ -83,14 +83,14 @@ def test_one_checkpoint_is_named_once() -> None:
 
 def test_the_default_difference_is_what_the_last_batch_changed() -> None:
     report = api.diff(SNAPSHOTS, raw=True)
-    wanted = [
+    expected = [
         (
             row["key_hex"],
             {"insert": "added", "update": "changed", "removal": "removed"}[row["event"]],
         )
         for row in api.changes(SNAPSHOTS, from_batch=13, raw=True).primary.rows
     ]
-    assert sorted((r["key_hex"], r["change"]) for r in report.primary.rows) == sorted(wanted)
+    assert sorted((r["key_hex"], r["change"]) for r in report.primary.rows) == sorted(expected)
 
 
 @pytest.mark.parametrize(
@@ -127,12 +127,12 @@ def test_stores_of_one_checkpoint_alone_are_named() -> None:
 def test_other_numbers_of_partitions(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
     options = api.Options(operator_id=1)
-    one = small_checkpoint(tmp_path / "other")
+    item = small_checkpoint(tmp_path / "other")
     for partition in (1, 2):
-        for file in (one / "state/1" / str(partition)).iterdir():
+        for file in (item / "state/1" / str(partition)).iterdir():
             file.unlink()
-        (one / "state/1" / str(partition)).rmdir()
-    report = api.diff(str(root), str(one), options)
+        (item / "state/1" / str(partition)).rmdir()
+    report = api.diff(str(root), str(item), options)
     rows = list(report.primary.rows)
     assert {row["change"] for row in rows} == {"removed"}
     assert {row["partition_id"] for row in rows} == {1, 2}

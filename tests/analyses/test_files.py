@@ -16,11 +16,11 @@ def tables(report: Report) -> dict[str, list[Any]]:
 
 def test_a_chain_is_broken_where_a_file_is_missing(tmp_path: Path) -> None:
     path = copy_of("agg_append", tmp_path)
-    whole = tables(api.files(str(path)))["chains"]
-    assert [row["replay_deltas"] for row in whole] == [10, 10]
+    complete = tables(api.files(str(path)))["chains"]
+    assert [row["replay_deltas"] for row in complete] == [10, 10]
     (path / "state/0/1/5.delta").unlink()
     left, right = tables(api.files(str(path)))["chains"]
-    assert left == whole[0]
+    assert left == complete[0]
     assert (right["newest_restorable"], right["replay_deltas"], right["deltas"]) == (4, None, 9)
 
 
@@ -38,8 +38,8 @@ def test_other_files_are_counted_by_kind(tmp_path: Path) -> None:
     (folder / ".7.delta.4711.tmp").write_bytes(b"123")
     (folder / "notes.txt").write_bytes(b"12")
     (folder / ".1.delta.crc").write_bytes(b"1")
-    found = {row["kind"]: row for row in tables(api.files(str(path)))["other_files"]}
-    assert {kind: (row["files"], row["bytes"]) for kind, row in found.items()} == {
+    result = {row["kind"]: row for row in tables(api.files(str(path)))["other_files"]}
+    assert {kind: (row["files"], row["bytes"]) for kind, row in result.items()} == {
         "temporary": (1, 3),
         "other": (1, 2),
         "hadoop_checksum": (1, 1),

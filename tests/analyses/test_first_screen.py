@@ -53,14 +53,14 @@ def first_lines(path: Path) -> list[str]:
 
 def test_every_trouble_has_a_twin_and_is_tried() -> None:
     for kind in ("trouble", "healthy"):
-        found = {path.name.split("_", 1)[1] for path in NEWEST.glob(f"{kind}_*")}
-        assert found == set(TROUBLES)
+        result = {path.name.split("_", 1)[1] for path in NEWEST.glob(f"{kind}_*")}
+        assert result == set(TROUBLES)
 
 
 @pytest.mark.parametrize("trouble", sampled(tuple(TROUBLES), 2))
 def test_the_first_two_lines_name_the_cause_and_the_growth(trouble: str) -> None:
     path = checkpoint_of(f"trouble_{trouble}")
-    first, second, *rest = first_lines(path)
+    first, second, *remainder = first_lines(path)
     finding, words = TROUBLES[trouble]
     assert re.search(words, first), first
     grows = trouble not in STEADY
@@ -71,9 +71,9 @@ def test_the_first_two_lines_name_the_cause_and_the_growth(trouble: str) -> None
     assert verdict["growth"]["growing"] is grows
     if finding is None:
         assert (verdict["level"], verdict["cause"]) == ("ok", None)
-        assert rest[1].startswith("Recommended action: ")
+        assert remainder[1].startswith("Recommended action: ")
         return
-    assert any(line.startswith("Recommended action: ") for line in rest)
+    assert any(line.startswith("Recommended action: ") for line in remainder)
     assert verdict["cause"]["finding"] == finding
     assert verdict["cause"]["sentence"] in first
 
@@ -93,8 +93,8 @@ CAUSED = [name for name, (cause, _) in TROUBLES.items() if cause]
 
 @pytest.mark.parametrize("trouble", sampled(CAUSED, 3, 1))
 def test_the_command_that_shows_more_runs(trouble: str) -> None:
-    more = first_lines(checkpoint_of(f"trouble_{trouble}"))[-1]
-    words = shlex.split(more.removeprefix("For details: "))
+    options = first_lines(checkpoint_of(f"trouble_{trouble}"))[-1]
+    words = shlex.split(options.removeprefix("For details: "))
     assert words[0] == "inspector"
     outcome = run(*words[1:])
     assert (outcome.code, outcome.err) == (0, "")
@@ -145,13 +145,13 @@ def test_uploads_of_rocksdb_alone_come_after_that_the_state_is_healthy() -> None
 
 
 def test_growth_by_new_keys_without_a_finding_is_told_apart() -> None:
-    first, second, _, to_do, more = first_lines(checkpoint_of("fmgws_no_timeout"))
+    first, second, _, to_do, options = first_lines(checkpoint_of("fmgws_no_timeout"))
     assert first == (
         "Growing by new keys only, most likely one for each 'value': ~3,420 keys come per hour, "
         "~21 % as many go; no expired rows remain."
     )
     assert to_do.startswith("Recommended action: If this many keys are unexpected, ")
-    assert more.startswith("For details: inspector timeline ")
+    assert options.startswith("For details: inspector timeline ")
     # How many keys come is said once, and of how short a history a rate per hour is made.
     assert second.startswith("The state grows by ~229.7 KiB per hour")
     assert "extrapolated from 80 seconds" in second

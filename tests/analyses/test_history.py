@@ -24,9 +24,9 @@ GROUPS = str(checkpoint_of("fmgws_event_ignore"))
 UNCOMMITTED = str(checkpoint_of("uncommitted"))
 
 
-def rows_of(found: Checkpoint, *rows: dict[str, Any], raw: bool = False) -> list[EventRow]:
+def rows_of(result: Checkpoint, *rows: dict[str, Any], raw: bool = False) -> list[EventRow]:
     batches = [batch_of(CHANGES, [row]) for row in rows]
-    return list(change_rows(Subject(found, 0), batches, Redact.NONE, raw=raw))
+    return list(change_rows(Subject(result, 0), batches, Redact.NONE, raw=raw))
 
 
 def wide_of(report: api.Report) -> set[str]:
@@ -34,26 +34,26 @@ def wide_of(report: api.Report) -> set[str]:
 
 
 def test_a_history_is_ordered_and_has_the_clocks_of_its_batches(tmp_path: Path) -> None:
-    found = checkpoint(tmp_path)
+    result = checkpoint(tmp_path)
     rows = rows_of(
-        found,
+        result,
         change(3, "removal", old_value_bytes=48),
         change(2, "in_snapshot", group_state(1, 5000)),
         change(2, "put", group_state(1, -1), partition_id=1),
     )
-    report = history_report(Subject(found, 3), rows)
-    told = list(report.primary.rows)
-    assert [(row["version"], row["event"]) for row in told] == [
+    report = history_report(Subject(result, 3), rows)
+    actual = list(report.primary.rows)
+    assert [(row["version"], row["event"]) for row in actual] == [
         (2, "put"),
         (2, "in_snapshot"),
         (3, "removal"),
     ]
-    assert [row["timeout_ms"] for row in told] == [None, 5000, None]
-    assert [row["watermark_ms"] for row in told] == [2000] * 3
-    assert [row["batch_timestamp_ms"] for row in told] == [3000, 3000, 4000]
-    assert [row["committed"] for row in told] == [True, True, False]
-    assert told[2]["value"] is None
-    assert told[2]["value_bytes"] is None
+    assert [row["timeout_ms"] for row in actual] == [None, 5000, None]
+    assert [row["watermark_ms"] for row in actual] == [2000] * 3
+    assert [row["batch_timestamp_ms"] for row in actual] == [3000, 3000, 4000]
+    assert [row["committed"] for row in actual] == [True, True, False]
+    assert actual[2]["value"] is None
+    assert actual[2]["value_bytes"] is None
     assert report.summary["partitions"] == [0, 1]
     assert report.summary["keys"] == 1
     assert report.summary["oldest_version"] == 1
@@ -62,9 +62,9 @@ def test_a_history_is_ordered_and_has_the_clocks_of_its_batches(tmp_path: Path) 
 
 
 def test_the_newest_are_shown_and_what_is_alike_is_not(tmp_path: Path) -> None:
-    found = checkpoint(tmp_path)
-    rows = rows_of(found, *(change(v, "update", group_state(v, -1)) for v in (1, 2)), raw=True)
-    report = history_report(Subject(found, 2), rows, limit=1, raw=True)
+    result = checkpoint(tmp_path)
+    rows = rows_of(result, *(change(v, "update", group_state(v, -1)) for v in (1, 2)), raw=True)
+    report = history_report(Subject(result, 2), rows, limit=1, raw=True)
     assert [row["version"] for row in report.primary.rows] == [2]
     assert report.primary.title == "changes of the key, oldest first, the newest 1 of 2"
     assert {"key", "partition_id", "timeout_ms"} <= wide_of(report)
@@ -79,12 +79,12 @@ def test_an_empty_history_says_so(tmp_path: Path) -> None:
 
 
 def test_an_operator_without_timers_has_no_timeouts(tmp_path: Path) -> None:
-    found = checkpoint(tmp_path)
-    (operator,) = found.operators
+    result = checkpoint(tmp_path)
+    (operator,) = result.operators
     rules = {"default": replace(operator.rules["default"], expiry=None)}
-    found = replace(found, operators=(replace(operator, rules=rules),))
-    rows = rows_of(found, change(1, "insert", group_state(1, 5000)))
-    (row,) = history_report(Subject(found, 2), rows).primary.rows
+    result = replace(result, operators=(replace(operator, rules=rules),))
+    rows = rows_of(result, change(1, "insert", group_state(1, 5000)))
+    (row,) = history_report(Subject(result, 2), rows).primary.rows
     assert row["timeout_ms"] is None
 
 

@@ -35,17 +35,17 @@ def test_metadata_that_is_not_there_is_no_proof_of_an_older_release(tmp_path: Pa
     shutil.rmtree(path / "state/0/_metadata")
     (path / "offsets/0").unlink()
     newer, older = (
-        {row["what"]: row["format"] for row in tables(api.info(str(each)))["formats"]}
-        for each in (path, FIXTURES / "3.5.9/agg_append/checkpoint")
+        {row["what"]: row["format"] for row in tables(api.info(str(item)))["formats"]}
+        for item in (path, FIXTURES / "3.5.9/agg_append/checkpoint")
     )
-    what = "metadata of operator 0"
-    assert newer[what] == "none (the query began with Spark 3.5 or older, or it is lost)"
-    assert older[what] == "none (Spark 3.5 and older)"
+    subject = "metadata of operator 0"
+    assert newer[subject] == "none (the query began with Spark 3.5 or older, or it is lost)"
+    assert older[subject] == "none (Spark 3.5 and older)"
 
 
 def test_state_variables_are_listed_with_what_they_hold() -> None:
     report = api.info(str(NEWEST / "rocksdb_tws_processing" / "checkpoint"))
-    table = next(each for each in report.tables if each.name == "variables")
+    table = next(item for item in report.tables if item.name == "variables")
     rows = {row["store_name"]: row for row in table.rows}
     assert {name: row["holds"] for name, row in rows.items() if row["ttl"] is not None} == {
         **dict.fromkeys(("total", "seen"), "value"),

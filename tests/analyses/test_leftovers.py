@@ -73,11 +73,11 @@ def test_below_a_join_what_cannot_be_told_is_said_with_what_would_settle_it() ->
     (behind,) = (row for row in tables["retention"] if row["operator_id"] == 0)
     assert behind["oldest_behind_ms"] == 13_600
     # The option is spelled as it can be given.
-    (said,) = re.findall("'(0=.*)'", str(rule["expires"]))
-    given = api.leftovers(path, Options(operator_rules=(said.replace("1h", "14s"),)))
-    assert "every expired key has been removed" in given.primary.empty
-    given = api.leftovers(path, Options(operator_rules=(said.replace("1h", "1s"),)))
-    assert {_kind(row) for row in given.primary.rows} == {("past_watermark", "proven")}
+    (actual,) = re.findall("'(0=.*)'", str(rule["expires"]))
+    result = api.leftovers(path, Options(operator_rules=(actual.replace("1h", "14s"),)))
+    assert "every expired key has been removed" in result.primary.empty
+    result = api.leftovers(path, Options(operator_rules=(actual.replace("1h", "1s"),)))
+    assert {_kind(row) for row in result.primary.rows} == {("past_watermark", "proven")}
 
 
 def test_a_batch_is_one_less_than_its_version() -> None:

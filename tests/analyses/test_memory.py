@@ -21,7 +21,7 @@ def memory(case: str, **options: Any) -> Report:
 
 def table(report: Report, name: str) -> list[dict[str, Any]]:
     """A table's rows by its name."""
-    return [dict(row) for each in report.tables if each.name == name for row in each.rows]
+    return [dict(row) for item in report.tables if item.name == name for row in item.rows]
 
 
 def rungs(report: Report) -> dict[str, int]:
@@ -48,8 +48,8 @@ def test_every_rung_says_whether_it_is_exact() -> None:
 
 
 def test_more_versions_take_more_and_sharing_takes_less() -> None:
-    one, two, five = (memory("agg_v1", retain=n) for n in (1, 2, 5))
-    heaps = [report.summary["heap_estimate_bytes"] for report in (one, two, five)]
+    item, two, five = (memory("agg_v1", retain=n) for n in (1, 2, 5))
+    heaps = [report.summary["heap_estimate_bytes"] for report in (item, two, five)]
     assert heaps == sorted(set(heaps))
     ladder = rungs(two)
     assert ladder["heap of 1 version"] == heaps[0]
@@ -68,9 +68,9 @@ def test_without_options_it_says_what_one_can_know() -> None:
     ):
         assert summary[of_all] / 2 <= summary[usual] < summary[of_all]
     assert "fits_at_worst" not in summary
-    said = " ".join(report.footnotes)
-    assert "2 versions of the state take about 67.3 KiB of heap, all executors together" in said
-    assert "About 1 executor of 8.0 GiB with 4 cores would hold all of it." in said
+    result = " ".join(report.footnotes)
+    assert "2 versions of the state take about 67.3 KiB of heap, all executors together" in result
+    assert "About 1 executor of 8.0 GiB with 4 cores would hold all of it." in result
     shapes = table(report, "shapes")
     assert [row["executor_heap_bytes"] >> 30 for row in shapes] == [2, 4, 8, 16, 32, 64]
     assert {row["executors"] for row in shapes} == {1}
@@ -89,11 +89,11 @@ def test_a_heap_without_a_number_of_executors_is_answered() -> None:
     assert row["executor_bytes"] <= row["room_bytes"]
     assert (report.summary["fits_if_even"], report.summary["fits_at_worst"]) == (True, True)
     assert "About 2 executors of 300.1 MiB with 1 core would hold it." in report.footnotes
-    none = memory("agg_v1", heap=300 << 20)
-    assert table(none, "shapes")[0]["executors"] is None
-    assert none.summary["fits_at_worst"] is False
-    assert "executors_needed" not in none.summary
-    assert "No number of executors of 300.0 MiB would hold it" in none.footnotes[1]
+    nothing = memory("agg_v1", heap=300 << 20)
+    assert table(nothing, "shapes")[0]["executors"] is None
+    assert nothing.summary["fits_at_worst"] is False
+    assert "executors_needed" not in nothing.summary
+    assert "No number of executors of 300.0 MiB would hold it" in nothing.footnotes[1]
 
 
 def test_executors_are_held_against_their_heap() -> None:
@@ -123,10 +123,10 @@ def test_executors_without_a_heap_say_which_they_need() -> None:
 
 
 def test_the_share_of_a_heap_that_is_the_state_s_can_be_said() -> None:
-    usual, half = memory("agg_v1", heap=8 << 30), memory("agg_v1", heap=8 << 30, state_percent=50)
-    assert table(half, "shapes")[0]["room_bytes"] == 4 << 30
+    usual, middle = memory("agg_v1", heap=8 << 30), memory("agg_v1", heap=8 << 30, state_percent=50)
+    assert table(middle, "shapes")[0]["room_bytes"] == 4 << 30
     assert table(usual, "shapes")[0]["room_bytes"] == ((8 << 30) - (300 << 20)) * 40 // 100
-    assert "at most 50 %" in half.footnotes[2]
+    assert "at most 50 %" in middle.footnotes[2]
 
 
 def test_what_ifs_say_what_they_save() -> None:
@@ -164,8 +164,8 @@ def test_what_leftovers_take_would_be_saved(case: str, rows: int, how: str) -> N
     assert row["change"] == f"{rows} leftover rows removed"
     assert row["how"].endswith(how)
     classes = api.leftovers(str(FIXTURES / "4.3.0" / case / "checkpoint")).tables
-    (table_of,) = (each for each in classes if each.name == "classes")
-    assert row["saved_bytes"] == sum(one["heap_bytes"] for one in table_of.rows)
+    (table_of,) = (element for element in classes if element.name == "classes")
+    assert row["saved_bytes"] == sum(item["heap_bytes"] for item in table_of.rows)
 
 
 def test_a_session_window_has_prefixes() -> None:
@@ -183,7 +183,7 @@ def test_larger_heaps_have_larger_objects() -> None:
 
 
 @pytest.mark.parametrize(
-    ("release", "told"),
+    ("release", "messages"),
     [
         ("4.3.0", "4.3.0"),
         ("4.2.1", "4.2.0"),
@@ -194,13 +194,13 @@ def test_larger_heaps_have_larger_objects() -> None:
         ("2.4.8", "2.4.0"),
     ],
 )
-def test_spark_is_told_from_what_it_records(release: str, told: str) -> None:
+def test_spark_is_told_from_what_it_records(release: str, messages: str) -> None:
     from inspector.discovery.checkpoint import open_checkpoint
 
     checkpoint = open_checkpoint(str(FIXTURES / release / "agg_update" / "checkpoint"))
-    assert spark_of(checkpoint, checkpoint.newest_version) == told
+    assert spark_of(checkpoint, checkpoint.newest_version) == messages
     footnote = api.memory(checkpoint.root).footnotes[-1]
-    assert f"Spark {told[:3]} or later" in footnote
+    assert f"Spark {messages[:3]} or later" in footnote
 
 
 def test_the_spark_that_is_given_is_named() -> None:

@@ -64,8 +64,8 @@ def with_fields(
     folder = root / "state" / "0" / "0"
     file = folder / "_metadata" / "schema"
     schema = parse_state_schema(file.read_bytes())
-    for each in file.parent.glob(".*.crc"):
-        each.unlink()
+    for path in file.parent.glob(".*.crc"):
+        path.unlink()
     pair = (
         StructType(tuple(key(schema.key.fields))),
         StructType(tuple(value(schema.value.fields))),
@@ -81,10 +81,10 @@ def lines(old: Path, new: Path | None = None, **options: Any) -> dict[str, Any]:
     assert report.summary["verdict"] == max(
         (row["verdict"] for row in rows), key=lambda word: Restarts(word).rank
     )
-    found = {row["rule"]: row for row in rows if row["verdict"] != "ok"}
-    assert {finding.kind.id for finding in report.findings} == set(found)
-    found.pop("SS495", None)
-    return found
+    result = {row["rule"]: row for row in rows if row["verdict"] != "ok"}
+    assert {finding.kind.id for finding in report.findings} == set(result)
+    result.pop("SS495", None)
+    return result
 
 
 @pytest.mark.parametrize("case", [AGGREGATION, JOIN, ONCE, TRANSFORM, "fmgws_event_ignore"])
@@ -266,9 +266,9 @@ def test_what_is_wrong_with_the_old_checkpoint_is_said(tmp_path: Path) -> None:
     (old / "metadata").unlink()
     newest = max(int(file.stem) for file in (old / "state/0/0").glob("*.delta"))
     (old / f"state/0/0/{newest}.delta").unlink()
-    found = lines(old)
-    assert set(found) == {"SS484", "SS481"}
-    assert f"lacks {newest}.delta" in found["SS481"]["spark"]
+    result = lines(old)
+    assert set(result) == {"SS484", "SS481"}
+    assert f"lacks {newest}.delta" in result["SS481"]["spark"]
 
 
 def test_a_batch_without_commit_runs_again_with_its_offsets() -> None:
@@ -294,8 +294,8 @@ def test_snapshots_of_spark_4_0_are_refused_by_later_releases(tmp_path: Path) ->
 
 
 def test_modes_and_variables_are_compared() -> None:
-    found = lines(checkpoint_of(TRANSFORM), checkpoint_of("rocksdb_tws_pandas_event"))
-    assert found["SS460"]["spark"].startswith("STATE_STORE_INVALID_CONFIG_AFTER_RESTART")
+    result = lines(checkpoint_of(TRANSFORM), checkpoint_of("rocksdb_tws_pandas_event"))
+    assert result["SS460"]["spark"].startswith("STATE_STORE_INVALID_CONFIG_AFTER_RESTART")
 
 
 def test_release_without_older_snapshots_refuses_a_snapshot_without_manifest(
@@ -315,8 +315,8 @@ def test_a_release_that_no_rule_knows_is_an_error() -> None:
 
 
 def test_an_older_release_may_not_know_what_the_checkpoint_has() -> None:
-    found = lines(checkpoint_of(AGGREGATION), to_spark="4.1")
-    assert found["SS492"]["old"] == "4.3 or later"
+    result = lines(checkpoint_of(AGGREGATION), to_spark="4.1")
+    assert result["SS492"]["old"] == "4.3 or later"
     named = checkpoint_of("named_source")
     assert lines(named, named, to_spark="4.1")["SS493"]["item"] == "format of offsets"
     assert "SS493" not in lines(named, named)
@@ -386,7 +386,7 @@ def test_what_schemas_leave_open_is_decided_by_the_state(tmp_path: Path) -> None
     assert "SS433" in lines(old, old)
     assert verdict_of(old, old, old)[0] == "ok"
     fields = [StructField("sum", LONG), StructField("sum", LONG)]
-    sums = with_fields(copy(tmp_path), value=lambda given: [*fields, *given[2:]])
+    sums = with_fields(copy(tmp_path), value=lambda arguments: [*fields, *arguments[2:]])
     assert "SS443" in lines(sums, sums)
     assert verdict_of(sums, sums, sums)[0] == "ok"  # count and sum differ in some row
 

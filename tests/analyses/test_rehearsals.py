@@ -120,8 +120,8 @@ def test_timers_by_processing_time_are_compared_by_their_timeout(tmp_path: Path)
         deltas = {1: [put(A, start + delay)], 2: [put(A, start + 1000 + delay, visits=2)]}
         of_side = rehearsal(tmp_path / name, deltas, watermarks=(0, 0, 0, 0), start=start)
         sides.append(of_side)
-    found, lines = verdict(*sides[:2])
-    assert (found, set(lines)) == ("unknown", {"SS458"})  # they are equal, and none has fired
+    result, lines = verdict(*sides[:2])
+    assert (result, set(lines)) == ("unknown", {"SS458"})  # they are equal, and none has fired
     assert set(verdict(sides[0], sides[2])[1]) == {"SS498"}
     unset = {1: [put(A, -1)], 2: [put(A, -1, 2)]}
     without = rehearsal(tmp_path / "without", unset, watermarks=(0, 0, 0, 0))
@@ -167,7 +167,7 @@ def test_a_function_without_timers_needs_no_time_jump(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("case", "found"),
+    ("case", "result"),
     [
         ("agg_append", "ok"),
         ("agg_complete", "ok"),  # rows that the watermark has passed show that none is evicted
@@ -180,9 +180,9 @@ def test_a_function_without_timers_needs_no_time_jump(tmp_path: Path) -> None:
         ("rocksdb_fmgws_event_ignore", "ok"),
     ],
 )
-def test_a_fixture_with_many_batches_shows_all(case: str, found: str) -> None:
+def test_a_fixture_with_many_batches_shows_all(case: str, result: str) -> None:
     old = str(checkpoint_of(case))
-    assert verdict(old, old)[0] == found
+    assert verdict(old, old)[0] == result
 
 
 @pytest.mark.parametrize("case", ["rocksdb_tws_event", "rocksdb_tws_pandas_event"])
@@ -248,8 +248,8 @@ def test_the_first_line_says_what_spark_does(tmp_path: Path) -> None:
     assert "Spark will ignore spark.sql.shuffle.partitions=400 (it keeps 2)" in unknown
     assert "Spark will ignore spark.sql.shuffle.partitions=400" in first_lines(old, *confs)
     full = rehearsal(tmp_path / "old", {1: FIRST, 2: AGAIN})
-    other = rehearsal(tmp_path / "new", {1: FIRST})
-    silent = first_lines(full, other, "--before", full)
+    second = rehearsal(tmp_path / "new", {1: FIRST})
+    silent = first_lines(full, second, "--before", full)
     assert "Spark will start, and its results will be wrong" in silent
 
 
@@ -338,8 +338,8 @@ def test_recorded_time_ranges_are_compared_exactly(tmp_path: Path) -> None:
     equal = states_of(ranges, ranges)
     assert not any(equal.values.values())
     assert not equal.open_ranges
-    other = states_of(ranges, {**ranges, "right": 60_002_000})
-    assert sum(other.values.values()) == 1
+    states = states_of(ranges, {**ranges, "right": 60_002_000})
+    assert sum(states.values.values()) == 1
     (roots[1] / REHEARSAL).unlink()
     runs = [Opened.start(str(root), None) for root in roots]
     assert not any(_same_rows(*runs).values.values())
@@ -383,8 +383,8 @@ def test_open_time_range_is_unknown_with_the_inputs_that_decide_it() -> None:
     states = SameRows(side, stores, stores, stores, (), open_ranges={0: "Every row was evicted."})
     of_join = Preflight(side, side, Target("4.3"), (), states)
     assert "rehearsal-range" not in {line.rule.about for line in of_join.lines()}  # they differ
-    none = dict.fromkeys(stores, 0)
-    equal = replace(states, keys=none, values=none)
+    fromkeys = dict.fromkeys(stores, 0)
+    equal = replace(states, keys=fromkeys, values=fromkeys)
     (line,) = [
         line
         for line in Preflight(side, side, Target("4.3"), (), equal).lines()

@@ -38,25 +38,25 @@ def problem(slug: str, path: str | None) -> pa.RecordBatch:
 def test_rows_are_told_with_their_place_and_sizes() -> None:
     checkpoint = open_checkpoint(str(checkpoint_of("agg_append")))
     report = rows_report(Subject(checkpoint, 10), [batch(7)], raw=True)
-    (found,) = report.primary.rows
-    assert found["key"] is None
-    assert found["value"] == {"count": 7, "sum": 7, "max": "1970-01-01T00:00:00.000000Z"}
-    assert (found["key_bytes"], found["value_bytes"], found["key_hex"]) == (1, 32, "6b")
-    assert (found["partition_id"], found["version"], found["batch_id"]) == (1, 10, 9)
+    (result,) = report.primary.rows
+    assert result["key"] is None
+    assert result["value"] == {"count": 7, "sum": 7, "max": "1970-01-01T00:00:00.000000Z"}
+    assert (result["key_bytes"], result["value_bytes"], result["key_hex"]) == (1, 32, "6b")
+    assert (result["partition_id"], result["version"], result["batch_id"]) == (1, 10, 9)
 
 
 def test_no_batch_is_read_after_the_limit() -> None:
-    taken = []
+    used = []
 
     def batches() -> Iterator[pa.RecordBatch]:
         for number in range(5):
-            taken.append(number)
+            used.append(number)
             yield batch(number, number)
 
     checkpoint = open_checkpoint(str(checkpoint_of("agg_append")))
     report = rows_report(Subject(checkpoint, 10), batches(), limit=3)
-    assert [found["value"]["count"] for found in report.primary.rows] == [0, 0, 1]
-    assert taken == [0, 1]
+    assert [item["value"]["count"] for item in report.primary.rows] == [0, 0, 1]
+    assert used == [0, 1]
 
 
 def test_problems_are_kept_and_what_the_listing_told_is_not_told_again() -> None:
@@ -66,7 +66,7 @@ def test_problems_are_kept_and_what_the_listing_told_is_not_told_again() -> None
     report = rows_report(Subject(checkpoint, 10, listed), batches)
     assert len(list(report.primary.rows)) == 1
     # The key "k" is no row of the schema.
-    slugs = [found.slug for found in report.problems]
+    slugs = [item.slug for item in report.problems]
     assert slugs == ["missing-version", "truncated", "bad-row"]
     assert report.problems[1].path == "/ck/1.delta"
 

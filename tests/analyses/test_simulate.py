@@ -112,11 +112,11 @@ def test_nothing_is_exact_behind_a_snapshot_that_differs_from_its_deltas(tmp_pat
 def test_batches_whose_clock_is_gone_are_left_out(tmp_path: Path) -> None:
     root = tmp_path / "checkpoint"
     shutil.copytree(checkpoint_of("agg_append"), root)
-    whole = list(api.simulate(str(root), watermark_delay="1s").tables[1].rows)
+    rows = list(api.simulate(str(root), watermark_delay="1s").tables[1].rows)
     for batch in range(6):
         (root / "offsets" / str(batch)).unlink()
     report = api.simulate(str(root), watermark_delay="1s")
-    assert list(report.tables[1].rows) == whole[6:]
+    assert list(report.tables[1].rows) == rows[6:]
     (row,) = report.primary.rows
     assert row["certainty"] == "exact"
     shutil.rmtree(root / "offsets")
@@ -251,9 +251,9 @@ def test_a_ttl_is_for_state_variables() -> None:
     assert {row["store_name"] for row in changed if row["certainty"] == "unknown"} == {
         "$rowCounter_amounts"
     }
-    known = [row for row in changed if row["certainty"] != "unknown"]
-    assert all(row["rows_then"] <= row["rows"] for row in known)
-    rows = {row["store_name"]: row["rows_then"] for row in known}
+    result = [row for row in changed if row["certainty"] != "unknown"]
+    assert all(row["rows_then"] <= row["rows"] for row in result)
+    rows = {row["store_name"]: row["rows_then"] for row in result}
     for name in ("seen", "visited"):
         assert rows[f"$ttl_{name}"] == rows[name]
     assert rows["$count_recent"] == rows["$min_recent"] == rows["$ttl_recent"] == 3
@@ -266,9 +266,9 @@ def test_a_ttl_is_for_state_variables() -> None:
 def test_timers_that_would_wait_longer_may_be_replaced() -> None:
     for delay, certainty in (("1s", "inferred"), ("1h", "unknown")):
         report = simulated("rocksdb_tws_event", watermark_delay=delay, old_delay="10s")
-        found = {row["store_name"]: row["certainty"] for row in report.primary.rows}
-        assert found["$eventTimers_keyToTimestamp"] == certainty
-        assert found["$eventTimers_timestampToKey"] == certainty
+        result = {row["store_name"]: row["certainty"] for row in report.primary.rows}
+        assert result["$eventTimers_keyToTimestamp"] == certainty
+        assert result["$eventTimers_timestampToKey"] == certainty
 
 
 def test_what_has_no_rule_is_unchanged_and_says_why() -> None:

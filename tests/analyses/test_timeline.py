@@ -30,17 +30,17 @@ def growth_of(report: api.Report) -> list[dict[str, Any]]:
 
 def test_each_batch_has_the_numbers_of_sparks_progress() -> None:
     for case in ("agg_update", "fmgws_event_remove", "dedup_event_time"):
-        told = batches(case)
+        result = batches(case)
         compared = 0
         for line in (NEWEST / case / "progress.jsonl").read_text().splitlines():
             progress = json.loads(line)
             operator = progress["stateOperators"][0]
-            row = told[progress["batchId"]]
+            row = result[progress["batchId"]]
             assert row["rows"] == operator["numRowsTotal"], (case, progress["batchId"])
             removals = operator["numRowsRemoved"]
             assert row["removals"] == removals, (case, progress["batchId"])
             compared += 1
-        assert compared == len(told)
+        assert compared == len(result)
 
 
 def test_lag_is_the_clock_less_the_watermark() -> None:
@@ -66,24 +66,26 @@ def test_replay_depth_counts_from_the_newest_snapshot() -> None:
 
 
 def test_versions_that_not_every_partition_can_restore_are_told_and_are_no_growth() -> None:
-    told = batches("snapshots_cleaned")
-    assert {b: row["partitions"] for b, row in told.items() if b < 9} == {
+    result = batches("snapshots_cleaned")
+    assert {b: row["partitions"] for b, row in result.items() if b < 9} == {
         5: 1,
         6: 1,
         7: 2,
         8: 2,
     }
-    whole = [
-        int(str(row["rows"])) for row in told.values() if row["partitions"] == row["of_partitions"]
+    complete = [
+        int(str(row["rows"]))
+        for row in result.values()
+        if row["partitions"] == row["of_partitions"]
     ]
     report = api.timeline(str(NEWEST / "snapshots_cleaned" / "checkpoint"))
     (growth,) = growth_of(report)
     # Seven of its batches are whole, and four of these have a clock: too few for a trend.
-    clocks = [row["batch_timestamp_ms"] for row in told.values()]
-    assert (len(whole), sum(clock is not None for clock in clocks)) == (7, 4)
+    clocks = [row["batch_timestamp_ms"] for row in result.values()]
+    assert (len(complete), sum(clock is not None for clock in clocks)) == (7, 4)
     assert growth["rows_per_hour"] is None
     assert "Too few batches can be read to tell" in report.notes[-1]
-    assert min(whole) > int(str(told[5]["rows"]))
+    assert min(complete) > int(str(result[5]["rows"]))
 
 
 def test_growth_and_when_it_reaches_a_capacity() -> None:
@@ -156,18 +158,18 @@ def test_batches_come_oldest_first_in_each_store(path: Path) -> None:
     seen: dict[tuple[int, str], list[int]] = {}
     report = api.timeline(str(path))
     for row in report.primary.rows:
-        place = row["operator_id"], row["store_name"]
-        seen.setdefault(place, []).append(row["batch_id"])
-    assert all(found == sorted(set(found)) for found in seen.values())
+        location = row["operator_id"], row["store_name"]
+        seen.setdefault(location, []).append(row["batch_id"])
+    assert all(value == sorted(set(value)) for value in seen.values())
 
 
 def test_the_total_of_a_batch_is_the_sum_of_its_stores() -> None:
     report = api.timeline(str(NEWEST / "join_left_outer" / "checkpoint"))
     rows = list(report.primary.rows)
     (totals,) = (table for table in report.tables if table.name == "totals")
-    told = list(totals.rows)
-    assert [row["batch_id"] for row in told] == list(range(10))
-    for total in told:
+    result = list(totals.rows)
+    assert [row["batch_id"] for row in result] == list(range(10))
+    for total in result:
         stores = [row for row in rows if row["batch_id"] == total["batch_id"]]
         assert total["stores"] == len(stores) == 4
         for name in ("rows", "row_bytes", "heap_bytes", "puts", "delta_bytes", "partitions"):

@@ -26,9 +26,9 @@ def ranked(case: str, by: str, **options: Any) -> list[dict[str, Any]]:
 def test_the_biggest_rows_are_those_of_sparks_bytes() -> None:
     recorded = truth(NEWEST / "fmgws_event_ignore")
     sizes = [len(row["kx"]) // 2 + len(row["vx"]) // 2 for row in recorded[max(recorded)]]
-    found = ranked("fmgws_event_ignore", "row_bytes")
-    assert [row["row_bytes"] for row in found] == sorted(sizes, reverse=True)[:4]
-    assert [row["rank"] for row in found] == [1, 2, 3, 4]
+    result = ranked("fmgws_event_ignore", "row_bytes")
+    assert [row["row_bytes"] for row in result] == sorted(sizes, reverse=True)[:4]
+    assert [row["rank"] for row in result] == [1, 2, 3, 4]
 
 
 def test_the_oldest_are_those_that_the_function_saw_longest_ago() -> None:
@@ -39,8 +39,8 @@ def test_the_oldest_are_those_that_the_function_saw_longest_ago() -> None:
             last.pop(call["key"], None)
         else:
             last[call["key"]] = call["batch"]
-    found = ranked("fmgws_no_timeout", "oldest")
-    assert [row["last_put_batch"] for row in found] == sorted(last.values())[:4]
+    result = ranked("fmgws_no_timeout", "oldest")
+    assert [row["last_put_batch"] for row in result] == sorted(last.values())[:4]
 
 
 def test_rows_per_join_key_are_those_of_its_index() -> None:
@@ -50,9 +50,9 @@ def test_rows_per_join_key_are_those_of_its_index() -> None:
         for row in recorded[max(recorded)]
         if row["store"] == "left-keyWithIndexToValue"
     )
-    found = ranked("join_left_outer", "join_rows", store_name="left-keyToNumValues")
-    assert [row["join_rows"] for row in found] == sorted(rows.values(), reverse=True)[:4]
-    assert all(rows[row["key"]["field0"]] == row["join_rows"] for row in found)
+    result = ranked("join_left_outer", "join_rows", store_name="left-keyToNumValues")
+    assert [row["join_rows"] for row in result] == sorted(rows.values(), reverse=True)[:4]
+    assert all(rows[row["key"]["field0"]] == row["join_rows"] for row in result)
 
 
 def test_a_join_begins_with_the_key_that_has_most_of_a_side() -> None:
@@ -66,16 +66,16 @@ def test_a_join_begins_with_the_key_that_has_most_of_a_side() -> None:
 
 def test_equal_keys_are_listed_once() -> None:
     report = api.top(str(NEWEST / "trouble_join_without_range" / "checkpoint"))
-    shown = [(row["store_name"], row["by"]) for row in report.primary.rows if row["rank"] == 1]
-    assert shown == [("right-keyToNumValues", "join_rows")]
+    result = [(row["store_name"], row["by"]) for row in report.primary.rows if row["rank"] == 1]
+    assert result == [("right-keyToNumValues", "join_rows")]
     assert report.footnotes[-1].startswith("Left out: 21 rankings whose keys are all equal")
     assert "the rows of the" not in report.primary.title
 
 
 def test_keys_can_be_hidden() -> None:
-    found = ranked("agg_update", "puts", redact=Redact.HASH)
-    assert all(str(row["key"]).startswith("sha256:") for row in found)
-    assert all(row["key_hex"] is None for row in found)
+    result = ranked("agg_update", "puts", redact=Redact.HASH)
+    assert all(str(row["key"]).startswith("sha256:") for row in result)
+    assert all(row["key_hex"] is None for row in result)
 
 
 def test_skew_is_over_partitions() -> None:
@@ -90,15 +90,15 @@ def test_skew_is_over_partitions() -> None:
 def test_the_keys_with_most_entries_of_lists_maps_and_sessions_are_listed() -> None:
     report = api.top(str(troubled("trouble_tws_list")))
     _, _, entries = report.tables
-    first, *others = entries.rows
+    first, *siblings = entries.rows
     assert (first["store_name"], first["entries"], first["removed"]) == ("pages", 80, 0)
     assert first["key"] == {"user": "u1"}
-    assert len(others) == 4
+    assert len(siblings) == 4
     assert first["share"] == 80 / 1600
     assert [row["entries"] for row in entries.rows] == [80] * 5
     plain = api.top(str(NEWEST / "agg_append/checkpoint"))
     assert [table.name for table in plain.tables] == ["top", "skew", "entries"]
     assert not plain.tables[2].rows
     assert [entries.shown, plain.tables[2].shown] == [True, False]
-    (one,) = api.top(str(troubled("trouble_tws_list")), limit=1).tables[2].rows
-    assert one == first
+    (item,) = api.top(str(troubled("trouble_tws_list")), limit=1).tables[2].rows
+    assert item == first

@@ -34,14 +34,14 @@ def row(days_ago: float, checkpoint: str = "s3://bucket/a", **columns: Any) -> a
 
 
 def trend(tmp_path: Path, *rows: audit_history.Row, **options: Any) -> dict[str, list[Any]]:
-    for each in rows:
-        audit_history.HistoryTable(str(tmp_path / "h"), {}).append([each])
+    for item in rows:
+        audit_history.HistoryTable(str(tmp_path / "h"), {}).append([item])
     report = api.trend(str(tmp_path / "h"), **options)
     return {table.name: list(table.rows) for table in report.tables}
 
 
 def test_who_grew_most_comes_first(tmp_path: Path) -> None:
-    found = trend(
+    result = trend(
         tmp_path,
         row(40, row_bytes=1),
         row(20, row_bytes=1_000),
@@ -50,12 +50,12 @@ def test_who_grew_most_comes_first(tmp_path: Path) -> None:
         row(0, "s3://bucket/b", row_bytes=5_000),
         row(5, "s3://bucket/once"),
     )["growth"]
-    assert [(r["checkpoint"], r["added_bytes"], r["audits"]) for r in found] == [
+    assert [(r["checkpoint"], r["added_bytes"], r["audits"]) for r in result] == [
         ("s3://bucket/b", 4_900, 2),
         ("s3://bucket/a", 500, 2),
     ]
-    assert found[1]["added_rows"] == 2
-    assert found[1]["bytes_per_hour"] == pytest.approx(500 / (20 * 24))
+    assert result[1]["added_rows"] == 2
+    assert result[1]["bytes_per_hour"] == pytest.approx(500 / (20 * 24))
 
 
 def test_the_period_is_what_its_user_says(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_the_period_is_what_its_user_says(tmp_path: Path) -> None:
 
 
 def test_a_finding_stands_since_the_first_of_the_audits_in_a_row(tmp_path: Path) -> None:
-    found = trend(
+    result = trend(
         tmp_path,
         row(9, findings=["SS202"]),
         row(8),
@@ -72,9 +72,9 @@ def test_a_finding_stands_since_the_first_of_the_audits_in_a_row(tmp_path: Path)
         row(6, findings=["SS202", "SS301"]),
         row(5, "s3://bucket/b", findings=["SS101"]),
     )["standing"]
-    shown = [(r["finding"], r["audits"], r["since_ms"], r["is_since_first"]) for r in found]
+    actual = [(r["finding"], r["audits"], r["since_ms"], r["is_since_first"]) for r in result]
     ms = [int((NOW - timedelta(days=days)).timestamp() * 1000) for days in (7, 6, 5)]
-    assert shown == [
+    assert actual == [
         ("SS202", 2, ms[0], False),
         ("SS301", 1, ms[1], False),
         ("SS101", 1, ms[2], True),
@@ -82,7 +82,7 @@ def test_a_finding_stands_since_the_first_of_the_audits_in_a_row(tmp_path: Path)
 
 
 def test_who_has_not_committed_for_long_comes_first(tmp_path: Path) -> None:
-    found = trend(
+    result = trend(
         tmp_path,
         row(9, batch_id=6, batch_time=NOW - timedelta(days=9)),
         row(2),
@@ -90,7 +90,7 @@ def test_who_has_not_committed_for_long_comes_first(tmp_path: Path) -> None:
         row(1, "s3://bucket/b", batch_id=90, batch_time=NOW - timedelta(days=1, hours=1)),
         audit_history.row_of_failure("s3://bucket/b", "it is gone", "audit", NOW),
     )["commits"]
-    first, second = found
+    first, second = result
     assert (first["checkpoint"], first["batch_id"], first["idle_ms"]) == (
         *("s3://bucket/a", 7),
         2 * 86_400_000,
@@ -100,20 +100,20 @@ def test_who_has_not_committed_for_long_comes_first(tmp_path: Path) -> None:
 
 
 def test_audits_of_parts_and_other_commands_are_left_out(tmp_path: Path) -> None:
-    found = trend(
+    result = trend(
         tmp_path,
         row(2, row_bytes=100),
         row(1, row_bytes=1, is_part=True),
         row(1, row_bytes=1, command="verify"),
         row(0, row_bytes=300),
     )
-    assert [(r["audits"], r["added_bytes"]) for r in found["growth"]] == [(2, 200)]
+    assert [(r["audits"], r["added_bytes"]) for r in result["growth"]] == [(2, 200)]
 
 
 def test_at_most_so_many_rows_are_shown(tmp_path: Path) -> None:
     rows = [row(days, f"s3://bucket/{name}") for days in (1, 0) for name in "abc"]
-    found = trend(tmp_path, *rows, limit=2)
-    assert [len(found["growth"]), len(found["commits"])] == [2, 2]
+    result = trend(tmp_path, *rows, limit=2)
+    assert [len(result["growth"]), len(result["commits"])] == [2, 2]
 
 
 def test_a_folder_without_audits_is_no_history(tmp_path: Path) -> None:
@@ -122,8 +122,8 @@ def test_a_folder_without_audits_is_no_history(tmp_path: Path) -> None:
 
 
 def charts(tmp_path: Path, *rows: audit_history.Row) -> list[LineChart | BarChart]:
-    for each in rows:
-        audit_history.HistoryTable(str(tmp_path / "h"), {}).append([each])
+    for item in rows:
+        audit_history.HistoryTable(str(tmp_path / "h"), {}).append([item])
     page = api.trend(str(tmp_path / "h")).page
     assert page is not None
     assert [section.title for section in page] == ["Growth", "Findings", "Commits"]
@@ -146,13 +146,13 @@ def test_a_page_draws_growth_findings_and_who_is_idle(tmp_path: Path) -> None:
         row(0, "s3://bucket/b", row_bytes=10, batch_time=NOW),
     )
     assert isinstance(bytes_of, LineChart)
-    assert [(one.name, one.values) for one in bytes_of.series] == [
+    assert [(item.name, item.values) for item in bytes_of.series] == [
         ("s3://bucket/a", [150, 300, None])
     ]
     assert (bytes_of.batches, bytes_of.over) == (range(1, 4), ("audit", "audits"))
     assert isinstance(findings, LineChart)
     # Both stores of a checkpoint have the one of the first audit.
-    assert [one.values for one in findings.series] == [[1, 2, 0]]
+    assert [sery.values for sery in findings.series] == [[1, 2, 0]]
     assert isinstance(idle, BarChart)
     assert [(bar.label, bar.parts) for bar in idle.bars] == [
         ("shrinks", (3 * 86_400_000,)),
@@ -174,7 +174,7 @@ def test_a_page_has_a_few_lines_and_bars(tmp_path: Path) -> None:
     audit_history.HistoryTable(str(tmp_path / "h"), {}).append(rows)
     bytes_of, _, idle = charts(tmp_path)
     assert isinstance(bytes_of, LineChart)
-    assert [one.name for one in bytes_of.series] == ["11", "10", "9", "8", "7"]
+    assert [sery.name for sery in bytes_of.series] == ["11", "10", "9", "8", "7"]
     assert bytes_of.about == "In s3://bucket/NAME"
     assert isinstance(idle, BarChart)
     assert len(idle.bars) == 10

@@ -104,8 +104,8 @@ def test_it_is_said_whether_the_state_grows(name: str) -> None:
     assert report.verdict is not None
     assert report.verdict.growth is not None
     assert report.verdict.growth.growing == (name in GROW)
-    said = "The state grows by ~" if name in GROW else "The state does not grow."
-    assert said in first_lines(f"trouble_{name}")
+    message = "The state grows by ~" if name in GROW else "The state does not grow."
+    assert message in first_lines(f"trouble_{name}")
 
 
 # --- first runs of queries, with the clock of the machine -----------------------------------

@@ -43,28 +43,28 @@ def of_release(case: str, release: str = "3.5.9") -> Path:
 
 
 def test_upgrade_without_ansi_mode_starts() -> None:
-    found = lines(of_release("agg_update"), to_spark="4.3.0", conf=NO_ANSI)
-    assert {row["verdict"] for row in found.values()} == {"ok"}
-    assert found["SS503"]["old"] == "3.5 or earlier"
-    assert found["SS504"]["issue"].startswith("SPARK-57003")
+    result = lines(of_release("agg_update"), to_spark="4.3.0", conf=NO_ANSI)
+    assert {row["verdict"] for row in result.values()} == {"ok"}
+    assert result["SS503"]["old"] == "3.5 or earlier"
+    assert result["SS504"]["issue"].startswith("SPARK-57003")
     out = run("preflight", of_release("agg_update"), "--conf", "spark.sql.ansi.enabled=false").out
     assert out.startswith("Healthy: Spark 4.3 will start.")
 
 
 def test_ansi_mode_of_spark_4_is_unknown_and_no_warning() -> None:
     path = of_release("agg_update")
-    found = lines(path, to_spark="4.0.5")
-    assert (found["SS505"]["verdict"], found["SS505"]["issue"]) == ("unknown", "SPARK-44444")
-    shown = run("preflight", path, "--to-spark", "4.0.5", "--fail-on", "warning")
-    assert shown.code == 0
-    assert "Spark 4.0 will start." in shown.out
+    result = lines(path, to_spark="4.0.5")
+    assert (result["SS505"]["verdict"], result["SS505"]["issue"]) == ("unknown", "SPARK-44444")
+    outcome = run("preflight", path, "--to-spark", "4.0.5", "--fail-on", "warning")
+    assert outcome.code == 0
+    assert "Spark 4.0 will start." in outcome.out
     assert "SS505" not in lines(path, to_spark="3.5.9")
     assert "SS505" not in lines(of_release("agg_update", "4.0.5"), to_spark="4.3.0")
 
 
 def test_same_release_has_no_line_of_an_upgrade() -> None:
-    found = lines(checkpoint_of("dedup_event_time"), to_spark="4.3.0")
-    assert set(found) == {"SS480"}
+    result = lines(checkpoint_of("dedup_event_time"), to_spark="4.3.0")
+    assert set(result) == {"SS480"}
 
 
 def with_key(root: Path, names: Sequence[str], types: Callable[[str], DataType]) -> Path:
@@ -99,8 +99,8 @@ def test_key_order_of_many_columns(
     assert (line["verdict"], line["issue"]) == (verdict_of_rule, "SPARK-57489")
     assert line["old"] == ", ".join(names)
     assert rule not in lines(root, to_spark="3.5")
-    few = with_key(root, names[:4], types)
-    assert not {"SS509", "SS510", "SS511"} & set(lines(few, to_spark="4.1"))
+    sample = with_key(root, names[:4], types)
+    assert not {"SS509", "SS510", "SS511"} & set(lines(sample, to_spark="4.1"))
 
 
 def test_key_order_that_both_scalas_have_is_kept(tmp_path: Path) -> None:
@@ -123,9 +123,9 @@ def test_join_of_an_outer_format_1_may_be_refused(tmp_path: Path) -> None:
 
 def test_join_with_fields_that_were_not_null_may_be_refused() -> None:
     path = of_release("join_left_outer")
-    found = lines(path, to_spark="4.0", conf=NO_ANSI)["SS523"]
-    assert (found["verdict"], found["store_name"]) == ("unknown", "right-keyWithIndexToValue")
-    assert found["old"].startswith("not null: ")
+    result = lines(path, to_spark="4.0", conf=NO_ANSI)["SS523"]
+    assert (result["verdict"], result["store_name"]) == ("unknown", "right-keyWithIndexToValue")
+    assert result["old"].startswith("not null: ")
     assert "SS523" not in lines(path, to_spark="3.5")
     assert "SS523" not in lines(of_release("join_left_outer", "4.0.5"), to_spark="4.3")
 
@@ -135,8 +135,8 @@ def test_provider_of_another_package_needs_its_library(tmp_path: Path) -> None:
     provider = "com.example.state.HDFSBackedStateStoreProvider"
     edit_offsets(root, with_conf(spark__sql__streaming__stateStore__providerClass=provider))
     options = api.Options(provider_format="hdfs")
-    found = {row["rule"]: row for row in api.preflight(str(root), None, options).primary.rows}
-    assert (found["SS508"]["verdict"], found["SS508"]["old"]) == ("unknown", provider)
+    result = {row["rule"]: row for row in api.preflight(str(root), None, options).primary.rows}
+    assert (result["SS508"]["verdict"], result["SS508"]["old"]) == ("unknown", provider)
 
 
 FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
@@ -154,8 +154,8 @@ def test_checkpoint_format_follows_the_log_from_4_3_on() -> None:
 
 
 def test_state_made_by_kryo_under_scala_2_12_is_unknown() -> None:
-    found = lines(of_release("fmgws_kryo"), to_spark="4.0", conf=NO_ANSI)
-    assert (found["SS506"]["verdict"], found["SS506"]["issue"]) == ("unknown", "SPARK-45314")
+    result = lines(of_release("fmgws_kryo"), to_spark="4.0", conf=NO_ANSI)
+    assert (result["SS506"]["verdict"], result["SS506"]["issue"]) == ("unknown", "SPARK-45314")
     assert "SS506" not in lines(of_release("fmgws_no_timeout"), to_spark="4.0")
     assert "SS506" not in lines(of_release("fmgws_kryo"), to_spark="3.5")
 
@@ -180,9 +180,9 @@ def test_modes(case: str, release: str, mode: str, rule: str) -> None:
 
 def test_real_time_mode_of_a_checkpoint_of_format_2() -> None:
     path = checkpoint_of("rocksdb_agg_update_snapshots_format2")
-    found = lines(path, mode="real-time")
-    assert "SS520" not in found
-    assert found["SS522"]["verdict"] == "unknown"
+    result = lines(path, mode="real-time")
+    assert "SS520" not in result
+    assert result["SS522"]["verdict"] == "unknown"
     conf = {"spark.sql.streaming.stateStore.checkpointFormatVersion": "1"}
     assert lines(path, mode="real-time", conf=conf)["SS521"]["verdict"] == "refused"
 
@@ -199,10 +199,10 @@ def test_modes_of_a_query_without_state(tmp_path: Path) -> None:
     assert lines(root, mode="async")["SS516"]["verdict"] == "unknown"
     assert lines(root, mode="real-time")["SS518"]["verdict"] == "refused"
     edit_offsets(root, lambda texts: [*texts[:2], json.dumps({"orders": {"0": 7}})])
-    found = lines(root, mode="real-time")
-    assert "SS518" not in found
-    assert found["SS512"]["old"] == "Kafka topics of orders"
-    assert found["SS520"]["verdict"] == "refused"  # without state too
+    result = lines(root, mode="real-time")
+    assert "SS518" not in result
+    assert result["SS512"]["old"] == "Kafka topics of orders"
+    assert result["SS520"]["verdict"] == "refused"  # without state too
     for entry in (root / "commits").glob("[0-9]*"):
         entry.write_text(entry.read_text().replace("v1", "v2", 1))
     for entry in (root / "commits").glob(".*.crc"):
@@ -223,6 +223,6 @@ def test_gaps_of_asynchronous_progress_tracking_decide_the_mode(tmp_path: Path) 
                 (root / log / str(batch)).unlink()
     assert lines(root)["SS472"]["verdict"] == "option"
     assert lines(root, mode="micro-batch")["SS513"]["verdict"] == "refused"
-    found = lines(root, mode="async")
-    assert not {"SS472", "SS513", "SS516"} & set(found)
-    assert found["SS512"]["verdict"] == "ok"
+    result = lines(root, mode="async")
+    assert not {"SS472", "SS513", "SS516"} & set(result)
+    assert result["SS512"]["verdict"] == "ok"

@@ -14,9 +14,9 @@ from tests.fixture_folder import FIXTURES, NEWEST
 
 def test_a_verification_says_how_much_it_read() -> None:
     report = api.verify(str(checkpoint_of("join_left_outer")))
-    told = report.summary
-    assert (told["stores"], told["partitions"], told["versions_replayed"]) == (4, 2, 10)
-    assert told["files"] == told["files_that_passed"] == 80
+    summary = report.summary
+    assert (summary["stores"], summary["partitions"], summary["versions_replayed"]) == (4, 2, 10)
+    assert summary["files"] == summary["files_that_passed"] == 80
     assert list(report.primary.rows) == []
     assert report.judged
 
@@ -60,10 +60,10 @@ def test_a_delta_that_a_snapshot_has_replaced_is_decoded_too(tmp_path: Path) -> 
 )
 def test_the_parts_together_are_all_files(case: str) -> None:
     path = str(NEWEST / case / "checkpoint")
-    whole = api.verify(path).summary
+    summary = api.verify(path).summary
     parts = [api.verify(path, subset=f"{number}/5") for number in range(1, 6)]
     for name in ("files_that_passed", "checksum_files_that_passed"):
-        assert sum(part.summary[name] for part in parts) == whole[name]
+        assert sum(part.summary[name] for part in parts) == summary[name]
     assert all(part.part is not None and part.part.subset for part in parts)
     assert sum(p.part.file_bytes for p in parts if p.part) == parts[0].part.of_file_bytes  # type: ignore[union-attr]
 

@@ -22,11 +22,11 @@ NO_WAIT: dict[str, Any] = {"interval": 0.001}
 
 
 def rows_of(path: str | Path, **options: Any) -> list[dict[str, Any]]:
-    found = []
+    result = []
     for report in watch(str(path), **NO_WAIT, **options):
         (row,) = report.primary.rows
-        found.append(dict(row))
-    return found
+        result.append(dict(row))
+    return result
 
 
 def of(case: str) -> str:
@@ -105,12 +105,12 @@ def test_a_finding_that_goes_is_told_once(tmp_path: Path, monkeypatch: pytest.Mo
         reports.append(report)
         if len(reports) == 7:
             break
-    told = [
+    result = [
         (row["batch_id"], _ids(row["findings_new"]), _ids(row["findings_gone"]))
         for row in (next(iter(report.primary.rows)) for report in reports)
     ]
-    assert told[:2] == [(5, ["SS203"], []), (0, [], ["SS203"])]
-    assert all(new == gone == [] for _, new, gone in told[2:])
+    assert result[:2] == [(5, ["SS203"], []), (0, [], ["SS203"])]
+    assert all(new == gone == [] for _, new, gone in result[2:])
     assert reports[0].verdict
     assert reports[0].verdict.level is Level.ERROR
     assert reports[-1].verdict

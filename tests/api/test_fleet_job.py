@@ -61,13 +61,13 @@ def audited(
     paths: Sequence[str], engine: Engine, options: api.Options | None = None
 ) -> dict[str, Audited | None]:
     """By path what executors made; None for what is left to the driver."""
-    found = audits_by_executors(map(Found, paths), options or api.Options(), engine)
-    return {each.path: each if isinstance(each, Audited) else None for each in found}
+    audits = audits_by_executors(map(Found, paths), options or api.Options(), engine)
+    return {item.path: item if isinstance(item, Audited) else None for item in audits}
 
 
 def told(options: api.Options) -> tuple[api.Options, list[str]]:
-    said: list[str] = []
-    return replace(options, engine=EngineOptions(LOCAL, notify=said.append)), said
+    message: list[str] = []
+    return replace(options, engine=EngineOptions(LOCAL, notify=message.append)), message
 
 
 @pytest.mark.parametrize(
@@ -75,12 +75,12 @@ def told(options: api.Options) -> tuple[api.Options, list[str]]:
 )
 def test_reports_are_those_of_this_process(paths: list[Path]) -> None:
     options = api.Options(thresholds={"heap_bytes": 1})
-    found = audited([str(path) for path in paths], Executors(), options)
-    for path, one in found.items():
-        assert one is not None
-        assert one.run is not None
-        assert not one.run.is_kept
-        assert one.run.report.to_dict() == api.audit(path, options).to_dict()
+    result = audited([str(path) for path in paths], Executors(), options)
+    for path, item in result.items():
+        assert item is not None
+        assert item.run is not None
+        assert not item.run.is_kept
+        assert item.run.report.to_dict() == api.audit(path, options).to_dict()
 
 
 def test_a_job_lists_and_a_job_audits_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,50 +88,50 @@ def test_a_job_lists_and_a_job_audits_so_many(monkeypatch: pytest.MonkeyPatch) -
     engine = Executors()
     assert all(audited(FEW, engine).values())
     assert [len(job) for job in engine.jobs] == [3, 3, 1, 1]
-    listed, made = engine.jobs[0], engine.jobs[1]
+    listed, product = engine.jobs[0], engine.jobs[1]
     assert {work.cost for work in listed} == {0}
     # What a task is packed by: bytes and files, as the listing told.
-    for work, path in zip(made, FEW, strict=False):
-        files = [each for each in (Path(path) / "state").rglob("*.delta") if each.is_file()]
+    for work, path in zip(product, FEW, strict=False):
+        files = [item for item in (Path(path) / "state").rglob("*.delta") if item.is_file()]
         assert work.files >= len(files)
-        assert work.weight >= sum(each.stat().st_size for each in files)
+        assert work.weight >= sum(file.stat().st_size for file in files)
 
 
 def test_a_large_one_is_left_to_the_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(many, "WHOLE_COST", 0)
     monkeypatch.setattr(many, "SHARES", 2)
     large = str(checkpoint_of("join_left_outer"))
-    found = audited([FEW[3], large], Executors())
-    assert [path for path, one in found.items() if one is None] == [large]
+    result = audited([FEW[3], large], Executors())
+    assert [path for path, item in result.items() if item is None] == [large]
 
 
 def test_those_that_fail_end_no_other_and_the_driver_says_why(tmp_path: Path) -> None:
     lost = Found("/lost", PermissionError("no"))
     (tmp_path / "other").mkdir()
     places = [lost, *map(Found, FEW), Found(str(tmp_path / "other"))]
-    found = list(audits_by_executors(places, api.Options(), Executors()))
-    assert {each.path for each in found if isinstance(each, Audited)} == set(FEW)
-    assert [each for each in found if not isinstance(each, Audited)] == [lost, places[-1]]
+    audits = list(audits_by_executors(places, api.Options(), Executors()))
+    assert {element.path for element in audits if isinstance(element, Audited)} == set(FEW)
+    assert [item for item in audits if not isinstance(item, Audited)] == [lost, places[-1]]
 
 
 @pytest.mark.parametrize("job", [1, 2])
 def test_checkpoints_of_a_job_that_fails_are_the_drivers(job: int) -> None:
-    options, said = told(api.Options())
+    options, result = told(api.Options())
     engine = Executors()
     engine.broken = job
     assert audited(FEW, engine, options) == dict.fromkeys(FEW)
-    assert said == ["engine: done again by the driver: an executor was lost"]
+    assert result == ["engine: done again by the driver: an executor was lost"]
 
 
 def test_what_an_executor_says_is_said_once(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
-    options, said = told(api.Options(cache=str(tmp_path / "file")))
-    found = audited(FEW, Executors(), options)
-    assert all(found.values())
+    options, actual = told(api.Options(cache=str(tmp_path / "file")))
+    result = audited(FEW, Executors(), options)
+    assert all(result.values())
     # Of each checkpoint the cache has another name: one line for all would hide none of them.
-    assert said
-    assert len(said) == len(set(said))
-    assert all(line.startswith("cache: not used: ") for line in said)
+    assert actual
+    assert len(actual) == len(set(actual))
+    assert all(line.startswith("cache: not used: ") for line in actual)
 
 
 def test_a_job_that_was_interrupted_goes_on_from_what_is_done(
@@ -141,20 +141,20 @@ def test_a_job_that_was_interrupted_goes_on_from_what_is_done(
     paths = [str(copy_of("agg_update", tmp_path / str(number))) for number in range(6)]
     options = api.Options(cache=str(tmp_path / "cache"))
     first = audits_by_executors(map(Found, paths), options, Executors())
-    done = [each.path for each in islice(first, 3)]
+    done = [element.path for element in islice(first, 3)]
     del first  # as if the process had ended
     cache_files.cache_files.cache_clear()
     engine = Executors()
     again = audited(paths, engine, options)
-    kept = [path for path, one in again.items() if one and one.run and one.run.is_kept]
-    assert set(done) <= set(kept)
-    assert kept == paths[:4]
+    result = [path for path, item in again.items() if item and item.run and item.run.is_kept]
+    assert set(done) <= set(result)
+    assert result == paths[:4]
     # Those take one listing each, and no place in a job of audits.
     assert [len(job) for job in engine.jobs if job] == [2, 2, 2, 2]
-    for path, one in again.items():
-        assert one is not None
-        assert one.run is not None
-        assert body(one.run.report) == body(api.audit(path))
+    for path, value in again.items():
+        assert value is not None
+        assert value.run is not None
+        assert body(value.run.report) == body(api.audit(path))
 
 
 def test_the_secret_of_the_cache_is_there_before_an_executor_needs_it(tmp_path: Path) -> None:
@@ -179,18 +179,18 @@ def test_which_kernel_executors_have_is_for_the_engine_to_say(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("inspector.analyses.shared.run.kernel_name", lambda: PYTHON)
-    options, said = told(api.Options())
+    options, result = told(api.Options())
     assert all(audited(FEW, Executors(), options).values())
-    assert not said
+    assert not result
     api.audit(FEW[0], options)
-    assert [line for line in said if "Python kernel" in line]
+    assert [line for line in result if "Python kernel" in line]
 
 
 def test_no_secret_is_written_into_a_checkpoint(tmp_path: Path) -> None:
     inside = copy_of("agg_update", tmp_path)
     before = sorted(inside.rglob("*"))
-    found = audited([str(inside)], Executors(), api.Options(cache=str(inside / "cache")))
-    assert found == {str(inside): None}
+    result = audited([str(inside)], Executors(), api.Options(cache=str(inside / "cache")))
+    assert result == {str(inside): None}
     assert sorted(inside.rglob("*")) == before
 
 
@@ -206,10 +206,10 @@ def test_kept_members_of_a_fleet_are_small() -> None:
             # Their texts are in the spool's file. Pickle writes an object that several members
             # share once, as memory holds it once.
             assert not any(isinstance(member.text, str) for member in members)
-            kept = [
+            result = [
                 (member.row, member.columns, member.names, member.cause, member.to_do)
                 for member in members
             ]
-            kept_bytes = len(pickle.dumps(kept))
+            kept_bytes = len(pickle.dumps(result))
             assert "/99" in "".join(document(form, members))
         assert kept_bytes / count < 400, (output, kept_bytes / count)

@@ -14,13 +14,13 @@ from tests.fixture_folder import NEWEST
 
 def test_each_checkpoint_has_its_report_or_its_error(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
-    leak, other = NEWEST / "fmgws_event_ignore" / "checkpoint", tmp_path / "other"
-    found = {each.path: each for each in api.audit_many([leak, str(other)])}
-    assert set(found) == {str(leak), str(other)}
-    report = found[str(leak)].result
+    leak, second = NEWEST / "fmgws_event_ignore" / "checkpoint", tmp_path / "other"
+    result = {audit.path: audit for audit in api.audit_many([leak, str(second)])}
+    assert set(result) == {str(leak), str(second)}
+    report = result[str(leak)].result
     assert report is not None
-    assert [each.kind.id for each in report.findings] == ["SS203", "SS201"]
-    assert isinstance(found[str(other)].error, NotACheckpointError)
+    assert [finding.kind.id for finding in report.findings] == ["SS203", "SS201"]
+    assert isinstance(result[str(second)].error, NotACheckpointError)
 
 
 @pytest.mark.parametrize(
@@ -28,10 +28,10 @@ def test_each_checkpoint_has_its_report_or_its_error(tmp_path: Path) -> None:
     [(NEWEST / "agg_*d" / "checkpoint", False), (NEWEST / "agg_append", True)],
 )
 def test_patterns_and_folders_are_searched(path: Path, recursive: bool) -> None:
-    found = list(api.audit_many(path, api.Options(batch=4), recursive=recursive))
-    assert [each.path for each in found] == [str(NEWEST / "agg_append" / "checkpoint")]
-    assert found[0].result is not None
-    assert found[0].result.summary["batch_id"] == 4
+    audits = list(api.audit_many(path, api.Options(batch=4), recursive=recursive))
+    assert [item.path for item in audits] == [str(NEWEST / "agg_append" / "checkpoint")]
+    assert audits[0].result is not None
+    assert audits[0].result.summary["batch_id"] == 4
 
 
 @pytest.mark.parametrize("folder", ["second", "second/state/kept", "linked/kept"])
@@ -45,14 +45,14 @@ def test_a_cache_in_one_of_them_is_refused_before_any_is_read(folder: str, tmp_p
         next(api.audit_many(roots, api.Options(cache=str(tmp_path / folder)), at_once=1))
     assert sorted(tmp_path.rglob("*")) == before
     outside = api.Options(cache=str(tmp_path / "kept"))
-    assert all(each.result is not None for each in api.audit_many(roots, outside))
+    assert all(audit.result is not None for audit in api.audit_many(roots, outside))
 
 
 def test_what_an_audit_takes_by_keyword_each_of_them_takes() -> None:
     path = NEWEST / "agg_append" / "checkpoint"
-    (found,) = api.audit_many(path, maximum={"state.rows": "1"})
-    assert found.result is not None
-    assert [gate.passed.value for gate in found.result.gates] == ["exceeded"]
+    (audit,) = api.audit_many(path, maximum={"state.rows": "1"})
+    assert audit.result is not None
+    assert [gate.passed.value for gate in audit.result.gates] == ["exceeded"]
     with pytest.raises(TypeError, match="limit"):
         api.audit_many(path, limit=3)
     with pytest.raises(TypeError, match="'key'"):
@@ -61,10 +61,12 @@ def test_what_an_audit_takes_by_keyword_each_of_them_takes() -> None:
 
 def test_a_filter_gives_the_checkpoints_with_a_level_or_a_finding() -> None:
     paths = [NEWEST / name / "checkpoint" for name in ("agg_append", "fmgws_event_ignore")]
-    for one in ({"level": "error"}, {"finding": "ss203"}, {"finding": ["SS203", "SS101"]}):
-        (leak,) = api.audit_many([*paths, "/nowhere/at/all"] if "finding" in one else paths, **one)
+    for item in ({"level": "error"}, {"finding": "ss203"}, {"finding": ["SS203", "SS101"]}):
+        (leak,) = api.audit_many(
+            [*paths, "/nowhere/at/all"] if "finding" in item else paths, **item
+        )
         assert leak.path == str(paths[1])
-    graver = {each.path for each in api.audit_many([*paths, "/x"], level="error")}
+    graver = {audit.path for audit in api.audit_many([*paths, "/x"], level="error")}
     assert graver == {str(paths[1]), "/x"}
     with pytest.raises(ValueError, match="SS999"):
         api.audit_many(paths, finding="SS999")

@@ -68,8 +68,8 @@ def test_words_stand_for_enums_and_one_text_for_several() -> None:
     opened = inspector.open_checkpoint(LEAK)
     by_word = list(opened.leftovers(redact="hash", limit=3).primary.rows)
     assert by_word == list(opened.leftovers(redact=Redact.HASH, limit=3).primary.rows)
-    (one,) = opened.rows(key=by_word[0]["key"]).primary.rows
-    assert one["key"] == {"value": "once-000"}
+    (row,) = opened.rows(key=by_word[0]["key"]).primary.rows
+    assert row["key"] == {"value": "once-000"}
     keys = ["value=once-000"]
     assert len(list(opened.history(key=keys).primary.rows)) == 2
     assert len(list(opened.history(where="value=once-000").primary.rows)) == 2

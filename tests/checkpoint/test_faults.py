@@ -53,7 +53,9 @@ def test_an_error_is_worded_with_its_place_and_without_secrets() -> None:
 
 
 def test_the_same_reason_has_other_paths_and_operations() -> None:
-    one = "An error occurred (ExpiredToken) when calling the GetObject operation: of s3://b/1.delta"
-    other = "An error occurred (ExpiredToken) when calling the HeadObject operation: of s3://b/2"
-    assert same_reason(one) == same_reason(other)
+    first = (
+        "An error occurred (ExpiredToken) when calling the GetObject operation: of s3://b/1.delta"
+    )
+    second = "An error occurred (ExpiredToken) when calling the HeadObject operation: of s3://b/2"
+    assert same_reason(first) == same_reason(second)
     assert same_reason("timed out") != same_reason("connection reset")

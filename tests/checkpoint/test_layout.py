@@ -35,7 +35,7 @@ def layout_of(root: Path, *files: str) -> Layout:
 
 
 def test_an_operators_partitions_and_files(tmp_path: Path) -> None:
-    found = layout_of(
+    layout = layout_of(
         tmp_path,
         *(
             f"state/0/{partition}/{version}.delta"
@@ -45,7 +45,7 @@ def test_an_operators_partitions_and_files(tmp_path: Path) -> None:
         *("state/0/0/10.snapshot", "state/0/0/.9.delta.crc", f"state/0/0/{TEMPORARY}"),
         *("state/0/0/odd", "state/0/0/_metadata/schema", "state/0/_metadata/metadata"),
     )
-    (operator,) = found.operators
+    (operator,) = layout.operators
     assert (operator.operator_id, operator.directory) == (0, "state/0")
     assert operator.expected_stores == ("default",)
     assert not operator.has_state_schema
@@ -73,9 +73,9 @@ def test_a_file_has_full_path_kind_version_and_size(tmp_path: Path) -> None:
 
 def test_a_joins_stores_are_folders_and_there_is_no_default_one(tmp_path: Path) -> None:
     files = [f"state/1/{partition}/{name}/1.delta" for partition in (0, 1) for name in JOIN]
-    found = layout_of(tmp_path, *files, "state/1/2/", "state/0/0/1.delta")
-    assert [operator.operator_id for operator in found.operators] == [0, 1]
-    join = found.operators[1]
+    layout = layout_of(tmp_path, *files, "state/1/2/", "state/0/0/1.delta")
+    assert [operator.operator_id for operator in layout.operators] == [0, 1]
+    join = layout.operators[1]
     assert join.store_names == JOIN
     assert [len(partition.stores) for partition in join.partitions] == [3, 3, 0]
     assert join.stores[4].store == StoreId(1, JOIN[1], 1)
@@ -93,15 +93,15 @@ def test_a_query_without_state_has_no_operators(tmp_path: Path) -> None:
 
 
 def test_what_is_not_sparks_is_not_taken(tmp_path: Path) -> None:
-    found = layout_of(
+    layout = layout_of(
         tmp_path,
         *("state/0/0/1.delta", "state/notes.txt", "state/old/0/1.delta", "state/00/0/1.delta"),
         *("state/0/x", "state/0/01/1.delta", "state/0/2147483648/1.delta"),
         "state/0/_stateSchema/default/0_x",
     )
-    (operator,) = found.operators
+    (operator,) = layout.operators
     assert operator.has_state_schema
-    assert len(found.stores) == 1
+    assert len(layout.stores) == 1
 
 
 @pytest.mark.parametrize(
@@ -117,8 +117,8 @@ def test_what_is_not_sparks_is_not_taken(tmp_path: Path) -> None:
 )
 def test_a_selection_narrows_a_layout(tmp_path: Path, selection: Selection, expected: int) -> None:
     files = [f"state/1/{partition}/{name}/1.delta" for partition in (0, 1) for name in JOIN]
-    found = layout_of(tmp_path, *files, "state/0/0/1.delta", "state/0/1/1.delta")
-    assert len(found.select(selection).stores) == expected
+    layout = layout_of(tmp_path, *files, "state/0/0/1.delta", "state/0/1/1.delta")
+    assert len(layout.select(selection).stores) == expected
 
 
 def test_a_folder_that_cannot_be_listed_is_a_problem(
@@ -133,9 +133,9 @@ def test_a_folder_that_cannot_be_listed_is_a_problem(
         return listing(path, relative)
 
     monkeypatch.setattr(local_files, "listing", locked)
-    found = discover(storage, classify)
-    assert [partition.partition_id for partition in found.operators[0].partitions] == [0]
-    (problem,) = found.problems
+    result = discover(storage, classify)
+    assert [partition.partition_id for partition in result.operators[0].partitions] == [0]
+    (problem,) = result.problems
     assert (problem.slug, problem.message) == ("denied", "Permission denied")
     assert problem.path == f"{tmp_path}/state/0/1"
 
@@ -182,11 +182,11 @@ def test_a_folder_beside_a_store_is_foreign_and_not_counted(
     if with_metadata:
         (root / "state/0/_metadata").mkdir()
         (root / "state/0/_metadata/metadata").write_text(METADATA)
-    found = discover(Storage.open(str(root)), classify)
-    assert [layout.store for layout in found.stores] == [
+    result = discover(Storage.open(str(root)), classify)
+    assert [layout.store for layout in result.stores] == [
         *(StoreId(0, "default", 0), StoreId(0, "default", 1)),
     ]
-    assert [(one.slug, one.path) for one in found.problems] == [
+    assert [(problem.slug, problem.path) for problem in result.problems] == [
         ("foreign-folder", f"{root}/state/0/0/{name}"),
         ("foreign-folder", f"{root}/state/0/1/backup"),
     ]
@@ -194,9 +194,9 @@ def test_a_folder_beside_a_store_is_foreign_and_not_counted(
 
 def test_state_files_beside_a_joins_stores_are_foreign(tmp_path: Path) -> None:
     files = [f"state/1/0/{name}/1.delta" for name in JOIN]
-    found = layout_of(tmp_path, *files, "state/1/0/1.delta")
-    assert found.operators[0].store_names == JOIN
-    (problem,) = found.problems
+    layout = layout_of(tmp_path, *files, "state/1/0/1.delta")
+    assert layout.operators[0].store_names == JOIN
+    (problem,) = layout.problems
     assert (problem.slug, problem.path) == ("foreign-folder", f"{tmp_path}/state/1/0")
 
 
@@ -205,6 +205,6 @@ def test_metadata_names_stores_that_no_release_has_had(tmp_path: Path) -> None:
     (root / "state/0/_metadata").mkdir()
     text = METADATA.replace('"default"', '"mine"')
     (root / "state/0/_metadata/metadata").write_text(text)
-    found = discover(Storage.open(str(root)), classify)
-    assert found.operators[0].store_names == ("mine",)
-    assert [one.path for one in found.problems] == [f"{root}/state/0/0/other"]
+    result = discover(Storage.open(str(root)), classify)
+    assert result.operators[0].store_names == ("mine",)
+    assert [problem.path for problem in result.problems] == [f"{root}/state/0/0/other"]

@@ -40,9 +40,9 @@ def test_a_listing_follows_links_and_marks_what_is_no_file(tmp_path: Path) -> No
 
 
 @pytest.mark.skipif(kernel_name() == PYTHON, reason="the compiled kernel alone lists a folder")
-@pytest.mark.parametrize("more", ["", "fifo", "gone", "loop"])
+@pytest.mark.parametrize("options", ["", "fifo", "gone", "loop"])
 def test_a_folder_is_listed_the_same_by_the_compiled_kernel(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: str
 ) -> None:
     folder = os.fsencode(tmp_path)
     names = [b"1.delta", "é.delta".encode(), b"\xff\xfe", b".hidden", b"a" * 255]
@@ -54,18 +54,18 @@ def test_a_folder_is_listed_the_same_by_the_compiled_kernel(
     (tmp_path / "state").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "1.delta")
     (tmp_path / "folder").symlink_to(tmp_path / "state")
-    if more == "fifo":
-        os.mkfifo(tmp_path / more)
-    elif more:
-        (tmp_path / more).symlink_to(tmp_path / {"gone": "nothing", "loop": "loop"}[more])
+    if options == "fifo":
+        os.mkfifo(tmp_path / options)
+    elif options:
+        (tmp_path / options).symlink_to(tmp_path / {"gone": "nothing", "loop": "loop"}[options])
     compiled = kernel().list_folder  # type: ignore[attr-defined]
-    assert (compiled(str(tmp_path), "") is None) is bool(more)
+    assert (compiled(str(tmp_path), "") is None) is bool(options)
     for relative in ("", "state/0/1"):
         quick = listing(str(tmp_path), relative)
         with monkeypatch.context() as patch:
             patch.setattr("inspector.checkpoint.local_files.c_function", lambda _: None)
             assert listing(str(tmp_path), relative) == quick
-        assert len(quick) == len(names) + 3 + bool(more)
+        assert len(quick) == len(names) + 3 + bool(options)
         assert all(type(entry) is Entry for entry in quick)
 
 
@@ -96,26 +96,26 @@ def test_an_entry_is_a_file_or_a_folder_or_special(tmp_path: Path) -> None:
     assert entry_at(str(tmp_path / "fifo"), "fifo") == Entry(
         "fifo", "fifo", False, 0, is_special=True
     )
-    found = entry_at(str(tmp_path), "x/y")
-    assert (found.name, found.path, found.is_dir) == ("y", "x/y", True)
-    assert not found.is_special
+    entry = entry_at(str(tmp_path), "x/y")
+    assert (entry.name, entry.path, entry.is_dir) == ("y", "x/y", True)
+    assert not entry.is_special
     with pytest.raises(FileNotFoundError):
         entry_at(str(tmp_path / "nothing"), "nothing")
 
 
-@pytest.mark.parametrize("most", [0, 1, 9, 10, 11, 1 << 30])
-def test_no_more_is_read_than_asked_for(tmp_path: Path, most: int) -> None:
+@pytest.mark.parametrize("maximum", [0, 1, 9, 10, 11, 1 << 30])
+def test_no_more_is_read_than_asked_for(tmp_path: Path, maximum: int) -> None:
     (tmp_path / "f").write_bytes(b"0123456789")
-    assert read_at_most(str(tmp_path / "f"), most) == (b"0123456789"[:most], 10)
+    assert read_at_most(str(tmp_path / "f"), maximum) == (b"0123456789"[:maximum], 10)
 
 
 @pytest.mark.parametrize("size", [0, 1, 4, 7, 8, 9])
 def test_chunks_are_the_file(tmp_path: Path, size: int) -> None:
     content = b"012345678"[:size]
     (tmp_path / "f").write_bytes(content)
-    found = list(chunks(str(tmp_path / "f"), 4))
-    assert b"".join(found) == content
-    assert max(map(len, found), default=0) <= 4
+    result = list(chunks(str(tmp_path / "f"), 4))
+    assert b"".join(result) == content
+    assert max(map(len, result), default=0) <= 4
 
 
 def test_a_file_that_grows_while_it_is_read_ends_where_it_ends(tmp_path: Path) -> None:
@@ -123,8 +123,8 @@ def test_a_file_that_grows_while_it_is_read_ends_where_it_ends(tmp_path: Path) -
     path.write_bytes(b"0123")
     reading = chunks(str(path), 2)
     first = next(reading)
-    with path.open("ab") as more:
-        more.write(b"4567")
+    with path.open("ab") as options:
+        options.write(b"4567")
     assert first + b"".join(reading) == b"01234567"
 
 
@@ -140,9 +140,11 @@ def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(kernel_name() == PYTHON, reason="the compiled kernel alone reads several")
-@given(contents=st.lists(st.none() | st.binary(max_size=9), max_size=6), less=st.integers(-3, 20))
+@given(
+    contents=st.lists(st.none() | st.binary(max_size=9), max_size=6), smaller=st.integers(-3, 20)
+)
 def test_some_files_are_read_up_to_one_that_has_to_be_looked_at(
-    contents: list[bytes | None], less: int
+    contents: list[bytes | None], smaller: int
 ) -> None:
     with TemporaryDirectory() as folder:
         names = [f"{number}é" for number in range(len(contents))]
@@ -150,7 +152,7 @@ def test_some_files_are_read_up_to_one_that_has_to_be_looked_at(
             if content is not None:
                 Path(folder, name).write_bytes(content)
         right = list(takewhile(lambda content: content is not None, contents))
-        room = 1 + sum(map(len, filter(None, contents))) - less
+        room = 1 + sum(map(len, filter(None, contents))) - smaller
         ends = accumulate(len(content or b"") for content in right)
         expected = [content for content, end in zip(right, ends, strict=True) if end < room]
         assert list(Storage.open(folder).read_some(names, room)) == expected
@@ -162,8 +164,8 @@ def test_what_is_no_file_ends_what_is_read_of_several(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     read = Storage.open(str(tmp_path)).read_some
     (tmp_path / "device").symlink_to("/dev/zero")
-    for other in ("fifo", "", "device", "a\0b", "none"):
-        assert read(["a", other, "a"], 99) == [b"1"]
+    for item in ("fifo", "", "device", "a\0b", "none"):
+        assert read(["a", item, "a"], 99) == [b"1"]
     assert read(["a"], 0) == read(["a"], -1) == read([], 1) == []
     with pytest.raises(TypeError):
         kernel().read_files([b"a"], 1)  # type: ignore[attr-defined]

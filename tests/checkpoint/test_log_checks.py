@@ -107,9 +107,9 @@ def test_entries_that_are_no_neighbours_are_not_compared() -> None:
 
 
 def test_what_hangs_on_either_of_two_that_disagree_is_not_known() -> None:
-    def times(*given: tuple[int | None, int | None]) -> list[tuple[int | None, int | None]]:
-        kept = without_doubtful(clocks(*given), {}).values()
-        return [(one.watermark_ms, one.next_watermark_ms) for one in kept]
+    def times(*arguments: tuple[int | None, int | None]) -> list[tuple[int | None, int | None]]:
+        values = without_doubtful(clocks(*arguments), {}).values()
+        return [(item.watermark_ms, item.next_watermark_ms) for item in values]
 
     assert times((0, 10), (10, 20), (20, None)) == [(0, 10), (10, 20), (20, None)]
     assert times((0, 10), (12, 20), (20, None)) == [(0, None), (None, 20), (20, None)]
@@ -121,8 +121,8 @@ def test_of_a_changed_offset_it_is_not_known_whether_it_brought_data() -> None:
     four = {BatchId(n): BatchClock(BatchId(n), has_new_data=True) for n in range(4)}
 
     def new_data(*json: bool) -> list[bool | None]:
-        shapes = {BatchId(n): {"0": each} for n, each in enumerate(json)}
-        return [one.has_new_data for one in without_doubtful(four, shapes).values()]
+        shapes = {BatchId(n): {"0": item} for n, item in enumerate(json)}
+        return [value.has_new_data for value in without_doubtful(four, shapes).values()]
 
     assert new_data(True, False, True, True) == [True, None, None, True]
     assert new_data(False, True, True, True) == [True, None, True, True]
@@ -154,15 +154,17 @@ def wrong_confs(
         BatchId(n): BatchClock(BatchId(n), timestamp_ms=n, appended=n in appended)
         for n in range(len(confs))
     }
-    found = list(conf_checks(recorded, named, clocks, [*map(BatchId, control)]))
-    assert {problem.slug for problem in found} <= {CONTRADICTION, CHANGED_SOURCES}
-    return [f"{problem.path}: {problem.message}" for problem in found]
+    result = list(conf_checks(recorded, named, clocks, [*map(BatchId, control)]))
+    assert {problem.slug for problem in result} <= {CONTRADICTION, CHANGED_SOURCES}
+    return [f"{problem.path}: {problem.message}" for problem in result]
 
 
 def test_a_restart_takes_over_the_confs() -> None:
     assert wrong_confs({CODEC: "lz4"}, {CODEC: "lz4", PARTITIONS: "2"}, {PARTITIONS: "2"}) == []
-    (found,) = wrong_confs({CODEC: "lz4"}, {CODEC: "lz5"})
-    assert found.startswith("offsets/1: got 'lz5' as spark.sql.streaming.codec, offsets/0 says")
+    (wrong_conf,) = wrong_confs({CODEC: "lz4"}, {CODEC: "lz5"})
+    assert wrong_conf.startswith(
+        "offsets/1: got 'lz5' as spark.sql.streaming.codec, offsets/0 says"
+    )
 
 
 def test_a_repartitioning_sets_another_number_of_partitions() -> None:
@@ -173,15 +175,15 @@ def test_a_repartitioning_sets_another_number_of_partitions() -> None:
 
 
 def test_a_conf_is_not_absent_between_two_that_have_it() -> None:
-    (found,) = wrong_confs({CODEC: "lz4"}, {}, {CODEC: "lz4"})
-    assert "offsets/1: got no spark.sql.streaming.codec" in found
+    (wrong_conf,) = wrong_confs({CODEC: "lz4"}, {}, {CODEC: "lz4"})
+    assert "offsets/1: got no spark.sql.streaming.codec" in wrong_conf
 
 
 def test_the_number_of_sources_stays() -> None:
     confs: list[dict[str, str]] = [{}, {}]
     assert wrong_confs(*confs, sources=[("0", "1"), ("0", "1")]) == []
-    (found,) = wrong_confs(*confs, sources=[("0", "1"), ("0",)])
-    assert "offsets/1: got 1 sources, offsets/0 has 2" in found
+    (wrong_conf,) = wrong_confs(*confs, sources=[("0", "1"), ("0",)])
+    assert "offsets/1: got 1 sources, offsets/0 has 2" in wrong_conf
     assert wrong_confs(*confs, sources=[("a", "b"), ("a",)]) == []  # sources with names may go
 
 
@@ -198,7 +200,7 @@ def test_the_number_of_sources_stays() -> None:
 def test_a_source_writes_its_offsets_in_one_way(
     shapes: list[dict[str, bool]], expected: list[str]
 ) -> None:
-    found = list(offset_checks({BatchId(n): shape for n, shape in enumerate(shapes)}))
-    assert [problem.path for problem in found] == expected
+    result = list(offset_checks({BatchId(n): shape for n, shape in enumerate(shapes)}))
+    assert [problem.path for problem in result] == expected
     apart = {BatchId(2 * n): shape for n, shape in enumerate(shapes)}
     assert not list(offset_checks(apart))

@@ -38,10 +38,10 @@ def test_an_entry_of_the_first_format() -> None:
 
 
 def test_an_entry_of_the_second_format_names_its_sources() -> None:
-    found = parse_offsets(V2)
-    assert (found.watermark_ms, found.timestamp_ms) == (1704067194750, 1795241560913)
-    assert found.sources == {"src_one": '{"logOffset":0}', "src_two": None}
-    assert found.control is None
+    offsets = parse_offsets(V2)
+    assert (offsets.watermark_ms, offsets.timestamp_ms) == (1704067194750, 1795241560913)
+    assert offsets.sources == {"src_one": '{"logOffset":0}', "src_two": None}
+    assert offsets.control is None
 
 
 def test_a_control_batch_is_told() -> None:
@@ -80,8 +80,8 @@ def test_a_commit_of_any_format_has_its_watermark(data: bytes, expected: int | N
 def test_a_commit_of_checkpoint_format_2_names_what_was_committed() -> None:
     # Two operators, of the first two partitions with a store each, of the other one with two.
     data = b'v2\n{"nextBatchWatermarkMs":7,"stateUniqueIds":{"0":[["a"],["b"]],"1":[["c","d"]]}}'
-    one, two = parse_commit(data).unique_ids.values()
-    assert (one, two) == ((frozenset("a"), frozenset("b")), (frozenset("cd"),))
+    item, two = parse_commit(data).unique_ids.values()
+    assert (item, two) == ((frozenset("a"), frozenset("b")), (frozenset("cd"),))
 
 
 @pytest.mark.parametrize(

@@ -31,15 +31,15 @@ def commit(watermark: int = 0) -> bytes:
 METADATA = b'{"id":"22963bf4-bb40-4fc3-855e-7fd5ef06d3d7"}'
 
 
-def logs_of(root: Path, files: dict[str, bytes], most: int = 100) -> Logs:
+def logs_of(root: Path, files: dict[str, bytes], maximum: int = 100) -> Logs:
     for name, data in files.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_bytes(data)
-    return read_logs(Storage.open(str(root)), most)
+    return read_logs(Storage.open(str(root)), maximum)
 
 
 def test_clocks_tell_time_watermark_commit_and_new_data(tmp_path: Path) -> None:
-    found = logs_of(
+    logs = logs_of(
         tmp_path,
         {
             "metadata": b'{"id":"22963bf4-bb40-4fc3-855e-7fd5ef06d3d7"}',
@@ -52,59 +52,59 @@ def test_clocks_tell_time_watermark_commit_and_new_data(tmp_path: Path) -> None:
             "commits/2": b"v1\n{}",
         },
     )
-    assert list(found.clocks.values()) == [
+    assert list(logs.clocks.values()) == [
         BatchClock(BatchId(0), 1000, 0, True, True, 500),
         BatchClock(BatchId(1), 1001, 500, True, True, 700),
         BatchClock(BatchId(2), 1002, 700, True, False, None),
         BatchClock(BatchId(3), 1003, 700, False, True, None),
     ]
-    assert (found.last_committed, found.last_offset) == (2, 3)
-    assert found.has_commits_dir
-    assert found.query_id == "22963bf4-bb40-4fc3-855e-7fd5ef06d3d7"
-    assert found.problems == ()
+    assert (logs.last_committed, logs.last_offset) == (2, 3)
+    assert logs.has_commits_dir
+    assert logs.query_id == "22963bf4-bb40-4fc3-855e-7fd5ef06d3d7"
+    assert logs.problems == ()
 
 
 def test_after_a_purge_or_a_hole_new_data_is_unknown(tmp_path: Path) -> None:
     files = {f"offsets/{batch}": offsets(batch, str(batch)) for batch in (8, 9, 10, 12)}
-    found = logs_of(tmp_path, files)
-    news = {batch: clock.has_new_data for batch, clock in found.clocks.items()}
+    logs = logs_of(tmp_path, files)
+    news = {batch: clock.has_new_data for batch, clock in logs.clocks.items()}
     assert news == {8: None, 9: True, 10: True, 12: None}
-    assert list(found.clocks) == [8, 9, 10, 12]
-    assert (found.last_committed, found.has_commits_dir) == (None, False)
+    assert list(logs.clocks) == [8, 9, 10, 12]
+    assert (logs.last_committed, logs.has_commits_dir) == (None, False)
 
 
 def test_a_first_batch_without_any_offset_has_no_new_data(tmp_path: Path) -> None:
-    found = logs_of(tmp_path, {"offsets/0": offsets(0, "-", "-")})
-    assert found.clocks[BatchId(0)].has_new_data is False
+    logs = logs_of(tmp_path, {"offsets/0": offsets(0, "-", "-")})
+    assert logs.clocks[BatchId(0)].has_new_data is False
 
 
 def test_a_change_of_format_is_no_new_data(tmp_path: Path) -> None:
-    found = logs_of(
+    logs = logs_of(
         tmp_path, {"offsets/0": offsets(0, '{"a":1}', "-"), "offsets/1": b'v2\n{}\n0:{"a":1}\n1:-'}
     )
-    assert found.clocks[BatchId(1)].has_new_data is False
+    assert logs.clocks[BatchId(1)].has_new_data is False
 
 
 def test_a_commit_without_its_plan_still_counts(tmp_path: Path) -> None:
-    found = logs_of(tmp_path, {"offsets/5": offsets(5, "0", watermark=9), "commits/4": commit(9)})
-    assert found.clocks[BatchId(4)] == BatchClock(BatchId(4), committed=True, next_watermark_ms=9)
-    assert found.last_committed == 4
+    logs = logs_of(tmp_path, {"offsets/5": offsets(5, "0", watermark=9), "commits/4": commit(9)})
+    assert logs.clocks[BatchId(4)] == BatchClock(BatchId(4), committed=True, next_watermark_ms=9)
+    assert logs.last_committed == 4
 
 
 def test_names_that_are_no_batch_are_ignored(tmp_path: Path) -> None:
     names = ("x", "3.compact", ".3.crc", "03", "-3", ".3.uuid.tmp", "9" * 30)
     files = {f"{log}/{name}": b"junk" for log in ("offsets", "commits") for name in names}
     (tmp_path / "commits" / "7").mkdir(parents=True)
-    found = logs_of(tmp_path, {**files, "offsets/1": offsets(1)})
-    assert list(found.clocks) == [1]
-    assert (found.last_committed, found.last_offset) == (None, 1)
-    assert found.has_commits_dir
-    (problem,) = found.problems
+    logs = logs_of(tmp_path, {**files, "offsets/1": offsets(1)})
+    assert list(logs.clocks) == [1]
+    assert (logs.last_committed, logs.last_offset) == (None, 1)
+    assert logs.has_commits_dir
+    (problem,) = logs.problems
     assert (problem.slug, problem.path) == ("not-a-file", str(tmp_path / "commits/7"))
 
 
 def test_a_bad_entry_is_a_problem_and_the_rest_is_read(tmp_path: Path) -> None:
-    found = logs_of(
+    logs = logs_of(
         tmp_path,
         {
             "metadata": b"junk",
@@ -115,14 +115,14 @@ def test_a_bad_entry_is_a_problem_and_the_rest_is_read(tmp_path: Path) -> None:
             "commits/1": commit(5),
         },
     )
-    assert list(found.clocks) == [0, 1, 2]
-    assert found.clocks[BatchId(0)].committed
-    assert found.clocks[BatchId(1)] == BatchClock(BatchId(1), committed=True, next_watermark_ms=5)
-    assert found.clocks[BatchId(2)].has_new_data is None
-    assert list(found.confs) == [0, 2]
-    assert found.query_id is None
-    shown = [(problem.slug, problem.path, problem.message[:12]) for problem in found.problems]
-    assert shown == [
+    assert list(logs.clocks) == [0, 1, 2]
+    assert logs.clocks[BatchId(0)].committed
+    assert logs.clocks[BatchId(1)] == BatchClock(BatchId(1), committed=True, next_watermark_ms=5)
+    assert logs.clocks[BatchId(2)].has_new_data is None
+    assert list(logs.confs) == [0, 2]
+    assert logs.query_id is None
+    result = [(problem.slug, problem.path, problem.message[:12]) for problem in logs.problems]
+    assert result == [
         ("undecodable", f"{tmp_path}/metadata", "got no JSON "),
         ("undecodable", f"{tmp_path}/commits/0", "got an empty"),
         ("undecodable", f"{tmp_path}/offsets/1", "got format v"),
@@ -139,16 +139,16 @@ def test_an_entry_that_is_purged_meanwhile_is_no_problem(
     listing = storage.list
 
     def purge(relative: str = "", *, missing_ok: bool = False) -> object:
-        found = listing(relative, missing_ok=missing_ok)
-        for entry in found:
+        logs = listing(relative, missing_ok=missing_ok)
+        for entry in logs:
             if entry.name == "0":
                 (tmp_path / entry.path).unlink()
-        return found
+        return logs
 
     monkeypatch.setattr(storage, "list", purge)
-    found = read_logs(storage)
-    assert found.problems == ()
-    assert list(found.confs) == [1]
+    logs = read_logs(storage)
+    assert logs.problems == ()
+    assert list(logs.confs) == [1]
 
 
 def test_an_entry_that_cannot_be_read_is_a_problem(
@@ -159,35 +159,35 @@ def test_an_entry_that_cannot_be_read_is_a_problem(
     reading = storage.read_many
 
     def denied(*args: Any) -> dict[str, Any]:
-        found = reading(*args)
-        found["offsets/0"] = PermissionError(f"{tmp_path}/offsets/0: Permission denied")
-        return found
+        logs = reading(*args)
+        logs["offsets/0"] = PermissionError(f"{tmp_path}/offsets/0: Permission denied")
+        return logs
 
     monkeypatch.setattr(storage, "read_many", denied)
-    found = read_logs(storage)
-    assert [(problem.slug, problem.message) for problem in found.problems] == [
+    logs = read_logs(storage)
+    assert [(problem.slug, problem.message) for problem in logs.problems] == [
         ("denied", "Permission denied")
     ]
-    assert list(found.confs) == [1]
-    assert found.last_offset == 1
+    assert list(logs.confs) == [1]
+    assert logs.last_offset == 1
 
 
 def test_only_the_newest_entries_are_read_and_that_is_said(tmp_path: Path) -> None:
     files = {"metadata": METADATA} | {f"offsets/{n}": offsets(n) for n in range(150)}
     files |= {f"commits/{n}": b"v1\n{}" for n in range(150)}
-    found = logs_of(tmp_path, files, most=70)
-    assert list(found.clocks) == list(range(80, 150))
-    assert [(problem.slug, problem.path) for problem in found.problems] == [
+    logs = logs_of(tmp_path, files, maximum=70)
+    assert list(logs.clocks) == list(range(80, 150))
+    assert [(problem.slug, problem.path) for problem in logs.problems] == [
         ("over-limit", f"{tmp_path}/commits"),
         ("over-limit", f"{tmp_path}/offsets"),
     ]
-    assert "got 150 entries, only the newest 70 are read" in found.problems[0].message
+    assert "got 150 entries, only the newest 70 are read" in logs.problems[0].message
 
 
 def test_control_batches_are_told(tmp_path: Path) -> None:
     control = b'v2\n{"controlBatchInfo":{"operationType":"REPARTITION"}}\n0:1'
-    found = logs_of(tmp_path, {"offsets/3": offsets(3), "offsets/4": control})
-    assert found.control_batches == {4: "REPARTITION"}
+    logs = logs_of(tmp_path, {"offsets/3": offsets(3), "offsets/4": control})
+    assert logs.control_batches == {4: "REPARTITION"}
 
 
 def test_nothing_there_is_nothing_known(tmp_path: Path) -> None:
@@ -233,11 +233,9 @@ def test_any_bytes_give_logs(
     tmp_path_factory: pytest.TempPathFactory, query: bytes, offset: bytes, done: bytes
 ) -> None:
     files = {"metadata": query, "offsets/0": b"v1\n" + offset, "commits/0": b"v1\n" + done}
-    found = logs_of(
-        tmp_path_factory.mktemp("ck"), {**files, "offsets/1": offset, "commits/1": done}
-    )
-    assert list(found.clocks) == [0, 1]
-    assert all(clock.committed for clock in found.clocks.values())
+    logs = logs_of(tmp_path_factory.mktemp("ck"), {**files, "offsets/1": offset, "commits/1": done})
+    assert list(logs.clocks) == [0, 1]
+    assert all(clock.committed for clock in logs.clocks.values())
 
 
 def test_a_log_that_cannot_be_listed_is_a_problem_and_the_other_is_read(tmp_path: Path) -> None:

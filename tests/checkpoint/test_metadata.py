@@ -79,18 +79,18 @@ def test_what_spark_does_not_write_is_refused(old: bytes, new: bytes, message: s
 
 def test_the_first_format_is_one_file(tmp_path: Path) -> None:
     storage = storage_of(tmp_path, {"state/3/_metadata/metadata": V1})
-    found, problems = read_operator_metadata(storage, 3)
-    assert found is not None
-    assert (found.operator_name, problems) == ("stateStoreSave", ())
+    result, problems = read_operator_metadata(storage, 3)
+    assert result is not None
+    assert (result.operator_name, problems) == ("stateStoreSave", ())
 
 
 def test_of_the_second_format_the_newest_counts(tmp_path: Path) -> None:
     contents = {**dict.fromkeys(("0", "2", "x", ".2.crc", "007"), b""), "10": V2}
     files = {f"state/0/_metadata/v2/{name}": data for name, data in contents.items()}
     storage = storage_of(tmp_path, files)
-    found, problems = read_operator_metadata(storage, 0)
-    assert found is not None
-    assert (found.properties, problems) == (PROPERTIES, ())
+    result, problems = read_operator_metadata(storage, 0)
+    assert result is not None
+    assert (result.properties, problems) == (PROPERTIES, ())
 
 
 @pytest.mark.parametrize(
@@ -102,15 +102,15 @@ def test_without_a_file_there_is_none(tmp_path: Path, files: dict[str, bytes]) -
 
 def test_a_bad_file_is_a_problem(tmp_path: Path) -> None:
     storage = storage_of(tmp_path, {"state/0/_metadata/metadata": b"v1\n{}"})
-    found, (problem,) = read_operator_metadata(storage, 0)
-    assert found is None
+    result, (problem,) = read_operator_metadata(storage, 0)
+    assert result is None
     assert problem.path == f"{tmp_path}/state/0/_metadata/metadata"
     assert "got no operatorId" in problem.message
 
 
 def test_a_folder_that_cannot_be_listed_is_a_problem(tmp_path: Path) -> None:
-    found, (problem,) = read_operator_metadata(storage_of(tmp_path, {"state/0/_metadata": b""}), 0)
-    assert found is None
+    result, (problem,) = read_operator_metadata(storage_of(tmp_path, {"state/0/_metadata": b""}), 0)
+    assert result is None
     assert (problem.slug, problem.path) == ("storage", f"{tmp_path}/state/0/_metadata")
 
 
@@ -123,8 +123,8 @@ def test_the_query_id(tmp_path: Path) -> None:
     "data", [b"", b"junk", b"\xff", b"{}", b'{"id":7}', b'{"id":"d6a2b015"}', b'["id"]']
 )
 def test_a_bad_query_id_is_a_problem(tmp_path: Path, data: bytes) -> None:
-    found, (problem,) = read_query_id(storage_of(tmp_path, {"metadata": data}))
-    assert found is None
+    result, (problem,) = read_query_id(storage_of(tmp_path, {"metadata": data}))
+    assert result is None
     assert (problem.slug, problem.path) == ("undecodable", f"{tmp_path}/metadata")
 
 

@@ -16,28 +16,28 @@ def test_results_and_failures_keep_the_order_of_the_items() -> None:
             raise LimitError(str(item))
         return item * 2
 
-    found = in_parallel(call, range(100))
-    for item, result in enumerate(found):
+    actual = in_parallel(call, range(100))
+    for item, result in enumerate(actual):
         expected = {3: FileNotFoundError, 7: LimitError}.get(item % 10, int)
         assert isinstance(result, expected)
         assert result == item * 2 if expected is int else str(item) in str(result)
 
 
 def test_calls_overlap_and_are_bounded() -> None:
-    lock, running, most = threading.Lock(), set[int](), 0
+    lock, running, maximum = threading.Lock(), set[int](), 0
     together = threading.Barrier(THREADS)
 
     def call(item: int) -> None:
-        nonlocal most
+        nonlocal maximum
         with lock:
             running.add(item)
-            most = max(most, len(running))
+            maximum = max(maximum, len(running))
         together.wait(timeout=300)
         with lock:
             running.discard(item)
 
     in_parallel(call, range(2 * THREADS))
-    assert most == THREADS
+    assert maximum == THREADS
 
 
 @pytest.mark.parametrize("items", [[1], [1, 2, 3]])

@@ -21,12 +21,12 @@ def read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
     A fleet that an earlier test broke off may still be reading its checkpoints.
     """
     paths: list[str] = []
-    whole = Storage.request
+    request = Storage.request
 
     def counted(storage: Storage, relative: str, *args: Any, **kwargs: Any) -> Any:
         if storage.url == str(tmp_path):
             paths.append(relative)
-        return whole(storage, relative, *args, **kwargs)
+        return request(storage, relative, *args, **kwargs)
 
     monkeypatch.setattr(Storage, "request", counted)
     return paths

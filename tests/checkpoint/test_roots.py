@@ -105,8 +105,8 @@ def test_a_bucket_is_not_left_upwards() -> None:
     memory = fsspec.filesystem("memory")
     memory.pipe("/box/ck/state/0/0/1.delta", b"")
     try:
-        found = resolve_root("memory://box/ck/state/0/0/1.delta", None, classify)
-        assert found == ("memory://box/ck", Selection(0, 0, "default", 1))  # type: ignore[arg-type]
+        result = resolve_root("memory://box/ck/state/0/0/1.delta", None, classify)
+        assert result == ("memory://box/ck", Selection(0, 0, "default", 1))  # type: ignore[arg-type]
         with pytest.raises(NotACheckpointError, match="memory://box: got a folder with ck/"):
             resolve_root("memory://box", None, classify)
     finally:
@@ -114,7 +114,7 @@ def test_a_bucket_is_not_left_upwards() -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "found"),
+    ("path", "result"),
     [
         ("gone", "got nothing at this path"),
         ("empty", "got an empty folder"),
@@ -125,7 +125,7 @@ def test_a_bucket_is_not_left_upwards() -> None:
         ("queries", r"checkpoints lie in it: one, two; name them"),
     ],
 )
-def test_what_is_no_checkpoint_says_what_was_found(tmp_path: Path, path: str, found: str) -> None:
+def test_what_is_no_checkpoint_says_what_was_found(tmp_path: Path, path: str, result: str) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "plain" / "a").mkdir(parents=True)
     (tmp_path / "plain" / "b.txt").write_bytes(b"")
@@ -135,7 +135,7 @@ def test_what_is_no_checkpoint_says_what_was_found(tmp_path: Path, path: str, fo
         (tmp_path / "many" / f"d{number:x}").mkdir(parents=True)
     make(tmp_path / "queries" / "one")
     make(tmp_path / "queries" / "two")
-    with pytest.raises(NotACheckpointError, match=found) as caught:
+    with pytest.raises(NotACheckpointError, match=result) as caught:
         resolve_root(f"{tmp_path}/{path}", None, classify)
     assert caught.value.path == f"{tmp_path}/{path}"
     assert "expected a checkpoint folder with 'metadata', 'offsets'" in str(caught.value)

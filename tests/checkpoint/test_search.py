@@ -35,8 +35,8 @@ def tree(tmp_path: Path) -> Path:
 
 def found(url: str | Path, *, recursive: bool = False) -> list[str]:
     answer = list(search(str(url), recursive=recursive))
-    assert [each.error for each in answer] == [None] * len(answer)
-    return [each.path for each in answer]
+    assert [item.error for item in answer] == [None] * len(answer)
+    return [element.path for element in answer]
 
 
 def test_all_below_a_folder_are_found_and_none_within_another(tree: Path) -> None:
@@ -54,7 +54,7 @@ def test_what_was_a_root_is_not_listed(tree: Path, monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(Storage, "list", counted)
     roots = {str(tree / "a/ck1"), str(tree / "b/deep")}
-    paths = [each.path for each in search(str(tree), recursive=True, was_root=roots.__contains__)]
+    paths = [item.path for item in search(str(tree), recursive=True, was_root=roots.__contains__)]
     assert set(paths) == {*expected, str(tree / "b/deep")} - {str(tree / "b/deep/er/ck3")}
     assert not {"a/ck1", "b/deep", "b/deep/er"} & set(listed)
 
@@ -90,10 +90,10 @@ def test_a_pattern_and_what_lies_below_it(tree: Path) -> None:
 
 
 def test_a_name_with_brackets_that_is_there_is_no_pattern(tmp_path: Path) -> None:
-    place = make(tmp_path / "ck[1]")
-    assert not is_pattern(str(place))
+    location = make(tmp_path / "ck[1]")
+    assert not is_pattern(str(location))
     assert is_pattern(str(tmp_path / "ck[2]"))
-    assert found(place, recursive=True) == [str(place)]
+    assert found(location, recursive=True) == [str(location)]
 
 
 def test_any_storage_is_searched() -> None:
@@ -120,8 +120,8 @@ def test_links_in_a_circle_are_entered_once(tree: Path) -> None:
 
 
 def test_a_search_has_an_end_and_says_so(tree: Path) -> None:
-    *some, last = search(str(tree), recursive=True, most_folders=8)
-    assert all(each.error is None for each in some)
+    *sample, last = search(str(tree), recursive=True, most_folders=8)
+    assert all(item.error is None for item in sample)
     assert isinstance(last.error, LimitError)
     assert "more than 8 folders" in str(last.error)
 
@@ -145,7 +145,7 @@ def test_a_folder_that_cannot_be_listed_keeps_no_other_from_being_found(
 
     monkeypatch.setattr(Storage, "_listing", refused)
     answer = list(search(str(tree), recursive=True))
-    (failed,) = (each for each in answer if each.error is not None)
+    (failed,) = (item for item in answer if item.error is not None)
     assert (failed.path, type(failed.error)) == (f"{tree}/b", PermissionError)
     assert len(answer) == 5
 

@@ -18,14 +18,18 @@ from inspector.checkpoint.log_entries import (
 def test_a_source_moves_or_stands_still() -> None:
     before = OffsetEntry(sources={"0": "7", "1": '{"logOffset":3}', "2": None})
     now = OffsetEntry(sources={"0": "9", "1": '{"logOffset":3}', "2": None})
-    found = source_offsets(now, before)
-    assert [(one.called, one.offset, one.moved) for one in found] == [
+    result = source_offsets(now, before)
+    assert [(element.called, element.offset, element.moved) for element in result] == [
         ("source 0", "9", True),
         ("source 1", '{"logOffset":3}', False),
         ("source 2", None, False),
     ]
-    assert [one.moved for one in source_offsets(now, None)] == [None] * 3
-    assert [one.moved for one in source_offsets(now, OffsetEntry())] == [True, True, False]
+    assert [item.moved for item in source_offsets(now, None)] == [None] * 3
+    assert [source_offset.moved for source_offset in source_offsets(now, OffsetEntry())] == [
+        True,
+        True,
+        False,
+    ]
 
 
 def test_a_topic_is_named() -> None:
@@ -37,13 +41,13 @@ def test_a_topic_is_named() -> None:
 
 def test_of_long_ones_the_beginning_is_kept_and_the_whole_is_compared() -> None:
     long = "9" * 10 * OFFSET_CHARS
-    many = {f"{n:0100}": f"{long}{n}" for n in range(10 * MOST_SOURCES)}
-    before = OffsetEntry(sources={name: f"{offset}1" for name, offset in many.items()})
-    found = source_offsets(OffsetEntry(sources=many), before)
-    assert len(found) == MOST_SOURCES
-    assert {len(one.offset or "") for one in found} == {OFFSET_CHARS}
-    assert {len(one.name) for one in found} == {NAME_CHARS}
-    assert all(one.moved for one in found)
+    several_values = {f"{n:0100}": f"{long}{n}" for n in range(10 * MOST_SOURCES)}
+    before = OffsetEntry(sources={name: f"{offset}1" for name, offset in several_values.items()})
+    result = source_offsets(OffsetEntry(sources=several_values), before)
+    assert len(result) == MOST_SOURCES
+    assert {len(entry.offset or "") for entry in result} == {OFFSET_CHARS}
+    assert {len(element.name) for element in result} == {NAME_CHARS}
+    assert all(item.moved for item in result)
 
 
 @pytest.mark.parametrize(

@@ -32,15 +32,15 @@ NO_USER_KEY = "{    }"
 def java(text: str) -> bytes:
     """Modified UTF-8, unit by unit, as ``DataOutputStream.writeUTF`` writes it."""
     units = text.encode("utf-16-be", "surrogatepass")
-    found = b""
+    result = b""
     for (unit,) in struct.iter_unpack(">H", units):
         if 0 < unit < 0x80:
-            found += bytes([unit])
+            result += bytes([unit])
         elif unit < 0x800:
-            found += bytes([0xC0 | unit >> 6, 0x80 | unit & 0x3F])
+            result += bytes([0xC0 | unit >> 6, 0x80 | unit & 0x3F])
         else:
-            found += bytes([0xE0 | unit >> 12, 0x80 | unit >> 6 & 0x3F, 0x80 | unit & 0x3F])
-    return found
+            result += bytes([0xE0 | unit >> 12, 0x80 | unit >> 6 & 0x3F, 0x80 | unit & 0x3F])
+    return result
 
 
 def utf(text: str) -> bytes:
@@ -78,7 +78,7 @@ def v3(*families: bytes) -> bytes:
 
 
 def names(schema: StateSchema) -> tuple[list[str], list[str]]:
-    return [each.name for each in schema.key.fields], [each.name for each in schema.value.fields]
+    return [item.name for item in schema.key.fields], [field.name for field in schema.value.fields]
 
 
 def named(name: str) -> str:
@@ -95,9 +95,9 @@ def named(name: str) -> str:
     ("data", "version"), [(v1(), 1), (v2(), 2), (v2(size=1), 2), (v3(family("default")), 3)]
 )
 def test_every_format_has_key_and_value(data: bytes, version: int) -> None:
-    found = parse_state_schema(data)
-    assert found.version == version
-    assert names(found) == (["user"], ["count", "count"])
+    state_schema = parse_state_schema(data)
+    assert state_schema.version == version
+    assert names(state_schema) == (["user"], ["count", "count"])
 
 
 def test_a_file_of_spark_4_3_0() -> None:
@@ -123,31 +123,34 @@ def test_a_file_of_spark_3_5_9() -> None:
 
 def test_column_families_and_which_of_them_is_the_stores() -> None:
     data = v3(family("c", user_key=KEY), family("default", named("value")))
-    found = parse_state_schema(data)
-    assert [each.name for each in found.column_families] == ["c", "default"]
-    first, second = found.column_families
+    state_schema = parse_state_schema(data)
+    assert [column_family.name for column_family in state_schema.column_families] == [
+        "c",
+        "default",
+    ]
+    first, second = state_schema.column_families
     assert (first.key_schema_id, first.value_schema_id) == (0, 1)
     assert first.key_encoder == {"keyStateEncoderType": "NoPrefixKeyStateEncoderSpec"}
     assert first.encoder.kind is KeyEncoding.ROW
     assert first.user_key == first.key
     assert second.user_key is None
-    assert found.value == second.value
+    assert state_schema.value == second.value
     assert parse_state_schema(v3(family("c"))).value == first.value
 
 
 @pytest.mark.parametrize("name", ["ключ", "a\0b", "😀", "a😀\0é"])
 @pytest.mark.parametrize("size", [65535, 7, 1])
 def test_names_survive_java_and_chunks_that_part_surrogates(name: str, size: int) -> None:
-    found = parse_state_schema(v2(key=named(name), size=size))
-    assert names(found)[0] == [name]
+    state_schema = parse_state_schema(v2(key=named(name), size=size))
+    assert names(state_schema)[0] == [name]
 
 
 @pytest.mark.parametrize("name", ["\ud83d", "\ude00x", "\ude00\ud83d"])
 def test_a_lone_surrogate_is_replaced(name: str) -> None:
-    found = parse_state_schema(v2(key=named(name)))
-    (shown,) = names(found)[0]
-    assert "\ufffd" in shown
-    assert shown.encode()
+    state_schema = parse_state_schema(v2(key=named(name)))
+    (result,) = names(state_schema)[0]
+    assert "\ufffd" in result
+    assert result.encode()
 
 
 @given(st.text(st.characters(codec="utf-8")))
@@ -218,11 +221,11 @@ def test_what_is_no_struct_is_refused(text: str) -> None:
 
 @given(st.binary(), st.integers(0, 400), st.integers(0, 400))
 def test_any_bytes_are_a_schema_or_a_decode_error(junk: bytes, start: int, stop: int) -> None:
-    whole = v3(family("a"), family("default"))
+    complete = v3(family("a"), family("default"))
     for data in (
         junk,
         *(utf(f"v{n}") + junk for n in (1, 2, 3)),
-        whole[:start] + junk + whole[stop:],
+        complete[:start] + junk + complete[stop:],
     ):
         with suppress(DecodeError):
             assert 1 <= parse_state_schema(data).version <= 3
@@ -240,8 +243,8 @@ def storage_of(root: Path, files: dict[str, bytes]) -> Storage:
 )
 def test_a_stores_schema_lies_under_partition_0(tmp_path: Path, store: str, folder: str) -> None:
     storage = storage_of(tmp_path, {f"{folder}/_metadata/schema": v2()})
-    found, problems = read_state_schema(storage, 2, store)
-    assert found == parse_state_schema(v2())
+    result, problems = read_state_schema(storage, 2, store)
+    assert result == parse_state_schema(v2())
     assert problems == ()
 
 
@@ -252,16 +255,16 @@ def test_before_spark_3_1_there_is_none(tmp_path: Path) -> None:
 
 def test_a_bad_schema_is_a_problem_with_its_place(tmp_path: Path) -> None:
     storage = storage_of(tmp_path, {"state/0/0/_metadata/schema": v2()[:-1]})
-    found, (problem,) = read_state_schema(storage, 0)
-    assert found is None
+    result, (problem,) = read_state_schema(storage, 0)
+    assert result is None
     assert (problem.slug, problem.path) == ("truncated", f"{tmp_path}/state/0/0/_metadata/schema")
     assert problem.offset is not None
 
 
 def test_a_schema_that_cannot_be_read_is_a_problem(tmp_path: Path) -> None:
     storage = storage_of(tmp_path, {"state/0/0/_metadata/schema/x": b""})
-    found, (problem,) = read_state_schema(storage, 0)
-    assert found is None
+    result, (problem,) = read_state_schema(storage, 0)
+    assert result is None
     assert problem.slug == "storage"
 
 
@@ -281,33 +284,35 @@ def test_of_the_third_format_the_named_or_the_newest_counts(
     folder = "state/0/_stateSchema/default"
     files = {f"{folder}/{name}": v3(family(name)) for name in ("0_x", "2_a", "10_b")}
     storage = storage_of(tmp_path, {**files, f"{folder}/.10_b.crc": b"", f"{folder}/odd": b""})
-    found, problems = read_state_schema(storage, 0, schema_paths=paths)
-    assert found is not None
-    assert [each.name for each in found.column_families] == expected.split()
+    result, problems = read_state_schema(storage, 0, schema_paths=paths)
+    assert result is not None
+    assert [column_family.name for column_family in result.column_families] == expected.split()
     assert problems == ()
 
 
 def test_what_only_an_older_schema_has_is_kept(tmp_path: Path) -> None:
-    folder, other = "state/0/_stateSchema/default", VALUE.replace('"name":"', '"name":"new_')
-    newer = family("kept", other).replace(struct.pack(">h", 1) + read_chunks(other), _second(other))
+    folder, second = "state/0/_stateSchema/default", VALUE.replace('"name":"', '"name":"new_')
+    newer = family("kept", second).replace(
+        struct.pack(">h", 1) + read_chunks(second), _second(second)
+    )
     files = {
         f"{folder}/0_x": v3(family("gone"), family("kept")),
         f"{folder}/3_y": v3(newer),
         f"{folder}/5_z": v3(newer),
     }
     paths = ["a/0_x", "a/3_y", "a/5_z"]
-    found, problems = read_state_schema(storage_of(tmp_path, files), 0, schema_paths=paths)
-    assert found is not None
-    kept, gone = found.column_families
-    assert (kept.name, gone.name, problems) == ("kept", "gone", ())
-    assert (kept.value_schema_id, set(kept.older_values)) == (2, {1})
-    assert kept.older_values[1] == gone.value != kept.value
+    result, problems = read_state_schema(storage_of(tmp_path, files), 0, schema_paths=paths)
+    assert result is not None
+    remaining, gone = result.column_families
+    assert (remaining.name, gone.name, problems) == ("kept", "gone", ())
+    assert (remaining.value_schema_id, set(remaining.older_values)) == (2, {1})
+    assert remaining.older_values[1] == gone.value != remaining.value
     # An older one that is bad is a problem; a bad newest leaves nothing.
     storage = storage_of(tmp_path / "b", {**files, f"{folder}/0_x": b"junk"})
-    found, (problem,) = read_state_schema(storage, 0, schema_paths=paths)
+    result, (problem,) = read_state_schema(storage, 0, schema_paths=paths)
     assert problem.path is not None
     assert problem.path.endswith("0_x")
-    assert [each.name for each in found.column_families] == ["kept"]  # type: ignore[union-attr]
+    assert [column_family.name for column_family in result.column_families] == ["kept"]  # type: ignore[union-attr]
     storage = storage_of(tmp_path / "c", {**files, f"{folder}/5_z": b"junk"})
     assert read_state_schema(storage, 0, schema_paths=paths)[0] is None
 
@@ -319,6 +324,6 @@ def _second(value: str) -> bytes:
 
 def test_a_bad_schema_of_the_third_format_is_a_problem(tmp_path: Path) -> None:
     storage = storage_of(tmp_path, {"state/0/_stateSchema/default/0_x": b"junk"})
-    found, (problem,) = read_state_schema(storage, 0)
-    assert found is None
+    result, (problem,) = read_state_schema(storage, 0)
+    assert result is None
     assert problem.path == f"{tmp_path}/state/0/_stateSchema/default/0_x"

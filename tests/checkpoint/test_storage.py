@@ -65,11 +65,11 @@ def moody() -> Storage:
 
 def test_a_listing_is_sorted_and_says_what_is_there(tree: Path) -> None:
     os.utime(tree / "metadata", (5.25, 5.25))
-    found = Storage.open(str(tree)).list()
-    assert [entry.name for entry in found] == ["empty", "metadata", "state"]
-    assert found[1][:-1] == Entry("metadata", "metadata", False, 10, 5250)[:-1]
-    assert found[1].etag != Storage.open(str(tree)).list("state")[0].etag
-    assert (found[2].is_dir, found[2].size) == (True, 0)
+    result = Storage.open(str(tree)).list()
+    assert [entry.name for entry in result] == ["empty", "metadata", "state"]
+    assert result[1][:-1] == Entry("metadata", "metadata", False, 10, 5250)[:-1]
+    assert result[1].etag != Storage.open(str(tree)).list("state")[0].etag
+    assert (result[2].is_dir, result[2].size) == (True, 0)
 
 
 def test_a_listing_below_the_root_has_paths_from_the_root(tree: Path) -> None:
@@ -96,13 +96,13 @@ def test_symbolic_links_are_followed_and_what_is_no_file_is_special(tree: Path) 
     with socket.socket(socket.AF_UNIX) as unix:
         unix.bind(os.path.relpath(tree / "socket"))
         storage = Storage.open(str(tree))
-        found = {entry.name: entry for entry in storage.list()}
-    special = {name for name, entry in found.items() if entry.is_special}
+        result = {entry.name: entry for entry in storage.list()}
+    special = {name for name, entry in result.items() if entry.is_special}
     assert special == {"3.delta", "broken", "socket"}
-    assert sorted(set(found) - special) == ["empty", "linked", "linked_file", "metadata", "state"]
-    assert not any(found[name].is_file or found[name].is_dir for name in special)
-    assert found["linked"].is_dir
-    assert found["linked_file"].size == 10
+    assert sorted(set(result) - special) == ["empty", "linked", "linked_file", "metadata", "state"]
+    assert not any(result[name].is_file or result[name].is_dir for name in special)
+    assert result["linked"].is_dir
+    assert result["linked_file"].size == 10
     assert [entry.path for entry in storage.list("linked")] == ["linked/0"]
     with pytest.raises(OSError, match="neither a file nor a folder"):
         storage.read("3.delta")
@@ -152,10 +152,10 @@ def test_many_folders_are_listed_in_the_order_asked(tree: Path) -> None:
     names = [f"p{number}" for number in (5, 3, 9, 1)]
     for name in names:
         (tree / name / f"in_{name}").mkdir(parents=True)
-    found = Storage.open(str(tree)).list_many([*names, "gone"], missing_ok=True)
-    assert list(found) == [*names, "gone"]
-    assert [entry.name for entry in found["p3"]] == ["in_p3"]
-    assert found["gone"] == ()
+    result = Storage.open(str(tree)).list_many([*names, "gone"], missing_ok=True)
+    assert list(result) == [*names, "gone"]
+    assert [entry.name for entry in result["p3"]] == ["in_p3"]
+    assert result["gone"] == ()
 
 
 def test_failed_listings_are_raised_or_collected(tree: Path) -> None:
@@ -172,9 +172,9 @@ def test_exists_and_stat_tell_absent_from_unanswered(tree: Path, moody: Storage)
     assert storage.exists("state/0")
     assert not storage.exists("state/1")
     assert not storage.exists("metadata/below")
-    found = storage.stat("metadata")
-    assert found is not None
-    assert (found.path, found.size, found.is_dir) == ("metadata", 10, False)
+    result = storage.stat("metadata")
+    assert result is not None
+    assert (result.path, result.size, result.is_dir) == ("metadata", 10, False)
     with pytest.raises(OSError, match="HTTP 403"):
         moody.exists("state")
 
@@ -206,11 +206,11 @@ def test_a_folder_or_nothing_cannot_be_read(tree: Path) -> None:
 def test_many_files_are_read_and_failures_kept(tree: Path) -> None:
     storage = Storage.open(str(tree))
     gone = Entry("gone", "gone", False, 3)
-    found = storage.read_many([*(e for e in storage.list() if not e.is_dir), gone], 9)
-    assert list(found) == ["empty", "metadata", "gone"]
-    assert found["empty"] == b""
-    assert isinstance(found["metadata"], LimitError)
-    assert isinstance(found["gone"], FileNotFoundError)
+    result = storage.read_many([*(e for e in storage.list() if not e.is_dir), gone], 9)
+    assert list(result) == ["empty", "metadata", "gone"]
+    assert result["empty"] == b""
+    assert isinstance(result["metadata"], LimitError)
+    assert isinstance(result["gone"], FileNotFoundError)
 
 
 @pytest.mark.parametrize("url", ["file", "memory"])
@@ -223,11 +223,11 @@ def test_a_stream_comes_in_chunks(tree: Path, memory: MemoryFileSystem, url: str
 
 
 def test_a_stream_is_one_bounded_request_per_chunk() -> None:
-    asked: list[tuple[int, int]] = []
+    questions: list[tuple[int, int]] = []
 
     class Ranged(fsspec.spec.AbstractBufferedFile):  # type: ignore[misc]
         def _fetch_range(self, start: int, end: int) -> bytes:
-            asked.append((start, end))
+            questions.append((start, end))
             return bytes(min(end, 10) - start)
 
     class Remote(MemoryFileSystem):  # type: ignore[misc]
@@ -236,7 +236,7 @@ def test_a_stream_is_one_bounded_request_per_chunk() -> None:
 
     fsspec.register_implementation("ranged", Remote, clobber=True)
     assert [len(chunk) for chunk in Storage.open("ranged://x").stream("f", 4)] == [4, 4, 2]
-    assert asked == [(0, 4), (4, 8), (8, 12)]
+    assert questions == [(0, 4), (4, 8), (8, 12)]
 
 
 def test_a_stream_of_nothing_fails_when_it_is_read(tree: Path) -> None:
@@ -312,9 +312,9 @@ def test_an_unknown_kind_of_url_is_an_engine_error() -> None:
 
 def test_credentials_never_show() -> None:
     storage = Storage.open("memory://me:hunter2@box/ck", {"token": SECRET})
-    shown = repr(storage) + str(storage) + storage.root + storage.full_path("state")
-    assert "hunter2" not in shown
-    assert SECRET not in shown
+    display = repr(storage) + str(storage) + storage.root + storage.full_path("state")
+    assert "hunter2" not in display
+    assert SECRET not in display
 
 
 def test_a_pickled_storage_opens_the_same_place_elsewhere(

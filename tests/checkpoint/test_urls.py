@@ -71,9 +71,9 @@ def test_dbfs_is_its_mount_where_there_is_one(
 
 
 def test_options_reach_the_driver_with_their_types() -> None:
-    given = {"anon": "True", "use_ssl": "false", "key": "123", "client_kwargs": '{"a": [1]}'}
+    arguments = {"anon": "True", "use_ssl": "false", "key": "123", "client_kwargs": '{"a": [1]}'}
     expected = {"anon": True, "use_ssl": False, "key": "123", "client_kwargs": {"a": [1]}}
-    assert parse_options(given) == expected
+    assert parse_options(arguments) == expected
     assert parse_options({"odd": "{not json"}) == {"odd": "{not json"}
 
 
@@ -95,5 +95,5 @@ def test_a_missing_driver_says_what_to_install(protocol: str, hint: str) -> None
 def test_a_package_that_a_driver_lacks_is_named() -> None:
     error = ImportError("Install the gopher package to use the GopherFileSystem")
     error.__cause__ = ModuleNotFoundError("No module named 'gopher'", name="gopher")
-    found = urls.missing_driver("gopher", error)
-    assert found == "gopher:// needs the package gopher, install it with: pip install gopher"
+    result = urls.missing_driver("gopher", error)
+    assert result == "gopher:// needs the package gopher, install it with: pip install gopher"

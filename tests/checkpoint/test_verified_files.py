@@ -21,9 +21,9 @@ FILES = ("metadata", "offsets/5", "commits/5", "state/0/0/_metadata/schema")
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    place = tmp_path / "checkpoint"
-    shutil.copytree(FIXTURE, place)
-    return place
+    location = tmp_path / "checkpoint"
+    shutil.copytree(FIXTURE, location)
+    return location
 
 
 def side_of(file: Path) -> Path:
@@ -38,21 +38,21 @@ def flip(file: Path, at: int) -> None:
 
 @pytest.mark.parametrize("name", FILES)
 def test_every_flipped_byte_is_noticed(root: Path, name: str) -> None:
-    whole = (root / name).read_bytes()
-    for at in range(len(whole)):
+    data = (root / name).read_bytes()
+    for at in range(len(data)):
         flip(root / name, at)
         with pytest.raises(ChecksumError, match="differ from Hadoop's checksum file") as caught:
             VerifiedFiles(Storage.open(str(root))).read(name)
         assert caught.value.offset == at // 512 * 512
-        (root / name).write_bytes(whole)
-    assert VerifiedFiles(Storage.open(str(root))).read(name) == whole
+        (root / name).write_bytes(data)
+    assert VerifiedFiles(Storage.open(str(root))).read(name) == data
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_a_cut_file_is_noticed(root: Path, name: str) -> None:
-    whole = (root / name).read_bytes()
-    for size in range(len(whole)):
-        (root / name).write_bytes(whole[:size])
+    data = (root / name).read_bytes()
+    for size in range(len(data)):
+        (root / name).write_bytes(data[:size])
         with pytest.raises(ChecksumError):
             VerifiedFiles(Storage.open(str(root))).read(name)
 

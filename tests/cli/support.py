@@ -62,8 +62,8 @@ class Outcome:
     def rows(self) -> list[dict[str, Any]]:
         """The rows of the command's own table."""
         envelope = self.json
-        found: list[dict[str, Any]] = envelope["rows" if "rows" in envelope else envelope["table"]]
-        return found
+        result: list[dict[str, Any]] = envelope["rows" if "rows" in envelope else envelope["table"]]
+        return result
 
     @property
     def ndjson(self) -> list[dict[str, Any]]:
@@ -88,10 +88,10 @@ def run(*args: str | Path, encoding: str = "utf-8") -> Outcome:
             command_line()
         except SystemExit as end:
             code = int(end.code or 0)
-    said = _text(err).splitlines(keepends=True)
-    where = [line for line in said if line.startswith("engine: ")]
-    rest = [line for line in said if not line.startswith("engine: ")]
-    return Outcome(code, _text(out), "".join(rest), "".join(where))
+    splitlines = _text(err).splitlines(keepends=True)
+    where = [line for line in splitlines if line.startswith("engine: ")]
+    remainder = [line for line in splitlines if not line.startswith("engine: ")]
+    return Outcome(code, _text(out), "".join(remainder), "".join(where))
 
 
 def _text(stream: io.TextIOWrapper) -> str:
@@ -130,8 +130,8 @@ def schema_file(key: str, value: str) -> bytes:
     def utf(text: str) -> bytes:
         return struct.pack(">H", len(text)) + text.encode("ascii")
 
-    one = struct.pack(">i", 1)
-    return utf("v2") + one + utf(key) + one + utf(value)
+    item = struct.pack(">i", 1)
+    return utf("v2") + item + utf(key) + item + utf(value)
 
 
 def replace_state(
@@ -145,8 +145,8 @@ def replace_state(
     Deltas that are not named become empty.
     """
     for file in (checkpoint / "state" / "0").glob("*/*.delta"):
-        place = int(file.parent.name), int(file.stem)
-        file.write_bytes(state_file(deltas.get(place, ()), codec))
+        location = int(file.parent.name), int(file.stem)
+        file.write_bytes(state_file(deltas.get(location, ()), codec))
     if schemas is not None:
         (checkpoint / "state/0/0/_metadata/schema").write_bytes(schema_file(*schemas))
     return checkpoint

@@ -63,8 +63,8 @@ def test_a_rule_that_can_never_hold_is_a_warning_about_the_operator() -> None:
 
 
 def test_a_function_that_removes_keys_is_not_accused() -> None:
-    found = run("audit", checkpoint_of("fmgws_no_timeout"), "-o", "json").rows
-    assert [row["id"] for row in found if row["certainty"] == "proven"] == []
+    rows = run("audit", checkpoint_of("fmgws_no_timeout"), "-o", "json").rows
+    assert [row["id"] for row in rows if row["certainty"] == "proven"] == []
 
 
 def test_a_gap_in_the_files_is_told_with_its_problems(tmp_path: Path) -> None:
@@ -96,11 +96,11 @@ def test_a_bad_file_is_an_error_with_its_place(tmp_path: Path) -> None:
 
 
 def test_an_older_version_can_be_judged() -> None:
-    found = {
+    result = {
         batch: run("audit", LEAK, "--batch", str(batch), "-o", "json").json["summary"]["leftovers"]
         for batch in (3, 4, 5, 12)
     }
-    assert found[3] == 0 < found[4] < found[5] < found[12] == 68
+    assert result[3] == 0 < result[4] < result[5] < result[12] == 68
 
 
 # --- gates and the baseline ------------------------------------------------------------------
@@ -152,7 +152,7 @@ def test_every_number_of_a_gate_is_the_one_that_is_printed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("option", "said"),
+    ("option", "message"),
     [
         (("--max", "state.byte=1"), "did you mean state.bytes?"),
         (("--max", "state.bytes"), "expected KEY=VALUE"),
@@ -161,11 +161,11 @@ def test_every_number_of_a_gate_is_the_one_that_is_printed() -> None:
     ],
 )
 def test_what_it_cannot_be_held_against_is_a_usage_error(
-    option: tuple[str, str], said: str
+    option: tuple[str, str], message: str
 ) -> None:
     outcome = run("audit", HEALTHY, *option)
     assert (outcome.code, outcome.out) == (2, "")
-    assert said in outcome.err
+    assert message in outcome.err
 
 
 def test_against_its_own_report_nothing_is_new_or_worse(tmp_path: Path) -> None:
@@ -178,25 +178,25 @@ def test_against_its_own_report_nothing_is_new_or_worse(tmp_path: Path) -> None:
 
 def test_what_a_fix_changed_is_said(tmp_path: Path) -> None:
     """The same query before and after its function removed the keys whose timeout fired."""
-    old, place = tmp_path / "old.json", tmp_path / "checkpoint"
-    shutil.copytree(checkpoint_of("trouble_kept_timeouts"), place)
-    run("audit", place, "-O", old)
-    shutil.rmtree(place)
-    shutil.copytree(checkpoint_of("healthy_kept_timeouts"), place)
-    fixed = run("audit", place, "--baseline", old, "-o", "json")
+    old, location = tmp_path / "old.json", tmp_path / "checkpoint"
+    shutil.copytree(checkpoint_of("trouble_kept_timeouts"), location)
+    run("audit", location, "-O", old)
+    shutil.rmtree(location)
+    shutil.copytree(checkpoint_of("healthy_kept_timeouts"), location)
+    fixed = run("audit", location, "--baseline", old, "-o", "json")
     assert fixed.code == 0
     trends = {row["name"]: row["trend"] for row in fixed.json["tables"]["comparison"]}
     assert trends["SS203"] == "gone"
     assert trends["leftovers.rows"] == trends["growth.bytes_per_hour"] == "better"
-    run("audit", place, "-O", old, "--force")
-    shutil.rmtree(place)
-    shutil.copytree(checkpoint_of("trouble_kept_timeouts"), place)
-    broken = run("audit", place, "--baseline", old, "-o", "json")
+    run("audit", location, "-O", old, "--force")
+    shutil.rmtree(location)
+    shutil.copytree(checkpoint_of("trouble_kept_timeouts"), location)
+    broken = run("audit", location, "--baseline", old, "-o", "json")
     assert broken.code == 1
     trends = {row["name"]: row["trend"] for row in broken.json["tables"]["comparison"]}
     assert trends["SS203"] == "new"
     assert trends["leftovers.rows"] == "worse"
-    assert run("audit", place, "--baseline", old, "--fail-on", "never").code == 0
+    assert run("audit", location, "--baseline", old, "--fail-on", "never").code == 0
 
 
 def test_a_checkpoint_that_the_baseline_lacks_is_new(tmp_path: Path) -> None:
@@ -210,15 +210,15 @@ def test_a_checkpoint_that_the_baseline_lacks_is_new(tmp_path: Path) -> None:
 def test_a_threshold_can_be_set() -> None:
     path = checkpoint_of("trouble_skew")
     usual = run("audit", path, "-o", "json")
-    assert "SS307" in [found["id"] for found in usual.json["findings"]]
+    assert "SS307" in [element["id"] for element in usual.json["findings"]]
     set_ = run("audit", path, "-o", "json", "--threshold", "SS307=1000")
     assert set_.json["findings"] == []
     heap = run("audit", path, "-o", "json", "--threshold", "heap_bytes=1KiB", "--fail-on", "never")
-    assert "SS306" in [found["id"] for found in heap.json["findings"]]
+    assert "SS306" in [item["id"] for item in heap.json["findings"]]
 
 
-@pytest.mark.parametrize("given", ["skew=5", "skew_rows=many", "SS999=1"])
-def test_a_threshold_that_is_none_is_a_usage_error(given: str) -> None:
-    outcome = run("audit", checkpoint_of("agg_update"), "--threshold", given)
+@pytest.mark.parametrize("arguments", ["skew=5", "skew_rows=many", "SS999=1"])
+def test_a_threshold_that_is_none_is_a_usage_error(arguments: str) -> None:
+    outcome = run("audit", checkpoint_of("agg_update"), "--threshold", arguments)
     assert outcome.code == 2
     assert "threshold" in outcome.err

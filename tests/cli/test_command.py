@@ -64,7 +64,7 @@ def test_a_run_without_trouble_says_nothing_on_stderr(command: str, output: str)
 
 
 @pytest.mark.parametrize(
-    ("output", "quiet", "said"),
+    ("output", "quiet", "message"),
     [
         *(
             (
@@ -79,18 +79,18 @@ def test_a_run_without_trouble_says_nothing_on_stderr(command: str, output: str)
     ],
 )
 def test_where_a_format_has_no_place_problems_and_notes_go_to_stderr(
-    output: str, quiet: bool, said: str, capsys: pytest.CaptureFixture[str]
+    output: str, quiet: bool, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     table = Table("rows", "rows", (Column("a"),), [{"a": 1}])
     problem = Problem("truncated", "message", "/ck/1.delta", 7)
     fact = Problem("compared", "no deltas")
     report = Report("rows", "/ck", {}, (table,), problems=[problem, fact], notes=("say more",))
-    given = {"output": output, "output_file": None, "force": False, "quiet": quiet}
-    write_report(report, given)
+    arguments = {"output": output, "output_file": None, "force": False, "quiet": quiet}
+    write_report(report, arguments)
     captured = capsys.readouterr()
-    assert captured.err == said
+    assert captured.err == message
     for word in ("message", "say more"):
-        assert (word in captured.out) is (said == "")
+        assert (word in captured.out) is (message == "")
 
 
 @pytest.mark.parametrize(("case", "command"), crossed(CASES, COMMANDS))
@@ -111,10 +111,10 @@ def test_a_table_for_people_has_a_line_for_every_row(case: str, command: str) ->
         assert markdown.out.count("**SS") == len(heads)
         return
     # The totals over stores are for people where there are several.
-    several = len({row.get("store_name") for row in envelope["rows"]}) > 1
+    items = len({row.get("store_name") for row in envelope["rows"]}) > 1
     tables = envelope["tables"].items()
-    others = (rows for name, rows in tables if name != "totals" or several)
-    rows = len(envelope["rows"]) + sum(map(len, others))
+    siblings = (rows for name, rows in tables if name != "totals" or items)
+    rows = len(envelope["rows"]) + sum(map(len, siblings))
     blocks = [block.splitlines() for block in table.out.split("\n\n")[1:]]
     tables = [b for b in blocks if len(b) > 2 and b[1].isupper() and b[0] != "findings"]
     assert sum(len(block) - 2 for block in tables) == rows
@@ -189,10 +189,10 @@ def test_a_batch_made_the_version_after_it(command: str, options: tuple[str, ...
 
 def report(*findings: Kind, problems: tuple[str, ...] = ()) -> Report:
     """A report with findings of some kinds, and problems."""
-    made = [Finding(kind, Certainty.PROVEN, "evidence", "step") for kind in findings]
+    result = [Finding(kind, Certainty.PROVEN, "evidence", "step") for kind in findings]
     listed = [Problem(slug, "message") for slug in problems]
     table = Table("empty", "empty", (Column("a"),), [])
-    return Report("audit", "/ck", {}, (table,), findings=made, problems=listed)
+    return Report("audit", "/ck", {}, (table,), findings=result, problems=listed)
 
 
 @pytest.mark.parametrize(
@@ -221,13 +221,13 @@ def test_a_statement_about_a_file_that_could_be_read_is_not_incomplete(slug: str
 @pytest.mark.parametrize("command", ["audit", "rows", "leftovers"])
 def test_keys_are_shown_hashed_or_not_at_all(command: str) -> None:
     path = checkpoint_of(LEAK)
-    shown = {kind: run(command, path, "--redact", kind.value, "-o", "json") for kind in Redact}
-    assert "once-000" in shown[Redact.NONE].out
+    result = {kind: run(command, path, "--redact", kind.value, "-o", "json") for kind in Redact}
+    assert "once-000" in result[Redact.NONE].out
     for kind in (Redact.HASH, Redact.ALL):
-        assert "once-0" not in shown[kind].out
-        assert b"once-0".hex() not in shown[kind].out
-    assert "sha256:" in shown[Redact.HASH].out
-    assert '"key": "***"' in shown[Redact.ALL].out
+        assert "once-0" not in result[kind].out
+        assert b"once-0".hex() not in result[kind].out
+    assert "sha256:" in result[Redact.HASH].out
+    assert '"key": "***"' in result[Redact.ALL].out
 
 
 def test_format_of_rows_names_export() -> None:

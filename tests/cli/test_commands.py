@@ -19,8 +19,8 @@ from tests.fixture_folder import REPOSITORY
 @pytest.mark.parametrize("name", [name for name in commands() if name != EXPLAIN])
 def test_a_command_has_the_options_of_its_declaration(name: str) -> None:
     analysis = analyses.load(name)
-    flags = {flag for each in command_of(analysis).params for flag in each.opts}
-    assert {each.flag for each in (*analysis.options, *analysis.shared)} <= flags
+    flags = {flag for param in command_of(analysis).params for flag in param.opts}
+    assert {item.flag for item in (*analysis.options, *analysis.shared)} <= flags
     assert ("--fail-on" in flags) is (analysis.fail_on is not None)
     assert ("--output-file" in flags) is not analysis.follows
 

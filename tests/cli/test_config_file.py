@@ -14,9 +14,9 @@ JOIN = checkpoint_of("join_left_outer")
 def test_a_file_holds_what_the_command_line_can_say(tmp_path: Path) -> None:
     file = tmp_path / "rules.toml"
     file.write_text('join-retention = ["left=10s"]\noutput = "ndjson"\n')
-    said = run("leftovers", JOIN, "--join-retention", "left=10s", "-o", "ndjson")
-    assert len(said.ndjson) == 20
-    assert run("leftovers", JOIN, "--config", file).out == said.out
+    outcome = run("leftovers", JOIN, "--join-retention", "left=10s", "-o", "ndjson")
+    assert len(outcome.ndjson) == 20
+    assert run("leftovers", JOIN, "--config", file).out == outcome.out
 
 
 def test_the_command_line_goes_before_the_file(tmp_path: Path) -> None:
@@ -29,7 +29,7 @@ def test_the_command_line_goes_before_the_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         ("limits = 3", "no option 'limits', did you mean 'limit'?"),
         ("limit = ", "rules.toml"),
@@ -38,12 +38,12 @@ def test_the_command_line_goes_before_the_file(tmp_path: Path) -> None:
         ("#" * (1 << 20) + "\n", "more than 1,048,576 bytes"),
     ],
 )
-def test_a_file_that_is_wrong_is_a_usage_error(tmp_path: Path, content: str, said: str) -> None:
+def test_a_file_that_is_wrong_is_a_usage_error(tmp_path: Path, content: str, message: str) -> None:
     file = tmp_path / "rules.toml"
     file.write_text(content)
     outcome = run("leftovers", JOIN, "--config", file)
     assert outcome.code == 2
-    assert said in outcome.err
+    assert message in outcome.err
 
 
 @pytest.mark.parametrize(

@@ -16,10 +16,10 @@ from tests.fixture_folder import NEWEST
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a space in its name, in which the commands run."""
-    place = tmp_path / "my checkpoints"
-    place.mkdir()
-    monkeypatch.chdir(place)
-    return place
+    location = tmp_path / "my checkpoints"
+    location.mkdir()
+    monkeypatch.chdir(location)
+    return location
 
 
 def commands(text: str) -> list[str]:
@@ -47,9 +47,9 @@ def test_commands_lead_from_a_leak_to_a_comparison_with_the_baseline(
     save, copy, compare = commands(follow(plan))
     assert not (folder / f"{name}-copy").exists()
     follow(save)
-    made = follow(copy)
-    assert commands(made) == [save, compare]
-    assert f"to {folder / name}-copy, and start it." in made
+    events = follow(copy)
+    assert commands(events) == [save, compare]
+    assert f"to {folder / name}-copy, and start it." in events
     assert "gone" in follow(compare)
     # The finding names the same command as the first screen.
     assert commands(audit.out).count(plan) == 2
@@ -61,8 +61,8 @@ def test_every_command_of_a_named_key_works(folder: Path) -> None:
     words = ("--key", "value=once-016", "--by", "removal", "--stopped")
     plan = run("copy", "orders", "the copy", *words, "--plan")
     copy, search = commands(plan.out)
-    made = follow(copy)
-    assert commands(made) == [search]
+    events = follow(copy)
+    assert commands(events) == [search]
     assert "this version has no matching row" in follow(search)
     steps = json.loads(run("copy", "orders", "another", *words, "--plan", "-o", "json").out)[
         "steps"

@@ -14,36 +14,36 @@ CASE = checkpoint_of("fmgws_event_ignore")
 @pytest.mark.parametrize("output", OUTPUTS)
 def test_every_format(output: str) -> None:
     before = tree(CASE)
-    told = run("diff", CASE, "--from-batch", "2", "--to-version", "6", "-o", output, "--raw")
-    assert told.code == 0
-    assert told.out
+    outcome = run("diff", CASE, "--from-batch", "2", "--to-version", "6", "-o", output, "--raw")
+    assert outcome.code == 0
+    assert outcome.out
     assert tree(CASE) == before
 
 
 def test_rows_have_both_values_and_counts_follow() -> None:
-    told = run("diff", CASE, "-o", "json", "--limit", "2").json
-    assert len(told["rows"]) == 2
-    row = told["rows"][0]
+    json = run("diff", CASE, "-o", "json", "--limit", "2").json
+    assert len(json["rows"]) == 2
+    row = json["rows"][0]
     assert (row["change"], row["value"]["timeoutTimestamp"]) == ("changed", -1)
     assert row["old_value"]["timeoutTimestamp"] > 0
-    counts = {row["change"]: row["rows"] for row in told["tables"]["counts"]}
+    counts = {row["change"]: row["rows"] for row in json["tables"]["counts"]}
     assert counts == {"added": 0, "removed": 0, "changed": 15}
 
 
 def test_two_checkpoints(tmp_path: Path) -> None:
     copy = copy_of("fmgws_event_ignore", tmp_path)
-    told = run("diff", CASE, copy)
-    assert told.code == 0
-    assert "(none)" in told.out
+    outcome = run("diff", CASE, copy)
+    assert outcome.code == 0
+    assert "(none)" in outcome.out
 
 
 def test_what_cannot_be_read_makes_the_exit_code(tmp_path: Path) -> None:
     copy = copy_of("fmgws_event_ignore", tmp_path)
     (copy / "state/0/0/12.delta").write_bytes(b"broken")
-    told = run("diff", copy, "-o", "ndjson")
-    assert told.code == 4
-    assert "12.delta" in told.err
-    assert {row["partition_id"] for row in told.ndjson} == {1}
+    outcome = run("diff", copy, "-o", "ndjson")
+    assert outcome.code == 4
+    assert "12.delta" in outcome.err
+    assert {row["partition_id"] for row in outcome.ndjson} == {1}
 
 
 @pytest.mark.parametrize(
@@ -56,6 +56,6 @@ def test_what_cannot_be_read_makes_the_exit_code(tmp_path: Path) -> None:
     ],
 )
 def test_mistakes_are_of_usage(options: tuple[str, ...], words: str) -> None:
-    told = run("diff", CASE, *options)
-    assert (told.code, told.out) == (2, "")
-    assert words in told.err
+    outcome = run("diff", CASE, *options)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert words in outcome.err

@@ -207,7 +207,7 @@ def test_what_cannot_be_read_is_a_problem_and_the_rest_is_reported(
 ) -> None:
     path = copy_of("agg_append", tmp_path)
     part = (command, path / "state/0/0", "-o", "json")
-    whole = run(*part).json
+    json = run(*part).json
     spoil(path)
     outcome = run(command, path, "-o", "json")
     assert outcome.code == 4
@@ -220,9 +220,9 @@ def test_what_cannot_be_read_is_a_problem_and_the_rest_is_reported(
         assert [p["offset"] is not None for p in spoilt] == [True]
         assert (spoilt[0]["partition_id"], spoilt[0]["version"]) == (1, 5)
     if command == "rows":
-        assert envelope["rows"] == whole["rows"]
+        assert envelope["rows"] == json["rows"]
     own = "rows" if command == "rows" else "findings"
-    assert (run(*part).json[own], whole["complete"]) == (whole[own], True)
+    assert (run(*part).json[own], json["complete"]) == (json[own], True)
 
 
 TOLD_IN = {"table": "out", "markdown": "out", "json": "out", "ndjson": "err", "csv": "err"}
@@ -236,11 +236,11 @@ def test_every_format_tells_that_something_could_not_be_read(
     spoil(path)
     outcome = run("sizes", path, "-o", output, "--quiet")
     assert outcome.code == 4
-    told, other = outcome.out, outcome.err
+    messages, second = outcome.out, outcome.err
     if TOLD_IN[output] == "err":
-        told, other = other, told
-    assert "problem" in told.lower()
-    assert "problem" not in other
+        messages, second = second, messages
+    assert "problem" in messages.lower()
+    assert "problem" not in second
 
 
 @pytest.mark.parametrize("command", ["info", "files"])

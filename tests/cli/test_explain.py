@@ -88,11 +88,11 @@ def test_a_terminal_gets_it_rendered() -> None:
         check=True,
     )
     os.close(child)
-    shown = _all_of(parent)
+    result = _all_of(parent)
     assert done.returncode == 0
-    assert "timeout fired and key kept" in shown
-    assert "###" not in shown
-    assert "**" not in shown
+    assert "timeout fired and key kept" in result
+    assert "###" not in result
+    assert "**" not in result
 
 
 def _all_of(terminal: int) -> str:

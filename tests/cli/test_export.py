@@ -31,14 +31,14 @@ def read(file: Path) -> list[Any]:
 
 
 @pytest.mark.parametrize("form", FORMATS)
-@pytest.mark.parametrize("what", ["rows", "changes"])
-def test_one_store_into_one_file(tmp_path: Path, what: str, form: str) -> None:
+@pytest.mark.parametrize("subject", ["rows", "changes"])
+def test_one_store_into_one_file(tmp_path: Path, subject: str, form: str) -> None:
     before = tree(GROUPS)
     file = tmp_path / f"out.{form}"
-    told = run("export", what, GROUPS, "-O", file)
-    assert (told.code, told.out) == (0, "")
-    assert str(file) in told.err
-    assert len(read(file)) == (128 if what == "rows" else 307)
+    outcome = run("export", subject, GROUPS, "-O", file)
+    assert (outcome.code, outcome.out) == (0, "")
+    assert str(file) in outcome.err
+    assert len(read(file)) == (128 if subject == "rows" else 307)
     assert [path.name for path in tmp_path.iterdir()] == [file.name]
     assert tree(GROUPS) == before
 
@@ -46,8 +46,8 @@ def test_one_store_into_one_file(tmp_path: Path, what: str, form: str) -> None:
 @pytest.mark.parametrize("form", FORMATS)
 def test_each_store_into_a_file_of_its_own(tmp_path: Path, form: str) -> None:
     folder = tmp_path / "out"
-    told = run("export", "rows", JOIN, "-O", folder, "--format", form, "-q")
-    assert (told.code, told.err) == (0, "")
+    outcome = run("export", "rows", JOIN, "-O", folder, "--format", form, "-q")
+    assert (outcome.code, outcome.err) == (0, "")
     names = sorted(path.name for path in folder.iterdir())
     assert len(names) == 4
     assert names[0] == f"operator-0.left-keyToNumValues.{form}"
@@ -56,11 +56,11 @@ def test_each_store_into_a_file_of_its_own(tmp_path: Path, form: str) -> None:
 
 
 def test_parquet_and_arrow_keep_types_and_hold_the_same(tmp_path: Path) -> None:
-    for what in ("rows", "changes"):
+    for item in ("rows", "changes"):
         for form in ("parquet", "arrow"):
-            run("export", what, GROUPS, "-O", tmp_path / f"{what}.{form}", "--raw", "-q")
-        parquet = pq.read_table(tmp_path / f"{what}.parquet")
-        with pa.memory_map(str(tmp_path / f"{what}.arrow")) as source:
+            run("export", item, GROUPS, "-O", tmp_path / f"{item}.{form}", "--raw", "-q")
+        parquet = pq.read_table(tmp_path / f"{item}.parquet")
+        with pa.memory_map(str(tmp_path / f"{item}.arrow")) as source:
             assert pa.ipc.open_file(source).read_all().equals(parquet)
         state = parquet.schema.field("value").type.field("groupState").type
         assert state.field("visits").type == pa.int64()
@@ -86,9 +86,9 @@ def test_filters_and_batches(tmp_path: Path) -> None:
 def test_nothing_is_overwritten_unless_forced(tmp_path: Path) -> None:
     file = tmp_path / "out.parquet"
     file.write_text("mine")
-    told = run("export", "rows", GROUPS, "-O", file)
-    assert told.code == 2
-    assert "--force" in told.err
+    outcome = run("export", "rows", GROUPS, "-O", file)
+    assert outcome.code == 2
+    assert "--force" in outcome.err
     assert file.read_text() == "mine"
     assert run("export", "rows", GROUPS, "-O", file, "--force").code == 0
     assert len(read(file)) == 128
@@ -98,10 +98,10 @@ def test_what_cannot_be_read_is_named_and_makes_the_exit_code(tmp_path: Path) ->
     copy = copy_of("fmgws_event_ignore", tmp_path)
     (copy / "state/0/0/12.delta").write_bytes(b"broken")
     for form in FORMATS:
-        told = run("export", "rows", copy, "-O", tmp_path / f"out.{form}")
-        assert told.code == 4
-        assert "problem: " in told.err
-        assert "12.delta" in told.err
+        outcome = run("export", "rows", copy, "-O", tmp_path / f"out.{form}")
+        assert outcome.code == 4
+        assert "problem: " in outcome.err
+        assert "12.delta" in outcome.err
         assert 0 < len(read(tmp_path / f"out.{form}")) < 128
 
 
@@ -117,18 +117,18 @@ def test_what_cannot_be_read_is_named_and_makes_the_exit_code(tmp_path: Path) ->
     ],
 )
 def test_mistakes_are_of_usage(tmp_path: Path, arguments: tuple[str, ...], words: str) -> None:
-    given = [text.format(case=GROUPS, out=tmp_path) for text in arguments]
-    told = run("export", *given)
-    assert (told.code, told.out) == (2, "")
-    assert words in told.err
+    result = [text.format(case=GROUPS, out=tmp_path) for text in arguments]
+    outcome = run("export", *result)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert words in outcome.err
     assert list(tmp_path.iterdir()) == []
 
 
 def test_several_stores_need_a_folder(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("a file")
-    told = run("export", "rows", JOIN, "-O", tmp_path / "out")
-    assert told.code == 2
-    assert "4 stores need a folder" in told.err
+    outcome = run("export", "rows", JOIN, "-O", tmp_path / "out")
+    assert outcome.code == 2
+    assert "4 stores need a folder" in outcome.err
 
 
 @pytest.mark.parametrize("form", FORMATS)
@@ -139,8 +139,8 @@ def test_a_file_of_one_store_is_a_file_in_the_format_of_its_name(form: str, tmp_
     refused = run("export", "rows", JOIN, "-O", tmp_path / f"several.{form}")
     assert refused.code == 2
     assert "names a file, and there are 4 stores: name a folder, or one store" in refused.err
-    one = ("--store", "left-keyToNumValues")
-    assert run("export", "rows", JOIN, "-O", tmp_path / f"one.{form}", *one).code == 0
+    item = ("--store", "left-keyToNumValues")
+    assert run("export", "rows", JOIN, "-O", tmp_path / f"one.{form}", *item).code == 0
     assert (tmp_path / f"one.{form}").is_file()
 
 

@@ -179,12 +179,12 @@ def test_one_file_holds_them_all_and_lies_in_none(tmp_path: Path) -> None:
     file = tmp_path / "fleet.json"
     assert run("audit", HEALTHY, LEAK, "-O", file).code == 1
     assert file.read_text() == run("audit", HEALTHY, LEAK, "-o", "json").out
-    place = copy_of("agg_update", tmp_path)
-    before = tree(place)
-    outcome = run("audit", HEALTHY, place, "-O", place / "x.json")
+    copy = copy_of("agg_update", tmp_path)
+    before = tree(copy)
+    outcome = run("audit", HEALTHY, copy, "-O", copy / "x.json")
     assert outcome.code == 2
     assert "never written to" in outcome.err
-    assert tree(place) == before
+    assert tree(copy) == before
 
 
 def test_a_page_is_written_beside_the_document(tmp_path: Path) -> None:
@@ -286,8 +286,8 @@ def test_a_fleet_is_held_against_a_fleet(tmp_path: Path) -> None:
 def test_a_spool_gives_back_what_it_keeps() -> None:
     texts = ["", "a", "é\udcff\n" * 40_000, "€" * 70_000]
     with Spool() as spool:
-        kept = [spool.keep(iter((text[:3], text[3:]))) for text in texts]
-        for text, read in zip(texts, kept, strict=True):
+        result = [spool.keep(iter((text[:3], text[3:]))) for text in texts]
+        for text, read in zip(texts, result, strict=True):
             assert "".join(read()) == "".join(read()) == text
 
 
@@ -315,9 +315,9 @@ def test_a_second_audit_says_how_many_reports_are_from_the_cache(
     assert "cache" not in run("audit", *options, "-q").err
 
 
-@pytest.mark.parametrize("more", [("--html", "x.html"), ("-o", "html"), ("--estimate",)])
-def test_what_a_cache_does_not_keep_is_refused(more: tuple[str, ...], tmp_path: Path) -> None:
-    outcome = run("audit", HEALTHY, "--cache", tmp_path / "cache", *more)
+@pytest.mark.parametrize("options", [("--html", "x.html"), ("-o", "html"), ("--estimate",)])
+def test_what_a_cache_does_not_keep_is_refused(options: tuple[str, ...], tmp_path: Path) -> None:
+    outcome = run("audit", HEALTHY, "--cache", tmp_path / "cache", *options)
     assert outcome.code == 2
     assert "got --cache" in outcome.err
     assert run("audit", HEALTHY, LEAK, "--cache", HEALTHY / "cache").code == 2

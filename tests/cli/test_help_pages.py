@@ -28,7 +28,7 @@ def test_short_help_of_audit_names_every_option() -> None:
     command = inspector.get_command(click.Context(inspector), "audit")
     assert command is not None
     text = help_of("audit", "--help")
-    flags = [each.opts[-1] for each in command.params if isinstance(each, click.Option)]
+    flags = [param.opts[-1] for param in command.params if isinstance(param, click.Option)]
     assert [flag for flag in flags if flag not in text] == []
 
 
@@ -57,7 +57,9 @@ def test_options_are_in_sections(option: str) -> None:
 def test_sections_have_no_flag_that_does_not_exist() -> None:
     context = click.Context(inspector)
     commands = [inspector.get_command(context, name) for name in COMMANDS]
-    flags = {flag for each in commands if each for param in each.params for flag in param.opts}
+    flags = {
+        flag for command in commands if command for param in command.params for flag in param.opts
+    }
     assert set(SECTIONS) - flags == set()
     assert MOST_USED - flags == set()
     assert Section.OWN not in SECTIONS.values()

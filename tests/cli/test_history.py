@@ -11,22 +11,22 @@ KEY = '{"value": "lapsed-004"}'
 
 
 def test_the_life_of_a_key_for_people() -> None:
-    told = run("history", CASE, "--key", KEY)
-    assert told.code == 0
-    lines = [line.split() for line in told.out.splitlines()]
+    outcome = run("history", CASE, "--key", KEY)
+    assert outcome.code == 0
+    lines = [line.split() for line in outcome.out.splitlines()]
     head = next(line for line in lines if line[:2] == ["VERSION", "BATCH_ID"])
     event = head.index("EVENT")
     told_of = [(line[0], line[1], line[event]) for line in lines if len(line) >= len(head)]
     assert {("1", "0", "insert"), ("5", "4", "update")} <= set(told_of)
-    assert "2024-01-01T00:00:20.400Z" in told.out
+    assert "2024-01-01T00:00:20.400Z" in outcome.out
 
 
 @pytest.mark.parametrize("output", OUTPUTS)
 def test_every_format(output: str) -> None:
     before = tree(CASE)
-    told = run("history", CASE, "--where", "value=lapsed-004", "-o", output, "--raw")
-    assert told.code == 0
-    assert told.out
+    outcome = run("history", CASE, "--where", "value=lapsed-004", "-o", output, "--raw")
+    assert outcome.code == 0
+    assert outcome.out
     assert tree(CASE) == before
 
 
@@ -55,6 +55,6 @@ def test_hidden_keys_are_still_found() -> None:
     ],
 )
 def test_mistakes_are_of_usage(options: tuple[str, ...], words: str) -> None:
-    told = run("history", CASE, *options)
-    assert (told.code, told.out) == (2, "")
-    assert words in told.err
+    outcome = run("history", CASE, *options)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert words in outcome.err

@@ -27,12 +27,12 @@ def test_findings_that_stand_are_shown_in_every_format(tmp_path: Path) -> None:
     for _ in range(2):
         run("audit", LEAK, "--history", tmp_path)
     for output in ("table", "markdown", "html"):
-        shown = run("trend", tmp_path, "-o", output)
-        assert shown.code == 0
-        assert "indings that stand" in shown.out
-        assert "SS203" in shown.out
-    told = run("trend", tmp_path, "-o", "json").json["tables"]
-    assert "SS203" in [row["finding"] for row in told["standing"]]
+        outcome = run("trend", tmp_path, "-o", output)
+        assert outcome.code == 0
+        assert "indings that stand" in outcome.out
+        assert "SS203" in outcome.out
+    result = run("trend", tmp_path, "-o", "json").json["tables"]
+    assert "SS203" in [row["finding"] for row in result["standing"]]
 
 
 def test_many_checkpoints_are_one_file_those_that_fail_included(tmp_path: Path) -> None:
@@ -52,15 +52,17 @@ def test_an_earlier_batch_is_a_part(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("arguments", "message"),
     [
         (("--history", "{0}", "--history-format", "delta"), "use --engine spark"),
         (("--history-format", "delta"), "--history-format is for --history"),
     ],
 )
-def test_a_format_of_sparks_takes_spark(given: tuple[str, ...], said: str, tmp_path: Path) -> None:
-    outcome = run("audit", HEALTHY, *(each.format(tmp_path / "h") for each in given))
-    assert (outcome.code, said in outcome.err) == (2, True)
+def test_a_format_of_sparks_takes_spark(
+    arguments: tuple[str, ...], message: str, tmp_path: Path
+) -> None:
+    outcome = run("audit", HEALTHY, *(item.format(tmp_path / "h") for item in arguments))
+    assert (outcome.code, message in outcome.err) == (2, True)
     assert not (tmp_path / "h").exists()
 
 

@@ -33,7 +33,7 @@ def damaged(folder: Path, case: str) -> Path:
     change(next(root.glob("state/*/_metadata/metadata")), hostile_operator)
     (root / "state/0/0" / HOSTILE).mkdir()
     (root / "state/0/0" / HOSTILE / "1.delta").write_bytes(b"x")
-    files = sorted(each for each in root.glob("state/0/1/*") if each.is_file())
+    files = sorted(path for path in root.glob("state/0/1/*") if path.is_file())
     files[0].write_bytes(b"broken")
     for snapshot in root.glob("state/0/1/*.zip"):
         rename_tables(snapshot, HOSTILE)
@@ -50,15 +50,15 @@ def hostile_operator(data: bytes) -> bytes:
 def rename_tables(snapshot: Path, name: str) -> None:
     """Let a snapshot name its tables by another name."""
     with zipfile.ZipFile(snapshot) as archive:
-        parts = {each: archive.read(each) for each in archive.namelist()}
+        parts = {item: archive.read(item) for item in archive.namelist()}
     version, _, text = parts["metadata"].partition(b"\n")
     metadata: dict[str, Any] = json.loads(text)
-    for each in metadata["sstFiles"]:
-        each["dfsSstFileName"] = name
+    for element in metadata["sstFiles"]:
+        element["dfsSstFileName"] = name
     parts["metadata"] = version + b"\n" + json.dumps(metadata).encode()
     with zipfile.ZipFile(snapshot, "w") as archive:
-        for each, content in parts.items():
-            archive.writestr(each, content)
+        for element, content in parts.items():
+            archive.writestr(element, content)
 
 
 def controls(text: str) -> set[str]:
@@ -94,11 +94,11 @@ def test_no_command_prints_a_name_as_it_is(root: Path, arguments: tuple[str, ...
 
 
 def test_two_checkpoints_and_many(root: Path) -> None:
-    other = str(NEWEST / "agg_update/checkpoint")
+    second = str(NEWEST / "agg_update/checkpoint")
     for output in OUTPUTS:
         for outcome in (
-            run("diff", other, root, "-o", output),
-            run("audit", other, root, "-o", output),
+            run("diff", second, root, "-o", output),
+            run("audit", second, root, "-o", output),
         ):
             check(outcome.out, output)
             check(outcome.err, "table")
@@ -118,6 +118,6 @@ def test_files_that_are_written(root: Path, tmp_path: Path) -> None:
 
 
 def test_a_notebook_shows_names_escaped(root: Path) -> None:
-    shown = open_checkpoint(str(root)).audit()._repr_html_()
-    assert controls(shown) == set()
-    assert "<script>" not in html.unescape(re.sub(r"&lt;.*?&gt;", "", shown))
+    result = open_checkpoint(str(root)).audit()._repr_html_()
+    assert controls(result) == set()
+    assert "<script>" not in html.unescape(re.sub(r"&lt;.*?&gt;", "", result))

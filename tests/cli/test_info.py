@@ -42,12 +42,12 @@ def test_info_names_the_batches_and_confs_of_the_log() -> None:
 
 def test_listings_read_at_most_the_first_bytes_of_a_state_file(tmp_path: Path) -> None:
     path = copy_of("agg_update", tmp_path)
-    told = {command: run(command, path).out for command in ("info", "files")}
+    result = {command: run(command, path).out for command in ("info", "files")}
     for file in path.glob("state/0/*/*.delta"):
         state = file.stat()
         file.write_bytes(file.read_bytes()[:8].ljust(state.st_size, b"\0"))
         os.utime(file, ns=(state.st_atime_ns, state.st_mtime_ns))
-    for command, text in told.items():
+    for command, text in result.items():
         outcome = run(command, path)
         assert (outcome.code, outcome.out) == (0, text)
 
@@ -70,11 +70,11 @@ def test_files_counts_what_lies_on_disk() -> None:
 
 def test_files_tells_the_side_files_apart() -> None:
     path = checkpoint_of("agg_update")
-    others = run("files", path, "-o", "json").json["tables"]["other_files"]
-    assert {row["kind"] for row in others} == {"hadoop_checksum"}
+    siblings = run("files", path, "-o", "json").json["tables"]["other_files"]
+    assert {row["kind"] for row in siblings} == {"hadoop_checksum"}
     side_files = list(path.glob("state/0/[01]/.*.crc"))
-    assert sum(row["files"] for row in others) == len(side_files)
-    assert sum(row["bytes"] for row in others) == sum(f.stat().st_size for f in side_files)
+    assert sum(row["files"] for row in siblings) == len(side_files)
+    assert sum(row["bytes"] for row in siblings) == sum(f.stat().st_size for f in side_files)
 
 
 def test_the_bytes_of_state_files_are_the_same_in_every_command() -> None:

@@ -50,9 +50,9 @@ def test_a_signal_ends_the_process_and_leaves_no_partial_file(
         time.sleep(0.01)
     process.send_signal(getattr(signal, number))
     process.send_signal(getattr(signal, number))
-    _, said = process.communicate()
+    _, result = process.communicate()
     assert process.returncode == code
-    assert b"Traceback" not in said
+    assert b"Traceback" not in result
     assert list(tmp_path.iterdir()) == []
 
 

@@ -48,11 +48,11 @@ def test_the_clock_of_a_row_is_the_one_that_the_query_itself_logged() -> None:
 
 
 def test_a_limit_keeps_the_oldest_and_says_how_many_there_are() -> None:
-    whole = run("leftovers", PATH, "-o", "json", "--limit", "0").json
+    complete = run("leftovers", PATH, "-o", "json", "--limit", "0").json
     short = run("leftovers", PATH, "-o", "json", "--limit", "5").json
-    assert (len(whole["rows"]), len(short["rows"])) == (68, 5)
-    assert short["summary"] == whole["summary"]
-    assert short["tables"]["classes"] == whole["tables"]["classes"]
+    assert (len(complete["rows"]), len(short["rows"])) == (68, 5)
+    assert short["summary"] == complete["summary"]
+    assert short["tables"]["classes"] == complete["tables"]["classes"]
     assert [r["expired_batch"] for r in short["rows"]] == [4] * 5
     assert "leftover keys, the oldest 5 of 68\n" in run("leftovers", PATH, "--limit", "5").out
 
@@ -114,8 +114,10 @@ def test_hidden_keys_have_no_bytes_either() -> None:
 
 def test_findings_below_a_threshold_are_left_out_as_in_an_audit() -> None:
     path = checkpoint_of("trouble_kept_timeouts")
-    told = {
-        most: [one["id"] for one in run("leftovers", path, *most, "-o", "json").json["findings"]]
-        for most in ((), ("--threshold", "SS203=80"), ("--threshold", "SS203=81"))
+    result = {
+        maximum: [
+            item["id"] for item in run("leftovers", path, *maximum, "-o", "json").json["findings"]
+        ]
+        for maximum in ((), ("--threshold", "SS203=80"), ("--threshold", "SS203=81"))
     }
-    assert list(told.values()) == [["SS203"], ["SS203"], []]
+    assert list(result.values()) == [["SS203"], ["SS203"], []]

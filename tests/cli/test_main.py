@@ -21,9 +21,9 @@ def test_the_commands_that_are_tested_elsewhere_are_commands() -> None:
 
 
 def test_the_order_of_the_help_is_that_of_jobs_and_then_by_name() -> None:
-    named, others = commands()[: len(HELP_ORDER)], commands()[len(HELP_ORDER) :]
+    named, siblings = commands()[: len(HELP_ORDER)], commands()[len(HELP_ORDER) :]
     assert tuple(named) == HELP_ORDER
-    assert others == sorted(others)
+    assert siblings == sorted(siblings)
 
 
 def test_help_lists_every_command_with_its_job() -> None:
@@ -104,9 +104,9 @@ def test_too_little_memory_says_how_far_it_came(monkeypatch: pytest.MonkeyPatch)
     assert outcome.code == 4
     assert "not enough memory" in outcome.err
     assert re.search(r"Of this checkpoint [\d,]+ of [\d,]+ bytes had been read", outcome.err)
-    several = run("audit", path, path.parent.parent / "agg_update/checkpoint", "--workers", "1")
-    assert several.code == 4
-    assert "internal error" not in several.err
+    items = run("audit", path, path.parent.parent / "agg_update/checkpoint", "--workers", "1")
+    assert items.code == 4
+    assert "internal error" not in items.err
 
 
 @pytest.mark.parametrize("output", sampled(["table", "json", "csv", "ndjson"], 4))
@@ -169,9 +169,9 @@ NOT_AT_START = {
 """What neither a report of a local checkpoint nor its first screen needs."""
 
 
-@pytest.mark.parametrize(("command", "most"), [("info", 330), ("audit", 635)])
+@pytest.mark.parametrize(("command", "maximum"), [("info", 330), ("audit", 635)])
 def test_a_start_imports_few_modules_and_none_of_other_commands(
-    command: str, most: int, tmp_path: Path
+    command: str, maximum: int, tmp_path: Path
 ) -> None:
     """Each takes a quarter of a millisecond, and some take ten. A rule of an audit is a module."""
     program = (
@@ -193,7 +193,7 @@ def test_a_start_imports_few_modules_and_none_of_other_commands(
     assert NOT_AT_START & modules == set()
     # The Python twin has more modules than the C kernel, and an editable install one.
     ours = {name for name in modules if not name.startswith(("inspector.kernel.", "__editable__"))}
-    assert len(ours) <= most
+    assert len(ours) <= maximum
 
 
 def test_a_command_does_without_spark() -> None:
@@ -209,8 +209,8 @@ def test_a_command_does_without_spark() -> None:
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, check=False)
     assert done.returncode == 0
     assert b"engine: local (no Spark session" in done.stderr
-    others = [line for line in done.stderr.splitlines() if b"(no Spark session" not in line]
-    assert all(line.startswith((b"engine: the Python kernel", b"options: ")) for line in others)
+    siblings = [line for line in done.stderr.splitlines() if b"(no Spark session" not in line]
+    assert all(line.startswith((b"engine: the Python kernel", b"options: ")) for line in siblings)
 
 
 @pytest.mark.parametrize(

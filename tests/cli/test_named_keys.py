@@ -35,31 +35,31 @@ def forms(hashed: str) -> list[str]:
 
 @pytest.mark.parametrize("command", ["rows", "history", "leftovers", "diff"])
 def test_every_name_finds_the_same_key(command: str, forms: list[str]) -> None:
-    more = ("--from-batch", "0") if command == "diff" else ()
-    found = [run(command, LEAK, "--key", form, *more, "-o", "json").json for form in forms]
-    assert all(report["rows"] == found[0]["rows"] != [] for report in found)
-    assert all(row["key"] == KEY for row in found[0]["rows"])
-    assert not any("ambiguous" in note for note in found[1]["notes"])
+    options = ("--from-batch", "0") if command == "diff" else ()
+    result = [run(command, LEAK, "--key", form, *options, "-o", "json").json for form in forms]
+    assert all(report["rows"] == result[0]["rows"] != [] for report in result)
+    assert all(row["key"] == KEY for row in result[0]["rows"])
+    assert not any("ambiguous" in note for note in result[1]["notes"])
 
 
 def test_every_name_tells_the_story(forms: list[str]) -> None:
-    told = [run("leftovers", LEAK, "--explain", form, "-o", "json").rows for form in forms]
-    assert all(rows == told[0] != [] for rows in told)
+    result = [run("leftovers", LEAK, "--explain", form, "-o", "json").rows for form in forms]
+    assert all(rows == result[0] != [] for rows in result)
 
 
 def test_an_export_is_narrowed_too(forms: list[str], tmp_path: Path) -> None:
-    place = tmp_path / "rows.ndjson"
-    assert run("export", "rows", LEAK, "-O", place, "--key", forms[0]).code == 0
-    assert place.read_text("utf-8").count("\n") == 1
+    location = tmp_path / "rows.ndjson"
+    assert run("export", "rows", LEAK, "-O", location, "--key", forms[0]).code == 0
+    assert location.read_text("utf-8").count("\n") == 1
 
 
 def test_a_key_of_several_fields_is_named_by_each() -> None:
     path = checkpoint_of("agg_append")
     rows = run("rows", path, "-o", "json").rows
-    one = rows[0]["key"]
-    options = ("--key", f"user={one['user']}", "--key", f"window.end={one['window']['end']}")
-    found = run("rows", path, *options, "-o", "json").rows
-    assert [row["key"] for row in found] == [one]
+    item = rows[0]["key"]
+    options = ("--key", f"user={item['user']}", "--key", f"window.end={item['window']['end']}")
+    result = run("rows", path, *options, "-o", "json").rows
+    assert [row["key"] for row in result] == [item]
 
 
 def test_a_value_is_looked_for_by_comparison() -> None:
@@ -70,8 +70,8 @@ def test_a_value_is_looked_for_by_comparison() -> None:
         "groupState.visits != 1": [key for key, n in visits.items() if n != 1],
         "value.groupState.visits=1": [key for key, n in visits.items() if n == 1],
     }.items():
-        found = run("rows", LEAK, "--where", where, "-o", "json").rows
-        assert [row["key"]["value"] for row in found] == expected != []
+        result = run("rows", LEAK, "--where", where, "-o", "json").rows
+        assert [row["key"]["value"] for row in result] == expected != []
 
 
 @pytest.mark.parametrize(
@@ -108,8 +108,8 @@ def test_an_ambiguous_hash_is_said_to_be_one() -> None:
     outcome = run("rows", LEAK, "--key", "sha256:2")
     assert "sha256:2 is ambiguous" in outcome.out
     assert outcome.code == 0
-    none = run("rows", LEAK, "--key", "sha256:" + "0" * 16).out
-    assert "inspector history searches older versions too" in none
+    out = run("rows", LEAK, "--key", "sha256:" + "0" * 16).out
+    assert "inspector history searches older versions too" in out
 
 
 def test_a_key_that_is_gone_is_found_by_its_hash_in_older_versions() -> None:

@@ -16,7 +16,7 @@ GIVEN = {"storage_option": {"anon": "true"}}
 
 
 def test_what_is_given_reaches_the_api() -> None:
-    given = GIVEN | {
+    arguments = GIVEN | {
         "batch": 4,
         "state_version": None,
         "operator": 1,
@@ -26,7 +26,7 @@ def test_what_is_given_reaches_the_api() -> None:
         "workers": 3,
         "timeout_kind": "event",
     }
-    assert api_options(given) == Options(
+    assert api_options(arguments) == Options(
         storage_options={"anon": "true"},
         batch=4,
         operator_id=1,
@@ -87,18 +87,18 @@ def test_a_file_below_the_root_means_its_version() -> None:
 
 def test_operator_and_partition_can_be_chosen() -> None:
     path = checkpoint_of("agg_two_levels")
-    whole = run("rows", path, "-o", "ndjson").ndjson
+    ndjson = run("rows", path, "-o", "ndjson").ndjson
     for operator in (0, 1):
         for partition in (0, 1):
             part = run(
                 *("rows", path, "-o", "ndjson"),
                 *("--operator", str(operator), "--partition", str(partition)),
             )
-            place = (operator, partition)
+            location = (operator, partition)
             assert part.ndjson == [
-                row for row in whole if (row["operator_id"], row["partition_id"]) == place
+                row for row in ndjson if (row["operator_id"], row["partition_id"]) == location
             ]
-    assert {row["operator_id"] for row in whole} == {0, 1}
+    assert {row["operator_id"] for row in ndjson} == {0, 1}
 
 
 @pytest.mark.parametrize("workers", ["1", "2", "5"])
@@ -113,10 +113,10 @@ def test_the_number_of_workers_changes_no_number(workers: str) -> None:
     [("table", 100), ("markdown", 100), ("json", 0), ("ndjson", 0), ("csv", 0)],
 )
 def test_people_get_some_rows_and_machines_all(output: str, expected: int) -> None:
-    rows, given = analyses.load("rows"), {"output": output, "raw": False}
-    assert own_options(rows, given | {"limit": None}) == {"raw": False, "limit": expected}
+    rows, arguments = analyses.load("rows"), {"output": output, "raw": False}
+    assert own_options(rows, arguments | {"limit": None}) == {"raw": False, "limit": expected}
     for limit in (0, 7):
-        assert own_options(rows, given | {"limit": limit})["limit"] == limit
+        assert own_options(rows, arguments | {"limit": limit})["limit"] == limit
 
 
 def test_no_worker_is_too_few() -> None:
@@ -165,11 +165,13 @@ def test_a_format_of_files_of_data_goes_by_its_name_too(tmp_path: Path) -> None:
     assert run("info", checkpoint_of("agg_update"), "-O", tmp_path / "info.parquet").code == 2
 
 
-@pytest.mark.parametrize(("name", "given"), [("x.json", "csv"), ("x.parquet", "csv")])
-def test_a_name_that_is_another_formats_is_refused(name: str, given: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "arguments"), [("x.json", "csv"), ("x.parquet", "csv")])
+def test_a_name_that_is_another_formats_is_refused(
+    name: str, arguments: str, tmp_path: Path
+) -> None:
     path = checkpoint_of("agg_append")
-    outcome = run("leftovers", path, "-O", tmp_path / name, "-o", given)
+    outcome = run("leftovers", path, "-O", tmp_path / name, "-o", arguments)
     assert (outcome.code, list(tmp_path.iterdir())) == (2, [])
-    assert f"{name}: the name is that of {name[2:]}, got -o {given}" in outcome.err
+    assert f"{name}: the name is that of {name[2:]}, got -o {arguments}" in outcome.err
     for fits in ("x.csv", "x.txt", "x.log", "x"):
         assert run("leftovers", path, "-O", tmp_path / fits, "-o", "csv").code == 0

@@ -56,8 +56,8 @@ def test_several_checkpoints_are_one_page(tmp_path: Path) -> None:
     text = outcome.out.replace("<wbr>", "")
     rows = re.findall(r'<th scope="row">.*?<bdi>(.*?)</bdi>', text)
     for row, path in zip(rows[:3], (gone, PATH, HEALTHY), strict=True):
-        whole = row == str(path)  # where they have only the root in common
-        assert whole or f"{path}/".endswith((f"/{row}/", f"/{row}/checkpoint/"))
+        complete = row == str(path)  # where they have only the root in common
+        assert complete or f"{path}/".endswith((f"/{row}/", f"/{row}/checkpoint/"))
 
 
 def test_a_page_is_of_whatever_part_is_audited(tmp_path: Path) -> None:
@@ -91,15 +91,15 @@ def test_a_file_that_is_there_is_kept_unless_forced(tmp_path: Path) -> None:
 def test_no_page_is_written_into_a_checkpoint(tmp_path: Path) -> None:
     path = copy_of("agg_append", tmp_path)
     before = tree(path)
-    said = refused(HEALTHY, path, "--html", path / "report.html")
-    assert "is inside the checkpoint, which is never written to" in said
+    result = refused(HEALTHY, path, "--html", path / "report.html")
+    assert "is inside the checkpoint, which is never written to" in result
     assert tree(path) == before
 
 
 def test_the_report_and_its_page_are_two_files(tmp_path: Path) -> None:
     file = tmp_path / "report.html"
-    said = refused(PATH, "-o", "html", "-O", file, "--html", file)
-    assert "--html and --output-file name the same file" in said
+    result = refused(PATH, "-o", "html", "-O", file, "--html", file)
+    assert "--html and --output-file name the same file" in result
 
 
 def test_only_audit_has_a_page_of_its_own(tmp_path: Path) -> None:

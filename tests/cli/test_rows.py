@@ -69,9 +69,9 @@ def test_values_keep_their_digits_and_names(checkpoint: Path, output: str) -> No
 def test_two_fields_of_one_name_survive_in_every_format(checkpoint: Path, output: str) -> None:
     outcome = run("rows", checkpoint, "-o", output)
     assert outcome.code == 0
-    shown = outcome.out.replace('""', '"').replace("\\", "")
-    assert f'"count": 7, "sum": "-12345678901234567890.50", "count#2": {2**63 - 1}' in shown
-    assert '"at": "2024-01-01T00:00:00.123456Z"' in shown
+    result = outcome.out.replace('""', '"').replace("\\", "")
+    assert f'"count": 7, "sum": "-12345678901234567890.50", "count#2": {2**63 - 1}' in result
+    assert '"at": "2024-01-01T00:00:00.123456Z"' in result
 
 
 def test_raw_adds_the_bytes(checkpoint: Path) -> None:
@@ -87,11 +87,11 @@ def test_raw_adds_the_bytes(checkpoint: Path) -> None:
 @pytest.mark.parametrize("redact", ["hash", "all"])
 def test_hidden_rows_show_neither_key_nor_value_nor_bytes(checkpoint: Path, redact: str) -> None:
     outcome = run("rows", checkpoint, "--raw", "--redact", redact, "-o", "ndjson")
-    for found in outcome.ndjson:
-        assert found["key_hex"] is found["value_hex"] is None
+    for result in outcome.ndjson:
+        assert result["key_hex"] is result["value_hex"] is None
         for name in ("key", "value"):
-            assert found[name].startswith("sha256:" if redact == "hash" else "***")
-        assert found["key_bytes"] > 0
+            assert result[name].startswith("sha256:" if redact == "hash" else "***")
+        assert result["key_bytes"] > 0
 
 
 def test_control_characters_reach_no_terminal(tmp_path: Path) -> None:
@@ -106,8 +106,8 @@ def test_control_characters_reach_no_terminal(tmp_path: Path) -> None:
     assert "<b>" not in markdown.replace("\\<b\\>", "")
     for output in ("json", "ndjson"):
         outcome = run("rows", path, "-o", output)
-        (found,) = outcome.rows if output == "json" else outcome.ndjson
-        assert found["key"]["user"] == HOSTILE
+        (result,) = outcome.rows if output == "json" else outcome.ndjson
+        assert result["key"]["user"] == HOSTILE
     (line,) = run("rows", path, "-o", "csv").csv
     assert json.loads(line["key"])["user"] == HOSTILE
 
@@ -118,8 +118,8 @@ def test_text_that_is_no_utf_8_is_shown_and_breaks_nothing(tmp_path: Path) -> No
         outcome = run("rows", path, "-o", output)
         assert (outcome.code, outcome.err) == (0, "")
         assert " ok" in outcome.out
-    (found,) = run("rows", path, "-o", "ndjson").ndjson
-    assert found["key"]["user"].endswith(" ok")
+    (result,) = run("rows", path, "-o", "ndjson").ndjson
+    assert result["key"]["user"].endswith(" ok")
 
 
 def test_colours_are_never_written(checkpoint: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,7 +184,7 @@ def test_a_snapshot_that_is_broken_is_passed_over_for_its_deltas(tmp_path: Path)
     assert problem["path"] == str(snapshot)
 
     def by_bytes(rows: list[dict[str, Any]]) -> list[tuple[str, str]]:
-        return sorted((found["key_hex"], found["value_hex"]) for found in rows)
+        return sorted((item["key_hex"], item["value_hex"]) for item in rows)
 
     assert by_bytes(outcome.rows) == by_bytes(expected)
 

@@ -37,47 +37,47 @@ def schemas(key: str = KEY, value: str = VALUE) -> tuple[str, ...]:
 def test_given_schemas_stand_in_for_those_that_are_missing(bare: Path, tmp_path: Path) -> None:
     file = tmp_path / "value.json"
     file.write_text(to_json(parse_ddl(VALUE)))
-    whole = run("rows", _copy_of("3.1.3", tmp_path), "-o", "csv").out
-    assert run("rows", bare, "-o", "csv").out != whole
-    for given in (schemas(), schemas(f"0={KEY}", f"0:default=@{file}"), schemas(KEY, f"@{file}")):
-        assert run("rows", bare, "-o", "csv", *given).out == whole
+    out = run("rows", _copy_of("3.1.3", tmp_path), "-o", "csv").out
+    assert run("rows", bare, "-o", "csv").out != out
+    for item in (schemas(), schemas(f"0={KEY}", f"0:default=@{file}"), schemas(KEY, f"@{file}")):
+        assert run("rows", bare, "-o", "csv", *item).out == out
 
 
 @pytest.mark.parametrize("command", ["info", "sizes", "sharing", "leftovers", "audit", "verify"])
 def test_every_command_that_decodes_takes_them(bare: Path, command: str) -> None:
-    told = run(command, bare, *schemas(), "-o", "json")
-    assert told.code in (0, 1)
-    assert "stateStoreSave" in told.out or command == "verify"
+    outcome = run(command, bare, *schemas(), "-o", "json")
+    assert outcome.code in (0, 1)
+    assert "stateStoreSave" in outcome.out or command == "verify"
     if command == "info":
-        assert told.rows[0]["schema_from"] == "given"
+        assert outcome.rows[0]["schema_from"] == "given"
 
 
 def test_a_given_schema_stands_in_for_one_that_is_lost(tmp_path: Path) -> None:
     copy = copy_of("agg_update", tmp_path)
     (copy / "state/0/0/_metadata/schema").unlink()
-    assert [each["problem"] for each in run("info", copy, "-o", "json").json["problems"]] == [
+    assert [item["problem"] for item in run("info", copy, "-o", "json").json["problems"]] == [
         LOST_SCHEMA
     ]
-    told = run("info", copy, *schemas(), "-o", "json")
-    assert (told.code, told.json["problems"]) == (0, [])
+    outcome = run("info", copy, *schemas(), "-o", "json")
+    assert (outcome.code, outcome.json["problems"]) == (0, [])
 
 
 def test_lost_metadata_stays_a_problem_beside_a_given_schema(tmp_path: Path) -> None:
     copy = copy_of("agg_update", tmp_path)
     (copy / "state/0/_metadata/metadata").unlink()
-    told = run("info", copy, *schemas(), "-o", "json")
-    assert [each["problem"] for each in told.json["problems"]] == [LOST_METADATA]
-    assert told.code == 4
+    outcome = run("info", copy, *schemas(), "-o", "json")
+    assert [item["problem"] for item in outcome.json["problems"]] == [LOST_METADATA]
+    assert outcome.code == 4
 
 
 def test_a_schema_that_does_not_fit_is_found_out(bare: Path) -> None:
-    told = run("verify", bare, *schemas(KEY, "a string"))
-    assert "SS106" in told.out
-    assert told.code == 4
+    outcome = run("verify", bare, *schemas(KEY, "a string"))
+    assert "SS106" in outcome.out
+    assert outcome.code == 4
 
 
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("arguments", "words"),
     [
         (schemas("user text"), "unknown type"),
         (schemas("7=user string"), "is no store; there are 0:default"),
@@ -85,12 +85,12 @@ def test_a_schema_that_does_not_fit_is_found_out(bare: Path) -> None:
         (schemas("@/no/such/file"), "cannot be read"),
     ],
 )
-def test_mistakes_are_of_usage(bare: Path, given: tuple[str, ...], words: str) -> None:
-    told = run("rows", bare, *given)
-    assert (told.code, told.out) == (2, "")
-    assert words in told.err
+def test_mistakes_are_of_usage(bare: Path, arguments: tuple[str, ...], words: str) -> None:
+    outcome = run("rows", bare, *arguments)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert words in outcome.err
 
 
 def test_an_at_sign_within_a_schema_is_part_of_it(bare: Path) -> None:
-    told = run("rows", bare, *schemas("`a@b` string"))
-    assert told.code == 0
+    outcome = run("rows", bare, *schemas("`a@b` string"))
+    assert outcome.code == 0

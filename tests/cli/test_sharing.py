@@ -13,8 +13,8 @@ def test_sharing_follows_the_rows_from_version_to_version() -> None:
     before = 0
     for row in rows:
         assert row["rows"] == before + row["new_rows"] - row["removed_rows"]
-        kept = row["changed_rows"] + row["same_value_rows"] + row["shared_rows"]
-        assert row["rows"] == row["new_rows"] + kept
+        remaining = row["changed_rows"] + row["same_value_rows"] + row["shared_rows"]
+        assert row["rows"] == row["new_rows"] + remaining
         assert row["two_versions_bytes"] <= row["two_versions_unshared_bytes"]
         before = row["rows"]
     assert sum(row["removed_rows"] for row in rows) > 0
@@ -44,8 +44,8 @@ def test_sharing_counts_what_really_differs_between_two_versions() -> None:
 
 def test_the_first_version_after_a_cleaning_has_no_history() -> None:
     rows = run("sharing", checkpoint_of("snapshots_cleaned"), "-o", "ndjson").ndjson
-    told = {row["history"] for row in rows[1:-1]}
-    assert told == {"complete", "some changes", "some partitions"}
+    result = {row["history"] for row in rows[1:-1]}
+    assert result == {"complete", "some changes", "some partitions"}
     alone = next(row for row in rows if row["history"] == "some partitions")
     assert (alone["stores_read"], alone["stores"]) == (1, 2)
     assert rows[-1]["history"] == "complete"
@@ -56,9 +56,9 @@ def test_the_first_version_after_a_cleaning_has_no_history() -> None:
 
 
 def test_keys_that_every_version_puts_are_counted() -> None:
-    told = run("sharing", checkpoint_of("agg_complete"), "-o", "json").json
-    rewrites = {row["newest_versions"]: row["keys"] for row in told["tables"]["rewrites"]}
-    newest = told["rows"][-1]
+    json = run("sharing", checkpoint_of("agg_complete"), "-o", "json").json
+    rewrites = {row["newest_versions"]: row["keys"] for row in json["tables"]["rewrites"]}
+    newest = json["rows"][-1]
     # Of the puts of the newest version, those of keys that are there once.
     assert rewrites[1] == newest["new_rows"] + newest["changed_rows"] + newest["same_value_rows"]
     assert all(

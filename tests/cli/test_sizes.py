@@ -33,8 +33,8 @@ def test_sizes_by_partition_store_and_operator_add_up() -> None:
 )
 def test_a_line_has_the_names_of_what_it_stands_for(by: str, names: set[str]) -> None:
     row = run("sizes", JOIN, "--by", by, "-o", "ndjson").ndjson[0]
-    place = {"operator_id", "operator_name", "store_name", "partition_id"}
-    assert place & set(row) == names
+    location = {"operator_id", "operator_name", "store_name", "partition_id"}
+    assert location & set(row) == names
 
 
 def test_one_store_can_be_chosen() -> None:
@@ -50,5 +50,5 @@ def test_sizes_by_field_add_up_to_those_by_store() -> None:
     for store in stores:
         mine = [row for row in fields if row["store_name"] == store["store_name"]]
         for side in ("key", "value"):
-            told = sum(row["bytes"] for row in mine if row["row"] == side)
-            assert told == store[f"{side}_bytes"]
+            result = sum(row["bytes"] for row in mine if row["row"] == side)
+            assert result == store[f"{side}_bytes"]

@@ -27,7 +27,7 @@ LEAK = checkpoint_of("fmgws_event_ignore")
 
 def on_terminal(width: int, *args: str | Path, **environment: str) -> tuple[int, str]:
     """The exit code of the program on a terminal of a width, and all that it shows."""
-    shown, terminal = pty.openpty()
+    result, terminal = pty.openpty()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 50, width, 0, 0))
     inherited = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "NO_COLOR")}
     process = subprocess.Popen(
@@ -39,11 +39,11 @@ def on_terminal(width: int, *args: str | Path, **environment: str) -> tuple[int,
         cwd=REPOSITORY,
     )
     os.close(terminal)
-    said = b""
-    with os.fdopen(shown, "rb", buffering=0) as screen:
+    message = b""
+    with os.fdopen(result, "rb", buffering=0) as screen:
         while piece := _piece(screen.fileno()):
-            said += piece
-    return process.wait(), said.decode().replace("\r\n", "\n")
+            message += piece
+    return process.wait(), message.decode().replace("\r\n", "\n")
 
 
 def _piece(screen: int) -> bytes:
@@ -72,13 +72,13 @@ def widest(lines: list[str]) -> int:
 
 @pytest.mark.parametrize("width", sampled([40, 80, 120], 3))
 def test_the_audit_fits_its_terminal(width: int) -> None:
-    code, shown = on_terminal(width, "audit", LEAK)
-    lines = re.split("[\r\n]", ANSI.sub("", shown))  # a progress of a slow machine goes back by \r
+    code, result = on_terminal(width, "audit", LEAK)
+    lines = re.split("[\r\n]", ANSI.sub("", result))  # a progress of a slow machine goes back by \r
     assert code == 1
-    assert "SS203" in shown
+    assert "SS203" in result
     assert widest(lines) <= width
     assert any(line.strip().startswith("inspector copy ") and len(line) > width for line in lines)
-    assert "\x1b[1;31m" in shown, "an error is red"
+    assert "\x1b[1;31m" in result, "an error is red"
 
 
 @pytest.mark.parametrize(("name", "width"), crossed(COMMANDS, ("40", "80", "120")))
@@ -96,10 +96,10 @@ def test_every_report_fits_its_terminal(
 
 
 def test_wide_shows_every_column_on_a_narrow_terminal() -> None:
-    _, shown = on_terminal(60, "sizes", LEAK, "--wide", "--color", "never")
-    assert not re.search(r"\x1b\[[0-9;]*3[0-7]m", shown), "a colour"
-    assert all(name in shown for name in ("KEY", "P50", "P99", "MAX"))
-    assert "with --wide" not in shown
+    _, result = on_terminal(60, "sizes", LEAK, "--wide", "--color", "never")
+    assert not re.search(r"\x1b\[[0-9;]*3[0-7]m", result), "a colour"
+    assert all(name in result for name in ("KEY", "P50", "P99", "MAX"))
+    assert "with --wide" not in result
     _, narrow = on_terminal(60, "sizes", LEAK, "--color", "never")
     assert "more columns with --wide)" in narrow
 

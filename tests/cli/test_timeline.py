@@ -8,9 +8,9 @@ from tests.cli.support import checkpoint_of, run
 def test_a_capacity_is_told_of_when_asked() -> None:
     path = checkpoint_of("agg_complete")
     assert "REACH_CAPACITY" not in run("timeline", path).out
-    shown = run("timeline", path, "--capacity", "1MiB").out
-    assert "ROWS_REACH_CAPACITY" in shown
-    assert "The row bytes of all stores together" in shown
+    out = run("timeline", path, "--capacity", "1MiB").out
+    assert "ROWS_REACH_CAPACITY" in out
+    assert "The row bytes of all stores together" in out
     assert "have reached 10 B." in run("timeline", path, "--capacity", "10").out
 
 

@@ -57,4 +57,4 @@ def test_the_share_of_puts_is_of_all_puts() -> None:
     path = checkpoint_of("agg_update")
     (row,) = run("top", path, "--by", "puts", "--limit", "1", "-o", "json").rows
     changes = run("audit", path, "-o", "json").json["tables"]["changes"]
-    assert row["share"] == row["puts"] / sum(each["puts"] for each in changes)
+    assert row["share"] == row["puts"] / sum(change["puts"] for change in changes)

@@ -28,16 +28,16 @@ def test_every_bad_file_is_told_with_its_offset(tmp_path: Path) -> None:
     flip(path / "state/0/1/7.delta", 0)
     outcome = run("verify", path, "-o", "json")
     assert outcome.code == 4
-    found = {(r["partition_id"], r["version"]): r for r in outcome.rows}
-    assert set(found) == {(0, 3), (1, 2), (1, 7)}
-    for (partition, version), row in found.items():
+    result = {(r["partition_id"], r["version"]): r for r in outcome.rows}
+    assert set(result) == {(0, 3), (1, 2), (1, 7)}
+    for (partition, version), row in result.items():
         assert row["path"] == str(path / f"state/0/{partition}/{version}.delta")
         assert row["message"]
-    assert found[0, 3]["problem"] == "bad-frame"
-    assert (found[0, 3]["offset"], found[1, 7]["offset"]) == (0, 0)
-    assert found[1, 2]["problem"] == "truncated"
+    assert result[0, 3]["problem"] == "bad-frame"
+    assert (result[0, 3]["offset"], result[1, 7]["offset"]) == (0, 0)
+    assert result[1, 2]["problem"] == "truncated"
     size = (path / "state/0/1/2.delta").stat().st_size
-    assert 0 < found[1, 2]["offset"] <= size
+    assert 0 < result[1, 2]["offset"] <= size
     assert [f["id"] for f in outcome.json["findings"]] == ["SS102"]
     assert "(and 2 more, see problems)" in outcome.json["findings"][0]["evidence"]
 

@@ -75,12 +75,12 @@ def test_a_file_that_cannot_be_read_is_told_once(tmp_path: Path) -> None:
 
 
 def test_prometheus_has_the_metrics_of_the_newest_batch(tmp_path: Path) -> None:
-    place = tmp_path / "metrics.prom"
-    place.write_text("of yesterday")
-    options = ("--last", "3", "--until", "13", "--prometheus", place)
+    location = tmp_path / "metrics.prom"
+    location.write_text("of yesterday")
+    options = ("--last", "3", "--until", "13", "--prometheus", location)
     assert run("watch", checkpoint_of(CASE), *options).code == Exit.OK
-    families = text_string_to_metric_families(place.read_text())
-    values = {one.name: one.value for family in families for one in family.samples}
+    families = text_string_to_metric_families(location.read_text())
+    values = {sample.name: sample.value for family in families for sample in family.samples}
     audit = api.audit(str(checkpoint_of(CASE)))
     assert values["spark_state_batch_id"] == 13
     assert values["spark_state_rows"] == audit.metrics["state.rows"] == 113
@@ -92,20 +92,22 @@ def test_prometheus_has_the_metrics_of_the_newest_batch(tmp_path: Path) -> None:
 def test_metrics_are_rewritten_with_each_batch(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    query, place = Growing(CASE, tmp_path), tmp_path / "metrics.prom"
+    query, location = Growing(CASE, tmp_path), tmp_path / "metrics.prom"
     query.run(0)
     batches = iter(range(1, 5))
-    found: list[float] = []
+    result: list[float] = []
 
     def next_batch(_: float) -> None:
-        families = text_string_to_metric_families(place.read_text())
-        rows = (one.value for f in families for one in f.samples if f.name == "spark_state_rows")
-        found.extend(rows)
+        families = text_string_to_metric_families(location.read_text())
+        rows = (
+            sample.value for f in families for sample in f.samples if f.name == "spark_state_rows"
+        )
+        result.extend(rows)
         query.run(next(batches))
 
     monkeypatch.setattr(following, "sleep", next_batch)
-    assert run("watch", query.root, "--until", "4", "--prometheus", place).code == Exit.OK
-    assert found == [9, 17, 25, 33]
+    assert run("watch", query.root, "--until", "4", "--prometheus", location).code == Exit.OK
+    assert result == [9, 17, 25, 33]
 
 
 def test_nothing_is_written_into_the_checkpoint(tmp_path: Path) -> None:
@@ -138,21 +140,21 @@ class Live:
     def line(self) -> dict[str, object]:
         """The next line; waits for it."""
         assert self.process.stdout is not None
-        found: dict[str, object] = json.loads(self.process.stdout.readline())
-        return found
+        document: dict[str, object] = json.loads(self.process.stdout.readline())
+        return document
 
     def end(self) -> tuple[int, str]:
         """The exit code and stderr."""
-        _, said = self.process.communicate(timeout=300)
-        return self.process.returncode, said
+        _, result = self.process.communicate(timeout=300)
+        return self.process.returncode, result
 
 
 @pytest.fixture
 def live(tmp_path: Path) -> Iterator[Live]:
-    found = Live(tmp_path)
-    yield found
-    with found.process:
-        found.process.kill()
+    result = Live(tmp_path)
+    yield result
+    with result.process:
+        result.process.kill()
 
 
 def test_a_line_is_out_before_the_next_batch(live: Live) -> None:
@@ -161,16 +163,16 @@ def test_a_line_is_out_before_the_next_batch(live: Live) -> None:
         live.query.run(batch)
         assert live.line()["batch_id"] == batch
     live.process.send_signal(signal.SIGINT)
-    code, said = live.end()
-    assert (code, "Traceback" in said) == (Exit.INTERRUPTED, False)
+    code, result = live.end()
+    assert (code, "Traceback" in result) == (Exit.INTERRUPTED, False)
 
 
 def test_a_checkpoint_that_goes_ends_it(live: Live) -> None:
     assert live.line()["batch_id"] == 0
     shutil.rmtree(live.query.root)
-    code, said = live.end()
+    code, result = live.end()
     assert code == Exit.NOT_A_CHECKPOINT
-    assert said.startswith("error: ")
+    assert result.startswith("error: ")
 
 
 def test_who_has_seen_enough_ends_it_quietly(live: Live) -> None:

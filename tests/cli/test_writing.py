@@ -89,8 +89,8 @@ def test_json_is_json_on_every_terminal(encoding: str, tmp_path: Path) -> None:
     replace_state(path, schemas, {(0, 10): records})
     for output in ("json", "ndjson"):
         outcome = run("rows", path, "-o", output, encoding=encoding)
-        (found,) = outcome.rows if output == "json" else outcome.ndjson
-        assert found["key"] == {"user": text}
+        (result,) = outcome.rows if output == "json" else outcome.ndjson
+        assert result["key"] == {"user": text}
 
 
 @pytest.mark.parametrize("command", ["info", "sizes", "leftovers", "rows"])

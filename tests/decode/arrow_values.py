@@ -45,20 +45,21 @@ def stored(array: Any, data_type: DataType) -> list[Any]:
         values = list(zip(*fields, strict=True)) if fields else [()] * len(array)
     elif isinstance(data_type, ArrayType):
         values = [
-            stored(each.values, data_type.element) if each.is_valid else None for each in array
+            stored(element.values, data_type.element) if element.is_valid else None
+            for element in array
         ]
     elif isinstance(data_type, MapType):
         values = [
             list(
                 zip(
-                    stored(each.values.field(0), data_type.key),
-                    stored(each.values.field(1), data_type.value),
+                    stored(item.values.field(0), data_type.key),
+                    stored(item.values.field(1), data_type.value),
                     strict=True,
                 )
             )
-            if each.is_valid
+            if item.is_valid
             else None
-            for each in array
+            for item in array
         ]
     else:
         values = stored_atomic(array)
@@ -149,5 +150,5 @@ def slot(offset: int, size: int) -> bytes:
     return struct.pack("<Q", offset << 32 | size)
 
 
-def one_field(value: bytes, rest: bytes = b"") -> bytes:
-    return bytes(8) + value + rest
+def one_field(value: bytes, remainder: bytes = b"") -> bytes:
+    return bytes(8) + value + remainder

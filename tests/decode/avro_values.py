@@ -28,12 +28,12 @@ KINDS = (*_INTEGERS, "boolean", "float", "double", "binary", "void")
 
 def number(value: int) -> bytes:
     """A zigzag varint."""
-    rest = value << 1 ^ value >> 63
-    found = bytearray()
-    while rest > 0x7F:
-        found.append(rest & 0x7F | 0x80)
-        rest >>= 7
-    return bytes([*found, rest])
+    remainder = value << 1 ^ value >> 63
+    result = bytearray()
+    while remainder > 0x7F:
+        result.append(remainder & 0x7F | 0x80)
+        remainder >>= 7
+    return bytes([*result, remainder])
 
 
 def record(schema: StructType, values: Sequence[Any]) -> bytes:
@@ -58,7 +58,7 @@ def _value(data_type: DataType, value: Any) -> bytes:
     if isinstance(data_type, StructType):
         return record(data_type, value)
     if isinstance(data_type, ArrayType):
-        return _blocks([_element(data_type.element, each) for each in value])
+        return _blocks([_element(data_type.element, item) for item in value])
     if isinstance(data_type, MapType):
         return _blocks([_value(data_type.key, k) + _element(data_type.value, v) for k, v in value])
     if isinstance(data_type, StringType):
@@ -113,7 +113,7 @@ def _is_written(data_type: DataType) -> bool:
 
 
 _typed: st.SearchStrategy[Typed] = st.recursive(
-    st.sampled_from([each for each in atoms if _is_written(each[0])]),
+    st.sampled_from([atom for atom in atoms if _is_written(atom[0])]),
     lambda inner: st.lists(inner, max_size=3).map(_struct) | inner.map(_array) | inner.map(_map),
     max_leaves=5,
 )

@@ -29,7 +29,7 @@ def verify_hadoop_crc(crc: bytes, chunks: Iterable[bytes]) -> list[int]:
         DecodeError: the side file is not one.
     """
     size, sums = hadoop_sums(crc, ANY_PART)
-    expected = [each for (each,) in struct.iter_unpack(">I", sums)]
+    expected = [item for (item,) in struct.iter_unpack(">I", sums)]
     parts = itertools.zip_longest(expected, _crc32_of_parts(chunks, size))
     return [i * size for i, (want, got) in enumerate(parts) if want != got]
 
@@ -38,8 +38,8 @@ def _crc32_of_parts(chunks: Iterable[bytes], size: int) -> Iterator[int]:
     """The CRC-32 of every ``size`` bytes; no part is ever held, however large it claims to be."""
     source = Source(chunks)
     while not source.at_end():
-        found, left = 0, size
-        while left and (some := source.next_bytes(left)):
-            found = zlib.crc32(some, found)
-            left -= len(some)
-        yield found
+        result, left = 0, size
+        while left and (next_bytes := source.next_bytes(left)):
+            result = zlib.crc32(next_bytes, result)
+            left -= len(next_bytes)
+        yield result

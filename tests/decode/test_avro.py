@@ -41,11 +41,11 @@ def test_a_field_that_came_later_is_null_and_one_that_went_is_passed_over(
     found: tuple[StructType, Any],
 ) -> None:
     schema, values = found
-    more = wider(schema)
-    assert AvroRows(more, schema).unsafe_row(record(schema, values)) == encode.row(
-        more, (None, *values)
+    options = wider(schema)
+    assert AvroRows(options, schema).unsafe_row(record(schema, values)) == encode.row(
+        options, (None, *values)
     )
-    assert AvroRows(schema, more).unsafe_row(record(more, ("gone", *values))) == encode.row(
+    assert AvroRows(schema, options).unsafe_row(record(options, ("gone", *values))) == encode.row(
         schema, values
     )
 
@@ -123,9 +123,9 @@ def test_a_block_may_say_its_bytes() -> None:
 
 
 def test_fields_that_the_schema_adds_are_bounded_by_the_bytes() -> None:
-    many = StructType(tuple(StructField(f"f{i}", parse_ddl("a int")) for i in range(9_000)))
+    struct_type = StructType(tuple(StructField(f"f{i}", parse_ddl("a int")) for i in range(9_000)))
     rows = parse_ddl("x array<struct<a: int>>")
-    wide = StructType((StructField("x", ArrayType(many)),))
+    wide = StructType((StructField("x", ArrayType(struct_type)),))
     with pytest.raises(LimitError, match="more fields than its bytes allow"):
         AvroRows(wide, rows).unsafe_row(ONE + number(200) + b"\2\0" * 200 + number(0))
 

@@ -21,24 +21,24 @@ Found = list[tuple[int | None, bytes, bytes | None]]
 def read(data: bytes, cut: int = 7) -> tuple[ChangelogHead, Found]:
     """The head and the entries of a file that comes in pieces."""
     head, blocks = read_changelog(data[i : i + cut] for i in range(0, len(data), cut))
-    found: Found = []
+    result: Found = []
     for block in blocks:
         kinds = [None] * block.spans.shape[1] if block.kinds is None else block.kinds.tolist()
         for kind, (key, key_size, at, size) in zip(kinds, block.spans.T.tolist(), strict=True):
             value = None if size < 0 else block.buffer[at : at + size]
-            found.append((kind, block.buffer[key : key + key_size], value))
-    return head, found
+            result.append((kind, block.buffer[key : key + key_size], value))
+    return head, result
 
 
 @pytest.mark.parametrize("cut", [1, 7, 1 << 20])
 @pytest.mark.parametrize("version", [1, 2, 3, 4])
 def test_every_version_is_read(version: int, cut: int) -> None:
     entries = [*ENTRIES, (MERGE, b"list", b"more")] if version in (2, 4) else ENTRIES
-    head, found = read(changelog(entries, version), cut)
+    head, result = read(changelog(entries, version), cut)
     assert head.version == version
     assert head.lineage == ((LineageItem(1, UUID),) if version > 2 else ())
     with_kinds = version in (2, 4)
-    assert found == [(kind if with_kinds else None, key, value) for kind, key, value in entries]
+    assert result == [(kind if with_kinds else None, key, value) for kind, key, value in entries]
 
 
 def test_changelogs_of_spark_4_3_0() -> None:
@@ -56,9 +56,9 @@ def test_changelogs_of_spark_4_3_0() -> None:
     ids=["text", "v)"],
 )
 def test_a_long_first_key_is_no_version(key: bytes) -> None:
-    head, found = read(changelog([(PUT, key, b"v")]), 1 << 20)
+    head, result = read(changelog([(PUT, key, b"v")]), 1 << 20)
     assert head == ChangelogHead()
-    assert found == [(None, key, b"v")]
+    assert result == [(None, key, b"v")]
 
 
 @pytest.mark.parametrize("text", ["v5", "v0", "v99999"])
@@ -80,22 +80,22 @@ def test_a_lineage_that_is_none_is_refused(lineage: str) -> None:
 def test_a_file_that_was_cut_is_truncated(version: int) -> None:
     data = changelog(ENTRIES, version)
     for size in range(len(data)):
-        with pytest.raises(TruncatedError) as found:
+        with pytest.raises(TruncatedError) as result:
             read(data[:size])
-        assert found.value.offset is not None
-        assert found.value.offset <= size
+        assert result.value.offset is not None
+        assert result.value.offset <= size
 
 
 def test_an_unknown_kind_has_its_place() -> None:
-    with pytest.raises(DecodeError, match="kind") as found:
+    with pytest.raises(DecodeError, match="kind") as result:
         read(utf("v2") + b"\2" + struct.pack(">i", 1))
-    assert found.value.offset == 4
-    with pytest.raises(DecodeError, match="removal of a range") as found:
+    assert result.value.offset == 4
+    with pytest.raises(DecodeError, match="removal of a range") as result:
         read(utf("v2") + b"\x20" + struct.pack(">i", 1) + b"a" + struct.pack(">i", 1) + b"b")
-    assert found.value.offset == 4
+    assert result.value.offset == 4
 
 
-@given(st.binary(max_size=80) | st.binary(max_size=60).map(lambda rest: utf("v4") + rest))
+@given(st.binary(max_size=80) | st.binary(max_size=60).map(lambda remainder: utf("v4") + remainder))
 def test_any_bytes_are_entries_or_a_typed_error(data: bytes) -> None:
     with suppress(DecodeError):
         read(data)

@@ -82,7 +82,7 @@ def test_any_bytes_agree_with_the_whole_row(rows: list[bytes], data: st.DataObje
     misfits = {row for row, _ in decoded.misfits}
     ends, valid = read(schema, (0, 1), rows)
     windows: Any = decoded.array.field(0)  # type: ignore[attr-defined]
-    whole, there = windows.field(1), windows.is_valid().to_pylist()
+    complete, there = windows.field(1), windows.is_valid().to_pylist()
     for i in set(range(len(rows))) - misfits:
-        assert valid[i] == (there[i] and whole[i].is_valid)
-        assert not valid[i] or whole[i].cast("int64").as_py() == ends[i]
+        assert valid[i] == (there[i] and complete[i].is_valid)
+        assert not valid[i] or complete[i].cast("int64").as_py() == ends[i]

@@ -37,7 +37,7 @@ def laid(rows: list[bytes], before: bytes = b"x") -> tuple[bytes, Int64s, Int64s
 
 def composed_from(schema: StructType, rows: list[tuple[Any, ...]], cut: int) -> list[bytes]:
     """The rows, from the parts before and behind a column."""
-    types = [each.data_type for each in schema.fields]
+    types = [field.data_type for field in schema.fields]
     parts = [StructType(schema.fields[:cut]), StructType(schema.fields[cut:])]
     laid_out = laid(
         [encode.row(part, row[at:end]) for row in rows for part, at, end in _cuts(parts, cut)]
@@ -45,9 +45,9 @@ def composed_from(schema: StructType, rows: list[tuple[Any, ...]], cut: int) -> 
     buffer, offsets, lengths = laid_out
     columns = columns_of(buffer, offsets[::2], lengths[::2], types[:cut])
     columns += columns_of(buffer, offsets[1::2], lengths[1::2], types[cut:])
-    found = compose_rows(buffer, columns, len(rows))
-    ends = found.offsets + found.lengths
-    return [found.data[a:b] for a, b in zip(found.offsets, ends, strict=True)]
+    result = compose_rows(buffer, columns, len(rows))
+    ends = result.offsets + result.lengths
+    return [result.data[a:b] for a, b in zip(result.offsets, ends, strict=True)]
 
 
 def _cuts(parts: list[StructType], cut: int) -> list[tuple[StructType, int, int | None]]:
@@ -71,16 +71,16 @@ def test_columns_can_be_repeated_and_counted() -> None:
     schema = struct_of(TEXT)
     buffer, offsets, lengths = laid([encode.row(schema, ["one"]), encode.row(schema, ["two"])])
     (column,) = columns_of(buffer, offsets, lengths, [TEXT])
-    taken = column.select(np.array([1, 1, 0]))
-    found = compose_rows(buffer, [taken, constant(np.array([0, 1, -1]))], 3)
-    both = struct_of(TEXT, LONG)
-    expected = [encode.row(both, row) for row in (("two", 0), ("two", 1), ("one", -1))]
-    assert found.data == b"".join(expected)
+    result = column.select(np.array([1, 1, 0]))
+    actual = compose_rows(buffer, [result, constant(np.array([0, 1, -1]))], 3)
+    struct = struct_of(TEXT, LONG)
+    expected = [encode.row(struct, row) for row in (("two", 0), ("two", 1), ("one", -1))]
+    assert actual.data == b"".join(expected)
 
 
 def test_no_rows_are_no_bytes() -> None:
-    none = np.empty(0, np.int64)
-    assert compose_rows(b"", columns_of(b"", none, none, [TEXT]), 0).data == b""
+    nothing = np.empty(0, np.int64)
+    assert compose_rows(b"", columns_of(b"", nothing, nothing, [TEXT]), 0).data == b""
 
 
 @pytest.mark.parametrize(
@@ -96,17 +96,17 @@ def test_no_rows_are_no_bytes() -> None:
     ids=["empty", "no slot", "cut", "too long", "within the slots", "far away"],
 )
 def test_a_field_outside_of_its_row_is_refused(row: bytes) -> None:
-    with pytest.raises(RowError) as found:
+    with pytest.raises(RowError) as result:
         columns_of(*laid([row]), [TEXT])
-    assert found.value.offset == 1
+    assert result.value.offset == 1
 
 
 @given(st.binary(max_size=64))
 def test_any_bytes_are_rows_or_a_typed_error(row: bytes) -> None:
     with suppress(RowError):
         columns = columns_of(*laid([row]), [TEXT, WIDE])
-        found = compose_rows(laid([row])[0], columns, 1)
-        assert len(found.data) == int(found.lengths[0]) <= len(row) + 16
+        result = compose_rows(laid([row])[0], columns, 1)
+        assert len(result.data) == int(result.lengths[0]) <= len(row) + 16
 
 
 def test_a_null_decimal_keeps_its_room() -> None:

@@ -41,8 +41,8 @@ def spans(*parts: bytes) -> tuple[bytes, Spans]:
     return b"?" + b"".join(parts), Spans(np.cumsum(lengths) - lengths + 1, lengths)
 
 
-def cut(buffer: bytes, found: Spans) -> list[bytes]:
-    pairs = zip(found.offsets.tolist(), found.lengths.tolist(), strict=True)
+def cut(buffer: bytes, result: Spans) -> list[bytes]:
+    pairs = zip(result.offsets.tolist(), result.lengths.tolist(), strict=True)
     return [buffer[at : at + size] for at, size in pairs]
 
 
@@ -52,8 +52,8 @@ def decoded(schema: StructType, encoder: KeyEncoder, *keys: bytes) -> list[bytes
 
 
 def test_a_row_has_a_version_before_it() -> None:
-    buffer, found = spans(encoded(b"row"), encoded(b""))
-    assert cut(buffer, plain_rows(buffer, found)) == [b"row", b""]
+    buffer, result = spans(encoded(b"row"), encoded(b""))
+    assert cut(buffer, plain_rows(buffer, result)) == [b"row", b""]
     for bad in (b"", b"\1row"):
         with pytest.raises(RecordError) as error:
             plain_rows(*spans(b"\0", bad))
@@ -61,9 +61,9 @@ def test_a_row_has_a_version_before_it() -> None:
 
 
 def test_a_family_is_two_bytes_the_lower_first() -> None:
-    buffer, found = spans(family(3) + b"k", family(0x0300) + b"k", family(3))
-    assert of_family(buffer, found, 3).tolist() == [True, False, True]
-    assert of_family(buffer, found, 0x0300).tolist() == [False, True, False]
+    buffer, result = spans(family(3) + b"k", family(0x0300) + b"k", family(3))
+    assert of_family(buffer, result, 3).tolist() == [True, False, True]
+    assert of_family(buffer, result, 0x0300).tolist() == [False, True, False]
     with pytest.raises(RecordError, match="column family"):
         of_family(*spans(b"\3"), 3)
 
@@ -73,8 +73,8 @@ def test_a_prefix_and_the_rest_are_one_row(columns: int) -> None:
     schema = struct_of(TEXT, LONG, TEXT)
     rows = [("a", 1, "rest"), (None, None, None), ("longer than eight", -1, "")]
     keys = [prefixed(schema, row, columns) for row in rows]
-    found = decoded(schema, KeyEncoder(KeyEncoding.PREFIX, columns), *keys)
-    assert found == [encode.row(schema, row) for row in rows]
+    result = decoded(schema, KeyEncoder(KeyEncoding.PREFIX, columns), *keys)
+    assert result == [encode.row(schema, row) for row in rows]
 
 
 @pytest.mark.parametrize(
@@ -96,15 +96,15 @@ def test_ordered_columns_are_restored_in_their_place(
 ) -> None:
     schema = struct_of(TEXT, data_type)
     key = ranged(schema, ("name", value), [1], [ordered])
-    found = decoded(schema, KeyEncoder(KeyEncoding.RANGE, ordinals=(1,)), key)
-    assert found == [encode.row(schema, ("name", value))]
+    result = decoded(schema, KeyEncoder(KeyEncoding.RANGE, ordinals=(1,)), key)
+    assert result == [encode.row(schema, ("name", value))]
 
 
 def test_ordered_columns_alone_have_no_rest() -> None:
     schema = struct_of(LONG, LONG)
     key = ranged(schema, (1, 2), [1, 0], [b"\1" + struct.pack(">q", v) for v in (2, 1)])
-    found = decoded(schema, KeyEncoder(KeyEncoding.RANGE, ordinals=(1, 0)), key)
-    assert found == [encode.row(schema, (1, 2))]
+    result = decoded(schema, KeyEncoder(KeyEncoding.RANGE, ordinals=(1, 0)), key)
+    assert result == [encode.row(schema, (1, 2))]
 
 
 @pytest.mark.parametrize("micros", [0, 1767225600000000, -5])
@@ -123,8 +123,8 @@ def test_a_key_of_a_join_of_spark_4_3_0() -> None:
     row = "00 0000000000000000 0200000010000000 6b30000000000000"
     key = bytes.fromhex(f"{row} 8006474846204000")
     schema = struct_of(TEXT, LONG)
-    found = decoded(schema, KeyEncoder(KeyEncoding.TIMESTAMP_LAST), key)
-    assert found == [encode.row(schema, ("k0", 1767225600000000))]
+    result = decoded(schema, KeyEncoder(KeyEncoding.TIMESTAMP_LAST), key)
+    assert result == [encode.row(schema, ("k0", 1767225600000000))]
 
 
 @pytest.mark.parametrize(
@@ -152,8 +152,8 @@ def test_keys_in_parts_need_a_schema() -> None:
 @pytest.mark.parametrize("delimiter", [b"", b","])
 def test_lists_are_taken_apart(delimiter: bytes) -> None:
     lists = [listed(b"one", delimiter=delimiter), listed(b"", b"two", b"3", delimiter=delimiter)]
-    buffer, found = spans(*lists)
-    pieces = pieces_of(buffer, found, len(delimiter))
+    buffer, result = spans(*lists)
+    pieces = pieces_of(buffer, result, len(delimiter))
     assert pieces.owners.tolist() == [0, 1, 1, 1]
     rows = plain_rows(buffer, pieces.pieces)
     assert cut(buffer, rows) == [b"one", b"", b"two", b"3"]
@@ -185,5 +185,5 @@ def test_any_bytes_are_a_key_or_a_typed_error(encoder: KeyEncoder, key: bytes) -
 @given(st.binary(max_size=40), st.sampled_from([0, 1]), st.sampled_from([0, 4]))
 def test_any_bytes_are_a_list_or_a_typed_error(data: bytes, delimiter: int, before: int) -> None:
     with suppress(DecodeError):
-        buffer, found = spans(b"\0\0\0\0" + data)
-        pieces_of(buffer, found, delimiter, before)
+        buffer, result = spans(b"\0\0\0\0" + data)
+        pieces_of(buffer, result, delimiter, before)

@@ -21,46 +21,46 @@ def measured(*rows: bytes) -> RowBytes:
     return measure_rows(SCHEMA, b"".join(rows), np.cumsum(lengths) - lengths, lengths)
 
 
-def total(found: RowBytes) -> int:
+def total(result: RowBytes) -> int:
     """Everything that is told."""
-    return found.null_bit_bytes + found.other_bytes + sum(one.bytes for one in found.fields)
+    return result.null_bit_bytes + result.other_bytes + sum(field.bytes for field in result.fields)
 
 
 def test_each_field_has_a_word_and_what_it_points_to() -> None:
     row = encode.row(SCHEMA, (7, "hello", Decimal("1.50"), (1, "x"), (1, 2, 3)))
-    found = measured(row)
-    assert (found.rows, found.null_bit_bytes, found.other_bytes) == (1, 8, 0)
-    assert found.fields == (
+    result = measured(row)
+    assert (result.rows, result.null_bit_bytes, result.other_bytes) == (1, 8, 0)
+    assert result.fields == (
         FieldBytes(0, 8, 0, 0),
         FieldBytes(0, 8, 5, 3),
         FieldBytes(0, 8, 2, 14),  # 150: its top bit needs a second byte
         FieldBytes(0, 8, 8 + 16 + 8, 0),
         FieldBytes(0, 8, 16, 0),
     )
-    assert total(found) == len(row)
+    assert total(result) == len(row)
 
 
 def test_nulls_keep_what_was_reserved_for_them() -> None:
     row = encode.row(SCHEMA, (None, None, None, None, None))
-    found = measured(row)
-    assert [one.nulls for one in found.fields] == [1] * 5
-    assert [one.variable_bytes for one in found.fields] == [0] * 5
-    assert total(found) == len(row)
+    result = measured(row)
+    assert [item.nulls for item in result.fields] == [1] * 5
+    assert [field.variable_bytes for field in result.fields] == [0] * 5
+    assert total(result) == len(row)
 
 
 def test_a_row_too_short_is_told_apart() -> None:
-    found = measured(b"\0" * 16, encode.row(SCHEMA, (1, "", None, None, None)))
-    assert found.rows == 2
-    assert found.other_bytes >= 16
-    assert found.null_bit_bytes == 8
+    result = measured(b"\0" * 16, encode.row(SCHEMA, (1, "", None, None, None)))
+    assert result.rows == 2
+    assert result.other_bytes >= 16
+    assert result.null_bit_bytes == 8
 
 
 def test_bytes_add() -> None:
-    one = encode.row(SCHEMA, (1, "abc", None, (2, "y"), None))
+    item = encode.row(SCHEMA, (1, "abc", None, (2, "y"), None))
     two = encode.row(SCHEMA, (None, "", Decimal(5), None, (1, 1, 1)))
-    assert measured(one, two) == measured(one) + measured(two)
+    assert measured(item, two) == measured(item) + measured(two)
     for zero in (RowBytes(), RowBytes.empty(SCHEMA)):
-        assert measured(one) + zero == zero + measured(one) == measured(one)
+        assert measured(item) + zero == zero + measured(item) == measured(item)
 
 
 @given(st.lists(st.binary(max_size=20).map(lambda data: data * 8), max_size=4))
@@ -73,9 +73,9 @@ DEEP = parse_ddl("a int, s struct<b: struct<c: string, d: int>, e: string>, z st
 
 def deep(*rows: bytes) -> dict[str, FieldBytes]:
     lengths = np.array([len(row) for row in rows], np.int64)
-    found = measure_rows(DEEP, b"".join(rows), np.cumsum(lengths) - lengths, lengths)
-    names = [each.name for each in walk_nested_fields(DEEP)]
-    return dict(zip(names, found.nested, strict=True))
+    result = measure_rows(DEEP, b"".join(rows), np.cumsum(lengths) - lengths, lengths)
+    names = [walk_nested_field.name for walk_nested_field in walk_nested_fields(DEEP)]
+    return dict(zip(names, result.nested, strict=True))
 
 
 def test_fields_of_structs_are_measured_however_deep() -> None:
@@ -91,21 +91,27 @@ def test_fields_of_structs_are_measured_however_deep() -> None:
         "s.e": FieldBytes(0, 16, 3, 13),
         "z.y": FieldBytes(0, 16),
     }
-    assert [each.within for each in walk_nested_fields(DEEP)] == ["s", "s.b", "s.b", "s", "z"]
-    assert [each.ordinal for each in walk_nested_fields(DEEP)] == [1, 1, 1, 1, 2]
+    assert [item.within for item in walk_nested_fields(DEEP)] == ["s", "s.b", "s.b", "s", "z"]
+    assert [walk_nested_field.ordinal for walk_nested_field in walk_nested_fields(DEEP)] == [
+        1,
+        1,
+        1,
+        1,
+        2,
+    ]
 
 
 @given(st.binary(max_size=200), st.integers(0, 200))
 def test_any_bytes_are_measured(junk: bytes, cut: int) -> None:
     row = encode.row(DEEP, (1, (("hello", 2), "x"), (3,)))
-    found = deep(row[:cut] + junk, junk)
-    assert len(found) == 5
-    assert all(one.bytes >= 0 for one in found.values())
+    result = deep(row[:cut] + junk, junk)
+    assert len(result) == 5
+    assert all(value.bytes >= 0 for value in result.values())
 
 
 def test_what_is_nested_adds() -> None:
     row = encode.row(DEEP, (1, (("hello", 2), "x"), (3,)))
     lengths = np.array([len(row)], np.int64)
-    one = measure_rows(DEEP, row, np.zeros(1, np.int64), lengths)
-    assert (one + one).nested == tuple(deep(row, row).values())
-    assert RowBytes.empty(DEEP) + one == one == RowBytes() + one
+    item = measure_rows(DEEP, row, np.zeros(1, np.int64), lengths)
+    assert (item + item).nested == tuple(deep(row, row).values())
+    assert RowBytes.empty(DEEP) + item == item == RowBytes() + item

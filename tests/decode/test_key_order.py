@@ -49,7 +49,7 @@ from tests.decode.arrow_values import Typed, decode, schemas
 
 def schema(*types: DataType) -> StructType:
     """A key of fields of these types."""
-    return StructType(tuple(StructField(f"f{i}", each) for i, each in enumerate(types)))
+    return StructType(tuple(StructField(f"f{i}", item) for i, item in enumerate(types)))
 
 
 PAIR = StructType((StructField("a", LONG), StructField("b", LONG)))
@@ -62,13 +62,13 @@ def descents(key: StructType, rows: list[tuple[Any, ...]]) -> list[bool]:
 
 def descents_of(key: StructType, rows: list[bytes]) -> list[bool]:
     """The same of their bytes, by every kernel, which agree."""
-    one = block([(row, b"\0" * 16) for row in rows])
-    found = []
+    item = block([(row, b"\0" * 16) for row in rows])
+    result = []
     for name in KERNELS:
         with kernel_of(name):
-            found.append(KeyOrder(key).descends(one).tolist())
-    assert found[0] == found[-1]
-    return list(found[0])
+            result.append(KeyOrder(key).descends(item).tolist())
+    assert result[0] == result[-1]
+    return list(result[0])
 
 
 @pytest.mark.parametrize(
@@ -197,18 +197,18 @@ def test_keys_that_do_not_fit_give_no_evidence(kernel: str) -> None:
 # --- a comparator of decoded values, written from the words of Spark's documentation -------------
 
 
-def reference(data_type: DataType, one: Any, other: Any) -> int:
+def reference(data_type: DataType, first: Any, second: Any) -> int:
     """How one value stands to another: -1, 0 or 1."""
-    if one is None or other is None:
-        return (one is not None) - (other is not None)
+    if first is None or second is None:
+        return (first is not None) - (second is not None)
     if isinstance(data_type, StructType):
         types = [field.data_type for field in data_type.fields]
-        return first_difference(zip(types, one, other, strict=True))
+        return first_difference(zip(types, first, second, strict=True))
     if isinstance(data_type, ArrayType):
-        parts = ((data_type.element, a, b) for a, b in zip(one, other, strict=False))
-        return first_difference(parts) or (len(one) > len(other)) - (len(one) < len(other))
-    one, other = (v.encode() if isinstance(v, str) else v for v in (one, other))
-    return int(one > other) - int(one < other)
+        parts = ((data_type.element, a, b) for a, b in zip(first, second, strict=False))
+        return first_difference(parts) or (len(first) > len(second)) - (len(first) < len(second))
+    first, second = (v.encode() if isinstance(v, str) else v for v in (first, second))
+    return int(first > second) - int(first < second)
 
 
 def first_difference(parts: Iterable[tuple[DataType, Any, Any]]) -> int:
@@ -245,29 +245,29 @@ def test_an_order_of_keys_never_descends_and_its_reverse_never_ascends(
 ) -> None:
     key, values = whole
     assert isinstance(key, StructType)
-    rows = [encode.row(key, each) for each in data.draw(st.lists(values, max_size=6))]
+    rows = [encode.row(key, element) for element in data.draw(st.lists(values, max_size=6))]
     ordered: list[bytes] = []
     for row in rows:  # put each before the first that it is below
-        places = [i for i, each in enumerate(ordered) if any(descents_of(key, [each, row]))]
+        places = [i for i, item in enumerate(ordered) if any(descents_of(key, [item, row]))]
         ordered.insert(places[0] if places else len(ordered), row)
     if all(sorted_by_spark(field.data_type) for field in key.fields):
         assert not any(descents_of(key, ordered))
     for first, second in pairwise(ordered):
-        both = descents_of(key, [first, second])[1], descents_of(key, [second, first])[1]
-        assert both != (True, True)
+        pair = descents_of(key, [first, second])[1], descents_of(key, [second, first])[1]
+        assert pair != (True, True)
 
 
 @given(schemas, st.data())
 def test_damaged_keys_give_no_evidence(whole: Typed, data: st.DataObject) -> None:
     key, values = whole
     assert isinstance(key, StructType)
-    rows = [bytearray(encode.row(key, each)) for each in data.draw(st.lists(values, max_size=3))]
+    rows = [bytearray(encode.row(key, item)) for item in data.draw(st.lists(values, max_size=3))]
     for row in rows:
         for _ in range(data.draw(st.integers(0, 3))):
             row[data.draw(st.integers(0, len(row) - 1))] = data.draw(st.integers(0, 255))
     damaged = [bytes(row) for row in rows]
-    found = descents_of(key, damaged)
-    assert not (any(found) and decode(key, damaged).misfits)
+    result = descents_of(key, damaged)
+    assert not (any(result) and decode(key, damaged).misfits)
 
 
 @given(schemas, st.lists(st.binary(max_size=20).map(lambda part: part * 8), max_size=4))
@@ -283,6 +283,6 @@ def test_it_is_the_order_of_utf8_bytes_and_numbers(rows: list[tuple[str, int | N
         return row[0].encode(), row[1] is not None, row[1] or 0
 
     expected = [False, *(place(b) < place(a) for a, b in pairwise(rows))]
-    found = descents(schema(StringType(), LONG), rows)
-    assert found == expected[: len(rows)]
-    assert bool(np.any(found)) == (sorted(rows, key=place) != rows)
+    result = descents(schema(StringType(), LONG), rows)
+    assert result == expected[: len(rows)]
+    assert bool(np.any(result)) == (sorted(rows, key=place) != rows)

@@ -164,8 +164,8 @@ def test_the_compiled_blocks_are_those_of_the_codec(
     broken = bytearray(stream)
     for _ in range(data.draw(st.integers(1, 3))):
         broken[data.draw(st.integers(0, len(broken) - 1))] = data.draw(st.integers(0, 255))
-    whole = bytes(broken[: data.draw(st.integers(0, len(broken)))])
-    assert outcome(whole, compiled=True) == outcome(whole, compiled=False)
+    complete = bytes(broken[: data.draw(st.integers(0, len(broken)))])
+    assert outcome(complete, compiled=True) == outcome(complete, compiled=False)
 
 
 def forged(payload: bytes, raw: bytes) -> bytes:
@@ -186,8 +186,8 @@ def test_no_payload_is_read_otherwise_than_by_the_codec(payload: bytes, size: in
     blocks = lz4block._kernel_blocks()
     assert blocks is not None
     data = forged(payload, bytes(size) if raw is None else raw)
-    found, packed = blocks(memoryview(data), 0, 1 << 20, 1 << 20)
-    assert found == (raw if packed else b"")
+    result, packed = blocks(memoryview(data), 0, 1 << 20, 1 << 20)
+    assert result == (raw if packed else b"")
 
 
 def lz4block_codec() -> RawCodec:
@@ -221,11 +221,11 @@ def test_blocks_of_one_size_up_to_the_one_whose_checksum_is_wrong(size: int, bad
     blocks = lz4block._kernel_blocks()
     assert blocks is not None
     raw = [bytes([i]) * (size - 1) + os.urandom(1) for i in range(10)]
-    framed = [encode.lz4_block(each, 5) for each in raw]
+    framed = [encode.lz4_block(item, 5) for item in raw]
     right = b"".join(framed)
     assert blocks(memoryview(right), 0, 1 << 20, 1 << 20) == (b"".join(raw), len(right))
     checksum_at = 17
     changed = framed[bad][checksum_at] ^ 1
     framed[bad] = framed[bad][:checksum_at] + bytes([changed]) + framed[bad][checksum_at + 1 :]
-    found = blocks(memoryview(b"".join(framed)), 0, 1 << 20, 1 << 20)
-    assert found == (b"".join(raw[:bad]), len(b"".join(framed[:bad])))
+    result = blocks(memoryview(b"".join(framed)), 0, 1 << 20, 1 << 20)
+    assert result == (b"".join(raw[:bad]), len(b"".join(framed[:bad])))

@@ -35,11 +35,11 @@ ID = (0x1122334455667788, 0x99AABBCCDDEEFF00)
 
 def manifests() -> list[bytes]:
     """Every MANIFEST of one partition in the fixtures that Spark wrote."""
-    found = []
+    result = []
     for path in sorted(FIXTURES.glob("*/rocksdb_*/checkpoint/state/0/0/*.zip")):
         with zipfile.ZipFile(path) as archive:
-            found += [archive.read(n) for n in archive.namelist() if n.startswith("MANIFEST")]
-    return found
+            result += [archive.read(n) for n in archive.namelist() if n.startswith("MANIFEST")]
+    return result
 
 
 MANIFESTS = manifests()
@@ -81,9 +81,9 @@ def test_tables_overlap_only_below_level_0(keys: list[tuple[bytes, bytes]], over
         ]
         return read_manifest(manifest([numbers_edit(), *tables])).overlap
 
-    found = overlap(6, 6)
-    assert (found is not None) is overlaps
-    assert found is None or (found.level, {*found.numbers}) == (6, {8, 9})
+    result = overlap(6, 6)
+    assert (result is not None) is overlaps
+    assert result is None or (result.level, {*result.numbers}) == (6, {8, 9})
     assert overlap(0, 0) is None
     assert overlap(5, 6) is None
 
@@ -241,11 +241,11 @@ def test_corruptions_that_rocksdb_reports(log: bytes, message: str) -> None:
 def test_a_flipped_byte_is_noticed_or_shortens_the_log(position: int, mask: int) -> None:
     damaged = bytearray(OF_SPARK)
     damaged[position] ^= mask
-    whole = dict(log_records(OF_SPARK))
+    complete = dict(log_records(OF_SPARK))
     records = []
     with suppress(DecodeError):
         records = [*log_records(bytes(damaged))]
-    assert all(whole[offset] == record for offset, record in records)
+    assert all(complete[offset] == record for offset, record in records)
 
 
 @given(st.binary(max_size=300) | st.lists(st.binary(max_size=40), max_size=6).map(manifest))
@@ -258,6 +258,6 @@ def test_any_bytes_are_a_manifest_or_a_typed_error(data: bytes) -> None:
 @given(st.data())
 def test_any_cut_of_a_manifest_is_read(data: st.DataObject) -> None:
     end = data.draw(st.integers(0, len(OF_SPARK)))
-    whole, part = read_manifest(OF_SPARK), read_manifest(OF_SPARK[:end])
+    complete, part = read_manifest(OF_SPARK), read_manifest(OF_SPARK[:end])
     assert isinstance(part, Manifest)
-    assert part == whole or end < len(OF_SPARK)
+    assert part == complete or end < len(OF_SPARK)

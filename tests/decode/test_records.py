@@ -33,10 +33,10 @@ ENTRIES: list[Record] = [(b"key-0001", b"v" * 16), (b"gone", None), (b"", b""), 
 RAW = encode.records(ENTRIES)
 
 
-def entries(found: Iterable[RecordBlock]) -> list[Record]:
+def entries(actual: Iterable[RecordBlock]) -> list[Record]:
     """Keys and values of blocks, which must follow one another."""
     result: list[Record] = []
-    for block in found:
+    for block in actual:
         assert block.first_record == len(result)
         assert block.count > 0
         spans = zip(
@@ -47,8 +47,8 @@ def entries(found: Iterable[RecordBlock]) -> list[Record]:
             strict=True,
         )
         for key, key_size, value, value_size in spans:
-            held = None if value_size < 0 else bytes(block.buffer[value : value + value_size])
-            result.append((bytes(block.buffer[key : key + key_size]), held))
+            stored = None if value_size < 0 else bytes(block.buffer[value : value + value_size])
+            result.append((bytes(block.buffer[key : key + key_size]), stored))
         values = [value for _, value in result[block.first_record :]]
         assert block.puts_only == (None not in values)
     return result
@@ -70,8 +70,8 @@ def test_a_version_without_changes_has_no_blocks() -> None:
 @pytest.mark.parametrize("block_bytes", [1, 16, 4096])
 def test_blocks_may_be_cut_anywhere(size: int, block_bytes: int) -> None:
     blocks = [RAW[at : at + size] for at in range(0, len(RAW), size)]
-    found = read_records(blocks, snapshot=False, limits=Limits(block_bytes=block_bytes))
-    assert entries(found) == ENTRIES
+    records = read_records(blocks, snapshot=False, limits=Limits(block_bytes=block_bytes))
+    assert entries(records) == ENTRIES
 
 
 def test_offsets_are_those_of_the_raw_file() -> None:
@@ -97,10 +97,10 @@ def test_a_record_longer_than_a_block_is_read_whole() -> None:
 
 
 def test_more_records_than_one_block_takes() -> None:
-    many: list[Record] = [(b"%d" % i, None) for i in range(70_000)]
-    blocks = list(read_records([encode.records(many)], snapshot=False))
+    several_values: list[Record] = [(b"%d" % i, None) for i in range(70_000)]
+    blocks = list(read_records([encode.records(several_values)], snapshot=False))
     assert len(blocks) == 2
-    assert entries(blocks) == many
+    assert entries(blocks) == several_values
 
 
 @pytest.mark.parametrize("extra", [b"\x00", encode.END, RAW])
@@ -117,10 +117,10 @@ def test_an_error_of_the_blocks_counts_only_before_the_end_mark() -> None:
         yield from parts
         raise FrameError("a broken block", offset=7)
 
-    found: list[RecordBlock] = []
+    result: list[RecordBlock] = []
     with pytest.raises(TailError, match=r"a broken block, behind the end mark") as caught:
-        found.extend(read_records(blocks(RAW[:9], RAW[9:]), snapshot=False))
-    assert entries(found) == ENTRIES
+        result.extend(read_records(blocks(RAW[:9], RAW[9:]), snapshot=False))
+    assert entries(result) == ENTRIES
     assert caught.value.offset == 7
     with pytest.raises(FrameError, match=r"a broken block$"):
         list(read_records(blocks(RAW[:-2]), snapshot=False))
@@ -145,10 +145,10 @@ def test_a_snapshot_has_no_removals() -> None:
 
 def test_good_records_come_before_the_error() -> None:
     raw = RAW[:-4] + struct.pack(">i", -7)
-    found = read_records([raw], snapshot=False)
-    assert entries([next(found)]) == ENTRIES
+    records = read_records([raw], snapshot=False)
+    assert entries([next(records)]) == ENTRIES
     with pytest.raises(RecordError, match=r"impossible key length \(raw offset\)") as caught:
-        next(found)
+        next(records)
     assert caught.value.offset == len(RAW) - 4
 
 
@@ -159,11 +159,11 @@ def test_lengths_above_the_limit() -> None:
     assert read(RAW, record_bytes=16) == ENTRIES
 
 
-@pytest.mark.parametrize(("size", "kept"), [(12, 8), (15, 8), (16, 16), (4, 0), (0, 0)])
-def test_values_are_cut_to_whole_words(size: int, kept: int) -> None:
+@pytest.mark.parametrize(("size", "remaining"), [(12, 8), (15, 8), (16, 16), (4, 0), (0, 0)])
+def test_values_are_cut_to_whole_words(size: int, remaining: int) -> None:
     """Before 2.3 a value could have 4 bytes too many."""
     raw = encode.records([(b"k" * 5, b"v" * size), (b"k", None)])
-    assert read(raw) == [(b"k" * 5, b"v" * kept), (b"k", None)]
+    assert read(raw) == [(b"k" * 5, b"v" * remaining), (b"k", None)]
 
 
 # --- row checksums ---------------------------------------------------------------------------
@@ -228,9 +228,9 @@ def test_reading_undoes_writing(
     raw = encode.records(written, row_checksum=checksum)
     blocks = [raw[at : at + size] for at in range(0, len(raw), size)]
     limits = Limits(block_bytes=block_bytes)
-    found = list(read_records(blocks, snapshot=False, row_checksum=checksum, limits=limits))
-    assert entries(found) == written
-    assert not any(block.checksum_mismatches for block in found)
+    records = list(read_records(blocks, snapshot=False, row_checksum=checksum, limits=limits))
+    assert entries(records) == written
+    assert not any(block.checksum_mismatches for block in records)
 
 
 @given(st.binary(max_size=80), st.booleans(), st.booleans())
@@ -282,7 +282,7 @@ def test_small_deltas_are_read_together_as_far_as_they_are_right(
     right = next((i for i, (_, damage) in enumerate(files) if damage != "none"), len(files))
     assert len(together) >= right
     if small is not None:
-        raw = [sum(map(len, inflate([each], "lz4"))) for each in contents[: len(together)]]
+        raw = [sum(map(len, inflate([item], "lz4"))) for item in contents[: len(together)]]
         assert small.raw_ends.tolist() == list(accumulate(raw))
         assert small.block.puts_only == all(v is not None for file in together for _, v in file)
 
@@ -292,10 +292,14 @@ def damaged(written: list[Record], damage: str, chance: int) -> bytes:
     if damage == "odd":
         return encode.lz4(encode.records([*written, (b"key", b"v" * 12)]))
     content = encode.lz4(encode.records(written), 64 if damage == "stored" else 32 << 10)
-    place = chance % len(content)
+    location = chance % len(content)
     if damage == "flipped":
-        return content[:place] + bytes([content[place] ^ 1 + chance % 255]) + content[place + 1 :]
-    cut = {"cut": content[:place], "longer": content * 2, "empty": b""}
+        return (
+            content[:location]
+            + bytes([content[location] ^ 1 + chance % 255])
+            + content[location + 1 :]
+        )
+    cut = {"cut": content[:location], "longer": content * 2, "empty": b""}
     return cut.get(damage, content)
 
 

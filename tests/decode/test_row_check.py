@@ -26,12 +26,12 @@ def misfits(schema: StructType | str, rows: list[bytes]) -> tuple[tuple[int, str
     schema = parse_ddl(schema) if isinstance(schema, str) else schema
     lengths = np.array([len(row) for row in rows], np.int64)
     offsets = np.cumsum(lengths) - lengths
-    found = []
+    result = []
     for name in KERNELS:
         with kernel_of(name):
-            found.append(RowCheck(schema).misfits(b"".join(rows), offsets, lengths))
-    assert found[0] == found[-1]
-    return found[0]
+            result.append(RowCheck(schema).misfits(b"".join(rows), offsets, lengths))
+    assert result[0] == result[-1]
+    return result[0]
 
 
 @given(schemas, st.data())
@@ -39,7 +39,7 @@ def test_sound_rows_fit(whole: Typed, data: st.DataObject) -> None:
     schema, values = whole
     assert isinstance(schema, StructType)
     written = data.draw(st.lists(values, max_size=4))
-    assert misfits(schema, [encode.row(schema, each) for each in written]) == ()
+    assert misfits(schema, [encode.row(schema, item) for item in written]) == ()
 
 
 @given(schemas, st.data())
@@ -47,7 +47,7 @@ def test_damaged_rows_are_those_of_the_decoder(whole: Typed, data: st.DataObject
     schema, values = whole
     assert isinstance(schema, StructType)
     written = data.draw(st.lists(values, min_size=1, max_size=3))
-    rows = [bytearray(encode.row(schema, each)) for each in written]
+    rows = [bytearray(encode.row(schema, item)) for item in written]
     for _ in range(data.draw(st.integers(1, 4))):
         row = data.draw(st.sampled_from(rows))
         row[data.draw(st.integers(0, len(row) - 1))] = data.draw(st.integers(0, 255))

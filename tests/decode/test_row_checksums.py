@@ -26,9 +26,9 @@ def spans() -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
 
 
 def test_checksums_are_taken_out_of_the_spans_and_match() -> None:
-    found = spans()
-    assert strip_and_verify(PUT + REMOVAL, found, 0) == ()
-    assert found.tolist() == [[0, len(PUT) + 4], [4, 4], [8, 0], [5, -1]]
+    result = spans()
+    assert strip_and_verify(PUT + REMOVAL, result, 0) == ()
+    assert result.tolist() == [[0, len(PUT) + 4], [4, 4], [8, 0], [5, -1]]
 
 
 @pytest.mark.parametrize(("at", "record"), [(0, 0), (8, 0), (len(PUT) + 4, 1), (len(PUT), 1)])

@@ -125,8 +125,8 @@ def test_the_dummy_value_of_old_deduplication() -> None:
     assert decoded.misfits == ()
     assert decoded.array.null_count == 0
     assert values_of(decoded, "user string, v bigint") == [(None, None), ("x", 1), (None, None)]
-    for other in ("0000000000000000" * 2, "03000000000000000000000000000000"):
-        assert len(decode("user string, v bigint", [bytes.fromhex(other)]).misfits) == 1
+    for item in ("0000000000000000" * 2, "03000000000000000000000000000000"):
+        assert len(decode("user string, v bigint", [bytes.fromhex(item)]).misfits) == 1
 
 
 # --- every type ------------------------------------------------------------------------------
@@ -153,7 +153,7 @@ def test_every_type_alone_in_an_array_and_in_a_map(at: int) -> None:
         schema, values = struct_of(examples)
         assert isinstance(schema, StructType)
         written = data.draw(st.lists(values, min_size=1, max_size=3))
-        decoded = decode(schema, [encode.row(schema, each) for each in written])
+        decoded = decode(schema, [encode.row(schema, item) for item in written])
         assert (decoded.misfits, values_of(decoded, schema)) == ((), written)
 
     check()
@@ -225,13 +225,13 @@ def test_damaged_rows_never_touch_their_neighbours(whole: Typed, data: st.DataOb
     schema, values = whole
     assert isinstance(schema, StructType)
     written = data.draw(st.lists(values, min_size=3, max_size=3))
-    rows = [bytearray(encode.row(schema, each)) for each in written]
+    rows = [bytearray(encode.row(schema, item)) for item in written]
     for _ in range(data.draw(st.integers(1, 4))):
         at = data.draw(st.integers(0, len(rows[1]) - 1))
         rows[1][at] = data.draw(st.integers(0, 255))
     decoded = decode(schema, [bytes(row) for row in rows])
-    found = values_of(decoded, schema)
-    assert [found[0], found[2]] == [written[0], written[2]]
+    result = values_of(decoded, schema)
+    assert [result[0], result[2]] == [written[0], written[2]]
     assert decoded.array.is_null().to_pylist() == [False, len(decoded.misfits) == 1, False]
 
 

@@ -63,10 +63,10 @@ def test_a_misfit_is_null_and_its_neighbours_are_decoded(case: str) -> None:
 
 
 def test_maps_with_unequal_arrays_or_null_keys_are_misfits() -> None:
-    one, two = encode.array(LONG, [1]), encode.array(LONG, [1, 2])
+    item, two = encode.array(LONG, [1]), encode.array(LONG, [1, 2])
     null = encode.array(LONG, [None])
     rows = []
-    for keys, values in ((one, two), (null, one), (one, null)):
+    for keys, values in ((item, two), (null, item), (item, null)):
         payload = struct.pack("<q", len(keys)) + keys + values
         rows.append(one_field(slot(16, len(payload)), payload))
     decoded = decode("m map<bigint, bigint>", rows)

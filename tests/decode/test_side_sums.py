@@ -34,10 +34,10 @@ def hadoop(data: bytes, part: int = 512) -> bytes:
     return b"crc\x00" + struct.pack(f">i{len(sums)}I", part, *sums)
 
 
-def spark(data: bytes, **more: object) -> bytes:
+def spark(data: bytes, **options: object) -> bytes:
     value = google_crc32c.value(data)
     signed = value - (1 << 32) if value >> 31 else value
-    record = {"algorithm": "CRC32C", "value": signed, "mainFileSize": len(data)} | more
+    record = {"algorithm": "CRC32C", "value": signed, "mainFileSize": len(data)} | options
     return json.dumps(record).encode()
 
 
@@ -62,19 +62,19 @@ def test_a_file_that_was_not_changed_matches(data: bytes, cuts: list[int], part:
 @given(st.binary(min_size=1, max_size=60), st.binary(max_size=60), st.integers(1, 9))
 def test_any_other_file_is_noticed_where_it_differs(data: bytes, other: bytes, part: int) -> None:
     bad = verify_hadoop_crc(hadoop(data, part), [other])
-    found = feed(HadoopSum(hadoop(data, part), ANY_PART), [other]).finish()
-    assert (found.offset if found else None) == (bad[0] if bad else None)
-    assert (found is None) == (data == other)
+    result = feed(HadoopSum(hadoop(data, part), ANY_PART), [other]).finish()
+    assert (result.offset if result else None) == (bad[0] if bad else None)
+    assert (result is None) == (data == other)
     assert (feed(SparkSum(spark(data)), [other]).finish() is None) == (data == other)
 
 
 def test_words_name_the_numbers_and_when_they_prove_nothing() -> None:
-    found = feed(SparkSum(spark(b"one")), [b"other"]).finish()
-    assert found is not None
-    assert found.offset is None
-    assert "over 5 bytes" in found.message
-    assert "over 3 bytes" in found.message
-    assert "proves nothing" in found.message
+    result = feed(SparkSum(spark(b"one")), [b"other"]).finish()
+    assert result is not None
+    assert result.offset is None
+    assert "over 5 bytes" in result.message
+    assert "over 3 bytes" in result.message
+    assert "proves nothing" in result.message
     parts = feed(HadoopSum(hadoop(b"0123456789", 4), ANY_PART), [b"0123x56y89"]).finish()
     assert parts is not None
     assert parts.offset == 4

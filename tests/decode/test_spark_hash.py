@@ -36,20 +36,20 @@ def atomic(kind: str) -> AtomicType:
 
 def hashes(types: list[DataType], *rows: tuple[Any, ...], fields: int | None = None) -> list[int]:
     """The hashes, by way of the partition of so many that each hash has its own."""
-    schema = StructType(tuple(StructField(f"f{n}", one) for n, one in enumerate(types)))
+    schema = StructType(tuple(StructField(f"f{n}", item) for n, item in enumerate(types)))
     row_hash = RowHash.of(schema, len(types) if fields is None else fields)
     assert row_hash is not None
     encoded = [b"before", *(encode.row(schema, row) for row in rows)]
     lengths = np.array([len(row) for row in encoded])
     offsets = np.cumsum(lengths) - lengths
-    found, known = row_hash.partitions(b"".join(encoded), offsets[1:], lengths[1:], 1 << 32)
-    assert known.all()
-    return [n - (1 << 32) if n >= 1 << 31 else n for n in found.tolist()]
+    result, actual = row_hash.partitions(b"".join(encoded), offsets[1:], lengths[1:], 1 << 32)
+    assert actual.all()
+    return [n - (1 << 32) if n >= 1 << 31 else n for n in result.tolist()]
 
 
 def test_an_int_is_hashed_as_the_partitioning_of_groups_does() -> None:
-    found = hashes([atomic("integer")], *((n,) for n in range(-50, 50)))
-    assert [n % 7 for n in found] == [partition_of(n, 7) for n in range(-50, 50)]
+    result = hashes([atomic("integer")], *((n,) for n in range(-50, 50)))
+    assert [n % 7 for n in result] == [partition_of(n, 7) for n in range(-50, 50)]
 
 
 # Spark: SELECT hash(...), in documentation and tests of the function.
@@ -126,5 +126,5 @@ def test_of_a_row_that_does_not_fit_nothing_is_known() -> None:
     long = encode.row(schema, ("x" * (MOST_BYTES + 1),))
     rows = [good, b"", good[:8], far, long, b"\xff" * 16]
     lengths = np.array([len(row) for row in rows])
-    _, known = row_hash.partitions(b"".join(rows), np.cumsum(lengths) - lengths, lengths, 5)
-    assert known.tolist() == [True, False, False, False, False, True]  # the last one is null
+    _, result = row_hash.partitions(b"".join(rows), np.cumsum(lengths) - lengths, lengths, 5)
+    assert result.tolist() == [True, False, False, False, False, True]  # the last one is null

@@ -71,15 +71,15 @@ def test_primitives(value: bytes, expected: Any) -> None:
         with pytest.raises(RowError):
             variant_value(EMPTY, value)
         return
-    found = variant_value(EMPTY, value)
-    assert (found, type(found)) == (expected, type(expected))
+    result = variant_value(EMPTY, value)
+    assert (result, type(result)) == (expected, type(expected))
 
 
 def test_objects_and_arrays() -> None:
     """``{"a": 5, "b": [1, null, "x"]}``, as ``parse_json`` makes it."""
-    one = container(3, [], [primitive(3, b"\x01"), primitive(0), bytes([1 << 2 | 1]) + b"x"])
-    whole = container(2, [0, 1], [primitive(3, b"\x05"), one])
-    assert variant_value(metadata("a", "b"), whole) == {"a": 5, "b": [1, None, "x"]}
+    item = container(3, [], [primitive(3, b"\x01"), primitive(0), bytes([1 << 2 | 1]) + b"x"])
+    complete = container(2, [0, 1], [primitive(3, b"\x05"), item])
+    assert variant_value(metadata("a", "b"), complete) == {"a": 5, "b": [1, None, "x"]}
 
 
 def test_long_strings_have_a_length_of_four_bytes() -> None:
@@ -114,9 +114,9 @@ def test_parts_that_overlap_make_no_large_value() -> None:
     )
     with pytest.raises(RowError, match="parts overlap"):
         variant_value(metadata(), array + primitive(0))
-    many = bytes([0b00000011, 100]) + bytes(101) + bytes([50 << 2 | 1]) + b"x" * 50
+    several_values = bytes([0b00000011, 100]) + bytes(101) + bytes([50 << 2 | 1]) + b"x" * 50
     with pytest.raises(RowError, match="parts overlap"):
-        variant_value(metadata(), many)
+        variant_value(metadata(), several_values)
     names = bytes([0b00000001, 3, 0, 9, 0, 9]) + b"x" * 9  # 0 to 9, 9 to 0, 0 to 9
     with pytest.raises(RowError, match="parts overlap"):
         variant_value(names, container(0b00000010, [0, 2], [primitive(0), primitive(0)]))
@@ -140,6 +140,6 @@ def test_any_bytes_give_a_value_or_a_row_error(names: bytes, value: bytes) -> No
 
 def test_json_words() -> None:
     words: dict[type, Any] = {Date: lambda days: f"day {days}", Decimal: str}
-    found = json_value({"a": [Date(3), Decimal("1.5")], "b": b"\x00"}, words)
-    assert found == {"a": ["day 3", "1.5"], "b": "AA=="}
+    result = json_value({"a": [Date(3), Decimal("1.5")], "b": b"\x00"}, words)
+    assert result == {"a": ["day 3", "1.5"], "b": "AA=="}
     assert json_value(uuid.UUID(int=1), {}) == "00000000-0000-0000-0000-000000000001"

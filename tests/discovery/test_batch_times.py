@@ -75,10 +75,10 @@ def test_the_unfinished_batch_of_a_copy_may_be_of_either_mode(tmp_path: Path) ->
     assert "a restart runs it again; nothing after batch 2" in micro.unfinished_text
     for path in root.glob("*/*"):
         os.utime(path, (1_800_000_000, 1_800_000_000))
-    either = restart_of(open_checkpoint(str(root)))
-    assert either.real_time is None
+    restart = restart_of(open_checkpoint(str(root)))
+    assert restart.real_time is None
     assert "runs it again, or in real-time mode removes its entry and plans it anew" in (
-        either.unfinished_text
+        restart.unfinished_text
     )
 
 
@@ -94,12 +94,12 @@ def test_real_time_mode_writes_the_offsets_when_the_batch_ends(tmp_path: Path) -
     assert all(3_000 <= took <= 5_000 for took in durations(root))
     newest = max(int(path.name) for path in (root / "commits").glob("[0-9]*"))
     (root / "commits" / str(newest)).unlink()
-    found = restart_of(open_checkpoint(str(root)))
-    assert found.sentence.startswith(
+    restart = restart_of(open_checkpoint(str(root)))
+    assert restart.sentence.startswith(
         f"Restarts from batch {newest}, which real-time mode plans anew because it has no commit"
     )
     assert "in real-time mode a restart removes its entry and plans it anew" in (
-        found.unfinished_text
+        restart.unfinished_text
     )
 
 

@@ -16,23 +16,26 @@ from tests.cases import Batch, small_checkpoint
 
 
 def test_operators_have_the_names_that_spark_wrote(tmp_path: Path) -> None:
-    found = open_checkpoint(str(small_checkpoint(tmp_path)))
-    assert [(one.operator_id, one.name, one.name_from) for one in found.operators] == [
+    checkpoint = open_checkpoint(str(small_checkpoint(tmp_path)))
+    assert [(item.operator_id, item.name, item.name_from) for item in checkpoint.operators] == [
         (0, "symmetricHashJoin", "metadata"),
         (1, "dedupe", "metadata"),
     ]
-    assert [[o.name for o in one.upstream] for one in found.operators] == [["dedupe"], []]
-    assert set(found.operators[0].rules) == set(cases.JOIN_STORES)
-    assert found.operators[1].rules["default"].expiry == cases.KEY_TIME
-    assert found.problems == ()
+    assert [[o.name for o in operator.upstream] for operator in checkpoint.operators] == [
+        ["dedupe"],
+        [],
+    ]
+    assert set(checkpoint.operators[0].rules) == set(cases.JOIN_STORES)
+    assert checkpoint.operators[1].rules["default"].expiry == cases.KEY_TIME
+    assert checkpoint.problems == ()
 
 
 def test_without_metadata_they_are_told_from_their_schemas(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
     for operator in (0, 1):
         shutil.rmtree(root / f"state/{operator}/_metadata")
-    found = open_checkpoint(str(root)).operators
-    assert [(one.name, one.name_from) for one in found] == [
+    operators = open_checkpoint(str(root)).operators
+    assert [(item.name, item.name_from) for item in operators] == [
         ("symmetricHashJoin", "schemas"),
         ("stateStoreSave", "schemas"),  # the value of this one is no dummy
     ]
@@ -42,12 +45,12 @@ def test_a_schema_that_cannot_be_read_is_a_problem_and_its_rule_unknown(tmp_path
     root = small_checkpoint(tmp_path)
     path = root / "state/1/0/_metadata/schema"
     path.write_bytes(path.read_bytes()[:20])
-    found = open_checkpoint(str(root))
-    (problem,) = found.problems
+    checkpoint = open_checkpoint(str(root))
+    (problem,) = checkpoint.problems
     assert (problem.path, problem.slug) == (str(path), "truncated")
-    assert found.operators[1].schemas == {}
+    assert checkpoint.operators[1].schemas == {}
     assert "the state schema (Spark 3.1 and later write one) is missing" in (
-        found.operators[1].rules["default"].unknown or ""
+        checkpoint.operators[1].rules["default"].unknown or ""
     )
 
 
@@ -55,11 +58,11 @@ def test_the_newest_version_is_that_of_the_last_commit(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
     assert open_checkpoint(str(root)).newest_version == 4
     (root / "commits/3").unlink()
-    found = open_checkpoint(str(root))
-    assert (found.newest_version, found.version_of()) == (3, 3)
+    checkpoint = open_checkpoint(str(root))
+    assert (checkpoint.newest_version, checkpoint.version_of()) == (3, 3)
     # Seven stores wrote version 4: nine minus none; it may still be asked for.
-    assert found.versions_without_commit == {4: 9}
-    assert found.version_of(state_version=4) == found.version_of(batch=3) == 4
+    assert checkpoint.versions_without_commit == {4: 9}
+    assert checkpoint.version_of(state_version=4) == checkpoint.version_of(batch=3) == 4
 
 
 def test_without_a_commit_log_it_is_the_newest_that_every_store_can_restore(tmp_path: Path) -> None:
@@ -75,45 +78,45 @@ def test_without_a_commit_log_it_is_the_newest_that_every_store_can_restore(tmp_
 def test_nothing_committed_is_version_0(tmp_path: Path) -> None:
     root = cases.write_logs(tmp_path, [Batch(committed=False)])
     cases.write_store(root / "state/0/0", {1: []})
-    found = open_checkpoint(str(root))
-    assert (found.newest_version, found.versions_without_commit) == (0, {1: 1})
+    checkpoint = open_checkpoint(str(root))
+    assert (checkpoint.newest_version, checkpoint.versions_without_commit) == (0, {1: 1})
     shutil.rmtree(root / "commits")
     shutil.rmtree(root / "state")
     assert open_checkpoint(str(root)).newest_version == 0
 
 
 def test_a_version_that_does_not_exist_is_refused_by_name(tmp_path: Path) -> None:
-    found = open_checkpoint(str(small_checkpoint(tmp_path)))
-    assert found.version_of(state_version=1) == 1
-    for asked in ({"state_version": 9}, {"batch": 8}):
+    checkpoint = open_checkpoint(str(small_checkpoint(tmp_path)))
+    assert checkpoint.version_of(state_version=1) == 1
+    for item in ({"state_version": 9}, {"batch": 8}):
         with pytest.raises(CheckpointError, match=r"version 9 \(batch 8\) does not .* one is 4"):
-            found.version_of(**asked)
+            checkpoint.version_of(**item)
 
 
 def test_a_path_to_a_file_means_its_version(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
-    found = open_checkpoint(str(root / "state/1/1/3.delta"))
-    assert (found.root, found.version_of()) == (str(root), 3)
-    assert [one.operator_id for one in found.operators] == [1]
-    assert [p.partition_id for p in found.operators[0].layout.partitions] == [1]
+    checkpoint = open_checkpoint(str(root / "state/1/1/3.delta"))
+    assert (checkpoint.root, checkpoint.version_of()) == (str(root), 3)
+    assert [operator.operator_id for operator in checkpoint.operators] == [1]
+    assert [p.partition_id for p in checkpoint.operators[0].layout.partitions] == [1]
     # The schema lies in partition 0, which is not selected.
-    assert set(found.operators[0].schemas) == {"default"}
+    assert set(checkpoint.operators[0].schemas) == {"default"}
 
 
 def test_what_is_asked_for_narrows_what_the_path_means(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
-    asked = Selection(partition_id=2, store_name=cases.JOIN_STORES[0])
-    (operator,) = open_checkpoint(str(root / "state/0"), selection=asked).operators
+    selection = Selection(partition_id=2, store_name=cases.JOIN_STORES[0])
+    (operator,) = open_checkpoint(str(root / "state/0"), selection=selection).operators
     assert [layout.directory for layout in operator.layout.stores] == [
         f"state/0/2/{cases.JOIN_STORES[0]}"
     ]
 
 
 def test_the_clock_and_confs_of_a_version_are_those_of_its_batch(tmp_path: Path) -> None:
-    found = open_checkpoint(str(small_checkpoint(tmp_path)))
-    assert found.clock(3) == BatchClock(BatchId(2), 3000, 3000, True, False, 3000)
-    assert found.clock(5) is None
-    assert found.conf(3, "stateStore.compression.codec") == "lz4"
+    checkpoint = open_checkpoint(str(small_checkpoint(tmp_path)))
+    assert checkpoint.clock(3) == BatchClock(BatchId(2), 3000, 3000, True, False, 3000)
+    assert checkpoint.clock(5) is None
+    assert checkpoint.conf(3, "stateStore.compression.codec") == "lz4"
 
 
 def test_the_state_of_an_unknown_provider_is_declined(tmp_path: Path) -> None:
@@ -141,9 +144,9 @@ def test_a_type_that_no_release_has_costs_one_store_its_schema(tmp_path: Path) -
     root = small_checkpoint(tmp_path)
     path = root / "state/1/0/_metadata/schema"
     path.write_bytes(path.read_bytes().replace(b'"timestamp"', b'"timestamq"'))
-    found = open_checkpoint(str(root))
-    (problem,) = found.problems
+    checkpoint = open_checkpoint(str(root))
+    (problem,) = checkpoint.problems
     assert (problem.slug, problem.path) == ("undecodable", str(path))
     assert "'timestamq'" in problem.message
-    assert found.operators[1].schemas == {}
-    assert set(found.operators[0].schemas) == set(cases.JOIN_STORES)
+    assert checkpoint.operators[1].schemas == {}
+    assert set(checkpoint.operators[0].schemas) == set(cases.JOIN_STORES)

@@ -41,14 +41,14 @@ def kinds(root: Path) -> dict[str, FileKind]:
 
 def test_the_committed_attempts_count(tmp_path: Path) -> None:
     for logged in (3, 1):  # by the log alone, or by the lineage of the newest
-        found = kinds(checkpoint(tmp_path / str(logged), logged))
-        for name, kind in found.items():
+        result = kinds(checkpoint(tmp_path / str(logged), logged))
+        for name, kind in result.items():
             assert kind is (FileKind.DELTA if "_b" in name else FileKind.ABANDONED), name
 
 
 def test_a_lineage_that_cannot_be_read_leaves_the_last_attempt(tmp_path: Path) -> None:
     root = checkpoint(tmp_path, 1)
     (root / "state/0/0/3_b.changelog").write_bytes(b"no changelog")
-    found = kinds(root)
-    of_version_2 = {found[f"2_{attempt}.changelog"] for attempt in "ab"}
+    result = kinds(root)
+    of_version_2 = {result[f"2_{attempt}.changelog"] for attempt in "ab"}
     assert of_version_2 == {FileKind.DELTA, FileKind.ABANDONED}

@@ -28,9 +28,9 @@ def test_a_task_is_split_into_ranges_that_travel() -> None:
     (task, *_) = tasks("agg_update", fit=True)
     assert split_task(task, 1) == [task]
     split = split_task(task, 3)
-    assert [one.key_range and one.key_range.number for one in split] == [0, 1, 2]
-    assert len({one.key_range and one.key_range.seed for one in split}) == 1
-    assert [Task.from_json(one.to_json()) for one in split] == split
+    assert [entry.key_range and entry.key_range.number for entry in split] == [0, 1, 2]
+    assert len({item.key_range and item.key_range.seed for item in split}) == 1
+    assert [Task.from_json(element.to_json()) for element in split] == split
     assert split != split_task(task, 3), "the seed is drawn anew"
     assert len(split_task(task, 1 << 20)) == MOST_RANGES
 
@@ -53,15 +53,15 @@ def test_timers_need_what_all_ranges_show() -> None:
     assert needs_bounds(first)
     assert not needs_bounds(split_task(windows, 2)[0])
     store = second.store_id(second.stores[0])
-    told = with_bounds(second, {store: {3: CallBounds(1, 2, 3)}})
-    assert told.stores[0].call_bounds == {3: (1, 2, 3, -1, -1, 0, 0)}
-    assert Task.from_json(told.to_json()) == told
+    result = with_bounds(second, {store: {3: CallBounds(1, 2, 3)}})
+    assert result.stores[0].call_bounds == {3: (1, 2, 3, -1, -1, 0, 0)}
+    assert Task.from_json(result.to_json()) == result
 
 
 def test_the_files_whose_records_are_in_memory_together() -> None:
     (task, *_) = tasks("snapshot_in_middle")
     for store in task.stores:
-        found = files_to_replay(task, store)
-        assert found
-        assert {file.path for file in found} <= {file.path for file in store.files}
-        assert [file.version for file in found] == sorted(file.version or 0 for file in found)
+        result = files_to_replay(task, store)
+        assert result
+        assert {file.path for file in result} <= {file.path for file in store.files}
+        assert [file.version for file in result] == sorted(file.version or 0 for file in result)

@@ -52,18 +52,18 @@ def test_a_missing_delta_under_its_temporary_name_is_named(tmp_path: Path, case:
     assert restart_in(api.verify(str(root))).possible
 
 
-@pytest.mark.parametrize("kept", [0, 1, -1])
-def test_a_temporary_delta_that_is_cut_is_not_offered(root: Path, kept: int) -> None:
+@pytest.mark.parametrize("remaining", [0, 1, -1])
+def test_a_temporary_delta_that_is_cut_is_not_offered(root: Path, remaining: int) -> None:
     delta = newest_delta(root / "state/0/0")
-    rename(delta, delta.read_bytes()[:kept])
+    rename(delta, delta.read_bytes()[:remaining])
     problems = [p for p in api.verify(str(root)).problems if p.slug == "missing-delta"]
     assert [complete_copy(problem.message) for problem in problems] == [""]
 
 
 def test_a_temporary_file_of_another_version_is_not_offered(root: Path) -> None:
     delta = newest_delta(root / "state/0/0")
-    other = delta.with_name("1.delta").read_bytes()
-    delta.with_name(f".1.delta.{UUID}.tmp").write_bytes(other)
+    data = delta.with_name("1.delta").read_bytes()
+    delta.with_name(f".1.delta.{UUID}.tmp").write_bytes(data)
     delta.unlink()
     problems = [p for p in api.verify(str(root)).problems if p.slug == "missing-delta"]
     assert [complete_copy(problem.message) for problem in problems] == [""]

@@ -29,14 +29,14 @@ def test_a_gap_names_every_missing_delta_and_what_can_be_restored(tmp_path: Path
     root = small_checkpoint(tmp_path)
     for version in (2, 3):
         (root / f"state/1/0/{version}.delta").unlink()
-    place = StoreId(1, "default", 0)
+    store_id = StoreId(1, "default", 0)
     folder = str(root / "state/1/0")
     missing, gap = problems(root)
     assert (missing.slug, missing.path, missing.store, missing.version) == (
-        *("missing-version", folder, place, 4),
+        *("missing-version", folder, store_id, 4),
     )
     assert "which can restore version 1" in missing.message
-    assert (gap.slug, gap.path, gap.store) == ("missing-delta", folder, place)
+    assert (gap.slug, gap.path, gap.store) == ("missing-delta", folder, store_id)
     assert "versions 2-3 are missing" in gap.message
     # The judged version is whole, and what is newer is not looked at.
     assert problems(root, 1) == []

@@ -21,8 +21,8 @@ def problems(tmp_path: Path, case: str, *gone: str, log: bool = True) -> list[tu
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     if not log:
         (root / "offsets/0").unlink()
-    found = open_checkpoint(str(root)).problems
-    return [(one.slug, str(one.path).removeprefix(f"{root}/")) for one in found]
+    result = open_checkpoint(str(root)).problems
+    return [(item.slug, str(item.path).removeprefix(f"{root}/")) for item in result]
 
 
 @pytest.mark.parametrize("case", ["3.0.3/join_left_outer", "3.5.9/agg_append", "4.3.0/agg_append"])

@@ -26,26 +26,29 @@ from tests.fixture_folder import FIXTURES, NEWEST
     ],
 )
 def test_the_grouping_columns_or_join_keys_decide(case: str, store: str, fields: int) -> None:
-    found = open_checkpoint(str(FIXTURES / case / "checkpoint"))
-    assert count_hashed(found, found.operators[0], store, found.newest_version) == fields
+    checkpoint = open_checkpoint(str(FIXTURES / case / "checkpoint"))
+    assert (
+        count_hashed(checkpoint, checkpoint.operators[0], store, checkpoint.newest_version)
+        == fields
+    )
 
 
 def test_nothing_is_said_by_a_schema_of_the_user_or_of_an_unknown_operator() -> None:
-    found = open_checkpoint(str(NEWEST / "agg_update" / "checkpoint"))
-    (operator,) = found.operators
-    given = {name: replace(one, version=GIVEN) for name, one in operator.schemas.items()}
-    version = found.newest_version
-    for other in (
-        replace(operator, schemas=given),
+    checkpoint = open_checkpoint(str(NEWEST / "agg_update" / "checkpoint"))
+    (operator,) = checkpoint.operators
+    result = {name: replace(item, version=GIVEN) for name, item in operator.schemas.items()}
+    version = checkpoint.newest_version
+    for second in (
+        replace(operator, schemas=result),
         replace(operator, schemas={}),
         replace(operator, name="unknown"),
         replace(operator, name="globalLimit"),
     ):
-        assert count_hashed(found, other, "default", version) == 0
+        assert count_hashed(checkpoint, second, "default", version) == 0
 
 
 def test_the_number_of_partitions_is_the_logs() -> None:
-    found = open_checkpoint(str(NEWEST / "agg_update" / "checkpoint"))
-    assert partition_count(found, found.newest_version) == 2
-    silent = replace(found, logs=replace(found.logs, confs={}))
-    assert partition_count(silent, found.newest_version) == 0
+    checkpoint = open_checkpoint(str(NEWEST / "agg_update" / "checkpoint"))
+    assert partition_count(checkpoint, checkpoint.newest_version) == 2
+    silent = replace(checkpoint, logs=replace(checkpoint.logs, confs={}))
+    assert partition_count(silent, checkpoint.newest_version) == 0

@@ -93,8 +93,8 @@ def test_since_spark_3_5_the_watermark_lags_downstream_of_a_join_or_group_state(
     judged = [s for t in planned(root) for s in t.stores if s.expiry is not None]
     assert {store.certainty for store in judged} == {Certainty.UNDECIDED}
     cases.write_operator(root, 1, name, "default")
-    found = {t.operator_id: (t.stores[0].certainty, t.stores[0].reason) for t in planned(root)}
-    assert found == {
+    result = {t.operator_id: (t.stores[0].certainty, t.stores[0].reason) for t in planned(root)}
+    assert result == {
         0: (Certainty.INFERRED, f"downstream of {name} the watermark lags"),
         1: (Certainty.PROVEN, ""),
     }
@@ -176,14 +176,14 @@ def test_a_batch_behind_which_an_idle_one_ran_followed_processing_time(
 
 def test_which_of_two_operators_with_timers_a_batch_ran_for_is_not_known(tmp_path: Path) -> None:
     batches = [Batch(5, 1, 1), Batch(5, 2, 1)]
-    for other in (cases.EXPIRES_AT, cases.GROUP_STATE):
-        root = tmp_path / str(len(other.fields))
-        cases.write_schema(root / "state/1/0", cases.USER, other)
+    for item in (cases.EXPIRES_AT, cases.GROUP_STATE):
+        root = tmp_path / str(len(item.fields))
+        cases.write_schema(root / "state/1/0", cases.USER, item)
         cases.write_store(root / "state/1/0", {1: [], 2: []})
-        name = "stateStoreSave" if other is cases.EXPIRES_AT else "flatMapGroupsWithState"
+        name = "stateStoreSave" if item is cases.EXPIRES_AT else "flatMapGroupsWithState"
         cases.write_operator(root, 1, name, "default")
         store = group_state_store(root, batches, version=2)
-        assert store.processing_versions == ((1,) if other is cases.EXPIRES_AT else ())
+        assert store.processing_versions == ((1,) if item is cases.EXPIRES_AT else ())
         # One that is not selected has its timers all the same.
         alone = open_checkpoint(str(root), selection=Selection(operator_id=0))
         (task,) = plan(alone, 2)
@@ -213,13 +213,13 @@ def test_beside_an_operator_that_may_ask_for_batches_an_idle_one_shows_no_clock(
     checkpoint = open_checkpoint(str(tmp_path))
     (group,) = checkpoint.query
     properties = {"timeMode": mode} if mode else {}
-    beside = replace(
+    neighbour = replace(
         group,
         name=name,
         rules={},
         metadata=replace(group.metadata, properties=properties) if group.metadata else None,
     )
-    (task,) = plan(replace(checkpoint, query=(group, beside)), 2)
+    (task,) = plan(replace(checkpoint, query=(group, neighbour)), 2)
     assert task.stores[0].processing_versions == (() if asks else (1,))
 
 
@@ -294,7 +294,7 @@ RISES_ALONE = (Batch(5, 1, 1), Batch(6, 2, 1), Batch(6, 3, 2))
 
 
 @pytest.mark.parametrize(
-    ("batches", "beside", "version", "sees"),
+    ("batches", "neighbour", "version", "sees"),
     [
         (RISES_ALONE, (), 3, True),
         (RISES_ALONE, ("globalLimit",), 3, True),
@@ -308,9 +308,9 @@ RISES_ALONE = (Batch(5, 1, 1), Batch(6, 2, 1), Batch(6, 3, 2))
     ],
 )
 def test_timers_follow_the_watermark_of_the_query_where_it_alone_made_a_batch(
-    tmp_path: Path, batches: tuple[Batch, ...], beside: tuple[str, ...], version: int, sees: bool
+    tmp_path: Path, batches: tuple[Batch, ...], neighbour: tuple[str, ...], version: int, sees: bool
 ) -> None:
-    for number, name in enumerate(beside, 1):
+    for number, name in enumerate(neighbour, 1):
         cases.write_operator(tmp_path, number, name, "default")
         cases.write_schema(tmp_path / f"state/{number}/0", cases.USER, cases.EXPIRES_AT)
         cases.write_store(tmp_path / f"state/{number}/0", {1: []})
@@ -318,10 +318,10 @@ def test_timers_follow_the_watermark_of_the_query_where_it_alone_made_a_batch(
     # Until Spark 3.4 every operator saw it.
     assert (store.certainty, store.reason) == (Certainty.PROVEN, "")
     cases.write_logs(tmp_path, batches, {SINCE_3_5: "true"})
-    found = planned(tmp_path, version)[0].stores[0]
+    result = planned(tmp_path, version)[0].stores[0]
     expected = (Certainty.PROVEN, "") if sees else (Certainty.UNDECIDED, UNSEEN)
-    assert (found.certainty, found.reason) == expected
-    assert ("timers" in found.cross_checks) is sees
+    assert (result.certainty, result.reason) == expected
+    assert ("timers" in result.cross_checks) is sees
 
 
 (MARKED,) = cases.EVENT_TIME.fields

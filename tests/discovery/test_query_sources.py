@@ -42,7 +42,7 @@ def test_an_entry_has_the_times_of_its_files_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("times", "found"),
+    ("times", "result"),
     [
         ([[100 - n] for n in range(12)], True),
         ([[n] for n in range(12)], False),
@@ -51,9 +51,9 @@ def test_an_entry_has_the_times_of_its_files_alone(tmp_path: Path) -> None:
     ],
 )
 def test_files_that_go_back_in_time_come_newest_first(
-    tmp_path: Path, times: list[list[int]], *, found: bool
+    tmp_path: Path, times: list[list[int]], *, result: bool
 ) -> None:
     storage = write_log(tmp_path, times)
     last = f'{{"logOffset":{len(times) - 1}}}'
     sources = [SourceOffset("0", last, moved=True), SourceOffset("1", '{"a":{"0":5}}', moved=True)]
-    assert [*newest_first(storage, sources)] == (["source 0"] if found else [])
+    assert [*newest_first(storage, sources)] == (["source 0"] if result else [])

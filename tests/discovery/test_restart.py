@@ -61,15 +61,15 @@ def newest(case: str, suffix: str, partition: int = 0) -> str:
     ],
 )
 def test_a_sound_checkpoint_restarts_from_its_files(case: str, sentence: str) -> None:
-    found = restart(FIXTURES / case / "checkpoint")
-    assert sentence in found.sentence
-    assert found.possible is True
+    result = restart(FIXTURES / case / "checkpoint")
+    assert sentence in result.sentence
+    assert result.possible is True
 
 
 def test_the_batch_that_has_no_commit_runs_again_since_it_was_planned() -> None:
-    found = restart(FIXTURES / "3.5.9/uncommitted/checkpoint")
-    assert (found.batch, found.again, found.committed) == (4, True, 3)
-    assert found.planned_ms is not None
+    result = restart(FIXTURES / "3.5.9/uncommitted/checkpoint")
+    assert (result.batch, result.again, result.committed) == (4, True, 3)
+    assert result.planned_ms is not None
 
 
 def test_partitions_that_wrote_nothing_of_a_batch_are_named_beside_those_that_did(
@@ -81,17 +81,17 @@ def test_partitions_that_wrote_nothing_of_a_batch_are_named_beside_those_that_di
     assert wrote_all in restart(FIXTURES / case / "checkpoint").unfinished_text
     folder = copy(tmp_path / "folder", case, "state/0/1")
     assert wrote_all not in restart(folder).unfinished_text
-    found = restart(copy(tmp_path, case, "state/0/1/5.delta"))
-    assert "has been committed. Partition 1 wrote nothing of it." in found.unfinished_text
+    result = restart(copy(tmp_path, case, "state/0/1/5.delta"))
+    assert "has been committed. Partition 1 wrote nothing of it." in result.unfinished_text
     committed = restart(copy(tmp_path / "other", PLAIN, "state/0/1/3.delta"))
     assert not committed.silent
 
 
 def test_planned_batch_of_format_2_may_be_in_its_sink(tmp_path: Path) -> None:
     root = copy(tmp_path, "4.3.0/rocksdb_agg_update_snapshots_format2", "commits/7")
-    found = restart(root)
-    assert found.possible is None
-    assert "Spark fails (CheckpointInfo length: 0) if the sink has batch 7" in found.sentence
+    result = restart(root)
+    assert result.possible is None
+    assert "Spark fails (CheckpointInfo length: 0) if the sink has batch 7" in result.sentence
     for file in (root / "state/0/1").glob("8_*"):
         file.unlink()  # one partition has not written, so that no sink can have the batch
     assert restart(root).possible is True
@@ -101,9 +101,9 @@ def test_rows_of_rocksdb_without_schema_leave_the_restart_open(tmp_path: Path) -
     root = copy(tmp_path, "3.5.9/rocksdb_session_window")
     for schema in (root / "state/0").glob("*/_metadata"):
         shutil.rmtree(schema)
-    found = restart(root)
-    assert found.possible is None
-    assert "could not be read here" in found.sentence
+    result = restart(root)
+    assert result.possible is None
+    assert "could not be read here" in result.sentence
 
 
 def test_where_the_files_that_the_batch_reads_are_named_is_told(tmp_path: Path) -> None:
@@ -117,8 +117,8 @@ def test_where_the_files_that_the_batch_reads_are_named_is_told(tmp_path: Path) 
 
 
 def test_a_missing_delta_above_the_newest_snapshot_stops_spark(tmp_path: Path) -> None:
-    found = restart(copy(tmp_path, PLAIN, "state/0/1/3.delta"))
-    assert found.sentence == f"Cannot restart (batch 10): partition 1 lacks 3.delta ({ABSENT})."
+    result = restart(copy(tmp_path, PLAIN, "state/0/1/3.delta"))
+    assert result.sentence == f"Cannot restart (batch 10): partition 1 lacks 3.delta ({ABSENT})."
 
 
 def test_a_missing_delta_below_the_newest_snapshot_does_not(tmp_path: Path) -> None:
@@ -128,14 +128,14 @@ def test_a_missing_delta_below_the_newest_snapshot_does_not(tmp_path: Path) -> N
 
 
 def test_a_cut_delta_stops_spark_unless_a_snapshot_covers_it(tmp_path: Path) -> None:
-    found = restart(copy(tmp_path / "above", PLAIN, cut=("state/0/1/10.delta",)))
+    result = restart(copy(tmp_path / "above", PLAIN, cut=("state/0/1/10.delta",)))
     assert (
         "partition 1 needs 10.delta, which cannot be read (CANNOT_LOAD_STATE_STORE)"
-        in found.sentence
+        in result.sentence
     )
     snapshot = newest(CLEANED, "snapshot")
-    beside = f"state/0/0/{int(Path(snapshot).stem)}.delta"
-    assert restart(copy(tmp_path / "below", CLEANED, cut=(beside,))).possible is True
+    neighbour = f"state/0/0/{int(Path(snapshot).stem)}.delta"
+    assert restart(copy(tmp_path / "below", CLEANED, cut=(neighbour,))).possible is True
 
 
 @pytest.mark.parametrize("file", ["5.delta", "4.snapshot"])
@@ -147,13 +147,13 @@ def test_a_file_that_is_damaged_behind_its_records_is_loaded(tmp_path: Path, fil
     assert (
         restart(root).sentence == restart(FIXTURES / "4.3.0/agg_row_checksum/checkpoint").sentence
     )
-    found = api.audit(str(root))
-    assert found.complete
-    (finding,) = (finding for finding in found.findings if finding.kind.id == "SS102")
+    report = api.audit(str(root))
+    assert report.complete
+    (finding,) = (finding for finding in report.findings if finding.kind.id == "SS102")
     assert finding.severity is Severity.WARNING
     assert "behind the end mark of the records; Spark does not read so far" in finding.cause
     assert (
-        found.summary["rows"]
+        report.summary["rows"]
         == api.audit(str(FIXTURES / "4.3.0/agg_row_checksum/checkpoint")).summary["rows"]
     )
 
@@ -180,8 +180,8 @@ def test_partitions_beyond_the_recorded_number_are_not_read(tmp_path: Path) -> N
         entry.with_name(f".{batch}.crc").unlink(missing_ok=True)
         conf = '"spark.sql.shuffle.partitions":"{}"'
         entry.write_text(entry.read_text().replace(conf.format(2), conf.format(1)))
-    whole = restart(root)
-    assert (whole.possible, whole.obstacles) == (True, ())
+    complete = restart(root)
+    assert (complete.possible, complete.obstacles) == (True, ())
     for version in range(8, 11):
         (root / f"state/0/1/{version}.delta").unlink()
     assert restart(root).sentence == "Restarts from batch 10: yes, from 10 deltas."
@@ -208,9 +208,9 @@ def test_a_table_whose_index_is_damaged_is_not_opened(tmp_path: Path) -> None:
         content[footer.metaindex.offset + 1] ^= 0xFF
         table.write_bytes(content)
         table.with_name(f".{table.name}.crc").unlink(missing_ok=True)
-    found = restart(root)
-    assert found.possible is False
-    assert ".sst" in found.sentence
+    result = restart(root)
+    assert result.possible is False
+    assert ".sst" in result.sentence
 
 
 @pytest.mark.parametrize("case", [ROCKSDB, "4.3.0/rocksdb_agg_update_zips_cleaned_one"])
@@ -224,25 +224,27 @@ def test_a_damaged_block_of_a_table_fails_only_when_it_is_read(case: str, tmp_pa
         content[9] ^= 0xFF
         table.write_bytes(content)
         table.with_name(f".{table.name}.crc").unlink(missing_ok=True)
-    found = restart(root)
-    assert found.possible is None
-    assert "unknown, because a block of state/0/" in found.sentence
-    severities = {one.severity for one in api.verify(str(root)).findings if one.kind.id == "SS102"}
+    result = restart(root)
+    assert result.possible is None
+    assert "unknown, because a block of state/0/" in result.sentence
+    severities = {
+        finding.severity for finding in api.verify(str(root)).findings if finding.kind.id == "SS102"
+    }
     assert severities == {Severity.ERROR}
 
 
 def test_a_broken_snapshot_without_the_deltas_below_it_names_the_delta(tmp_path: Path) -> None:
     snapshot = newest(CLEANED, "snapshot")
-    found = restart(copy(tmp_path, CLEANED, "state/0/0/8.snapshot", cut=(snapshot,)))
+    result = restart(copy(tmp_path, CLEANED, "state/0/0/8.snapshot", cut=(snapshot,)))
     name = Path(snapshot).name
-    assert not found.possible
-    assert f"as {name} cannot be read" in found.sentence
-    assert ABSENT in found.sentence
+    assert not result.possible
+    assert f"as {name} cannot be read" in result.sentence
+    assert ABSENT in result.sentence
 
 
 def test_a_partition_that_is_gone_is_not_read_as_empty(tmp_path: Path) -> None:
-    found = restart(copy(tmp_path, PLAIN, "state/0/1"))
-    assert found.sentence == f"Cannot restart (batch 10): partition 1 lacks 1.delta ({ABSENT})."
+    result = restart(copy(tmp_path, PLAIN, "state/0/1"))
+    assert result.sentence == f"Cannot restart (batch 10): partition 1 lacks 1.delta ({ABSENT})."
 
 
 def test_an_entry_of_the_log_with_another_number_of_partitions_is_named(tmp_path: Path) -> None:
@@ -252,36 +254,36 @@ def test_an_entry_of_the_log_with_another_number_of_partitions_is_named(tmp_path
     conf = '"spark.sql.shuffle.partitions":"{}"'
     assert conf.format(2) in entry.read_text()
     entry.write_text(entry.read_text().replace(conf.format(2), conf.format(4)))
-    found = restart(root)
+    result = restart(root)
     assert (
         "partition 2 lacks 1.delta, as offsets/9 has 4 partitions where an older entry has 2 ("
-        in (found.sentence)
+        in (result.sentence)
     )
 
 
 def test_logs_that_are_newer_than_all_state_are_those_of_a_copy(tmp_path: Path) -> None:
     gone = [f"state/0/{partition}/{n}.delta" for partition in (0, 1) for n in (9, 10)]
-    found = restart(copy(tmp_path, PLAIN, *gone))
-    assert found.sentence == (
+    result = restart(copy(tmp_path, PLAIN, *gone))
+    assert result.sentence == (
         f"Cannot restart (batch 10): partition 0 lacks 9.delta ({ABSENT}), and 3 more files; the "
         "files of every partition end at version 8, as in a copy whose logs are newer than its "
         "state."
     )
-    assert (found.back, found.ends) == (7, (8, 8))
+    assert (result.back, result.ends) == (7, (8, 8))
 
 
 def test_partitions_that_end_apart_are_those_of_a_copy_of_a_running_query(tmp_path: Path) -> None:
     gone = [f"state/0/0/{n}.delta" for n in (8, 9, 10)]
-    found = restart(copy(tmp_path / "torn", PLAIN, *gone))
-    assert found.sentence.endswith(
+    result = restart(copy(tmp_path / "torn", PLAIN, *gone))
+    assert result.sentence.endswith(
         "; the files of partitions end at versions 7 to 10, as in a copy made while the query ran."
     )
     # Of an operator that a restart took out of the query the files end before, as they should.
     case, last = "3.5.9/agg_two_levels", "state/0/0/12.delta"
     ended = [f"state/1/{part}/{n}.delta" for part in (0, 1) for n in range(7, 13)]
-    found = restart(copy(tmp_path / "ended", case, last, *ended))
-    assert "lacks 12.delta" in found.sentence
-    assert "copy made while" not in found.sentence
+    result = restart(copy(tmp_path / "ended", case, last, *ended))
+    assert "lacks 12.delta" in result.sentence
+    assert "copy made while" not in result.sentence
     # A batch that failed leaves them one apart.
     assert restart(copy(tmp_path / "failed", PLAIN, gone[-1])).ends is None
 
@@ -289,8 +291,8 @@ def test_partitions_that_end_apart_are_those_of_a_copy_of_a_running_query(tmp_pa
 def test_the_newest_batch_that_a_copy_restarts_from_is_told(tmp_path: Path) -> None:
     gone, cut = "state/0/1/9.delta", "state/0/0/7.delta"
     damaged = copy(tmp_path / "a", PLAIN, gone, cut=(cut,))
-    found = restart(damaged)
-    assert (found.back, found.ends) == (5, None)
+    result = restart(damaged)
+    assert (result.back, result.ends) == (5, None)
     audited = api.audit(str(damaged))
     hints = {finding.kind.id: finding.next_step for finding in audited.findings}
     command = "inspector copy PATH NEW --batch 5 --sink-has-no-batch-ids"
@@ -324,21 +326,21 @@ def test_state_without_logs_needs_them_back_or_goes_too(tmp_path: Path) -> None:
 
 
 def test_a_join_needs_all_its_stores(tmp_path: Path) -> None:
-    found = restart(copy(tmp_path, "3.5.9/join_left_outer", "state/0/1/left-keyToNumValues"))
-    assert f"partition 1 lacks 1.delta of left-keyToNumValues ({ABSENT})" in found.sentence
+    result = restart(copy(tmp_path, "3.5.9/join_left_outer", "state/0/1/left-keyToNumValues"))
+    assert f"partition 1 lacks 1.delta of left-keyToNumValues ({ABSENT})" in result.sentence
     file = "state/0/0/right-keyWithIndexToValue/8.delta"
-    found = restart(copy(tmp_path / "other", "3.5.9/join_left_outer", file))
-    assert f"partition 0 lacks 8.delta of right-keyWithIndexToValue ({ABSENT})" in found.sentence
+    result = restart(copy(tmp_path / "other", "3.5.9/join_left_outer", file))
+    assert f"partition 0 lacks 8.delta of right-keyWithIndexToValue ({ABSENT})" in result.sentence
 
 
 def test_a_batch_that_runs_again_needs_the_entry_before_it(tmp_path: Path) -> None:
-    found = restart(copy(tmp_path, "3.5.9/uncommitted", "offsets/3"))
-    assert "the checkpoint lacks offsets/3 (IllegalStateException)" in found.sentence
+    result = restart(copy(tmp_path, "3.5.9/uncommitted", "offsets/3"))
+    assert "the checkpoint lacks offsets/3 (IllegalStateException)" in result.sentence
 
 
 def test_an_entry_that_cannot_be_read_stops_spark(tmp_path: Path) -> None:
-    found = restart(copy(tmp_path, PLAIN, cut=("commits/9",)))
-    assert "Spark needs commits/9, which cannot be read" in found.sentence
+    result = restart(copy(tmp_path, PLAIN, cut=("commits/9",)))
+    assert "Spark needs commits/9, which cannot be read" in result.sentence
 
 
 def test_a_snapshot_of_rocksdb_needs_its_table_files(tmp_path: Path) -> None:
@@ -348,17 +350,17 @@ def test_a_snapshot_of_rocksdb_needs_its_table_files(tmp_path: Path) -> None:
     lost, cut = copy(tmp_path / "lost", case, f"state/0/0/{name}"), tmp_path / "cut"
     table = f"{name} of 8.zip"
     assert restart(lost).sentence.endswith(f"lacks {table} (CANNOT_LOAD_STATE_STORE).")
-    found = restart(copy(cut, case, cut=(f"state/0/0/{name}",)))
-    assert f"needs {table}, which cannot be read (CANNOT_LOAD_STATE_STORE)" in found.sentence
-    found = restart(copy(tmp_path / "zip", case, cut=("state/0/0/8.zip",)))
-    assert "partition 0 needs 8.zip, which cannot be read (CANNOT_LOAD_" in found.sentence
-    found = restart(copy(tmp_path / "absent", case, "state/0/0/8.zip"))
-    assert "partition 0 lacks 8.zip (CANNOT_READ_STREAMING_STATE_FILE)" in found.sentence
+    result = restart(copy(cut, case, cut=(f"state/0/0/{name}",)))
+    assert f"needs {table}, which cannot be read (CANNOT_LOAD_STATE_STORE)" in result.sentence
+    result = restart(copy(tmp_path / "zip", case, cut=("state/0/0/8.zip",)))
+    assert "partition 0 needs 8.zip, which cannot be read (CANNOT_LOAD_" in result.sentence
+    result = restart(copy(tmp_path / "absent", case, "state/0/0/8.zip"))
+    assert "partition 0 lacks 8.zip (CANNOT_READ_STREAMING_STATE_FILE)" in result.sentence
 
 
 def test_a_store_of_rocksdb_needs_its_changelogs(tmp_path: Path) -> None:
-    found = restart(copy(tmp_path, ROCKSDB, newest(ROCKSDB, "changelog", 1)))
-    assert "CANNOT_READ_STREAMING_STATE_FILE" in found.sentence
+    result = restart(copy(tmp_path, ROCKSDB, newest(ROCKSDB, "changelog", 1)))
+    assert "CANNOT_READ_STREAMING_STATE_FILE" in result.sentence
 
 
 @pytest.mark.parametrize(
@@ -376,9 +378,9 @@ def test_snapshots_of_spark_4_0_are_of_no_use_to_later_releases(
     if planned_by == "4.0":
         for entry in (root / "offsets").iterdir():
             entry.write_text(entry.read_text().replace("rowChecksum", "another"))
-    found = restart(root)
-    assert words in found.sentence
-    assert (found.possible, found.is_plain) == (possible, False)
+    result = restart(root)
+    assert words in result.sentence
+    assert (result.possible, result.is_plain) == (possible, False)
 
 
 def test_a_repartitioning_that_has_not_finished_stops_spark(tmp_path: Path) -> None:
@@ -434,9 +436,9 @@ def test_what_is_gone_beside_the_files_of_the_state(
     case: str, gone: tuple[str, ...], possible: bool, words: str, tmp_path: Path
 ) -> None:
     """As Spark 4.3, 4.1, 4.0 and 3.5 did when a query was restarted without each."""
-    found = restart(copy(tmp_path, case, *gone))
-    assert words in found.sentence
-    assert found.possible is possible
+    result = restart(copy(tmp_path, case, *gone))
+    assert words in result.sentence
+    assert result.possible is possible
 
 
 def test_a_source_of_files_without_its_log_does_not_start(tmp_path: Path) -> None:
@@ -445,9 +447,9 @@ def test_a_source_of_files_without_its_log_does_not_start(tmp_path: Path) -> Non
     assert restart(root).possible
     shutil.rmtree(root / "sources")
     assert "the checkpoint lacks sources/0" in restart(root).sentence
-    (found,) = [one for one in api.audit(str(root)).findings if one.kind.id == "SS120"]
-    assert found.severity is Severity.ERROR
-    assert found.next_step == "restore what is missing from a backup"
+    (result,) = [finding for finding in api.audit(str(root)).findings if finding.kind.id == "SS120"]
+    assert result.severity is Severity.ERROR
+    assert result.next_step == "restore what is missing from a backup"
 
 
 def test_a_source_whose_log_cannot_be_listed_may_start_or_not(
@@ -458,14 +460,14 @@ def test_a_source_whose_log_cannot_be_listed_may_start_or_not(
     checkpoint = open_checkpoint(str(root))
     listed = type(checkpoint.storage).list
 
-    def deny(storage: Any, path: str, **more: Any) -> Any:
+    def deny(storage: Any, path: str, **options: Any) -> Any:
         if path.startswith("sources"):
             raise PermissionError(path)
-        return listed(storage, path, **more)
+        return listed(storage, path, **options)
 
     monkeypatch.setattr(type(checkpoint.storage), "list", deny)
-    found = restart_of(checkpoint)
-    assert (found.possible, found.unknown) == (None, 1)
+    result = restart_of(checkpoint)
+    assert (result.possible, result.unknown) == (None, 1)
 
 
 @pytest.mark.parametrize("gone", ["7", "3"])
@@ -490,12 +492,12 @@ def test_two_lost_commits_are_one_batch_that_runs_again(
     """As Spark 4.3 did; with checkpoint format 2 the ids of the state are in the commit."""
     batch = max(int(p.name) for p in (FIXTURES / case / "checkpoint/commits").glob("[0-9]*"))
     root = copy(tmp_path, case, f"commits/{batch}", f"commits/{batch - 1}")
-    found = restart(root)
-    assert (found.batch, found.again, found.possible) == (batch, True, possible)
+    result = restart(root)
+    assert (result.batch, result.again, result.possible) == (batch, True, possible)
     shutil.rmtree(root / "commits")
     assert restart(root).possible is possible
     copied = copy(tmp_path / "other", case, f"commits/{batch}", f"commits/{batch - 1}")
-    (lost,) = [one for one in api.audit(str(copied)).findings if one.kind.id == "SS111"]
+    (lost,) = [finding for finding in api.audit(str(copied)).findings if finding.kind.id == "SS111"]
     assert lost.severity is (Severity.WARNING if possible else Severity.ERROR)
     assert lost.cause.endswith(
         f"the query restarts without it, and runs batch {batch} again." if possible else "commit."
@@ -512,9 +514,9 @@ def test_what_no_restart_reads_is_a_warning(
     report = api.audit(str(copy(tmp_path, HDFS, *gone, cut=cut)))
     assert report.verdict is not None
     assert report.verdict.level.value == "warning"
-    (found,) = [one for one in report.findings if one.kind.id in ("SS102", "SS111")]
-    assert found.cause.endswith("; the query restarts without it.")
-    assert found.next_step == "nothing is needed to go on"
+    (result,) = [finding for finding in report.findings if finding.kind.id in ("SS102", "SS111")]
+    assert result.cause.endswith("; the query restarts without it.")
+    assert result.next_step == "nothing is needed to go on"
 
 
 def test_a_batch_without_data_shows_an_operator_that_is_gone(tmp_path: Path) -> None:
@@ -530,8 +532,8 @@ def test_a_batch_without_data_shows_an_operator_that_is_gone(tmp_path: Path) -> 
         (root / folder / f".{batch}.crc").unlink(missing_ok=True)
         raised = re.sub(rf'"{name}":\d+', f'"{name}":1000', text)
         (root / folder / str(batch)).write_text(raised)
-    said = [problem.message for problem in api.verify(str(root)).problems]
-    assert any("which none of these operators asks for" in message for message in said)
+    result = [problem.message for problem in api.verify(str(root)).problems]
+    assert any("which none of these operators asks for" in message for message in result)
 
 
 def test_hdfs_backed_state_was_never_repartitioned(tmp_path: Path) -> None:

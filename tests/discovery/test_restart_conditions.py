@@ -46,8 +46,8 @@ def entries(root: Path, log: str) -> list[Path]:
     return sorted((root / log).glob("[0-9]*"), key=lambda path: int(path.name))
 
 
-def restart(root: Path, place: str | None = None) -> Restart:
-    return restart_of(open_checkpoint(str(root)), restart_path=place)
+def restart(root: Path, location: str | None = None) -> Restart:
+    return restart_of(open_checkpoint(str(root)), restart_path=location)
 
 
 def rules(old: Path, **options: Any) -> dict[str, str]:
@@ -78,12 +78,12 @@ def with_sinks(root: Path) -> Path:
 
 
 def test_a_commit_log_of_format_3_needs_sink_evolution(tmp_path: Path) -> None:
-    found = restart(with_sinks(copy(tmp_path, AGGREGATION)))
-    assert found.possible is True
-    assert not found.is_plain
-    assert f"yes, with {SINKS}=true, from " in found.sentence
+    result = restart(with_sinks(copy(tmp_path, AGGREGATION)))
+    assert result.possible is True
+    assert not result.is_plain
+    assert f"yes, with {SINKS}=true, from " in result.sentence
     assert "each attempt runs the batch, writes its output and fails at its commit" in (
-        found.sentence
+        result.sentence
     )
 
 
@@ -161,9 +161,9 @@ def test_the_number_of_partitions_comes_from_the_metadata(tmp_path: Path) -> Non
 def test_without_metadata_the_number_of_partitions_is_lost(tmp_path: Path) -> None:
     root = without_count(copy(tmp_path, AGGREGATION))
     shutil.rmtree(root / "state/0/_metadata")
-    found = restart(root)
-    assert found.possible is False
-    assert "Failed to recover the state-store partition count" in found.sentence
+    result = restart(root)
+    assert result.possible is False
+    assert "Failed to recover the state-store partition count" in result.sentence
     assert rules(root)["SS473"] == "refused"
 
 
@@ -172,8 +172,8 @@ def test_a_partition_that_the_metadata_names_and_that_is_not_there_is_needed(
 ) -> None:
     root = without_count(copy(tmp_path, AGGREGATION))
     edit(root / "state/0/_metadata/metadata", r'"numPartitions":\d+', '"numPartitions":5')
-    found = restart(root)
-    assert "partition 2 lacks 1.delta (CANNOT_READ_DELTA_FILE_NOT_EXISTS)" in found.sentence
+    result = restart(root)
+    assert "partition 2 lacks 1.delta (CANNOT_READ_DELTA_FILE_NOT_EXISTS)" in result.sentence
 
 
 def test_in_format_1_the_session_has_the_number_of_partitions(tmp_path: Path) -> None:
@@ -191,9 +191,9 @@ def test_equal_gaps_without_state_are_no_damage(tmp_path: Path) -> None:
     audit = api.audit(str(root))
     assert audit.level is Level.OK
     assert not audit.problems
-    found = restart(root)
-    assert "Restarts from batch 6: yes, with asyncProgressTrackingEnabled=true" in found.sentence
-    assert "Spark needs offsets/4, which such a query does not write" in found.sentence
+    result = restart(root)
+    assert "Restarts from batch 6: yes, with asyncProgressTrackingEnabled=true" in result.sentence
+    assert "Spark needs offsets/4, which such a query does not write" in result.sentence
     assert rules(root)["SS472"] == "option"
 
 
@@ -203,9 +203,9 @@ def test_only_entry_of_both_logs_needs_asynchronous_progress(
 ) -> None:
     """Spark 4.3.0 restarts with the option; without, "batch 2 doesn't exist"."""
     root = stateless(tmp_path / "checkpoint", (3,), commits)
-    found = restart(root)
-    assert found.possible is True
-    assert "yes, with asyncProgressTrackingEnabled=true" in found.sentence
+    result = restart(root)
+    assert result.possible is True
+    assert "yes, with asyncProgressTrackingEnabled=true" in result.sentence
     assert rules(root)["SS472"] == "option"
     assert rules(root, mode="micro-batch")["SS513"] == "refused"
     assert "SS516" not in rules(root, mode="async")
@@ -222,7 +222,7 @@ def test_where_the_entry_before_is_there_no_option_is_needed(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("offsets", "commits", "kept"),
+    ("offsets", "commits", "remaining"),
     [
         ((0, 2, 3, 5), (0, 2, 3, 5), [{"3", "5"}, {"3", "5"}]),
         ((0, 3, 6, 9), (0, 3, 6), [{"3", "6", "9"}, {"3", "6"}]),
@@ -230,20 +230,22 @@ def test_where_the_entry_before_is_there_no_option_is_needed(tmp_path: Path) -> 
     ],
 )
 def test_a_copy_with_equal_gaps_restarts_as_its_source(
-    offsets: tuple[int, ...], commits: tuple[int, ...], kept: list[set[str]], tmp_path: Path
+    offsets: tuple[int, ...], commits: tuple[int, ...], remaining: list[set[str]], tmp_path: Path
 ) -> None:
     """A batch that was planned and not committed is copied, whatever its number."""
     root, dest = stateless(tmp_path / "checkpoint", offsets, commits), tmp_path / "copy"
     report = api.copy(str(root), str(dest), stopped=True)
-    assert [{path.name for path in entries(dest, log)} for log in ("offsets", "commits")] == kept
+    assert [
+        {path.name for path in entries(dest, log)} for log in ("offsets", "commits")
+    ] == remaining
     assert report.summary.get("planned_batch") == (None if offsets == commits else offsets[-1])
     assert restart(dest).sentence == restart(root).sentence
 
 
 def test_a_batch_that_is_planned_and_has_no_commit_runs_again(tmp_path: Path) -> None:
     root = stateless(tmp_path / "checkpoint", (0, 2, 4, 7), (0, 2, 4))
-    found = restart(root)
-    assert (found.batch, found.again, found.possible) == (7, True, True)
+    result = restart(root)
+    assert (result.batch, result.again, result.possible) == (7, True, True)
     assert not api.audit(str(root)).problems
 
 
@@ -267,9 +269,9 @@ def test_equal_gaps_of_a_query_with_state_are_damage(tmp_path: Path) -> None:
     newest = int(entries(root, "offsets")[-1].name)
     for log in ("offsets", "commits"):
         (root / log / str(newest - 1)).unlink()
-    found = restart(root)
-    assert found.possible is False
-    assert f"lacks offsets/{newest - 1}" in found.sentence
+    result = restart(root)
+    assert result.possible is False
+    assert f"lacks offsets/{newest - 1}" in result.sentence
     assert "SS111" in {finding.kind.id for finding in api.audit(str(root)).findings}
 
 
@@ -288,24 +290,24 @@ def test_gaps_are_compared_from_the_oldest_entry_that_both_logs_have() -> None:
 # Paths of schemas
 
 
-def moved_to(root: Path, place: str) -> Path:
+def moved_to(root: Path, location: str) -> Path:
     for path in (root / "state/0/_metadata/v2").glob("[0-9]*"):
-        edit(path, r'"[^"]*/state/', f'"{place}/state/')
+        edit(path, r'"[^"]*/state/', f'"{location}/state/')
     return root
 
 
 def test_where_the_query_ran_nothing_is_said(tmp_path: Path) -> None:
     root = copy(tmp_path, TRANSFORM)
-    for place in (f"file:{root}", f"file://{root}", str(root)):
-        assert restart(moved_to(root, place)).is_plain
+    for item in (f"file:{root}", f"file://{root}", str(root)):
+        assert restart(moved_to(root, item)).is_plain
 
 
 def test_a_moved_checkpoint_does_not_restart_at_its_new_place(tmp_path: Path) -> None:
     root = moved_to(copy(tmp_path, TRANSFORM), f"file:{tmp_path}/elsewhere")
-    found = restart(root)
-    assert found.possible is False
-    assert found.is_moved
-    assert f"below file:{tmp_path}/elsewhere, where the query ran (FileNotFound" in found.sentence
+    result = restart(root)
+    assert result.possible is False
+    assert result.is_moved
+    assert f"below file:{tmp_path}/elsewhere, where the query ran (FileNotFound" in result.sentence
     assert rules(root)["SS489"] == "refused"
     for report in (api.audit(str(root)), api.verify(str(root))):
         assert report.verdict is not None
@@ -341,14 +343,14 @@ def test_other_operators_restart_wherever_they_are(case: str) -> None:
 
 def test_another_storage_leaves_it_open(tmp_path: Path) -> None:
     root = moved_to(copy(tmp_path, TRANSFORM), "s3a://bucket/checkpoint")
-    found = restart(root)
-    assert found.possible is None
+    result = restart(root)
+    assert result.possible is None
     assert "unknown, because the metadata of operator 0 names its schemas below s3a://bucket/" in (
-        found.sentence
+        result.sentence
     )
     assert rules(root)["SS471"] == "unknown"
-    assert restart(root, place="s3://bucket/checkpoint").possible is True
-    assert restart(root, place="s3://other/checkpoint").possible is None
+    assert restart(root, location="s3://bucket/checkpoint").possible is True
+    assert restart(root, location="s3://other/checkpoint").possible is None
 
 
 def test_a_path_is_the_same_in_every_spelling_of_its_url() -> None:
@@ -358,9 +360,9 @@ def test_a_path_is_the_same_in_every_spelling_of_its_url() -> None:
 
 def test_a_url_without_the_name_node_is_the_place_that_spark_names(tmp_path: Path) -> None:
     root = moved_to(copy(tmp_path, TRANSFORM), "hdfs://namenode:8020/data/ck")
-    assert restart(root, place="hdfs:///data/ck").possible is True
-    assert restart(root, place="hdfs://namenode:8020/data/ck").possible is True
-    assert restart(root, place="hdfs:///data/other").possible is None
+    assert restart(root, location="hdfs:///data/ck").possible is True
+    assert restart(root, location="hdfs://namenode:8020/data/ck").possible is True
+    assert restart(root, location="hdfs:///data/other").possible is None
 
 
 @given(st.sampled_from(("", "s3a://", "file:", "abfss://", "dbfs:/", "staged:/", "x:")), st.text())

@@ -76,12 +76,12 @@ def restart(root: Path, offsets: Sequence[str], *, committed: bool = True) -> Re
 def test_restart_with_an_offset_that_goes_back(
     tmp_path: Path, offsets: list[str], *, committed: bool, possible: bool | None
 ) -> None:
-    found = restart(tmp_path, offsets, committed=committed)
-    assert found.possible is possible
+    result = restart(tmp_path, offsets, committed=committed)
+    assert result.possible is possible
     if possible is False:
-        assert "refuses offsets/2, in which source 0 goes back from" in found.sentence
+        assert "refuses offsets/2, in which source 0 goes back from" in result.sentence
     if possible is None:
-        assert "unknown, because source 0" in found.sentence
+        assert "unknown, because source 0" in result.sentence
 
 
 @pytest.mark.parametrize(
@@ -108,24 +108,26 @@ def test_offsets_that_are_behind_the_ones_before(
     before: str, after: str, setback: tuple[str, str] | None
 ) -> None:
     entries = [OffsetEntry(sources={"0": offset}) for offset in (after, before)]
-    (found,) = source_offsets(*entries)
-    assert (found.setback and (found.setback.before, found.setback.after)) == setback
+    (source_offset,) = source_offsets(*entries)
+    assert (
+        source_offset.setback and (source_offset.setback.before, source_offset.setback.after)
+    ) == setback
 
 
 @given(st.lists(st.text(max_size=40), min_size=2, max_size=2))
 def test_any_two_offsets_are_compared(offsets: list[str]) -> None:
     entries = [OffsetEntry(sources={"0": offset}) for offset in offsets]
-    (found,) = source_offsets(*entries)
-    assert found.setback is None or isinstance(found.setback, Setback)
+    (source_offset,) = source_offsets(*entries)
+    assert source_offset.setback is None or isinstance(source_offset.setback, Setback)
 
 
 def test_a_finding_names_the_newest_batch_that_goes_back(tmp_path: Path) -> None:
     offsets = [KAFKA.format(n, n) for n in (5, 3, 4, 2, 9)]
     write_checkpoint(tmp_path, [[offset] for offset in offsets], {})
-    (found,) = setbacks(tmp_path)
-    assert found.kind.id == "SS128"
-    assert found.cause.startswith("Source 0 (Kafka topic t) goes back in batch 3, from 4 (parti")
-    assert found.evidence.endswith("2 in offsets/3; 2 batches in all")
+    (setback,) = setbacks(tmp_path)
+    assert setback.kind.id == "SS128"
+    assert setback.cause.startswith("Source 0 (Kafka topic t) goes back in batch 3, from 4 (parti")
+    assert setback.evidence.endswith("2 in offsets/3; 2 batches in all")
 
 
 def test_an_appended_batch_is_not_compared(tmp_path: Path) -> None:
@@ -181,11 +183,11 @@ def test_files_that_no_finished_batch_has_read_outside_the_folder(
 ) -> None:
     write_checkpoint(tmp_path, [[file_offset(n)] for n in range(2)], {"0": []})
     write_entries(tmp_path, {0: IN, 1: IN, **entries})
-    found = restart_of(open_checkpoint(str(tmp_path)))
-    assert found.possible is (None if foreign else True)
+    result = restart_of(open_checkpoint(str(tmp_path)))
+    assert result.possible is (None if foreign else True)
     assert len(foreign_sources(tmp_path)) == foreign
     if foreign:
-        assert 'Spark fails with "Wrong basePath" unless' in found.sentence
+        assert 'Spark fails with "Wrong basePath" unless' in result.sentence
 
 
 def test_folders_that_only_a_compact_entry_names_are_read_too(tmp_path: Path) -> None:
@@ -250,7 +252,7 @@ def test_a_lost_newest_entry_that_the_last_batch_did_not_read(
 ) -> None:
     write_checkpoint(tmp_path, [[file_offset(n)] for n in offsets], {"0": range(max(offsets) + 1)})
     (tmp_path / "sources/0" / gone).unlink()
-    found = restart_of(open_checkpoint(str(tmp_path)))
-    assert found.possible is possible
+    result = restart_of(open_checkpoint(str(tmp_path)))
+    assert result.possible is possible
     if possible is None:
-        assert "is missing: Spark writes it again if it finds the files again" in found.sentence
+        assert "is missing: Spark writes it again if it finds the files again" in result.sentence

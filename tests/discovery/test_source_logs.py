@@ -89,9 +89,9 @@ def test_folders_of_sources_in_offset_log_v1(
 ) -> None:
     """As Spark 4.3.0 wrote them."""
     checkpoint = write_checkpoint(tmp_path, entries, logs)
-    found = source_folders(checkpoint, len(entries) - 1)
-    assert "".join(found.folders.values()) == folders
-    assert found.lost == ()
+    result = source_folders(checkpoint, len(entries) - 1)
+    assert "".join(result.folders.values()) == folders
+    assert result.lost == ()
     assert restart_of(checkpoint).possible is True
 
 
@@ -230,13 +230,13 @@ def test_commands_on_a_file_source_that_is_used_twice(tmp_path: Path) -> None:
         line = f'{{"path":"file:///in/{entry}.json","timestamp":1,"batchId":{entry}}}'
         (root / f"sources/0/{entry}").write_text(f"v1\n{line}")
     report = api.audit(str(root))
-    assert not [one for one in report.findings if one.kind.id.startswith("SS1")]
+    assert not [item for item in report.findings if item.kind.id.startswith("SS1")]
     assert api.copy(str(root), str(tmp_path / "copy")).summary["written"]
     result = run("preflight", root, root, "-o", "json")
     assert '"SS488"' not in result.out
     assert '"SS414"' not in result.out
     shutil.rmtree(root / "sources/0")
-    assert next(one.kind.id for one in api.audit(str(root)).findings) == "SS120"
+    assert next(finding.kind.id for finding in api.audit(str(root)).findings) == "SS120"
 
 
 LINES = st.sampled_from([VOID, RATE, KAFKA, *map(file_offset, (0, 1, 2, 11)), '{"logOffset":-1}'])
@@ -262,7 +262,7 @@ def test_any_sources_have_folders_or_lost_logs(
         entries = [[f"{names[n]}:{line}" for n, line in enumerate(lines)] for lines in entries]
     root = tmp_path_factory.mktemp("sources") / "checkpoint"
     checkpoint = write_checkpoint(root, entries, logs, version=version)
-    found = source_folders(checkpoint, len(entries) - 1)
-    assert all(path.startswith("sources/") for path in (*found.lost, *found.doubtful))
-    assert len({*found.lost, *found.doubtful}) == len(found.lost) + len(found.doubtful)
+    result = source_folders(checkpoint, len(entries) - 1)
+    assert all(path.startswith("sources/") for path in (*result.lost, *result.doubtful))
+    assert len({*result.lost, *result.doubtful}) == len(result.lost) + len(result.doubtful)
     shutil.rmtree(root)

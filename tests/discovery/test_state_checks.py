@@ -17,7 +17,10 @@ from tests.cases import Batch, small_checkpoint
 
 def found(root: Path, version: int = 4, partition_id: int | None = None) -> list[tuple[str, str]]:
     checkpoint = open_checkpoint(str(root), selection=Selection(partition_id=partition_id))
-    return [(one.slug, one.message) for one in state_problems(checkpoint, version)]
+    return [
+        (state_problem.slug, state_problem.message)
+        for state_problem in state_problems(checkpoint, version)
+    ]
 
 
 def _one_too_many(root: Path) -> None:
@@ -65,7 +68,7 @@ def test_what_metadata_and_log_say_is_held_against_the_folders(
     assert found(root) == []
     damage(root)
     problems = found(root)
-    assert {one for one, _ in problems} == {slug}
+    assert {item for item, _ in problems} == {slug}
     assert words in problems[0][1]
 
 

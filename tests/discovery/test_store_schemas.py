@@ -54,8 +54,8 @@ def test_shared_files_are_counted_once() -> None:
 
 
 def test_one_family_can_be_selected() -> None:
-    found = open_checkpoint(str(FORMAT_3), selection=Selection(store_name=JOIN_STORES[0]))
-    assert {store.store.store_name for o in found.operators for store in o.layout.stores} == {
+    checkpoint = open_checkpoint(str(FORMAT_3), selection=Selection(store_name=JOIN_STORES[0]))
+    assert {store.store.store_name for o in checkpoint.operators for store in o.layout.stores} == {
         JOIN_STORES[0]
     }
 

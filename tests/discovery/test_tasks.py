@@ -81,5 +81,5 @@ def test_small_files_of_this_machine_are_known() -> None:
     assert not task("s3://bucket/c", 100, 100).has_small_files, "each is waited for"
     assert not task("/c").has_small_files
     shared = task("/c", 100)
-    others = replace(shared.stores[0], counts_files=False)
-    assert replace(shared, stores=(*shared.stores, others)).file_bytes == 100
+    siblings = replace(shared.stores[0], counts_files=False)
+    assert replace(shared, stores=(*shared.stores, siblings)).file_bytes == 100

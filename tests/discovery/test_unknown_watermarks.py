@@ -39,39 +39,39 @@ def rule_of(checkpoint: Checkpoint, operator: int = 0) -> StoreRule:
 def test_below_what_keeps_the_watermark_the_rule_is_unknown_and_its_field_followed(
     tmp_path: Path, name: str, above: str
 ) -> None:
-    found = chain(tmp_path, name, "dedupe", above)
-    before = rule_of(found)
-    rule = rule_of(with_unknown_watermarks(found, 1))
+    result = chain(tmp_path, name, "dedupe", above)
+    before = rule_of(result)
+    rule = rule_of(with_unknown_watermarks(result, 1))
     assert (rule.expiry, rule.event_time) == (None, before.expiry)
     assert f"downstream of {above}" in str(rule.unknown)
     assert "'0=key." in str(rule.unknown)
-    assert rule_of(with_unknown_watermarks(found, 1), 1).expiry is None
+    assert rule_of(with_unknown_watermarks(result, 1), 1).expiry is None
 
 
 @pytest.mark.parametrize("above", ["stateStoreSave", "dedupe", "dedupeWithinWatermark"])
 def test_other_operators_hand_the_watermark_on(tmp_path: Path, above: str) -> None:
-    found = chain(tmp_path, "dedupe", above)
-    assert with_unknown_watermarks(found, 1) == found
+    result = chain(tmp_path, "dedupe", above)
+    assert with_unknown_watermarks(result, 1) == result
 
 
 def test_before_spark_3_5_all_operators_saw_the_watermark_of_the_query(tmp_path: Path) -> None:
-    found = chain(tmp_path, "dedupe", "symmetricHashJoin", conf={})
-    assert operator_holding_back(found, found.operators[0], 1) is None
-    assert with_unknown_watermarks(found, 1) == found
+    result = chain(tmp_path, "dedupe", "symmetricHashJoin", conf={})
+    assert operator_holding_back(result, result.operators[0], 1) is None
+    assert with_unknown_watermarks(result, 1) == result
 
 
 def test_what_is_upstream_keeps_its_rule(tmp_path: Path) -> None:
-    found = chain(tmp_path, "symmetricHashJoin", "dedupe")
-    assert rule_of(with_unknown_watermarks(found, 1), 1) == rule_of(found, 1)
+    result = chain(tmp_path, "symmetricHashJoin", "dedupe")
+    assert rule_of(with_unknown_watermarks(result, 1), 1) == rule_of(result, 1)
 
 
 def test_what_the_user_said_of_an_operator_counts(tmp_path: Path) -> None:
-    found = chain(tmp_path, "dedupe", "symmetricHashJoin")
+    result = chain(tmp_path, "dedupe", "symmetricHashJoin")
     field = f"key.{cases.EVENT_TIME.fields[0].name}"
-    given = with_rules(found, UserRules.parse(operator_rules=[f"0={field}<=watermark-1h"]))
-    assert with_unknown_watermarks(given, 1).operators == given.operators
+    actual = with_rules(result, UserRules.parse(operator_rules=[f"0={field}<=watermark-1h"]))
+    assert with_unknown_watermarks(actual, 1).operators == actual.operators
     # To name the field is not to name its lag.
-    named = with_rules(found, UserRules.parse(event_time_fields=[f"0={field}"]))
+    named = with_rules(result, UserRules.parse(event_time_fields=[f"0={field}"]))
     assert rule_of(with_unknown_watermarks(named, 1)).expiry is None
 
 
@@ -89,7 +89,7 @@ def test_below_transform_with_state_a_watermark_arrives_unless_it_follows_proces
     written.unlink()
     (written.parent / "v2").mkdir()
     (written.parent / "v2/0").write_text(f"v2\n{json.dumps(content)}")
-    found = open_checkpoint(str(tmp_path))
-    above = operator_holding_back(found, found.operators[0], 1)
+    checkpoint = open_checkpoint(str(tmp_path))
+    above = operator_holding_back(checkpoint, checkpoint.operators[0], 1)
     assert (above is None) is arrives
-    assert (rule_of(with_unknown_watermarks(found, 1)).expiry is not None) is arrives
+    assert (rule_of(with_unknown_watermarks(checkpoint, 1)).expiry is not None) is arrives

@@ -21,6 +21,6 @@ def test_only_the_operator_that_is_named_changes() -> None:
 
 
 def test_an_operator_that_is_not_there() -> None:
-    given = UserRules.parse(operator_rules=["5=never"])
+    result = UserRules.parse(operator_rules=["5=never"])
     with pytest.raises(CheckpointError, match="operator 5, there are 0, 1"):
-        with_rules(open_checkpoint(PATH), given)
+        with_rules(open_checkpoint(PATH), result)

@@ -50,8 +50,8 @@ def test_what_is_no_schema_is_refused(text: str) -> None:
 
 def test_a_schema_is_for_one_store(tmp_path: Path) -> None:
     layout = discover(Storage(str(small_checkpoint(tmp_path))), classify)
-    given = UserSchemas.parse([f"0:{JOIN_STORES[0]}=user string", "1=user string"], ["1=n bigint"])
-    assert given.of_stores(layout) == {
+    result = UserSchemas.parse([f"0:{JOIN_STORES[0]}=user string", "1=user string"], ["1=n bigint"])
+    assert result.of_stores(layout) == {
         (0, JOIN_STORES[0]): (USER, None),
         (1, "default"): (USER, COUNT),
     }
@@ -68,22 +68,24 @@ def test_a_schema_is_for_one_store(tmp_path: Path) -> None:
 
 def test_what_was_not_given_comes_from_the_file() -> None:
     read = StateSchema(2, COUNT, COUNT)
-    place = StoreName(0, "default")
-    assert with_user_schemas(read, (USER, None), place) == StateSchema(GIVEN, USER, COUNT)
-    assert with_user_schemas(read, (None, USER), place) == StateSchema(GIVEN, COUNT, USER)
-    assert with_user_schemas(None, (USER, COUNT), place) == StateSchema(GIVEN, USER, COUNT)
+    store_name = StoreName(0, "default")
+    assert with_user_schemas(read, (USER, None), store_name) == StateSchema(GIVEN, USER, COUNT)
+    assert with_user_schemas(read, (None, USER), store_name) == StateSchema(GIVEN, COUNT, USER)
+    assert with_user_schemas(None, (USER, COUNT), store_name) == StateSchema(GIVEN, USER, COUNT)
     with pytest.raises(CheckpointError, match="--value-schema"):
-        with_user_schemas(None, (USER, None), place)
+        with_user_schemas(None, (USER, None), store_name)
     with pytest.raises(CheckpointError, match="--key-schema"):
-        with_user_schemas(None, (None, USER), place)
+        with_user_schemas(None, (None, USER), store_name)
 
 
 def test_an_operator_without_metadata_is_told_from_the_given_schemas(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
     (root / "state/1/_metadata/metadata").unlink()
     (root / "state/1/0/_metadata/schema").unlink()
-    given = UserSchemas.parse(["1=ts timestamp"], ["1=expiresAtMicros bigint"])
-    operators = {o.operator_id: o for o in open_checkpoint(str(root), user_schemas=given).operators}
+    result = UserSchemas.parse(["1=ts timestamp"], ["1=expiresAtMicros bigint"])
+    operators = {
+        o.operator_id: o for o in open_checkpoint(str(root), user_schemas=result).operators
+    }
     assert operators[1].name == "dedupeWithinWatermark"
     assert operators[1].schemas["default"].version == GIVEN
     assert operators[1].rules["default"].expiry is not None
@@ -94,5 +96,5 @@ def test_a_broken_schema_file_is_no_problem_where_a_schema_is_given(tmp_path: Pa
     root = small_checkpoint(tmp_path)
     (root / "state/1/0/_metadata/schema").write_bytes(b"broken")
     assert open_checkpoint(str(root)).problems
-    given = UserSchemas.parse(["1=ts timestamp"], ["1=d void"])
-    assert not open_checkpoint(str(root), user_schemas=given).problems
+    result = UserSchemas.parse(["1=ts timestamp"], ["1=d void"])
+    assert not open_checkpoint(str(root), user_schemas=result).problems

@@ -41,7 +41,7 @@ def _random(dice: Any, kind: Any, size: int) -> Any:
     mask = dice.random(size) < 0.3
     types = pa.types
     if types.is_struct(kind):
-        parts = [_random(dice, each.type, size) for each in kind]
+        parts = [_random(dice, item.type, size) for item in kind]
         bits = valid.buffers()[1]
         return pa.StructArray.from_buffers(kind, size, [bits], children=parts)
     if types.is_list(kind) or types.is_map(kind):
@@ -79,11 +79,11 @@ def as_encoded(value: Any, kind: Any) -> Any:
     if types.is_struct(kind):
         if not kind.num_fields:
             return {"__dummy__": None}
-        return {each.name: as_encoded(value[each.name], each.type) for each in kind}
+        return {entry.name: as_encoded(value[entry.name], entry.type) for entry in kind}
     if types.is_map(kind):
         return [(key, as_encoded(item, kind.item_type)) for key, item in value]
     if types.is_list(kind):
-        return [as_encoded(one, kind.value_type) for one in value]
+        return [as_encoded(element, kind.value_type) for element in value]
     return value
 
 
@@ -190,9 +190,9 @@ def test_a_function_is_wrapped_only_where_it_must_be() -> None:
     schema, target = (_pair(kind) for kind in (pa.null(), pa.string()))
     assert encode_schema(schema) == target
     batch = pa.RecordBatch.from_arrays([pa.array([1, 2]), pa.nulls(2)], schema=schema)
-    (told,) = encode_columns(yields, schema)([batch])
-    assert told.schema == target
-    assert told.to_pylist() == [{"n": 1, "v": None}, {"n": 2, "v": None}]
+    (result,) = encode_columns(yields, schema)([batch])
+    assert result.schema == target
+    assert result.to_pylist() == [{"n": 1, "v": None}, {"n": 2, "v": None}]
 
 
 def _pair(kind: Any) -> pa.Schema:

@@ -44,7 +44,7 @@ class Cluster(Engine):
         self.reader = reader
 
     def run(self, job: Job) -> Iterator[pa.RecordBatch]:
-        self.jobs.append([each.spec for each in job.work])
+        self.jobs.append([item.spec for item in job.work])
         for step in (job.function, *([] if job.merge is None else [job.merge.function])):
             assert cloudpickle.dumps(step)  # type: ignore[no-untyped-call]
         results: Iterable[pa.RecordBatch] = list(LocalEngine(1).run(replace(job, merge=None)))
@@ -59,8 +59,8 @@ def _mixed(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> pa.RecordBat
 
 
 def counting(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    found = texts(batches)
-    yield batch_of(ROWS, [{"message": f"{len(found)} of {min(found)[0]}"}])
+    result = texts(batches)
+    yield batch_of(ROWS, [{"message": f"{len(result)} of {min(result)[0]}"}])
 
 
 def together(
@@ -91,8 +91,8 @@ def mapping(
 
 def test_the_tasks_of_all_are_one_job_and_each_gets_its_own() -> None:
     cluster = Cluster()
-    found = together(cluster, [mapping("a1", "a2"), mapping("b1"), mapping()])
-    assert found == [["a1", "a2"], ["b1"], []]
+    result = together(cluster, [mapping("a1", "a2"), mapping("b1"), mapping()])
+    assert result == [["a1", "a2"], ["b1"], []]
     (job,) = cluster.jobs
     assert sorted(job) == ["a1", "a2", "b1"]
 
@@ -187,8 +187,8 @@ def test_the_reader_is_that_of_the_engine() -> None:
     assert BatchedEngine(LocalEngine(1)).reader is None
 
 
-@pytest.mark.parametrize("most", [1, 3])
-def test_all_users_together_run_so_many_tasks_at_a_time(most: int) -> None:
+@pytest.mark.parametrize("maximum", [1, 3])
+def test_all_users_together_run_so_many_tasks_at_a_time(maximum: int) -> None:
     running: list[int] = []
     highest = 0
     lock, all_in = threading.Lock(), threading.Event()
@@ -198,16 +198,16 @@ def test_all_users_together_run_so_many_tasks_at_a_time(most: int) -> None:
         with lock:
             running.append(1)
             highest = max(highest, len(running))
-            if len(running) == most:
+            if len(running) == maximum:
                 all_in.set()
         all_in.wait(10)
         with lock:
             running.pop()
         yield from echo(batches)
 
-    engine = LocalEngine(most, shared=True)
+    engine = LocalEngine(maximum, shared=True)
     specs = [Work(f"{n:02}") for n in range(12)]
     with ThreadPoolExecutor(3) as pool:
         futures = [pool.submit(lambda: texts(engine.run(Job(slow, ROWS, specs)))) for _ in range(3)]
-        assert [f.result(30) for f in futures] == [[each.spec for each in specs]] * 3
-    assert highest == most
+        assert [f.result(30) for f in futures] == [[spec.spec for spec in specs]] * 3
+    assert highest == maximum

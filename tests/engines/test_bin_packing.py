@@ -29,7 +29,7 @@ def work_of(sizes: list[int]) -> list[Work]:
 
 
 def load(group: list[Work]) -> int:
-    return sum(each.weight for each in group)
+    return sum(item.weight for item in group)
 
 
 @given(weights, st.integers(1, 50))
@@ -39,7 +39,7 @@ def test_each_task_is_in_one_group_and_the_heaviest_start_first(
     work = work_of(sizes)
     groups = pack(work, count)
     assert len(groups) == count
-    assert sorted(each.spec for group in groups for each in group) == sorted(w.spec for w in work)
+    assert sorted(item.spec for group in groups for item in group) == sorted(w.spec for w in work)
     assert [load(group) for group in groups] == sorted(map(load, groups), reverse=True)
     if len(work) >= count:
         assert all(groups)
@@ -57,15 +57,15 @@ def test_no_group_has_much_more_than_its_share(sizes: list[int], count: int) -> 
 )
 def test_files_count_beside_bytes(tasks: list[tuple[int, int]], count: int) -> None:
     work = [Work(str(i), size, files=number) for i, (size, number) in enumerate(tasks)]
-    costs = [sum(each.cost for each in group) for group in pack(work, count)]
+    costs = [sum(element.cost for element in group) for group in pack(work, count)]
     assert costs == sorted(costs, reverse=True)
-    assert costs[0] <= sum(costs) / count + max(each.cost for each in work)
+    assert costs[0] <= sum(costs) / count + max(item.cost for item in work)
     assert sum(costs) == sum(size + FILE_COST * number for size, number in tasks)
 
 
 def test_a_large_task_runs_alone() -> None:
     groups = pack(work_of([1, 1, 100, 1, 1]), 2)
-    assert [[each.weight for each in group] for group in groups] == [[100], [1, 1, 1, 1]]
+    assert [[item.weight for item in group] for group in groups] == [[100], [1, 1, 1, 1]]
 
 
 def test_few_or_heavy_tasks_are_not_grouped() -> None:
@@ -91,12 +91,12 @@ def numbers(*groups: int) -> pa.RecordBatch:
 def test_each_group_runs_its_tasks(sizes: list[int], count: int) -> None:
     groups = pack(work_of(sizes), count)
     run = by_group(lambda batches: iter(batches), groups)
-    found = [run([numbers(number)]) for number in range(count)]
-    tasks = [[task for batch in each for task in batch.to_pylist()] for each in found]
-    assert [[task["spec"] for task in each] for each in tasks] == [
+    result = [run([numbers(number)]) for number in range(count)]
+    tasks = [[task for batch in entry for task in batch.to_pylist()] for entry in result]
+    assert [[task["spec"] for task in element] for element in tasks] == [
         [work.spec for work in group] for group in groups
     ]
-    assert [task["task_id"] for each in tasks for task in each] == list(range(len(sizes)))
+    assert [task["task_id"] for item in tasks for task in item] == list(range(len(sizes)))
     assert [batch.schema for batch in run([numbers(*range(count))])] == [TASKS] * len(sizes)
 
 

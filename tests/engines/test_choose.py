@@ -23,8 +23,8 @@ class FakeSpark:
 
     notes: tuple[str, ...] = ()
 
-    def __init__(self, *asked: Any, **named: Any) -> None:
-        self.asked, self.named = asked, named
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        self.asked, self.named = arguments, named
 
 
 @pytest.fixture(autouse=True)
@@ -52,10 +52,12 @@ def without_pyspark(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def engine_of(
-    workers: int | None = None, told: list[str] | None = None, **wanted: Any
+    workers: int | None = None, messages: list[str] | None = None, **options: Any
 ) -> Engine | None:
-    told = [] if told is None else told
-    return engine_by_options(EngineOptions(**wanted, notify=told.append, verbose=True), workers)
+    messages = [] if messages is None else messages
+    return engine_by_options(
+        EngineOptions(**options, notify=messages.append, verbose=True), workers
+    )
 
 
 # --- what is asked for -----------------------------------------------------------------------
@@ -63,33 +65,35 @@ def engine_of(
 
 @pytest.mark.parametrize("workers", [None, 3])
 def test_local_is_this_process_and_needs_no_words(workers: int | None) -> None:
-    told: list[str] = []
-    assert engine_of(workers, told, name="local") == LocalEngine(workers)
-    assert told == []
+    messages: list[str] = []
+    assert engine_of(workers, messages, name="local") == LocalEngine(workers)
+    assert messages == []
 
 
 @pytest.mark.parametrize(
-    ("option", "wanted"),
+    ("option", "expected"),
     [
         ("--master", {"master": "local[2]"}),
         ("--conf", {"conf": {"spark.x": "y"}}),
         ("--io hadoop", {"io": "hadoop"}),
     ],
 )
-def test_options_of_spark_contradict_a_local_engine(option: str, wanted: Mapping[str, Any]) -> None:
+def test_options_of_spark_contradict_a_local_engine(
+    option: str, expected: Mapping[str, Any]
+) -> None:
     with pytest.raises(EngineError, match=f"{option} is for Spark, got --engine local"):
-        engine_of(name="local", **wanted)
+        engine_of(name="local", **expected)
 
 
 @pytest.mark.usefixtures("spark")
 def test_spark_is_asked_for_with_all_that_is_given() -> None:
-    told: list[str] = []
+    messages: list[str] = []
     conf = {"spark.x": "y"}
-    engine = engine_of(None, told, name="spark", master="local[2]", conf=conf, io="hadoop")
+    engine = engine_of(None, messages, name="spark", master="local[2]", conf=conf, io="hadoop")
     assert isinstance(engine, FakeSpark)
     assert engine.asked == (None, "local[2]", conf)
     assert engine.named == {"io": "hadoop", "tune_workers": None}
-    assert told == [], "nothing had to be chosen"
+    assert messages == [], "nothing had to be chosen"
 
 
 @pytest.mark.usefixtures("spark")
@@ -111,10 +115,10 @@ def test_what_is_to_be_known_of_its_workers_is_told(
     monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.setattr(FakeSpark, "notes", ("workers are slow",))
-    told: list[str] = []
-    engine_of(None, told, name=name, master="local[2]")
+    messages: list[str] = []
+    engine_of(None, messages, name=name, master="local[2]")
     reason = ["engine: spark (--master is given)"] * (name == "auto")
-    assert told == [*reason, "engine: workers are slow"]
+    assert messages == [*reason, "engine: workers are slow"]
 
 
 @pytest.mark.usefixtures("spark")
@@ -127,31 +131,33 @@ def test_a_given_session_is_taken() -> None:
 
 @pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize(
-    ("option", "wanted"),
+    ("option", "expected"),
     [
         ("--master", {"master": "local[2]"}),
         ("--conf", {"conf": {"spark.secret": "s3cr3t"}}),
         ("--io hadoop", {"io": "hadoop"}),
     ],
 )
-def test_an_option_of_spark_alone_asks_for_it(option: str, wanted: Mapping[str, Any]) -> None:
-    told: list[str] = []
-    assert isinstance(engine_of(None, told, **wanted), FakeSpark)
-    assert told == [f"engine: spark ({option} is given)"]
+def test_an_option_of_spark_alone_asks_for_it(option: str, expected: Mapping[str, Any]) -> None:
+    messages: list[str] = []
+    assert isinstance(engine_of(None, messages, **expected), FakeSpark)
+    assert messages == [f"engine: spark ({option} is given)"]
 
 
 def test_workers_alone_ask_for_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SPARK_REMOTE", "sc://elsewhere")
-    told: list[str] = []
-    assert engine_of(4, told) == LocalEngine(4)
-    assert told == ["engine: local (--workers is given)"]
+    messages: list[str] = []
+    assert engine_of(4, messages) == LocalEngine(4)
+    assert messages == ["engine: local (--workers is given)"]
 
 
 @pytest.mark.usefixtures("spark")
-@pytest.mark.parametrize("wanted", [{"name": "spark"}, {"master": "local"}, {"session": object()}])
-def test_spark_has_no_such_workers(wanted: Mapping[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "expected", [{"name": "spark"}, {"master": "local"}, {"session": object()}]
+)
+def test_spark_has_no_such_workers(expected: Mapping[str, Any]) -> None:
     with pytest.raises(EngineError, match="--workers is for the engine in this process"):
-        engine_of(2, **wanted)
+        engine_of(2, **expected)
 
 
 def test_spark_without_pyspark_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,9 +181,9 @@ def test_a_spark_around_this_process_is_taken(
     monkeypatch: pytest.MonkeyPatch, variable: str, reason: str
 ) -> None:
     monkeypatch.setenv(variable, "sc://host/;token=s3cr3t")
-    told: list[str] = []
-    assert isinstance(engine_of(None, told), FakeSpark)
-    assert told == [f"engine: spark ({reason})"]
+    messages: list[str] = []
+    assert isinstance(engine_of(None, messages), FakeSpark)
+    assert messages == [f"engine: spark ({reason})"]
 
 
 @pytest.mark.usefixtures("spark")
@@ -190,10 +196,10 @@ def test_a_session_that_is_active_is_taken(monkeypatch: pytest.MonkeyPatch, acti
 
     fake = SimpleNamespace(SparkSession=SparkSession)
     monkeypatch.setitem(sys.modules, "pyspark.sql", fake)
-    told: list[str] = []
-    engine = engine_of(None, told)
+    messages: list[str] = []
+    engine = engine_of(None, messages)
     assert isinstance(engine, FakeSpark) == (active is not None)
-    assert told == ["engine: spark (a session is active)"] * (active is not None)
+    assert messages == ["engine: spark (a session is active)"] * (active is not None)
 
 
 def test_nothing_given_and_nothing_there_leaves_it_to_the_size() -> None:
@@ -204,9 +210,9 @@ def test_nothing_given_and_nothing_there_leaves_it_to_the_size() -> None:
 
 
 def chosen(state_bytes: int) -> tuple[Engine, str]:
-    told: list[str] = []
-    engine = choose(EngineOptions(notify=told.append, verbose=True), None, state_bytes)
-    (line,) = told
+    messages: list[str] = []
+    engine = choose(EngineOptions(notify=messages.append, verbose=True), None, state_bytes)
+    (line,) = messages
     return engine, line
 
 

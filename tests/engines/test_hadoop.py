@@ -73,15 +73,15 @@ def plain_copy(case: str, folder: Path) -> str:
 
 
 def assert_same(command: str, path: str, hadoop: api.Options) -> Any:
-    found = said(COMMANDS[command](path, hadoop))
-    assert found == said(COMMANDS[command](path, api.Options()))
-    return found
+    result = said(COMMANDS[command](path, hadoop))
+    assert result == said(COMMANDS[command](path, api.Options()))
+    return result
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_reports_are_those_of_fsspec(command: str, hadoop: api.Options, tmp_path: Path) -> None:
-    found = assert_same(command, plain_copy("fmgws_event_ignore", tmp_path / "mine"), hadoop)
-    tables = [found.get("rows"), *found.get("tables", {}).values()]
+    result = assert_same(command, plain_copy("fmgws_event_ignore", tmp_path / "mine"), hadoop)
+    tables = [result.get("rows"), *result.get("tables", {}).values()]
     assert any(tables) or command == "verify"
 
 
@@ -99,15 +99,15 @@ def test_facts_of_many_checkpoints_in_one_job(spark: Any, hadoop: api.Options) -
     paths = [str(path) for case in cases for name in names for path in case.glob(f"{name}/*/")]
     runs = [Run.start(path, hadoop) for path in paths]
     work = [_work(run) for run in runs]
-    told = list(
-        engine.run(Job(run_tasks, facts_schema(), [each for of_run in work for each in of_run]))
+    outcome = list(
+        engine.run(Job(run_tasks, facts_schema(), [item for of_run in work for item in of_run]))
     )
     by_fsspec = [Run.start(path, None) for path in paths]
     expected = [
         b for run in by_fsspec for b in run.engine.run(Job(run_tasks, facts_schema(), _work(run)))
     ]
-    assert _facts(told) == _facts(expected)
-    assert len(_facts(told)) > 100
+    assert _facts(outcome) == _facts(expected)
+    assert len(_facts(outcome)) > 100
 
 
 def _work(run: Run) -> list[Work]:
@@ -116,9 +116,9 @@ def _work(run: Run) -> list[Work]:
 
 def _facts(batches: list[Any]) -> list[str]:
     # Of damage that only a hidden file tells not every Spark knows.
-    found = [one for batch in batches for one in facts_in(batch)]
-    known = (one for one in found if "file-checksum" not in repr(one.fact))
-    return sorted(re.sub(r"file_checksums=[0-9]+", "", repr(one)) for one in known)
+    result = [fact for batch in batches for fact in facts_in(batch)]
+    facts = (element for element in result if "file-checksum" not in repr(element.fact))
+    return sorted(re.sub(r"file_checksums=[0-9]+", "", repr(item)) for item in facts)
 
 
 def test_troubles_are_the_same_and_no_folder_of_ours_is_named(
@@ -129,11 +129,11 @@ def test_troubles_are_the_same_and_no_folder_of_ours_is_named(
     (root / "state/0/1/5.delta").write_bytes(b"junk")
     (root / "state/0/0/7.delta").write_bytes(b"")
     (root / "offsets/3").write_bytes(b"v7\n")
-    found = assert_same("verify", path, hadoop)
-    slugs = [problem["problem"] for problem in found["problems"]]
+    result = assert_same("verify", path, hadoop)
+    slugs = [problem["problem"] for problem in result["problems"]]
     assert len(slugs) >= 3
-    assert all(problem["path"].startswith(path) for problem in found["problems"])
-    assert "inspector-" not in json.dumps(found) + capfd.readouterr().err
+    assert all(problem["path"].startswith(path) for problem in result["problems"])
+    assert "inspector-" not in json.dumps(result) + capfd.readouterr().err
     assert_same("rows", path, hadoop)
 
 
@@ -237,8 +237,8 @@ def test_what_spark_cannot_list_is_said_without_passwords(hadoop: api.Options) -
 
 
 def test_options_of_fsspec_are_refused(spark: Any) -> None:
-    wanted = EngineOptions(session=spark, io="hadoop")
-    options = api.Options(storage_options={"key": "x"}, engine=wanted)
+    engine_options = EngineOptions(session=spark, io="hadoop")
+    options = api.Options(storage_options={"key": "x"}, engine=engine_options)
     with pytest.raises(EngineError, match="--storage-option is for fsspec"):
         api.verify(str(checkpoint_of("agg_append")), options)
 
@@ -250,7 +250,7 @@ def test_nothing_is_left_and_the_session_is_as_it_was(
     name = "spark.sql.execution.arrow.maxRecordsPerBatch"
     before = spark.conf.get(name)
     run = Run.start(str(checkpoint_of("agg_append")), hadoop)
-    assert [each.name for each in tmp_path.glob("inspector-listing-*")]
+    assert [path.name for path in tmp_path.glob("inspector-listing-*")]
     assert run.facts().versions
     assert spark.conf.get(name) == before
     del run
@@ -296,16 +296,18 @@ def test_tables_are_of_one_batch_or_not_there(
         query = endless(tmp_path / str(batches.numerator))
         path, begun = str(query.root), query.batch
         quiet = said(COMMANDS[command](path, replace(options, engine=EngineOptions())))
-        told: Any = None
+        messages: Any = None
         with before_each_request(slowed(query, batches)), suppress(OutpacedError):
-            told = said(COMMANDS[command](path, options))
-            assert faults(told) == []
+            messages = said(COMMANDS[command](path, options))
+            assert faults(messages) == []
         assert query.batch > begun
         if batches is TOO_SLOW:
-            assert told is None or "outpaced" in {row["problem"] for row in told["problems"]}
+            assert messages is None or "outpaced" in {
+                row["problem"] for row in messages["problems"]
+            }
         else:
-            assert counts(told) == counts(quiet)
-            assert any(counts(told).values())
+            assert counts(messages) == counts(quiet)
+            assert any(counts(messages).values())
 
 
 @pytest.mark.parametrize(
@@ -318,11 +320,11 @@ def test_what_executors_write_is_of_one_batch_or_not_there(
     query = endless(tmp_path)
     words = [*WRITTEN[command], str(query.root), "-O", str(tmp_path / "out"), "--engine", "spark"]
     with before_each_request(slowed(query, batches)):
-        told = run_command(*words, "--io", "hadoop")
-    assert "problem: " not in told.err
-    assert (told.code, OUTPACED in told.err) in ((0, False), (4, True))
-    assert (tmp_path / "out").exists() == (told.code == 0)
-    assert batches is SLOWLY or told.code == 4
+        outcome = run_command(*words, "--io", "hadoop")
+    assert "problem: " not in outcome.err
+    assert (outcome.code, OUTPACED in outcome.err) in ((0, False), (4, True))
+    assert (tmp_path / "out").exists() == (outcome.code == 0)
+    assert batches is SLOWLY or outcome.code == 4
 
 
 def counts(report: Any) -> dict[str, int]:

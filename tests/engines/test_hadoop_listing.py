@@ -54,9 +54,9 @@ def test_discovery_sees_sizes_and_times_but_no_state(tmp_path: Path) -> None:
 def test_times_are_exact_to_the_millisecond(tmp_path: Path, ms: int) -> None:
     listing = Listing(uuid4().hex, ROOT, {"a": ListedFile("uri", 1, ms)})
     storage = open_listing(listing, [], str(tmp_path), {})
-    found = storage.stat("a")
-    assert found is not None
-    assert found.modified_ms == ms
+    result = storage.stat("a")
+    assert result is not None
+    assert result.modified_ms == ms
 
 
 def test_a_listing_goes_with_its_storage(tmp_path: Path) -> None:
@@ -89,16 +89,16 @@ def test_files_of_every_kind_of_task(tmp_path: Path) -> None:
     folders = tmp_path / "old", tmp_path / "new"
     listings: Listings = {}
     storages = [
-        open_listing(each, [], str(folder), listings)
-        for each, folder in zip((old, new), folders, strict=True)
+        open_listing(item, [], str(folder), listings)
+        for item, folder in zip((old, new), folders, strict=True)
     ]
     plain = task(storages[0], "a", "b", side="c")
-    other = task(storages[1], "a")
+    second = task(storages[1], "a")
     mine = [TaskFile(old, "a"), TaskFile(old, "b"), TaskFile(old, "c")]
     assert files_of_task(plain.to_json(), listings) == mine
     assert files_of_task(ChangesTask(plain).to_json(), listings) == mine
-    both = DiffTask((plain,), (other, plain)).to_json()
-    assert files_of_task(both, listings) == [*mine, TaskFile(new, "a")]
+    pair = DiffTask((plain,), (second, plain)).to_json()
+    assert files_of_task(pair, listings) == [*mine, TaskFile(new, "a")]
     assert files_of_task(json.dumps({"rows": ["staged:/x", "{staged:/x", 1, None]}), listings) == []
 
 

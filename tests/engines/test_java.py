@@ -40,11 +40,11 @@ def tools(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 @pytest.fixture
 def package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
     """A package of Java that says what it is started with."""
-    said = program(tmp_path / "a package's" / "java", 'printf "<%s>" "$@"; exit 7')
-    found = SimpleNamespace(JAVA=said)
-    monkeypatch.setitem(sys.modules, java.PACKAGE, found)
+    result = program(tmp_path / "a package's" / "java", 'printf "<%s>" "$@"; exit 7')
+    simple_namespace = SimpleNamespace(JAVA=result)
+    monkeypatch.setitem(sys.modules, java.PACKAGE, simple_namespace)
     java.java_home_of_package.cache_clear()
-    yield said
+    yield result
     java.java_home_of_package.cache_clear()
 
 
@@ -115,9 +115,9 @@ def test_it_gets_all_arguments_as_they_are_but_for_the_module_it_lacks() -> None
 
 def test_the_folder_ends_with_the_process() -> None:
     pytest.importorskip(java.PACKAGE)
-    said = "from inspector.engines.session import java_home_of_package as home; print(home())"
+    message = "from inspector.engines.session import java_home_of_package as home; print(home())"
     done = subprocess.run(
-        [sys.executable, "-c", said], cwd=ROOT, capture_output=True, text=True, check=True
+        [sys.executable, "-c", message], cwd=ROOT, capture_output=True, text=True, check=True
     )
     home = Path(done.stdout.strip())
     assert home.name.startswith("inspector-java-")
@@ -132,12 +132,12 @@ def test_a_machine_without_java_starts_spark_by_the_package(tools: Path) -> None
             if not (entry.name.startswith("java") or (tools / entry.name).exists()):
                 (tools / entry.name).symlink_to(entry)
     assert shutil.which("java") is None
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(FROM_OUTSIDE)}
+    result = {k: v for k, v in os.environ.items() if not k.startswith(FROM_OUTSIDE)}
     command = ("audit", "--engine", "spark", "--master", "local[1]", "--fail-on", "never")
     done = subprocess.run(
         [sys.executable, "-m", "inspector", *command, str(checkpoint_of("agg_append"))],
         cwd=ROOT,
-        env=kept | {"SPARK_LOCAL_IP": "127.0.0.1"},
+        env=result | {"SPARK_LOCAL_IP": "127.0.0.1"},
         capture_output=True,
         text=True,
         check=False,

@@ -64,8 +64,8 @@ def test_tasks_are_numbered() -> None:
             numbers = batch.column("task_id").to_pylist()
             yield batch_of(ROWS, [{"offset": number} for number in numbers])
 
-    for found in (mapped(number, ["a", "b", "c"], 2), stream_tasks(number, ["a", "b", "c"])):
-        assert [n for batch in found for n in batch.column("offset").to_pylist()] == [0, 1, 2]
+    for item in (mapped(number, ["a", "b", "c"], 2), stream_tasks(number, ["a", "b", "c"])):
+        assert [n for batch in item for n in batch.column("offset").to_pylist()] == [0, 1, 2]
 
 
 def test_tasks_run_side_by_side() -> None:
@@ -86,9 +86,9 @@ def test_results_that_nobody_has_taken_are_bounded() -> None:
             started.append(batch.column("spec")[0].as_py())
             yield batch
 
-    found = mapped(count, [str(number) for number in range(100)], 2)
-    next(found)
-    found.close()  # type: ignore[attr-defined]
+    result = mapped(count, [str(number) for number in range(100)], 2)
+    next(result)
+    result.close()  # type: ignore[attr-defined]
     assert len(started) <= 5
 
 
@@ -100,10 +100,10 @@ def test_a_fault_of_the_function_reaches_the_caller(workers: int) -> None:
                 raise ZeroDivisionError("a fault")
             yield batch_of(ROWS, [{"message": "good"}])
 
-    found = mapped(fail, ["good", "bad", "good"], workers)
-    assert next(found).num_rows == 1
+    result = mapped(fail, ["good", "bad", "good"], workers)
+    assert next(result).num_rows == 1
     with pytest.raises(ZeroDivisionError, match="a fault"):
-        list(found)
+        list(result)
 
 
 def test_a_stream_reads_no_task_before_it_is_asked_for() -> None:
@@ -114,6 +114,6 @@ def test_a_stream_reads_no_task_before_it_is_asked_for() -> None:
             started.append(batch.column("spec")[0].as_py())
             yield batch
 
-    found = stream_tasks(note, ["a", "b"])
-    next(found)
+    result = stream_tasks(note, ["a", "b"])
+    next(result)
     assert started == ["a"]

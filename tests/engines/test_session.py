@@ -70,8 +70,8 @@ class FakeSession:
 @pytest.fixture
 def builder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeBuilder]:
     """No Spark is started; Java is there, and somebody listens wherever it is asked."""
-    made, logged = FakeBuilder(), list(logging.getLogger().filters)
-    monkeypatch.setattr(sessions, "SparkSession", SimpleNamespace(builder=made))
+    product, logged = FakeBuilder(), list(logging.getLogger().filters)
+    monkeypatch.setattr(sessions, "SparkSession", SimpleNamespace(builder=product))
     monkeypatch.setattr(sessions, "provide_java", lambda: None)
     monkeypatch.setattr(socket, "create_connection", lambda *_: socket.socket())
     monkeypatch.setattr(atexit, "register", lambda *_, **__: None)
@@ -80,7 +80,7 @@ def builder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeBui
     for name in AROUND:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PYSPARK_PYTHON", "as-it-was")
-    yield made
+    yield product
     for filter_ in logging.getLogger().filters[len(logged) :]:
         logging.getLogger().removeFilter(filter_)
 
@@ -190,10 +190,10 @@ def test_nor_does_one_that_the_environment_names(
 def test_who_is_asked(
     monkeypatch: pytest.MonkeyPatch, master: str, places: list[tuple[str, int]]
 ) -> None:
-    asked = []
+    questions = []
 
-    def refuse(place: tuple[str, int], _patience: float) -> None:
-        asked.append(place)
+    def refuse(location: tuple[str, int], _patience: float) -> None:
+        questions.append(location)
         raise ConnectionRefusedError(111, "refused")
 
     monkeypatch.setattr(socket, "create_connection", refuse)
@@ -202,7 +202,7 @@ def test_who_is_asked(
             sessions._check_answers(master)
     else:
         sessions._check_answers(master)
-    assert asked == places
+    assert questions == places
 
 
 def test_one_of_several_masters_is_enough(closed: int) -> None:
@@ -250,10 +250,10 @@ def test_a_session_of_this_machine(builder: FakeBuilder) -> None:
     assert builder.calls["spark.ui.enabled"] == "true", "what is given goes before what is set here"
     assert builder.calls["spark.x"] == "y"
     settings = builder.calls["spark.driver.extraJavaOptions"].partition("=")[2]
-    said = Path(settings).read_text()
-    assert "rootLogger.level = error" in said
+    text = Path(settings).read_text()
+    assert "rootLogger.level = error" in text
     waiting = r"logger\.(\w+)\.name = \S+TaskSchedulerImpl\nlogger\.\1\.level = warn\n"
-    assert re.search(waiting, said), "it says that it waits for cores"
+    assert re.search(waiting, text), "it says that it waits for cores"
     assert builder.python == os.environ["PYSPARK_PYTHON"] == "as-it-was"
 
 
@@ -296,8 +296,8 @@ def test_spark_submit_has_decided_the_rest(
 ) -> None:
     monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1234")
     sessions.start(master, {"spark.x": "y"})
-    given = {} if master is None else {"master": master}
-    assert builder.calls == given | {"spark.x": "y"}
+    arguments = {} if master is None else {"master": master}
+    assert builder.calls == arguments | {"spark.x": "y"}
 
 
 def test_what_spark_says_is_told_without_secrets(builder: FakeBuilder) -> None:
@@ -316,8 +316,8 @@ def frame_of(rows: list[tuple[Any, ...]]) -> tuple[Any, ...]:
     """What a session is asked to make a DataFrame of."""
     session = mock.Mock()
     sessions.to_frame(session, rows, COLUMNS)
-    asked: tuple[Any, ...] = session.createDataFrame.call_args.args
-    return asked
+    args: tuple[Any, ...] = session.createDataFrame.call_args.args
+    return args
 
 
 @pytest.mark.parametrize("rows", [[], [(7, None), (8, b"b")]])
@@ -398,14 +398,14 @@ def test_a_session_that_is_gone_ends_quietly(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     at_exit: list[Any] = []
-    monkeypatch.setattr(atexit, "register", lambda each, *_, **__: at_exit.append(each))
+    monkeypatch.setattr(atexit, "register", lambda element, *_, **__: at_exit.append(element))
 
     def fail(_self: Any) -> None:
         raise ConnectionError("gone")
 
     monkeypatch.setattr(FakeSession, "stop", fail)
     session = sessions.start(None, {})
-    (last,) = (each for each in at_exit if each.__module__ == sessions.__name__)
+    (last,) = (item for item in at_exit if item.__module__ == sessions.__name__)
     last()  # what is imported meanwhile may have more to do at the end
     with pytest.raises(ConnectionError):
         session.stop()
@@ -544,14 +544,14 @@ ANALYSIS = """[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column `nope` cannot be reso
     ],
 )
 def test_the_heart_of_what_spark_says(text: str, heart: str) -> None:
-    said = message(Exception(text))
-    assert said.startswith(heart)
-    assert "\n" not in said
+    result = message(Exception(text))
+    assert result.startswith(heart)
+    assert "\n" not in result
 
 
 def test_the_version_of_python_is_told() -> None:
-    said = message(Exception(MISMATCH))
-    assert said.startswith("PySparkRuntimeError: [PYTHON_VERSION_MISMATCH] Python in worker")
+    result = message(Exception(MISMATCH))
+    assert result.startswith("PySparkRuntimeError: [PYTHON_VERSION_MISMATCH] Python in worker")
 
 
 def test_an_error_of_py4j_is_asked_in_java() -> None:
@@ -559,8 +559,8 @@ def test_an_error_of_py4j_is_asked_in_java() -> None:
     class OfPy4JError(Exception):
         java_exception = SimpleNamespace(toString=lambda: CRASHED)
 
-    said = message(OfPy4JError(f"An error occurred while calling o220.collect.\n: {OF_JVM}"))
-    assert said == CRASHED
+    result = message(OfPy4JError(f"An error occurred while calling o220.collect.\n: {OF_JVM}"))
+    assert result == CRASHED
 
 
 def test_an_error_without_words_has_its_name() -> None:
@@ -569,6 +569,6 @@ def test_an_error_without_words_has_its_name() -> None:
 
 @given(st.integers(400, 520), st.sampled_from(["token=s3cr3t-s3cr3t", "s3cr3t-s3cr3t"]))
 def test_no_cut_leaves_a_part_of_a_secret(before: int, secret: str) -> None:
-    said = message(Exception("x" * before + " " + secret), {"my.key": "s3cr3t-s3cr3t"})
-    assert "s3c" not in said
-    assert len(said) <= 500
+    result = message(Exception("x" * before + " " + secret), {"my.key": "s3cr3t-s3cr3t"})
+    assert "s3c" not in result
+    assert len(result) <= 500

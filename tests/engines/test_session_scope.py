@@ -42,9 +42,9 @@ class Connect:
 
 
 def test_a_session_has_one_scope_and_another_one_its_own() -> None:
-    one, other = Classic(), Classic()
-    assert scope_of(one) is scope_of(one)
-    assert scope_of(other) is not scope_of(one)
+    first, second = Classic(), Classic()
+    assert scope_of(first) is scope_of(first)
+    assert scope_of(second) is not scope_of(first)
 
 
 def test_a_user_s_session_is_not_ours() -> None:
@@ -94,16 +94,16 @@ def test_a_session_that_nobody_holds_takes_its_scope_along() -> None:
     del session
     gc.collect()
     assert not folder.exists()
-    assert not any(kept is scope for kept in sessions._scopes.values())
+    assert not any(value is scope for value in sessions._scopes.values())
 
 
 def test_undone_last_things_first_and_once() -> None:
-    scope, said = SessionScope(), list[int]()
-    scope.on_close(said.append, 1)
-    scope.on_close(said.append, 2)
+    scope, message = SessionScope(), list[int]()
+    scope.on_close(message.append, 1)
+    scope.on_close(message.append, 2)
     scope.close()
     scope.close()
-    assert said == [2, 1]
+    assert message == [2, 1]
 
 
 def test_a_process_that_ends_leaves_no_folder() -> None:

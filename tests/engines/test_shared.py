@@ -43,7 +43,7 @@ def test_a_spark_is_shared_by_all(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_engine_that_is_chosen_is_said_and_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    said: list[str] = []
+    message: list[str] = []
     chosen: list[int] = []
 
     def choose(_options: EngineOptions, _workers: int | None, size: int) -> Any:
@@ -52,12 +52,12 @@ def test_an_engine_that_is_chosen_is_said_and_made_once(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(module, "engine_by_options", lambda *_: None)
     monkeypatch.setattr(module, "choose", choose)
-    engines = SharedEngines(EngineOptions(AUTO, notify=said.append, verbose=True), None)
+    engines = SharedEngines(EngineOptions(AUTO, notify=message.append, verbose=True), None)
     assert engines.requested is None
     small = engines.choose(5)
     assert small == LocalEngine(None, shared=True)
     assert engines.choose(6) is small
-    assert said == ["engine: local (no Spark session)"]
+    assert message == ["engine: local (no Spark session)"]
     large = engines.choose(LOCAL_SPARK_BYTES)
     assert engines.choose(LOCAL_SPARK_BYTES + 1) is large is not small
     assert chosen == [LOCAL_SPARK_BYTES]

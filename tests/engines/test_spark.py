@@ -58,13 +58,13 @@ def engine(spark: Any) -> Any:
     return SparkEngine.of(spark, None, {})
 
 
-def work_of(paths: Iterable[Path], **wanted: Any) -> list[Work]:
+def work_of(paths: Iterable[Path], **options: Any) -> list[Work]:
     """The tasks of checkpoints, as an audit wants them."""
     opened = [open_checkpoint(str(path)) for path in paths]
     tasks = [
         t
         for c in opened
-        for t in plan(c, c.newest_version, replace(ALL_LEFTOVERS, fit=True, **wanted))
+        for t in plan(c, c.newest_version, replace(ALL_LEFTOVERS, fit=True, **options))
     ]
     return [Work(task.to_json(), task.file_bytes) for task in tasks]
 
@@ -155,17 +155,17 @@ def place(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def partitions_of(engine: Any, work: Sequence[Work]) -> dict[str, int]:
     """Task -> Spark partition."""
-    found = [row for batch in engine.run(Job(place, ROWS, work)) for row in batch.to_pylist()]
-    assert sorted(row["message"] for row in found) == sorted(each.spec for each in work)
-    return {row["message"]: row["partition_id"] for row in found}
+    result = [row for batch in engine.run(Job(place, ROWS, work)) for row in batch.to_pylist()]
+    assert sorted(row["message"] for row in result) == sorted(item.spec for item in work)
+    return {row["message"]: row["partition_id"] for row in result}
 
 
 def test_each_task_has_a_spark_task_of_its_own_and_the_heaviest_the_first(engine: Any) -> None:
     weights = [3, 9, 1, 0, 7, 7, 2]
     work = [Work(f"{number}:{weight}", weight) for number, weight in enumerate(weights)]
-    found = partitions_of(engine, work)
-    assert sorted(found.values()) == list(range(len(work)))
-    order = sorted(found, key=lambda spec: found[spec])
+    partitions = partitions_of(engine, work)
+    assert sorted(partitions.values()) == list(range(len(work)))
+    order = sorted(partitions, key=lambda spec: partitions[spec])
     assert [int(spec.split(":")[1]) for spec in order] == sorted(weights, reverse=True)
 
 
@@ -173,9 +173,9 @@ def test_many_tasks_share_with_the_heavy_ones_apart(
     engine: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("inspector.engines.bin_packing.MAX_GROUPS", 4)
-    found = partitions_of(engine, [Work(str(weight), weight) for weight in range(10)])
-    assert len({found[str(weight)] for weight in (9, 8, 7, 6)}) == 4
-    loads = [sum(int(w) for w, slot in found.items() if slot == s) for s in range(4)]
+    partitions = partitions_of(engine, [Work(str(weight), weight) for weight in range(10)])
+    assert len({partitions[str(weight)] for weight in (9, 8, 7, 6)}) == 4
+    loads = [sum(int(w) for w, slot in partitions.items() if slot == s) for s in range(4)]
     assert loads == sorted(loads, reverse=True)
     assert max(loads) - min(loads) <= 3
 
@@ -215,9 +215,9 @@ def test_workers_of_a_session_are_asked_once_for_all_its_engines(
     from inspector.engines.spark import SparkEngine
 
     monkeypatch.setattr(SparkEngine, "_probe", lambda _self: pytest.fail("asked again"))
-    other = SparkEngine.of(engine.session, None, {})
-    assert other is not engine
-    assert other.note == engine.note
+    second = SparkEngine.of(engine.session, None, {})
+    assert second is not engine
+    assert second.note == engine.note
 
 
 def test_a_package_of_another_version_that_cannot_be_replaced_is_named(
@@ -226,8 +226,8 @@ def test_a_package_of_another_version_that_cannot_be_replaced_is_named(
     from inspector.engines.spark import SparkEngine
 
     engine = SparkEngine(spark)
-    (told,) = {json.dumps(json.loads(text) | {"inspector": "0.0.0"}) for text in engine._probe()}
-    monkeypatch.setattr(engine, "_probe", lambda: [told])
+    (result,) = {json.dumps(json.loads(text) | {"inspector": "0.0.0"}) for text in engine._probe()}
+    monkeypatch.setattr(engine, "_probe", lambda: [result])
     sent: list[bool] = []
     monkeypatch.setattr(engine, "_ship", lambda: sent.append(True))
     with pytest.raises(EngineError, match=r"import version 0\.0\.0 of this package"):
@@ -249,7 +249,7 @@ def state_of_worker(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatc
                 "tuned": [package is not None and package._freeze.cache_info().currsize > 0],
                 "frozen": [
                     package is not None
-                    and not any(found is vars(package) for found in gc.get_objects())
+                    and not any(item is vars(package) for item in gc.get_objects())
                 ],
                 "threads": [
                     ",".join(
@@ -290,9 +290,9 @@ def test_a_user_s_workers_are_left_as_they_were(spark: Any, tune: bool | None) -
         engine = SparkEngine.of(spark, None, {}, tune_workers=tune)
         work = work_of([checkpoint_of("agg_append")])
         assert assert_same_facts(engine, run_tasks, work)
-        found = workers_of(spark)
-        assert any(row.loaded for row in found), "none of them has run a task of ours"
-        assert [(row.tuned, row.threads) for row in found] == [(False, "")] * 2
+        result = workers_of(spark)
+        assert any(row.loaded for row in result), "none of them has run a task of ours"
+        assert [(row.tuned, row.threads) for row in result] == [(False, "")] * 2
     finally:
         del spark.sparkContext.environment["UNTUNED"]
 
@@ -348,8 +348,8 @@ def test_connections_of_workers_are_set_for_tasks_that_are_tuned(spark: Any, tun
         for connection in workers._loopback_connections():
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 0)
             connection.close()
-        found = list((workers.tune(quick_sockets) if tune else quick_sockets)(tasks))
-        yield from (*found, *quick_sockets(tasks))
+        result = list((workers.tune(quick_sockets) if tune else quick_sockets)(tasks))
+        yield from (*result, *quick_sockets(tasks))
 
     engine = SparkEngine(spark, tune_workers=False)
     schema = pa.schema([pa.field("flags", pa.list_(pa.int64()))])
@@ -394,7 +394,7 @@ def rounds_of_a_driver(path: str, folder: str, io: str) -> list[Round]:
     with suppress(ImportError):
         # What is imported for PySpark 3.5 on the way; its import adds a filter of warnings.
         import_module("pkg_resources")
-    found = []
+    result = []
     before = process_settings()
     for _ in range(2):
         engine = SparkEngine.of(None, "local[2]", {}, io=io)
@@ -407,10 +407,10 @@ def rounds_of_a_driver(path: str, folder: str, io: str) -> list[Round]:
         engine.session.stop()
         after = process_settings()
         changed = [name for name in before if after[name] != before[name]]
-        left = [each.name for each in Path(folder).glob("inspector-*")]
-        found.append(Round(rows, engine.note, folders, left, changed))
+        left = [item.name for item in Path(folder).glob("inspector-*")]
+        result.append(Round(rows, engine.note, folders, left, changed))
     assert len(_scopes) <= 1, "what belongs to the first has gone"
-    return found
+    return result
 
 
 def _own_environment() -> dict[str, str]:
@@ -436,20 +436,20 @@ def test_sessions_after_each_other_begin_anew_and_leave_nothing(tmp_path: Path, 
         first, second = process.run(rounds_of_a_driver, str(path), str(tmp_path), io)
     assert first.rows == second.rows > 0
     assert first.folders >= 2, "the package as a zip, and what the session needs"
-    for one in (first, second):
-        assert one.note is not None
-        assert "Python twin" in one.note, "the workers were sent the package"
-        assert one.left == []
-        assert one.changed == []
+    for item in (first, second):
+        assert item.note is not None
+        assert "Python twin" in item.note, "the workers were sent the package"
+        assert item.left == []
+        assert item.changed == []
 
 
 def test_what_a_task_carries_is_in_no_plan(engine: Any, capsys: pytest.CaptureFixture[str]) -> None:
     # Plans are shown by the UI and kept in event logs; tasks hold the storage's credentials.
     frame = engine.frame(place, ROWS, [Work("task-with-a-secret", 1), Work("another-secret", 2)])
     frame.explain("extended")
-    said = capsys.readouterr().out
-    assert "MapInArrow" in said
-    assert "secret" not in said
+    out = capsys.readouterr().out
+    assert "MapInArrow" in out
+    assert "secret" not in out
 
 
 def test_progress_is_the_tasks_of_the_stages_that_run(engine: Any) -> None:
@@ -466,11 +466,11 @@ def test_progress_counts_what_spark_says_and_is_unknown_where_it_says_nothing() 
     }
     tracker = SimpleNamespace(getActiveStageIds=lambda: list(stages), getStageInfo=stages.get)
     session = SimpleNamespace(sparkContext=SimpleNamespace(statusTracker=lambda: tracker))
-    found: Any = SparkEngine.__new__(SparkEngine)
-    found.session = session
-    assert found.measure() == Measure(4, 15, "tasks")
-    found.session = SimpleNamespace()  # as of Spark Connect
-    assert found.measure() == Measure(0, 0, "tasks")
+    result: Any = SparkEngine.__new__(SparkEngine)
+    result.session = session
+    assert result.measure() == Measure(4, 15, "tasks")
+    result.session = SimpleNamespace()  # as of Spark Connect
+    assert result.measure() == Measure(0, 0, "tasks")
 
 
 # --- many checkpoints ------------------------------------------------------------------------
@@ -525,11 +525,11 @@ def test_small_checkpoints_are_audited_whole_by_executors(
     missing = str(tmp_path / "missing")
     paths = list(map(str, EVERY[:: len(EVERY) // 36]))
     options = Options(engine=EngineOptions("spark", session=spark))
-    found = {each.path: each for each in api.audit_many([*paths, missing], options)}
-    assert isinstance(found.pop(missing).error, NotACheckpointError)
+    result = {item.path: item for item in api.audit_many([*paths, missing], options)}
+    assert isinstance(result.pop(missing).error, NotACheckpointError)
     assert jobs == [len(paths) + 1, len(paths)]
-    local = {each.path: each.result for each in api.audit_many(paths)}
-    for path, outcome in found.items():
+    local = {audit.path: audit.result for audit in api.audit_many(paths)}
+    for path, outcome in result.items():
         expected = local[path]
         assert outcome.result is not None
         assert expected is not None

@@ -35,8 +35,8 @@ def contents(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def test_a_task_finds_its_files_whatever_the_order_of_their_chunks() -> None:
-    whole = os.urandom(2 * CHUNK_BYTES + 77)
-    cut = [whole[i : i + CHUNK_BYTES] for i in range(0, len(whole), CHUNK_BYTES)]
+    complete = os.urandom(2 * CHUNK_BYTES + 77)
+    cut = [complete[i : i + CHUNK_BYTES] for i in range(0, len(complete), CHUNK_BYTES)]
     rows = [
         chunk("state/0/0/2.delta", 2, cut[2]),
         task(7, "n:state/0/0/2.delta"),
@@ -49,13 +49,13 @@ def test_a_task_finds_its_files_whatever_the_order_of_their_chunks() -> None:
         task(5, "n:state/0/0/3.delta"),
     ]
     batches = [batch_of(CHUNKS, rows[:4]), batch_of(CHUNKS, rows[4:])]
-    told = {
+    result = {
         row["spec"]: row["content"]
         for b in on_staged_files(contents, "mn")(batches)
         for row in b.to_pylist()
     }
-    assert list(told) == ["m:state/0/0/3.delta", "n:state/0/0/3.delta", "n:state/0/0/2.delta"]
-    assert list(told.values()) == [b"of another checkpoint", b"", whole]
+    assert list(result) == ["m:state/0/0/3.delta", "n:state/0/0/3.delta", "n:state/0/0/2.delta"]
+    assert list(result.values()) == [b"of another checkpoint", b"", complete]
 
 
 def test_its_folder_is_gone_when_it_ends_even_if_nobody_reads_on(
@@ -63,12 +63,12 @@ def test_its_folder_is_gone_when_it_ends_even_if_nobody_reads_on(
 ) -> None:
     monkeypatch.setenv("SPARK_LOCAL_DIRS", str(tmp_path))
     rows = [chunk("a", 0, b"1"), task(0, "n:a"), task(1, "n:a")]
-    told = on_staged_files(contents, ["n"])([batch_of(CHUNKS, rows)])
-    assert next(told).column("content")[0].as_py() == b"1"
+    result = on_staged_files(contents, ["n"])([batch_of(CHUNKS, rows)])
+    assert next(result).column("content")[0].as_py() == b"1"
     (folder,) = tmp_path.iterdir()
     assert folder.stat().st_mode & 0o777 == 0o700, "keys and values are personal data"
     assert (folder / "n" / "a").stat().st_mode & 0o777 == 0o600
-    told.close()  # type: ignore[attr-defined]
+    result.close()  # type: ignore[attr-defined]
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(EngineError):
         folder_of_copies(url_of_copies("n"))

@@ -66,30 +66,32 @@ def probed(*paths: str | Path, modules: tuple[str, ...] | None = None) -> dict[s
         f" submodule_search_locations=[{str(folder / 'pyspark')!r}])\n"
         "sys.modules['pyspark'] = u.module_from_spec(s)\n"
     )
-    found: dict[str, Any] = json.loads(plain(head + ANSWER, *paths, stdin=cloudpickle.dumps(sent)))
-    return found
+    document: dict[str, Any] = json.loads(
+        plain(head + ANSWER, *paths, stdin=cloudpickle.dumps(sent))
+    )
+    return document
 
 
 def test_a_worker_with_nothing_says_what_it_lacks() -> None:
-    found = probed(modules=("json", "pyarrow", "no_such_module"))
-    assert found["missing"] == ["pyarrow", "no_such_module"]
-    assert (found["inspector"], found["kernel"]) == (None, None)
-    assert found["executable"] == sys.executable
-    assert found["host"]
+    result = probed(modules=("json", "pyarrow", "no_such_module"))
+    assert result["missing"] == ["pyarrow", "no_such_module"]
+    assert (result["inspector"], result["kernel"]) == (None, None)
+    assert result["executable"] == sys.executable
+    assert result["host"]
 
 
 def test_a_worker_with_the_libraries_alone_is_good_enough() -> None:
-    found = probed(libraries())
-    assert (found["missing"], found["inspector"]) == ([], None)
-    assert lack_package(check([json.dumps(found)]))
+    result = probed(libraries())
+    assert (result["missing"], result["inspector"]) == ([], None)
+    assert lack_package(check([json.dumps(result)]))
 
 
 def test_a_worker_with_the_package_names_its_version_and_kernel() -> None:
     home = Path(inspector.__file__).parents[1]
-    found = probed(libraries(), home)
-    assert found["inspector"] == inspector.__version__
-    assert found["kernel"] in {"c", "python"}
-    assert not lack_package([found])
+    result = probed(libraries(), home)
+    assert result["inspector"] == inspector.__version__
+    assert result["kernel"] in {"c", "python"}
+    assert not lack_package([result])
 
 
 def test_a_package_that_lacks_a_library_names_it(tmp_path: Path) -> None:
@@ -104,14 +106,14 @@ def test_a_package_that_lacks_a_library_names_it(tmp_path: Path) -> None:
 
 
 def answer(**changed: Any) -> str:
-    found = {
+    result = {
         "host": "node-7",
         "executable": "/opt/python",
         "missing": [],
         "inspector": inspector.__version__,
         "kernel": "c",
     }
-    return json.dumps(found | changed)
+    return json.dumps(result | changed)
 
 
 def test_workers_that_answer_alike_count_once() -> None:
@@ -157,19 +159,19 @@ LINUX = pytest.mark.skipif(not hasattr(socket, "TCP_QUICKACK"), reason="Linux ha
 def connection() -> Iterator[tuple[socket.socket, socket.socket]]:
     """Both ends of a TCP connection of the loopback; the second delays what it acknowledges."""
     with socket.create_server(("127.0.0.1", 0)) as server:
-        one = socket.create_connection(server.getsockname())
-        other, _ = server.accept()
-    with one, other:
-        other.setsockopt(*OPTION, 0)
-        yield one, other
+        first = socket.create_connection(server.getsockname())
+        second, _ = server.accept()
+    with first, second:
+        second.setsockopt(*OPTION, 0)
+        yield first, second
 
 
 @LINUX
 def test_connections_are_acknowledged_at_once_and_then_as_before(
     connection: tuple[socket.socket, socket.socket], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one, other = connection
-    again = other.dup()
+    first, second = connection
+    again = second.dup()
     duplicates: list[socket.socket] = []
     find = workers._loopback_connections
 
@@ -180,12 +182,12 @@ def test_connections_are_acknowledged_at_once_and_then_as_before(
 
     monkeypatch.setattr(workers, "_loopback_connections", record)
     with quick_acknowledgements():
-        assert other.getsockopt(*OPTION) == 1
-    assert other.getsockopt(*OPTION) == 0
+        assert second.getsockopt(*OPTION) == 1
+    assert second.getsockopt(*OPTION) == 0
     assert duplicates
     assert [duplicate.fileno() for duplicate in duplicates] == [-1] * len(duplicates)  # all closed
-    one.sendall(b"still open")
-    assert other.recv(10) == b"still open"
+    first.sendall(b"still open")
+    assert second.recv(10) == b"still open"
     again.close()
 
 
@@ -193,25 +195,25 @@ def test_connections_are_acknowledged_at_once_and_then_as_before(
 def test_connections_that_leave_the_machine_are_none_of_ours(
     connection: tuple[socket.socket, socket.socket], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _, other = connection
+    _, second = connection
     monkeypatch.setattr("inspector.engines.workers._is_loopback", lambda _socket: False)
     with quick_acknowledgements():
-        assert other.getsockopt(*OPTION) == 0
+        assert second.getsockopt(*OPTION) == 0
 
 
 @LINUX
 def test_a_task_that_is_tuned_and_not_read_to_its_end_leaves_the_connections_too(
     connection: tuple[socket.socket, socket.socket], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _, other = connection
+    _, second = connection
     frozen: list[bool] = []
     monkeypatch.setattr("inspector.engines.workers._freeze", lambda: frozen.append(True))
     batch = pa.record_batch({"id": [1]})
     run: Any = tune(lambda batches: iter(batches))([batch, batch])
     assert next(run) == batch
-    assert (frozen, other.getsockopt(*OPTION)) == ([True], 1)
+    assert (frozen, second.getsockopt(*OPTION)) == ([True], 1)
     run.close()
-    assert other.getsockopt(*OPTION) == 0
+    assert second.getsockopt(*OPTION) == 0
 
 
 # --- the package as a zip --------------------------------------------------------------------
@@ -238,15 +240,17 @@ def test_a_zip_begets_its_like(tmp_path: Path) -> None:
         f"package_zip(Path({str(second)!r}))"
     )
     plain(program, libraries(), path)
-    one, other = (zipfile.ZipFile(each) for each in (path, second / path.name))
-    assert {n: one.read(n) for n in one.namelist()} == {n: other.read(n) for n in other.namelist()}
+    first, sibling = (zipfile.ZipFile(item) for item in (path, second / path.name))
+    assert {n: first.read(n) for n in first.namelist()} == {
+        n: sibling.read(n) for n in sibling.namelist()
+    }
 
 
 def test_a_worker_can_do_its_work_by_the_zip_alone(tmp_path: Path) -> None:
     path = package_zip(tmp_path)
-    found = probed(libraries(), path)
-    assert (found["missing"], found["inspector"]) == ([], inspector.__version__)
-    assert found["kernel"] == "python"
+    result = probed(libraries(), path)
+    assert (result["missing"], result["inspector"]) == ([], inspector.__version__)
+    assert result["kernel"] == "python"
     program = (
         "from inspector.passes.worker import run_tasks, run_fields\n"
         "from inspector.passes.typed_rows import run_typed_rows\n"

@@ -14,31 +14,31 @@ from inspector.estimates.growth import MS_PER_HOUR, Trend, growth, sparkline, tr
 
 
 def test_a_straight_line_has_its_own_slope() -> None:
-    found = growth([0, 1000, 2000, 4000], [10, 20, 30, 50])
-    assert found is not None
-    assert found.per_hour == pytest.approx(10 * MS_PER_HOUR / 1000)
-    assert (found.newest, found.newest_ms, found.points) == (50, 4000, 4)
+    result = growth([0, 1000, 2000, 4000], [10, 20, 30, 50])
+    assert result is not None
+    assert result.per_hour == pytest.approx(10 * MS_PER_HOUR / 1000)
+    assert (result.newest, result.newest_ms, result.points) == (50, 4000, 4)
 
 
 def test_one_batch_that_evicts_a_lot_does_not_bend_it() -> None:
     values = [100 * i for i in range(20)]
     values[13] = 0
-    found = growth([1000 * i for i in range(20)], values)
-    assert found is not None
-    assert found.per_hour == pytest.approx(100 * MS_PER_HOUR / 1000)
+    result = growth([1000 * i for i in range(20)], values)
+    assert result is not None
+    assert result.per_hour == pytest.approx(100 * MS_PER_HOUR / 1000)
 
 
 def test_a_limit_is_met_where_the_line_meets_it() -> None:
-    found = growth([0, MS_PER_HOUR], [0, 100])
-    assert found is not None
-    assert found.reaches_ms(300) == 3 * MS_PER_HOUR
-    assert found.reaches_ms(100) == MS_PER_HOUR
+    result = growth([0, MS_PER_HOUR], [0, 100])
+    assert result is not None
+    assert result.reaches_ms(300) == 3 * MS_PER_HOUR
+    assert result.reaches_ms(100) == MS_PER_HOUR
 
 
 def test_what_does_not_grow_meets_no_limit() -> None:
-    found = growth([0, MS_PER_HOUR], [100, 50])
-    assert found is not None
-    assert found.reaches_ms(300) is None
+    result = growth([0, MS_PER_HOUR], [100, 50])
+    assert result is not None
+    assert result.reaches_ms(300) is None
 
 
 @pytest.mark.parametrize(("times", "values"), [([], []), ([5], [1]), ([5, 5], [1, 2])])
@@ -47,10 +47,10 @@ def test_no_time_is_no_growth(times: list[int], values: list[int]) -> None:
 
 
 def test_many_points_are_thinned_out_and_the_ends_stay() -> None:
-    found = growth(list(range(5000)), list(range(5000)))
-    assert found is not None
-    assert found.per_hour == pytest.approx(MS_PER_HOUR)
-    assert (found.newest, found.points) == (4999, 5000)
+    result = growth(list(range(5000)), list(range(5000)))
+    assert result is not None
+    assert result.per_hour == pytest.approx(MS_PER_HOUR)
+    assert (result.newest, result.points) == (4999, 5000)
 
 
 def test_bars_go_from_nothing_to_the_greatest() -> None:
@@ -73,9 +73,9 @@ def test_bars_are_as_many_as_there_is_room(values: list[int]) -> None:
 def judged(values: Iterable[float]) -> Trend:
     """The trend of values, one a minute."""
     rounded = [round(value) for value in values]
-    found = trend([60_000 * i for i in range(len(rounded))], rounded)
-    assert found is not None
-    return found
+    result = trend([60_000 * i for i in range(len(rounded))], rounded)
+    assert result is not None
+    return result
 
 
 @pytest.mark.parametrize(
@@ -95,9 +95,9 @@ def judged(values: Iterable[float]) -> Trend:
     ],
 )
 def test_what_only_grows_grows(values: list[int]) -> None:
-    found = judged(values)
-    assert found.growing
-    assert found.line.per_hour > 0
+    result = judged(values)
+    assert result.growing
+    assert result.line.per_hour > 0
 
 
 @pytest.mark.parametrize(
@@ -151,16 +151,16 @@ def test_chance_alone_seldom_grows_and_growth_nearly_always_does() -> None:
 
 
 def test_the_line_begins_where_the_growth_begins() -> None:
-    found = judged([100, 102, 99, 101, 100, 150, 200, 250, 300, 350])
-    assert (found.growing, found.start) == (True, 4)
-    assert found.line.per_hour == pytest.approx(50 * 60)
-    whole = judged([50 * i for i in range(10)])
-    assert (whole.start, whole.line.points) == (0, 10)
+    result = judged([100, 102, 99, 101, 100, 150, 200, 250, 300, 350])
+    assert (result.growing, result.start) == (True, 4)
+    assert result.line.per_hour == pytest.approx(50 * 60)
+    complete = judged([50 * i for i in range(10)])
+    assert (complete.start, complete.line.points) == (0, 10)
 
 
 def test_what_does_not_grow_has_a_line_through_all_of_it() -> None:
-    found = judged([100, 50, 100, 50, 100])
-    assert (found.growing, found.start, found.line.points) == (False, 0, 5)
+    result = judged([100, 50, 100, 50, 100])
+    assert (result.growing, result.start, result.line.points) == (False, 0, 5)
 
 
 @pytest.mark.parametrize(("times", "values"), [([], []), ([5], [1]), ([5, 5], [1, 2])])
@@ -169,6 +169,6 @@ def test_no_time_is_no_trend(times: list[int], values: list[int]) -> None:
 
 
 def test_batches_at_one_moment_have_a_line_all_the_same() -> None:
-    found = trend([0, 1, 2, 3, 4, 4, 4], [100, 101, 100, 101, 20, 200, 300])
-    assert found is not None
-    assert (found.start, found.line.points) == (0, 7)
+    result = trend([0, 1, 2, 3, 4, 4, 4], [100, 101, 100, 101, 20, 200, 300])
+    assert result is not None
+    assert (result.start, result.line.points) == (0, 7)

@@ -61,10 +61,10 @@ def test_one_version_is_its_rows_nodes_table_and_map() -> None:
 
 
 def test_two_versions_add_nodes_table_and_what_was_put_over() -> None:
-    one, two = StoreHeap(TWO, LAYOUT, 1).held, StoreHeap(TWO, LAYOUT, 2).held
+    item, two = StoreHeap(TWO, LAYOUT, 1).held, StoreHeap(TWO, LAYOUT, 2).held
     before = 32 * 100_000 + 16 + 4 * table_slots(0, built_by_put=False, peak=100_000) + 88
     put_over = 10_000 * (40 + 40 + 16)
-    assert two.total == one.total + before + put_over
+    assert two.total == item.total + before + put_over
 
 
 def test_a_live_heap_had_these_objects() -> None:
@@ -141,10 +141,10 @@ def test_a_batch_holds_the_working_copy_beside_what_is_retained() -> None:
 def test_rows_to_be_removed_are_still_in_the_working_copy() -> None:
     gone = replace(LAST, rows=99_000, removed_rows=1_500, new_rows=500, inserts=500)
     two = {7: FIRST, 8: gone}
-    more = (
+    options = (
         StoreHeap(two, LAYOUT, 1).peak.nodes.objects - StoreHeap(two, LAYOUT, 2).held.nodes.objects
     )
-    assert more == 1_500
+    assert options == 1_500
 
 
 def test_without_retained_versions_the_version_before_is_read_for_the_batch() -> None:
@@ -235,8 +235,8 @@ def test_the_objects_of_n_versions_are_those_of_real_maps(history: list[list[Rec
     versions = _versions(history)
     for n in range(len(history) + 1):
         newest = maps[len(maps) - n :]
-        keys = _by_identity(key for one in newest for key in one)
-        values = _by_identity(value for one in newest for value in one.values())
+        keys = _by_identity(key for element in newest for key in element)
+        values = _by_identity(value for item in newest for value in item.values())
         n_bytes = (sum(len(row.data) for row in rows) for rows in (keys, values))
         key_bytes, value_bytes = n_bytes
         objects = StoreHeap(versions, LAYOUT, n).distinct
@@ -297,12 +297,12 @@ def test_facts_add_and_so_do_their_heaps(a: HeapFacts, b: HeapFacts) -> None:
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_the_heap_of_two_partitions_is_the_sum_of_both(n: int) -> None:
     """But not the heap of their summed facts: two small tables are not one large."""
-    both = StoreHeap(TWO, LAYOUT, n).held + StoreHeap(TWO, LAYOUT, n).held
+    pair = StoreHeap(TWO, LAYOUT, n).held + StoreHeap(TWO, LAYOUT, n).held
     assert (
-        both.unsafe_rows
+        pair.unsafe_rows
         == StoreHeap({v: f + f for v, f in TWO.items()}, LAYOUT, n).held.unsafe_rows
     )
-    assert both.tables.objects == 2 * StoreHeap(TWO, LAYOUT, n).held.tables.objects
+    assert pair.tables.objects == 2 * StoreHeap(TWO, LAYOUT, n).held.tables.objects
 
 
 @pytest.mark.parametrize("n", [1, 2])
@@ -316,7 +316,7 @@ def test_alike_partitions_have_tables_of_their_own(n: int) -> None:
 
 def test_rows_that_no_version_changes_take_objects_once_and_nodes_each_time() -> None:
     layout = Layout.of(spark="4.3.0")
-    one, two = (of_rows(10, 240, 720, layout, n) for n in (1, 2))
+    item, two = (of_rows(10, 240, 720, layout, n) for n in (1, 2))
     # Two UnsafeRows of 40, two arrays of 16 and their bytes, a wrapper of 16, a node of 32.
-    assert one.total == 10 * (40 + 40 + 16 + 16 + 16 + 32) + 240 + 720
-    assert two.total - one.total == 10 * 32
+    assert item.total == 10 * (40 + 40 + 16 + 16 + 16 + 32) + 240 + 720
+    assert two.total - item.total == 10 * 32

@@ -17,17 +17,17 @@ from inspector.schemas import task_batch
 
 
 def test_it_is_measured_once_and_above_nothing() -> None:
-    found = measure()
-    assert measure() is found
-    assert 1e-6 < found.file < 1
-    assert 1e-10 < found.byte < 1e-3
+    result = measure()
+    assert measure() is result
+    assert 1e-6 < result.file < 1
+    assert 1e-10 < result.byte < 1e-3
 
 
 def test_the_rows_are_read_as_those_of_a_checkpoint(tmp_path: Path) -> None:
     random = np.random.default_rng(1)
     files = [price._write(tmp_path, version, 100, random) for version in (1, 2)]
     task = price._task(str(tmp_path), files)
-    facts = [one.fact for b in run_tasks([task_batch(task.to_json())]) for one in facts_in(b)]
+    facts = [item.fact for b in run_tasks([task_batch(task.to_json())]) for item in facts_in(b)]
     assert not [fact for fact in facts if isinstance(fact, ReadProblem)]
     assert [fact.rows for fact in facts if isinstance(fact, VersionFacts)] == [100, 200]
 

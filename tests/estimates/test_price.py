@@ -30,15 +30,15 @@ KINDS = (
 
 def every_second_fixture() -> list[object]:
     """Of all releases, and those of the plain run."""
-    found = sorted(each.parent for each in FIXTURES.glob("*/*/checkpoint"))
-    found = sorted({*found[::2], *(NEWEST / kind for kind in KINDS)})
+    result = sorted(path.parent for path in FIXTURES.glob("*/*/checkpoint"))
+    result = sorted({*result[::2], *(NEWEST / kind for kind in KINDS)})
     return [
         pytest.param(
-            each,
-            id=f"{each.parent.name}-{each.name}",
-            marks=() if each.parent == NEWEST and each.name in KINDS else pytest.mark.full,
+            item,
+            id=f"{item.parent.name}-{item.name}",
+            marks=() if item.parent == NEWEST and item.name in KINDS else pytest.mark.full,
         )
-        for each in found
+        for item in result
     ]
 
 
@@ -74,9 +74,9 @@ def test_a_table_is_requested_once_however_many_snapshots_name_it(case: str) -> 
 def test_a_part_and_an_earlier_batch_take_less(batch: int) -> None:
     requests = serve(NEWEST / "agg_update")
     storage = Storage.open("objects://checkpoint")
-    whole = work_of_audit(storage, Selection())
+    complete = work_of_audit(storage, Selection())
     work = work_of_audit(storage, Selection(partition_id=1), batch + 1)
-    assert work.files < whole.files
+    assert work.files < complete.files
     requests.kinds.clear()
     api.audit("objects://checkpoint", api.Options(partition_id=1, batch=batch))
     assert work.gets == requests.kinds["GET"]
@@ -85,7 +85,7 @@ def test_a_part_and_an_earlier_batch_take_less(batch: int) -> None:
 def test_folders_are_counted_where_one_listing_does_not_have_all() -> None:
     checkpoint = NEWEST / "agg_update" / "checkpoint"
     work = work_of_audit(Storage.open(str(checkpoint)), Selection())
-    listed = [checkpoint, *(each for each in checkpoint.rglob("*") if each.is_dir())]
+    listed = [checkpoint, *(path for path in checkpoint.rglob("*") if path.is_dir())]
     assert work.lists == 1 + len(listed)
     serve(checkpoint.parent)
     remote = work_of_audit(Storage.open("objects://checkpoint"), Selection())
@@ -97,8 +97,8 @@ def test_folders_are_counted_where_one_listing_does_not_have_all() -> None:
 
 
 def test_a_root_without_metadata_is_listed_by_itself(tmp_path: Path) -> None:
-    made = copytree(NEWEST / "agg_update" / "checkpoint", tmp_path / "checkpoint")
-    (made / "metadata").unlink()
+    copy = copytree(NEWEST / "agg_update" / "checkpoint", tmp_path / "checkpoint")
+    (copy / "metadata").unlink()
     requests = serve(tmp_path)
     work = work_of_audit(Storage.open("objects://checkpoint"), Selection())
     requests.kinds.clear()

@@ -19,8 +19,8 @@ sizes = st.lists(st.integers(0, 10**6), max_size=12)
 
 
 def test_an_executor_holds_its_share_and_at_worst_the_largest() -> None:
-    usual, most = [10, 10, 10, 50], [15, 15, 15, 90]
-    load = Load(usual, most)
+    usual, maximum = [10, 10, 10, 50], [15, 15, 15, 90]
+    load = Load(usual, maximum)
     assert load.partitions == 4
     assert load.spread(executors=2, cores=1) == (40 + 13, 60 + 40)
     assert load.spread(executors=1, cores=8) == (80 + 55, 80 + 55)

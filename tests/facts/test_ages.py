@@ -83,8 +83,8 @@ def test_rows_without_a_time_are_counted_and_those_of_the_newer_half_too() -> No
 
 
 def test_ages_add() -> None:
-    one = Ages(Counter({3: 1}), Counter({3: 10}), 1, 1, 5, (9, 3))
+    ages = Ages(Counter({3: 1}), Counter({3: 10}), 1, 1, 5, (9, 3))
     two = Ages(Counter({3: 2, 4: 1}), Counter({3: 20, 4: 7}), 2, 3)
-    assert one + two == Ages(Counter({3: 3, 4: 1}), Counter({3: 30, 4: 7}), 2, 3, 5, (9, 3))
-    assert one + Ages() == one
-    assert (one + two).total == (4, 37)
+    assert ages + two == Ages(Counter({3: 3, 4: 1}), Counter({3: 30, 4: 7}), 2, 3, 5, (9, 3))
+    assert ages + Ages() == ages
+    assert (ages + two).total == (4, 37)

@@ -13,17 +13,17 @@ from tests.queries import EVENT, PROCESSING, clock, clocks_of
 
 
 def test_clocks_stand_by_step_and_say_what_is_not_known() -> None:
-    known = clocks_of([clock(2, 7, data=False), clock(3, 8, data=None)])
-    found = Clocks.of([1, 2, 3], known)
-    assert found.versions.tolist() == [1, 2, 3]
-    assert found.watermark_ms.tolist() == [NO_CLOCK, 7, 8]
-    assert found.threshold_ms(PROCESSING).tolist() == [NO_CLOCK, 2000, 3000]
-    assert found.threshold_ms(EVENT).tolist() == found.watermark_ms.tolist()
+    clocks = clocks_of([clock(2, 7, data=False), clock(3, 8, data=None)])
+    result = Clocks.of([1, 2, 3], clocks)
+    assert result.versions.tolist() == [1, 2, 3]
+    assert result.watermark_ms.tolist() == [NO_CLOCK, 7, 8]
+    assert result.threshold_ms(PROCESSING).tolist() == [NO_CLOCK, 2000, 3000]
+    assert result.threshold_ms(EVENT).tolist() == result.watermark_ms.tolist()
 
 
 def test_a_history_without_versions_has_no_clocks() -> None:
-    found = Clocks.of([], clocks_of([clock(1)]))
-    assert [len(column) for column in vars(found).values()] == [0, 0, 0, 0]
+    result = Clocks.of([], clocks_of([clock(1)]))
+    assert [len(column) for column in vars(result).values()] == [0, 0, 0, 0]
 
 
 @pytest.mark.parametrize(
@@ -40,8 +40,8 @@ def test_a_history_without_versions_has_no_clocks() -> None:
 def test_a_timer_fires_by_the_own_time_of_each_batch(
     times: list[int], since: int, timer: int, first: int, often: int
 ) -> None:
-    found = first_due(np.array(times), np.array([since]), np.array([timer]))
-    assert [int(one[0]) for one in found] == [first, often]
+    result = first_due(np.array(times), np.array([since]), np.array([timer]))
+    assert [int(item[0]) for item in result] == [first, often]
 
 
 @given(

@@ -49,15 +49,15 @@ def judge(
     return {
         Found(
             key,
-            one.kind,
-            one.certainty,
-            state.versions[one.expired_step[i]],
-            int(one.clock_ms[i]),
-            int(one.threshold_ms[i]),
-            int(one.fired[i]),
+            item.kind,
+            item.certainty,
+            state.versions[item.expired_step[i]],
+            int(item.clock_ms[i]),
+            int(item.threshold_ms[i]),
+            int(item.fired[i]),
         )
-        for one in past_clock(state, expiry, clocks_by_step(state, clocks), PROVEN)
-        for i, key in enumerate(state.keys(one.ids))
+        for item in past_clock(state, expiry, clocks_by_step(state, clocks), PROVEN)
+        for i, key in enumerate(state.keys(item.ids))
     }
 
 
@@ -69,9 +69,9 @@ def past_watermark(*rows: Record, watermarks: Sequence[int | None]) -> list[tupl
     """Leftover keys by version, of rows that came with the first of some versions."""
     steps = [Step(rows), *(Step([]) for _ in watermarks[1:])]
     clocks = [clock(version, mark) for version, mark in enumerate(watermarks, 1)]
-    found = judge(steps, clocks)
-    assert all(one[1:3] == (PAST, PROVEN) for one in found)
-    return sorted((one.key, one.version) for one in found)
+    findings = judge(steps, clocks)
+    assert all(element[1:3] == (PAST, PROVEN) for element in findings)
+    return sorted((item.key, item.version) for item in findings)
 
 
 @pytest.mark.parametrize(
@@ -87,8 +87,8 @@ def test_a_row_is_covered_up_to_the_watermark_to_the_microsecond(
 
 def test_a_row_is_a_leftover_since_the_first_batch_that_covered_it() -> None:
     early, late = key_time(1_000_000), key_time(3_000_000)
-    found = past_watermark(early, late, watermarks=(0, 1000, 2000, 3000, 9000))
-    assert found == sorted([(early[0], 2), (late[0], 4)])
+    result = past_watermark(early, late, watermarks=(0, 1000, 2000, 3000, 9000))
+    assert result == sorted([(early[0], 2), (late[0], 4)])
 
 
 def test_a_row_that_a_batch_put_behind_its_own_watermark_is_a_leftover_of_that_batch() -> None:
@@ -121,25 +121,27 @@ def test_without_any_clock_or_version_there_are_no_leftovers() -> None:
 
 
 def test_field_and_watermark_are_told_so_that_one_covers_the_other() -> None:
-    (found,) = judge([Step([key_time(1_000_001)])], [clock(1, 1001)])
-    assert (found.clock_ms, found.threshold_ms, found.fired) == (1001, 1001, 1)
+    (finding,) = judge([Step([key_time(1_000_001)])], [clock(1, 1001)])
+    assert (finding.clock_ms, finding.threshold_ms, finding.fired) == (1001, 1001, 1)
 
 
 @pytest.mark.parametrize("certainty", Certainty)
 def test_what_the_judgement_rests_on_is_told_with_it(certainty: Certainty) -> None:
     state = map_for(cases.KEY_TIME, [Step([key_time(0)])])
     clocks = clocks_by_step(state, [clock(1, 5)])
-    (found,) = past_clock(state, cases.KEY_TIME, clocks, certainty, "because")
-    assert (found.certainty, found.reason) == (certainty, "because")
-    assert (found.timeout_kind, found.needs, found.change) == (None, None, None)
+    (result,) = past_clock(state, cases.KEY_TIME, clocks, certainty, "because")
+    assert (result.certainty, result.reason) == (certainty, "because")
+    assert (result.timeout_kind, result.needs, result.change) == (None, None, None)
 
 
 def test_a_retention_lets_the_rule_go_behind_the_watermark() -> None:
     late = replace(cases.KEY_TIME, delay_ms=1000)
     steps = [Step([key_time(4_000_000), key_time(4_000_001)]), Step([]), Step([])]
-    found = judge(steps, [clock(v, mark) for v, mark in ((1, 4000), (2, 4999), (3, 5000))], late)
-    assert [(one.key, one.version) for one in found] == [(cases.micros(4_000_000), 3)]
-    assert [(one.clock_ms, one.threshold_ms) for one in found] == [(4000, 5000)]
+    findings = judge(steps, [clock(v, mark) for v, mark in ((1, 4000), (2, 4999), (3, 5000))], late)
+    assert [(element.key, element.version) for element in findings] == [
+        (cases.micros(4_000_000), 3)
+    ]
+    assert [(item.clock_ms, item.threshold_ms) for item in findings] == [(4000, 5000)]
 
 
 @pytest.mark.parametrize(
@@ -150,9 +152,9 @@ def test_a_rule_by_processing_time_is_held_against_the_time_of_the_batch(
 ) -> None:
     by_time = replace(cases.KEY_TIME, clock=Clock.PROCESSING_TIME, inclusive=inclusive)
     times = (999_999, 1_000_000, 1_000_001)
-    found = judge([Step([key_time(us) for us in times])], [clock(1, 0, now=1000)], by_time)
-    assert {one.key for one in found} == {cases.micros(us) for us in covered}
-    assert {one.kind for one in found} == {LeftoverClass.PAST_PROCESSING_TIME}
+    findings = judge([Step([key_time(us) for us in times])], [clock(1, 0, now=1000)], by_time)
+    assert {element.key for element in findings} == {cases.micros(us) for us in covered}
+    assert {item.kind for item in findings} == {LeftoverClass.PAST_PROCESSING_TIME}
 
 
 def test_where_a_batch_may_evict_by_the_watermark_before_only_that_one_counts() -> None:
@@ -160,13 +162,13 @@ def test_where_a_batch_may_evict_by_the_watermark_before_only_that_one_counts() 
     first, second = key_time(1_000_000), key_time(2_000_000)
     steps = [Step([first, second]), Step([]), Step([])]
     clocks = [clock(1, 1000), clock(2, 2000), clock(3, 2000)]
-    found = judge(steps[:1], clocks, stepwise)
-    assert found == set()
-    (one,) = judge(steps[:2], clocks, stepwise)
-    assert (one.key, one.version, one.certainty) == (cases.micros(1_000_000), 2, PROVEN)
-    assert (one.clock_ms, one.threshold_ms) == (1000, 1000)
+    findings = judge(steps[:1], clocks, stepwise)
+    assert findings == set()
+    (item,) = judge(steps[:2], clocks, stepwise)
+    assert (item.key, item.version, item.certainty) == (cases.micros(1_000_000), 2, PROVEN)
+    assert (item.clock_ms, item.threshold_ms) == (1000, 1000)
     # What waited goes with the next batch at the latest.
-    versions = {one.key: one.version for one in judge(steps, clocks, stepwise)}
+    versions = {finding.key: finding.version for finding in judge(steps, clocks, stepwise)}
     assert versions == {cases.micros(1_000_000): 2, cases.micros(2_000_000): 3}
 
 
@@ -176,18 +178,18 @@ def test_where_the_batch_that_puts_a_row_may_leave_it_only_those_behind_it_count
     clocks = [clock(version, 1000) for version in (1, 2, 3)]
     (waits,) = judge([Step([row])], clocks, behind)
     assert (waits.certainty, waits.version) == (Certainty.UNDECIDED, 1)
-    (one,) = judge([Step([row]), Step([])], clocks, behind)
-    assert (one.certainty, one.version) == (PROVEN, 2)
+    (finding,) = judge([Step([row]), Step([])], clocks, behind)
+    assert (finding.certainty, finding.version) == (PROVEN, 2)
     # Who put what a snapshot brought is not known: perhaps the batch of its version.
     loaded = Step([row], rebase=True)
     (waits,) = judge([Step([row]), loaded], clocks, behind)
     assert waits.certainty is Certainty.UNDECIDED
-    (one,) = judge([Step([row]), loaded, Step([])], clocks, behind)
-    assert one.version == 3
+    (finding,) = judge([Step([row]), loaded, Step([])], clocks, behind)
+    assert finding.version == 3
 
 
 time_rows = st.lists(
-    st.tuples(st.integers(0, 3), st.none() | st.integers(-2, 12).map(lambda half: half * 500)),
+    st.tuples(st.integers(0, 3), st.none() | st.integers(-2, 12).map(lambda middle: middle * 500)),
     max_size=5,
 )
 
@@ -216,17 +218,17 @@ def test_leftovers_of_a_value_are_those_that_a_known_batch_covered_since_its_las
         loaded = [(key.data, value.data) for key, value in versions[base].items()]
         steps[base] = Step(loaded, rebase=True)
     clocks = [clock(at + 1, mark) for at, mark in enumerate(watermarks) if at >= known_from]
-    found = judge(steps, clocks, cases.VALUE_TIME)
+    findings = judge(steps, clocks, cases.VALUE_TIME)
 
     expected = set()
     for key, value in versions[-1].items():
         us = int.from_bytes(value.data[8:16], "little", signed=True)
         for at in range(max(known_from, base), len(versions)):
-            there = any(one is value for one in versions[at].values())
+            there = any(item is value for item in versions[at].values())
             if there and watermarks[at] > 0 and us <= watermarks[at] * 1000:
                 expected.add((key.data, at + 1))
                 break
-    assert {(one.key, one.version) for one in found} == expected
+    assert {(element.key, element.version) for element in findings} == expected
 
 
 @pytest.mark.parametrize(
@@ -241,5 +243,5 @@ def test_a_rule_by_a_clock_needs_no_timers(by: Clock, kind: LeftoverClass) -> No
     track = cases.tracked(expiry, cases.EVENT_TIME, cases.EXPIRES_AT)
     state, _, _ = replay([Step([(cases.micros(5000), b"")]), Step([])], track)
     clocks = clocks_by_step(state, [clock(1, 10), clock(2, 20, data=False)])
-    (found,) = past_clock(state, expiry, clocks, Certainty.INFERRED, "because")
-    assert (found.kind, found.certainty, found.reason) == (kind, Certainty.INFERRED, "because")
+    (result,) = past_clock(state, expiry, clocks, Certainty.INFERRED, "because")
+    assert (result.kind, result.certainty, result.reason) == (kind, Certainty.INFERRED, "because")

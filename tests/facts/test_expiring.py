@@ -24,7 +24,7 @@ MOST, LEAST = 2**63 - 1, NO_CLOCK + 1
 
 
 @pytest.mark.parametrize(
-    ("rule", "clock", "told"),
+    ("rule", "clock", "messages"),
     [
         (MICROS, 5_000_000, 5000),
         (MICROS, 5_000_001, 5001),
@@ -38,9 +38,9 @@ MOST, LEAST = 2**63 - 1, NO_CLOCK + 1
         (replace(TIMER, delay_ms=-10), LEAST, LEAST),
     ],
 )
-def test_the_first_reading_that_lets_a_row_go(rule: ExpiryField, clock: int, told: int) -> None:
+def test_the_first_reading_that_lets_a_row_go(rule: ExpiryField, clock: int, messages: int) -> None:
     (time,) = expiry_ms(np.array([clock], np.int64), rule).tolist()
-    assert time == told
+    assert time == messages
     if abs(clock) < 10**15:
         units = (time - rule.delay_ms) * rule.per_ms
         before = units - rule.per_ms
@@ -58,29 +58,29 @@ def observed(now: BatchClock | None) -> Expiring:
 
 
 def test_live_rows_are_counted_by_their_time() -> None:
-    found = observed(None)
-    assert found.rows == {1: 2, 61: 1}
-    assert (found.due_rows, found.endless_rows) == (0, 1)
-    size = found.bytes[61]
+    result = observed(None)
+    assert result.rows == {1: 2, 61: 1}
+    assert (result.due_rows, result.endless_rows) == (0, 1)
+    size = result.bytes[61]
     assert size > 0
-    assert found.bytes == {1: 2 * size, 61: size}
-    assert found.endless_bytes == size
+    assert result.bytes == {1: 2 * size, 61: size}
+    assert result.endless_bytes == size
 
 
 @pytest.mark.parametrize(("watermark", "due"), [(0, 0), (999, 0), (1000, 1), (1999, 2), (2000, 2)])
 def test_what_the_clock_has_reached_is_due(watermark: int, due: int) -> None:
-    found = observed(BatchClock(BatchId(1), 10**9, watermark))
-    assert found.due_rows == due
-    assert sum(found.rows.values()) == 3 - due
-    assert found.due_bytes == due * found.bytes[61]
+    result = observed(BatchClock(BatchId(1), 10**9, watermark))
+    assert result.due_rows == due
+    assert sum(result.rows.values()) == 3 - due
+    assert result.due_bytes == due * result.bytes[61]
 
 
 def test_rows_without_a_time_that_came_in_the_newer_half_are_counted() -> None:
     track = cases.tracked(cases.VALUE_TIME, cases.USER, cases.EXPIRES_AT)
     steps = [Step([(user(name), cases.micros(None))]) for name in "abcdef"]
     state, _, _ = replay(steps, track)
-    found = Expiring.observe(state, MICROS, None)
-    assert (found.endless_rows, found.endless_new) == (6, 3)
+    facts = Expiring.observe(state, MICROS, None)
+    assert (facts.endless_rows, facts.endless_new) == (6, 3)
 
 
 def test_rows_that_last_are_those_from_before_the_newer_half() -> None:
@@ -97,10 +97,10 @@ def test_a_timer_that_is_not_set_never_fires() -> None:
     state, _, _ = replay([Step(puts)], track)
     batch = BatchClock(BatchId(0), 5000, 5001)
     for kind, due in ((TimeoutKind.EVENT_TIME, 1), (TimeoutKind.PROCESSING_TIME, 0)):
-        found = Expiring.observe(state, TIMER, batch, kind)
-        assert (found.due_rows, found.endless_rows) == (due, 1)
-        assert found.timeout_kind is kind
-        assert found.merge_key(1) == kind.value
+        facts = Expiring.observe(state, TIMER, batch, kind)
+        assert (facts.due_rows, facts.endless_rows) == (due, 1)
+        assert facts.timeout_kind is kind
+        assert facts.merge_key(1) == kind.value
 
 
 def of_times(times: list[int]) -> Expiring:
@@ -111,14 +111,14 @@ def test_buckets_are_as_short_as_they_can_be_however_rows_are_split() -> None:
     random = Random(5)
     for span in (10**6, 10**8, 10**10, 10**13, 2**62):
         times = [random.randrange(-span, span) for _ in range(6000)]
-        whole = of_times(times)
-        assert len(whole.rows) <= MOST_BUCKETS
-        finer = [width for width in Width if width < whole.width]
+        complete = of_times(times)
+        assert len(complete.rows) <= MOST_BUCKETS
+        finer = [width for width in Width if width < complete.width]
         assert all(len({t // width for t in times}) > MOST_BUCKETS for width in finer)
         parts = [of_times(times[n::7]) for n in range(7)]
-        assert reduce(Expiring.__add__, parts, Expiring()) == whole
-        assert reduce(Expiring.__add__, parts[::-1], Expiring()) == whole
-        assert sum(whole.rows.values()) == sum(whole.bytes.values()) == 6000
+        assert reduce(Expiring.__add__, parts, Expiring()) == complete
+        assert reduce(Expiring.__add__, parts[::-1], Expiring()) == complete
+        assert sum(complete.rows.values()) == sum(complete.bytes.values()) == 6000
 
 
 def test_every_width_is_a_multiple_of_the_one_before_and_the_last_holds_every_time() -> None:
@@ -130,9 +130,9 @@ def test_every_width_is_a_multiple_of_the_one_before_and_the_last_holds_every_ti
 
 
 def test_coarser_buckets_keep_every_row() -> None:
-    found = Expiring(rows=Counter({0: 1, 59: 2, 60: 4}), bytes=Counter({0: 10, 59: 20, 60: 40}))
-    minutes = found.at_least(Width.MINUTE)
+    expiring = Expiring(rows=Counter({0: 1, 59: 2, 60: 4}), bytes=Counter({0: 10, 59: 20, 60: 40}))
+    minutes = expiring.at_least(Width.MINUTE)
     assert minutes.rows == {0: 3, 1: 4}
     assert minutes.bytes == {0: 30, 1: 40}
     assert minutes.at_least(Width.SECOND) is minutes
-    assert found.coarsen(2) == minutes
+    assert expiring.coarsen(2) == minutes

@@ -15,23 +15,23 @@ LEFT, RIGHT = StoreId(1, "s", 3), StoreId(1, "s", 4)
 
 
 def test_facts_of_several_partitions_add_to_one_of_the_store() -> None:
-    one, two = Observed(LEFT, 7, MatchedRows(1, 2)), Observed(RIGHT, 9, MatchedRows(10, 20))
-    total = add_up([one, two])
-    assert total == add_up([two, one])
-    assert add_up([one]) is one
+    item, two = Observed(LEFT, 7, MatchedRows(1, 2)), Observed(RIGHT, 9, MatchedRows(10, 20))
+    total = add_up([item, two])
+    assert total == add_up([two, item])
+    assert add_up([item]) is item
     assert total == Observed(StoreId(1, "s", ALL_PARTITIONS), 9, MatchedRows(11, 22))
-    assert one.merge_key == two.merge_key == total.merge_key == ("matched", StoreName(1, "s"), "")
+    assert item.merge_key == two.merge_key == total.merge_key == ("matched", StoreName(1, "s"), "")
 
 
 def test_a_merge_key_keeps_apart_what_does_not_add() -> None:
     rows = Observed(LEFT, 7, VersionFacts())
     assert rows.merge_key == Observed(RIGHT, 7, VersionFacts(rows=5)).merge_key
-    others = (
+    siblings = (
         Observed(LEFT, 8, VersionFacts()),
         Observed(StoreId(1, "t", 3), 7, VersionFacts()),
         Observed(StoreId(2, "s", 3), 7, VersionFacts()),
     )
-    assert len({rows.merge_key, *(other.merge_key for other in others)}) == 4
+    assert len({rows.merge_key, *(item.merge_key for item in siblings)}) == 4
     assert Observed(LEFT, 7, TopKey(TopBy.PUTS, 1, b"k", 1, 0, 1)).merge_key is None
 
 

@@ -18,27 +18,29 @@ IN_LIST = StructType((*KEY.fields, *parse_ddl("index bigint").fields))
 USERS = [("a", 1), ("a longer name than a word", 2), (None, None), ("", 3)]
 
 
-def owners(keys: GroupingKeys, place: KeyPlace, schema: StructType, rows: list[bytes]) -> list[int]:
+def owners(
+    keys: GroupingKeys, location: KeyPlace, schema: StructType, rows: list[bytes]
+) -> list[int]:
     records: list[Record] = [(row, b"") for row in rows]
     state, _, _ = replay([Step(records)])
-    found: list[int] = keys.owners(state, place, schema).tolist()
-    return found
+    result: list[int] = keys.owners(state, location, schema).tolist()
+    return result
 
 
 @pytest.mark.parametrize("kernel", cases.KERNELS)
 def test_a_key_has_one_id_in_values_lists_maps_and_timers(kernel: str) -> None:
     with cases.kernel_of(kernel):
         keys = GroupingKeys()
-        whole = [encode.row(KEY, user) for user in USERS]
-        assert owners(keys, KeyPlace.WHOLE, KEY, whole) == [0, 1, 2, 3]
+        complete = [encode.row(KEY, user) for user in USERS]
+        assert owners(keys, KeyPlace.WHOLE, KEY, complete) == [0, 1, 2, 3]
         in_map = [encode.row(IN_MAP, (user, (word,))) for user in USERS for word in ("p", None)]
         assert owners(keys, KeyPlace.FIRST, IN_MAP, in_map) == [0, 0, 1, 1, 2, 2, 3, 3]
         in_list = [encode.row(IN_LIST, (*user, at)) for at in (0, 1) for user in USERS]
         assert owners(keys, KeyPlace.INDEXED, IN_LIST, in_list) == [0, 1, 2, 3] * 2
         assert len(keys) == 4
-        assert keys.keys(np.array([2, 0])) == [whole[2], whole[0]]
-        other = encode.row(IN_MAP, (("new", 1), ("p",)))
-        assert owners(keys, KeyPlace.FIRST, IN_MAP, [other]) == [4]
+        assert keys.keys(np.array([2, 0])) == [complete[2], complete[0]]
+        second = encode.row(IN_MAP, (("new", 1), ("p",)))
+        assert owners(keys, KeyPlace.FIRST, IN_MAP, [second]) == [4]
 
 
 def test_rows_of_another_schema_are_nobodys() -> None:
@@ -48,8 +50,8 @@ def test_rows_of_another_schema_are_nobodys() -> None:
     outside = bytearray(good)
     outside[8:16] = (1 << 40 | 24).to_bytes(8, "little")
     rows = [b"", b"short", bytes(16), null, bytes(outside), good, good[:-8] + bytes(4)]
-    found = owners(keys, KeyPlace.FIRST, IN_MAP, rows)
-    assert found == [NOBODY, NOBODY, NOBODY, NOBODY, NOBODY, 0, NOBODY]
+    result = owners(keys, KeyPlace.FIRST, IN_MAP, rows)
+    assert result == [NOBODY, NOBODY, NOBODY, NOBODY, NOBODY, 0, NOBODY]
     assert owners(keys, KeyPlace.INDEXED, IN_LIST, [b"abc", bytes(16)]) == [NOBODY, NOBODY]
     assert owners(keys, KeyPlace.FIRST, parse_ddl(""), [bytes(8)]) == [NOBODY]
 
@@ -57,6 +59,6 @@ def test_rows_of_another_schema_are_nobodys() -> None:
 def test_keys_of_a_snapshot_that_no_version_put_are_of_any_size() -> None:
     """The map knows them by name alone, and no size of theirs."""
     state, _, _ = replay([Step([(encode.row(IN_LIST, (*USERS[0], 0)), b"")])])
-    others = [encode.row(IN_LIST, (*user, 1)) for user in USERS[:2]]
-    state.holds(cases.block([(row, b"") for row in (*others, b"short")]))
+    siblings = [encode.row(IN_LIST, (*user, 1)) for user in USERS[:2]]
+    state.holds(cases.block([(row, b"") for row in (*siblings, b"short")]))
     assert GroupingKeys().owners(state, KeyPlace.INDEXED, IN_LIST).tolist() == [0, 0, 1, NOBODY]

@@ -35,13 +35,13 @@ def prefixes(steps: list[Step], fields: int = 2) -> list[PrefixFacts]:
 def replayed(
     steps: list[Step], fields: int = 2
 ) -> tuple[list[PrefixFacts], LivePrefixes, StateMap]:
-    state, live, found = StateMap(), LivePrefixes(fields), []
+    state, live, result = StateMap(), LivePrefixes(fields), []
     for version, step in enumerate(steps, 1):
         state.begin(version, rebase=step.rebase)
         for block in blocks(step.records):
             state.apply(block)
-        found.append(live.update(state.end(), state))
-    return found, live, state
+        result.append(live.update(state.end(), state))
+    return result, live, state
 
 
 def sizes(*of_sets: int) -> SizeCounts:
@@ -76,27 +76,31 @@ def test_a_session_that_grows_keeps_key_and_prefix() -> None:
 
 def test_a_prefix_without_sessions_is_gone_and_comes_back_new() -> None:
     put, gone = [(session("ann", 1), VALUE)], [(session("ann", 1), None)]
-    found = prefixes([Step(put), Step(gone), Step(put)])
-    assert [one.prefixes for one in found] == [1, 0, 1]
-    assert [one.new_prefixes for one in found] == [1, 0, 1]
+    result = prefixes([Step(put), Step(gone), Step(put)])
+    assert [element.prefixes for element in result] == [1, 0, 1]
+    assert [item.new_prefixes for item in result] == [1, 0, 1]
 
 
 def test_the_sessions_of_a_prefix_are_its_entries() -> None:
     first: list[Record] = [(session("ann", n), VALUE) for n in range(3)]
     last: list[Record] = [(session("ann", 0), None), (session("bo", 1), VALUE), (b"odd", VALUE)]
     _, live, state = replayed([Step(first), Step([(session("cy", 1), VALUE)]), Step(last)])
-    found = list(live.entries(state, SESSION))
-    assert [one for one in found if isinstance(one, EntriesPerKey)] == [
+    entries = list(live.entries(state, SESSION))
+    assert [item for item in entries if isinstance(item, EntriesPerKey)] == [
         EntriesPerKey(3, 4, 2, Counter({0: 2}), 3)
     ]
-    listed = {one.key: (one.entries, one.removed) for one in found if isinstance(one, KeyEntries)}
+    listed = {
+        element.key: (element.entries, element.removed)
+        for element in entries
+        if isinstance(element, KeyEntries)
+    }
     assert listed == {prefix("ann"): (2, 1), prefix("bo"): (1, 0), prefix("cy"): (1, 0)}
 
 
 def test_a_snapshot_starts_anew() -> None:
     put = [(session("ann", 1), VALUE)]
-    found = prefixes([Step(put), Step([(session("bo", 1), VALUE)], rebase=True)])
-    assert (found[1].prefixes, found[1].new_prefixes) == (1, 1)
+    result = prefixes([Step(put), Step([(session("bo", 1), VALUE)], rebase=True)])
+    assert (result[1].prefixes, result[1].new_prefixes) == (1, 1)
 
 
 def test_the_shorter_row_may_need_one_word_less_for_its_nulls() -> None:
@@ -108,8 +112,10 @@ def test_the_shorter_row_may_need_one_word_less_for_its_nulls() -> None:
 
 def test_a_key_of_the_start_alone_has_one_empty_prefix() -> None:
     schema: tuple[DataType, ...] = (TIMESTAMP,)
-    one = StructType(tuple(StructField("start", kind) for kind in schema))
-    (facts,) = prefixes([Step([(encode.row(one, (n,)), VALUE) for n in range(3)])], fields=1)
+    struct_type = StructType(tuple(StructField("start", kind) for kind in schema))
+    (facts,) = prefixes(
+        [Step([(encode.row(struct_type, (n,)), VALUE) for n in range(3)])], fields=1
+    )
     assert (facts.prefixes, facts.prefix_bytes) == (1, 0)
     assert facts.set_sizes == sizes(3)
 
@@ -140,10 +146,10 @@ def test_prefixes_are_those_of_real_sets(history: list[dict[str, set[int]]]) -> 
         steps.append(Step(records))
         new = [row for user, row in objects.items() if before.get(user) is not row]
         expected.append((len(objects), len(new), sum(len(row.data) for row in new)))
-    found = prefixes(steps)
-    assert [(f.prefixes, f.new_prefixes, f.new_prefix_bytes) for f in found] == expected
-    if found:
-        assert found[-1].set_sizes == sizes(*(len(starts) for starts in live.values() if starts))
+    result = prefixes(steps)
+    assert [(f.prefixes, f.new_prefixes, f.new_prefix_bytes) for f in result] == expected
+    if result:
+        assert result[-1].set_sizes == sizes(*(len(starts) for starts in live.values() if starts))
 
 
 counts = st.integers(0, 1 << 40)
@@ -158,5 +164,5 @@ def test_facts_add(a: PrefixFacts, b: PrefixFacts, c: PrefixFacts) -> None:
 
 
 def test_a_key_too_short_for_its_schema_is_a_prefix_of_its_own() -> None:
-    (found,) = prefixes([Step([(b"", VALUE), (b"k" * 8, VALUE)])])
-    assert (found.prefixes, found.set_sizes.total) == (2, 2)
+    (result,) = prefixes([Step([(b"", VALUE), (b"k" * 8, VALUE)])])
+    assert (result.prefixes, result.set_sizes.total) == (2, 2)

@@ -30,8 +30,8 @@ def side(
         (encode.row(with_index, row[:-1]), encode.row(VALUE, (row[-1],))) for row in rows
     ]
     counted, _, _ = replay([Step(counters)], cases.tracked(COUNT, schema, NUMBER))
-    held, _, _ = replay([Step(values)], cases.tracked(TIME, with_index, VALUE))
-    return compare_side(counted, held, with_index)
+    result, _, _ = replay([Step(values)], cases.tracked(TIME, with_index, VALUE))
+    return compare_side(counted, result, with_index)
 
 
 def test_keys_of_any_length_and_null_meet_their_counters() -> None:
@@ -44,8 +44,8 @@ def test_each_disagreement_is_counted() -> None:
     counts: list[tuple[tuple[object, ...], int]] = [(("a",), 3), (("b",), 1), (("c",), 2)]
     rows: list[tuple[object, ...]] = [("a", 0, 0), ("a", 2, 0), ("b", 0, 0), ("b", 1, 0)]
     rows.append(("d", 0, 0))
-    found = side("s string", counts, rows)
-    assert found == JoinCheck(missing_rows=3, counters_without_rows=1, dangling_rows=2, rows=5)
+    result = side("s string", counts, rows)
+    assert result == JoinCheck(missing_rows=3, counters_without_rows=1, dangling_rows=2, rows=5)
 
 
 def test_63_fields_and_an_index_fill_one_more_word_of_nulls() -> None:
@@ -66,8 +66,8 @@ def test_rows_of_another_store_belong_to_no_join_key() -> None:
 
 def test_an_index_by_time_has_an_entry_for_each_row() -> None:
     def state(*keys: bytes) -> StateMap:
-        found, *_ = replay([Step([(key, b"v" * 8) for key in keys])])
-        return found
+        result, *_ = replay([Step([(key, b"v" * 8) for key in keys])])
+        return result
 
     rows = state(b"a", b"b", b"c")
     assert compare_index(state(b"a", b"b", b"c"), rows) == JoinCheck(rows=3)

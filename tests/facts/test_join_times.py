@@ -38,20 +38,20 @@ def read(state: StateMap, key: StructType, at: int = 0, watermark_ms: int = 0) -
 
 
 def test_rows_speak_for_the_time_that_is_theirs_and_against_every_other() -> None:
-    both = parse_ddl("t timestamp, u timestamp, index bigint")
+    ddl = parse_ddl("t timestamp, u timestamp, index bigint")
     state = rows_of(
-        both,
+        ddl,
         [((5, 6, 0), 5), ((7, 7, 0), 7), ((8, 9, 0), 1), ((4, 4, 0), 4)],
         [((4, 4, 0), ...)],
     )
-    found = [read(state, both, at) for at in (0, 1)]
-    assert [(one.same, one.other) for one in found] == [(2, 1), (1, 2)]
+    result = [read(state, ddl, at) for at in (0, 1)]
+    assert [(item.same, item.other) for item in result] == [(2, 1), (1, 2)]
 
 
 def test_of_a_window_the_end_is_the_time() -> None:
     state = rows_of(WINDOWED, [((1, (10, 20), 0), 20), ((1, (20, 30), 0), 30)])
-    found = read(state, WINDOWED)
-    assert (found.same, found.other, found.path) == (2, 0, (1, 1))
+    result = read(state, WINDOWED)
+    assert (result.same, result.other, result.path) == (2, 0, (1, 1))
 
 
 def test_a_null_speaks_against_a_time_and_not_against_another_null() -> None:
@@ -60,8 +60,8 @@ def test_a_null_speaks_against_a_time_and_not_against_another_null() -> None:
         ((None, "a", 1), 3),
         ((3, "a", 0), None),
     ]
-    found = read(rows_of(TIMED, rows), TIMED)
-    assert (found.same, found.other) == (0, 2)
+    result = read(rows_of(TIMED, rows), TIMED)
+    assert (result.same, result.other) == (0, 2)
 
 
 @pytest.mark.parametrize(("watermark", "covered"), [(0, 0), (8, 0), (9, 1), (10, 2), (10**9, 2)])
@@ -95,12 +95,12 @@ def test_a_row_goes_with_the_first_batch_that_covers_it(time: int | None, off: i
     deltas = [Step([put(key, time)]), Step([(encode.row(TIMED, key), None)])]
     track = cases.tracked(EVENT_TIME, TIMED, VALUE)
     state, changes, _ = replay(deltas, track)
-    found = RemovedRows.observe(changes[1], state, EVENT_TIME, CLOCKS[2], CLOCKS[1])
-    assert found == RemovedRows(1 - off, off, int(time == 9_001))
+    facts = RemovedRows.observe(changes[1], state, EVENT_TIME, CLOCKS[2], CLOCKS[1])
+    assert facts == RemovedRows(1 - off, off, int(time == 9_001))
     # Without the batch before, nothing is late.
     late = time == 1_000
-    found = RemovedRows.observe(changes[1], state, EVENT_TIME, CLOCKS[2], None)
-    assert found == RemovedRows(1 - off + late, off - late, int(time == 9_001))
+    facts = RemovedRows.observe(changes[1], state, EVENT_TIME, CLOCKS[2], None)
+    assert facts == RemovedRows(1 - off + late, off - late, int(time == 9_001))
     assert RemovedRows.observe(changes[1], state, EVENT_TIME, None, CLOCKS[1]) == RemovedRows()
     state, changes, _ = replay(deltas[:1], track)
     assert RemovedRows.observe(changes[0], state, EVENT_TIME, CLOCKS[2], CLOCKS[1]) == RemovedRows()

@@ -24,10 +24,10 @@ def test_the_oldest_and_the_largest_leftovers_are_listed_and_all_are_counted(
     cases.write_store(root / "state/0/0", {1: rows, 2: [], 3: []})
     (task,) = cases.tasks_of(root)
     for limit, listed in ((1, {800, 1500}), (2, {800, 900, 1500}), (0, set(sizes))):
-        found = cases.observed([replace(task, request=Request(leftover_limit=limit)).to_json()])
-        clocks = [one.clock_ms for one in cases.facts_of_type(found, Leftover)]
+        result = cases.observed([replace(task, request=Request(leftover_limit=limit)).to_json()])
+        clocks = [fact.clock_ms for fact in cases.facts_of_type(result, Leftover)]
         assert (set(clocks), len(clocks)) == (listed, len(listed))
-        (total,) = cases.facts_of_type(found, LeftoverCount)
+        (total,) = cases.facts_of_type(result, LeftoverCount)
         assert (total.rows, total.value_bytes, total.expired_version) == (4, 64, 2)
 
 
@@ -40,7 +40,7 @@ def test_each_fact_says_what_it_rests_on(tmp_path: Path) -> None:
     state, _, _ = replay([Step([(cases.micros(900_000), b"")]), Step([])], track)
     clocks = Clocks.of(state.versions, {clock.batch_id: clock for clock in task.clocks})
     (leftovers,) = past_clock(state, cases.KEY_TIME, clocks, Certainty.PROVEN, "why")
-    found = list(observe_leftovers(state, leftovers))
-    assert list(map(type, found)) == [LeftoverCount, LeftoverAge, Leftover]
-    assert {(one.reason, one.expired_version) for one in found} == {("why", 2)}
+    result = list(observe_leftovers(state, leftovers))
+    assert list(map(type, result)) == [LeftoverCount, LeftoverAge, Leftover]
+    assert {(item.reason, item.expired_version) for item in result} == {("why", 2)}
     assert not list(observe_leftovers(state, replace(leftovers, ids=leftovers.ids[:0])))

@@ -22,7 +22,7 @@ CASES = [path.name for path in hdfs_cases("4.3.0")]
 
 def found(path: Path) -> MisplacedKeys:
     facts = Run.start(str(path), None).facts(Request(fit=True))
-    return sum((one.fact for one in facts.of(MisplacedKeys)), MisplacedKeys())
+    return sum((item.fact for item in facts.of(MisplacedKeys)), MisplacedKeys())
 
 
 @pytest.mark.parametrize("case", sampled(CASES, 5))
@@ -38,10 +38,10 @@ def test_keys_of_another_partition_are(case: str, tmp_path: Path) -> None:
     state = root / "state" / "0"
     shutil.copytree(NEWEST / case / "checkpoint", root)
     for ours in (state / "0").rglob("*.delta"):
-        others = state / "1" / ours.relative_to(state / "0")
+        siblings = state / "1" / ours.relative_to(state / "0")
         spare = ours.read_bytes()
-        ours.write_bytes(others.read_bytes())
-        others.write_bytes(spare)
+        ours.write_bytes(siblings.read_bytes())
+        siblings.write_bytes(spare)
     total = found(root)
     assert total.misplaced == total.checked > 0
     assert total.misplaced_bytes > 0

@@ -13,8 +13,8 @@ STORE = StoreId(1, "default", 2)
 
 @pytest.mark.parametrize("version", [3, None])
 def test_a_problem_comes_back_with_the_version_of_its_file(version: int | None) -> None:
-    found = Problem("truncated", "got 1", "/c/3.delta", 7, STORE, version)
-    observed = ReadProblem.observe(found, STORE, 9)
+    problem = Problem("truncated", "got 1", "/c/3.delta", 7, STORE, version)
+    observed = ReadProblem.observe(problem, STORE, 9)
     own = ReadProblem("truncated", "got 1", "/c/3.delta", 7, version)
     assert observed == Observed(STORE, 9, own)
-    assert observed.fact.problem(observed.store) == found
+    assert observed.fact.problem(observed.store) == problem

@@ -78,14 +78,14 @@ def _values_of(hint: Any) -> st.SearchStrategy[Any]:
 def mates(draw: st.DrawFn, kind: type[Fact]) -> list[Any]:
     """Some facts of a type with the same merge key: all else in them is any."""
     first: Any = draw(values_of(kind))
-    found = [first]
-    for other in draw(st.lists(values_of(kind), min_size=2, max_size=4)):
+    result = [first]
+    for item in draw(st.lists(values_of(kind), min_size=2, max_size=4)):
         mate = first
-        for each in fields(other):
-            changed = replace(mate, **{each.name: getattr(other, each.name)})
+        for field in fields(item):
+            changed = replace(mate, **{field.name: getattr(item, field.name)})
             mate = changed if changed.merge_key(4) == first.merge_key(4) else mate
-        found.append(mate)
-    return found
+        result.append(mate)
+    return result
 
 
 EVERY = pytest.mark.parametrize("kind", FACT_TYPES.values(), ids=FACT_TYPES)
@@ -93,10 +93,10 @@ TO_ADD = [kind for kind in FACT_TYPES.values() if hasattr(kind, "__add__")]
 ADDING = pytest.mark.parametrize("kind", TO_ADD, ids=lambda kind: kind.kind)
 
 
-def zero_of(one: Any) -> Any:
-    if isinstance(one, LeftoverAge):
-        return replace(one, rows=0, row_bytes=0)
-    return type(one)()
+def zero_of(item: Any) -> Any:
+    if isinstance(item, LeftoverAge):
+        return replace(item, rows=0, row_bytes=0)
+    return type(item)()
 
 
 @ADDING
@@ -134,11 +134,11 @@ def test_the_facts_that_stand_for_themselves_are_these() -> None:
 @given(data=st.data())
 def test_facts_come_back_from_a_batch_as_they_were(kind: type[Fact], data: st.DataObject) -> None:
     facts = data.draw(st.lists(values_of(kind), min_size=1, max_size=4))
-    found = [Observed(StoreId(1, "s", n % 2), n, one) for n, one in enumerate(facts)]
-    batch = fact_batch(found)
+    result = [Observed(StoreId(1, "s", n % 2), n, item) for n, item in enumerate(facts)]
+    batch = fact_batch(result)
     batch.validate(full=True)
     assert batch.schema.equals(facts_schema())
-    assert list(facts_in(batch)) == found
+    assert list(facts_in(batch)) == result
 
 
 @pytest.mark.parametrize("kind", sampled(TO_ADD, 4), ids=lambda kind: kind.kind)
@@ -148,19 +148,19 @@ def test_the_sum_is_the_same_in_any_split_and_however_often_it_is_merged(
     kind: type[Fact], data: st.DataObject, seed: int
 ) -> None:
     groups = data.draw(st.lists(mates(kind), min_size=1, max_size=2))
-    found: list[Seen] = [
-        Observed(StoreId(1, "s", n), 4, one) for group in groups for n, one in enumerate(group)
+    result: list[Seen] = [
+        Observed(StoreId(1, "s", n), 4, item) for group in groups for n, item in enumerate(group)
     ]
-    whole = Facts(found).merged(kind)
+    complete = Facts(result).merged(kind)
     random = Random(seed)
-    random.shuffle(found)
-    cut = random.randrange(len(found) + 1)
+    random.shuffle(result)
+    cut = random.randrange(len(result) + 1)
     merge = partial(combine, 6)  # neither these nor the version before it: nothing stays apart
-    parts = [list(merge(fact_batches(part))) for part in (found[:cut], found[cut:])]
-    assert collect(parts[1] + parts[0]).merged(kind) == whole
+    parts = [list(merge(fact_batches(part))) for part in (result[:cut], result[cut:])]
+    assert collect(parts[1] + parts[0]).merged(kind) == complete
     again = list(merge(parts[0] + parts[1]))
-    assert collect(again).merged(kind) == whole
-    assert sum(batch.num_rows for batch in again) == len(whole[StoreName(1, "s")])
+    assert collect(again).merged(kind) == complete
+    assert sum(batch.num_rows for batch in again) == len(complete[StoreName(1, "s")])
 
 
 def test_only_types_that_spark_takes_in_both_directions() -> None:
@@ -175,15 +175,15 @@ def leaves(kind: Any) -> Iterator[pa.DataType]:
     if pa.types.is_list(kind):
         yield from leaves(kind.value_type)
     elif pa.types.is_struct(kind):
-        for each in kind:
-            yield from leaves(each.type)
+        for item in kind:
+            yield from leaves(item.type)
     else:
         yield kind
 
 
 def test_batches_are_cut_by_rows_and_by_bytes() -> None:
-    many = [Observed(STORE, 4, MatchedRows(n)) for n in range(BATCH_ROWS + 1)]
-    assert [batch.num_rows for batch in fact_batches(many)] == [BATCH_ROWS, 1]
+    several_values = [Observed(STORE, 4, MatchedRows(n)) for n in range(BATCH_ROWS + 1)]
+    assert [batch.num_rows for batch in fact_batches(several_values)] == [BATCH_ROWS, 1]
     key = bytes(BATCH_BYTES // 2)
     large = [Observed(STORE, 4, TopKey(TopBy.PUTS, n, key, len(key), 0, 1)) for n in range(3)]
     assert [batch.num_rows for batch in fact_batches(large)] == [2, 1]
@@ -191,9 +191,9 @@ def test_batches_are_cut_by_rows_and_by_bytes() -> None:
 
 
 def test_rows_of_several_kinds_may_share_a_batch() -> None:
-    one, two = Observed(STORE, 4, MatchedRows(1)), Observed(STORE, 3, Ages(Counter({3: 1})))
-    mixed: Any = pa.Table.from_batches([*fact_batches([one, two])]).combine_chunks().to_batches()
-    assert [list(facts_in(batch)) for batch in mixed] == [[one, two]]
+    item, two = Observed(STORE, 4, MatchedRows(1)), Observed(STORE, 3, Ages(Counter({3: 1})))
+    mixed: Any = pa.Table.from_batches([*fact_batches([item, two])]).combine_chunks().to_batches()
+    assert [list(facts_in(batch)) for batch in mixed] == [[item, two]]
 
 
 def test_an_unknown_kind_is_an_error_and_never_another_fact() -> None:
@@ -225,16 +225,16 @@ def test_a_toy_fact_needs_no_other_file() -> None:
         word: str
         times: int = 0
 
-        def __add__(self, other: Toy) -> Toy:
-            return replace(self, times=self.times + other.times)
+        def __add__(self, second: Toy) -> Toy:
+            return replace(self, times=self.times + second.times)
 
         def merge_key(self, _version: int) -> str:
             return self.word
 
-    found = [Observed(StoreId(0, "s", n), 4, Toy("ball", n)) for n in range(3)]
-    found.append(Observed(StoreId(0, "s", 0), 4, Toy("kite", 9)))
+    result = [Observed(StoreId(0, "s", n), 4, Toy("ball", n)) for n in range(3)]
+    result.append(Observed(StoreId(0, "s", 0), 4, Toy("kite", 9)))
     assert Toy.kind in facts_schema().names
-    assert collect(fact_batches(found)).of(Toy) == found
-    facts = collect(combine(4, fact_batches(found)))
+    assert collect(fact_batches(result)).of(Toy) == result
+    facts = collect(combine(4, fact_batches(result)))
     toys = {"ball": Toy("ball", 3), "kite": Toy("kite", 9)}
     assert facts.merged(Toy) == {StoreName(0, "s"): toys}

@@ -53,4 +53,4 @@ def test_it_is_the_length_of_the_last_run(puts: list[set[bytes]]) -> None:
             run += 1
         if run:
             expected[run] += 1
-    assert runs([Step([(key, b"v" * 8) for key in some]) for some in puts]) == dict(expected)
+    assert runs([Step([(key, b"v" * 8) for key in put]) for put in puts]) == dict(expected)

@@ -39,20 +39,20 @@ def test_nothing_has_no_quantile_and_no_maximum() -> None:
 
 @given(sizes, sizes, sizes)
 def test_distributions_add(a: list[int], b: list[int], c: list[int]) -> None:
-    one, two, three = counts(a), counts(b), counts(c)
-    assert one + two == two + one == counts(a + b)
-    assert (one + two) + three == one + (two + three)
-    assert one + SizeCounts() == one
-    assert (one + two).total == len(a) + len(b)
-    assert one.max == max(a, default=None)
+    item, two, three = counts(a), counts(b), counts(c)
+    assert item + two == two + item == counts(a + b)
+    assert (item + two) + three == item + (two + three)
+    assert item + SizeCounts() == item
+    assert (item + two).total == len(a) + len(b)
+    assert item.max == max(a, default=None)
 
 
 def test_a_row_that_goes_leaves_no_empty_size_behind() -> None:
     key = b"k" * 8
     _, _, facts = replay([Step([(key, b"v" * 16)]), Step([(key, b"v" * 32)]), Step([(key, None)])])
-    assert [one.value_sizes.counts for one in facts] == [{16: 1}, {32: 1}, {}]
-    assert [one.row_sizes.counts for one in facts] == [{24: 1}, {40: 1}, {}]
-    assert [one.key_sizes.counts for one in facts] == [{8: 1}, {8: 1}, {}]
+    assert [element.value_sizes.counts for element in facts] == [{16: 1}, {32: 1}, {}]
+    assert [item.row_sizes.counts for item in facts] == [{24: 1}, {40: 1}, {}]
+    assert [fact.key_sizes.counts for fact in facts] == [{8: 1}, {8: 1}, {}]
 
 
 def test_rows_of_any_size_are_counted() -> None:
@@ -63,17 +63,17 @@ def test_rows_of_any_size_are_counted() -> None:
         [(large, b"w" * 16), (b"b" * 16_380, None)],
     ]
     _, _, facts = replay([Step(records) for records in steps])
-    assert [one.value_sizes.counts for one in facts] == [
+    assert [element.value_sizes.counts for element in facts] == [
         {8: 1, value: 1},
         {8: 2, value: 1},
         {8: 1, 16: 1},
     ]
-    assert [one.key_sizes.counts for one in facts] == [
+    assert [item.key_sizes.counts for item in facts] == [
         {1: 1, 8: 1},
         {1: 1, 8: 1, 16_380: 1},
         {1: 1, 8: 1},
     ]
-    assert [one.row_sizes.counts for one in facts] == [
+    assert [fact.row_sizes.counts for fact in facts] == [
         {9: 1, value + 8: 1},
         {9: 1, 16_388: 1, value + 8: 1},
         {9: 1, 24: 1},

@@ -88,25 +88,25 @@ def judge(
     state, leftovers = view_of(steps, clocks, kinds, premises)
     if len(kinds) == 1:
         unless = {EVENT: Needs.UNLESS_EVENT, PROCESSING: Needs.UNLESS_PROCESSING}[kinds[0]]
-        leftovers = [one for one in leftovers if one.needs is not unless]
+        leftovers = [leftover for leftover in leftovers if leftover.needs is not unless]
     return {
         Found(
             key,
-            one.kind,
-            one.certainty,
-            state.versions[one.expired_step[i]],
-            int(one.clock_ms[i]),
-            int(one.threshold_ms[i]),
-            int(one.fired[i]),
+            item.kind,
+            item.certainty,
+            state.versions[item.expired_step[i]],
+            int(item.clock_ms[i]),
+            int(item.threshold_ms[i]),
+            int(item.fired[i]),
         )
-        for one in leftovers
-        for i, key in enumerate(state.keys(one.ids))
+        for item in leftovers
+        for i, key in enumerate(state.keys(item.ids))
     }
 
 
-def classes(found: set[Found]) -> dict[bytes, tuple[LeftoverClass, Certainty, int]]:
-    assert len({one.key for one in found}) == len(found), "a key is told twice"
-    return {one.key: (one.kind, one.certainty, one.version) for one in found}
+def classes(result: set[Found]) -> dict[bytes, tuple[LeftoverClass, Certainty, int]]:
+    assert len({item.key for item in result}) == len(result), "a key is told twice"
+    return {element.key: (element.kind, element.certainty, element.version) for element in result}
 
 
 def conditions(
@@ -118,36 +118,38 @@ def conditions(
     """By one of two clocks: class, the version whose clock matters, and whether by both."""
     state, leftovers = view_of(steps, clocks, BOTH, premises)
     return {
-        key: (one.kind, state.versions[one.kind_step[i]], bool(one.either[i]))
-        for one in leftovers
-        if one.timeout_kind is kind and one.kind_step is not None and one.either is not None
-        for i, key in enumerate(state.keys(one.ids))
+        key: (leftover.kind, state.versions[leftover.kind_step[i]], bool(leftover.either[i]))
+        for leftover in leftovers
+        if leftover.timeout_kind is kind
+        and leftover.kind_step is not None
+        and leftover.either is not None
+        for i, key in enumerate(state.keys(leftover.ids))
     }
 
 
 def test_a_timer_at_the_threshold_has_not_run_out() -> None:
     steps = [Step([put(A, 50), put(B, 49)]), Step([])]
-    found = judge(steps, [clock(1), clock(2, 50)])
-    assert found == {Found(B, IGNORED, PROVEN, 2, 49, 50, 1)}
+    findings = judge(steps, [clock(1), clock(2, 50)])
+    assert findings == {Found(B, IGNORED, PROVEN, 2, 49, 50, 1)}
 
 
 def test_a_timer_that_stands_fires_in_every_batch_since_the_first_above_it() -> None:
     steps = [Step([put(A, 10)]), *(Step([]) for _ in range(4))]
-    found = judge(steps, [clock(v, mark) for v, mark in enumerate((5, 10, 11, 11, 30), 1)])
-    assert found == {Found(A, IGNORED, PROVEN, 3, 10, 11, 3)}
+    findings = judge(steps, [clock(v, mark) for v, mark in enumerate((5, 10, 11, 11, 30), 1)])
+    assert findings == {Found(A, IGNORED, PROVEN, 3, 10, 11, 3)}
 
 
 def test_a_quiet_batch_that_clears_a_due_timer_kept_the_key() -> None:
     steps = [Step([put(A, 10)]), Step([put(A, NO_TIMER)]), Step([])]
-    found = judge(steps, [clock(1), clock(2, 20, data=False), clock(3, 30)])
-    assert found == {Found(A, KEPT, PROVEN, 2, 10, 20, 1)}
+    findings = judge(steps, [clock(1), clock(2, 20, data=False), clock(3, 30)])
+    assert findings == {Found(A, KEPT, PROVEN, 2, 10, 20, 1)}
 
 
 @pytest.mark.parametrize("visits", [1, 2])
 def test_a_quiet_batch_that_arms_a_due_timer_anew_kept_the_key(visits: int) -> None:
     steps = [Step([put(A, 10)]), Step([put(A, 99, visits)])]
-    found = judge(steps, [clock(1), clock(2, 20, data=False)])
-    assert found == {Found(A, REARMED, PROVEN, 2, 10, 20, 1)}
+    findings = judge(steps, [clock(1), clock(2, 20, data=False)])
+    assert findings == {Found(A, REARMED, PROVEN, 2, 10, 20, 1)}
 
 
 @pytest.mark.parametrize("premises", [PANDAS, SCALA])
@@ -191,14 +193,14 @@ def test_a_key_whose_first_record_of_a_batch_left_no_timer_was_called_for_data()
 
 def test_a_timer_armed_anew_that_ran_out_again_is_told_once_as_ignored() -> None:
     steps = [Step([put(A, 10)]), Step([put(A, 30)]), Step([])]
-    found = judge(steps, [clock(1), clock(2, 20, data=False), clock(3, 40)])
-    assert classes(found) == {A: (IGNORED, PROVEN, 3)}
+    findings = judge(steps, [clock(1), clock(2, 20, data=False), clock(3, 40)])
+    assert classes(findings) == {A: (IGNORED, PROVEN, 3)}
 
 
 def test_a_state_that_was_removed_while_its_timer_was_armed_anew_is_a_leftover() -> None:
     steps = [Step([put(A, 10)]), Step([(A, cases.group_state(None, 99))])]
-    found = judge(steps, [clock(1), clock(2, 20, data=False)])
-    assert classes(found) == {A: (REARMED, PROVEN, 2)}
+    findings = judge(steps, [clock(1), clock(2, 20, data=False)])
+    assert classes(findings) == {A: (REARMED, PROVEN, 2)}
 
 
 def test_a_removed_key_and_one_without_timer_are_no_leftovers() -> None:
@@ -229,8 +231,8 @@ def test_in_a_batch_with_data_the_order_of_the_records_decides() -> None:
     first = Step([put(key, 10) for key in (A, B, C, D)])
     # A: before a record that only data can have made; C: no timer was due; B: behind the descent.
     second = Step([put(A, NO_TIMER), put(cases.user("bb"), 99), put(D, NO_TIMER), put(B, NO_TIMER)])
-    found = judge([first, second], [clock(1), clock(2, 20)])
-    assert classes(found) == {
+    findings = judge([first, second], [clock(1), clock(2, 20)])
+    assert classes(findings) == {
         B: (KEPT, PROVEN, 2),
         C: (IGNORED, PROVEN, 2),
         D: (KEPT, UNDECIDED, 2),
@@ -239,16 +241,18 @@ def test_in_a_batch_with_data_the_order_of_the_records_decides() -> None:
 
 def test_armed_anew_by_data_or_by_timeout_is_not_told_by_the_bytes() -> None:
     steps = [Step([put(A, 10), put(B, 10)]), Step([put(A, 99), put(B, 99, visits=2)])]
-    found = judge(steps, [clock(1), clock(2, 20)])
-    assert classes(found) == dict.fromkeys((A, B), (REARMED, UNDECIDED, 2))
+    findings = judge(steps, [clock(1), clock(2, 20)])
+    assert classes(findings) == dict.fromkeys((A, B), (REARMED, UNDECIDED, 2))
 
 
 def test_what_would_decide_an_answer_among_data_is_told_with_it() -> None:
     first = Step([put(key, 10) for key in (A, B, C, D)])
     second = Step([put(A, 9000), put(B, 9000, visits=2), put(C, NO_TIMER), put(D, 99)])
-    state, found = view_of([first, second], [clock(1), clock(2, 20)])
+    state, result = view_of([first, second], [clock(1), clock(2, 20)])
     needs = {
-        key: (one.reason, one.needs, one.certainty) for one in found for key in state.keys(one.ids)
+        key: (item.reason, item.needs, item.certainty)
+        for item in result
+        for key in state.keys(item.ids)
     }
     assert needs == {
         A: (AMONG_DATA, Needs.REARMED_BY_HABIT, UNDECIDED),
@@ -263,14 +267,14 @@ def test_a_descent_among_the_records_of_data_proves_nothing() -> None:
     first = Step([put(key, 10) for key in (A, B)])
     second = Step([put(D, 99), put(C, 99), put(B, NO_TIMER), put(A, NO_TIMER)])
     found = judge([first, second], [clock(1), clock(2, 20)])
-    assert {one.certainty for one in found} == {UNDECIDED}
+    assert {item.certainty for item in found} == {UNDECIDED}
 
 
 def test_each_clock_has_its_own_leftovers() -> None:
     steps = [Step([put(A, 1500), put(B, 30)]), Step([])]
     clocks = [clock(1, 10, now=1000), clock(2, 40, now=2000)]
-    assert {one.key for one in judge(steps, clocks, (EVENT,))} == {B}
-    assert {one.key for one in judge(steps, clocks, (PROCESSING,))} == {A, B}
+    assert {item.key for item in judge(steps, clocks, (EVENT,))} == {B}
+    assert {finding.key for finding in judge(steps, clocks, (PROCESSING,))} == {A, B}
     assert judge(steps, clocks, ()) == set()
     assert conditions(steps, clocks, EVENT) == {B: (IGNORED, 2, True)}
     assert conditions(steps, clocks, PROCESSING) == {
@@ -358,11 +362,11 @@ def test_a_timer_set_anew_among_data_hangs_on_the_clock_by_which_it_has_run_out_
     # By processing time it stands, and has run out.
     assert classes(judge(steps, clocks, (PROCESSING,))) == {A: (IGNORED, PROVEN, 3)}
     _, found = view_of(steps, clocks, BOTH)
-    of_clock = {one.timeout_kind: one.needs for one in found if one.kind is REARMED}
+    of_clock = {element.timeout_kind: element.needs for element in found if element.kind is REARMED}
     assert of_clock[EVENT] is Needs.UNLESS_PROCESSING
     early = [*clocks[:2], clock(3, 30, now=2500)]
     _, found = view_of(steps, early, BOTH)
-    assert {one.needs for one in found} == {Needs.REARMED_BY_HABIT}
+    assert {item.needs for item in found} == {Needs.REARMED_BY_HABIT}
 
 
 def test_among_data_a_leftover_is_one_by_both_clocks_only_if_both_had_passed_its_timer() -> None:
@@ -380,16 +384,16 @@ def test_among_data_a_leftover_is_one_by_both_clocks_only_if_both_had_passed_its
 def test_where_one_clock_is_given_there_is_no_other() -> None:
     steps = [Step([put(A, 10), put(B, 10)]), Step([put(A, NO_TIMER)])]
     _, found = view_of(steps, [clock(1), clock(2, 20, data=False)])
-    assert [one.either is not None and one.either.any() for one in found] == [False, False]
+    assert [item.either is not None and item.either.any() for item in found] == [False, False]
 
 
 @pytest.mark.parametrize("data", [True, False])
 def test_a_scala_function_never_leaves_a_timer_that_has_run_out(data: bool) -> None:
     steps = [Step([put(A, 10), put(B, 10)]), Step([put(A, 15)]), Step([])]
     clocks = [clock(1), clock(2, 11, data=data), clock(3, 2500)]
-    kinds = {one.kind for one in judge(steps, clocks, BOTH, SCALA)}
+    kinds = {item.kind for item in judge(steps, clocks, BOTH, SCALA)}
     assert kinds == {REARMED}
-    assert IGNORED in {one.kind for one in judge(steps, clocks, BOTH, PANDAS)}
+    assert IGNORED in {finding.kind for finding in judge(steps, clocks, BOTH, PANDAS)}
 
 
 def test_a_timer_of_a_snapshot_has_fired_since_the_snapshot_at_least() -> None:
@@ -411,9 +415,9 @@ def test_what_a_batch_cleared_whose_log_entry_is_gone_is_told_without_its_thresh
     steps = [Step([put(A, 10), put(B, 10)]), Step([put(B, NO_TIMER), put(A, NO_TIMER)]), Step([])]
     state, found = view_of(steps, [clock(1), clock(3, 40)])
     told = {
-        key: (one.kind, one.certainty, one.reason, int(one.threshold_ms[i]))
-        for one in found
-        for i, key in enumerate(state.keys(one.ids))
+        key: (item.kind, item.certainty, item.reason, int(item.threshold_ms[i]))
+        for item in found
+        for i, key in enumerate(state.keys(item.ids))
     }
     # A lies behind the descent of the keys; B may have been called for data as well.
     assert told == {
@@ -444,10 +448,10 @@ def test_what_the_answer_did_with_the_state_is_told() -> None:
     clocks = [clock(1), clock(2, 20, data=False)]
     state, found = view_of(steps, clocks, empty_size=len(cases.group_state(None, 0)))
     told = {
-        key: StateChange(int(one.change[i])).word
-        for one in found
-        if one.change is not None
-        for i, key in enumerate(state.keys(one.ids))
+        key: StateChange(int(item.change[i])).word
+        for item in found
+        if item.change is not None
+        for i, key in enumerate(state.keys(item.ids))
     }
     assert told == {A: "untouched", B: "changed", C: "empty", D: "untouched"}
 
@@ -462,13 +466,16 @@ def test_where_the_watermark_may_lag_a_timer_that_stands_may_not_have_run_out() 
         **dict.fromkeys((C, D), (IGNORED, UNDECIDED, 2)),
     }
     # What they were held against is not known.
-    assert {one.threshold_ms for one in found} == {NO_CLOCK}
+    assert {entry.threshold_ms for entry in found} == {NO_CLOCK}
     _, leftovers = view_of(quiet, clocks, premises=LAGS)
-    assert {one.kind: one.reason for one in leftovers} == {KEPT: "", IGNORED: HELD_BACK}
+    assert {leftover.kind: leftover.reason for leftover in leftovers} == {
+        KEPT: "",
+        IGNORED: HELD_BACK,
+    }
     # The time of a batch lags behind nothing.
     by_time = judge(quiet, clocks, (PROCESSING,), LAGS)
-    assert {one.certainty for one in by_time} == {PROVEN}
-    assert {one.threshold_ms for one in by_time} == {2000}
+    assert {element.certainty for element in by_time} == {PROVEN}
+    assert {item.threshold_ms for item in by_time} == {2000}
     # What the query's watermark has not reached, the operator's has not either.
     assert judge(quiet[:1], clocks[:1], premises=LAGS) == set()
 
@@ -477,9 +484,9 @@ def test_an_undecided_leftover_says_why() -> None:
     steps = [Step([put(A, 10), put(B, 10)]), Step([put(A, NO_TIMER)])]
     clocks = [clock(1), clock(2, 20)]
     _, found = view_of(steps, clocks)
-    assert {one.kind: one.reason for one in found} == {KEPT: AMONG_DATA, IGNORED: ""}
+    assert {element.kind: element.reason for element in found} == {KEPT: AMONG_DATA, IGNORED: ""}
     _, found = view_of(steps, clocks, premises=LAGS)
-    assert {one.kind: one.reason for one in found} == {KEPT: AMONG_DATA, IGNORED: HELD_BACK}
+    assert {item.kind: item.reason for item in found} == {KEPT: AMONG_DATA, IGNORED: HELD_BACK}
 
 
 def test_keys_that_had_no_timer_when_the_window_began_are_told_with_a_proviso() -> None:
@@ -515,14 +522,14 @@ def test_by_its_own_clock_what_is_proven_is_what_the_query_says_and_nothing_else
     truth, since = query.account(base), query.account(base, purged + 1)
     premises = PANDAS if pandas else SCALA
     found = judge(query.on_disk(base), query.clocks[purged:], (kind,), premises)
-    assert len({one.key for one in found}) == len(found)
+    assert len({item.key for item in found}) == len(found)
     said = {one.key: (one.kind, one.version) for one in found}
-    proven = {one.key for one in found if one.certainty is PROVEN}
+    proven = {member.key for member in found if member.certainty is PROVEN}
 
     # A timer that stands is known to have fired since the first clock that is known.
-    of_truth = {key: one[:2] for key, one in (truth | since).items()}
+    of_truth = {key: entry[:2] for key, entry in (truth | since).items()}
     assert {key: said[key] for key in proven} == {key: of_truth.get(key) for key in proven}
-    times = {one.key: one.fired for one in found}
+    times = {element.key: element.fired for element in found}
     for key, one in since.items():
         if one.kind is IGNORED:
             assert times[key] == len(one.fired)
@@ -545,15 +552,15 @@ def test_without_new_data_every_firing_in_a_row_is_counted(
         query.run(trigger)
     state, found = view_of(query.deltas, query.clocks, (kind,), PANDAS if pandas else SCALA)
     said = {
-        key: (int(one.fired[i]), state.versions[one.first_step[i]])
-        for one in found
-        if one.first_step is not None
-        for i, key in enumerate(state.keys(one.ids))
+        key: (int(element.fired[i]), state.versions[element.first_step[i]])
+        for element in found
+        if element.first_step is not None
+        for i, key in enumerate(state.keys(element.ids))
     }
     assert said == {
-        key: (len(one.fired), one.fired[0])
-        for key, one in query.account().items()
-        if one.kind is not IGNORED
+        key: (len(item.fired), item.fired[0])
+        for key, item in query.account().items()
+        if item.kind is not IGNORED
     }
 
 
@@ -601,7 +608,7 @@ def test_timers_are_judged_by_each_clock_that_they_may_follow(
     clocks = clocks_by_step(state, TWO_BATCHES)
     found = list(timeout_leftovers(state, clocks, TimerView(kinds)))
     # Only by the processing time it has run out.
-    found_by = [(one.kind, one.timeout_kind) for one in found]
+    found_by = [(item.kind, item.timeout_kind) for item in found]
     assert found_by == [(LeftoverClass.IGNORED_TIMEOUT, PROCESSING)] * (PROCESSING in kinds)
 
 
@@ -609,4 +616,4 @@ def test_a_timer_of_which_nothing_is_known_may_follow_either_clock() -> None:
     track = cases.tracked(cases.TIMER, cases.USER, cases.GROUP_STATE)
     state, _, _ = replay([Step([put(cases.user("a"), 15)]), Step([])], track)
     found = list(timeout_leftovers(state, clocks_by_step(state, TWO_BATCHES), TimerView()))
-    assert {EVENT, PROCESSING} <= {one.timeout_kind for one in found}
+    assert {EVENT, PROCESSING} <= {item.timeout_kind for item in found}

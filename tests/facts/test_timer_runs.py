@@ -49,20 +49,20 @@ def habits(
     steps: Sequence[Step], clocks: Sequence[BatchClock], kind: TimeoutKind = EVENT
 ) -> dict[str, int]:
     """The counts that are not zero."""
-    found = follow(steps, clocks).runs.by_kind[kind].calls
+    calls = follow(steps, clocks).runs.by_kind[kind].calls
     return {
         name: count
         for name in [f.name for f in fields(TimerCalls)]
-        if (count := getattr(found, name))
+        if (count := getattr(calls, name))
     }
 
 
 def test_puts_that_only_data_can_have_made_are_counted_by_their_timer() -> None:
     steps = [Step([put(A, 50), put(B, NO_TIMER)]), Step([put(A, 60)]), Step([put(A, NO_TIMER)])]
     clocks = [clock(1, 0), clock(2, 10), clock(3, 70)]
-    found = habits(steps, clocks)
+    result = habits(steps, clocks)
     # The last may have been the timeout of A.
-    assert (found["armed_by_data"], found["unarmed_by_data"]) == (2, 1)
+    assert (result["armed_by_data"], result["unarmed_by_data"]) == (2, 1)
 
 
 def test_what_data_does_with_a_state_that_is_there_is_counted() -> None:
@@ -87,8 +87,8 @@ def test_answers_to_timeouts_are_counted_by_what_became_of_the_key() -> None:
     assert habits(steps, clocks) == {"armed_by_data": 6} | answered
     # With data in the batch, only what lies behind the descent.
     busy = [steps[0], Step([put(C, 99), put(A, NO_TIMER), put(B, 99), (D, None)])]
-    found = habits(busy, [clock(1), clock(2, 20)])
-    assert found == {
+    result = habits(busy, [clock(1), clock(2, 20)])
+    assert result == {
         "armed_by_data": 6,
         "timeout_kept": 1,
         "timeout_rearmed": 1,
@@ -220,8 +220,8 @@ def test_where_the_clock_had_gone_back_nothing_is_said() -> None:
     steps = [Step([put(A, 1500)]), Step([]), Step([]), Step([]), Step([])]
     times = (1000, 1600, 1400, 1550, 1700)
     clocks = [clock(version, 10, now=now) for version, now in enumerate(times, 1)]
-    found = standing(steps, clocks, kind=PROCESSING)
-    assert found == [False, True, False, False, True]
+    result = standing(steps, clocks, kind=PROCESSING)
+    assert result == [False, True, False, False, True]
 
 
 def test_a_timer_of_a_snapshot_stands_from_the_snapshot_on() -> None:

@@ -61,7 +61,7 @@ def test_the_records_of_a_version_tell_which_timers_they_met() -> None:
     second = [put(B, 80), put(A, NO_TIMER, 2), (C, None), put(D, 90)]
     state, changes, _ = replay([Step(first), Step(second)], TRACK)
     records = TimerRecords.of(changes[1], state)
-    told = {
+    result = {
         key: (
             int(records.positions[i]),
             bool(records.put[i]),
@@ -71,7 +71,7 @@ def test_the_records_of_a_version_tell_which_timers_they_met() -> None:
         )
         for i, key in enumerate(state.keys(records.ids))
     }
-    assert told == {
+    assert result == {
         B: (0, True, NO_TIMER, 80, True),
         A: (1, True, 50, NO_TIMER, False),
         C: (2, False, 70, NO_CLOCK, False),
@@ -90,8 +90,8 @@ def test_a_timer_may_have_run_out_that_lies_before_the_clock_or_whose_clock_is_n
     state, changes, _ = replay(steps, TRACK)
     records = TimerRecords.of(changes[1], state)
 
-    def due(found: BatchClock) -> set[bytes]:
-        ids = records.ids[due_before(records, found, EVENT)]
+    def due(result: BatchClock) -> set[bytes]:
+        ids = records.ids[due_before(records, result, EVENT)]
         return set(state.keys(ids))
 
     assert due(clock(2, 20)) == {A}
@@ -205,10 +205,10 @@ def test_without_its_log_entry_only_the_descent_tells() -> None:
     ascends = [FOUR, Step([put(A, 99), put(B, 99)])]
     descends = [FOUR, Step([put(B, 99), put(A, 99)])]
     assert last_calls(ascends, clock(1)).sure_from == NO_RECORD
-    found = last_calls(descends, clock(1))
-    assert (found.sure_from, found.against) == (1, NEITHER)
+    result = last_calls(descends, clock(1))
+    assert (result.sure_from, result.against) == (1, NEITHER)
     # Any timer may have run out, but a key without one was called for data.
-    assert found.last_data == {EVENT: -1, PROCESSING: -1}
+    assert result.last_data == {EVENT: -1, PROCESSING: -1}
     fresh = last_calls([FOUR, Step([put(A, 99), put(E, 99)])], clock(1))
     assert fresh.last_data == {EVENT: 1, PROCESSING: 1}
 
@@ -225,13 +225,13 @@ def test_a_snapshot_tells_nothing_of_calls() -> None:
 def test_up_to_the_last_record_of_data_all_were_made_for_data() -> None:
     first = Step([put(A, 10), put(B, 1500), put(C, 10), put(D, 5000)])
     second = [put(key, 9000) for key in (A, B, C)]
-    found = last_calls([first, Step(second)], clock(1), clock(2, 20, now=2000))
+    result = last_calls([first, Step(second)], clock(1), clock(2, 20, now=2000))
     # By the watermark B had not run out.
-    assert found.last_data == {EVENT: 1, PROCESSING: -1}
-    found = last_calls([first, Step([*second, put(D, 9000)])], clock(1), clock(2, 20, now=2000))
-    assert found.last_data == {EVENT: 3, PROCESSING: 3}
-    found = last_calls([first, Step([*second, put(E, 9000)])], clock(1), clock(2, 20, now=2000))
-    assert found.last_data == {EVENT: 3, PROCESSING: 3}
+    assert result.last_data == {EVENT: 1, PROCESSING: -1}
+    result = last_calls([first, Step([*second, put(D, 9000)])], clock(1), clock(2, 20, now=2000))
+    assert result.last_data == {EVENT: 3, PROCESSING: 3}
+    result = last_calls([first, Step([*second, put(E, 9000)])], clock(1), clock(2, 20, now=2000))
+    assert result.last_data == {EVENT: 3, PROCESSING: 3}
 
 
 # --- the clock that a batch contradicts ------------------------------------------------------
@@ -258,8 +258,8 @@ def test_no_event_time_timer_is_set_before_the_watermark(
 def test_no_processing_time_timer_is_set_at_or_before_its_batch(
     timer: int, expected: bool, premises: TimerPremises
 ) -> None:
-    found = against([Step([put(A, timer)])], clock(1, 50, now=1000), premises=premises)
-    assert found == ({PROCESSING} if expected else set())
+    result = against([Step([put(A, timer)])], clock(1, 50, now=1000), premises=premises)
+    assert result == ({PROCESSING} if expected else set())
 
 
 @pytest.mark.parametrize("answer", [[put(A, NO_TIMER)], [(A, None)], [put(A, 9000)]])
@@ -310,10 +310,10 @@ def test_calls_say_of_no_query_what_it_did_not_do(workload: Workload) -> None:
     premises = TimerPremises(not workload.below, not workload.lags)
     for query in workload.partitions:
         calls = follow(query.deltas, query.clocks, premises).calls
-        for version, found in calls.items():
-            kind, made = query.kinds[version - 1], query.by_timeout[version - 1]
-            assert kind not in found.against
-            assert all(made[found.sure_from :])
-            assert not any(made[: found.last_data[kind] + 1])
+        for version, result in calls.items():
+            kind, product = query.kinds[version - 1], query.by_timeout[version - 1]
+            assert kind not in result.against
+            assert all(product[result.sure_from :])
+            assert not any(product[: result.last_data[kind] + 1])
             if version in query.quiet and not workload.below:
-                assert found.sure_from == 0
+                assert result.sure_from == 0

@@ -46,30 +46,30 @@ def rank(history: list[list[tuple[bytes, bytes | None]]], by: TopBy) -> list[tup
         TopBy.PUTS: lambda key: puts[key],
         TopBy.OLDEST: lambda key: -last[key],
     }
-    return sorted(((amounts[by](key), key) for key in live), key=lambda one: -one[0])
+    return sorted(((amounts[by](key), key) for key in live), key=lambda item: -item[0])
 
 
 @pytest.mark.parametrize("by", [by for by in TopBy if by is not TopBy.NUMBER])
-@given(history=HISTORIES, most=st.integers(1, 6), portion=st.integers(1, 6))
+@given(history=HISTORIES, maximum=st.integers(1, 6), portion=st.integers(1, 6))
 def test_the_first_keys_are_those_of_a_sort(
-    by: TopBy, history: list[list[tuple[bytes, bytes | None]]], most: int, portion: int
+    by: TopBy, history: list[list[tuple[bytes, bytes | None]]], maximum: int, portion: int
 ) -> None:
     state, _, _ = replay([Step(records) for records in history])
     with mock.patch("inspector.state.replay._PORTION", portion):
-        found = [(one.amount, one.key) for one in top_keys(state, by, most)]
+        result = [(top_key.amount, top_key.key) for top_key in top_keys(state, by, maximum)]
     ids = {key: number for number, key in enumerate(state.keys(np.arange(len(state))))}
-    expected = sorted(rank(history, by), key=lambda one: (-one[0], ids[one[1]]))
-    assert found == expected[:most]
+    expected = sorted(rank(history, by), key=lambda item: (-item[0], ids[item[1]]))
+    assert result == expected[:maximum]
 
 
 def test_the_tops_of_partitions_merge_to_one() -> None:
-    one, two = [(9, b"a"), (2, b"b")], [(5, b"d"), (5, b"c")]
+    item, two = [(9, b"a"), (2, b"b")], [(5, b"d"), (5, b"c")]
 
     def observed(tops: list[tuple[int, bytes]], partition: int) -> list[Observed[TopKey]]:
         store = StoreId(0, "default", partition)
         return [Observed(store, 4, TopKey(TopBy.PUTS, n, key, 1, 0, n)) for n, key in tops]
 
-    all_of = [*observed(one, 0), *observed(two, 1)]
+    all_of = [*observed(item, 0), *observed(two, 1)]
     merged = merge_top(all_of, 3)
     assert [(top.fact.amount, top.fact.key) for top in merged] == [(9, b"a"), (5, b"c"), (5, b"d")]
     assert merged == merge_top(reversed(all_of), 3)
@@ -88,6 +88,8 @@ def test_the_newest_keys_are_those_that_were_put_last_and_are_not_long() -> None
         [(b"z" * 2000, b""), (b"y" * 8, b"")],
     ]
     state, _, _ = replay([*map(Step, steps), Step([(b"y" * 8, None)])])
-    assert {found.key for found in newest_keys(state, 99)} == {bytes([n]) * 8 for n in range(9)}
+    assert {item.key for item in newest_keys(state, 99)} == {bytes([n]) * 8 for n in range(9)}
     state, _, _ = replay([Step(records) for records in steps])
-    assert [(found.key, found.version) for found in newest_keys(state, 1)] == [(b"y" * 8, 2)]
+    assert [(newest_key.key, newest_key.version) for newest_key in newest_keys(state, 1)] == [
+        (b"y" * 8, 2)
+    ]

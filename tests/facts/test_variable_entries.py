@@ -36,9 +36,9 @@ def entry(user: str, at: int, value: int | None = 0) -> Record:
 def entries(steps: list[Step]) -> tuple[EntriesPerKey, list[KeyEntries]]:
     state, _, _ = replay(steps)
     keys = GroupingKeys()
-    found = list(entries_of(state, keys.owners(state, KeyPlace.FIRST, MAP), keys))
-    (sums,) = (one for one in found if isinstance(one, EntriesPerKey))
-    return sums, [one for one in found if isinstance(one, KeyEntries)]
+    result = list(entries_of(state, keys.owners(state, KeyPlace.FIRST, MAP), keys))
+    (sums,) = (element for element in result if isinstance(element, EntriesPerKey))
+    return sums, [item for item in result if isinstance(item, KeyEntries)]
 
 
 def test_entries_that_came_and_went_by_key() -> None:
@@ -49,26 +49,26 @@ def test_entries_that_came_and_went_by_key() -> None:
     ]
     sums, listed = entries(steps)
     assert sums == EntriesPerKey(2, 8, 4, Counter({2: 1}), 3)
-    by_key = {one.key: (one.entries, one.added, one.removed) for one in listed}
+    by_key = {element.key: (element.entries, element.added, element.removed) for element in listed}
     assert by_key == {
         encode.row(KEY, ("old",)): (4, 1, 0),
         encode.row(KEY, ("new",)): (4, 4, 1),
     }
-    assert {one.row_bytes for one in listed} == {sum(map(len, map(bytes, entry("new", 0)))) * 4}  # type: ignore[arg-type]
+    assert {item.row_bytes for item in listed} == {sum(map(len, map(bytes, entry("new", 0)))) * 4}  # type: ignore[arg-type]
 
 
 def test_keys_with_a_tenth_of_the_entries_are_listed() -> None:
     steps = [Step([entry(f"u{n:02}", at) for n in range(5) for at in range(2 * n + 1)])]
     sums, listed = entries(steps)
     assert (sums.keys, sums.entries, sums.most) == (5, 25, 9)
-    assert [one.entries for one in listed] == [9, 7, 5, 3], "1 of 25 is less than one of ten"
+    assert [item.entries for item in listed] == [9, 7, 5, 3], "1 of 25 is less than one of ten"
     assert listed[0].held_bytes == len(listed[0].key) == 24
 
 
 def test_growing_keys_by_a_power_of_two() -> None:
     sums, _ = entries([Step([entry("a", at) for at in range(9)] + [entry("b", 0)])])
     assert sums.growing == Counter({3: 1, 0: 1})
-    assert [sums.growing_from(least) for least in (0, 1, 2, 8, 9, 16)] == [2, 2, 1, 1, 0, 0]
+    assert [sums.growing_from(minimum) for minimum in (0, 1, 2, 8, 9, 16)] == [2, 2, 1, 1, 0, 0]
 
 
 def test_a_list_that_is_written_whole_again_and_again_does_not_grow() -> None:
@@ -107,10 +107,10 @@ def test_an_empty_store() -> None:
 
 
 def test_what_adds() -> None:
-    one = EntriesPerKey(1, 5, 5, Counter({2: 1}), 4)
-    assert one + EntriesPerKey() == one
-    both = one + EntriesPerKey(2, 4, 3, Counter({2: 1, 1: 1}), 3)
-    assert both == EntriesPerKey(3, 9, 5, Counter({2: 2, 1: 1}), 3)
+    entries_per_key = EntriesPerKey(1, 5, 5, Counter({2: 1}), 4)
+    assert entries_per_key + EntriesPerKey() == entries_per_key
+    pair = entries_per_key + EntriesPerKey(2, 4, 3, Counter({2: 1, 1: 1}), 3)
+    assert pair == EntriesPerKey(3, 9, 5, Counter({2: 2, 1: 1}), 3)
     assert TimersWithoutState(3, 1, 8, 1) + TimersWithoutState(1, 1, 8, 1) == TimersWithoutState(
         4, 2, 16, 2
     )
@@ -135,9 +135,9 @@ def test_timers_of_keys_without_a_value() -> None:
     )
     with_state = keys.owners(values, KeyPlace.WHOLE, KEY)[:1]  # of "a" alone
     owners = keys.owners(timers, KeyPlace.FIRST, TIMER)
-    found = timers_without_state(timers, owners, with_state)
+    result = timers_without_state(timers, owners, with_state)
     row = len(encode.row(TIMER, (("a",), 1))) + 16
-    assert found == TimersWithoutState(5, 4, 4 * row, 2, owners=3)
+    assert result == TimersWithoutState(5, 4, 4 * row, 2, owners=3)
     nobody = np.full(len(owners), -1, np.int64)
     assert timers_without_state(timers, nobody, with_state) == TimersWithoutState(
         timers=5, owners=1

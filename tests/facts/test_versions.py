@@ -65,12 +65,12 @@ def test_the_whole_is_the_sum_of_its_partitions(
     history: list[list[Record]], partition: list[int]
 ) -> None:
     of_key = dict(zip(KEYS, partition, strict=True))
-    _, _, whole = replay([Step(records) for records in history])
+    _, _, complete = replay([Step(records) for records in history])
     parts = [
         replay([Step([r for r in records if of_key[r[0]] == number]) for records in history])[2]
         for number in range(3)
     ]
-    for version, facts in enumerate(whole):
+    for version, facts in enumerate(complete):
         total = reduce(VersionFacts.__add__, [part[version] for part in parts], VersionFacts())
         # Every partition writes a delta, be it empty.
         empty = sum(part[version].empty_deltas for part in parts)
@@ -79,10 +79,10 @@ def test_the_whole_is_the_sum_of_its_partitions(
 
 
 def test_the_bytes_of_two_versions_count_what_both_hold_once() -> None:
-    kept, put_over, gone, fresh = (bytes([n]) * 8 for n in range(4))
+    remaining, put_over, gone, fresh = (bytes([n]) * 8 for n in range(4))
     _, _, facts = replay(
         [
-            Step([(kept, b"v" * 16), (put_over, b"v" * 16), (gone, b"v" * 16)]),
+            Step([(remaining, b"v" * 16), (put_over, b"v" * 16), (gone, b"v" * 16)]),
             Step([(put_over, b"w" * 24), (gone, None), (fresh, b"v" * 8)]),
         ]
     )
@@ -140,12 +140,14 @@ def test_versions_that_are_applied_together_are_those_of_one_by_one(
             state.begin(version)
             state.apply(block(records))
             measure_version(state.end(), state, sizes, {})
-        rest = versions[alone:]
-        ends = np.cumsum([len(records) for records in rest], dtype=np.int64)
+        remainder = versions[alone:]
+        ends = np.cumsum([len(records) for records in remainder], dtype=np.int64)
         numbers = range(alone + 1, len(versions) + 1)
-        if not rest:
+        if not remainder:
             return
-        together = state.apply_ahead(block([record for v in rest for record in v]), ends, numbers)
+        together = state.apply_ahead(
+            block([record for v in remainder for record in v]), ends, numbers
+        )
     files = dict.fromkeys(("delta_bytes", "snapshot_bytes", "raw_bytes"), ends * 0)
     columns = measure_versions(together, sizes, files)
     batches = fact_batches([FactColumns(VersionFacts, store, together.versions, columns)])
@@ -153,8 +155,8 @@ def test_versions_that_are_applied_together_are_those_of_one_by_one(
     assert observed == [
         Observed(store, version, fact) for version, fact in zip(numbers, facts[alone:], strict=True)
     ]
-    for change, one in zip(together.iterate(), changes[alone:], strict=True):
-        assert replace(change, sums=one.sums) == one
+    for change, item in zip(together.iterate(), changes[alone:], strict=True):
+        assert replace(change, sums=item.sums) == item
     assert (state.rows, state.versions, state.records) == (
         expected.rows,
         expected.versions,

@@ -30,11 +30,11 @@ def finding(kind: Kind, operator: int = 0, size: int | None = None) -> Finding:
 
 
 def earlier(*findings: Finding, metrics: Values | None = None) -> Earlier:
-    found = {
+    result = {
         Place(f.kind.id, f.operator_id, f.store_name): Amount(f.severity, f.rows, f.bytes)
         for f in findings
     }
-    return Earlier("/ck", "id", 7, complete=True, metrics=metrics or {}, findings=found)
+    return Earlier("/ck", "id", 7, complete=True, metrics=metrics or {}, findings=result)
 
 
 def trends(comparison: Comparison) -> dict[str, str]:
@@ -132,9 +132,9 @@ REPORT: dict[str, Any] = {
 
 
 def test_an_earlier_audit_is_read_from_its_report() -> None:
-    found = earlier_of(REPORT)
-    assert (found.query_id, found.batch_id, found.metrics["state.rows"]) == ("q", 3, 5)
-    assert found.findings == {Place("SS203", 0, None): Amount(Severity.ERROR, 2, 20)}
+    result = earlier_of(REPORT)
+    assert (result.query_id, result.batch_id, result.metrics["state.rows"]) == ("q", 3, 5)
+    assert result.findings == {Place("SS203", 0, None): Amount(Severity.ERROR, 2, 20)}
 
 
 @pytest.mark.parametrize(

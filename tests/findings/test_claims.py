@@ -278,8 +278,8 @@ def names_in(file: str) -> frozenset[str]:
 @pytest.mark.parametrize("kind", all_kinds(), ids=lambda kind: kind.id)
 def test_a_sentence_about_spark_names_what_shows_it(kind: Kind) -> None:
     claims = CLAIMS.get(kind.id, {})
-    told = [sentence for sentence in sentences(kind) if SAYS.search(sentence)]
-    unshown = [sentence for sentence in told if not any(part in sentence for part in claims)]
+    result = [sentence for sentence in sentences(kind) if SAYS.search(sentence)]
+    unshown = [sentence for sentence in result if not any(part in sentence for part in claims)]
     assert not unshown, f"{kind.id}: say in CLAIMS which test shows: {unshown}"
     texts = " ".join(texts_of(kind))
     assert [part for part in claims if part not in texts] == [], "no longer said"

@@ -43,14 +43,14 @@ def findings(ill: Ill, root: Path, **thresholds: str) -> Sequence[Finding]:
         return api.audit(str(root), options).findings
 
 
-def ids(found: Iterable[Finding], group: str) -> set[str]:
-    return {one.kind.id for one in found if one.kind.id.startswith(group)}
+def ids(result: Iterable[Finding], group: str) -> set[str]:
+    return {item.kind.id for item in result if item.kind.id.startswith(group)}
 
 
 def test_every_finding_has_a_checkpoint_that_is_ill_with_it() -> None:
-    known = {kind.id for kind in all_kinds()}
-    assert set(ILL) == known
-    assert set(IN_PRODUCT) <= known
+    result = {kind.id for kind in all_kinds()}
+    assert set(ILL) == result
+    assert set(IN_PRODUCT) <= result
 
 
 @pytest.mark.parametrize("id_", sampled(tuple(ILL), 2))
@@ -60,13 +60,13 @@ def test_exactly_what_is_wrong_is_found_and_said(id_: str, tmp_path: Path) -> No
     if not ill.meanwhile:
         assert not ill.damaged or id_ not in ids(api.audit(str(root)).findings, group)
         ill.damage(root)
-    found = findings(ill, root)
-    assert ids(found, group) == {id_, *ill.beside}
-    for one in found:
-        assert one.cause[0].isupper() or one.cause[0].isdigit()
-        assert one.cause.endswith(".")
-        assert one.evidence
-        assert one.next_step
+    result = findings(ill, root)
+    assert ids(result, group) == {id_, *ill.beside}
+    for item in result:
+        assert item.cause[0].isupper() or item.cause[0].isdigit()
+        assert item.cause.endswith(".")
+        assert item.evidence
+        assert item.next_step
 
 
 SILENCED = [id_ for id_, ill in ILL.items() if not ill.meanwhile]

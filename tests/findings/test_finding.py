@@ -9,7 +9,7 @@ from inspector.model import Certainty
 
 def test_severities_sort_and_are_spelt_in_lower_case() -> None:
     assert sorted(Severity) == [Severity.INFO, Severity.WARNING, Severity.ERROR]
-    assert [one.word for one in Severity] == ["info", "warning", "error"]
+    assert [item.word for item in Severity] == ["info", "warning", "error"]
 
 
 def test_what_a_finding_leaves_open_is_said_by_its_kind() -> None:

@@ -26,9 +26,9 @@ def with_null_row(tmp_path: Path, case: str, side: str) -> Path:
         files = {path: read_state(path) for path in folder.glob("*.delta")}
         counts = Counter(key for records, _ in files.values() for key, _ in records)
         for path, (records, codec) in files.items():
-            kept = [record for record in records if counts[record[0]] > 1 or record[1] is None]
-            if len(kept) < len(records) and not list(folder.glob("*.snapshot")):
-                dropped = next(record for record in records if record not in kept)
+            result = [record for record in records if counts[record[0]] > 1 or record[1] is None]
+            if len(result) < len(records) and not list(folder.glob("*.snapshot")):
+                dropped = next(record for record in records if record not in result)
                 records.remove(dropped)
                 path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
                 path.write_bytes(encode.state_file(records, codec))

@@ -20,10 +20,12 @@ def judged(run: Run) -> tuple[Finding, ...]:
 
 def kinds(case: str) -> list[str]:
     run = Run.start(str(checkpoint_of(case)), None)
-    found = judged(run)
+    result = judged(run)
     # Inferred ones about single keys may stand beside them, and what is information.
-    sure = [f for f in found if f.certainty is Certainty.PROVEN and f.severity is not Severity.INFO]
-    return [f.kind.id for f in found if f.kind.id != "SS201" or f in sure]
+    sure = [
+        f for f in result if f.certainty is Certainty.PROVEN and f.severity is not Severity.INFO
+    ]
+    return [f.kind.id for f in result if f.kind.id != "SS201" or f in sure]
 
 
 @pytest.mark.parametrize(
@@ -45,9 +47,9 @@ def test_every_rule_is_asked(case: str, expected: list[str]) -> None:
 @pytest.mark.parametrize("case", ["fmgws_event_ignore", "agg_v1", "dedup_no_watermark"])
 def test_the_gravest_come_first(case: str) -> None:
     run = Run.start(str(checkpoint_of(case)), None)
-    found = judged(run)
-    assert found
-    assert list(found) == sorted(found, key=lambda f: (-f.severity, f.kind.id))
+    result = judged(run)
+    assert result
+    assert list(result) == sorted(result, key=lambda f: (-f.severity, f.kind.id))
 
 
 def test_proofs_name_two_visible_attempts_at_a_batch(tmp_path: Path) -> None:

@@ -76,8 +76,8 @@ def test_what_a_checkpoint_does_not_show_is_unknown() -> None:
     verdict = Verdict(Level.UNREADABLE, 1, 2, 0, 3)
     values = values_of(verdict, file_bytes=7, leftover_bytes=0, lag_ms=None)
     assert list(values) == [metric.name for metric in METRICS]
-    known = {name: value for name, value in values.items() if value is not None}
-    assert known == {
+    result = {name: value for name, value in values.items() if value is not None}
+    assert result == {
         "files.bytes": 7,
         "leftovers.rows": 0,
         "leftovers.bytes": 0,

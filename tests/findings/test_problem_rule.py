@@ -86,9 +86,9 @@ def test_the_versions_that_are_lost(problems: Sequence[Problem], words: str) -> 
 
 
 def test_problems_of_one_operator_are_one_finding() -> None:
-    other = replace(CUT, path="/c", store=StoreId(4, "default", 0))
-    found = problem_findings(UnreadableFile, CUT, replace(CUT, path="/b"), other)
-    assert [(finding.operator_id, finding.evidence) for finding in found] == [
+    second = replace(CUT, path="/c", store=StoreId(4, "default", 0))
+    result = problem_findings(UnreadableFile, CUT, replace(CUT, path="/b"), second)
+    assert [(finding.operator_id, finding.evidence) for finding in result] == [
         (3, "state/0/1/1.delta: got 1 (and 1 more, see problems)"),
         (4, "/c: got 1"),
     ]
@@ -104,13 +104,13 @@ def test_problems_are_reported_from_a_number_on(tmp_path: Path) -> None:
     root = tmp_path / "checkpoint"
     shutil.copytree(NEWEST / "agg_append/checkpoint", root)
     for name in ("8.delta", "9.delta"):
-        for ours, others in (("0", "1"), ("1", "0")):
-            source = NEWEST / "agg_append/checkpoint/state/0" / others / name
+        for ours, siblings in (("0", "1"), ("1", "0")):
+            source = NEWEST / "agg_append/checkpoint/state/0" / siblings / name
             shutil.copy(source, root / "state/0" / ours / name)
-    found = {finding.kind.id: finding for finding in api.audit(str(root)).findings}
-    count = found["SS113"].occurrences or 0
+    result = {finding.kind.id: finding for finding in api.audit(str(root)).findings}
+    count = result["SS113"].occurrences or 0
     assert count > 1
-    for least, is_reported in ((count, True), (count + 1, False)):
-        options = api.Options(thresholds={"SS113": str(least)})
+    for minimum, is_reported in ((count, True), (count + 1, False)):
+        options = api.Options(thresholds={"SS113": str(minimum)})
         ids = {finding.kind.id for finding in api.audit(str(root), options).findings}
         assert ("SS113" in ids) is is_reported

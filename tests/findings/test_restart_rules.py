@@ -28,7 +28,7 @@ MOST_WORDS = 60  # of what Spark does and what to do
 def test_ids_are_there_once_and_are_of_no_finding_of_an_audit() -> None:
     ids = [rule.id for rule in RULES]
     assert len(set(ids)) == len(ids)
-    assert all(re.fullmatch(r"SS[45]\d\d", each) for each in ids)
+    assert all(re.fullmatch(r"SS[45]\d\d", item) for item in ids)
 
 
 @pytest.mark.parametrize("about", sorted({rule.about for rule in RULES}))
@@ -61,9 +61,11 @@ def test_a_rule_is_shown_by_a_change_that_was_made() -> None:
     shown_by = [re.search(r"; run `(.+)`\.$", source) for source in sources]
     assert {match[1] for match in shown_by if match} <= shown_changes()
     names = {change.name for change in CHANGES}
-    made = json.loads((RECORDS / f"{RELEASES[-1]}.json").read_text("utf-8"))["changes"]
-    assert set(made) <= names
-    decided = {r for change in made.values() for run in change["on"].values() for r in run["rules"]}
+    result = json.loads((RECORDS / f"{RELEASES[-1]}.json").read_text("utf-8"))["changes"]
+    assert set(result) <= names
+    decided = {
+        r for change in result.values() for run in change["on"].values() for r in run["rules"]
+    }
     assert decided <= {rule.id for rule in RULES}
 
 
@@ -80,8 +82,8 @@ def test_nothing_was_said_that_spark_did_not_do(file: Path) -> None:
     assert all("wrong" not in score for score in record["scores"].values())
     assert len(record["changes"]) >= 60
     for change in record["changes"].values():
-        for told in change["on"].values():
-            if told["said"] in ("ok", "ignored") and told["did"] != "equal":
+        for value in change["on"].values():
+            if value["said"] in ("ok", "ignored") and value["did"] != "equal":
                 assert change["traceless"]
 
 

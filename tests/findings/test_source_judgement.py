@@ -29,8 +29,8 @@ def files(*places: str, logs: str = "", moved: bool | None = True) -> tuple[Quer
     """Sources of files with the same offset; ``logs`` has a digit for each, by default its own."""
     folders = logs or "".join(map(str, range(len(places))))
     return tuple(
-        QuerySource(str(number), FILES, place, '{"logOffset":1}', log, moved)
-        for number, (place, log) in enumerate(zip(places, folders, strict=True))
+        QuerySource(str(number), FILES, location, '{"logOffset":1}', log, moved)
+        for number, (location, log) in enumerate(zip(places, folders, strict=True))
     )
 
 
@@ -74,9 +74,9 @@ def test_sources_of_files_in_the_folders_of_production(
     old: str, new: str, old_logs: str, new_logs: str, expected: dict[str, str]
 ) -> None:
     sides = [[PLACES[name] for name in names.split("-")] for names in (old, new)]
-    found = verdicts(files(*sides[0], logs=old_logs), files(*sides[1], logs=new_logs))
+    result = verdicts(files(*sides[0], logs=old_logs), files(*sides[1], logs=new_logs))
     is_reordered = expected == SAME and old != new
-    assert found == ({"sources-alike": "unknown"} if is_reordered else expected)
+    assert result == ({"sources-alike": "unknown"} if is_reordered else expected)
 
 
 @pytest.mark.parametrize(("old", "new", "old_logs", "new_logs", "expected"), CHANGES)
@@ -85,12 +85,12 @@ def test_sources_of_files_that_both_queries_rehearsed(
 ) -> None:
     names = [[f"{name}-of-{name}" for name in side.split("-")] for side in (old, new)]
     production = files(*(PLACES[name] for name in old.split("-")), logs=old_logs)
-    found = verdicts(
+    result = verdicts(
         production,
         rehearsal_of(*names[1], logs=new_logs),
         rehearsal_of(*names[0], logs=old_logs),
     )
-    assert found == ({"sources-rehearsed": "ok"} if expected == SAME else expected)
+    assert result == ({"sources-rehearsed": "ok"} if expected == SAME else expected)
 
 
 def test_files_of_the_last_batch_alone_refuse_another_folder() -> None:

@@ -40,16 +40,16 @@ def test_columns_of_a_key_are_as_they_lie_in_it() -> None:
     schema = parse_ddl("w struct<start: timestamp, end: timestamp>, n int, user string, id string")
     key = row(schema, [(1, 2), 7, "Ab ", None])
     columns = columns_of([key, key[:20]], schema.fields)
-    (window, _), (number, _), (user, cut), (none, _) = columns
+    (window, _), (number, _), (user, cut), (nothing, _) = columns
     assert (window[8:], number) == (b"\1" + bytes(7) + b"\2" + bytes(7), b"\7" + bytes(7))
-    assert (user, none, cut) == (b"Ab ", b"", b"")
+    assert (user, nothing, cut) == (b"Ab ", b"", b"")
 
 
 @pytest.mark.parametrize("dropped", [0, 1, 2, 3])
 @pytest.mark.parametrize("values", [["abcdefghi", (1, 2), 7, "x"], [None, (1, 2), None, ""]])
 def test_a_key_without_one_column_is_the_row_of_the_others(values: list[Any], dropped: int) -> None:
     schema = parse_ddl("a string, w struct<start: timestamp, end: timestamp>, n int, b string")
-    kept = [position for position in range(4) if position != dropped]
-    others = StructType(tuple(schema.fields[position] for position in kept))
-    expected = row(others, [values[position] for position in kept])
+    result = [position for position in range(4) if position != dropped]
+    struct_type = StructType(tuple(schema.fields[position] for position in result))
+    expected = row(struct_type, [values[position] for position in result])
     assert without_column(row(schema, values), schema.fields, dropped) == expected

@@ -9,16 +9,16 @@ from inspector.findings.thresholds import DEFAULTS
 
 
 def test_what_is_given_counts_and_the_rest_stays() -> None:
-    found = parse_thresholds(
+    thresholds = parse_thresholds(
         {"hot_rows": "5", "heap_bytes": "8GiB", "hot_share": "75%", "data_batches": 4}
     )
-    given = {"hot_rows": 5, "heap_bytes": 8 << 30, "hot_share": 0.75, "data_batches": 4}
-    assert found.given == given
+    arguments = {"hot_rows": 5, "heap_bytes": 8 << 30, "hot_share": 0.75, "data_batches": 4}
+    assert thresholds.given == arguments
     assert parse_thresholds({}) == DEFAULTS
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("arguments", "message"),
     [
         ({"skew": "5"}, "unknown threshold 'skew'; expected one of .*skew_ratio.*SS202"),
         ({"at_least": "5"}, "unknown threshold"),
@@ -29,13 +29,13 @@ def test_what_is_given_counts_and_the_rest_stays() -> None:
         ({"SS202": "many"}, "not a whole number for the threshold SS202"),
     ],
 )
-def test_what_is_misspelt_is_refused(given: dict[str, str], message: str) -> None:
+def test_what_is_misspelt_is_refused(arguments: dict[str, str], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        parse_thresholds(given)
+        parse_thresholds(arguments)
 
 
 def test_a_finding_can_have_a_least_number() -> None:
-    found = parse_thresholds({"SS202": "100"})
-    assert [found.reports("SS202", n) for n in (None, 99, 100)] == [False, False, True]
+    thresholds = parse_thresholds({"SS202": "100"})
+    assert [thresholds.reports("SS202", n) for n in (None, 99, 100)] == [False, False, True]
     assert parse_thresholds({"SS206": "1"}).reports("SS206", None)
-    assert found.reports("SS203", 1)
+    assert thresholds.reports("SS203", 1)

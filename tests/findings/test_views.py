@@ -56,13 +56,13 @@ def test_a_clock_that_the_judged_batch_does_not_show_may_have_changed(
     at: int, due: int, now_ms: int
 ) -> None:
     store, rule = StoreId(0, "default", 0), StoreRule(expiry=cases.TIMER)
-    found: list[cases.Seen] = [
+    result: list[cases.Seen] = [
         Observed(store, at, ClockEvidence(frozenset({PROCESSING}))),
         Observed(store, 2, Expiring(EVENT, rows=Counter({21: 2}))),
         Observed(store, 2, Expiring(PROCESSING, rows=Counter({21: 2 - due}), due_rows=due)),
     ]
     view = checkpoint_view({"default": rule}, clocks={1: clock(2, 100, 20_000)})
-    view.facts = collect(fact_batches(found))
+    view.facts = collect(fact_batches(result))
     assert view.stores[0].expiry.now_ms == now_ms
 
 
@@ -86,7 +86,7 @@ def test_a_join_has_how_far_each_side_reaches() -> None:
 
 
 @pytest.mark.parametrize(
-    ("case", "what"),
+    ("case", "subject"),
     [
         ("agg_update", "window end"),
         ("session_window", "window end"),
@@ -94,8 +94,8 @@ def test_a_join_has_how_far_each_side_reaches() -> None:
         ("dedup_within_watermark", "expiry time (event time and delay)"),
     ],
 )
-def test_a_time_is_called_what_it_is(case: str, what: str) -> None:
-    assert [time.what for time in newest_times(view_of(case))] == [what]
+def test_a_time_is_called_what_it_is(case: str, subject: str) -> None:
+    assert [time.what for time in newest_times(view_of(case))] == [subject]
 
 
 def test_the_first_timeout_of_keys_that_were_set_again() -> None:
@@ -103,7 +103,7 @@ def test_the_first_timeout_of_keys_that_were_set_again() -> None:
     (store,) = CheckpointView(run.checkpoint, run.version, run.facts()).stores
     (total,) = (t for t in store.expiry.leftovers if t.leftover_class is LeftoverClass.REARMED)
     listed = [seen.fact for seen in run.facts(Request(leftover_limit=0)).leftovers]
-    firsts = [one.first_expired_version for one in listed if one.first_expired_version]
+    firsts = [item.first_expired_version for item in listed if item.first_expired_version]
     assert total.first_expired_version == min(firsts) < total.expired_version
 
 

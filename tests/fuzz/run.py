@@ -65,11 +65,11 @@ class Result:
     said: str
 
     @classmethod
-    def of(cls, name: str, code: int, said: str) -> Result:
+    def of(cls, name: str, code: int, message: str) -> Result:
         """From what libFuzzer prints."""
-        executions = re.findall(r"number_of_executed_units: (\d+)", said)
-        coverage = re.findall(r" cov: (\d+) ", said)
-        return cls(name, _last(executions), _last(coverage), code != 0, said)
+        executions = re.findall(r"number_of_executed_units: (\d+)", message)
+        coverage = re.findall(r" cov: (\d+) ", message)
+        return cls(name, _last(executions), _last(coverage), code != 0, message)
 
 
 def _last(numbers: Sequence[str]) -> int:
@@ -98,30 +98,30 @@ def command_of(name: str, folder: Path) -> list[str]:
     return [sys.executable, "-m", "tests.fuzz.atheris_target", name]
 
 
-def fuzz(name: str, seconds: int, kept: Path, folder: Path, start: int = 0) -> Result:
+def fuzz(name: str, seconds: int, remaining: Path, folder: Path, start: int = 0) -> Result:
     """Run one target."""
     command = command_of(name, folder)
     longest = seconds if name in OF_KERNEL else ROUND_S
     rounds = [min(longest, seconds - done) for done in range(0, max(seconds, 1), longest)]
     executions = 0
     for length in rounds:
-        result = one_round(name, command, length, kept, start)
+        result = one_round(name, command, length, remaining, start)
         executions += result.executions
         if result.failed:
             break
     return replace(result, executions=executions)
 
 
-def one_round(name: str, command: list[str], seconds: int, kept: Path, start: int) -> Result:
+def one_round(name: str, command: list[str], seconds: int, remaining: Path, start: int) -> Result:
     """Run a target by one process."""
-    mine = kept / name
+    mine = remaining / name
     mine.mkdir(parents=True, exist_ok=True)
     for number, seed in enumerate(seeds_of(name)):
         (mine / f"seed-{number:03}").write_bytes(seed)
     options = [
         *(f"-max_total_time={seconds}", f"-max_len={LONGEST_INPUT}", f"-timeout={SLOWEST_S}"),
         *(f"-rss_limit_mb={MOST_MB}", "-print_final_stats=1", "-len_control=0"),
-        f"-artifact_prefix={kept}/{name}-",
+        f"-artifact_prefix={remaining}/{name}-",
         *([f"-seed={start}"] if name in OF_KERNEL else []),  # Atheris has one of its own
     ]
     done = subprocess.run(
@@ -136,22 +136,27 @@ def one_round(name: str, command: list[str], seconds: int, kept: Path, start: in
     return Result.of(name, done.returncode, done.stdout)
 
 
-def write_seeds(name: str, kept: Path, folder: Path) -> None:
+def write_seeds(name: str, remaining: Path, folder: Path) -> None:
     """Keep in the tree the smallest inputs that together reach what all of them reach."""
-    with tempfile.TemporaryDirectory() as few:
-        options = ["-set_cover_merge=1", f"-max_len={LONGEST_INPUT // 10}", few, str(kept / name)]
+    with tempfile.TemporaryDirectory() as sample:
+        options = [
+            "-set_cover_merge=1",
+            f"-max_len={LONGEST_INPUT // 10}",
+            sample,
+            str(remaining / name),
+        ]
         subprocess.run(
             [*command_of(name, folder), *options], cwd=ROOT, check=True, capture_output=True
         )
-        found = sorted((path.read_bytes() for path in Path(few).iterdir()), key=len)
-    lines = [data.hex() for data in _within(found, MOST_SEED_BYTES)]
+        result = sorted((path.read_bytes() for path in Path(sample).iterdir()), key=len)
+    lines = [data.hex() for data in _within(result, MOST_SEED_BYTES)]
     (SEEDS / f"{name}.hex").write_text("".join(f"{line}\n" for line in lines), "ascii")
 
 
-def _within(found: Sequence[bytes], most: int) -> Iterator[bytes]:
-    for data in found:
-        most -= len(data)
-        if most < 0:
+def _within(result: Sequence[bytes], maximum: int) -> Iterator[bytes]:
+    for data in result:
+        maximum -= len(data)
+        if maximum < 0:
             return
         yield data
 
@@ -171,19 +176,19 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
 
 def main(arguments: Sequence[str]) -> int:
     """Run the targets; 1 if one of them found a fault."""
-    given = parsed(arguments)
+    actual = parsed(arguments)
     failed = False
     with tempfile.TemporaryDirectory() as folder:
-        kept = given.kept or Path(folder) / "kept"
-        for name in given.only or [*OF_KERNEL, *OF_PYTHON]:
-            result = fuzz(name, given.seconds, kept.resolve(), Path(folder), given.seed)
+        remaining = actual.kept or Path(folder) / "kept"
+        for name in actual.only or [*OF_KERNEL, *OF_PYTHON]:
+            result = fuzz(name, actual.seconds, remaining.resolve(), Path(folder), actual.seed)
             failed |= result.failed
             end = "FAULT" if result.failed else "ok"
-            said = f"{result.executions:9,} inputs, {result.coverage:5} edges reached, {end}\n"
-            sys.stdout.write(f"{name:13} {said}{result.said[-4000:] if result.failed else ''}")
+            message = f"{result.executions:9,} inputs, {result.coverage:5} edges reached, {end}\n"
+            sys.stdout.write(f"{name:13} {message}{result.said[-4000:] if result.failed else ''}")
             sys.stdout.flush()
-            if given.write_seeds and not result.failed:
-                write_seeds(name, kept.resolve(), Path(folder))
+            if actual.write_seeds and not result.failed:
+                write_seeds(name, remaining.resolve(), Path(folder))
     return int(failed)
 
 

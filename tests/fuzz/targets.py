@@ -78,13 +78,13 @@ def framing(codec: str) -> Target:
     """Files of a codec."""
 
     def read(data: bytes) -> None:
-        whole = outcome(lambda: b"".join(inflate([data], codec, SMALL)))
+        complete = outcome(lambda: b"".join(inflate([data], codec, SMALL)))
         parts = outcome(lambda: b"".join(inflate(pieces(data, 3), codec, SMALL)))
-        if codec == "zstd" and isinstance(whole, tuple):
+        if codec == "zstd" and isinstance(complete, tuple):
             # Where it sees the damage, or that a limit is passed before, depends on the pieces.
             assert isinstance(parts, tuple)
         else:
-            assert whole == parts
+            assert complete == parts
 
     return read
 
@@ -92,11 +92,11 @@ def framing(codec: str) -> Target:
 def records(data: bytes) -> None:
     """The records of a decompressed file; the first byte chooses what kind of file it is."""
     head, body = (data[0], data[1:]) if data else (0, b"")
-    given: dict[str, Any] = {"snapshot": bool(head & 1), "row_checksum": bool(head & 2)}
+    arguments: dict[str, Any] = {"snapshot": bool(head & 1), "row_checksum": bool(head & 2)}
 
     def found(size: int) -> list[tuple[int, int, bytes, bytes | None]]:
-        some = read_records(pieces(body, size), limits=SMALL, **given)
-        return [one for block in some for one in contents(block)]
+        sample = read_records(pieces(body, size), limits=SMALL, **arguments)
+        return [content for block in sample for content in contents(block)]
 
     assert outcome(lambda: found(7)) == outcome(lambda: found(1 << 20))
 
@@ -104,15 +104,15 @@ def records(data: bytes) -> None:
 def contents(block: RecordBlock) -> Iterator[tuple[int, int, bytes, bytes | None]]:
     """The records of a block: ordinal, place in the file, key, value."""
     spans = (block.key_offset, block.key_length, block.value_offset, block.value_length)
-    for index, span in enumerate(zip(*(each.tolist() for each in spans), strict=True)):
+    for index, span in enumerate(zip(*(item.tolist() for item in spans), strict=True)):
         key, size, value, value_size = span
         assert 0 <= key <= key + size <= value <= value + max(value_size, 0) <= len(block.buffer)
-        taken = None if value_size < 0 else block.buffer[value : value + value_size]
+        used = None if value_size < 0 else block.buffer[value : value + value_size]
         yield (
             block.first_record + index,
             block.raw_place(index),
             block.buffer[key : key + size],
-            taken,
+            used,
         )
 
 
@@ -120,11 +120,11 @@ def side_sums(data: bytes) -> None:
     """Checksum files of both kinds, held against some bytes of the same input."""
     for kind in (HadoopSum, SparkSum):
         with suppress(DecodeError):
-            one, other = kind(data), kind(data)
-            one.update(data)
+            first, second = kind(data), kind(data)
+            first.update(data)
             for piece in pieces(data, 5):
-                other.update(piece)
-            assert one.finish() == other.finish()
+                second.update(piece)
+            assert first.finish() == second.finish()
 
 
 # --- rows ------------------------------------------------------------------------------------
@@ -154,7 +154,7 @@ def typed_rows(data: bytes) -> None:
     decoded.array.validate(full=True)
     assert RowCheck(schema).misfits(buffer, offsets, lengths) == decoded.misfits
     measured = measure_rows(schema, buffer, offsets, lengths)
-    accounted = sum(one.bytes for one in measured.fields)
+    accounted = sum(field.bytes for field in measured.fields)
     total = measured.null_bit_bytes + accounted + measured.other_bytes
     assert total == int(lengths.sum())
     nothing = np.zeros(len(offsets), np.int64)
@@ -165,21 +165,21 @@ def typed_rows(data: bytes) -> None:
             Int64Path(schema, path).read(buffer, offsets, lengths)
     hashed = RowHash.of(schema, 2)
     if hashed is not None:
-        partitions, known = hashed.partitions(buffer, offsets, lengths, 5)
+        partitions, result = hashed.partitions(buffer, offsets, lengths, 5)
         assert bool(((partitions >= 0) & (partitions < 5)).all())
-        assert not bool((partitions[~known] != 0).any())
+        assert not bool((partitions[~result] != 0).any())
 
 
 def rows_in(data: bytes) -> tuple[bytes, Int64s, Int64s]:
     """Rows one after the other, in words; the last may be cut."""
-    found, lengths = bytearray(), list[int]()
+    result, lengths = bytearray(), list[int]()
     while data:
         size = data[0] if data[0] & 1 else 8 * (data[0] >> 1)
-        found += data[1 : 1 + size]
+        result += data[1 : 1 + size]
         lengths.append(len(data[1 : 1 + size]))
         data = data[1 + size :]
     sizes = np.array(lengths, np.int64)
-    return bytes(found), np.cumsum(sizes) - sizes, sizes
+    return bytes(result), np.cumsum(sizes) - sizes, sizes
 
 
 def variant(data: bytes) -> None:
@@ -195,8 +195,8 @@ def variant(data: bytes) -> None:
 def state_schema(data: bytes) -> None:
     """A schema file of any format, and what makes use of the schemas in it."""
     with suppress(DecodeError):
-        found = parse_state_schema(data)
-        for schema in (found.key, found.value):
+        result = parse_state_schema(data)
+        for schema in (result.key, result.value):
             with suppress(DecodeError):  # a type whose layout is unknown
                 RowDecoder(schema)
                 RowCheck(schema)
@@ -226,19 +226,21 @@ def types(data: bytes) -> None:
 def kernels(data: bytes) -> None:
     """Functions of the C kernel and of its Python twin, with the same arguments of any kind."""
     name, arguments = arguments_in(data)
-    said = [called(load(choice), name, arguments) for choice in ("c", "python")]
-    assert said[0] == said[1], name
+    result = [called(load(choice), name, arguments) for choice in ("c", "python")]
+    assert result[0] == result[1], name
 
 
 def called(kernel: Any, name: str, arguments: list[Any]) -> Any:
     """What a function returns, and what it left in the arrays that it was given."""
-    given = [one.copy() if isinstance(one, np.ndarray) else one for one in arguments]
+    actual = [
+        argument.copy() if isinstance(argument, np.ndarray) else argument for argument in arguments
+    ]
     result: Any
     try:
-        result = getattr(kernel, name)(*given)
+        result = getattr(kernel, name)(*actual)
     except (TypeError, ValueError, BufferError):
         return "refused"
-    return result, [one.tolist() for one in given if isinstance(one, np.ndarray)]
+    return result, [item.tolist() for item in actual if isinstance(item, np.ndarray)]
 
 
 KINDS = (np.int64, np.uint64, np.uint8, np.int32)

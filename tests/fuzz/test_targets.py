@@ -49,7 +49,7 @@ def test_other_errors_than_those_of_the_format_are_faults() -> None:
 
 
 def test_what_a_fuzzer_prints_is_understood() -> None:
-    said = "#8\tINITED cov: 7 ft: 9 corp: 2/3b\n#9\tDONE cov: 12 ft: 9\n"
-    said += "stat::number_of_executed_units: 4711\n"
-    assert Result.of("scan", 0, said) == Result("scan", 4711, 12, False, said)
+    message = "#8\tINITED cov: 7 ft: 9 corp: 2/3b\n#9\tDONE cov: 12 ft: 9\n"
+    message += "stat::number_of_executed_units: 4711\n"
+    assert Result.of("scan", 0, message) == Result("scan", 4711, 12, False, message)
     assert Result.of("scan", 77, "").failed

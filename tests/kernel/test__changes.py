@@ -118,15 +118,15 @@ def change_columns(
     kernel.change_columns(table, parts, step, flags, 1, numbers, outcomes)
     assert numbers[:, 0].tolist() == [77] * len(NUMBERS)  # in front of ``first`` nothing changes
     assert outcomes[:, 0].all()
-    found = dict(zip(NUMBERS, numbers[:, 1:].tolist(), strict=True))
-    return found | dict(zip(OUTCOMES, outcomes[:, 1:].tolist(), strict=True))
+    result = dict(zip(NUMBERS, numbers[:, 1:].tolist(), strict=True))
+    return result | dict(zip(OUTCOMES, outcomes[:, 1:].tolist(), strict=True))
 
 
 def test_puts_and_removals(kernel: Kernel) -> None:
     table = fresh(3)
     records = [(0, 8, 1, 9), (1, 16, 2, 9), (0, 8, 1, 9), (1, -1, 0, 9), (2, -1, 0, 9)]
     touched, counts, *_ = apply(kernel, table, records, step=4, first=10)
-    assert [each[0] for each in touched] == [0, 1, 2]
+    assert [item[0] for item in touched] == [0, 1, 2]
     assert list(counts.values()) == [3, 2, 1, 1, 16, 2, 1]
     assert table["live"].tolist() == [True, False, False]
     assert table["key_size"].tolist() == [8, 9, 10]
@@ -134,9 +134,9 @@ def test_puts_and_removals(kernel: Kernel) -> None:
     assert table["record"].tolist() == [12, 13, 14]
     assert table["put_step"].tolist() == [4, 4, BEFORE_WINDOW]
     assert table["touched"].tolist() == [5, 5, 5]
-    found = change_columns(kernel, table, touched, 4)
-    assert (found["ids"], found["was_clock"]) == ([0, 1, 2], [NO_CLOCK] * 3)
-    assert (found["written"], found["reborn"]) == ([True, False, False], [True, False, False])
+    result = change_columns(kernel, table, touched, 4)
+    assert (result["ids"], result["was_clock"]) == ([0, 1, 2], [NO_CLOCK] * 3)
+    assert (result["written"], result["reborn"]) == ([True, False, False], [True, False, False])
 
 
 def test_a_touched_key_is_noted_once_as_it_was(kernel: Kernel) -> None:
@@ -144,11 +144,15 @@ def test_a_touched_key_is_noted_once_as_it_was(kernel: Kernel) -> None:
     apply(kernel, table, [(0, 8, 1, 5)], step=0)
     first = apply(kernel, table, [(0, 16, 2, 6)], step=1).touched
     again = apply(kernel, table, [(0, 8, 1, 7)], step=1).touched
-    assert [each[:5] for each in first] == [(0, 1, 5, 8, True)]
+    assert [item[:5] for item in first] == [(0, 1, 5, 8, True)]
     assert again == []
-    found = change_columns(kernel, table, first, 1)
-    assert (found["was_size"], found["now_size"], found["was_clock"]) == ([8], [8], [5])
-    assert (found["same_state"], found["same_value"], found["reborn"]) == ([True], [True], [False])
+    result = change_columns(kernel, table, first, 1)
+    assert (result["was_size"], result["now_size"], result["was_clock"]) == ([8], [8], [5])
+    assert (result["same_state"], result["same_value"], result["reborn"]) == (
+        [True],
+        [True],
+        [False],
+    )
     assert change_columns(kernel, table, first, 1, TIMED)["same_value"] == [False]
 
 
@@ -195,26 +199,26 @@ def test_an_id_without_a_row_is_refused(kernel: Kernel, key: int) -> None:
 
 
 def test_arrays_that_do_not_fit_together_are_refused(kernel: Kernel) -> None:
-    one, two, counts = int64s(0), int64s(0, 0), np.zeros(len(COUNTS), np.int64)
+    item, two, counts = int64s(0), int64s(0, 0), np.zeros(len(COUNTS), np.int64)
     hashes, touched = np.zeros(1, np.uint64), np.zeros(1, TOUCH)
     numbers, outcomes = np.zeros(len(NUMBERS), np.int64), np.zeros(len(OUTCOMES), np.bool_)
     sums, by_size = np.zeros(len(SUMS), np.int64), np.zeros(6, np.int64)
     table = fresh(1)
-    put = (table, one, one, one, hashes, None, 0, 0, 0)
+    put = (table, item, item, item, hashes, None, 0, 0, 0)
     calls: list[Any] = [
         lambda: kernel.apply(
-            table, one, two, one, hashes, one, 0, 0, 0, touched, counts, sums, by_size
+            table, item, two, item, hashes, item, 0, 0, 0, touched, counts, sums, by_size
         ),
         lambda: kernel.apply(
-            table, one, one, one, hashes, two, 0, 0, 0, touched, counts, sums, by_size
+            table, item, item, item, hashes, two, 0, 0, 0, touched, counts, sums, by_size
         ),
-        lambda: kernel.apply(*put, touched, one, sums, by_size),
+        lambda: kernel.apply(*put, touched, item, sums, by_size),
         lambda: kernel.apply(*put, touched[:0], counts, sums, by_size),
         lambda: kernel.apply(*put, touched, counts, sums[1:], by_size),
         lambda: kernel.apply(*put, touched, counts, sums, by_size[1:]),
         lambda: kernel.change_columns(table, touched, 0, 0, 1, numbers, outcomes),
         lambda: kernel.change_columns(table, touched, 0, 0, -1, numbers, outcomes),
-        lambda: kernel.change_columns(table, touched, 0, 0, 0, one, outcomes),
+        lambda: kernel.change_columns(table, touched, 0, 0, 0, item, outcomes),
         lambda: kernel.change_columns(table, touched, 0, 0, 0, numbers, outcomes[:5]),
         lambda: kernel.tally(table, touched, 0, 0, sums[1:], by_size),
         lambda: kernel.tally(table, touched, 0, 0, sums, by_size[1:]),
@@ -224,8 +228,8 @@ def test_arrays_that_do_not_fit_together_are_refused(kernel: Kernel) -> None:
             call()
     results = (touched, counts, sums, by_size)
     for call in (
-        lambda: kernel.apply(bytes(48), one, one, one, hashes, one, 0, 0, 0, *results),
-        lambda: kernel.apply(table, one, one, one, one * 1.0, one, 0, 0, 0, *results),
+        lambda: kernel.apply(bytes(48), item, item, item, hashes, item, 0, 0, 0, *results),
+        lambda: kernel.apply(table, item, item, item, item * 1.0, item, 0, 0, 0, *results),
         lambda: kernel.tally(table, touched, 0, 0, sums, bytes(48)),
     ):
         with pytest.raises((TypeError, BufferError, ValueError)):
@@ -236,8 +240,8 @@ def test_sums_over_what_became_of_keys(kernel: Kernel) -> None:
     table = fresh(5)  # keys of 8 bytes to 12
     apply(kernel, table, [(0, 16, 1, 0), (1, 16, 1, 0), (2, 32, 1, 0)])
     records = [(0, 16, 1, 0), (1, 24, 2, 0), (2, -1, 0, 0), (3, 8, 1, 0), (4, -1, 0, 0)]
-    found = apply(kernel, table, records, step=1)
-    assert found.sums == {
+    result = apply(kernel, table, records, step=1)
+    assert result.sums == {
         "was_rows": 3,
         "now_rows": 3,
         "new_rows": 1,
@@ -253,30 +257,30 @@ def test_sums_over_what_became_of_keys(kernel: Kernel) -> None:
         "reborn_key_bytes": 11,
         "written_value_bytes": 16 + 24 + 8,
     }
-    more = [{size: n for size, n in enumerate(counts) if n} for counts in found.by_size]
-    assert more == [
+    options = [{size: n for size, n in enumerate(counts) if n} for counts in result.by_size]
+    assert options == [
         {10: -1, 11: 1},
         {8: 1, 16: -1, 24: 1, 32: -1},
         {19: 1, 25: -1, 33: 1, 42: -1},
     ]
-    assert found.largest == 42
-    assert tally(kernel, table, found.touched, step=1) == (found.sums, found.by_size, 42)
+    assert result.largest == 42
+    assert tally(kernel, table, result.touched, step=1) == (result.sums, result.by_size, 42)
 
 
 def test_the_sums_of_a_key_with_several_records_are_those_behind_the_last(kernel: Kernel) -> None:
     table = fresh(1)
     apply(kernel, table, [(0, 8, 1, 0)])
-    found = apply(kernel, table, [(0, -1, 0, 0), (0, 16, 2, 0)], step=1)
-    assert found.sums["removed_rows"] == 1  # as it was behind the first
-    sums, by_size, largest = tally(kernel, table, found.touched, step=1)
+    result = apply(kernel, table, [(0, -1, 0, 0), (0, 16, 2, 0)], step=1)
+    assert result.sums["removed_rows"] == 1  # as it was behind the first
+    sums, by_size, largest = tally(kernel, table, result.touched, step=1)
     assert (sums["removed_rows"], sums["changed_rows"], sums["reborn_rows"]) == (0, 1, 1)
     assert (by_size[1][8], by_size[1][16], largest) == (-1, 1, 24)
 
 
 def test_sizes_without_room_are_left_out_and_reported(kernel: Kernel) -> None:
-    found = apply(kernel, fresh(1), [(0, 64, 1, 0)])
-    assert [sum(counts) for counts in found.by_size] == [1, 0, 0]
-    assert found.largest == 72
+    result = apply(kernel, fresh(1), [(0, 64, 1, 0)])
+    assert [sum(counts) for counts in result.by_size] == [1, 0, 0]
+    assert result.largest == 72
     table = fresh(1)
     apply(kernel, table, [(0, 64, 1, 0)])
     assert apply(kernel, table, [(0, 64, 2, 0)], step=1).largest == 0  # as many as before
@@ -297,14 +301,14 @@ records = st.lists(
 @given(st.lists(st.tuples(records, st.integers(0, 3)), max_size=4), st.booleans())
 def test_tables_are_the_same_in_both(versions: list[tuple[list[Put], int]], clocks: bool) -> None:
     tables = [fresh(4), fresh(4)]
-    for step, (each, flags) in enumerate(versions):
-        found = []
+    for step, (item, flags) in enumerate(versions):
+        result = []
         for name, table in zip(NAMES, tables, strict=True):
-            applied = apply(load(name), table, each, step=step, flags=flags, clocks=clocks)
+            applied = apply(load(name), table, item, step=step, flags=flags, clocks=clocks)
             changed = change_columns(load(name), table, applied.touched, step, flags)
             again = tally(load(name), table, applied.touched, step=step, flags=flags, room=8)
-            found.append((applied, changed, again, table.tolist()))
-        assert found[0] == found[1]
+            result.append((applied, changed, again, table.tolist()))
+        assert result[0] == result[1]
 
 
 @given(st.lists(records, min_size=1, max_size=5), st.integers(0, 3))
@@ -331,16 +335,16 @@ def test_several_versions_are_applied_as_one_by_one(
     results = (touched, counts, sums, by_size)
     count, largest = kernel.apply(together, *arrays, 0, 0, flags, *results, ends)
     assert (together == alone).all()
-    assert touched[:count].tolist() == [touch for one in expected for touch in one.touched]
-    none = dict.fromkeys(COUNTS, 0), dict.fromkeys(SUMS, 0)
-    told = [(one.counts, one.sums) for one in expected]
-    told += [none] * (len(versions) - len(expected))
-    assert told == [
+    assert touched[:count].tolist() == [touch for entry in expected for touch in entry.touched]
+    nothing = dict.fromkeys(COUNTS, 0), dict.fromkeys(SUMS, 0)
+    result = [(member.counts, member.sums) for member in expected]
+    result += [nothing] * (len(versions) - len(expected))
+    assert result == [
         (dict(zip(COUNTS, of_counts, strict=True)), dict(zip(SUMS, of_sums, strict=True)))
         for of_counts, of_sums in zip(counts.tolist(), (sums - 7).tolist(), strict=True)
     ]
-    assert largest == max(one.largest for one in expected)
-    assert (by_size - 7).tolist() == np.sum([one.by_size for one in expected], axis=0).tolist()
+    assert largest == max(element.largest for element in expected)
+    assert (by_size - 7).tolist() == np.sum([item.by_size for item in expected], axis=0).tolist()
 
 
 @pytest.mark.parametrize("ends", [(1, 0), (-1, 2), (1, 3)])

@@ -36,21 +36,23 @@ def hashes(kernel: Kernel, rows: list[bytes], *program: int) -> list[int | None]
     """The hash of each row; None where it is not known."""
     lengths = int64s(*map(len, rows))
     offsets = np.cumsum(lengths) - lengths
-    found, known = np.full(len(rows), 7, np.int64), np.full(len(rows), 7, np.uint8)
-    kernel.row_hashes(b"".join(rows), offsets, lengths, int64s(*program), found, known)
-    pairs = zip(found.tolist(), known.tolist(), strict=True)
+    result, facts = np.full(len(rows), 7, np.int64), np.full(len(rows), 7, np.uint8)
+    kernel.row_hashes(b"".join(rows), offsets, lengths, int64s(*program), result, facts)
+    pairs = zip(result.tolist(), facts.tolist(), strict=True)
     return [n if there else None for n, there in pairs if there or n == 0]
 
 
-def row(*slots: int, nulls: int = 0, rest: bytes = b"") -> bytes:
-    return struct.pack(f"<{len(slots) + 1}Q", nulls, *slots) + rest
+def row(*slots: int, nulls: int = 0, remainder: bytes = b"") -> bytes:
+    return struct.pack(f"<{len(slots) + 1}Q", nulls, *slots) + remainder
 
 
 def test_a_field_is_hashed_by_its_word(kernel: Kernel) -> None:
     # hash(1), hash(1L), hash('abc'), hash(null) of Spark
     assert hashes(kernel, [row(1)], 1, 1, 4) == [-559580957]
     assert hashes(kernel, [row(1)], 1, 1, 8) == [-1712319331]
-    assert hashes(kernel, [row(16 << 32 | 3, rest=b"abc\0\0\0\0\0")], 1, 1, BYTES) == [1322437556]
+    assert hashes(kernel, [row(16 << 32 | 3, remainder=b"abc\0\0\0\0\0")], 1, 1, BYTES) == [
+        1322437556
+    ]
     assert hashes(kernel, [row(1, nulls=1)], 1, 1, 8) == [42]
     assert hashes(kernel, [row(1)], 1, 1, NOTHING) == [42]
 
@@ -81,17 +83,17 @@ def test_rows_outside_of_the_buffer_are_refused(kernel: Kernel, offset: int, len
 
 
 def test_arrays_that_do_not_fit_together_are_refused(kernel: Kernel) -> None:
-    one, two, byte = int64s(0), int64s(0, 0), np.zeros(1, np.uint8)
-    for found, known in ((two, byte), (one, np.zeros(2, np.uint8))):
+    item, two, byte = int64s(0), int64s(0, 0), np.zeros(1, np.uint8)
+    for result, facts in ((two, byte), (item, np.zeros(2, np.uint8))):
         with pytest.raises(ValueError, match="differ in length"):
-            kernel.row_hashes(bytes(8), one, one, one, found, known)
+            kernel.row_hashes(bytes(8), item, item, item, result, facts)
 
 
 FLOATS = [0x7FC00000, 0x7F800001, 0xFF800001, 0x8000000000000000, 0x7FF0000000000001]
 REGIONS = [8 << 32 | 8, 16 << 32 | 7, 16 << 32 | 8, 24 << 32 | 16, 24 << 32 | 5]
 slots = st.integers(0, (1 << 64) - 1) | st.sampled_from([0, 1, 5, 1 << 31, *FLOATS, *REGIONS])
 rows_of_words = st.lists(
-    st.lists(slots, max_size=8).map(lambda each: struct.pack(f"<{len(each)}Q", *each)), max_size=4
+    st.lists(slots, max_size=8).map(lambda item: struct.pack(f"<{len(item)}Q", *item)), max_size=4
 )
 kinds = st.sampled_from([1, 2, 4, 8, BYTES, BOOLEAN, FLOAT, DOUBLE, FIELDS, NOTHING])
 

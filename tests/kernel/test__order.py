@@ -50,7 +50,7 @@ def compare(kernel: Kernel, rows: list[bytes], *program: int) -> list[int] | Non
     offsets = np.cumsum(lengths) - lengths
     count = kernel.descents(b"".join(rows), offsets, lengths, int64s(*program), out)
     assert count == (out == 1).sum() or count == -1
-    return None if count < 0 else [int(each) for each in out]
+    return None if count < 0 else [int(element) for element in out]
 
 
 def below(kernel: Kernel, rows: list[bytes], *kinds: int) -> list[int] | None:
@@ -58,13 +58,13 @@ def below(kernel: Kernel, rows: list[bytes], *kinds: int) -> list[int] | None:
     return compare(kernel, rows, len(kinds), *kinds)
 
 
-def row(*slots: int, nulls: int = 0, rest: bytes = b"") -> bytes:
-    return struct.pack(f"<{len(slots) + 1}Q", nulls, *slots) + rest
+def row(*slots: int, nulls: int = 0, remainder: bytes = b"") -> bytes:
+    return struct.pack(f"<{len(slots) + 1}Q", nulls, *slots) + remainder
 
 
 def text(value: bytes) -> bytes:
     """A row of one variable part."""
-    return row(16 << 32 | len(value), rest=value + bytes(-len(value) % 8))
+    return row(16 << 32 | len(value), remainder=value + bytes(-len(value) % 8))
 
 
 def array(*values: int, nulls: int = 0, width: int = 8) -> bytes:
@@ -75,8 +75,15 @@ def array(*values: int, nulls: int = 0, width: int = 8) -> bytes:
 
 def test_numbers_descend_as_signed_ones_of_their_width(kernel: Kernel) -> None:
     for width in (1, 2, 4, 8):
-        least = 1 << (8 * width - 1)
-        rows = [row(least), row(least + 1), row(2 * least - 1), row(0), row(1), row(least - 1)]
+        minimum = 1 << (8 * width - 1)
+        rows = [
+            row(minimum),
+            row(minimum + 1),
+            row(2 * minimum - 1),
+            row(0),
+            row(1),
+            row(minimum - 1),
+        ]
         assert below(kernel, rows, width) == [0] * 6
         assert below(kernel, rows[::-1], width) == [0, 1, 1, 1, 1, 1]
     assert below(kernel, [row(256), row(1)], 1) == [0, 0]  # what is above the width is no part
@@ -95,7 +102,7 @@ def test_floating_point_numbers_descend_with_nan_last_and_equal_zeros(kernel: Ke
         values = [-np.inf, -2.0, -1e-30, -0.0, 0.0, 1e-30, 3.0, np.inf]
         bits = [int.from_bytes(struct.pack(pack, value), "little") for value in values]
         nans = [NAN, LOW_NAN, ALL_ONES, NAN] if kind == DOUBLE else [0x7FC00000, 0xFF800001]
-        rows = [row(each) for each in (*bits, *nans)]
+        rows = [row(element) for element in (*bits, *nans)]
         assert below(kernel, rows, kind) == [0] * len(rows)
         there = len(nans) * [0]
         assert below(kernel, rows[::-1], kind) == [*there, 1, 1, 1, 1, 0, 1, 1, 1]
@@ -113,7 +120,7 @@ def test_big_numbers_descend_as_signed_ones(kernel: Kernel) -> None:
 
 
 def test_instants_descend_by_both_of_their_numbers(kernel: Kernel) -> None:
-    rows = [text(struct.pack("<qh6x", *each)) for each in ((-1, 5), (0, -1), (0, 3), (1, 0))]
+    rows = [text(struct.pack("<qh6x", *element)) for element in ((-1, 5), (0, -1), (0, 3), (1, 0))]
     assert below(kernel, rows, INSTANT) == [0] * 4
     assert below(kernel, rows[::-1], INSTANT) == [0, 1, 1, 1]
     assert below(kernel, [rows[1], text(struct.pack("<qh6s", 0, -1, b"padded"))], INSTANT) == [0, 0]
@@ -125,33 +132,35 @@ def test_the_first_field_that_differs_decides_and_nulls_come_first(kernel: Kerne
     rows = [row(1, 2), row(2, 1), row(2, 0), row(9, 9, nulls=1), row(9, 3, nulls=3), row(1, 0)]
     assert below(kernel, rows, 8, 8) == [0, 0, 1, 1, 1, 0]
     assert below(kernel, [b"", b""]) == [0, 0]
-    many = [row(*[0] * 64, last, nulls=0) for last in (5, 4)]
-    assert below(kernel, [one[:8] + bytes(8) + one[8:] for one in many], *[8] * 65) == [0, 1]
+    several_values = [row(*[0] * 64, last, nulls=0) for last in (5, 4)]
+    assert below(
+        kernel, [item[:8] + bytes(8) + item[8:] for item in several_values], *[8] * 65
+    ) == [0, 1]
 
 
 def test_structs_descend_by_their_fields_and_null_comes_before_one_of_nulls(kernel: Kernel) -> None:
     def nested(first: int, behind: int = 0, nulls: int = 0, null: int = 0) -> bytes:
-        return row(24 << 32 | 24, behind, nulls=null, rest=row(first, 7, nulls=nulls))
+        return row(24 << 32 | 24, behind, nulls=null, remainder=row(first, 7, nulls=nulls))
 
     program = (2, FIELDS, 3, 2, 8, 8, 8)
     rows = [nested(0, 4, null=1), nested(0, 5, null=1), nested(9, nulls=1), nested(3), nested(3, 1)]
     assert compare(kernel, rows, *program) == [0] * 5
     assert compare(kernel, rows[::-1], *program) == [0] + [1] * 4
-    short = row(24 << 32 | 16, 0, rest=row(1))
+    short = row(24 << 32 | 16, 0, remainder=row(1))
     assert compare(kernel, [nested(1), short], *program) is None
-    odd = row(24 << 32 | 25, 0, rest=row(1, 7) + bytes(8))
+    odd = row(24 << 32 | 25, 0, remainder=row(1, 7) + bytes(8))
     assert compare(kernel, [nested(1), odd], *program) is None
 
 
 def test_arrays_descend_by_their_elements_and_then_their_length(kernel: Kernel) -> None:
     for width in (1, 2, 4, 8):
-        least = 1 << (8 * width - 1)
+        minimum = 1 << (8 * width - 1)
         sorted_ = [
             row(0, nulls=1),
             array(width=width),
             array(0, nulls=1, width=width),
             array(0, 0, nulls=1, width=width),
-            array(least, width=width),
+            array(minimum, width=width),
             array(1, width=width),
             array(1, 9, nulls=2, width=width),
             array(1, 2, width=width),
@@ -162,8 +171,10 @@ def test_arrays_descend_by_their_elements_and_then_their_length(kernel: Kernel) 
     floats = [array(0x80000000, 0, width=4), array(0, 0x80000000, width=4)]
     assert compare(kernel, [*floats, floats[0]], 1, ELEMENTS, 1, FLOAT) == [0, 0, 0]
     assert compare(kernel, [array(NAN), array(0)], 1, ELEMENTS, 1, DOUBLE) == [0, 1]
-    many = [text(struct.pack("<3Q", 65, 0, 0) + bytes(520 - 1) + last) for last in (b"\2", b"\1")]
-    assert compare(kernel, many, 1, ELEMENTS, 1, 8) == [0, 1]
+    several_values = [
+        text(struct.pack("<3Q", 65, 0, 0) + bytes(520 - 1) + last) for last in (b"\2", b"\1")
+    ]
+    assert compare(kernel, several_values, 1, ELEMENTS, 1, 8) == [0, 1]
 
 
 def test_arrays_that_claim_more_than_they_hold_are_not_compared(kernel: Kernel) -> None:
@@ -181,7 +192,7 @@ def test_behind_what_has_no_known_order_nothing_descends(kernel: Kernel) -> None
         assert below(kernel, [row(1), row(1, nulls=1)], unknown) == [0, 0]
     rows = [text(b"b"), text(b"a"), row(0, nulls=1), text(b"")]
     assert below(kernel, rows, EQUAL_BYTES) == [0, 0, 1, 0]
-    same = [row(24 << 32 | 1, last, rest=b"b" + bytes(7)) for last in (5, 4)]
+    same = [row(24 << 32 | 1, last, remainder=b"b" + bytes(7)) for last in (5, 4)]
     assert below(kernel, same, EQUAL_BYTES, 8) == [0, 1]
     assert below(kernel, [row(1, 5), row(0, 4, nulls=1)], NOTHING, 8) == [0, 1]
     assert compare(kernel, [array(1, 5), array(2, 4)], 1, ELEMENTS, 1, UNORDERED) == [0, 0]
@@ -190,20 +201,20 @@ def test_behind_what_has_no_known_order_nothing_descends(kernel: Kernel) -> None
 def test_rows_without_their_fields_are_not_compared(kernel: Kernel) -> None:
     assert below(kernel, [row(1), row()], 8) is None
     assert below(kernel, [row(), row(1)], 8) is None
-    assert below(kernel, [row(2), row(1, rest=b"x")], 8) is None
+    assert below(kernel, [row(2), row(1, remainder=b"x")], 8) is None
     for offset, size in ((15, 1), (16, 9), (25, 0), (16, 1 << 31)):
-        outside = row(offset << 32 | size, rest=b"a" + bytes(7))
+        outside = row(offset << 32 | size, remainder=b"a" + bytes(7))
         assert below(kernel, [text(b"a"), outside], BYTES) is None
         assert below(kernel, [outside, text(b"a")], BYTES) is None
     assert below(kernel, [row(1, 0), row(2, 0)], 8, BYTES) == [0, 0]  # the first has decided
 
 
 def test_parts_that_share_bytes_are_not_compared(kernel: Kernel) -> None:
-    shared = row(24 << 32 | 8, 24 << 32 | 8, rest=b"bytes..." * 2)
-    sound = row(24 << 32 | 8, 32 << 32 | 8, rest=b"bytes..." * 2)
+    shared = row(24 << 32 | 8, 24 << 32 | 8, remainder=b"bytes..." * 2)
+    sound = row(24 << 32 | 8, 32 << 32 | 8, remainder=b"bytes..." * 2)
     assert below(kernel, [sound, sound, sound], BYTES, BYTES) == [0, 0, 0]
     assert below(kernel, [shared, sound, shared], BYTES, BYTES) == [0, 0, 0]  # of 16 bytes
-    shared = row(24 << 32 | 8, 24 << 32 | 8, rest=b"bytes...")
+    shared = row(24 << 32 | 8, 24 << 32 | 8, remainder=b"bytes...")
     assert below(kernel, [shared, shared], BYTES, BYTES) is None
 
 
@@ -231,9 +242,9 @@ numbers = st.integers(-2, 20) | st.sampled_from([24, 1 << 40, -(1 << 63)])
 words = st.sampled_from(
     [0, 1, 2, 5, NAN, 1 << 63, 16 << 32 | 8, 16 << 32 | 16, 16 << 32 | 24, 24 << 32 | 8, ALL_ONES]
 )
-any_row = st.lists(words, max_size=9).map(lambda each: struct.pack(f"<{len(each)}Q", *each))
+any_row = st.lists(words, max_size=9).map(lambda value: struct.pack(f"<{len(value)}Q", *value))
 nested = st.lists(st.tuples(st.booleans(), any_row), max_size=3).map(
-    lambda each: [text(one) if within else one for within, one in each]
+    lambda value: [text(item) if within else item for within, item in value]
 )
 
 
@@ -243,7 +254,7 @@ def test_rows_are_compared_alike_in_both(
     rows: list[bytes], program: list[int], twice: bool
 ) -> None:
     if twice:  # equal ones are looked at to their end
-        rows = [each for each in rows for _ in range(2)]
+        rows = [item for item in rows for _ in range(2)]
     python, c = load("python"), load("c")
     assert compare(c, rows, *program) == compare(python, rows, *program)
 
@@ -256,15 +267,15 @@ def test_rows_outside_of_the_buffer_are_refused(kernel: Kernel, offset: int, len
 
 
 def test_arrays_that_do_not_fit_together_are_refused(kernel: Kernel) -> None:
-    one, two, byte = int64s(0), int64s(0, 0), np.zeros(1, np.uint8)
+    value, two, byte = int64s(0), int64s(0, 0), np.zeros(1, np.uint8)
     calls: list[Any] = [
-        lambda: kernel.descents(bytes(8), one, one, one, np.zeros(2, np.uint8)),
-        lambda: kernel.descents(bytes(8), one, two, one, byte),
+        lambda: kernel.descents(bytes(8), value, value, value, np.zeros(2, np.uint8)),
+        lambda: kernel.descents(bytes(8), value, two, value, byte),
     ]
     for call in calls:
         with pytest.raises(ValueError, match="differ in length"):
             call()
     with pytest.raises((TypeError, BufferError, ValueError)):
-        kernel.descents(bytes(8), one, one, int64s(), bytes(1))
+        kernel.descents(bytes(8), value, value, int64s(), bytes(1))
     with pytest.raises((TypeError, BufferError, ValueError)):
-        kernel.descents(bytes(8), one, one, one * 1.0, byte)
+        kernel.descents(bytes(8), value, value, value * 1.0, byte)

@@ -40,15 +40,15 @@ def chosen(
     data = b"".join(keys)
     count = kernel.rows_of_range(data, offsets, lengths, int64s(*masks), 5, ranges, number, rows)
     assert (rows[count:] == -9).all()
-    found: list[int] = rows[:count].tolist()
-    return found
+    result: list[int] = rows[:count].tolist()
+    return result
 
 
 def test_each_key_is_in_one_range(kernel: Kernel) -> None:
     keys = [b"%d" % i for i in range(500)]
-    found = [chosen(kernel, keys, 7, number) for number in range(7)]
-    assert sorted(row for rows in found for row in rows) == list(range(500))
-    assert all(40 < len(rows) < 110 and rows == sorted(rows) for rows in found)
+    result = [chosen(kernel, keys, 7, number) for number in range(7)]
+    assert sorted(row for rows in result for row in rows) == list(range(500))
+    assert all(40 < len(rows) < 110 and rows == sorted(rows) for rows in result)
     assert chosen(kernel, keys, 1, 0) == list(range(500))
 
 
@@ -58,19 +58,19 @@ def test_masked_words_do_not_count(kernel: Kernel) -> None:
     for number in range(3):
         assert len(chosen(kernel, keys[:64], 3, number, (0, -1, 0xFF00))) in (0, 64)
     short = chosen(kernel, [struct.pack("<Q", 6) + b"tail"], 1 << 31, 0, (-1,))
-    other = chosen(kernel, [struct.pack("<2Q", 9, 6) + b"tail"], 1 << 31, 0, (0, -1))
-    assert short == other
+    second = chosen(kernel, [struct.pack("<2Q", 9, 6) + b"tail"], 1 << 31, 0, (0, -1))
+    assert short == second
 
 
 def test_wrong_arguments_are_refused(kernel: Kernel) -> None:
-    one = int64s(0)
+    item = int64s(0)
     for ranges, number in ((0, 0), (2, 2), (2, -1), ((1 << 31) + 1, 0)):
         with pytest.raises(ValueError, match="no such range"):
-            kernel.rows_of_range(b"", one, one, int64s(), 0, ranges, number, one.copy())
+            kernel.rows_of_range(b"", item, item, int64s(), 0, ranges, number, item.copy())
     with pytest.raises(ValueError, match="outside"):
-        kernel.rows_of_range(b"", one, int64s(1), int64s(), 0, 1, 0, one.copy())
+        kernel.rows_of_range(b"", item, int64s(1), int64s(), 0, 1, 0, item.copy())
     with pytest.raises(ValueError, match="differ in length"):
-        kernel.rows_of_range(b"", one, one, int64s(), 0, 1, 0, int64s())
+        kernel.rows_of_range(b"", item, item, int64s(), 0, 1, 0, int64s())
 
 
 @BOTH

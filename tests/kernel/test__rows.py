@@ -38,15 +38,20 @@ def check(kernel: Kernel, rows: list[bytes], *program: int) -> list[int]:
     offsets = np.cumsum(lengths) - lengths
     count = kernel.check_rows(b"".join(rows), offsets, lengths, int64s(*program), out)
     assert count == int((out == 1).sum())
-    return [int(each) for each in out]
+    return [int(item) for item in out]
 
 
-def row(*slots: int, nulls: int = 0, rest: bytes = b"") -> bytes:
-    return struct.pack(f"<{len(slots) + 1}Q", nulls, *slots) + rest
+def row(*slots: int, nulls: int = 0, remainder: bytes = b"") -> bytes:
+    return struct.pack(f"<{len(slots) + 1}Q", nulls, *slots) + remainder
 
 
 def test_a_row_has_room_and_whole_words(kernel: Kernel) -> None:
-    assert check(kernel, [row(1, 2), row(1), row(1, 2, 3), row(1, 2, rest=b"x")], 2) == [0, 1, 0, 1]
+    assert check(kernel, [row(1, 2), row(1), row(1, 2, 3), row(1, 2, remainder=b"x")], 2) == [
+        0,
+        1,
+        0,
+        1,
+    ]
     assert check(kernel, [b"", bytes(8), b"x"], 0) == [0, 0, 1]
 
 
@@ -56,7 +61,7 @@ def test_the_words_of_a_program(kernel: Kernel) -> None:
     assert check(kernel, [row(5), row(5, nulls=1)], 1, DOUBT) == [1, 0]
     assert check(kernel, [row(5)], 1, 99) == [1]
     inner = row(1)
-    good = row(16 << 32 | len(inner), rest=inner)
+    good = row(16 << 32 | len(inner), remainder=inner)
     assert check(kernel, [good], 1, STRUCT, 3, 1, UNUSED, 1) == [0]
     assert check(kernel, [good], 1, STRUCT, 3, 2, UNUSED, 1) == [1]
     assert check(kernel, [row(0, 9, nulls=1)], 2, STRUCT, 3, 1, UNUSED, 1, UNUSED, 3) == [1]
@@ -65,14 +70,14 @@ def test_the_words_of_a_program(kernel: Kernel) -> None:
 
 def test_variable_parts_lie_behind_the_slots_and_share_nothing(kernel: Kernel) -> None:
     for offset, size, doubt in ((16, 8, 0), (24, 0, 0), (15, 1, 1), (16, 9, 1), (25, 0, 1)):
-        assert check(kernel, [row(offset << 32 | size, rest=bytes(8))], 1, REGION) == [doubt]
-    both = [row(24 << 32 | 4, 24 << 32 | size, rest=bytes(8)) for size in (4, 5)]
-    assert check(kernel, both, 2, REGION, REGION) == [0, 1]
+        assert check(kernel, [row(offset << 32 | size, remainder=bytes(8))], 1, REGION) == [doubt]
+    pair = [row(24 << 32 | 4, 24 << 32 | size, remainder=bytes(8)) for size in (4, 5)]
+    assert check(kernel, pair, 2, REGION, REGION) == [0, 1]
     assert check(kernel, [row((1 << 64) - 1)], 1, REGION) == [1]
 
 
 def test_a_program_of_nonsense_ends(kernel: Kernel) -> None:
-    region = row(16 << 32 | 8, rest=bytes(8))
+    region = row(16 << 32 | 8, remainder=bytes(8))
     for program in ([], [-1], [1 << 62], [1], [1, STRUCT], [1, STRUCT, -9, 1], [1, RANGE, 5]):
         assert check(kernel, [region], *program)[0] in (0, 1)
     assert check(kernel, [row(0, nulls=1)], 1, STRUCT, -1) == [0]
@@ -91,7 +96,7 @@ def slots(kernel: Kernel, rows: list[bytes], *path: int) -> list[int | None]:
 
 
 def test_a_slot_by_its_path(kernel: Kernel) -> None:
-    nested = row(5, 24 << 32 | 16, rest=row(9))
+    nested = row(5, 24 << 32 | 16, remainder=row(9))
     assert slots(kernel, [nested, row(5, 6), row(5, 6, nulls=2), b""], 2, 0) == [5, 5, 5, None]
     assert slots(kernel, [nested, row(5, 6), row(5, 6, nulls=2)], 2, 1, 1, 0) == [9, None, None]
     assert slots(kernel, [row((1 << 64) - 1)], 1, 0) == [-1]
@@ -102,7 +107,7 @@ def test_a_slot_by_its_path(kernel: Kernel) -> None:
 numbers = st.integers(-2, 20) | st.sampled_from([8, 16, 24, 1 << 40, -(1 << 63)])
 words = st.sampled_from([0, 1, 5, 16 << 32 | 8, 24 << 32 | 16, 24 << 32 | 8, (1 << 64) - 1])
 any_rows = st.lists(
-    st.lists(words, max_size=8).map(lambda each: struct.pack(f"<{len(each)}Q", *each)), max_size=4
+    st.lists(words, max_size=8).map(lambda item: struct.pack(f"<{len(item)}Q", *item)), max_size=4
 )
 kinds = st.sampled_from([0, 1, 2, ANY, UNUSED, RANGE, REGION, STRUCT, DOUBT])
 
@@ -126,17 +131,17 @@ def test_rows_outside_of_the_buffer_are_refused(kernel: Kernel, offset: int, len
 
 
 def test_arrays_that_do_not_fit_together_are_refused(kernel: Kernel) -> None:
-    one, two, byte = int64s(0), int64s(0, 0), np.zeros(1, np.uint8)
+    item, two, byte = int64s(0), int64s(0, 0), np.zeros(1, np.uint8)
     calls: list[Any] = [
-        lambda: kernel.check_rows(bytes(8), one, one, one, np.zeros(2, np.uint8)),
-        lambda: kernel.check_rows(bytes(8), one, two, one, byte),
-        lambda: kernel.read_slots(bytes(8), one, one, one, two, byte),
-        lambda: kernel.read_slots(bytes(8), one, one, one, one.copy(), np.zeros(2, np.uint8)),
+        lambda: kernel.check_rows(bytes(8), item, item, item, np.zeros(2, np.uint8)),
+        lambda: kernel.check_rows(bytes(8), item, two, item, byte),
+        lambda: kernel.read_slots(bytes(8), item, item, item, two, byte),
+        lambda: kernel.read_slots(bytes(8), item, item, item, item.copy(), np.zeros(2, np.uint8)),
     ]
     for call in calls:
         with pytest.raises(ValueError, match="differ in length"):
             call()
     with pytest.raises((TypeError, BufferError, ValueError)):
-        kernel.check_rows(bytes(8), one, one, one, bytes(1))
+        kernel.check_rows(bytes(8), item, item, item, bytes(1))
     with pytest.raises((TypeError, BufferError, ValueError)):
-        kernel.check_rows(bytes(8), one, one, one * 1.0, byte)
+        kernel.check_rows(bytes(8), item, item, item * 1.0, byte)

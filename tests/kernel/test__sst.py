@@ -55,7 +55,7 @@ def unpack(kernel: Kernel, blocks: list[bytes], sizes: list[int]) -> tuple[int, 
     done = kernel.lz4_blocks(b"".join(blocks), offsets, lengths, out, places, room)
     assert out[-3:] == bytes(3)
     parts = zip(places.tolist(), sizes, strict=True)
-    return done, [bytes(out[place : place + size]) for place, size in parts][:done]
+    return done, [bytes(out[location : location + size]) for location, size in parts][:done]
 
 
 def lz4(raw: bytes) -> bytes:
@@ -73,8 +73,8 @@ def test_blocks_of_the_library_are_unpacked(kernel: Kernel) -> None:
 @given(st.lists(TEXTS.map(b"".join) | st.binary(max_size=300), max_size=4))
 def test_what_was_packed_is_unpacked(raw: list[bytes]) -> None:
     for name in NAMES:
-        found = unpack(load(name), [lz4(each) for each in raw], list(map(len, raw)))
-        assert found == (len(raw), raw)
+        result = unpack(load(name), [lz4(item) for item in raw], list(map(len, raw)))
+        assert result == (len(raw), raw)
 
 
 @pytest.mark.parametrize(
@@ -103,16 +103,16 @@ def test_another_size_than_was_told(kernel: Kernel) -> None:
 
 def test_places_outside_are_refused(kernel: Kernel) -> None:
     block = lz4(b"abcd")
-    whole = int64s(0), int64s(len(block))
-    for place, size in ((-1, 4), (0, -1), (1, 4), (1 << 62, 1 << 62)):
+    complete = int64s(0), int64s(len(block))
+    for location, size in ((-1, 4), (0, -1), (1, 4), (1 << 62, 1 << 62)):
         with pytest.raises(ValueError, match="outside"):
-            kernel.lz4_blocks(block, *whole, bytearray(4), int64s(place), int64s(size))
+            kernel.lz4_blocks(block, *complete, bytearray(4), int64s(location), int64s(size))
     with pytest.raises(ValueError, match="outside"):
-        kernel.lz4_blocks(block, int64s(1), whole[1], bytearray(4), int64s(0), int64s(4))
+        kernel.lz4_blocks(block, int64s(1), complete[1], bytearray(4), int64s(0), int64s(4))
     with pytest.raises(ValueError, match="length"):
-        kernel.lz4_blocks(block, *whole, bytearray(4), int64s(0, 0), int64s(4))
+        kernel.lz4_blocks(block, *complete, bytearray(4), int64s(0, 0), int64s(4))
     with pytest.raises((TypeError, BufferError)):
-        kernel.lz4_blocks(block, *whole, bytes(4), int64s(0), int64s(4))
+        kernel.lz4_blocks(block, *complete, bytes(4), int64s(0), int64s(4))
 
 
 @BOTH
@@ -146,24 +146,24 @@ def find(  # noqa: PLR0913 - what the kernel takes
     """Status, plain, where it stopped, and the entries with their places."""
     lengths = int64s(*map(len, blocks))
     out, columns = bytearray(bytes_room), np.zeros(ENTRY * room, np.int64)
-    place = int64s(*state, 0)
+    location = int64s(*state, 0)
     status, count, used, plain = kernel.table_entries(
         b"".join(blocks),
         np.cumsum(lengths) - lengths,
         lengths,
-        place,
+        location,
         previous,
         out,
         columns,
         limit,
     )
     rows = columns.reshape(ENTRY, room)[:, :count].T.tolist()
-    return status, bool(plain), place.tolist(), bytes(out[:used]), rows
+    return status, bool(plain), location.tolist(), bytes(out[:used]), rows
 
 
-def keys_and_values(found: Any) -> list[tuple[bytes, int, int, bytes]]:
+def keys_and_values(result: Any) -> list[tuple[bytes, int, int, bytes]]:
     """User keys, sequence numbers, types and values."""
-    _, _, _, out, rows = found
+    _, _, _, out, rows = result
     return [
         (out[key : key + key_size], tag >> 8, tag & 255, out[value : value + size])
         for key, key_size, value, size, tag in rows
@@ -179,17 +179,17 @@ ONE, TWO, THREE = (b"key1", 5, VALUE, b"one"), (b"key2", 4, 0, b""), (b"key2", 3
 
 
 def test_entries_of_blocks(kernel: Kernel) -> None:
-    found = find(kernel, [data_block(ONE, TWO), data_block(THREE)])
-    assert keys_and_values(found) == [ONE, TWO, THREE]
-    assert found[:3] == (MORE, False, [2, 0, 0])
+    result = find(kernel, [data_block(ONE, TWO), data_block(THREE)])
+    assert keys_and_values(result) == [ONE, TWO, THREE]
+    assert result[:3] == (MORE, False, [2, 0, 0])
     key = internal_key(*ONE[:3])
-    assert found[3].startswith(key + b"one")
-    assert found[4][0] == [0, 4, 12, 3, 5 << 8 | VALUE]
+    assert result[3].startswith(key + b"one")
+    assert result[4][0] == [0, 4, 12, 3, 5 << 8 | VALUE]
 
 
 def test_plain_is_what_has_values_of_different_keys(kernel: Kernel) -> None:
-    other = (b"key2", 9, VALUE, b"")
-    assert find(kernel, [data_block(ONE, other)])[1]
+    second = (b"key2", 9, VALUE, b"")
+    assert find(kernel, [data_block(ONE, second)])[1]
     assert not find(kernel, [data_block(ONE, TWO)])[1]
     assert not find(kernel, [data_block((b"key1", 6, VALUE, b""), ONE)])[1]
     assert not find(kernel, [data_block(THREE)], previous=internal_key(b"key2", 4, VALUE))[1]
@@ -205,12 +205,12 @@ def test_keys_of_which_one_begins_the_other(kernel: Kernel) -> None:
 
 def test_it_goes_on_where_there_was_no_room(kernel: Kernel) -> None:
     blocks = [data_block(ONE, TWO), data_block(THREE)]
-    status, _, place, out, rows = find(kernel, blocks, room=1)
-    assert (status, len(rows), place[2]) == (FULL, 1, 0)
-    rest = find(kernel, blocks, state=(place[0], place[1]), previous=out[:12])
-    assert keys_and_values(rest) == [TWO, THREE]
-    status, _, place, out, rows = find(kernel, blocks, bytes_room=26)
-    assert (status, len(rows), place[2]) == (FULL, 1, 12)
+    status, _, location, out, rows = find(kernel, blocks, room=1)
+    assert (status, len(rows), location[2]) == (FULL, 1, 0)
+    remainder = find(kernel, blocks, state=(location[0], location[1]), previous=out[:12])
+    assert keys_and_values(remainder) == [TWO, THREE]
+    status, _, location, out, rows = find(kernel, blocks, bytes_room=26)
+    assert (status, len(rows), location[2]) == (FULL, 1, 12)
     assert find(kernel, blocks, bytes_room=0)[2] == [0, 0, 15]
     assert find(kernel, blocks, room=0)[0] == FULL
 
@@ -223,8 +223,8 @@ def test_a_hash_index_lies_behind_the_restarts(kernel: Kernel) -> None:
     hashed = plain[:-4] + b"\xff" * 7 + struct.pack("<H", 7) + HASHED[4:]
     assert keys_and_values(find(kernel, [hashed])) == [ONE, TWO]
     large = (b"key1", 5, VALUE, bytes(1 << 16))
-    found = find(kernel, [data_block(large)], bytes_room=70000)
-    assert keys_and_values(found) == [large]
+    result = find(kernel, [data_block(large)], bytes_room=70000)
+    assert keys_and_values(result) == [large]
     assert find(kernel, [data_block(large)[:-4] + HASHED[4:]], bytes_room=70000)[0] == BAD_BLOCK
 
 
@@ -265,8 +265,8 @@ KEY = internal_key(b"key1", 4, VALUE)
 def test_an_entry_with_impossible_lengths(kernel: Kernel, entry: bytes) -> None:
     block = entry + struct.pack("<II", 0, 1)
     assert find(kernel, [data_block(ONE), block])[0] == BAD_ENTRY
-    place = find(kernel, [data_block(ONE), block])[2]
-    assert place == [1, 0, 0]
+    location = find(kernel, [data_block(ONE), block])[2]
+    assert location == [1, 0, 0]
 
 
 def test_an_entry_that_is_not_above_the_one_before(kernel: Kernel) -> None:
@@ -311,7 +311,7 @@ ENTRIES = st.lists(
 def test_both_kernels_find_the_same(
     entries: list[list[tuple[bytes, int, int, bytes]]], data: st.DataObject
 ) -> None:
-    blocks = [bytearray(data_block(*each)) for each in entries]
+    blocks = [bytearray(data_block(*entry)) for entry in entries]
     for block in blocks:
         if data.draw(st.booleans()):
             block[data.draw(st.integers(0, len(block) - 1))] = data.draw(st.integers(0, 255))
@@ -323,13 +323,13 @@ def test_both_kernels_find_the_same(
         "limit": data.draw(st.sampled_from([3, LIMIT])),
     }
     given_blocks = [bytes(block) for block in blocks]
-    found = find(load("c"), given_blocks, **arguments)
-    assert found == find(load("python"), given_blocks, **arguments)
+    result = find(load("c"), given_blocks, **arguments)
+    assert result == find(load("python"), given_blocks, **arguments)
 
 
 @BOTH
 @given(st.binary(max_size=80))
 def test_both_kernels_take_any_bytes(block: bytes) -> None:
     assert find(load("c"), [block]) == find(load("python"), [block])
-    whole = block + struct.pack("<II", 0, 1)
-    assert find(load("c"), [whole]) == find(load("python"), [whole])
+    complete = block + struct.pack("<II", 0, 1)
+    assert find(load("c"), [complete]) == find(load("python"), [complete])

@@ -38,9 +38,9 @@ def handles(
 ) -> tuple[bool, list[tuple[int, int]]]:
     """Whether these are all, and the handles."""
     offsets, sizes = np.zeros((2, room), np.int64)
-    count, whole = kernel.index_handles(entries, delta, first_keys, trailer, offsets, sizes)
+    count, complete = kernel.index_handles(entries, delta, first_keys, trailer, offsets, sizes)
     pairs = zip(offsets[:count].tolist(), sizes[:count].tolist(), strict=True)
-    return whole, list(pairs)
+    return complete, list(pairs)
 
 
 def entry(shared: int, key: bytes, value: bytes, *, delta: bool = False) -> bytes:
@@ -71,8 +71,8 @@ def test_handles_that_follow_one_another(kernel: Kernel) -> None:
         + entry(1, b"", zigzag(7), delta=True)
         + entry(0, b"z", handle(5000, 1), delta=True)
     )
-    found = [(10, 500), (515, 300), (820, 307), (5000, 1)]
-    assert handles(kernel, data, delta=True) == (True, found)
+    result = [(10, 500), (515, 300), (820, 307), (5000, 1)]
+    assert handles(kernel, data, delta=True) == (True, result)
 
 
 def test_first_keys_are_skipped(kernel: Kernel) -> None:
@@ -104,9 +104,11 @@ def test_impossible_lengths(kernel: Kernel, bad: bytes) -> None:
     assert handles(kernel, good + bad) == (False, [(0, 500)])
 
 
-@pytest.mark.parametrize("more", [-501, 1 << 61, -(1 << 63), (1 << 63) - 1])
-def test_sizes_that_leave_their_range(kernel: Kernel, more: int) -> None:
-    data = entry(0, b"abc", handle(0, 500), delta=True) + entry(1, b"x", zigzag(more), delta=True)
+@pytest.mark.parametrize("options", [-501, 1 << 61, -(1 << 63), (1 << 63) - 1])
+def test_sizes_that_leave_their_range(kernel: Kernel, options: int) -> None:
+    data = entry(0, b"abc", handle(0, 500), delta=True) + entry(
+        1, b"x", zigzag(options), delta=True
+    )
     assert handles(kernel, data, delta=True) == (False, [(0, 500)])
     data = entry(0, b"abc", handle(MOST, MOST), delta=True)
     data += entry(1, b"x", zigzag(0), delta=True)
@@ -138,5 +140,5 @@ PARTS = st.sampled_from(
     st.booleans(),
 )
 def test_both_kernels_take_any_bytes_alike(data: bytes, delta: bool, first_keys: bool) -> None:
-    found = handles(load("c"), data, delta=delta, first_keys=first_keys)
-    assert found == handles(load("python"), data, delta=delta, first_keys=first_keys)
+    result = handles(load("c"), data, delta=delta, first_keys=first_keys)
+    assert result == handles(load("python"), data, delta=delta, first_keys=first_keys)

@@ -51,7 +51,7 @@ def call(
     first: int = 0,
 ) -> Any:
     """Status, state, and the entries that make a value: a list for each live key."""
-    entries = [each for run in runs for each in run]
+    entries = [item for run in runs for item in run]
     tags = int64s(*(sequence << 8 | kind for _, sequence, kind in entries))
     ends = np.cumsum([0, *map(len, runs)])
     state, order, pieces = (
@@ -75,9 +75,9 @@ def call(
 
 
 def live(kernel: Kernel, *runs: Run, ranges: tuple[Range, ...] = ()) -> list[list[int]]:
-    status, _, found, used = call(kernel, list(runs), list(ranges))
-    assert (status, used) == (MORE, sum(map(len, found)))
-    return list(found)
+    status, _, result, used = call(kernel, list(runs), list(ranges))
+    assert (status, used) == (MORE, sum(map(len, result)))
+    return list(result)
 
 
 def test_the_newest_entry_decides(kernel: Kernel) -> None:
@@ -113,10 +113,10 @@ def test_it_goes_on_with_the_range_where_it_was(kernel: Kernel) -> None:
 
 
 def test_one_sequence_number_of_a_key_twice(kernel: Kernel) -> None:
-    status, state, found, _ = call(
+    status, state, result, _ = call(
         kernel, [[(b"a", 1, PUT), (b"b", 1, PUT)], [(b"b", 1, MERGE)]], []
     )
-    assert (status, found) == (BAD_ORDER, [[0]])
+    assert (status, result) == (BAD_ORDER, [[0]])
     assert state[1] == 1  # the one with the lower type comes second
 
 
@@ -128,27 +128,27 @@ def test_there_may_be_no_room(kernel: Kernel) -> None:
 
 
 def test_arguments_are_checked(kernel: Kernel) -> None:
-    none, key = spans([]), spans([b"a"])
-    one, two = int64s(1), int64s(0, 0)
+    nothing, key = spans([]), spans([b"a"])
+    first, two = int64s(1), int64s(0, 0)
 
-    def refused(**other: Any) -> None:
+    def refused(**second: Any) -> None:
         arguments: dict[str, Any] = {
             "keys": key,
-            "tags": one,
-            "bounds": none,
+            "tags": first,
+            "bounds": nothing,
             "sequences": int64s(),
             "state": two,
         }
-        given = arguments | {"runs": int64s(0, 1)} | other
+        inputs = arguments | {"runs": int64s(0, 1)} | second
         call_it: Any = kernel.table_live
-        spans_of_keys = (*given["keys"], given["tags"], given["runs"])
-        rest = (*given["bounds"], given["sequences"], given["state"], int64s(0), int64s(0))
+        spans_of_keys = (*inputs["keys"], inputs["tags"], inputs["runs"])
+        remainder = (*inputs["bounds"], inputs["sequences"], inputs["state"], int64s(0), int64s(0))
         with pytest.raises(ValueError, match=r"outside|length"):
-            call_it(*spans_of_keys, *rest)
+            call_it(*spans_of_keys, *remainder)
 
     refused(keys=(b"a", int64s(0), int64s(2)))
     refused(tags=int64s(1, 1))
-    refused(sequences=one)
+    refused(sequences=first)
     refused(bounds=spans([b"a"]))
     refused(state=int64s(0))
     refused(state=int64s(-1, 0))
@@ -173,11 +173,11 @@ ENTRIES = st.lists(
 def test_both_kernels_decide_alike(
     runs: list[Run], sequences: list[int], room: tuple[int, int], first: int
 ) -> None:
-    ordered = [sorted(run, key=lambda each: (each[0], -each[1], -each[2])) for run in runs]
+    ordered = [sorted(run, key=lambda item: (item[0], -item[1], -item[2])) for run in runs]
     bounds = [(b"", b"a"), (b"a", b"aa"), (b"b", b"bb"), (b"c", b"d")]
     ranges = [(start, end, seq) for (start, end), seq in zip(bounds, sequences, strict=False)]
-    found = call(load("c"), ordered, ranges, room=room, first=first)
-    assert found == call(load("python"), ordered, ranges, room=room, first=first)
+    result = call(load("c"), ordered, ranges, room=room, first=first)
+    assert result == call(load("python"), ordered, ranges, room=room, first=first)
 
 
 @BOTH

@@ -78,7 +78,9 @@ def of_bytes(sound: Any) -> tuple[str, ...]:
 
 
 def copied(arguments: tuple[Any, ...]) -> list[Any]:
-    return [one.copy() if isinstance(one, np.ndarray) else one for one in arguments]
+    return [
+        argument.copy() if isinstance(argument, np.ndarray) else argument for argument in arguments
+    ]
 
 
 @pytest.mark.parametrize("name", SOUND)
@@ -114,8 +116,8 @@ def test_no_array_of_another_length_is_taken(kernel: Kernel, name: str, at: int)
         assert not arguments[at].view(np.uint8).any()
         # What is closed behind a refusal writes to no array.
         assert not any(
-            one.view(np.uint8).any()
-            for before, one in zip(SOUND[name], arguments, strict=True)
+            item.view(np.uint8).any()
+            for before, item in zip(SOUND[name], arguments, strict=True)
             if isinstance(before, np.ndarray) and not before.view(np.uint8).any()
         )
 

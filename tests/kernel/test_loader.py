@@ -74,8 +74,8 @@ REMOVAL = encode.record(b"gone", None)
 
 def test_scan_finds_puts_and_removals(kernel: Kernel) -> None:
     data = PUT + REMOVAL + encode.END
-    found = [[4, 3, 11, 8], [len(PUT) + 4, 4, len(PUT) + 12, -1]]
-    assert scan(kernel, data) == (END, len(data), found)
+    result = [[4, 3, 11, 8], [len(PUT) + 4, 4, len(PUT) + 12, -1]]
+    assert scan(kernel, data) == (END, len(data), result)
 
 
 def test_scan_starts_at_the_given_offset(kernel: Kernel) -> None:
@@ -96,8 +96,8 @@ def test_a_global_aggregate_has_an_empty_key(kernel: Kernel) -> None:
 
 @pytest.mark.parametrize("cut", range(len(PUT)))
 def test_scan_stops_before_a_record_that_is_cut(kernel: Kernel, cut: int) -> None:
-    status, stop, found = scan(kernel, PUT + PUT[:cut])
-    assert (status, stop, len(found)) == (MORE, len(PUT), 1)
+    status, stop, result = scan(kernel, PUT + PUT[:cut])
+    assert (status, stop, len(result)) == (MORE, len(PUT), 1)
 
 
 def test_scan_stops_when_there_is_no_room(kernel: Kernel) -> None:
@@ -146,8 +146,8 @@ def test_scan_finds_records_by_kind(kernel: Kernel) -> None:
 @pytest.mark.parametrize("cut", range(1, len(PUT) + 1))
 def test_scan_stops_before_a_record_of_a_kind_that_is_cut(kernel: Kernel, cut: int) -> None:
     first = b"\x01" + PUT
-    status, stop, found, kinds = scan_kinds(kernel, first + (b"\x11" + PUT)[:cut])
-    assert (status, stop, len(found), kinds) == (MORE, len(first), 1, [KIND_PUT])
+    status, stop, result, kinds = scan_kinds(kernel, first + (b"\x11" + PUT)[:cut])
+    assert (status, stop, len(result), kinds) == (MORE, len(first), 1, [KIND_PUT])
 
 
 @pytest.mark.parametrize(
@@ -206,10 +206,10 @@ def test_hash_is_xxh64(kernel: Kernel) -> None:
 
 
 def test_skipped_bytes_do_not_count(kernel: Kernel) -> None:
-    one, other = hashes(kernel, [b"ab" + b"1" * 8 + b"cd", b"ab" + b"2" * 8 + b"cd"], skip=2)
-    assert one == other
-    assert one == xxhash.xxh64_intdigest(b"cd", xxhash.xxh64_intdigest(b"ab"))
-    assert one != hashes(kernel, [b"ab" + b"1" * 8 + b"ce"], skip=2)[0]
+    first, second = hashes(kernel, [b"ab" + b"1" * 8 + b"cd", b"ab" + b"2" * 8 + b"cd"], skip=2)
+    assert first == second
+    assert first == xxhash.xxh64_intdigest(b"cd", xxhash.xxh64_intdigest(b"ab"))
+    assert first != hashes(kernel, [b"ab" + b"1" * 8 + b"ce"], skip=2)[0]
 
 
 def test_a_span_without_the_skipped_bytes_is_hashed_whole(kernel: Kernel) -> None:
@@ -242,12 +242,12 @@ def test_spans_outside_of_the_buffer_are_refused(kernel: Kernel, offset: int, le
 
 
 def test_arrays_of_different_length_are_refused(kernel: Kernel) -> None:
-    one, two = int64s(0), int64s(0, 0)
+    item, two = int64s(0), int64s(0, 0)
     calls: list[Any] = [
-        lambda: kernel.gather(b"", one, two),
-        lambda: kernel.hash64(b"", one, one, -1, np.zeros(2, np.uint64)),
-        lambda: kernel.Interner().intern(b"", one, one, two),
-        lambda: kernel.Interner().gather(one, one),
+        lambda: kernel.gather(b"", item, two),
+        lambda: kernel.hash64(b"", item, item, -1, np.zeros(2, np.uint64)),
+        lambda: kernel.Interner().intern(b"", item, item, two),
+        lambda: kernel.Interner().gather(item, item),
     ]
     for call in calls:
         with pytest.raises(ValueError, match="differ in length"):
@@ -334,18 +334,18 @@ ALIKE, KEY_SIZES, OTHERS = (
 )
 
 
-@pytest.mark.parametrize(("alike", "size", "other"), crossed(ALIKE, KEY_SIZES, OTHERS))
+@pytest.mark.parametrize(("alike", "size", "second"), crossed(ALIKE, KEY_SIZES, OTHERS))
 def test_keys_of_one_size_and_then_another(
-    kernel: Kernel, alike: int, size: int, other: bytes
+    kernel: Kernel, alike: int, size: int, second: bytes
 ) -> None:
     first = list(
         dict.fromkeys(i.to_bytes(8, "little").ljust(size, b"k")[:size] for i in range(alike))
     )
-    keys = list(dict.fromkeys([*first, other, *(b"%d" % i for i in range(1500)), b"x" * 16]))
+    keys = list(dict.fromkeys([*first, second, *(b"%d" % i for i in range(1500)), b"x" * 16]))
     number = {key: i for i, key in enumerate(keys)}
     interner = kernel.Interner()
-    for some in (first, first[::-1], keys, keys[::-1], first):
-        assert intern(interner, some) == [number[key] for key in some]
+    for item in (first, first[::-1], keys, keys[::-1], first):
+        assert intern(interner, item) == [number[key] for key in item]
     assert [interner.find(key) for key in keys] == list(range(len(keys)))
     offsets = np.zeros(len(keys) + 1, np.int64)
     assert interner.gather(np.arange(len(keys)), offsets) == b"".join(keys)

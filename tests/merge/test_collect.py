@@ -34,9 +34,9 @@ def seen(fact: Fact, partition: int = 0, version: int = 4, operator: int = 0) ->
     return Observed(StoreId(operator, "default", partition), version, fact)
 
 
-def collected(*found: Seen) -> Facts:
+def collected(*arguments: Seen) -> Facts:
     """Each in a batch of its own."""
-    return collect(batch for one in found for batch in fact_batches([one]))
+    return collect(batch for item in arguments for batch in fact_batches([item]))
 
 
 def version(partition: int, at: int, rows: int, operator: int = 0) -> Seen:
@@ -44,21 +44,21 @@ def version(partition: int, at: int, rows: int, operator: int = 0) -> Seen:
 
 
 def test_versions_are_kept_by_store_and_summed_over_partitions() -> None:
-    found = [version(0, 3, 5), version(1, 3, 7), version(1, 4, 9), version(0, 3, 100, operator=2)]
-    for order in permutations(found):
+    result = [version(0, 3, 5), version(1, 3, 7), version(1, 4, 9), version(0, 3, 100, operator=2)]
+    for order in permutations(result):
         facts = collected(*order)
         assert list(facts.by_store()) == [NAME, StoreName(2, "default")]
         assert facts.versions[StoreId(0, "default", 1), 4].rows == 9
         merged = facts.by_store()
-        assert {v: one.rows for v, one in merged[NAME].items()} == {3: 12, 4: 9}
+        assert {v: item.rows for v, item in merged[NAME].items()} == {3: 12, 4: 9}
         assert merged[NAME][3].stores == 2
         assert list(facts.by_store(4)) == [NAME]
 
 
 def test_a_problem_is_the_same_problem_again() -> None:
-    place = StoreId(0, "default", 1)
-    expected = [Problem("truncated", "got 1", "/c/2.delta", 7, place, 2)]
-    assert collected(ReadProblem.observe(expected[0], place, 4)).problems == expected
+    store_id = StoreId(0, "default", 1)
+    expected = [Problem("truncated", "got 1", "/c/2.delta", 7, store_id, 2)]
+    assert collected(ReadProblem.observe(expected[0], store_id, 4)).problems == expected
 
 
 def test_problems_come_in_order_of_their_place() -> None:
@@ -70,9 +70,9 @@ def test_problems_come_in_order_of_their_place() -> None:
 
 
 def test_rows_that_have_found_a_partner_add_up() -> None:
-    found = [seen(MatchedRows(n, 10 * n), n) for n in range(3)]
-    found.append(seen(MatchedRows(7), operator=1))
-    for order in permutations(found):
+    result = [seen(MatchedRows(n, 10 * n), n) for n in range(3)]
+    result.append(seen(MatchedRows(7), operator=1))
+    for order in permutations(result):
         assert collected(*order).sums(MatchedRows) == {
             NAME: MatchedRows(3, 30),
             OTHER: MatchedRows(7),
@@ -81,9 +81,9 @@ def test_rows_that_have_found_a_partner_add_up() -> None:
 
 def test_what_fields_take_adds_up_by_side() -> None:
     parts = [RowBytes(n, 8 * n, (FieldBytes(0, 8 * n, n, 7), FieldBytes(n)), 3) for n in (1, 2, 4)]
-    found = [seen(FieldSizes(RowPart.VALUE, part), n) for n, part in enumerate(parts)]
-    found.append(seen(FieldSizes(RowPart.KEY, RowBytes(5))))
-    for order in permutations(found):
+    result = [seen(FieldSizes(RowPart.VALUE, part), n) for n, part in enumerate(parts)]
+    result.append(seen(FieldSizes(RowPart.KEY, RowBytes(5))))
+    for order in permutations(result):
         assert collected(*order).fields == {
             (NAME, RowPart.KEY): RowBytes(5),
             (NAME, RowPart.VALUE): parts[0] + parts[1] + parts[2],
@@ -91,8 +91,8 @@ def test_what_fields_take_adds_up_by_side() -> None:
 
 
 def test_the_oldest_event_time_of_any_partition_counts_version_by_version() -> None:
-    found = [seen(OldestEventTime(ms), n, v) for n, (v, ms) in enumerate([(3, 9), (3, 5), (4, 7)])]
-    for order in permutations(found):
+    result = [seen(OldestEventTime(ms), n, v) for n, (v, ms) in enumerate([(3, 9), (3, 5), (4, 7)])]
+    for order in permutations(result):
         assert collected(*order).retention == {NAME: {3: 5, 4: 7}}
 
 
@@ -120,18 +120,18 @@ def leftovers(
         LeftoverAge(**common, rows=1),
         Leftover(**common, **sizes, key=key, puts=1),
     )
-    return [seen(one, partition, operator=operator) for one in facts]
+    return [seen(fact, partition, operator=operator) for fact in facts]
 
 
 UNSURE = [*leftovers(1, EVENT), *leftovers(1, PROCESSING)]
 
 
-def clocks(found: Iterable[Observed[Any]]) -> set[TimeoutKind]:
-    return {one.fact.timeout_kind for one in found}
+def clocks(result: Iterable[Observed[Any]]) -> set[TimeoutKind]:
+    return {item.fact.timeout_kind for item in result}
 
 
 @pytest.mark.parametrize(
-    ("shown", "kept", "undecided"),
+    ("display", "remaining", "undecided"),
     [
         ([against(0, PROCESSING)], {EVENT}, set()),
         ([against(0, EVENT)], {PROCESSING}, set()),
@@ -142,15 +142,15 @@ def clocks(found: Iterable[Observed[Any]]) -> set[TimeoutKind]:
     ],
 )
 def test_one_clock_is_kept_that_no_partition_has_proof_against(
-    shown: list[Seen], kept: set[TimeoutKind], undecided: set[TimeoutKind]
+    display: list[Seen], remaining: set[TimeoutKind], undecided: set[TimeoutKind]
 ) -> None:
-    found = [*UNSURE, *shown]
-    for order in (found, found[::-1]):
+    result = [*UNSURE, *display]
+    for order in (result, result[::-1]):
         facts = collected(*order)
         decided = (facts.leftovers, facts.totals, facts.leftover_ages)
-        assert [clocks(each) for each in decided] == [kept] * 3
+        assert [clocks(element) for element in decided] == [remaining] * 3
         open_ = (facts.undecided, facts.undecided_totals)
-        assert [clocks(each) for each in open_] == [undecided] * 2
+        assert [clocks(item) for item in open_] == [undecided] * 2
 
 
 def test_timers_without_leftovers_leave_nothing_undecided() -> None:
@@ -165,10 +165,10 @@ def test_leftovers_of_a_watermark_need_no_clock() -> None:
 
 
 def test_stores_are_decided_apart() -> None:
-    other = [*leftovers(0, EVENT, operator=1), against(0, PROCESSING, operator=1)]
-    facts = collected(*UNSURE, *other)
-    assert {one.store.name for one in facts.undecided} == {NAME}
-    assert {one.store.name for one in facts.leftovers} == {OTHER}
+    second = [*leftovers(0, EVENT, operator=1), against(0, PROCESSING, operator=1)]
+    facts = collected(*UNSURE, *second)
+    assert {item.store.name for item in facts.undecided} == {NAME}
+    assert {leftover.store.name for leftover in facts.leftovers} == {OTHER}
 
 
 @pytest.mark.parametrize("kinds", [(EVENT,), (EVENT, PROCESSING)])
@@ -180,34 +180,34 @@ def test_a_clock_is_given_if_no_other_was_followed(kinds: tuple[TimeoutKind, ...
 
 
 def test_the_habits_of_all_partitions_count_together() -> None:
-    half = TimerCalls(armed_by_data=10, timeout_kept=3)
-    found = [seen(CallsByClock(EVENT, half), number) for number in (0, 1)]
-    assert collected(found[0]).resolution.habits == frozenset()
+    timer_calls = TimerCalls(armed_by_data=10, timeout_kept=3)
+    result = [seen(CallsByClock(EVENT, timer_calls), number) for number in (0, 1)]
+    assert collected(result[0]).resolution.habits == frozenset()
     expected = {(NAME, EVENT, Needs.KEPT_BY_HABIT.value)}
-    assert collected(*found).resolution.habits >= expected
+    assert collected(*result).resolution.habits >= expected
 
 
 def test_leftovers_come_oldest_first_then_largest_then_by_place_and_key() -> None:
     def one(since: int, size: int, partition: int, key: bytes) -> Observed[Leftover]:
-        found = leftovers(partition, None)[2]
+        result = leftovers(partition, None)[2]
         return replace(
-            found, fact=replace(found.fact, expired_version=since, key_bytes=size, key=key)
+            result, fact=replace(result.fact, expired_version=since, key_bytes=size, key=key)
         )
 
     expected = [one(2, 8, 1, b"b"), one(3, 16, 1, b"a"), one(3, 8, 0, b"b"), one(3, 8, 1, b"a")]
     expected.append(one(3, 8, 1, b"b"))
     for order in (expected[::-1], expected[2:] + expected[:2]):
-        found = collected(*order).leftovers
-        assert [leftover_order(each) for each in found] == [leftover_order(e) for e in expected]
+        result = collected(*order).leftovers
+        assert [leftover_order(item) for item in result] == [leftover_order(e) for e in expected]
 
 
 def test_what_the_tasks_of_a_checkpoint_emit_is_collected_whole(tmp_path: Path) -> None:
-    found = observed_in(small_checkpoint(tmp_path))
-    facts = collect(fact_batches(found))
-    assert len(facts.versions) == len(facts_of_type(found, VersionFacts))
-    assert len(facts.undecided) == len(facts_of_type(found, Leftover)) > 0
+    result = observed_in(small_checkpoint(tmp_path))
+    facts = collect(fact_batches(result))
+    assert len(facts.versions) == len(facts_of_type(result, VersionFacts))
+    assert len(facts.undecided) == len(facts_of_type(result, Leftover)) > 0
     assert facts.problems == [
-        one.fact.problem(one.store) for one in found if isinstance(one.fact, ReadProblem)
+        item.fact.problem(item.store) for item in result if isinstance(item.fact, ReadProblem)
     ]
-    assert problems_in(found) == []
-    assert sum(one.fact.rows for one in facts.totals) == len(facts.leftovers)
+    assert problems_in(result) == []
+    assert sum(total.fact.rows for total in facts.totals) == len(facts.leftovers)

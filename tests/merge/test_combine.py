@@ -42,8 +42,8 @@ class Merging(Engine):
 
     def run(self, job: Job) -> Iterator[pa.RecordBatch]:
         merge, schema = job.merge, job.schema
-        found = LocalEngine(1).run(replace(job, merge=None))
-        rows = [row for batch in found for row in batch.to_pylist()]
+        outcome = LocalEngine(1).run(replace(job, merge=None))
+        rows = [row for batch in outcome for row in batch.to_pylist()]
         if merge is not None:
             groups: dict[Any, list[Any]] = {}
             for row in reversed(rows):
@@ -106,8 +106,8 @@ def test_so_are_those_of_what_cannot_be_read_and_is_looked_at_again(
 def test_partitions_are_kept_where_they_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     path = checkpoint_of("agg_append")
 
-    def sharing(place: str) -> Report:
-        return api.sharing(place, by="partition")
+    def sharing(location: str) -> Report:
+        return api.sharing(location, by="partition")
 
     for command in (sharing, api.memory, api.timeline):
         assert merged(path, command, monkeypatch)[0] == text(command(str(path)))
@@ -115,14 +115,14 @@ def test_partitions_are_kept_where_they_are_asked_for(monkeypatch: pytest.Monkey
 
 def test_there_are_fewer_facts(monkeypatch: pytest.MonkeyPatch) -> None:
     path = checkpoint_of("agg_append")
-    _, (few,) = merged(path, api.sizes, monkeypatch)
+    _, (sample,) = merged(path, api.sizes, monkeypatch)
     run = Run.start(str(path), None)
-    assert few < sum(batch.num_rows for batch in run.map(run_tasks, run.tasks(Request())))
+    assert sample < sum(batch.num_rows for batch in run.map(run_tasks, run.tasks(Request())))
 
 
-@pytest.mark.parametrize("held", [0, 1000])
-def test_merged_facts_may_be_merged_again(held: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("inspector.merge.combine.HELD", held)
+@pytest.mark.parametrize("stored", [0, 1000])
+def test_merged_facts_may_be_merged_again(stored: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("inspector.merge.combine.HELD", stored)
     run = Run.start(str(checkpoint_of("agg_append")), None)
     facts = list(run.map(run_tasks, run.tasks(Request())))
     once = list(combine(run.version, facts))

@@ -59,10 +59,12 @@ def votes_on(facts: Facts, store: str) -> KeyTimeVotes:
 def listed(facts: Facts) -> dict[tuple[str, bytes], int]:
     """Version in which each leftover expired, by store and key."""
     listed = facts.leftovers
-    found = {(one.store.store_name, one.fact.key): one.fact.expired_version for one in listed}
-    rows = sum(one.fact.rows for one in facts.totals)
-    assert rows == len(found) == sum(one.fact.rows for one in facts.leftover_ages)
-    return found
+    result = {(item.store.store_name, item.fact.key): item.fact.expired_version for item in listed}
+    rows = sum(total.fact.rows for total in facts.totals)
+    assert (
+        rows == len(result) == sum(leftover_age.fact.rows for leftover_age in facts.leftover_ages)
+    )
+    return result
 
 
 # --- the simulator ---------------------------------------------------------------------------
@@ -124,12 +126,12 @@ def simulate(
     logs: list[Batch] = []
     for number, events in enumerate(history):
         logs.append(Batch(watermark, SECOND * number + 1, number))
-        for partition, both in enumerate(sides):
-            for which, side in enumerate(both):
+        for partition, pair in enumerate(sides):
+            for choice, side in enumerate(pair):
                 keys = [
                     (time, f"user-{user}" * (user + 1))
                     for at, user, time in events
-                    if at == which and user % PARTITIONS == partition
+                    if at == choice and user % PARTITIONS == partition
                 ]
                 side.run(keys, watermark, number + 1)
         newest = max([newest, *(time for _, _, time in events)])
@@ -140,9 +142,9 @@ def simulate(
 def write(root: Path, logs: list[Batch], sides: list[list[Side]]) -> None:
     cases.write_logs(root, logs, {"shuffle.partitions": str(len(sides))})
     cases.write_operator(root, 0, "symmetricHashJoin", *JOIN_COUNT_STORES, *JOIN_ROW_STORES)
-    for partition, both in enumerate(sides):
+    for partition, pair in enumerate(sides):
         folder = root / "state/0" / str(partition)
-        for side, counts, values in zip(both, JOIN_COUNT_STORES, JOIN_ROW_STORES, strict=True):
+        for side, counts, values in zip(pair, JOIN_COUNT_STORES, JOIN_ROW_STORES, strict=True):
             cases.write_store(folder / counts, side.counts)
             cases.write_store(folder / values, side.values)
     for counts, values, row in zip(
@@ -155,13 +157,13 @@ def write(root: Path, logs: list[Batch], sides: list[list[Side]]) -> None:
 def partitions(
     skew: Mapping[str, int] | None = None, stuck: Iterable[str] = ()
 ) -> list[list[Side]]:
-    held = frozenset(stuck)
-    return [[Side(skew or {}, held), Side({}, held)] for _ in range(PARTITIONS)]
+    result = frozenset(stuck)
+    return [[Side(skew or {}, result), Side({}, result)] for _ in range(PARTITIONS)]
 
 
 def covered(sides: list[list[Side]]) -> set[bytes]:
     """Rows that a watermark on the key would have removed, by the simulator's own account."""
-    return {key for both in sides for side in both for key in side.due}
+    return {key for pair in sides for side in pair for key in side.due}
 
 
 USERS = [f"user-{user}" * (user + 1) for user in range(4)]
@@ -191,7 +193,7 @@ def test_a_time_in_the_key_never_makes_a_leftover_and_falls_with_the_first_row_i
     if covered(sides):
         assert facts.key_times == {}
     elif not skew:
-        left = [both[0] for both in sides]
+        left = [pair[0] for pair in sides]
         went = any(row is None for side in left for of in side.values.values() for _, row in of)
         assert facts.key_times == ({0: (0,)} if went and any(side.rows for side in left) else {})
 
@@ -250,8 +252,8 @@ def test_a_side_that_was_removed_late_goes_by_something_else(tmp_path: Path) -> 
     write(tmp_path, logs, sides)
     assert facts_of(tmp_path).key_times == {0: (0,)}
     # The same rows, but those that the watermark of batch 2 covers stay until batch 3.
-    for both in sides:
-        for side in both:
+    for pair in sides:
+        for side in pair:
             side.values[4] = [*side.values[4], *(r for r in side.values[3] if r[1] is None)]
             side.values[3] = [r for r in side.values[3] if r[1] is not None]
     write(tmp_path, logs, sides)
@@ -260,7 +262,7 @@ def test_a_side_that_was_removed_late_goes_by_something_else(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("rule", "kept"),
+    ("rule", "remaining"),
     [
         ({"operator_rules": ["0=never"]}, []),
         ({"operator_rules": [f"0:{LEFT}=never"]}, []),
@@ -273,11 +275,11 @@ def test_a_side_that_was_removed_late_goes_by_something_else(tmp_path: Path) -> 
     ],
 )
 def test_what_the_user_says_of_a_side_counts(
-    tmp_path: Path, rule: dict[str, list[str]], kept: list[str]
+    tmp_path: Path, rule: dict[str, list[str]], remaining: list[str]
 ) -> None:
     root = checkpoint(tmp_path, partitions(stuck=USERS[:1]))
-    found = listed(facts_of(root, UserRules.parse(**rule)))
-    assert [store for store, _ in found] == kept
+    result = listed(facts_of(root, UserRules.parse(**rule)))
+    assert [store for store, _ in result] == remaining
 
 
 def test_below_another_join_nothing_is_explained_since_spark_3_5(tmp_path: Path) -> None:
@@ -301,7 +303,7 @@ def key_times(
     removed: Mapping[StoreName, RemovedRows] = WENT,
 ) -> dict[int, tuple[int, ...]]:
     sides = {LEFT_SIDE: left, RIGHT_SIDE: right}
-    votes = {name: {one.path: one for one in of_side} for name, of_side in sides.items()}
+    votes = {name: {item.path: item for item in of_side} for name, of_side in sides.items()}
     return times_with_watermark(votes, removed)
 
 
@@ -322,7 +324,7 @@ def test_of_two_times_in_the_key_that_fit_none_is_chosen() -> None:
 
 def test_covered_rows_count_for_a_time_that_all_rows_have() -> None:
     votes = [KeyTimeVotes((0,), same=4, covered=3), KeyTimeVotes((1,), same=4, other=1, covered=4)]
-    assert count_covered_rows({one.path: one for one in votes}) == 3
+    assert count_covered_rows({vote.path: vote for vote in votes}) == 3
     assert count_covered_rows({(1,): votes[1]}) == count_covered_rows({}) == 0
 
 
@@ -331,10 +333,10 @@ def test_covered_rows_count_for_a_time_that_all_rows_have() -> None:
 
 @pytest.mark.parametrize("version", ["4.3.0", "3.5.9"])
 @pytest.mark.parametrize(
-    ("case", "path", "place"), [("join_time_key", (0,), 0), ("join_window_key", (1, 1), 1)]
+    ("case", "path", "location"), [("join_time_key", (0,), 0), ("join_window_key", (1, 1), 1)]
 )
 def test_a_row_that_outlives_the_time_in_its_key_shows_that_a_real_join_goes_by_another(
-    tmp_path: Path, version: str, case: str, path: tuple[int, ...], place: int
+    tmp_path: Path, version: str, case: str, path: tuple[int, ...], location: int
 ) -> None:
     root = tmp_path / "checkpoint"
     shutil.copytree(FIXTURES / version / case / "checkpoint", root)
@@ -342,12 +344,12 @@ def test_a_row_that_outlives_the_time_in_its_key_shows_that_a_real_join_goes_by_
     assert facts.key_times == {0: path}
     assert (facts.totals, facts.leftovers) == ([], [])
     assert any(timed.rows for timed in facts.sums(RowsTimedByKey).values())
-    planted = plant_old_rows(root, place)
+    planted = plant_old_rows(root, location)
     facts = facts_of(root)
     assert (facts.key_times, facts.totals, facts.leftovers) == ({}, [], [])
     # Its user may know better.
-    known = {path: f"key.field{'.'.join(map(str, path[:1]))}"}
-    facts = facts_of(root, UserRules.parse(event_time_fields=[known[path]]))
+    knowledge = {path: f"key.field{'.'.join(map(str, path[:1]))}"}
+    facts = facts_of(root, UserRules.parse(event_time_fields=[knowledge[path]]))
     assert set(listed(facts)) == planted
-    assert {one.fact.certainty for one in facts.totals} == {Certainty.INFERRED}
-    assert {one.fact.reason for one in facts.totals} == {IN_JOIN_KEY}
+    assert {item.fact.certainty for item in facts.totals} == {Certainty.INFERRED}
+    assert {total.fact.reason for total in facts.totals} == {IN_JOIN_KEY}

@@ -53,22 +53,22 @@ class Alone:
 def found(tasks: Sequence[Task]) -> Counter[str]:
     run: Any = Alone()
     tasks = bound_ranges(tasks, run.map)
-    facts = (one for batch in run.map(run_tasks, tasks) for one in facts_in(batch))
+    facts = (fact for batch in run.map(run_tasks, tasks) for fact in facts_in(batch))
     places = {(task.operator_id, task.partition_id): Listed(task.request.top) for task in tasks}
     # Those that add are added, also where one task has several of them.
     return Counter(map(canonical, fold_ranges(in_whole(tasks, facts), places)))
 
 
-def canonical(one: Observed[Any]) -> str:
+def canonical(item: Observed[Any]) -> str:
     """A fact with its store and version, its counts in order."""
-    column = struct_of(type(one.fact)).array([one.fact])
-    return repr((one.fact.kind, one.store, one.version, column.to_pylist()))
+    column = struct_of(type(item.fact)).array([item.fact])
+    return repr((item.fact.kind, item.store, item.version, column.to_pylist()))
 
 
 def check(path: Path, count: int, **request: Any) -> None:
     checkpoint = open_checkpoint(str(path / "checkpoint"))
     tasks = plan(checkpoint, checkpoint.newest_version, replace(ALL_LEFTOVERS, **request))
-    split = [each for task in tasks for each in split_task(task, count)]
+    split = [item for task in tasks for item in split_task(task, count)]
     if any(store.family or store.several_values for task in tasks for store in task.stores):
         assert split == tasks
         return
@@ -96,12 +96,12 @@ def test_the_facts_of_ranges_are_those_of_the_partition_everywhere(path: Path, c
 
 def fold(facts: Iterable[Any]) -> list[Any]:
     seen = (Observed(STORE, 9, fact) for fact in facts)
-    return [one.fact for one in fold_ranges(seen, {(0, 4): Listed()})]
+    return [fold_range.fact for fold_range in fold_ranges(seen, {(0, 4): Listed()})]
 
 
 def test_a_problem_that_all_ranges_meet_is_one() -> None:
-    one, other = ReadProblem("io", "gone", "a"), ReadProblem("io", "gone", "b")
-    assert fold([one, other, one, one]) == [one, other]
+    first, second = ReadProblem("io", "gone", "a"), ReadProblem("io", "gone", "b")
+    assert fold([first, second, first, first]) == [first, second]
 
 
 def test_differences_of_a_snapshot_add_to_one_problem() -> None:
@@ -121,13 +121,13 @@ def test_the_time_that_most_rows_have_is_that_of_all_ranges() -> None:
 
 def test_keys_with_a_tenth_of_the_entries_of_all_ranges_are_listed() -> None:
     """One of two entries is half of its range's, and less than a tenth of the partition's."""
-    many, few = KeyEntries(b"many", 18, 0, 0, 0), KeyEntries(b"few", 1, 0, 0, 0)
+    several_values, sample = KeyEntries(b"many", 18, 0, 0, 0), KeyEntries(b"few", 1, 0, 0, 0)
     sums = EntriesPerKey(1, 18, 18), EntriesPerKey(2, 2, 1)
-    total, *listed = fold([sums[0], many, sums[1], few])
-    assert (total, listed) == (EntriesPerKey(3, 20, 18), [many])
-    assert fold([few, sums[1]])[0] == few, "of that range alone it is half"
+    total, *listed = fold([sums[0], several_values, sums[1], sample])
+    assert (total, listed) == (EntriesPerKey(3, 20, 18), [several_values])
+    assert fold([sample, sums[1]])[0] == sample, "of that range alone it is half"
 
 
 def test_other_partitions_pass() -> None:
-    one = Observed(StoreId(0, "default", 5), 9, ReadProblem("io", "gone"))
-    assert list(fold_ranges([one, one], {(0, 4): Listed()})) == [one, one]
+    observed = Observed(StoreId(0, "default", 5), 9, ReadProblem("io", "gone"))
+    assert list(fold_ranges([observed, observed], {(0, 4): Listed()})) == [observed, observed]

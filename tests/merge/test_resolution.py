@@ -63,7 +63,7 @@ def resolution(**against: frozenset[TimeoutKind]) -> Resolution:
     return Resolution({NAME: {int(name[1:]): kinds for name, kinds in against.items()}})
 
 
-def fact(kind: TimeoutKind | None = EVENT, version: int | None = 5, **more: Any) -> Leftover:
+def fact(kind: TimeoutKind | None = EVENT, version: int | None = 5, **options: Any) -> Leftover:
     """A leftover by a clock whose batch of a version matters."""
     expired = version or 5
     common: dict[str, Any] = {
@@ -74,7 +74,7 @@ def fact(kind: TimeoutKind | None = EVENT, version: int | None = 5, **more: Any)
         "fired": 1,
     }
     row = {"key": b"k", "key_bytes": 1, "value_bytes": 0, "puts": 1}
-    return Leftover(**(common | row | more), timeout_kind=kind, clock_version=version)
+    return Leftover(**(common | row | options), timeout_kind=kind, clock_version=version)
 
 
 def precision(monkeypatch: pytest.MonkeyPatch, name: str, right: int) -> None:
@@ -87,7 +87,7 @@ def precision(monkeypatch: pytest.MonkeyPatch, name: str, right: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "expected"),
+    ("result", "expected"),
     [
         (resolution(), ClockOf(None, False)),
         (resolution(v5=NOT_EVENT), ClockOf(PROCESSING, True)),
@@ -105,11 +105,11 @@ def precision(monkeypatch: pytest.MonkeyPatch, name: str, right: int) -> None:
     ],
 )
 def test_the_clock_of_a_batch_is_shown_by_it_or_told_by_those_around(
-    found: Resolution, expected: ClockOf
+    result: Resolution, expected: ClockOf
 ) -> None:
-    assert found.clock_of(NAME, 5) == expected
-    assert found.clock_of(StoreName(1, "default"), 5) == ClockOf(
-        found.user_clock, found.user_clock is not None
+    assert result.clock_of(NAME, 5) == expected
+    assert result.clock_of(StoreName(1, "default"), 5) == ClockOf(
+        result.user_clock, result.user_clock is not None
     )
 
 
@@ -124,10 +124,10 @@ def test_the_usual_clock_is_that_of_every_batch_that_shows_one() -> None:
 
 
 def test_a_fact_whose_batch_shows_its_clock_stays_as_it_is() -> None:
-    shown = resolution(v5=NOT_PROCESSING)
-    assert shown.resolve(NAME, 9, fact()) == fact()
-    assert shown.resolve(NAME, 9, fact(PROCESSING)) is None
-    assert shown.resolve(NAME, 9, fact(PROCESSING, by_either_clock=True)) is None
+    result = resolution(v5=NOT_PROCESSING)
+    assert result.resolve(NAME, 9, fact()) == fact()
+    assert result.resolve(NAME, 9, fact(PROCESSING)) is None
+    assert result.resolve(NAME, 9, fact(PROCESSING, by_either_clock=True)) is None
     assert resolution(v5=NOT_EVENT).resolve(NAME, 9, fact(PROCESSING)) == fact(PROCESSING)
 
 
@@ -159,12 +159,12 @@ def test_what_hangs_on_a_clock_that_nothing_shows_is_undecided(unknown: Resoluti
         assert unknown.resolve(NAME, 9, fact(kind)) == replace(
             fact(kind), certainty=UNDECIDED, reason=UNKNOWN_CLOCK
         )
-    held = fact(reason=HELD_BACK, certainty=UNDECIDED)
-    assert unknown.resolve(NAME, 9, held) == held
+    result = fact(reason=HELD_BACK, certainty=UNDECIDED)
+    assert unknown.resolve(NAME, 9, result) == result
 
 
 @pytest.mark.parametrize(
-    ("found", "more", "certainty"),
+    ("result", "options", "certainty"),
     [
         (resolution(v4=NOT_EVENT), {}, UNDECIDED),
         (resolution(v4=NOT_EVENT, v9=NOT_EVENT), {}, None),
@@ -175,10 +175,10 @@ def test_what_hangs_on_a_clock_that_nothing_shows_is_undecided(unknown: Resoluti
     ],
 )
 def test_a_restart_may_have_switched_the_clock_since_a_batch_showed_it(
-    found: Resolution, more: dict[str, Any], certainty: Certainty | None
+    result: Resolution, options: dict[str, Any], certainty: Certainty | None
 ) -> None:
-    among = fact(EVENT, **{"certainty": UNDECIDED, "reason": AMONG_DATA, **more})
-    resolved = found.resolve(NAME, 5, among)
+    among = fact(EVENT, **{"certainty": UNDECIDED, "reason": AMONG_DATA, **options})
+    resolved = result.resolve(NAME, 5, among)
     assert (None if resolved is None else resolved.certainty) is certainty
 
 
@@ -203,31 +203,31 @@ def test_a_clock_that_a_later_batch_shows_says_nothing_of_earlier_timeouts() -> 
 
 
 def test_of_a_timer_that_both_clocks_passed_the_fact_by_both_is_kept() -> None:
-    both = fact(None, leftover_class=IGNORED, by_either_clock=True, reason=BY_BOTH)
+    pair = fact(None, leftover_class=IGNORED, by_either_clock=True, reason=BY_BOTH)
     of_event = fact(EVENT, leftover_class=IGNORED, by_either_clock=True)
-    assert resolution().resolve(NAME, 9, both) == both
+    assert resolution().resolve(NAME, 9, pair) == pair
     assert resolution().resolve(NAME, 9, of_event) is None
-    assert resolution(v5=NOT_PROCESSING).resolve(NAME, 9, both) is None
+    assert resolution(v5=NOT_PROCESSING).resolve(NAME, 9, pair) is None
     assert resolution(v5=NOT_PROCESSING).resolve(NAME, 9, of_event) == of_event
     assert resolution(v4=NOT_PROCESSING).resolve(NAME, 9, of_event) == of_event
 
 
 def test_what_would_be_ignored_by_the_clock_of_the_last_batch_is_told_as_that() -> None:
     row = fact(certainty=UNDECIDED, reason=AMONG_DATA, needs=Needs.UNLESS_PROCESSING)
-    shown = resolution(v5=NOT_PROCESSING)
-    assert shown.resolve(NAME, 9, row) == row
+    result = resolution(v5=NOT_PROCESSING)
+    assert result.resolve(NAME, 9, row) == row
     assert resolution(v5=NOT_PROCESSING, v9=NOT_EVENT).resolve(NAME, 9, row) is None
     assert resolution().resolve(NAME, 9, row) is None
     unless = replace(row, needs=Needs.UNLESS_EVENT)
-    assert shown.resolve(NAME, 9, unless) is None
+    assert result.resolve(NAME, 9, unless) is None
     assert resolution(v5=NOT_PROCESSING, v9=NOT_EVENT).resolve(NAME, 9, unless) == unless
 
 
 def test_the_clock_that_the_user_gives_counts() -> None:
-    given = replace(resolution(v5=NOT_EVENT, v3=NOT_EVENT), user_clock=EVENT)
+    result = replace(resolution(v5=NOT_EVENT, v3=NOT_EVENT), user_clock=EVENT)
     row = fact(fired=4, first_expired_version=2)
-    assert given.resolve(NAME, 9, row) == row
-    assert given.resolve(NAME, 9, fact(PROCESSING)) is None
+    assert result.resolve(NAME, 9, row) == row
+    assert result.resolve(NAME, 9, fact(PROCESSING)) is None
 
 
 # --- a clock that changed in the middle ------------------------------------------------------
@@ -251,15 +251,15 @@ def test_a_run_of_timeouts_begins_behind_the_batches_of_the_other_clock() -> Non
     # What showed the other clock before the run leaves open when that ended.
     before = resolution(v1=NOT_EVENT, v3=NOT_PROCESSING, v5=NOT_PROCESSING)
     assert before.resolve(NAME, 9, row) == replace(row, first_expired_version=3, fired=3)
-    known = resolution(v1=NOT_EVENT, v2=NOT_PROCESSING, v5=NOT_PROCESSING)
-    assert known.resolve(NAME, 9, row) == row
+    result = resolution(v1=NOT_EVENT, v2=NOT_PROCESSING, v5=NOT_PROCESSING)
+    assert result.resolve(NAME, 9, row) == row
 
 
 def test_a_run_of_timeouts_begins_at_the_first_batch_that_shows_its_clock() -> None:
     row = fact(first_expired_version=2, fired=4)
     # No batch shows what the timers followed before version 3: a restart may have changed it.
-    shown = resolution(v3=NOT_PROCESSING, v5=NOT_PROCESSING)
-    assert shown.resolve(NAME, 9, row) == replace(row, first_expired_version=3, fired=3)
+    result = resolution(v3=NOT_PROCESSING, v5=NOT_PROCESSING)
+    assert result.resolve(NAME, 9, row) == replace(row, first_expired_version=3, fired=3)
     only_last = resolution(v3=CONTRADICTORY, v5=NOT_PROCESSING)
     assert only_last.resolve(NAME, 9, row) == replace(row, first_expired_version=5, fired=1)
     earlier = resolution(v1=NOT_PROCESSING, v5=NOT_PROCESSING)
@@ -321,12 +321,12 @@ def test_a_habit_is_what_enough_calls_did_and_none_did_otherwise(
 def test_habits_make_what_is_undecided_inferred_or_none(monkeypatch: pytest.MonkeyPatch) -> None:
     precision(monkeypatch, KEPT_BY, 95)
     needs = fact(certainty=UNDECIDED, reason=AMONG_DATA, needs=Needs.KEPT_BY_HABIT)
-    shown = resolution(v5=NOT_PROCESSING)
+    result = resolution(v5=NOT_PROCESSING)
 
     def with_habit(habit: Any, kind: TimeoutKind = EVENT) -> Resolution:
-        return replace(shown, habits=frozenset({(NAME, kind, getattr(habit, "value", habit))}))
+        return replace(result, habits=frozenset({(NAME, kind, getattr(habit, "value", habit))}))
 
-    assert shown.resolve(NAME, 9, needs) == needs
+    assert result.resolve(NAME, 9, needs) == needs
     assert with_habit(KEPT_BY).resolve(NAME, 9, needs) == replace(needs, certainty=INFERRED)
     assert with_habit(KEPT_BY, PROCESSING).resolve(NAME, 9, needs) == needs
     assert with_habit(REARMED_BY).resolve(NAME, 9, needs) == needs
@@ -376,12 +376,13 @@ A, B = cases.user("a"), cases.user("b")
 
 
 def said(facts: Facts) -> dict[bytes, tuple[Any, ...]]:
-    listed = [one.fact for one in (*facts.leftovers, *facts.undecided)]
-    found = {
-        one.key: (one.leftover_class, one.certainty, one.timeout_kind, one.reason) for one in listed
+    listed = [element.fact for element in (*facts.leftovers, *facts.undecided)]
+    result = {
+        item.key: (item.leftover_class, item.certainty, item.timeout_kind, item.reason)
+        for item in listed
     }
-    assert len(found) == len(listed)
-    return found
+    assert len(result) == len(listed)
+    return result
 
 
 def test_one_partition_has_the_proof_and_another_the_leftover() -> None:
@@ -397,24 +398,24 @@ def test_one_partition_has_the_proof_and_another_the_leftover() -> None:
     for watermark, kind in proofs.items():
         ahead = [clock(1, 10), clock(2, watermark)]
         timer = 2500 if kind == PROCESSING else 1900
-        found = said(facts_of([leftover, [Step([]), Step([put(B, timer)])]], ahead))
+        result = said(facts_of([leftover, [Step([]), Step([put(B, timer)])]], ahead))
         expected = {A: (IGNORED, PROVEN, PROCESSING, None)} if kind == PROCESSING else {}
-        assert found == expected
+        assert result == expected
 
 
 def test_a_clock_that_another_batch_shows_is_no_proof() -> None:
     shows = Step([put(A, 1500), put(B, 9)])  # before the watermark, after no time
     clocks = [clock(1, 10, now=5), clock(2, 20)]
-    found = said(facts_of([[shows, Step([])]], clocks))[A]
-    assert (found[0], found[2:]) == (IGNORED, (PROCESSING, NEIGHBOURS))
-    assert found[1] != PROVEN
+    result = said(facts_of([[shows, Step([])]], clocks))[A]
+    assert (result[0], result[2:]) == (IGNORED, (PROCESSING, NEIGHBOURS))
+    assert result[1] != PROVEN
 
 
 @pytest.mark.parametrize("kind", [EVENT, PROCESSING])
 def test_the_clock_that_is_given_leaves_nothing_open(kind: Any) -> None:
     store = replace(STORE, timeout_kinds=(kind,))
-    found = said(facts_of([[Step([put(A, 1500)]), Step([])]], [clock(1, 10), clock(2, 20)], store))
-    assert found == ({A: (IGNORED, PROVEN, PROCESSING, None)} if kind is PROCESSING else {})
+    result = said(facts_of([[Step([put(A, 1500)]), Step([])]], [clock(1, 10), clock(2, 20)], store))
+    assert result == ({A: (IGNORED, PROVEN, PROCESSING, None)} if kind is PROCESSING else {})
 
 
 def test_what_naming_a_clock_would_prove_is_counted() -> None:
@@ -448,8 +449,8 @@ def test_naming_a_clock_proves_what_was_said(workload: Workload, base: int) -> N
 
 
 def _proven_to_stay(facts: Facts) -> int:
-    counts = [one.fact for one in facts.totals if one.fact.certainty is PROVEN]
-    return sum(one.rows for one in counts if one.leftover_class is not REARMED)
+    counts = [total.fact for total in facts.totals if total.fact.certainty is PROVEN]
+    return sum(count.rows for count in counts if count.leftover_class is not REARMED)
 
 
 def test_a_batch_that_only_processing_time_can_have_called_for_shows_it() -> None:
@@ -487,7 +488,7 @@ def test_a_switch_of_the_clock_in_the_middle_is_seen() -> None:
         ClockOf(EVENT, False),
     ]
     # By the processing time A has fired since version 2; it did follow it there.
-    (row,) = [one.fact for one in facts.leftovers if one.fact.key == A]
+    (row,) = [leftover.fact for leftover in facts.leftovers if leftover.fact.key == A]
     assert (row.leftover_class, row.timeout_kind, row.expired_version) == (
         IGNORED,
         EVENT,
@@ -531,8 +532,8 @@ def test_no_proof_is_wrong_and_no_leftover_is_passed_over(
                     assert key in keys or key in open_, truth
 
 
-def _in_partition(found: list[Observed[Leftover]], partition: int) -> list[Leftover]:
-    return [one.fact for one in found if one.store.partition_id == partition]
+def _in_partition(result: list[Observed[Leftover]], partition: int) -> list[Leftover]:
+    return [item.fact for item in result if item.store.partition_id == partition]
 
 
 def _excused(facts: Facts, query: Query, truth: Truth) -> bool:
@@ -548,21 +549,21 @@ def _excused(facts: Facts, query: Query, truth: Truth) -> bool:
         LeftoverClass.REARMED: (truth.version, last),
     }[truth.kind]
     for version in versions:
-        found, kind = facts.resolution.clock_of(NAME, version), query.kinds[version - 1]
-        if found.kind not in (None, kind):
-            assert not found.shown
+        result, kind = facts.resolution.clock_of(NAME, version), query.kinds[version - 1]
+        if result.kind not in (None, kind):
+            assert not result.shown
             return True
     return len({query.kinds[version - 1] for version in versions}) > 1
 
 
 def _hides_a_switch(facts: Facts, query: Query, row: Leftover) -> bool:
     """Whether the run of a row goes over a switch before which no batch shows a clock."""
-    kind, last, found = row.timeout_kind, row.clock_version, facts.resolution
+    kind, last, actual = row.timeout_kind, row.clock_version, facts.resolution
     assert last is not None
     assert row.first_expired_version is not None
-    shown = {found.clock_of(NAME, at).kind for at in found.against.get(NAME, {}) if at <= last}
+    result = {actual.clock_of(NAME, at).kind for at in actual.against.get(NAME, {}) if at <= last}
     run = query.kinds[row.first_expired_version - 1 : last]
-    return shown == {kind} and any(of_batch != kind for of_batch in run)
+    return result == {kind} and any(of_batch != kind for of_batch in run)
 
 
 def _assert_right(row: Leftover, truth: Truth | None, hidden: bool) -> None:

@@ -44,13 +44,13 @@ def test_a_group_goes_with_its_event_time() -> None:
 
 
 def test_a_watermark_in_the_value_removes_nothing() -> None:
-    found = rule(shape(key(USER), key(WINDOW, USER)), "default")
-    assert found.expiry is None
-    assert "no grouping column carries a watermark" in (found.never or "")
-    assert "withWatermark" in found.advice
+    result = rule(shape(key(USER), key(WINDOW, USER)), "default")
+    assert result.expiry is None
+    assert "no grouping column carries a watermark" in (result.never or "")
+    assert "withWatermark" in result.advice
 
 
 def test_a_global_aggregation_has_one_row_and_no_leak() -> None:
-    found = rule(shape(key()), "default")
-    assert (found.expiry, found.never) == (None, None)
-    assert "one row" in (found.unknown or "")
+    result = rule(shape(key()), "default")
+    assert (result.expiry, result.never) == (None, None)
+    assert "one row" in (result.unknown or "")

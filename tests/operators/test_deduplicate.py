@@ -21,13 +21,13 @@ def shape(key: StructType, value: StructType = DUMMY) -> OperatorShape:
 
 
 def test_a_key_goes_with_its_event_time() -> None:
-    found = rule(shape(WITH_TIME), "default")
-    assert found.expiry == ExpiryField(Clock.WATERMARK, RowPart.KEY, (1,), 1000, True, "ts")
-    assert found.never is None
+    result = rule(shape(WITH_TIME), "default")
+    assert result.expiry == ExpiryField(Clock.WATERMARK, RowPart.KEY, (1,), 1000, True, "ts")
+    assert result.never is None
 
 
 def test_a_key_without_event_time_never_goes() -> None:
-    found = rule(shape(parse_ddl("user string"), WITH_TIME), "default")
-    assert found.expiry is None
-    assert "no key is ever removed" in (found.never or "")
-    assert "dropDuplicatesWithinWatermark" in found.advice
+    result = rule(shape(parse_ddl("user string"), WITH_TIME), "default")
+    assert result.expiry is None
+    assert "no key is ever removed" in (result.never or "")
+    assert "dropDuplicatesWithinWatermark" in result.advice

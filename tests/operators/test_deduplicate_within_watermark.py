@@ -21,6 +21,6 @@ def test_a_key_goes_at_the_time_in_its_value() -> None:
 
 @pytest.mark.parametrize("value", ["expiresAt long", "expiresAtMicros long, more int"])
 def test_another_value_is_not_guessed_at(value: str) -> None:
-    found = rule(shape(value), "default")
-    assert (found.expiry, found.never) == (None, None)
-    assert "expiresAtMicros" in (found.unknown or "")
+    result = rule(shape(value), "default")
+    assert (result.expiry, result.never) == (None, None)
+    assert "expiresAtMicros" in (result.unknown or "")

@@ -42,6 +42,6 @@ def test_properties_of_another_form_name_no_lists(variables: object) -> None:
 
 def test_a_list_that_is_no_longer_declared_has_its_index_still() -> None:
     metadata = OperatorMetadata("transformWithStateExec", properties={"stateVariables": []})
-    others = ["amounts", "$rowCounter_amounts", "recent", "$count_recent", "total"]
-    found = [has_several_values(metadata, family(name), others) for name in others]
-    assert found == [True, False, True, False, False]
+    siblings = ["amounts", "$rowCounter_amounts", "recent", "$count_recent", "total"]
+    result = [has_several_values(metadata, family(name), siblings) for name in siblings]
+    assert result == [True, False, True, False, False]

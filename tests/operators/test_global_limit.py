@@ -9,6 +9,6 @@ from inspector.sparktypes.ddl import parse_ddl
 
 def test_a_limit_keeps_its_row_for_good_and_that_is_no_leak() -> None:
     schemas = {"default": (parse_ddl("key void"), parse_ddl("value long"))}
-    found = rule(OperatorShape("globalLimit", schemas), "default")
-    assert (found.expiry, found.never) == (None, None)
-    assert "one row" in (found.unknown or "")
+    result = rule(OperatorShape("globalLimit", schemas), "default")
+    assert (result.expiry, result.never) == (None, None)
+    assert "one row" in (result.unknown or "")

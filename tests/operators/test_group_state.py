@@ -19,10 +19,10 @@ def shape(value: str, name: str = NAMES[0]) -> OperatorShape:
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(("value", "ordinal"), [(V2, 1), (V1, 2), ("timeoutTimestamp long", 0)])
 def test_a_key_goes_when_its_timer_is_below_the_clock(name: str, value: str, ordinal: int) -> None:
-    found = rule(shape(value, name), "default")
+    result = rule(shape(value, name), "default")
     timer = ExpiryField(Clock.TIMEOUT, RowPart.VALUE, (ordinal,), 1, False, "timeoutTimestamp")
-    assert found.expiry == timer
-    assert "hasTimedOut" in found.advice
+    assert result.expiry == timer
+    assert "hasTimedOut" in result.advice
 
 
 @pytest.mark.parametrize(
@@ -30,9 +30,9 @@ def test_a_key_goes_when_its_timer_is_below_the_clock(name: str, value: str, ord
     ["groupState struct<visits: long>", "visits long", "timeoutTimestamp long, visits long"],
 )
 def test_without_a_timeout_only_the_function_removes(value: str) -> None:
-    found = rule(shape(value), "default")
-    assert found.expiry is None
-    assert "no timeout" in (found.never or "")
+    result = rule(shape(value), "default")
+    assert result.expiry is None
+    assert "no timeout" in (result.never or "")
 
 
 def test_a_value_without_fields_has_no_timer() -> None:

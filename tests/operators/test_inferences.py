@@ -16,17 +16,17 @@ def test_an_inference_says_what_it_concludes_and_what_would_decide_it() -> None:
     for name, inference in INFERENCES.items():
         assert name == inference.name
         assert re.fullmatch(r"[a-z]+(-[a-z]+)+", name)
-        said = docs.entry(name).paragraphs
-        assert said[""].endswith(".")
-        assert said["Made certain by"]
+        paragraphs = docs.entry(name).paragraphs
+        assert paragraphs[""].endswith(".")
+        assert paragraphs["Made certain by"]
         assert 0 <= inference.right <= inference.of
 
 
 @pytest.mark.parametrize(("right", "warns"), [(94, False), (95, True), (100, True)])
 def test_an_inference_warns_that_is_right_often_enough(right: int, warns: bool) -> None:
-    some = next(iter(INFERENCES.values()))
+    sample = next(iter(INFERENCES.values()))
     assert WARNS == 0.95
-    assert replace(some, right=right, of=100).warns is warns
+    assert replace(sample, right=right, of=100).warns is warns
 
 
 def test_every_habit_that_decides_is_one_of_them() -> None:

@@ -27,27 +27,27 @@ def shape(**values: StructType) -> OperatorShape:
 
 @pytest.mark.parametrize("store", VALUE_STORES)
 def test_a_join_without_any_watermark_keeps_every_row(store: str) -> None:
-    found = rule(shape(left=PLAIN, right=PLAIN), store)
-    assert found.never == (
+    result = rule(shape(left=PLAIN, right=PLAIN), store)
+    assert result.never == (
         "no column of either side that is in the state carries a watermark, so no row is ever "
         "removed"
     )
-    assert "a column that the condition does not use removes no row" in (found.advice or "")
+    assert "a column that the condition does not use removes no row" in (result.advice or "")
 
 
 def test_two_watermarks_clean_by_a_condition_that_is_not_stored() -> None:
-    found = rule(shape(left=MARKED, right=MARKED), VALUE_STORES[0])
-    assert (found.expiry, found.never) == (None, None)
-    assert "condition is not in the checkpoint" in (found.unknown or "")
-    assert found.event_time == ExpiryField(
+    result = rule(shape(left=MARKED, right=MARKED), VALUE_STORES[0])
+    assert (result.expiry, result.never) == (None, None)
+    assert "condition is not in the checkpoint" in (result.unknown or "")
+    assert result.event_time == ExpiryField(
         Clock.WATERMARK, RowPart.VALUE, (1,), 1000, True, "shownAt"
     )
 
 
 @pytest.mark.parametrize("store", VALUE_STORES[:2])
 def test_with_one_watermark_and_no_time_in_the_key_both_sides_keep_every_row(store: str) -> None:
-    found = rule(shape(left=MARKED, right=PLAIN), store)
-    assert found.never == (
+    result = rule(shape(left=MARKED, right=PLAIN), store)
+    assert result.never == (
         "no column of the right side that is in the state carries a watermark and the join key "
         "holds no time, so no row of either side is ever removed"
     )
@@ -62,10 +62,10 @@ def test_a_time_in_the_join_key_may_carry_the_watermark(key: str) -> None:
         VALUE_STORES[0]: (parse_ddl(key), MARKED),
         VALUE_STORES[1]: (parse_ddl(key), PLAIN),
     }
-    found = rule(OperatorShape("symmetricHashJoin", schemas), VALUE_STORES[1])
-    assert (found.never, found.event_time) == (None, None)
-    assert found.unknown is not None
-    assert found.key_times == tuple(key_times(parse_ddl(key)))
+    result = rule(OperatorShape("symmetricHashJoin", schemas), VALUE_STORES[1])
+    assert (result.never, result.event_time) == (None, None)
+    assert result.unknown is not None
+    assert result.key_times == tuple(key_times(parse_ddl(key)))
 
 
 def test_by_a_time_in_its_key_a_row_would_go_when_the_watermark_is_not_below_it() -> None:
@@ -88,6 +88,6 @@ def test_without_the_schema_of_a_side_its_watermark_is_not_denied() -> None:
 
 @pytest.mark.parametrize("store", COUNT_STORES)
 def test_a_counter_or_an_index_goes_with_its_rows(store: str) -> None:
-    found = rule(shape(left=PLAIN, right=PLAIN), store)
-    assert (found.expiry, found.never) == (None, None)
-    assert ("index" if store in JOIN_INDEX_STORES else "counter") in (found.unknown or "")
+    result = rule(shape(left=PLAIN, right=PLAIN), store)
+    assert (result.expiry, result.never) == (None, None)
+    assert ("index" if store in JOIN_INDEX_STORES else "counter") in (result.unknown or "")

@@ -53,8 +53,8 @@ def test_what_transform_with_state_does_depends_on_its_time_mode(
     mode: str, hands_on: bool, emits: bool, asks: Asks
 ) -> None:
     for name in (TRANSFORM, "transformWithStateInPySparkExec", "transformWithStateInPandasExec"):
-        found = in_mode(mode, name)
-        assert (found.hands_on, found.emits, found.asks) == (hands_on, emits, asks)
+        result = in_mode(mode, name)
+        assert (result.hands_on, result.emits, result.asks) == (hands_on, emits, asks)
     assert physical_operator("dedupe", {"timeMode": mode}) == PHYSICAL["dedupe"]
 
 
@@ -104,8 +104,8 @@ def test_transform_with_state_without_timers_emits_only_what_comes_in() -> None:
 def test_which_operator_above_may_keep_the_watermark(
     upstream: list[str], above: str | None
 ) -> None:
-    found = holds_watermark_back(map(physical_operator, upstream))
-    assert (found.name if found else None) == above
+    result = holds_watermark_back(map(physical_operator, upstream))
+    assert (result.name if result else None) == above
 
 
 def test_transform_with_state_hands_the_watermark_on_in_event_time_alone() -> None:

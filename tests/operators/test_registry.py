@@ -33,12 +33,12 @@ Schemas = dict[str, tuple[StructType, StructType]]
 
 def of_fixture(case: Path) -> list[tuple[str, Schemas]]:
     """Name by Spark's metadata, and schemas by store, of each operator of a case."""
-    found: dict[int, Schemas] = {}
+    result: dict[int, Schemas] = {}
     for entry in json.loads((case / "schemas.json").read_text()):
         schemas = tuple(parse_schema_json(json.dumps(entry[side])) for side in ("key", "value"))
-        found.setdefault(entry["op"], {})[entry["store"]] = (schemas[0], schemas[1])
+        result.setdefault(entry["op"], {})[entry["store"]] = (schemas[0], schemas[1])
     named = []
-    for operator, schemas_of in found.items():
+    for operator, schemas_of in result.items():
         text = (case / f"checkpoint/state/{operator}/_metadata/metadata").read_text()
         named.append((json.loads(text.split("\n")[1])["operatorInfo"]["operatorName"], schemas_of))
     return named
@@ -50,8 +50,8 @@ CASES = hdfs_cases("4.3.0")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_the_shape_of_an_operator_gives_the_name_that_spark_wrote(case: Path) -> None:
     for name, schemas in of_fixture(case):
-        told = "flatMapGroupsWithState" if name == "applyInPandasWithState" else name
-        assert identify(schemas, schemas) == told
+        messages = "flatMapGroupsWithState" if name == "applyInPandasWithState" else name
+        assert identify(schemas, schemas) == messages
 
 
 def test_the_fixtures_hold_every_operator_that_is_told_from_its_shape() -> None:
@@ -96,8 +96,8 @@ def test_every_operator_of_this_provider_has_a_rule() -> None:
     for name in EVERY:
         rule = rule_for(OperatorShape(name, shape("k int", "v int")), "default")
         assert "no rule is known" not in (rule.unknown or "")
-        given = [rule.expiry is not None, rule.never is not None, rule.unknown is not None]
-        assert sum(given) == 1
+        arguments = [rule.expiry is not None, rule.never is not None, rule.unknown is not None]
+        assert sum(arguments) == 1
         assert rule.source
 
 

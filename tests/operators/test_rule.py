@@ -49,12 +49,14 @@ def test_a_time_without_a_watermark_is_none() -> None:
 
 
 def test_a_time_of_the_key_becomes_the_rule_where_the_user_gave_none() -> None:
-    one, other = (ExpiryField(Clock.WATERMARK, RowPart.KEY, (n,), 1000, True, "t") for n in (0, 1))
-    rule = StoreRule(unknown="not in the checkpoint", source="Spark", key_times=(one, other))
-    found = rule.by_key_time((1,))
-    assert (found.expiry, found.unknown) == (other, None)
-    assert found.source == "Spark; the rows tell which field of the key"
+    first, second = (
+        ExpiryField(Clock.WATERMARK, RowPart.KEY, (n,), 1000, True, "t") for n in (0, 1)
+    )
+    rule = StoreRule(unknown="not in the checkpoint", source="Spark", key_times=(first, second))
+    result = rule.by_key_time((1,))
+    assert (result.expiry, result.unknown) == (second, None)
+    assert result.source == "Spark; the rows tell which field of the key"
     for path in (None, (2,)):
         assert rule.by_key_time(path) is rule
-    given = StoreRule(never="said so", user_supplied=True, key_times=(one,))
-    assert given.by_key_time((0,)) is given
+    store_rule = StoreRule(never="said so", user_supplied=True, key_times=(first,))
+    assert store_rule.by_key_time((0,)) is store_rule

@@ -27,12 +27,12 @@ def shape(metadata: str) -> OperatorShape:
 
 
 def test_a_session_goes_with_the_end_in_its_value() -> None:
-    found = rule(shape('{"spark.sessionWindow":true,"spark.watermarkDelayMs":10000}'), "default")
+    result = rule(shape('{"spark.sessionWindow":true,"spark.watermarkDelayMs":10000}'), "default")
     expected = ExpiryField(Clock.WATERMARK, RowPart.VALUE, (1, 1), 1000, True, "session_window.end")
-    assert found.expiry == expected
+    assert result.expiry == expected
 
 
 def test_a_session_without_watermark_never_goes() -> None:
-    found = rule(shape('{"spark.sessionWindow":true}'), "default")
-    assert found.expiry is None
-    assert "no session is ever removed" in (found.never or "")
+    result = rule(shape('{"spark.sessionWindow":true}'), "default")
+    assert result.expiry is None
+    assert "no session is ever removed" in (result.never or "")

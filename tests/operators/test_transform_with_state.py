@@ -77,8 +77,8 @@ def shape(properties: dict[str, Any] = VARIABLES, name: str = NAMES[0]) -> Opera
 )
 def test_what_a_store_holds(store: str, family: Family, variable: str) -> None:
     key = SCHEMAS[store][0] if store in SCHEMAS else None
-    said, unsaid = Properties.of(VARIABLES), Properties.of({})
-    assert family_of(store, said, SCHEMAS, key) == (family, variable)
+    message, unsaid = Properties.of(VARIABLES), Properties.of({})
+    assert family_of(store, message, SCHEMAS, key) == (family, variable)
     assert family_of(store, unsaid, SCHEMAS, key) == (family, variable)
     assert family.is_helper is (not family.is_variable and family is not Family.TIMERS)
 
@@ -100,13 +100,13 @@ def test_where_the_grouping_key_is(family: Family, key: str, fields: int) -> Non
 
 
 def test_what_the_metadata_says_of_the_processor() -> None:
-    found = Properties.of(VARIABLES)
-    assert (found.time_mode, found.output_mode) == ("ProcessingTime", "Update")
-    assert found.variables is not None
-    assert found.variables["v"] == Variable("v", Family.VALUE, True)
-    assert found.variables["l"] == Variable("l", Family.LIST, False)
-    assert found.variables[PROC].kind is Family.TIMERS
-    assert (found.declares("v"), found.declares("w")) == (True, False)
+    result = Properties.of(VARIABLES)
+    assert (result.time_mode, result.output_mode) == ("ProcessingTime", "Update")
+    assert result.variables is not None
+    assert result.variables["v"] == Variable("v", Family.VALUE, True)
+    assert result.variables["l"] == Variable("l", Family.LIST, False)
+    assert result.variables[PROC].kind is Family.TIMERS
+    assert (result.declares("v"), result.declares("w")) == (True, False)
 
 
 @pytest.mark.parametrize(
@@ -131,25 +131,25 @@ def test_variables_that_are_none_are_passed_over() -> None:
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("store", ["v", "m"])
 def test_a_value_with_ttl_goes_when_its_time_has_come(name: str, store: str) -> None:
-    found = rule_for(shape(name=name), store)
+    result = rule_for(shape(name=name), store)
     expected = ExpiryField(Clock.PROCESSING_TIME, RowPart.VALUE, (1,), 1, True, "ttlExpirationMs")
-    assert (found.expiry, found.row_kind) == (expected, RowKind.TTL_VALUE)
+    assert (result.expiry, result.row_kind) == (expected, RowKind.TTL_VALUE)
 
 
 @pytest.mark.parametrize(
     ("store", "clock"), [(PROC, Clock.PROCESSING_TIME), (EVENT, Clock.WATERMARK)]
 )
 def test_a_timer_goes_in_a_batch_behind_the_one_that_set_it(store: str, clock: Clock) -> None:
-    found = rule_for(shape(), store)
+    result = rule_for(shape(), store)
     expected = ExpiryField(clock, RowPart.KEY, (1,), 1, True, "expiryTimestampMs", after_put=True)
-    assert (found.expiry, found.row_kind) == (expected, RowKind.TIMER)
+    assert (result.expiry, result.row_kind) == (expected, RowKind.TIMER)
 
 
 @pytest.mark.parametrize("store", ["$ttl_v", "$rowCounter_l", "default"])
 def test_the_helpers_need_no_rule(store: str) -> None:
-    found = rule(shape(), store)
-    assert found.needs_none
-    assert (found.expiry, found.never) == (None, None)
+    result = rule(shape(), store)
+    assert result.needs_none
+    assert (result.expiry, result.never) == (None, None)
 
 
 def test_a_variable_without_ttl_goes_when_the_processor_clears_it() -> None:
@@ -173,16 +173,16 @@ def test_without_time_nothing_but_data_removes_a_variable() -> None:
 def test_advice_names_a_copy_without_one_grouping_key(key: str, options: str) -> None:
     for mode in ("NoTime", "EventTime"):
         schemas = {"x": (parse_ddl(key), PLAIN)}
-        found = rule(OperatorShape(NAMES[0], schemas, {"timeMode": mode}), "x")
+        result = rule(OperatorShape(NAMES[0], schemas, {"timeMode": mode}), "x")
         command = f"inspector copy PATH NEW {options} --by removal --plan"
-        assert found.advice.endswith(f": {command}")
-        assert "inspector top PATH --by oldest" in found.advice
+        assert result.advice.endswith(f": {command}")
+        assert "inspector top PATH --by oldest" in result.advice
 
 
 def test_nothing_removes_a_variable_that_is_no_longer_declared() -> None:
-    others = {**VARIABLES, "stateVariables": []}
-    assert "no longer declares" in (rule(shape(others), "l").never or "")
-    ttl = rule(shape(others), "v")
+    siblings = {**VARIABLES, "stateVariables": []}
+    assert "no longer declares" in (rule(shape(siblings), "l").never or "")
+    ttl = rule(shape(siblings), "v")
     assert ttl.expiry is not None
     assert "deleteIfExists('v')" in ttl.advice
     assert "deleteIfExists" not in rule(shape(), "v").advice

@@ -17,8 +17,8 @@ SCHEMAS: tuple[StructType, StructType] = (
 UNKNOWN = StoreRule(unknown="not told")
 
 
-def applied(given: UserRules, name: str = "stateStoreSave") -> StoreRule:
-    return given.apply(0, name, {"default": SCHEMAS}, {"default": UNKNOWN})["default"]
+def applied(arguments: UserRules, name: str = "stateStoreSave") -> StoreRule:
+    return arguments.apply(0, name, {"default": SCHEMAS}, {"default": UNKNOWN})["default"]
 
 
 @pytest.mark.parametrize(
@@ -47,25 +47,25 @@ def test_what_is_no_duration(text: str) -> None:
 def test_a_rule_is_a_field_held_against_a_clock(
     rule: str, clock: Clock, inclusive: bool, delay: int, path: tuple[int, ...]
 ) -> None:
-    found = applied(UserRules.parse(operator_rules=[rule]))
-    assert found.user_supplied
-    assert found.expiry is not None
-    assert (found.expiry.clock, found.expiry.inclusive) == (clock, inclusive)
-    assert (found.expiry.delay_ms, found.expiry.path) == (delay, path)
-    assert found.source.startswith("--operator-rule")
+    result = applied(UserRules.parse(operator_rules=[rule]))
+    assert result.user_supplied
+    assert result.expiry is not None
+    assert (result.expiry.clock, result.expiry.inclusive) == (clock, inclusive)
+    assert (result.expiry.delay_ms, result.expiry.path) == (delay, path)
+    assert result.source.startswith("--operator-rule")
 
 
 def test_never_is_a_rule() -> None:
-    found = applied(UserRules.parse(operator_rules=["0=never"]))
-    assert (found.never is not None, found.expiry, found.unknown) == (True, None, None)
+    result = applied(UserRules.parse(operator_rules=["0=never"]))
+    assert (result.never is not None, result.expiry, result.unknown) == (True, None, None)
 
 
 def test_an_event_time_field_takes_the_place_of_a_missing_mark() -> None:
     for text in ("key.window", "0=window"):
-        found = applied(UserRules.parse(event_time_fields=[text]))
-        assert found.expiry is not None
-        assert (found.expiry.part, found.expiry.path) == (RowPart.KEY, (1, 1))
-        assert found.doubt  # complete mode is still possible
+        result = applied(UserRules.parse(event_time_fields=[text]))
+        assert result.expiry is not None
+        assert (result.expiry.part, result.expiry.path) == (RowPart.KEY, (1, 1))
+        assert result.doubt  # complete mode is still possible
     assert applied(UserRules.parse(event_time_fields=["1=window"])) == UNKNOWN
 
 
@@ -79,7 +79,7 @@ def test_units_of_fields() -> None:
 
 
 @pytest.mark.parametrize(
-    "given",
+    "arguments",
     [
         UserRules.parse(operator_rules=["0=key.nope<=watermark"]),
         UserRules.parse(operator_rules=["0=value.name<=watermark"]),
@@ -87,13 +87,13 @@ def test_units_of_fields() -> None:
         UserRules.parse(event_time_fields=["nope"]),
     ],
 )
-def test_a_field_must_be_there_and_hold_a_time(given: UserRules) -> None:
+def test_a_field_must_be_there_and_hold_a_time(arguments: UserRules) -> None:
     with pytest.raises(CheckpointError, match="field"):
-        applied(given)
+        applied(arguments)
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "questions",
     [
         {"operator_rules": ["never"]},
         {"operator_rules": ["x=never"]},
@@ -108,13 +108,13 @@ def test_a_field_must_be_there_and_hold_a_time(given: UserRules) -> None:
         {"join_retention": ["left=soon"]},
     ],
 )
-def test_what_is_misspelt_says_what_was_expected(asked: dict[str, list[str]]) -> None:
+def test_what_is_misspelt_says_what_was_expected(questions: dict[str, list[str]]) -> None:
     with pytest.raises(ValueError, match="expected"):
-        UserRules.parse(**asked)
+        UserRules.parse(**questions)
 
 
 def test_the_retention_of_a_side_needs_its_event_time() -> None:
-    given = UserRules.parse(join_retention=["left=1h"])
+    result = UserRules.parse(join_retention=["left=1h"])
     rules = {"left-keyWithIndexToValue": UNKNOWN}
     with pytest.raises(CheckpointError, match="--event-time-field"):
-        given.apply(0, "symmetricHashJoin", {}, rules)
+        result.apply(0, "symmetricHashJoin", {}, rules)

@@ -65,13 +65,13 @@ def test_error_follows_the_items_before_it(makers: MakerThreads) -> None:
 
 
 def test_few_items_are_made_ahead(makers: MakerThreads) -> None:
-    made = []
+    product = []
     maker_is_full = threading.Event()
 
     def items() -> Iterator[int]:
         for number in range(100):
-            made.append(number)
-            if len(made) == 1 + MOST_AHEAD + 1:
+            product.append(number)
+            if len(product) == 1 + MOST_AHEAD + 1:
                 maker_is_full.set()
             yield number
 
@@ -79,10 +79,10 @@ def test_few_items_are_made_ahead(makers: MakerThreads) -> None:
     assert next(blocks) == 0
     assert maker_is_full.wait(PATIENCE_S)
     # One item is taken, MOST_AHEAD are in the queue, and one waits for room.
-    assert len(made) == 1 + MOST_AHEAD + 1
+    assert len(product) == 1 + MOST_AHEAD + 1
     blocks.close()  # type: ignore[attr-defined]
     assert makers.wait_for_end()
-    assert len(made) < 100
+    assert len(product) < 100
 
 
 def test_another_thread_makes_the_items(makers: MakerThreads) -> None:
@@ -110,16 +110,16 @@ def test_close_does_not_wait_for_a_silent_storage(makers: MakerThreads) -> None:
 
 def test_one_thread_makes_several_sources_in_turns(makers: MakerThreads) -> None:
     counts = [3, 0, 20]
-    taken: list[list[int]] = [[] for _ in counts]
+    result: list[list[int]] = [[] for _ in counts]
     sources = make_rounds_ahead([makers.record(range(count)) for count in counts])
     unfinished = list(range(len(sources)))
     while unfinished:
         for number in [*unfinished]:
             try:
-                taken[number].append(next(sources[number]))
+                result[number].append(next(sources[number]))
             except StopIteration:  # noqa: PERF203 - each ends once
                 unfinished.remove(number)
-    assert taken == [list(range(count)) for count in counts]
+    assert result == [list(range(count)) for count in counts]
     assert makers.names == ["inspector-ahead"] * len(counts)
     del sources
     assert makers.wait_for_end()
@@ -130,11 +130,11 @@ def test_error_ends_only_its_own_source() -> None:
         yield 1
         raise ValueError("broken")
 
-    broken, whole = make_rounds_ahead([items(), iter(range(5))])
+    broken, complete = make_rounds_ahead([items(), iter(range(5))])
     assert next(broken) == 1
     with pytest.raises(ValueError, match="broken"):
         next(broken)
-    assert list(whole) == list(range(5))
+    assert list(complete) == list(range(5))
 
 
 def test_dropping_several_sources_ends_their_thread(makers: MakerThreads) -> None:

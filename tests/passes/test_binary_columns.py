@@ -17,9 +17,9 @@ def test_spans_are_copied_out_and_negative_ones_are_null(values: list[bytes | No
         offsets.append(-5 if value is None else len(buffer))
         lengths.append(-1 if value is None else len(value))
         buffer += value or b""
-    found = binary(buffer, np.array(offsets, np.int64), np.array(lengths, np.int64))
-    found.validate(full=True)
-    assert found.to_pylist() == values
+    result = binary(buffer, np.array(offsets, np.int64), np.array(lengths, np.int64))
+    result.validate(full=True)
+    assert result.to_pylist() == values
 
 
 def test_keys_and_values_of_some_records() -> None:
@@ -30,5 +30,5 @@ def test_keys_and_values_of_some_records() -> None:
 
 
 def test_columns_without_a_value_are_left_out() -> None:
-    found = repeat({"a": 1, "b": None}, 2)
-    assert {name: column.to_pylist() for name, column in found.items()} == {"a": [1, 1]}
+    result = repeat({"a": 1, "b": None}, 2)
+    assert {name: column.to_pylist() for name, column in result.items()} == {"a": [1, 1]}

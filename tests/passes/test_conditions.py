@@ -48,8 +48,8 @@ def holds(schema: StructType, text: str, cells: list[Any]) -> list[bool]:
     assert side == VALUE
     column = pa.array(cells, arrow_type(field.data_type))
     rows = pa.StructArray.from_arrays([column], [field.name])
-    found: list[bool] = condition.holds(rows).tolist()
-    return found
+    result: list[bool] = condition.holds(rows).tolist()
+    return result
 
 
 @given(
@@ -109,8 +109,8 @@ def test_a_null_row_meets_nothing() -> None:
     ],
 )
 def test_a_name_is_looked_for_in_key_and_value(name: str, side: str, path: tuple[int, ...]) -> None:
-    found, (condition,) = condition_of(Term.parse(f"{name}=null"), {KEY: KEYS, VALUE: VALUES})
-    assert (found, condition.path) == (side, path)
+    result, (condition,) = condition_of(Term.parse(f"{name}=null"), {KEY: KEYS, VALUE: VALUES})
+    assert (result, condition.path) == (side, path)
 
 
 @pytest.mark.parametrize(
@@ -144,8 +144,8 @@ def test_spaces_count_unless_one_stands_before_the_sign() -> None:
 
 
 def test_an_object_says_something_of_each_of_its_fields() -> None:
-    found = list(conditions_of_object(KEYS, {"user": "a", "window": {"end": None}}))
-    assert [(each.path, each.present) for each in found] == [
+    conditions = list(conditions_of_object(KEYS, {"user": "a", "window": {"end": None}}))
+    assert [(item.path, item.present) for item in conditions] == [
         ((0,), False),
         ((1,), True),
         ((1, 1), False),
@@ -155,8 +155,8 @@ def test_an_object_says_something_of_each_of_its_fields() -> None:
 
 
 def test_of_many_fields_the_first_are_listed() -> None:
-    many = parse_ddl(", ".join(f"f{n} int" for n in range(30)))
-    assert str(no_field("g", {KEY: many})).endswith("f23 int and 6 more")
+    ddl = parse_ddl(", ".join(f"f{n} int" for n in range(30)))
+    assert str(no_field("g", {KEY: ddl})).endswith("f23 int and 6 more")
     assert "The fields are none" in str(no_field("g", {KEY: StructType()}))
 
 

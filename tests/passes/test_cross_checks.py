@@ -44,14 +44,14 @@ def said(
 
 
 def columns_of(change: Change) -> Changes:
-    number, none = np.array([change.version]), np.empty(0, np.int64)
+    number, nothing = np.array([change.version]), np.empty(0, np.int64)
     numbers: Any = [np.array([count]) for count in vars(change.counts).values()]
     put, removal = change.earliest_put, change.latest_removal
     clocks = (
         np.array([NO_LATER if put is None else put]),
         np.array([NO_CLOCK if removal is None else removal]),
     )
-    moves = Moves(none, none, none, none)
+    moves = Moves(nothing, nothing, nothing, nothing)
     return Changes(
         number, change.sums, RecordCounts(*numbers), number, number, number, *clocks, moves
     )

@@ -42,9 +42,9 @@ def _size(records: Sequence[Record]) -> int:
     return len(encode.records(records)) - len(encode.END)
 
 
-def counted_facts(found: list[Seen]) -> list[str]:
-    told = (ReadProblem, ChecksPassed)
-    return sorted(repr(one) for one in found if not isinstance(one.fact, told))
+def counted_facts(result: list[Seen]) -> list[str]:
+    messages = (ReadProblem, ChecksPassed)
+    return sorted(repr(item) for item in result if not isinstance(item.fact, messages))
 
 
 def test_columns_are_measured_of_rows_that_fit_and_later_ones_may_have_no_bytes(

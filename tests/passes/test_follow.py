@@ -55,11 +55,11 @@ def seen_by(followed: Callable[..., Any], root: Path, version: int) -> list[Seen
     tasks = batch_of(
         TASKS, [{"task_id": n, "spec": spec} for n, spec in enumerate(specs_of(root, version))]
     )
-    return [one for batch in followed([tasks]) for one in facts_in(batch)]
+    return [fact for batch in followed([tasks]) for fact in facts_in(batch)]
 
 
-def words(found: list[Seen]) -> list[str]:
-    return sorted(map(repr, found))
+def words(result: list[Seen]) -> list[str]:
+    return sorted(map(repr, result))
 
 
 @pytest.fixture
@@ -87,9 +87,9 @@ def test_every_version_has_the_facts_of_a_pass_over_all_files(case: str) -> None
     root = NEWEST / case / "checkpoint"
     followed, compared = Followed(), 0
     for version in range(1, open_checkpoint(str(root)).newest_version + 1):
-        found = seen_by(followed, root, version)
-        assert words(found) == words(observed(specs_of(root, version), run_tasks))
-        compared += len(found)
+        seen = seen_by(followed, root, version)
+        assert words(seen) == words(observed(specs_of(root, version), run_tasks))
+        compared += len(seen)
     assert compared > 20
 
 
@@ -127,12 +127,12 @@ def test_a_delta_that_was_written_once_more_is_read_once_more(tmp_path: Path) ->
 def test_a_snapshot_of_a_batch_that_ran_again_is_held_against_its_delta(
     tmp_path: Path, older: bool, certainty: str
 ) -> None:
-    kept, due = group_state(2, NO_TIMEOUT), group_state(1, 600)
+    remaining, due = group_state(2, NO_TIMEOUT), group_state(1, 600)
     batches = [Batch(900 * (n > 0), 1000 * n + 1000, 1) for n in range(4)]
     write_logs(tmp_path, batches, {"shuffle.partitions": "1"})
     write_operator(tmp_path, 0, "applyInPandasWithState", "default")
     write_schema(tmp_path / "state/0/0", USER, GROUP_STATE)
-    rows = {1: [(user("a"), due)], 2: [(user("a"), kept)], 3: [], 4: []}
+    rows = {1: [(user("a"), due)], 2: [(user("a"), remaining)], 3: [], 4: []}
     write_store(tmp_path / "state/0/0", rows, {3: [(user("a"), due)]})
     times = 1_704_067_200 + older, 1_704_067_200
     for kind, seconds in zip(("delta", "snapshot"), times, strict=True):
@@ -148,20 +148,20 @@ def test_deltas_that_were_cleaned_up_are_bridged_by_a_snapshot(tmp_path: Path) -
     seen_by(followed, root, 1)
     for version in (1, 2, 3):
         (root / f"state/1/1/{version}.delta").unlink()
-    found = seen_by(followed, root, 4)
+    seen = seen_by(followed, root, 4)
     versions = {
-        one.version: one.fact.rows
-        for one in found
-        if isinstance(one.fact, VersionFacts)
-        and (one.store.operator_id, one.store.partition_id) == (1, 1)
+        element.version: element.fact.rows
+        for element in seen
+        if isinstance(element.fact, VersionFacts)
+        and (element.store.operator_id, element.store.partition_id) == (1, 1)
     }
     assert set(versions) == {1, 3, 4}
-    told = observed(specs_of(root, 4), run_tasks)
+    result = observed(specs_of(root, 4), run_tasks)
     assert versions[4] == next(
-        one.fact.rows
-        for one in told
-        if isinstance(one.fact, VersionFacts)
-        and (one.version, one.store.operator_id, one.store.partition_id) == (4, 1, 1)
+        item.fact.rows
+        for item in result
+        if isinstance(item.fact, VersionFacts)
+        and (item.version, item.store.operator_id, item.store.partition_id) == (4, 1, 1)
     )
 
 
@@ -172,10 +172,10 @@ def test_a_file_that_cannot_be_read_is_told_once_a_version_until_a_snapshot(tmp_
     (problem,) = facts_of_type(seen_by(followed, root, 2), ReadProblem)
     assert str(problem.path).endswith("state/1/1/2.delta")
     # The snapshot of version 3 begins anew.
-    found = seen_by(followed, root, 4)
-    rows = [one for one in found if isinstance(one.fact, VersionFacts) and one.version == 4]
-    assert {(one.store.operator_id, one.store.partition_id) for one in rows} >= {(1, 1)}
-    assert len(problems_in(found)) == 1
+    seen = seen_by(followed, root, 4)
+    rows = [item for item in seen if isinstance(item.fact, VersionFacts) and item.version == 4]
+    assert {(row.store.operator_id, row.store.partition_id) for row in rows} >= {(1, 1)}
+    assert len(problems_in(seen)) == 1
     # When the query has cleaned the file up, nothing is wrong any more.
     (root / "state/1/1/2.delta").unlink()
     assert problems_in(seen_by(followed, root, 4)) == []
@@ -186,16 +186,16 @@ def test_what_the_storage_refused_is_read_again(tmp_path: Path) -> None:
     seen_by(followed, root, 1)
     with refusing("2.delta", OSError("timed out")):
         assert facts_of_type(seen_by(followed, root, 2), ReadProblem)
-    found = seen_by(followed, root, 3)
-    assert words(found) == words(observed(specs_of(root, 3), run_tasks))
+    seen = seen_by(followed, root, 3)
+    assert words(seen) == words(observed(specs_of(root, 3), run_tasks))
 
 
 def test_another_schema_begins_anew(tmp_path: Path) -> None:
     root, followed = small_checkpoint(tmp_path), Followed()
     seen_by(followed, root, 2)
     shutil.rmtree(root / "state/1/0/_metadata")
-    found = seen_by(followed, root, 3)
-    assert words(found) == words(observed(specs_of(root, 3), run_tasks))
+    seen = seen_by(followed, root, 3)
+    assert words(seen) == words(observed(specs_of(root, 3), run_tasks))
 
 
 def test_a_map_with_many_dead_keys_is_made_anew(
@@ -204,15 +204,15 @@ def test_a_map_with_many_dead_keys_is_made_anew(
     monkeypatch.setattr(follow, "MOST_DEAD_KEYS", 4)
     root, followed = small_checkpoint(tmp_path), Followed()
     seen_by(followed, root, 2)
-    many = [(user(f"guest-{n}"), micros(n)) for n in range(500)]
-    place = root / "state/0/0/left-keyToNumValues"
-    (place / "3.delta").write_bytes(state_file(many, "lz4"))
+    several_values = [(user(f"guest-{n}"), micros(n)) for n in range(500)]
+    location = root / "state/0/0/left-keyToNumValues"
+    (location / "3.delta").write_bytes(state_file(several_values, "lz4"))
     seen_by(followed, root, 3)
     opened.clear()
-    found = seen_by(followed, root, 4)
+    seen = seen_by(followed, root, 4)
     mine = [Path(path).name for path in opened if "0/0/left-keyToNumValues" in path]
     assert mine == ["1.delta", "2.delta", "3.delta", "4.delta"]
-    assert words(found) == words(observed(specs_of(root, 4), run_tasks))
+    assert words(seen) == words(observed(specs_of(root, 4), run_tasks))
 
 
 def test_facts_of_old_versions_are_forgotten(
@@ -221,5 +221,5 @@ def test_facts_of_old_versions_are_forgotten(
     monkeypatch.setattr(follow, "KEPT_VERSIONS", 2)
     root, followed = small_checkpoint(tmp_path), Followed()
     for version in (1, 2, 3, 4):
-        found = seen_by(followed, root, version)
-    assert {one.version for one in found if isinstance(one.fact, VersionFacts)} == {3, 4}
+        seen = seen_by(followed, root, version)
+    assert {item.version for item in seen if isinstance(item.fact, VersionFacts)} == {3, 4}

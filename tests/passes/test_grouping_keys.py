@@ -44,14 +44,14 @@ groups = st.tuples(st.sampled_from(["", "a", "user"]), st.integers(-2, 2))
 
 def key_of(family: Family, group: tuple[str, int]) -> Any:
     """A key of a store of some kind, as a value of its schema."""
-    more = {
+    options = {
         Family.LIST: (*group, 0),
         Family.MAP: (group, ("p",)),
         Family.TIMERS: (group, 5),
         Family.TIMERS_BY_TIME: (5, group),
         Family.TTL_INDEX: (5, group),
     }
-    return more.get(family, group)
+    return options.get(family, group)
 
 
 def spans(rows: list[bytes]) -> tuple[bytes, Any, Any]:

@@ -78,18 +78,18 @@ def _time(micros: int | None) -> str | None:
     return None if micros is None else f"1970-01-01T00:00:00.{micros:06}Z"
 
 
-def mask(wanted: KeyFilter, rows: Sequence[Any]) -> list[bool]:
+def mask(expected: KeyFilter, rows: Sequence[Any]) -> list[bool]:
     entries = [(encode.row(SCHEMA, row), b"") for row in rows]
-    found: list[bool] = wanted.bind(SCHEMA).mask(block(entries)).tolist()
-    return found
+    result: list[bool] = expected.bind(SCHEMA).mask(block(entries)).tolist()
+    return result
 
 
-def same(wanted: Any, value: Any) -> bool:
-    if isinstance(wanted, float) and math.isnan(wanted):
+def same(expected: Any, value: Any) -> bool:
+    if isinstance(expected, float) and math.isnan(expected):
         return isinstance(value, float) and math.isnan(value)
-    if isinstance(wanted, tuple):
-        return value is not None and wanted == value
-    return bool(wanted == value)
+    if isinstance(expected, tuple):
+        return value is not None and expected == value
+    return bool(expected == value)
 
 
 @given(st.lists(keys, max_size=8), keys, st.sets(st.integers(0, 5)))
@@ -114,9 +114,9 @@ def test_name_and_value_find_the_same(rows: list[Any], wanted: Any, index: int) 
 @given(st.lists(keys, min_size=1, max_size=8), st.data())
 def test_hex_finds_the_key_of_exactly_these_bytes(rows: list[Any], data: st.DataObject) -> None:
     encoded = [encode.row(SCHEMA, row) for row in rows]
-    wanted = data.draw(st.sampled_from(encoded))
-    for text in (wanted.hex(), f"0x{wanted.hex().upper()}", f"hex:{wanted.hex()}"):
-        assert mask(KeyFilter((text,)), rows) == [row == wanted for row in encoded]
+    expected = data.draw(st.sampled_from(encoded))
+    for text in (expected.hex(), f"0x{expected.hex().upper()}", f"hex:{expected.hex()}"):
+        assert mask(KeyFilter((text,)), rows) == [row == expected for row in encoded]
 
 
 @given(st.lists(keys, min_size=1, max_size=8), st.data())
@@ -181,12 +181,12 @@ def test_a_key_without_fields_is_looked_for_too() -> None:
 
 def test_a_row_that_does_not_fit_has_no_fields() -> None:
     entries = [(b"short123", b""), (encode.row(SCHEMA, (None,) * 6), b"")]
-    wanted = KeyFilter(('{"user": null}',)).bind(SCHEMA)
-    assert wanted.mask(block(entries)).tolist() == [False, True]
+    expected = KeyFilter(('{"user": null}',)).bind(SCHEMA)
+    assert expected.mask(block(entries)).tolist() == [False, True]
 
 
 @pytest.mark.parametrize(
-    ("wanted", "words"),
+    ("expected", "words"),
     [
         (KeyFilter(("user-1",)), "hex"),
         (KeyFilter(("{'user': 1}",)), "not JSON"),
@@ -211,9 +211,9 @@ def test_a_row_that_does_not_fit_has_no_fields() -> None:
         (KeyFilter(where=("window.end=999999-01-01",)), "window.end: got '999999-01-01'"),
     ],
 )
-def test_what_cannot_be_looked_for_is_refused_in_words(wanted: KeyFilter, words: str) -> None:
+def test_what_cannot_be_looked_for_is_refused_in_words(expected: KeyFilter, words: str) -> None:
     with pytest.raises(CheckpointError) as caught:
-        wanted.bind(SCHEMA)
+        expected.bind(SCHEMA)
     assert words in str(caught.value)
 
 
@@ -235,8 +235,8 @@ def test_without_a_schema_only_hex_will_do() -> None:
 
 
 def test_a_store_without_the_field_has_no_such_key() -> None:
-    other = StructType((StructField("x", LONG),))
-    entries = block([(encode.row(other, (1,)), b"")])
+    struct_type = StructType((StructField("x", LONG),))
+    entries = block([(encode.row(struct_type, (1,)), b"")])
     field = {"name": "x", "type": "long", "nullable": True, "metadata": {}}
     store = StoreTask("default", (), json.dumps({"type": "struct", "fields": [field]}))
     bound = filter_of(Task("", "", {}, 0, 0, 1, (store,), key=('{"user": "a"}',)), store)
@@ -253,10 +253,12 @@ def test_one_store_with_the_field_is_enough_for_a_checkpoint() -> None:
 
 def test_chosen_records_keep_their_place_in_the_file() -> None:
     entries = [(encode.row(SCHEMA, (None, name, *(None,) * 4)), b"") for name in "abab"]
-    wanted = KeyFilter(where=("user=b",)).bind(SCHEMA)
-    ((some, ordinals),) = select_records([block(entries, 10), block(entries[:1], 14)], wanted)
+    expected = KeyFilter(where=("user=b",)).bind(SCHEMA)
+    ((select_record, ordinals),) = select_records(
+        [block(entries, 10), block(entries[:1], 14)], expected
+    )
     assert ordinals.tolist() == [11, 13]
-    assert some.count == 2
+    assert select_record.count == 2
     ((every, ordinals),) = select_records([block(entries, 10)], None)
     assert every.count == 4
     assert np.array_equal(ordinals, [10, 11, 12, 13])

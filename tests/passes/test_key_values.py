@@ -89,8 +89,11 @@ VALUES: list[tuple[DataType, st.SearchStrategy[Any]]] = [
     ),
     (UserDefinedType(LONG), stored(64)),
     # Of a unit that the type leaves out nothing is shown.
-    *((each, _multiples(12 if each.name.endswith("year") else 1)) for each in YEAR_MONTHS),
-    *((each, _multiples(_MICROS[each.name.split()[-1]])) for each in DAY_TIMES),
+    *(
+        (year_month, _multiples(12 if year_month.name.endswith("year") else 1))
+        for year_month in YEAR_MONTHS
+    ),
+    *((day_time, _multiples(_MICROS[day_time.name.split()[-1]])) for day_time in DAY_TIMES),
 ]
 
 
@@ -99,13 +102,13 @@ def test_what_the_output_shows_is_read_as_the_value_that_it_stands_for(data: st.
     data_type, values = data.draw(st.sampled_from(VALUES))
     kind = arrow_type(data_type)
     array = pa.array([data.draw(values)], kind)
-    (shown,) = to_json_values(array, data_type)
-    again = pa.array([plain_value(data_type, json_of(json.dumps(shown)))], kind)
+    (to_json_value,) = to_json_values(array, data_type)
+    again = pa.array([plain_value(data_type, json_of(json.dumps(to_json_value)))], kind)
     assert again.equals(array) or math.isnan(array[0].as_py())
 
 
 @given(
-    st.sampled_from([each for each, _ in VALUES]),
+    st.sampled_from([item for item, _ in VALUES]),
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.decimals() | st.text(max_size=30),
         lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),

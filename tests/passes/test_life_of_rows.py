@@ -144,11 +144,11 @@ class Sessions(Operator):
         start, end = time, time + 5 * SECOND
         if late and end <= late:
             return
-        for other, (_, goes) in list(self.rows.items()):
-            name, began = self.spans[other]
+        for second, (_, goes) in list(self.rows.items()):
+            name, began = self.spans[second]
             if name == user and began <= end and start <= goes:
                 start, end = min(start, began), max(end, goes)
-                self.remove(other)
+                self.remove(second)
         key = encode.row(SESSION_KEY, (f"u{user}", start * 1000))
         self.spans[key] = (user, start)
         value = encode.row(SESSION, (f"u{user}", (start * 1000, end * 1000), 1))
@@ -157,8 +157,8 @@ class Sessions(Operator):
     @property
     def spans(self) -> dict[bytes, tuple[int, int]]:
         """Key bytes -> user and start."""
-        found: dict[bytes, tuple[int, int]] = self.__dict__.setdefault("_spans", {})
-        return found
+        result: dict[bytes, tuple[int, int]] = self.__dict__.setdefault("_spans", {})
+        return result
 
 
 batches = st.lists(
@@ -188,8 +188,8 @@ def simulate(
         before, watermark = watermark, max(watermark, newest - delay, 0)
     cases.write_logs(root, logs, {"shuffle.partitions": "1"})
     cases.write_operator(root, 0, operator.name, "default", partitions=1)
-    kept = {v: r for v, r in deltas.items() if not snapshots or v > snapshot}
-    cases.write_store(root / "state/0/0", kept, snapshots)
+    result = {v: r for v, r in deltas.items() if not snapshots or v > snapshot}
+    cases.write_store(root / "state/0/0", result, snapshots)
     cases.write_schema(root / "state/0/0", operator.key, operator.value)
     account = {key: max(at, snapshot if snapshots else 1) for key, at in operator.covered.items()}
     return account, logs[-1].watermark_ms
@@ -223,14 +223,14 @@ def test_leftovers_equal_the_operators_own_account(
     operator = make(keeps=keeps)
     with tempfile.TemporaryDirectory() as folder:
         account, _ = simulate(operator, history, delay, Path(folder), snapshot)
-        found = found_in(Path(folder))
-    assert {key: version for key, (version, _, _) in found.items()} == account
-    assert {kind for _, kind, _ in found.values()} <= {"past_watermark"}
+        result = found_in(Path(folder))
+    assert {key: version for key, (version, _, _) in result.items()} == account
+    assert {kind for _, kind, _ in result.values()} <= {"past_watermark"}
     if not keeps:
-        assert not found
+        assert not result
     # Those of a deduplication show that it sees no watermark, or that something else put them.
     certainty = "inferred" if make in (Aggregation, Sessions) else "undecided"
-    assert {found_certainty for _, _, found_certainty in found.values()} <= {certainty}
+    assert {found_certainty for _, _, found_certainty in result.values()} <= {certainty}
 
 
 @costly
@@ -257,10 +257,10 @@ def test_rows_that_wait_for_the_next_batch_are_no_leftovers_in_4_3(
         for log in logs:
             text = log.read_text().replace('"conf": {', '"conf": {' + _conf(recorded))
             log.write_text(text)
-        found = found_in(root)
+        result = found_in(root)
     # An older Spark would have removed them.
     assert {key: version for key, (version, _, _) in before.items()} == waiting
-    assert found == {}
+    assert result == {}
 
 
 def _conf(entries: Mapping[str, str]) -> str:
@@ -331,7 +331,7 @@ def run_join(
         logs.append(Batch(watermark, SECOND * number + 1, number))
         for side, mine in zip(sides.values(), events, strict=True):
             side.run(mine, watermark, number + 1)
-        newest = max([newest, *(time for both in events for _, time in both)])
+        newest = max([newest, *(time for event in events for _, time in event)])
         watermark = max(watermark, newest - 3 * SECOND, 0)
     return logs
 
@@ -339,13 +339,13 @@ def run_join(
 def write_join(root: Path, logs: list[Batch], sides: Mapping[str, JoinSide], *, lost: bool) -> None:
     """The checkpoint of a join; with every row of the left side ``lost``."""
     cases.write_logs(root, logs, {"shuffle.partitions": "1"})
-    stores = (f"{name}-{what}" for name in sides for what in _STORES)
+    stores = (f"{name}-{store}" for name in sides for store in _STORES)
     cases.write_operator(root, 0, "symmetricHashJoin", *stores, partitions=1)
     for name, side in sides.items():
         gone = lost and name == "left"
         values: dict[int, list[Record]] = {v: [] if gone else r for v, r in side.values.items()}
-        for what, deltas in zip(_STORES, (side.counts, values), strict=True):
-            cases.write_store(root / "state/0/0" / f"{name}-{what}", deltas)
+        for subject, deltas in zip(_STORES, (side.counts, values), strict=True):
+            cases.write_store(root / "state/0/0" / f"{name}-{subject}", deltas)
         cases.write_schema(root / f"state/0/0/{name}-{_STORES[0]}", JOIN_KEY, COUNT)
         cases.write_schema(root / f"state/0/0/{name}-{_STORES[1]}", SIDE_KEY, SIDE_ROW)
 
@@ -354,24 +354,26 @@ def write_join(root: Path, logs: list[Batch], sides: Mapping[str, JoinSide], *, 
 @given(
     left=batches,
     right=batches,
-    kept=st.tuples(st.integers(0, 20 * SECOND), st.one_of(st.none(), st.integers(0, 9 * SECOND))),
-    said=st.integers(0, 25 * SECOND),
+    remaining=st.tuples(
+        st.integers(0, 20 * SECOND), st.one_of(st.none(), st.integers(0, 9 * SECOND))
+    ),
+    message=st.integers(0, 25 * SECOND),
     lost=st.booleans(),
 )
 def test_a_joins_retention_counters_and_leftovers(
     left: list[list[Event]],
     right: list[list[Event]],
-    kept: tuple[int, int | None],
-    said: int,
+    remaining: tuple[int, int | None],
+    message: int,
     lost: bool,
 ) -> None:
-    sides = {"left": JoinSide(kept[0]), "right": JoinSide(kept[1])}
+    sides = {"left": JoinSide(remaining[0]), "right": JoinSide(remaining[1])}
     logs = run_join(sides, left, right)
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         write_join(root, logs, sides, lost=lost)
         report = api.leftovers(str(root))
-        found = found_in(root, join_retention=(f"right={said}ms",))
+        result = found_in(root, join_retention=(f"right={message}ms",))
     assert not list(report.primary.rows)
     wrong = [finding for finding in report.findings if finding.kind.id == "SS208"]
     counted = {user: len(times) for user, times in sides["left"].rows.items()}
@@ -379,8 +381,8 @@ def test_a_joins_retention_counters_and_leftovers(
     for finding in wrong:
         assert re.match(rf"{sum(counted.values()):,} rows? missing", finding.evidence)
         assert re.search(rf"\b{len(counted):,} keys? with a counter and no row", finding.evidence)
-    bound = logs[-1].watermark_ms - said
-    assert set(found) == {
+    bound = logs[-1].watermark_ms - message
+    assert set(result) == {
         encode.row(SIDE_KEY, (user, at))
         for user, times in sides["right"].rows.items()
         for at, time in enumerate(times)

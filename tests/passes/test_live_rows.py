@@ -42,16 +42,16 @@ def test_the_rows_are_those_of_a_dict(
     )
     cases.write_store(root / "state/0/0", dict(enumerate(history, 1)), snapshots)
     for version, expected in enumerate(versions, 1):
-        found = rows_of(root, version)
-        assert {row["kind"] for row in found} <= {"row"}
-        assert {row["version"] for row in found} <= {version}
-        assert sorted((row["key"], row["value"]) for row in found) == sorted(expected.items())
+        rows = rows_of(root, version)
+        assert {row["kind"] for row in rows} <= {"row"}
+        assert {row["version"] for row in rows} <= {version}
+        assert sorted((row["key"], row["value"]) for row in rows) == sorted(expected.items())
 
 
 def test_every_row_has_its_place(tmp_path: Path) -> None:
-    found = rows_of(small_checkpoint(tmp_path), 2)
-    assert len({cases.place(row) for row in found}) == 9
-    assert [row["key"] for row in found if cases.place(row) == (1, "default", 0)] == [
+    rows = rows_of(small_checkpoint(tmp_path), 2)
+    assert len({cases.place(row) for row in rows}) == 9
+    assert [row["key"] for row in rows if cases.place(row) == (1, "default", 0)] == [
         cases.micros(2_000_000),
         cases.micros(None),
     ]
@@ -76,11 +76,11 @@ def test_a_missing_delta_says_that_the_version_cannot_be_made(tmp_path: Path) ->
 
 def test_a_broken_snapshot_is_passed_over_for_the_deltas(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
-    whole = [r for r in rows_of(root) if cases.place(r) == (1, "default", 1)]
+    complete = [r for r in rows_of(root) if cases.place(r) == (1, "default", 1)]
     (root / "state/1/1/3.snapshot").write_bytes(b"broken")
     mine = [row for row in rows_of(root) if cases.place(row) == (1, "default", 1)]
     live = [row for row in mine if row["kind"] == "row"]
-    assert sorted(row["key"] for row in live) == sorted(row["key"] for row in whole)
+    assert sorted(row["key"] for row in live) == sorted(row["key"] for row in complete)
     assert [row["path"] for row in mine if row["kind"] == "problem"] == [
         str(root / "state/1/1/3.snapshot")
     ]

@@ -29,8 +29,8 @@ def read(looks: int, *by_look: Found, moves: bool = True) -> tuple[Found, int]:
         return task + moves
 
     confirmed: list[str] = []
-    found = look_again(0, batches, again=again, looks=looks)
-    return [(row["kind"], row["slug"]) for each in found for row in each.to_pylist()], reads
+    result = look_again(0, batches, again=again, looks=looks)
+    return [(row["kind"], row["slug"]) for item in result for row in item.to_pylist()], reads
 
 
 def test_what_both_looks_say_is_damage() -> None:

@@ -26,14 +26,14 @@ from tests.cases import Batch, Seen, facts_of_type, group_state, observed_in, pr
 from tests.encode import Record
 
 
-def against(found: list[Seen]) -> list[tuple[int, TimeoutKind]]:
+def against(result: list[Seen]) -> list[tuple[int, TimeoutKind]]:
     """Versions, and the clocks that the timers of their batches cannot have followed."""
-    shown = [one for one in found if isinstance(one.fact, ClockEvidence)]
-    return [(one.version, kind) for one in shown for kind in one.fact.against]
+    actual = [element for element in result if isinstance(element.fact, ClockEvidence)]
+    return [(item.version, kind) for item in actual for kind in item.fact.against]
 
 
-def versions_in(found: list[Seen]) -> dict[int, VersionFacts]:
-    return {one.version: one.fact for one in found if isinstance(one.fact, VersionFacts)}
+def versions_in(result: list[Seen]) -> dict[int, VersionFacts]:
+    return {item.version: item.fact for item in result if isinstance(item.fact, VersionFacts)}
 
 
 def group_states(
@@ -67,10 +67,10 @@ def test_a_leftover_says_who_since_when_and_by_how_much(tmp_path: Path) -> None:
     # Set at or before the time of their batches; the last fired when the watermark was past it.
     assert against(rows) == [(1, PROCESSING), (2, PROCESSING)]
     # By the other clock, that of the third batch, it is one as well: it fired in a quiet batch.
-    totals = {one.timeout_kind: one for one in facts_of_type(rows, LeftoverCount)}
-    by_clock = {one.timeout_kind: one for one in facts_of_type(rows, Leftover)}
+    totals = {item.timeout_kind: item for item in facts_of_type(rows, LeftoverCount)}
+    by_clock = {fact.timeout_kind: fact for fact in facts_of_type(rows, Leftover)}
     assert set(totals) == set(by_clock) == set(TimeoutKind)
-    total, one = totals[EVENT], by_clock[EVENT]
+    total, value = totals[EVENT], by_clock[EVENT]
     common = {
         "leftover_class": LeftoverClass.KEPT_WITHOUT_TIMEOUT,
         "certainty": Certainty.PROVEN,
@@ -81,9 +81,9 @@ def test_a_leftover_says_who_since_when_and_by_how_much(tmp_path: Path) -> None:
     }
     assert {name: getattr(total, name) for name in common} == common
     assert total.rows == 1
-    assert {name: getattr(one, name) for name in common} == common
-    assert (one.key, one.clock_ms, one.threshold_ms) == (A, 700, 900)
-    assert (one.last_put_version, one.puts, one.fired) == (3, 3, 1)
+    assert {name: getattr(value, name) for name in common} == common
+    assert (value.key, value.clock_ms, value.threshold_ms) == (A, 700, 900)
+    assert (value.last_put_version, value.puts, value.fired) == (3, 3, 1)
     assert {seen.version for seen in rows if isinstance(seen.fact, Leftover)} == {4}
 
 
@@ -104,10 +104,10 @@ def test_a_snapshot_that_differs_is_a_problem_and_its_rows_count(tmp_path: Path)
     assert problem.slug == "snapshot-differs"
     assert (problem.path, problem.version) == (str(root / "state/1/1/3.snapshot"), 3)
     assert "got missing keys: 2, keys too many: 0, keys with another value: 1" in problem.message
-    of_store = (one for one in rows if one.store.operator_id == one.store.partition_id == 1)
-    versions = [one for one in of_store if isinstance(one.fact, VersionFacts)]
-    assert [one.fact.row_sizes.total for one in versions] == [12, 3, 1, 2]
-    assert [one.fact.rebased for one in versions] == [0, 0, 1, 0]
+    of_store = (row for row in rows if row.store.operator_id == row.store.partition_id == 1)
+    versions = [element for element in of_store if isinstance(element.fact, VersionFacts)]
+    assert [item.fact.row_sizes.total for item in versions] == [12, 3, 1, 2]
+    assert [version.fact.rebased for version in versions] == [0, 0, 1, 0]
 
 
 DISPUTED_BATCHES = [Batch(900 * (n > 1), 1000 * n, (n + 1) // 2) for n in range(1, 7)]
@@ -117,8 +117,8 @@ def disputed(
     root: Path, snapshots: dict[int, list[Record]], later: dict[int, list[Record]] | None = None
 ) -> list[Seen]:
     """A query of which A had its timeout answered in batch 1, and B is put anew by each."""
-    kept = [(A, group_state(2, NO_TIMEOUT))]
-    deltas: dict[int, list[Record]] = {1: [(A, group_state(1, 600))], 2: [*kept], 5: [], 6: []}
+    remaining = [(A, group_state(2, NO_TIMEOUT))]
+    deltas: dict[int, list[Record]] = {1: [(A, group_state(1, 600))], 2: [*remaining], 5: [], 6: []}
     deltas |= {3: [(B, group_state(1, 9000))], 4: [(B, None)]}
     deltas |= later or {}
     group_states(root, DISPUTED_BATCHES, deltas, name="applyInPandasWithState")
@@ -127,7 +127,7 @@ def disputed(
 
 
 def certainties(rows: list[Seen]) -> set[tuple[Certainty, str | None]]:
-    return {(one.certainty, one.reason) for one in facts_of_type(rows, LeftoverCount)}
+    return {(fact.certainty, fact.reason) for fact in facts_of_type(rows, LeftoverCount)}
 
 
 def differing(rows: list[Seen]) -> list[int | None]:
@@ -136,8 +136,8 @@ def differing(rows: list[Seen]) -> list[int | None]:
 
 
 def test_nothing_is_proven_of_what_a_snapshot_has_otherwise(tmp_path: Path) -> None:
-    kept, due = (A, group_state(2, NO_TIMEOUT)), (A, group_state(1, 600))
-    as_it_is = disputed(tmp_path / "agrees", {3: [kept, (B, group_state(1, 9000))]})
+    remaining, due = (A, group_state(2, NO_TIMEOUT)), (A, group_state(1, 600))
+    as_it_is = disputed(tmp_path / "agrees", {3: [remaining, (B, group_state(1, 9000))]})
     assert (differing(as_it_is), certainties(as_it_is)) == ([], {(Certainty.PROVEN, None)})
     # The timer stands in the snapshot that a restart loads, and had long fired in what ran.
     rows = disputed(tmp_path / "differs", {3: [due]})
@@ -145,11 +145,11 @@ def test_nothing_is_proven_of_what_a_snapshot_has_otherwise(tmp_path: Path) -> N
 
 
 def test_another_snapshot_tells_which_rows_a_query_went_on_from(tmp_path: Path) -> None:
-    kept: Record = (A, group_state(2, NO_TIMEOUT))
+    remaining: Record = (A, group_state(2, NO_TIMEOUT))
     due: Record = (A, group_state(1, 600))
     histories: tuple[tuple[str, dict[int, list[Record]], set[str | None]], ...] = (
         ("it agrees", {5: [due]}, {None, BY_BOTH}),
-        ("the deltas were right", {4: [kept], 5: [kept]}, {BEFORE}),
+        ("the deltas were right", {4: [remaining], 5: [remaining]}, {BEFORE}),
         ("nor is this one certain", {5: [(A, group_state(3, 500))]}, {DISPUTED}),
     )
     for name, later, reasons in histories:
@@ -172,10 +172,10 @@ def test_a_timeout_may_have_put_what_the_snapshot_before_does_not_have(
     rows = disputed(tmp_path, {3: [(B, group_state(1, 9000))]}, {4: [(A, group_state(3, timer))]})
     counts = facts_of_type(rows, LeftoverCount)
     # The timer that it replaced may have followed the one clock or the other.
-    assert {one.leftover_class for one in counts} >= {kind}
+    assert {count.leftover_class for count in counts} >= {kind}
     assert certainties(rows) == {(Certainty.UNDECIDED, DISPUTED)}
-    of_a = [one for one in facts_of_type(rows, Leftover) if one.key == A]
-    assert {one.leftover_class for one in of_a if one.timeout_kind is EVENT} == {kind}
+    of_a = [fact for fact in facts_of_type(rows, Leftover) if fact.key == A]
+    assert {item.leftover_class for item in of_a if item.timeout_kind is EVENT} == {kind}
 
 
 def test_a_second_put_behind_such_a_snapshot_is_one_for_data(tmp_path: Path) -> None:
@@ -239,11 +239,11 @@ def test_without_a_schema_sizes_are_told_and_no_leftovers(tmp_path: Path) -> Non
     root = group_states(tmp_path, batches, deltas)
     (root / "state/0/0/_metadata/schema").unlink()
     rows = observed_in(root, fit=True)
-    assert [type(one.fact) for one in rows] == [VersionFacts, VersionFacts, Ages, ChecksPassed]
+    assert [type(row.fact) for row in rows] == [VersionFacts, VersionFacts, Ages, ChecksPassed]
 
 
-def store(key: str, value: str, **more: Any) -> StoreTask:
-    return StoreTask("default", (), to_json(parse_ddl(key)), to_json(parse_ddl(value)), **more)
+def store(key: str, value: str, **options: Any) -> StoreTask:
+    return StoreTask("default", (), to_json(parse_ddl(key)), to_json(parse_ddl(value)), **options)
 
 
 def test_the_timer_of_state_format_1_is_read_as_the_long_that_it_is() -> None:
@@ -340,8 +340,8 @@ def test_small_deltas_show_the_same_together_and_alone(
     cases.write_store(store, {}, {version: state(version) for version in snapshots})
     damage(store / "7.delta")
     together = observed_in(root, 12, fit=True)
-    for most in (0, 1, 3):
-        monkeypatch.setattr("inspector.passes.observe.TOGETHER", most)
+    for item in (0, 1, 3):
+        monkeypatch.setattr("inspector.passes.observe.TOGETHER", item)
         alone = observed_in(root, 12, fit=True)
         assert sorted(alone, key=repr) == sorted(together, key=repr)
     assert len(versions_in(together)) >= 6

@@ -20,8 +20,8 @@ def first_task(name: str) -> Task:
 
 def masks(name: str) -> dict[str, list[int]]:
     task, _ = split_task(first_task(name), 2)
-    found = {store.store_name: range_filter(task, store) for store in task.stores}
-    return {store: [] if one is None else one.masks.tolist() for store, one in found.items()}
+    result = {store.store_name: range_filter(task, store) for store in task.stores}
+    return {store: [] if item is None else item.masks.tolist() for store, item in result.items()}
 
 
 def test_a_task_about_all_keys_has_no_filter() -> None:
@@ -35,23 +35,23 @@ def test_whole_keys_count_where_none_has_a_part_in_common() -> None:
 
 def test_sessions_go_by_their_group() -> None:
     """Null bits, and the session's start in the last word, do not count."""
-    (found,) = masks("session_window").values()
-    assert found[0] == found[-1] == 0
+    (value,) = masks("session_window").values()
+    assert value[0] == value[-1] == 0
 
 
 def test_the_stores_of_a_join_go_by_the_join_key() -> None:
-    found = masks("join_time_key")
-    assert len(found) == 4
+    result = masks("join_time_key")
+    assert len(result) == 4
     for side in ("left", "right"):
-        counts, rows = found[f"{side}-keyToNumValues"], found[f"{side}-keyWithIndexToValue"]
+        counts, rows = result[f"{side}-keyToNumValues"], result[f"{side}-keyWithIndexToValue"]
         assert rows == [*counts, 0]
         assert np.array(counts[1:]).any()
 
 
 def test_without_a_schema_whole_keys_count() -> None:
     task, _ = split_task(first_task("join_time_key"), 2)
-    bare = replace(task, stores=tuple(replace(one, key_schema=None) for one in task.stores))
+    bare = replace(task, stores=tuple(replace(item, key_schema=None) for item in task.stores))
     for store in bare.stores:
-        found = range_filter(bare, store)
-        assert found is not None
-        assert not len(found.masks)
+        result = range_filter(bare, store)
+        assert result is not None
+        assert not len(result.masks)

@@ -24,8 +24,8 @@ deltas = st.lists(st.tuples(keys, values), max_size=6)
 V1, V2 = b"v" * 8, b"w" * 16
 
 
-def changes_of(root: Path, version: int | None = None, **asked: Any) -> list[dict[str, Any]]:
-    return rows_of(*(ChangesTask(task, **asked) for task in tasks_of(root, version)))
+def changes_of(root: Path, version: int | None = None, **options: Any) -> list[dict[str, Any]]:
+    return rows_of(*(ChangesTask(task, **options) for task in tasks_of(root, version)))
 
 
 def rows_of(*requests: ChangesTask) -> list[dict[str, Any]]:
@@ -36,8 +36,8 @@ def rows_of(*requests: ChangesTask) -> list[dict[str, Any]]:
 def checkpoint(root: Path, history: dict[int, list[Record]], **snapshots: list[Record]) -> Path:
     """One partition with these deltas; ``v3`` is a snapshot of version 3."""
     cases.write_logs(root, [Batch() for _ in range(max(history, default=0))])
-    found = {int(name[1:]): records for name, records in snapshots.items()}
-    cases.write_store(root / "state/0/0", history, found)
+    result = {int(name[1:]): records for name, records in snapshots.items()}
+    cases.write_store(root / "state/0/0", history, result)
     cases.write_schema(root / "state/0/0", cases.USER, cases.EXPIRES_AT)
     return root
 
@@ -72,24 +72,24 @@ def net(rows: list[dict[str, Any]]) -> set[tuple[Any, ...]]:
     """What versions did to their keys: the first value and the last, where these differ."""
     ends: dict[tuple[int, bytes], tuple[bytes | None, bytes | None]] = {}
     for row in rows:
-        place = row["version"], row["key"]
-        before, _ = ends.get(place, (row["old_value"], None))
-        ends[place] = before, row["value"]
-    return {(*place, *values) for place, values in ends.items() if values[0] != values[1]}
+        position = row["version"], row["key"]
+        before, _ = ends.get(position, (row["old_value"], None))
+        ends[position] = before, row["value"]
+    return {(*location, *values) for location, values in ends.items() if values[0] != values[1]}
 
 
 @pytest.mark.parametrize("zips", ["agg_update_zips_one", "agg_update_zips_cleaned_one"])
 def test_of_snapshots_alone_it_is_how_each_differs_from_the_one_before(zips: str) -> None:
     """Another run of the same query wrote the changelogs that this one did not write."""
-    found = changes_of(NEWEST / f"rocksdb_{zips}" / "checkpoint", old_values=True)
-    found = [row for row in found if row["kind"] == "change"]
-    oldest = min(row["version"] for row in found)
+    result = changes_of(NEWEST / f"rocksdb_{zips}" / "checkpoint", old_values=True)
+    result = [row for row in result if row["kind"] == "change"]
+    oldest = min(row["version"] for row in result)
     by_changelogs = changes_of(NEWEST / "rocksdb_agg_update/checkpoint", old_values=True)
     expected = net([row for row in by_changelogs if row["version"] >= oldest])
     assert len(expected) > 20
-    assert net(found) == expected
-    assert len(found) == len(expected)
-    for row in found:
+    assert net(result) == expected
+    assert len(result) == len(expected)
+    for row in result:
         before, after = row["old_value"], row["value"]
         event = "insert" if before is None else "removal" if after is None else "update"
         assert row["event"] == event
@@ -107,11 +107,11 @@ def test_old_values_are_told_if_asked(
     rows = rows_of(ChangesTask(task, old_values=True))
     state: dict[bytes, bytes] = {}
     expected = []
-    for one, value in (record for records in history for record in records):
-        old = state.pop(one, None)
-        state.update({} if value is None else {one: value})
-        if key is None or key == one:
-            expected.append((one, value, old))
+    for item, value in (record for records in history for record in records):
+        old = state.pop(item, None)
+        state.update({} if value is None else {item: value})
+        if key is None or key == item:
+            expected.append((item, value, old))
     assert [(row["key"], row["value"], row["old_value"]) for row in rows] == expected
     plain = rows_of(ChangesTask(task))
     assert plain == [row | {"old_value": None} for row in rows]
@@ -165,8 +165,8 @@ def test_only_the_keys_that_are_looked_for(tmp_path: Path) -> None:
     records: list[Record] = [(user("a"), V1), (user("b"), V1), (user("a"), None)]
     root = checkpoint(tmp_path, {1: records})
     (task,) = tasks_of(root)
-    found = rows_of(ChangesTask(replace(task, where=("value=a",))))
-    assert [(row["record"], row["event"]) for row in found] == [(0, "insert"), (2, "removal")]
+    rows = rows_of(ChangesTask(replace(task, where=("value=a",))))
+    assert [(row["record"], row["event"]) for row in rows] == [(0, "insert"), (2, "removal")]
 
 
 def test_a_value_that_is_looked_for_changes_no_event(tmp_path: Path) -> None:
@@ -181,9 +181,9 @@ def test_a_value_that_is_looked_for_changes_no_event(tmp_path: Path) -> None:
     (task,) = tasks_of(root)
     schema = '{"type":"struct","fields":[{"name":"n","type":"long","nullable":true}]}'
     store = replace(task.stores[0], value_schema=schema)
-    wanted = replace(task, where=("value.n>10",), stores=(store,))
-    found = rows_of(ChangesTask(wanted, old_values=True))
-    assert [(row["record"], row["event"], row["old_value"]) for row in found] == [
+    expected = replace(task, where=("value.n>10",), stores=(store,))
+    rows = rows_of(ChangesTask(expected, old_values=True))
+    assert [(row["record"], row["event"], row["old_value"]) for row in rows] == [
         (1, "update", counted(1)),
         (2, "insert", None),
         (4, "same_value", counted(30)),
@@ -192,5 +192,5 @@ def test_a_value_that_is_looked_for_changes_no_event(tmp_path: Path) -> None:
 
 def test_a_task_survives_its_way_as_text(tmp_path: Path) -> None:
     (task,) = tasks_of(checkpoint(tmp_path, {1: []}))
-    wanted = ChangesTask(replace(task, key=("00",), where=("value=a",)), True, 7, True)
-    assert ChangesTask.from_json(wanted.to_json()) == wanted
+    changes_task = ChangesTask(replace(task, key=("00",), where=("value=a",)), True, 7, True)
+    assert ChangesTask.from_json(changes_task.to_json()) == changes_task

@@ -49,10 +49,10 @@ def differ(old: Sequence[Task], new: Sequence[Task], limit: int = 0) -> list[dic
     return [row for batch in batches for row in batch.to_pylist()]
 
 
-def rows(found: Sequence[dict[str, Any]]) -> dict[bytes, tuple[Any, ...]]:
-    told = [r for r in found if r["kind"] == "row"]
-    by_key = {r["key"]: (r["change"], r["old_value"], r["value"]) for r in told}
-    assert len(by_key) == len(told)
+def rows(result: Sequence[dict[str, Any]]) -> dict[bytes, tuple[Any, ...]]:
+    actual = [r for r in result if r["kind"] == "row"]
+    by_key = {r["key"]: (r["change"], r["old_value"], r["value"]) for r in actual}
+    assert len(by_key) == len(actual)
     return by_key
 
 
@@ -68,13 +68,13 @@ def versions(history: Sequence[Sequence[Record]]) -> list[dict[bytes, bytes]]:
 
 
 def expected(old: dict[bytes, bytes], new: dict[bytes, bytes]) -> dict[bytes, tuple[Any, ...]]:
-    told: dict[bytes, tuple[Any, ...]] = {}
+    messages: dict[bytes, tuple[Any, ...]] = {}
     for key in {*old, *new}:
         before, after = old.get(key), new.get(key)
         change = "added" if before is None else "removed" if after is None else "changed"
         if before != after:
-            told[key] = (change, before, after)
-    return told
+            messages[key] = (change, before, after)
+    return messages
 
 
 @costly
@@ -96,22 +96,22 @@ def test_any_two_versions_of_a_partition(
     with mock.patch.object(diff, "PAIRING_BYTES", budget):
         for old in range(len(states)):
             for new in {0, max(old - 1, 0), len(states) - 1}:
-                found = differ(at(root, old), at(root, new))
+                result = differ(at(root, old), at(root, new))
                 want = expected(states[old], states[new])
-                assert rows(found) == want
-                counts = {r["change"]: r["rows"] for r in found if r["kind"] == "count"}
+                assert rows(result) == want
+                counts = {r["change"]: r["rows"] for r in result if r["kind"] == "count"}
                 names = ("added", "removed", "changed")
                 kinds = [change for change, *_ in want.values()]
                 assert counts == {name: kinds.count(name) for name in names}
-                assert len(found) == len(want) + 3
+                assert len(result) == len(want) + 3
 
 
 def test_stores_with_other_numbers_of_partitions_are_compared_as_a_whole(tmp_path: Path) -> None:
     old = checkpoint(tmp_path / "old", [{1: [(b"a" * 8, V1)]}, {1: [(b"b" * 8, V1)]}])
     new = checkpoint(tmp_path / "new", [{1: [(b"b" * 8, V2), (b"c" * 8, V1), (b"a" * 8, V1)]}])
-    found = differ(at(old, 1), at(new, 1))
-    assert rows(found) == {b"b" * 8: ("changed", V1, V2), b"c" * 8: ("added", None, V1)}
-    counts = [row for row in found if row["kind"] == "count"]
+    result = differ(at(old, 1), at(new, 1))
+    assert rows(result) == {b"b" * 8: ("changed", V1, V2), b"c" * 8: ("added", None, V1)}
+    counts = [row for row in result if row["kind"] == "count"]
     assert {row["partition_id"] for row in counts} == {None}
     assert [row["old_value_bytes"] for row in counts] == [None, 0, 8]
 
@@ -119,9 +119,9 @@ def test_stores_with_other_numbers_of_partitions_are_compared_as_a_whole(tmp_pat
 def test_a_limit_is_of_rows_and_not_of_counts(tmp_path: Path) -> None:
     records: list[Record] = [(user(str(n)), V1) for n in range(50)]
     root = checkpoint(tmp_path, [{1: records}])
-    found = differ(at(root, 0), at(root, 1), limit=7)
-    assert len(rows(found)) == 7
-    assert [row["rows"] for row in found if row["kind"] == "count"] == [50, 0, 0]
+    result = differ(at(root, 0), at(root, 1), limit=7)
+    assert len(rows(result)) == 7
+    assert [row["rows"] for row in result if row["kind"] == "count"] == [50, 0, 0]
 
 
 def test_only_the_keys_that_are_looked_for(tmp_path: Path) -> None:
@@ -156,12 +156,12 @@ def test_only_rows_whose_old_or_new_value_is_looked_for(tmp_path: Path) -> None:
 
         return differ(tasks(1), tasks(2))
 
-    found = at_least(10)
-    assert rows(found) == {
+    result = at_least(10)
+    assert rows(result) == {
         user("a"): ("changed", counted(5), counted(15)),
         user("e"): ("added", None, counted(20)),
     }
-    counts = {row["change"]: row["rows"] for row in found if row["kind"] == "count"}
+    counts = {row["change"]: row["rows"] for row in result if row["kind"] == "count"}
     assert counts == {"added": 1, "removed": 0, "changed": 1}
     assert set(rows(at_least(5))) == {user(name) for name in "abce"}
     assert rows(at_least(99)) == {}
@@ -170,20 +170,20 @@ def test_only_rows_whose_old_or_new_value_is_looked_for(tmp_path: Path) -> None:
 def test_a_version_that_cannot_be_made_is_not_compared(tmp_path: Path) -> None:
     root = checkpoint(tmp_path, [{1: [(b"a" * 8, V1)], 2: [], 3: []}])
     (root / "state/0/0/2.delta").unlink()
-    found = differ(at(root, 1), at(root, 3))
-    assert [(row["kind"], row["slug"]) for row in found] == [("problem", "missing-version")]
+    result = differ(at(root, 1), at(root, 3))
+    assert [(row["kind"], row["slug"]) for row in result] == [("problem", "missing-version")]
     (root / "state/0/0/2.delta").write_bytes(b"broken")
-    found = differ(at(root, 2), at(root, 3))
-    assert [(row["kind"], row["slug"]) for row in found] == [("problem", "bad-frame")]
+    result = differ(at(root, 2), at(root, 3))
+    assert [(row["kind"], row["slug"]) for row in result] == [("problem", "bad-frame")]
 
 
 def test_a_broken_snapshot_is_passed_over_for_the_deltas(tmp_path: Path) -> None:
     history = {1: [(b"a" * 8, V1)], 2: [(b"b" * 8, V1)], 3: [(b"a" * 8, V2)]}
     root = checkpoint(tmp_path, [history], {2: [(b"a" * 8, V1), (b"b" * 8, V1)]})
     (root / "state/0/0/2.snapshot").write_bytes(b"broken")
-    found = differ(at(root, 2), at(root, 3))
-    assert rows(found) == {b"a" * 8: ("changed", V1, V2)}
-    assert [row["slug"] for row in found if row["kind"] == "problem"] == ["bad-frame"]
+    result = differ(at(root, 2), at(root, 3))
+    assert rows(result) == {b"a" * 8: ("changed", V1, V2)}
+    assert [row["slug"] for row in result if row["kind"] == "problem"] == ["bad-frame"]
 
 
 def test_a_file_that_goes_between_the_passes_is_a_problem(tmp_path: Path) -> None:
@@ -198,11 +198,11 @@ def test_a_file_that_goes_between_the_passes_is_a_problem(tmp_path: Path) -> Non
         return read(self, file)
 
     with mock.patch.object(StoreReader, "blocks", once):
-        found = differ(at(root, 1), at(root, 2))
-    assert {row["slug"] for row in found if row["kind"] == "problem"} == {"vanished"}
+        result = differ(at(root, 1), at(root, 2))
+    assert {row["slug"] for row in result if row["kind"] == "problem"} == {"vanished"}
 
 
 def test_a_task_survives_its_way_as_text(tmp_path: Path) -> None:
     tasks = tuple(at(checkpoint(tmp_path, [{1: []}]), 1))
-    wanted = DiffTask(tasks, tasks, 3)
-    assert DiffTask.from_json(wanted.to_json()) == wanted
+    diff_task = DiffTask(tasks, tasks, 3)
+    assert DiffTask.from_json(diff_task.to_json()) == diff_task

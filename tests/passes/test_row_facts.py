@@ -102,15 +102,15 @@ def test_the_sum_is_what_all_rows_measure(
 def test_only_the_rows_of_the_keys_that_are_looked_for(tmp_path: Path) -> None:
     puts: list[Record] = [cases.put(cases.user(name), 2) for name in ("a", "b")]
     (task,) = tasks_of(checkpoint_of(tmp_path, [[puts, [], []]]))
-    found = facts_of(run_fields, [replace(task, where=("value=b",))]).fields
-    assert found[StoreName(0, "default"), RowPart.KEY] == measured(cases.USER, [cases.user("b")])
+    fields = facts_of(run_fields, [replace(task, where=("value=b",))]).fields
+    assert fields[StoreName(0, "default"), RowPart.KEY] == measured(cases.USER, [cases.user("b")])
 
 
 def test_no_version_is_replayed_for_fields(tmp_path: Path) -> None:
     specs = [task.to_json() for task in tasks_of(small_checkpoint(tmp_path))]
-    found = observed(specs, run_fields)
-    assert {(type(one.fact), one.version) for one in found} == {(FieldSizes, 4)}
-    places = Counter((*place(one), one.fact.side) for one in found)
+    result = observed(specs, run_fields)
+    assert {(type(element.fact), element.version) for element in result} == {(FieldSizes, 4)}
+    places = Counter((*place(item), item.fact.side) for item in result)
     assert set(places.values()) == {1}
     assert len(places) == 2 * 9
 
@@ -146,9 +146,11 @@ def test_matched_rows_are_those_that_spark_says_have_a_partner(case: str, seed: 
 
 def test_they_are_counted_beside_the_other_facts_and_only_if_asked_for() -> None:
     tasks = tasks_of(FIXTURES / JOIN / "checkpoint")
-    plain, asked = (observed([t.to_json() for t in some]) for some in (tasks, matched(tasks)))
-    assert [one for one in asked if not isinstance(one.fact, MatchedRows)] == plain
-    assert len(asked) > len(plain)
+    plain, questions = (
+        observed([t.to_json() for t in element]) for element in (tasks, matched(tasks))
+    )
+    assert [item for item in questions if not isinstance(item.fact, MatchedRows)] == plain
+    assert len(questions) > len(plain)
 
 
 @pytest.mark.parametrize("case", ["4.3.0/agg_update", "4.0.5/join_inner_v1"])
@@ -167,27 +169,25 @@ def test_a_file_that_cannot_be_read_is_one_problem(tmp_path: Path, function: Any
     root = copy_of("join_left_outer", tmp_path)
     tasks = matched(tasks_of(root))
     (root / VICTIM).write_bytes(b"broken")
-    (found,) = facts_of(function, tasks).problems
-    assert found.path == str(root / VICTIM)
+    (problem,) = facts_of(function, tasks).problems
+    assert problem.path == str(root / VICTIM)
 
 
 def test_the_other_partitions_are_counted_all_the_same(tmp_path: Path) -> None:
     root = copy_of("join_left_outer", tmp_path)
     tasks = matched(tasks_of(root))
-    others = facts_of(run_tasks, [task for task in tasks if task.partition_id != 1]).sums(
-        MatchedRows
-    )
-    whole = facts_of(run_tasks, tasks).sums(MatchedRows)
+    sums = facts_of(run_tasks, [task for task in tasks if task.partition_id != 1]).sums(MatchedRows)
+    complete = facts_of(run_tasks, tasks).sums(MatchedRows)
     (root / VICTIM).write_bytes(b"broken")
     left, right = (StoreName(0, store) for store in JOIN_ROW_STORES)
-    found = facts_of(run_tasks, tasks).sums(MatchedRows)
-    assert found == {left: others[left], right: whole[right]}
-    assert found != whole
+    result = facts_of(run_tasks, tasks).sums(MatchedRows)
+    assert result == {left: sums[left], right: complete[right]}
+    assert result != complete
 
 
 @pytest.mark.parametrize("function", [run_tasks, run_fields])
 def test_version_0_has_no_rows(tmp_path: Path, function: Any) -> None:
     facts = facts_of(function, matched(tasks_of(copy_of("join_left_outer", tmp_path), 0)))
     assert set(facts.sums(MatchedRows).values()) <= {MatchedRows()}
-    assert {found.rows for found in facts.fields.values()} <= {0}
+    assert {value.rows for value in facts.fields.values()} <= {0}
     assert facts.problems == []

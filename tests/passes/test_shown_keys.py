@@ -49,21 +49,21 @@ def judged(task: Task, *, exact: bool, remove: Path | None = None) -> tuple[list
     ],
 )
 def test_the_facts_are_those_of_kept_keys(name: str) -> None:
-    shown = 0
+    display = 0
     for task in tasks_of(NEWEST / name / "checkpoint", fit=True, top=4, leftover_limit=3):
-        found, reader = judged(task, exact=False)
-        assert found == judged(task, exact=True)[0]
+        result, reader = judged(task, exact=False)
+        assert result == judged(task, exact=True)[0]
         assert not reader.problems
-        shown += sum("TopKey(" in one or "Leftover(" in one for one in found)
-    assert shown
+        display += sum("TopKey(" in item or "Leftover(" in item for item in result)
+    assert display
 
 
 def test_files_that_are_gone_by_then_are_a_problem(tmp_path: Path) -> None:
     shutil.copytree(NEWEST / "agg_update" / "checkpoint", tmp_path / "c")
     task = tasks_of(tmp_path / "c", top=2, leftover_limit=3)[0]
     folder = tmp_path / "c" / "state" / "0" / str(task.partition_id)
-    found, reader = judged(task, exact=False, remove=folder)
-    assert not any("TopKey(" in one for one in found)
+    result, reader = judged(task, exact=False, remove=folder)
+    assert not any("TopKey(" in item for item in result)
     assert {problem.slug for problem in reader.problems} == {"vanished"}
 
 
@@ -81,7 +81,7 @@ def test_keys_of_deltas_that_were_just_read_together_need_no_file(tmp_path: Path
 
 
 def test_who_needs_all_keys_keeps_them() -> None:
-    few = {
+    sample = {
         name: [shows_few(task, store) for store in task.stores]
         for name in (
             *("agg_update", "join_time_key", "session_window", "rocksdb_agg_update"),
@@ -89,7 +89,7 @@ def test_who_needs_all_keys_keeps_them() -> None:
         )
         for task in tasks_of(NEWEST / name / "checkpoint", leftover_limit=5)[:1]
     }
-    assert few == {
+    assert sample == {
         "agg_update": [True],
         "join_time_key": [False] * 4,
         "session_window": [False],

@@ -19,9 +19,9 @@ ROWS: list[encode.Record] = [(b"k" * 8, b"v" * 16), (b"l" * 8, b"v" * 8)]
 
 
 def reader_of(root: Path, **task: Any) -> StoreReader:
-    given = {"codecs": {3: "lz4"}} | task
+    arguments = {"codecs": {3: "lz4"}} | task
     return StoreReader(
-        Task(str(root), str(root), {}, 2, 5, 9, (), **given), Storage(str(root)), STORE
+        Task(str(root), str(root), {}, 2, 5, 9, (), **arguments), Storage(str(root)), STORE
     )
 
 
@@ -98,8 +98,8 @@ def test_a_removal_in_a_snapshot_is_an_error(tmp_path: Path) -> None:
 
 def test_rows_with_wrong_checksums_are_counted_and_handed_on(tmp_path: Path) -> None:
     raw = bytearray(encode.records([*ROWS, *ROWS], row_checksum=True))
-    one = len(encode.record(*ROWS[0], row_checksum=True))
-    raw[one - 1] ^= 1
+    item = len(encode.record(*ROWS[0], row_checksum=True))
+    raw[item - 1] ^= 1
     raw[-5] ^= 1
     reader = reader_of(tmp_path, row_checksum=True)
     file = write(tmp_path, encode.compress(bytes(raw), "lz4"))

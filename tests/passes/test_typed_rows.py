@@ -45,22 +45,22 @@ def checkpoint(
     return root
 
 
-def task_of(root: Path, **asked: Any) -> TypedTask:
+def task_of(root: Path, **options: Any) -> TypedTask:
     (task,) = tasks_of(root)
-    return TypedTask(task, "flatMapGroupsWithState", **asked)
+    return TypedTask(task, "flatMapGroupsWithState", **options)
 
 
-def batches_of(wanted: TypedTask) -> list[pa.RecordBatch]:
-    task = batch_of(TASKS, [{"task_id": 0, "spec": wanted.to_json()}])
+def batches_of(expected: TypedTask) -> list[pa.RecordBatch]:
+    task = batch_of(TASKS, [{"task_id": 0, "spec": expected.to_json()}])
     batches = list(run_typed_rows([task]))
     for batch in batches:
         batch.validate(full=True)
-        assert batch.schema == schema_of_rows(wanted)
+        assert batch.schema == schema_of_rows(expected)
     return batches
 
 
-def read(root: Path, **asked: Any) -> Rows:
-    return [row for batch in batches_of(task_of(root, **asked)) for row in batch.to_pylist()]
+def read(root: Path, **options: Any) -> Rows:
+    return [row for batch in batches_of(task_of(root, **options)) for row in batch.to_pylist()]
 
 
 def entry(name: str, visits: int | None) -> Record:
@@ -110,7 +110,7 @@ def test_changes_are_those_of_a_dict(
     first: int,
     raw: bool,
 ) -> None:
-    deltas = [[entry(*one) for one in records] for records in history]
+    deltas = [[entry(*record) for record in records] for records in history]
     root = checkpoint(tmp_path_factory.mktemp("c"), deltas)
     now: dict[str, int] = {}
     expected = []
@@ -120,12 +120,12 @@ def test_changes_are_those_of_a_dict(
             if visits is not None:
                 now[name] = visits
             same = None if visits is None else old == visits
-            told = ({"value": name}, state(visits), state(old), same, number)
-            expected += [(version, version - 1, *told)] if version >= first else []
-    found = read(root, changes=True, first_version=first, raw=raw)
+            messages = ({"value": name}, state(visits), state(old), same, number)
+            expected += [(version, version - 1, *messages)] if version >= first else []
+    result = read(root, changes=True, first_version=first, raw=raw)
     names = ("version", "batch_id", "key", "value", "old_value", "same_value", "record")
-    assert [tuple(row[name] for name in names) for row in found] == expected
-    for row in found if raw else ():
+    assert [tuple(row[name] for name in names) for row in result] == expected
+    for row in result if raw else ():
         old_row = row["old_value_row"]
         assert row["old_value_bytes"] == (None if old_row is None else len(old_row))
         visits = row["old_value"] and row["old_value"]["groupState"]["visits"]
@@ -136,17 +136,17 @@ def test_changes_are_those_of_a_dict(
 
 def test_the_old_value_may_come_from_a_snapshot(tmp_path: Path) -> None:
     root = checkpoint(tmp_path, [[], [entry("a", 2), entry("b", 1)]], snapshot=[entry("a", 1)])
-    found = read(root, changes=True)
-    told = [(row["event"], row["old_value"], row["same_value"]) for row in found]
-    assert told == [("update", state(1), False), ("insert", None, False)]
+    result = read(root, changes=True)
+    actual = [(row["event"], row["old_value"], row["same_value"]) for row in result]
+    assert actual == [("update", state(1), False), ("insert", None, False)]
 
 
 def test_where_nothing_is_known_neither_is_the_old_value(tmp_path: Path) -> None:
     root = checkpoint(tmp_path, [[entry("a", 1)]] * 3)
     (root / "state/0/0/2.delta").write_bytes(b"junk")
-    found = [row for row in read(root, changes=True) if row["problem"] is None]
-    told = [(row["version"], row["event"], row["old_value"], row["same_value"]) for row in found]
-    assert told == [(1, "insert", None, False), (3, "put", None, None)]
+    result = [row for row in read(root, changes=True) if row["problem"] is None]
+    actual = [(row["version"], row["event"], row["old_value"], row["same_value"]) for row in result]
+    assert actual == [(1, "insert", None, False), (3, "put", None, None)]
 
 
 def test_without_a_schema_key_and_values_are_bytes(tmp_path: Path) -> None:
@@ -160,16 +160,16 @@ def test_without_a_schema_key_and_values_are_bytes(tmp_path: Path) -> None:
 def test_a_store_without_records_tells_nothing(tmp_path: Path, changes: bool) -> None:
     root = checkpoint(tmp_path, [[], []])
     assert read(root, changes=changes) == []
-    wanted = task_of(root, changes=changes)
-    empty = replace(wanted, task=replace(wanted.task, version=0))
+    task = task_of(root, changes=changes)
+    empty = replace(task, task=replace(task.task, version=0))
     assert batches_of(empty) == []
 
 
 def test_only_the_keys_that_are_looked_for(tmp_path: Path) -> None:
     root = checkpoint(tmp_path, [[entry("a", 1), entry("b", 1)], [entry("a", 2), entry("b", 2)]])
-    wanted = task_of(root, changes=True)
-    wanted = replace(wanted, task=replace(wanted.task, where=("value=b",)))
-    (first, second) = (row for batch in batches_of(wanted) for row in batch.to_pylist())
+    task = task_of(root, changes=True)
+    task = replace(task, task=replace(task.task, where=("value=b",)))
+    (first, second) = (row for batch in batches_of(task) for row in batch.to_pylist())
     assert (first["old_value"], second["old_value"]) == (None, state(1))
     assert {row["key"]["value"] for row in (first, second)} == {"b"}
 
@@ -193,26 +193,32 @@ def test_failfast_names_the_place(tmp_path: Path, changes: bool) -> None:
 
 @pytest.mark.parametrize("changes", [False, True])
 def test_permissive_tells_it_in_a_row(tmp_path: Path, changes: bool) -> None:
-    wanted = task_of(spoilt(tmp_path), changes=changes)
-    batches = batches_of(wanted)
+    task = task_of(spoilt(tmp_path), changes=changes)
+    batches = batches_of(task)
     (problem,) = (problem for batch in batches for problem in problems_in(batch))
     path = str(tmp_path / "state/0/0/2.delta")
     assert (problem.path, problem.offset, problem.version) == (path, 0, 2)
     rows = [row for batch in batches for row in batch.to_pylist()]
-    (told,) = (row for row in rows if row["problem"] is not None)
-    assert (told["store_name"], told["partition_id"], told["version"]) == ("default", 0, 2)
-    assert (told["key"], told["value"], told["key_bytes"]) == (None, None, None)
-    kept = [row for batch in batches for row in without_problems(batch).to_pylist()]
-    assert kept == [
-        {name: row[name] for name in row if name != "problem"} for row in rows if row is not told
+    (messages,) = (row for row in rows if row["problem"] is not None)
+    assert (messages["store_name"], messages["partition_id"], messages["version"]) == (
+        "default",
+        0,
+        2,
+    )
+    assert (messages["key"], messages["value"], messages["key_bytes"]) == (None, None, None)
+    result = [row for batch in batches for row in without_problems(batch).to_pylist()]
+    assert result == [
+        {name: row[name] for name in row if name != "problem"}
+        for row in rows
+        if row is not messages
     ]
-    assert [row["key"]["value"] for row in kept] == (["a", "c"] if changes else [])
+    assert [row["key"]["value"] for row in result] == (["a", "c"] if changes else [])
 
 
 def test_dropmalformed_leaves_it_out(tmp_path: Path) -> None:
-    found = read(spoilt(tmp_path), changes=True, mode=ProblemMode.DROPMALFORMED)
-    assert [row["key"]["value"] for row in found] == ["a", "c"]
-    assert "problem" not in found[0]
+    result = read(spoilt(tmp_path), changes=True, mode=ProblemMode.DROPMALFORMED)
+    assert [row["key"]["value"] for row in result] == ["a", "c"]
+    assert "problem" not in result[0]
 
 
 MISFIT: list[Record] = [
@@ -258,8 +264,8 @@ def test_an_old_value_that_does_not_fit_was_told_when_it_was_put(tmp_path: Path)
 def test_problems_of_the_listing_come_first_and_statements_do_not_fail(tmp_path: Path) -> None:
     root = checkpoint(tmp_path, [[entry("a", 1)]])
     statement = Problem("uncommitted", "no commit", "p")
-    wanted = task_of(root, listed=(statement,))
-    rows = [row for batch in batches_of(wanted) for row in batch.to_pylist()]
+    task = task_of(root, listed=(statement,))
+    rows = [row for batch in batches_of(task) for row in batch.to_pylist()]
     assert [row["problem"] is None for row in rows] == [False, True]
     assert len(read(root, listed=(statement,), mode=ProblemMode.FAILFAST)) == 1
     missing = replace(statement, slug="missing-version")
@@ -270,7 +276,7 @@ def test_problems_of_the_listing_come_first_and_statements_do_not_fail(tmp_path:
 def test_a_task_survives_its_way_as_text(tmp_path: Path) -> None:
     root = checkpoint(tmp_path, [[]])
     (problem,) = (p for b in batches_of(task_of(spoilt(root))) for p in problems_in(b))
-    wanted = task_of(
+    task = task_of(
         root, changes=True, first_version=7, raw=True, mode=ProblemMode.FAILFAST, listed=(problem,)
     )
-    assert TypedTask.from_json(wanted.to_json()) == wanted
+    assert TypedTask.from_json(task.to_json()) == task

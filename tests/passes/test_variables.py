@@ -19,9 +19,9 @@ def test_timers_of_keys_that_the_log_of_calls_knows_as_empty() -> None:
     labels = json.loads((CASE / "expected_leftovers.json").read_text())
     bare = [row for row in labels if row["class"] == "timer_without_state"]
     facts = Facts(observed_in(CASE / "checkpoint"))
-    (found,) = facts.sums(TimersWithoutState).values()
+    (value,) = facts.sums(TimersWithoutState).values()
     keys = len({row["key"] for row in bare})
-    assert found == TimersWithoutState(13, len(bare), found.without_bytes, keys, 13)
+    assert value == TimersWithoutState(13, len(bare), value.without_bytes, keys, 13)
     assert {store for _, store in facts.sums(TimersWithoutState)} == {TIMERS}
 
 
@@ -29,12 +29,12 @@ def test_entries_of_lists_and_maps_are_those_of_the_newest_version() -> None:
     counts = json.loads((CASE / "truth_counts.json").read_text())
     newest = max(row["ver"] for row in counts)
     facts = Facts(observed_in(CASE / "checkpoint"))
-    found = {store: each.entries for (_, store), each in facts.sums(EntriesPerKey).items()}
-    assert set(found) == {"amounts", "pages"}
-    for store, entries in found.items():
+    result = {store: element.entries for (_, store), element in facts.sums(EntriesPerKey).items()}
+    assert set(result) == {"amounts", "pages"}
+    for store, entries in result.items():
         of_store = [row for row in counts if (row["cf"], row["ver"]) == (store, newest)]
         assert entries == sum(row["rows"] for row in of_store)
-    listed = {one.store.store_name for one in facts.of(KeyEntries)}
+    listed = {item.store.store_name for item in facts.of(KeyEntries)}
     assert listed == {"amounts", "pages"}
     pages = facts.sums(EntriesPerKey)[StoreName(0, "pages")]
     assert EntriesPerKey() + pages == pages

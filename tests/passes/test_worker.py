@@ -37,12 +37,12 @@ from tests.cases import (
 from tests.profiles import sampled
 
 
-def counted(found: Iterable[Seen]) -> Counter[str]:
-    return Counter(map(repr, found))
+def counted(result: Iterable[Seen]) -> Counter[str]:
+    return Counter(map(repr, result))
 
 
-def versions_in(found: list[Seen]) -> list[Observed[VersionFacts]]:
-    return [one for one in found if isinstance(one.fact, VersionFacts)]
+def versions_in(result: list[Seen]) -> list[Observed[VersionFacts]]:
+    return [item for item in result if isinstance(item.fact, VersionFacts)]
 
 
 # --- splits and orders -----------------------------------------------------------------------
@@ -53,7 +53,7 @@ def test_facts_do_not_depend_on_how_the_tasks_are_split_and_ordered(
     tmp_path: Path, seed: int
 ) -> None:
     specs = [task.to_json() for task in tasks_of(small_checkpoint(tmp_path))]
-    whole = observed(specs)
+    complete = observed(specs)
     random = Random(seed)
     random.shuffle(specs)
     cut = random.randrange(len(specs) + 1)
@@ -61,8 +61,8 @@ def test_facts_do_not_depend_on_how_the_tasks_are_split_and_ordered(
         batch_of(TASKS, [{"task_id": 0, "spec": spec} for spec in part])
         for part in (specs[:cut], specs[cut:])
     ]
-    found = [one for batch in run_tasks(batches) for one in facts_in(batch)]
-    assert counted(found) == counted(whole)
+    result = [fact for batch in run_tasks(batches) for fact in facts_in(batch)]
+    assert counted(result) == counted(complete)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_every_engine_setting_gives_the_same_rows(
     tmp_path: Path, function: Any, in_order: Callable[[list[str]], list[str]]
 ) -> None:
     work = [Work(task.to_json()) for task in tasks_of(small_checkpoint(tmp_path))]
-    one, many = (
+    item, several_values = (
         [
             str(row)
             for b in LocalEngine(n).run(Job(function, facts_schema(), work))
@@ -80,8 +80,8 @@ def test_every_engine_setting_gives_the_same_rows(
         ]
         for n in (1, 4)
     )
-    assert in_order(one) == in_order(many)
-    assert len(one) > 6
+    assert in_order(item) == in_order(several_values)
+    assert len(item) > 6
 
 
 def test_batches_have_the_schema_that_spark_is_promised(tmp_path: Path) -> None:
@@ -110,8 +110,8 @@ def test_many_facts_are_told_in_several_batches(tmp_path: Path) -> None:
     cases.write_store(folder, {1: [(cases.micros(n), b"") for n in range(5000)]})
     tasks = batch_of(TASKS, [{"spec": task.to_json()} for task in tasks_of(root)])
     batches = list(run_tasks([tasks]))
-    found = [one for batch in batches for one in facts_in(batch)]
-    assert len(facts_of_type(found, Leftover)) == 5000
+    result = [fact for batch in batches for fact in facts_in(batch)]
+    assert len(facts_of_type(result, Leftover)) == 5000
     # Those of one kind lie together.
     kinds = [batch.column("kind").unique().to_pylist() for batch in batches]
     assert all(len(of_batch) == 1 for of_batch in kinds)
@@ -121,9 +121,9 @@ def test_many_facts_are_told_in_several_batches(tmp_path: Path) -> None:
 
 def test_every_store_tells_every_version(tmp_path: Path) -> None:
     versions = versions_in(observed_in(small_checkpoint(tmp_path)))
-    found = Counter((*place(one), one.version) for one in versions)
+    counter = Counter((*place(item), item.version) for item in versions)
     stores = [(1, "default"), *((0, store) for store in cases.JOIN_STORES)]
-    assert found == Counter(
+    assert counter == Counter(
         (*store, partition, version)
         for store in stores
         for partition in range(cases.PARTITIONS)
@@ -146,8 +146,8 @@ def assert_only_partition_1_of_operator_1_suffers(
     before: list[Seen], after: list[Seen]
 ) -> list[Seen]:
     victim = (1, "default", 1)
-    others = [row for row in before if place(row) != victim]
-    assert counted(row for row in after if place(row) != victim) == counted(others)
+    siblings = [row for row in before if place(row) != victim]
+    assert counted(row for row in after if place(row) != victim) == counted(siblings)
     return [row for row in after if place(row) == victim]
 
 
@@ -155,21 +155,21 @@ def assert_only_partition_1_of_operator_1_suffers(
 def test_a_file_cut_anywhere_is_a_problem_with_its_path(tmp_path: Path, codec: str) -> None:
     root = small_checkpoint(tmp_path)
     rows: list[encode.Record] = [(cases.micros(500_000 + n), None) for n in range(1, 10)]
-    whole = encode.state_file(rows, codec)
-    (root / VICTIM).write_bytes(whole)
+    complete = encode.state_file(rows, codec)
+    (root / VICTIM).write_bytes(complete)
     specs = [task.to_json() for task in tasks_of(root) if task.operator_id == 1]
     before = observed(specs)
-    for size in sorted({*range(0, len(whole), 7), *range(len(whole) - 5, len(whole))}):
-        (root / VICTIM).write_bytes(whole[:size])
+    for size in sorted({*range(0, len(complete), 7), *range(len(complete) - 5, len(complete))}):
+        (root / VICTIM).write_bytes(complete[:size])
         listed = [task.to_json() for task in tasks_of(root) if task.operator_id == 1]
         mine = assert_only_partition_1_of_operator_1_suffers(before, observed(listed))
-        bad = [found for found in problems_in(mine) if found.slug != "codec-mismatch"]
+        bad = [item for item in problems_in(mine) if item.slug != "codec-mismatch"]
         (problem,) = bad
         assert problem.path == str(root / VICTIM)
         assert (problem.version, problem.message != "") == (2, True)
         assert problem.offset is not None
         # Version 3 comes from its snapshot; version 2 cannot be made, unless all records are there.
-        rebased = {one.version: one.fact.rebased for one in versions_in(mine)}
+        rebased = {version.version: version.fact.rebased for version in versions_in(mine)}
         whole_records = problem.slug == "bad-tail"
         assert rebased == ({1: 0, 2: 0, 3: 0, 4: 0} if whole_records else {1: 0, 3: 1, 4: 0})
 
@@ -224,8 +224,8 @@ def test_behind_a_broken_delta_without_snapshot_no_version_is_told_but_files_are
     change(root, VICTIM, lambda data: data[:-25])
     change(root, "state/1/1/4.delta", lambda data: data[:30])
     mine = assert_only_partition_1_of_operator_1_suffers(before, observed_in(root))
-    assert [found.version for found in problems_in(mine)] == [2, 4]
-    assert [one.version for one in versions_in(mine)] == [1]
+    assert [problem.version for problem in problems_in(mine)] == [2, 4]
+    assert [version.version for version in versions_in(mine)] == [1]
     assert facts_of_type(mine, JudgedLeftover) == []
 
 
@@ -236,17 +236,17 @@ def test_a_broken_snapshot_beside_its_delta_costs_no_fact(tmp_path: Path) -> Non
     mine = assert_only_partition_1_of_operator_1_suffers(before, observed_in(root))
     (problem,) = problems_in(mine)
     assert problem.path == str(root / "state/1/1/3.snapshot")
-    kept = [one for one in mine if not isinstance(one.fact, ReadProblem)]
-    sound = [one for one in before if not isinstance(one.fact, ReadProblem)]
-    expected = [one for one in sound if place(one) == (1, "default", 1)]
-    assert counted(map(_unsized, kept)) == counted(map(_unsized, expected))
+    result = [entry for entry in mine if not isinstance(entry.fact, ReadProblem)]
+    sound = [element for element in before if not isinstance(element.fact, ReadProblem)]
+    expected = [item for item in sound if place(item) == (1, "default", 1)]
+    assert counted(map(_unsized, result)) == counted(map(_unsized, expected))
 
 
-def _unsized(one: Seen) -> Seen:
+def _unsized(item: Seen) -> Seen:
     """The same without the size of a snapshot."""
-    if not isinstance(one.fact, VersionFacts):
-        return one
-    return replace(one, fact=replace(one.fact, snapshot_bytes=0))
+    if not isinstance(item.fact, VersionFacts):
+        return item
+    return replace(item, fact=replace(item.fact, snapshot_bytes=0))
 
 
 def test_nothing_is_ever_written_below_a_checkpoint(tmp_path: Path) -> None:

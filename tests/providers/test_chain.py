@@ -37,8 +37,8 @@ def files_of(deltas: set[int], snapshots: set[int]) -> StoreFiles:
 
 def bases(deltas: set[int], snapshots: set[int], version: int) -> list[int]:
     """Every version from which this one can be made."""
-    starts = {0, *(one for one in snapshots if one <= version)}
-    return [one for one in starts if all(v in deltas for v in range(one + 1, version + 1))]
+    starts = {0, *(snapshot for snapshot in snapshots if snapshot <= version)}
+    return [start for start in starts if all(v in deltas for v in range(start + 1, version + 1))]
 
 
 @given(versions, versions)
@@ -54,16 +54,16 @@ def test_a_chain_starts_at_the_newest_snapshot_as_in_spark(
     deltas: set[int], snapshots: set[int], version: int
 ) -> None:
     files = files_of(deltas, snapshots)
-    newest = max((one for one in snapshots if one <= version), default=0)
-    wanted = range(newest + 1, version + 1)
-    if not set(wanted) <= deltas:
+    newest = max((snapshot for snapshot in snapshots if snapshot <= version), default=0)
+    expected = range(newest + 1, version + 1)
+    if not set(expected) <= deltas:
         with pytest.raises(MissingVersionError) as raised:
             chain_for(files, version)
-        first = min(set(wanted) - deltas)
+        first = min(set(expected) - deltas)
         assert f"{first}.delta is missing" in raised.value.message
         return
     base = (state_file(newest, FileKind.SNAPSHOT),) if newest else ()
-    after = tuple(state_file(v) for v in wanted)
+    after = tuple(state_file(v) for v in expected)
     assert chain_for(files, version) == Chain(version, base[0] if base else None, after)
     assert chain_for(files, version).files == (*base, *after)
 
@@ -113,9 +113,9 @@ def test_version_0_needs_no_file() -> None:
 
 
 def test_files_of_other_kinds_and_without_a_version_are_left_out() -> None:
-    other = StoreFile("p/3.delta.crc", FileKind.SPARK_CHECKSUM, Version(3), 1)
+    store_file = StoreFile("p/3.delta.crc", FileKind.SPARK_CHECKSUM, Version(3), 1)
     nameless = StoreFile("p/x.delta", FileKind.DELTA, None, 1)
-    files = StoreFiles.of([other, nameless, state_file(2)], NAMES)
+    files = StoreFiles.of([store_file, nameless, state_file(2)], NAMES)
     assert (dict(files.deltas), dict(files.snapshots)) == ({2: state_file(2)}, {})
 
 

@@ -17,11 +17,11 @@ def read(data: bytes, recorded: str | None) -> tuple[bytes, list[str]]:
     problems: list[str] = []
     options = ReadOptions({} if recorded is None else {1: recorded})
     summed: set[str] = set()
-    found = inflate_file(
+    result = inflate_file(
         state_file(1), iter([data]), options, lambda slug, *_: problems.append(slug), summed
     )
     assert summed <= {state_file(1).path}
-    return b"".join(found), problems
+    return b"".join(result), problems
 
 
 @pytest.mark.parametrize("codec", ["lz4", "lzf", "snappy", "zstd"])
@@ -29,8 +29,8 @@ def read(data: bytes, recorded: str | None) -> tuple[bytes, list[str]]:
 def test_the_bytes_decide_and_what_contradicts_them_is_remarked(
     codec: str, recorded: str | None
 ) -> None:
-    found, problems = read(encode.compress(RAW, codec), recorded)
-    assert found == RAW
+    result, problems = read(encode.compress(RAW, codec), recorded)
+    assert result == RAW
     assert problems == (["codec-mismatch"] if codec != (recorded or "lz4") else [])
 
 

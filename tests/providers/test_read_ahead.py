@@ -56,29 +56,29 @@ def files(storage: Storage, count: int, size: int = 10) -> list[StoreFile]:
     ]
 
 
-def contents(ahead: ReadAhead, wanted: list[StoreFile]) -> list[bytes]:
+def contents(ahead: ReadAhead, expected: list[StoreFile]) -> list[bytes]:
     """What is read of each."""
-    return [b"".join(ahead.chunks(file)) for file in wanted]
+    return [b"".join(ahead.chunks(file)) for file in expected]
 
 
 def test_files_are_handed_out_in_their_order_while_others_are_under_way() -> None:
     remote = Remote()
-    wanted = files(remote, 8)
-    ahead = ReadAhead(remote, wanted)
+    expected = files(remote, 8)
+    ahead = ReadAhead(remote, expected)
     names = [f"{v}.delta" for v in range(1, 9)]
-    assert contents(ahead, wanted[:1]) == [b"1.delta"]
+    assert contents(ahead, expected[:1]) == [b"1.delta"]
     assert remote.requested == names  # all of them before the first was waited for
-    assert contents(ahead, wanted[1:]) == [name.encode() for name in names[1:]]
+    assert contents(ahead, expected[1:]) == [name.encode() for name in names[1:]]
     assert (remote.requested, remote.streamed) == (names, [])
 
 
 def test_no_more_than_a_few_are_under_way() -> None:
     remote = Remote()
-    wanted = files(remote, 3 * AHEAD)
-    ahead = ReadAhead(remote, wanted)
-    next(ahead.chunks(wanted[0]))
+    expected = files(remote, 3 * AHEAD)
+    ahead = ReadAhead(remote, expected)
+    next(ahead.chunks(expected[0]))
     assert len(remote.requested) == AHEAD
-    assert contents(ahead, wanted[1:])[-1] == f"{3 * AHEAD}.delta".encode()
+    assert contents(ahead, expected[1:])[-1] == f"{3 * AHEAD}.delta".encode()
     assert len(remote.requested) == 3 * AHEAD
 
 
@@ -93,11 +93,11 @@ def test_large_files_are_streamed_and_unexpected_ones_read() -> None:
 
 def test_local_files_are_not_asked_for_before_their_turn(tmp_path: object) -> None:
     remote = Remote(str(tmp_path))
-    wanted = files(remote, 2)
-    ahead = ReadAhead(remote, wanted)
-    assert contents(ahead, wanted[:1]) == [b"1.delta"]
+    expected = files(remote, 2)
+    ahead = ReadAhead(remote, expected)
+    assert contents(ahead, expected[:1]) == [b"1.delta"]
     assert remote.requested == ["1.delta"]
-    assert contents(ahead, wanted[1:]) == [b"2.delta"]
+    assert contents(ahead, expected[1:]) == [b"2.delta"]
 
 
 def test_a_checksum_file_is_read_whole_however_large_it_is() -> None:
@@ -111,17 +111,17 @@ def test_a_checksum_file_is_read_whole_however_large_it_is() -> None:
 def test_an_error_comes_when_its_file_is_read() -> None:
     remote = Remote()
     remote.fail["2.delta"] = PermissionError("no")
-    wanted = files(remote, 3)
-    ahead = ReadAhead(remote, wanted)
-    assert contents(ahead, wanted[:1]) == [b"1.delta"]
+    expected = files(remote, 3)
+    ahead = ReadAhead(remote, expected)
+    assert contents(ahead, expected[:1]) == [b"1.delta"]
     with pytest.raises(PermissionError):
-        contents(ahead, wanted[1:2])
-    assert contents(ahead, wanted[2:]) == [b"3.delta"]
+        contents(ahead, expected[1:2])
+    assert contents(ahead, expected[2:]) == [b"3.delta"]
 
 
 def test_a_file_that_has_grown_is_streamed() -> None:
     remote = Remote()
     remote.fail["1.delta"] = LimitError("file has more")
-    wanted = files(remote, 1)
-    assert contents(ReadAhead(remote, wanted), wanted) == [b"1.delta"]
+    expected = files(remote, 1)
+    assert contents(ReadAhead(remote, expected), expected) == [b"1.delta"]
     assert remote.streamed == ["1.delta"]

@@ -117,7 +117,7 @@ def listing(*names: str, provider_class: str | None = None) -> Listing:
 
 
 @pytest.mark.parametrize(
-    "found",
+    "result",
     [
         listing("1.zip"),
         listing("1.changelog", "1.delta"),
@@ -125,8 +125,8 @@ def listing(*names: str, provider_class: str | None = None) -> Listing:
         listing("1.delta", provider_class="org.apache.spark.x.RocksDBStateStoreProvider"),
     ],
 )
-def test_rocksdb_is_recognised_by_its_class_or_else_its_files(found: Listing) -> None:
-    assert provider_for(*found, "/c").name == "rocksdb"
+def test_rocksdb_is_recognised_by_its_class_or_else_its_files(result: Listing) -> None:
+    assert provider_for(*result, "/c").name == "rocksdb"
 
 
 OTHER_CLASSES = (
@@ -142,13 +142,13 @@ OTHER_CLASSES = (
 def test_unknown_provider_class_is_refused_whatever_its_files_are_called(
     names: tuple[str, ...], provider_class: str
 ) -> None:
-    found = listing(*names, provider_class=provider_class)
+    result = listing(*names, provider_class=provider_class)
     with pytest.raises(UnsupportedProviderError, match=re.escape(f"of {provider_class},")) as e:
-        provider_for(*found, "/c")
+        provider_for(*result, "/c")
     assert e.value.path == "/c"
     assert "--provider-format rocksdb or --provider-format hdfs" in str(e.value)
     for name in ("hdfs", "rocksdb"):
-        assert provider_for(*found, "/c", name).name == name
+        assert provider_for(*result, "/c", name).name == name
 
 
 @pytest.mark.parametrize("package", ["", "org.apache.spark.sql.x.", "com.databricks.sql.x."])
@@ -157,12 +157,12 @@ def test_classes_of_spark_and_databricks_are_known(package: str) -> None:
         ("hdfs", "HDFSBackedStateStoreProvider"),
         ("rocksdb", "RocksDBStateStoreProvider"),
     ):
-        found = listing("1.delta", "1.zip", provider_class=f"{package}{spark_class}")
-        assert provider_for(*found, "/c").name == name
+        result = listing("1.delta", "1.zip", provider_class=f"{package}{spark_class}")
+        assert provider_for(*result, "/c").name == name
 
 
 @pytest.mark.parametrize(
-    "found",
+    "result",
     [
         listing(),
         listing("1.delta", "logs", "1.zip.crc"),
@@ -171,8 +171,8 @@ def test_classes_of_spark_and_databricks_are_known(package: str) -> None:
         listing("1.zip", provider_class="org.apache.spark.x.HDFSBackedStateStoreProvider"),
     ],
 )
-def test_what_nobody_claims_is_of_sparks_default(found: Listing) -> None:
-    assert provider_for(*found, "/c").name == "hdfs"
+def test_what_nobody_claims_is_of_sparks_default(result: Listing) -> None:
+    assert provider_for(*result, "/c").name == "hdfs"
 
 
 def test_a_task_for_a_provider_that_is_not_here_is_an_error() -> None:
@@ -244,12 +244,12 @@ def toy(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_a_provider_is_one_folder(toy: Path) -> None:
-    names = [each.name for each in list_providers()]
+    names = [provider.name for provider in list_providers()]
     assert names.index("rocksdb") < names.index("toy") < names.index("hdfs")
     assert names[-1] == "hdfs", "it takes what is left"
-    found = open_checkpoint(str(toy))
-    assert (found.provider.name, found.newest_version) == ("toy", 3)
-    (task,) = plan(found, found.newest_version)
+    checkpoint = open_checkpoint(str(toy))
+    assert (checkpoint.provider.name, checkpoint.newest_version) == ("toy", 3)
+    (task,) = plan(checkpoint, checkpoint.newest_version)
     (store,) = task.stores
     reader = StoreReader(task, Storage(task.url), store)
     state = StateMap()
@@ -265,7 +265,7 @@ def test_a_provider_is_one_folder(toy: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "table", "shown"),
+    ("command", "table", "display"),
     [
         ("audit", "sizes", {"rows": 2, "value_bytes": 16}),
         ("verify", "checks", {"files_that_passed": 3, "files_without_checksum": 3}),
@@ -275,18 +275,18 @@ def test_a_provider_is_one_folder(toy: Path) -> None:
     ],
 )
 def test_commands_read_what_a_folder_added(
-    toy: Path, command: str, table: str, shown: dict[str, int]
+    toy: Path, command: str, table: str, display: dict[str, int]
 ) -> None:
     done = CliRunner().invoke(inspector, [command, str(toy), "-o", "json"])
     assert done.exit_code == 0, done.output
     report = json.loads(done.stdout)
     rows = report["rows"] if report["table"] == table else report["tables"][table]
-    assert {name: rows[0][name] for name in shown} == shown
+    assert {name: rows[0][name] for name in display} == display
     assert report["problems"] == []
 
 
 def test_it_is_gone_with_its_folder() -> None:
-    names = [each.name for each in list_providers()]
+    names = [provider.name for provider in list_providers()]
     assert "toy" not in names
     assert {"rocksdb", "hdfs"} <= set(names)
 
@@ -324,8 +324,8 @@ def test_the_format_that_the_user_names_is_read_and_copied(
     tmp_path: Path, case: str, name: Literal["hdfs", "rocksdb"]
 ) -> None:
     root, options = unknown_class(tmp_path, case), api.Options(provider_format=name)
-    known = api.sizes(str(FIXTURES / case / "checkpoint"))
-    assert api.sizes(str(root), options).tables[0].rows == known.tables[0].rows
+    report = api.sizes(str(FIXTURES / case / "checkpoint"))
+    assert api.sizes(str(root), options).tables[0].rows == report.tables[0].rows
     copied = api.copy(str(root), str(tmp_path / "copy"), options)
     assert copied.summary["written"]
     with pytest.raises(UnsupportedProviderError):

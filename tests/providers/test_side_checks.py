@@ -61,9 +61,9 @@ def test_every_changed_byte_is_noticed_though_the_file_can_be_read(
     data = bytearray(file.read_bytes())
     data[8] ^= 1  # the level of an lz4 block, of which no reader takes notice
     file.write_bytes(data)
-    (found,) = problems(root, version)
-    assert (found.slug, found.path) == (SLUG, str(file))
-    assert found.offset == (0 if write is hadoop else None)
+    (problem,) = problems(root, version)
+    assert (problem.slug, problem.path) == (SLUG, str(file))
+    assert problem.offset == (0 if write is hadoop else None)
 
 
 @pytest.mark.parametrize("write", [hadoop, spark])
@@ -74,17 +74,17 @@ def test_a_file_that_cannot_be_decoded_is_summed_to_its_end_all_the_same(
     file = root / DELTA
     write(file)
     file.write_bytes(b"broken" + file.read_bytes()[6:])
-    found = {row.slug for row in problems(root) if row.path == str(file)}
-    assert found == {"bad-frame", SLUG}
+    result = {row.slug for row in problems(root) if row.path == str(file)}
+    assert result == {"bad-frame", SLUG}
 
 
 def test_a_side_file_that_is_none_is_named(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
     side = root / "state/1/0/1.delta.crc"
     side.write_text("nonsense")
-    (found,) = problems(root)
-    assert (found.slug, found.path) == (SLUG, str(side))
-    assert "not a Spark checksum file" in found.message
+    (problem,) = problems(root)
+    assert (problem.slug, problem.path) == (SLUG, str(side))
+    assert "not a Spark checksum file" in problem.message
 
 
 @pytest.mark.parametrize("write", [hadoop, spark])
@@ -97,16 +97,16 @@ def test_whatever_reads_a_file_compares_it_with_its_checksums(
     data = bytearray(file.read_bytes())
     data[8] ^= 1
     file.write_bytes(data)
-    (found,) = problems_in(observed_in(root))
-    assert (found.slug, found.path) == ("bad-checksum", str(file))
+    (problem,) = problems_in(observed_in(root))
+    assert (problem.slug, problem.path) == ("bad-checksum", str(file))
 
 
 def test_a_side_file_that_is_none_says_nothing_of_its_file(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
     side = root / "state/1/0/1.delta.crc"
     side.write_text("nonsense")
-    (found,) = problems_in(observed_in(root))
-    assert (found.slug, found.path) == (SLUG, str(side))
+    (problem,) = problems_in(observed_in(root))
+    assert (problem.slug, problem.path) == (SLUG, str(side))
 
 
 def test_a_side_file_that_was_cleaned_up_meanwhile_says_nothing(tmp_path: Path) -> None:
@@ -114,12 +114,12 @@ def test_a_side_file_that_was_cleaned_up_meanwhile_says_nothing(tmp_path: Path) 
     storage = Storage(str(tmp_path))
     main = StoreFile(f"{tmp_path}/1.delta", FileKind.DELTA, Version(1), 4)
     side = StoreFile(f"{tmp_path}/1.delta.crc", SPARK, Version(1), 10)
-    found: list[Any] = []
-    checks = SideChecks(ReadAhead(storage).whole, [side], lambda *problem: found.append(problem))
+    result: list[Any] = []
+    checks = SideChecks(ReadAhead(storage).whole, [side], lambda *problem: result.append(problem))
     assert main.path not in checks.done
     assert list(checks.watch(main, iter([b"da", b"ta"]))) == [b"da", b"ta"]
     assert main.path in checks.done
-    assert found == []
+    assert result == []
 
 
 @pytest.mark.parametrize(

@@ -92,13 +92,13 @@ def test_what_is_read_again_is_requested_once(
     monkeypatch.setattr(task_files, "IN_MEMORY_BYTES", in_memory)
     storage = Storage("objects://ck")
     task = TaskFiles(storage)
-    kept = deltas(storage, range(3))
+    result = deltas(storage, range(3))
     large = StoreFile(storage.full_path("large"), FileKind.SNAPSHOT, Version(1), 1024)
-    task.keep([*kept, large])
-    whole = bytes(range(256)) * 4
+    task.keep([*result, large])
+    complete = bytes(range(256)) * 4
     for _ in range(3):
-        assert contents(ReadAhead(task, kept), kept) == expected(range(3))
-        assert b"".join(task.stream("large", 100, size=1024)) == whole
+        assert contents(ReadAhead(task, result), result) == expected(range(3))
+        assert b"".join(task.stream("large", 100, size=1024)) == complete
         assert task.request("3.delta", size=1)() == b"3"
     assert (requests.read["ck/0.delta"], requests.read["ck/3.delta"]) == (1, 3)
     assert requests.read["ck/large"] == 11

@@ -48,8 +48,8 @@ def test_readers_that_take_turns_by_the_block_need_room_for_one() -> None:
 
 
 def test_what_takes_more_than_the_bound_is_made_again() -> None:
-    for most, times in ((7, 1), (6, 2)):
-        files, turns = Files(), Turns(most)
+    for maximum, times in ((7, 1), (6, 2)):
+        files, turns = Files(), Turns(maximum)
         for _ in range(2):
             assert list(turns.blocks("a", files.of("a"))) == [LARGE, SMALL]
         assert files.begun == ["a"] * times

@@ -47,13 +47,13 @@ EMPTY = Table("others", "other things", (Column("a"),), [], empty="none at all")
 
 def table(rows: list[dict[str, Any]] | None = None) -> Table:
     """A table with every unit and a hidden column."""
-    given = ROWS if rows is None else rows
-    return Table("things", "the things", COLUMNS, given, "no things")
+    arguments = ROWS if rows is None else rows
+    return Table("things", "the things", COLUMNS, arguments, "no things")
 
 
-def finding(**more: Any) -> Finding:
+def finding(**options: Any) -> Finding:
     """A finding with all that one can have."""
-    whole: dict[str, Any] = {
+    complete: dict[str, Any] = {
         "kind": KeptKeys.kind,
         "certainty": Certainty.PROVEN,
         "evidence": f"3 rows {HOSTILE}",
@@ -63,7 +63,7 @@ def finding(**more: Any) -> Finding:
         "rows": 3,
         "bytes": 5000,
     }
-    return Finding(**(whole | more))
+    return Finding(**(complete | options))
 
 
 PROBLEM = Problem("truncated", "got 3 bytes", "/ck/1.delta", 7, StoreId(0, "default", 1), 1)
@@ -73,9 +73,9 @@ PART = Part(0, None, 1, None, 1, 2, 1, 5, 1024, 4096)
 """One partition of five."""
 
 
-def verdict(**more: Any) -> Verdict:
+def verdict(**options: Any) -> Verdict:
     """A verdict with all that one can have."""
-    whole: dict[str, Any] = {
+    complete: dict[str, Any] = {
         "level": Level.ERROR,
         "errors": 1,
         "warnings": 0,
@@ -96,12 +96,12 @@ def verdict(**more: Any) -> Verdict:
         "size": StateSize(4, 10_000, 20_000),
         "leftovers": 3,
     }
-    return Verdict(**(whole | more))
+    return Verdict(**(complete | options))
 
 
-def growth(**more: Any) -> StateGrowth:
+def growth(**options: Any) -> StateGrowth:
     """A state that grows."""
-    whole: dict[str, Any] = {
+    complete: dict[str, Any] = {
         "rows_per_hour": 1_200_000.4,
         "bytes_per_hour": 30.6 * 2**30,
         "heap_bytes_per_hour": 61.0 * 2**30,
@@ -113,12 +113,12 @@ def growth(**more: Any) -> StateGrowth:
         "new_rows_per_hour": 1_200_000.4,
         "removed_rows_per_hour": 0.0,
     }
-    return StateGrowth(**(whole | more))
+    return StateGrowth(**(complete | options))
 
 
-def report(**more: Any) -> Report:
+def report(**options: Any) -> Report:
     """A report with everything."""
-    whole: dict[str, Any] = {
+    complete: dict[str, Any] = {
         "command": "things",
         "checkpoint": f"/ck/{HOSTILE}",
         "summary": {
@@ -141,7 +141,7 @@ def report(**more: Any) -> Report:
         "notes": ("A note.",),
         "judged": True,
     }
-    return Report(**(whole | more))
+    return Report(**(complete | options))
 
 
 def bare() -> Report:

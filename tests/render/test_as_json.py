@@ -61,8 +61,8 @@ def test_rows_are_written_while_they_are_read() -> None:
             yield {"rows": number}
         problems.append(Problem("truncated", "at the end"))
 
-    made = report(tables=(table(rows()),), problems=problems)  # type: ignore[arg-type]
-    pieces = render_json(made)
+    result = report(tables=(table(rows()),), problems=problems)  # type: ignore[arg-type]
+    pieces = render_json(result)
     next(pieces)
     assert read == []
     second = next(pieces)
@@ -94,14 +94,14 @@ def test_no_control_character_reaches_a_terminal(render: Any) -> None:
 
 def test_the_verdict_is_an_object_of_numbers() -> None:
     envelope = json.loads("".join(render_json(report(verdict=verdict()))))
-    found = envelope["verdict"]
-    assert (found["level"], found["errors"], found["leftovers"]) == ("error", 1, 3)
-    assert found["size"] == {"rows": 4, "row_bytes": 10_000, "heap_bytes": 20_000}
-    assert found["growth"]["rows_per_hour"] == 1_200_000
-    assert found["growth"]["since"] == "2024-01-01T00:00:00.000Z"
-    assert found["cause"]["finding"] == "SS203"
-    assert found["cause"]["rows_share"] == 0.75
-    assert found["cause"]["command"].startswith("inspector leftovers '/ck/")
+    result = envelope["verdict"]
+    assert (result["level"], result["errors"], result["leftovers"]) == ("error", 1, 3)
+    assert result["size"] == {"rows": 4, "row_bytes": 10_000, "heap_bytes": 20_000}
+    assert result["growth"]["rows_per_hour"] == 1_200_000
+    assert result["growth"]["since"] == "2024-01-01T00:00:00.000Z"
+    assert result["cause"]["finding"] == "SS203"
+    assert result["cause"]["rows_share"] == 0.75
+    assert result["cause"]["command"].startswith("inspector leftovers '/ck/")
     assert json.loads("".join(render_json(report())))["verdict"] is None
 
 
@@ -123,17 +123,17 @@ def test_a_part_is_an_object_of_numbers() -> None:
     assert json.loads("".join(render_json(report())))["part"] is None
 
 
-@pytest.mark.parametrize(("own", "other"), [("findings", "problems"), ("problems", "findings")])
-def test_findings_and_problems_are_there_once(own: str, other: str) -> None:
+@pytest.mark.parametrize(("own", "second"), [("findings", "problems"), ("problems", "findings")])
+def test_findings_and_problems_are_there_once(own: str, second: str) -> None:
     rows: list[dict[str, Any]] = [{"a": "is not written: the report has them"}]
-    made = report(tables=(Table(own, own, (), rows), Table(other, other, (), rows)))
-    envelope = json.loads("".join(render_json(made)))
+    result = report(tables=(Table(own, own, (), rows), Table(second, second, (), rows)))
+    envelope = json.loads("".join(render_json(result)))
     assert (envelope["table"], "rows" in envelope, envelope["tables"]) == (own, False, {})
     assert (len(envelope["findings"]), len(envelope["problems"])) == (3, 2)
 
 
 @pytest.mark.parametrize("render", [render_json, render_ndjson])
 def test_a_number_that_json_lacks_is_a_fault_and_no_bad_json(render: Any) -> None:
-    made = report(tables=(table([{"rows": float("nan")}]),))
+    result = report(tables=(table([{"rows": float("nan")}]),))
     with pytest.raises(ValueError, match="JSON compliant"):
-        list(render(made))
+        list(render(result))

@@ -25,18 +25,18 @@ from inspector.render.report import Report
 from tests.render.samples import HOSTILE, PROBLEM, finding, report
 
 
-def judged(**more: object) -> Report:
-    given = {"judged": True, "fail_on": Severity.WARNING, "problems": ()} | more
-    return report(**given)
+def judged(**options: object) -> Report:
+    arguments = {"judged": True, "fail_on": Severity.WARNING, "problems": ()} | options
+    return report(**arguments)
 
 
-def suite_of(made: Report) -> TestSuite:
-    (suite,) = JUnitXml.fromstring("".join(render_junit(made)))
+def suite_of(product: Report) -> TestSuite:
+    (suite,) = JUnitXml.fromstring("".join(render_junit(product)))
     return suite
 
 
 def results(suite: TestSuite) -> dict[str, list[type]]:
-    return {case.name: [type(one) for one in case.result] for case in suite if case.result}
+    return {case.name: [type(item) for item in case.result] for case in suite if case.result}
 
 
 def test_there_is_a_case_for_each_rule() -> None:
@@ -44,7 +44,7 @@ def test_there_is_a_case_for_each_rule() -> None:
     names = [case.name for case in suite]
     assert names == ["readable", *(f"{kind.id} {kind.title}" for kind in all_kinds())]
     assert {case.classname for case in suite} == {"inspector.things"}
-    failed = [name for name, found in results(suite).items() if Failure in found]
+    failed = [name for name, item in results(suite).items() if Failure in item]
     assert [name[:5] for name in failed] == ["SS203"]
     assert (suite.tests, suite.failures, suite.errors) == (len(all_kinds()) + 1, 1, 0)
 
@@ -53,8 +53,8 @@ def test_there_is_a_case_for_each_rule() -> None:
     ("fail_on", "failures"), [(None, 0), (Severity.ERROR, 1), (Severity.INFO, 2)]
 )
 def test_a_rule_fails_from_a_severity_on(fail_on: Severity | None, failures: int) -> None:
-    found = [finding(), finding(kind=SameValues.kind)]
-    assert suite_of(judged(findings=found, fail_on=fail_on)).failures == failures
+    result = [finding(), finding(kind=SameValues.kind)]
+    assert suite_of(judged(findings=result, fail_on=fail_on)).failures == failures
 
 
 def test_a_command_that_judges_nothing_is_readable_or_not() -> None:
@@ -77,17 +77,17 @@ def test_gates_and_metrics_of_the_baseline_are_cases() -> None:
     gates = apply_gates(parse_gates({"state.rows": "1", "state.bytes": "9"}), {"state.rows": 2})
     earlier = Earlier("/ck", None, 1, complete=True, metrics={"state.rows": 1}, findings={})
     comparison = compare((), {"state.rows": 2}, earlier)
-    made = replace(judged(findings=()), gates=gates, comparison=comparison)
-    found = results(suite_of(made))
-    assert found["gate state.rows"] == [Failure]
-    assert found["baseline state.rows"] == [Failure]
-    assert Failure not in found.get("gate state.bytes", [])
+    result = replace(judged(findings=()), gates=gates, comparison=comparison)
+    actual = results(suite_of(result))
+    assert actual["gate state.rows"] == [Failure]
+    assert actual["baseline state.rows"] == [Failure]
+    assert Failure not in actual.get("gate state.bytes", [])
 
 
 def test_what_is_hostile_is_text(tmp_path: Path) -> None:
     hostile = f"{HOSTILE}\x00\ud800\ufffe]]>&"
-    made = judged(checkpoint=hostile, findings=[finding(evidence=hostile)], problems=[PROBLEM])
-    text = "".join(junit_document([junit_suite(made), junit_failure("audit", hostile, hostile)]))
+    result = judged(checkpoint=hostile, findings=[finding(evidence=hostile)], problems=[PROBLEM])
+    text = "".join(junit_document([junit_suite(result), junit_failure("audit", hostile, hostile)]))
     file = tmp_path / "report.xml"
     file.write_text(text, "utf-8")
     first, second = JUnitXml.fromfile(str(file))

@@ -25,30 +25,30 @@ def families(text: str) -> dict[str, Any]:
     return {family.name: family for family in text_string_to_metric_families(text)}
 
 
-def made(**more: object) -> Any:
-    given = {"judged": True, "problems": (), "metrics": VALUES, "checkpoint": "/ck"}
-    return report(**(given | more))
+def made(**options: object) -> Any:
+    arguments = {"judged": True, "problems": (), "metrics": VALUES, "checkpoint": "/ck"}
+    return report(**(arguments | options))
 
 
 def value(text: str, name: str, **labels: str) -> float:
-    (found,) = (
+    (result,) = (
         sample.value
         for sample in families(text)[name].samples
         if labels.items() <= sample.labels.items()
     )
-    return float(found)
+    return float(result)
 
 
 def test_every_metric_is_a_gauge_in_base_units() -> None:
     text = prometheus_text([metrics_of(made())], 1000.5)
-    found = families(text)
+    result = families(text)
     assert set(NAMES) == {metric.name for metric in METRICS}
     for name, (exported, factor) in NAMES.items():
         assert value(text, exported) == 7200.0 * factor, name
-    assert all(family.type == "gauge" for family in found.values())
-    assert all(name.startswith("spark_state_") for name in found)
-    assert all(family.documentation.endswith(".") for family in found.values())
-    assert not [name for name in found if "hour" in name or "hour" in found[name].documentation]
+    assert all(family.type == "gauge" for family in result.values())
+    assert all(name.startswith("spark_state_") for name in result)
+    assert all(family.documentation.endswith(".") for family in result.values())
+    assert not [name for name in result if "hour" in name or "hour" in result[name].documentation]
     assert value(text, "spark_state_inspected_timestamp_seconds") == 1000.5
 
 

@@ -36,8 +36,8 @@ def test_the_dictionary_is_the_json_of_the_command_line(command: str) -> None:
 def test_all_tables_become_arrow(command: str) -> None:
     report = getattr(api, command)(LEAK)
     for table in report.tables:
-        made = report.to_arrow(table.name)
-        assert made.num_rows == len(report.to_dict()["tables"].get(table.name, [])) or (
+        result = report.to_arrow(table.name)
+        assert result.num_rows == len(report.to_dict()["tables"].get(table.name, [])) or (
             table is report.primary
         )
 
@@ -58,11 +58,11 @@ def test_keys_and_values_have_the_types_that_an_export_has(case: str) -> None:
     path = str(checkpoint_of(case))
     for table in api.export("rows", path):
         store = table.name.partition(".")[2]
-        made = api.rows(path, api.Options(store_name=store)).to_arrow()
+        report = api.rows(path, api.Options(store_name=store)).to_arrow()
         exported = pa.Table.from_batches(table.batches, table.schema)
         for name in ("key", "value") if exported.num_rows else ():
-            assert made.schema.field(name).type == exported.schema.field(name).type
-            values = (sorted(map(repr, of.column(name).to_pylist())) for of in (made, exported))
+            assert report.schema.field(name).type == exported.schema.field(name).type
+            values = (sorted(map(repr, of.column(name).to_pylist())) for of in (report, exported))
             assert next(values) == next(values)
 
 
@@ -87,22 +87,22 @@ def test_problems_are_complete_once_the_rows_are_held(tmp_path: Any) -> None:
     path = copy_of("agg_append", tmp_path)
     for delta in path.glob("state/0/1/*.delta"):
         delta.write_bytes(b"junk")
-    found = api.rows(str(path)).to_dict()
-    assert found["complete"] is False
-    assert found["problems"]
+    report = api.rows(str(path)).to_dict()
+    assert report["complete"] is False
+    assert report["problems"]
 
 
 def test_without_pandas_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     real = builtins.__import__
 
-    def without(name: str, *rest: Any) -> Any:
+    def without(name: str, *remainder: Any) -> Any:
         if name.split(".")[0] == "pandas":
             raise ModuleNotFoundError("No module named 'pandas'", name="pandas")
-        return real(name, *rest)
+        return real(name, *remainder)
 
     report = api.sizes(LEAK)
     assert report.to_arrow().num_rows
-    for name in [each for each in sys.modules if each.split(".")[0] == "pandas"]:
+    for name in [module for module in sys.modules if module.split(".")[0] == "pandas"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(EngineError, match=r"to_pandas\(\) needs pandas, which is not installed"):

@@ -17,16 +17,16 @@ from inspector.render.text import render_markdown, render_text
 from tests.render.samples import PART, finding, growth, report, verdict
 
 
-def lines(made: Verdict | None, **more: Any) -> dict[str, str]:
+def lines(product: Verdict | None, **options: Any) -> dict[str, str]:
     """Kind -> text."""
-    found = [*first_screen(report(verdict=made, checkpoint="/data/my query", **more))]
-    assert len({line.kind for line in found}) == len(found)
-    return {line.kind: line.text for line in found}
+    result = [*first_screen(report(verdict=product, checkpoint="/data/my query", **options))]
+    assert len({line.kind for line in result}) == len(result)
+    return {line.kind: line.text for line in result}
 
 
-def healthy(**more: Any) -> Verdict:
+def healthy(**options: Any) -> Verdict:
     """A verdict with nothing in it."""
-    whole: dict[str, Any] = {
+    complete: dict[str, Any] = {
         "level": Level.OK,
         "errors": 0,
         "infos": 0,
@@ -34,7 +34,7 @@ def healthy(**more: Any) -> Verdict:
         "leftovers": 0,
         "growth": growth(growing=False),
     }
-    return verdict(**(whole | more))
+    return verdict(**(complete | options))
 
 
 def test_a_leak_says_what_how_fast_how_much_and_what_to_do() -> None:
@@ -67,7 +67,7 @@ def test_what_is_judged_by_nothing_has_no_first_screen() -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "size", "expected"),
+    ("result", "size", "expected"),
     [
         (growth(growing=False), StateSize(4, 2048, 0), "the state does not grow (4 rows, 2.0 KiB)"),
         (growth(growing=False), StateSize(1, 100, 0), "the state does not grow (1 row, 100 B)"),
@@ -87,21 +87,21 @@ def test_what_is_judged_by_nothing_has_no_first_screen() -> None:
     ],
 )
 def test_a_healthy_checkpoint_says_so_and_no_more(
-    found: StateGrowth | None, size: StateSize, expected: str
+    result: StateGrowth | None, size: StateSize, expected: str
 ) -> None:
-    told = lines(healthy(growth=found, size=size))
-    assert list(told) == ["verdict"]
-    assert told["verdict"].startswith(f"Healthy: no findings; {expected}")
+    actual = lines(healthy(growth=result, size=size))
+    assert list(actual) == ["verdict"]
+    assert actual["verdict"].startswith(f"Healthy: no findings; {expected}")
 
 
 def test_files_alone_say_nothing_of_growth() -> None:
     assert lines(healthy(growth=None, size=None)) == {"verdict": "Healthy: no findings."}
-    told = lines(verdict(growth=None, size=None))
-    assert "growth" not in told
+    result = lines(verdict(growth=None, size=None))
+    assert "growth" not in result
 
 
 @pytest.mark.parametrize(
-    ("more", "expected"),
+    ("options", "expected"),
     [
         ({}, "by new keys only: ~1.2 M keys come per hour, none has gone yet"),
         (
@@ -123,22 +123,22 @@ def test_files_alone_say_nothing_of_growth() -> None:
         ({"rows_per_hour": 0.4}, "by larger values only: the number of rows does not grow"),
     ],
 )
-def test_growth_without_a_leak_is_told_apart(more: dict[str, Any], expected: str) -> None:
-    told = lines(healthy(growth=growth(**more)))
-    assert told["verdict"] == f"Growing {expected}; no expired rows remain."
-    assert list(told) == ["verdict", "growth", "to_do", "more"]
+def test_growth_without_a_leak_is_told_apart(options: dict[str, Any], expected: str) -> None:
+    result = lines(healthy(growth=growth(**options)))
+    assert result["verdict"] == f"Growing {expected}; no expired rows remain."
+    assert list(result) == ["verdict", "growth", "to_do", "more"]
     by_values = "larger" in expected
-    assert told["more"].endswith("top '/data/my query' --by value" if by_values else "query'")
+    assert result["more"].endswith("top '/data/my query' --by value" if by_values else "query'")
 
 
 def test_growth_that_may_be_older_than_what_can_be_read_says_so() -> None:
-    told = lines(verdict(growth=growth(since_oldest=True)))
-    assert "since batch 4 (2024-01-01T00:00:00.000Z) or earlier" in told["growth"]
+    result = lines(verdict(growth=growth(since_oldest=True)))
+    assert "since batch 4 (2024-01-01T00:00:00.000Z) or earlier" in result["growth"]
 
 
 def test_what_cannot_be_read_comes_first() -> None:
-    told = lines(verdict(level=Level.UNREADABLE, problems=2))
-    assert told["verdict"] == (
+    result = lines(verdict(level=Level.UNREADABLE, problems=2))
+    assert result["verdict"] == (
         "Unreadable in part, 2 problems: The timeout of 3 keys fired, and the function kept them. "
         "(Operator 0, flatMapGroupsWithState, store left-keyToNumValues.)"
     )
@@ -150,15 +150,15 @@ def test_what_cannot_be_read_comes_first() -> None:
 def test_a_finding_about_all_rows_has_no_shares_in_percent() -> None:
     cause = verdict().cause
     assert cause is not None
-    told = lines(verdict(cause=replace(cause, rows_share=1.0)))
-    assert told["share"] == "That is 100 % of the state."
+    result = lines(verdict(cause=replace(cause, rows_share=1.0)))
+    assert result["share"] == "That is 100 % of the state."
 
 
 def test_a_finding_about_no_row_has_no_shares() -> None:
     cause = verdict().cause
     assert cause is not None
-    told = lines(verdict(cause=replace(cause, rows_share=0.0, bytes_share=0.0, heap_share=0.0)))
-    assert "share" not in told
+    result = lines(verdict(cause=replace(cause, rows_share=0.0, bytes_share=0.0, heap_share=0.0)))
+    assert "share" not in result
 
 
 def test_shares_of_a_part_are_said_to_be_of_the_part() -> None:
@@ -167,28 +167,28 @@ def test_shares_of_a_part_are_said_to_be_of_the_part() -> None:
     )
     cause = verdict().cause
     assert cause is not None
-    whole = verdict(cause=replace(cause, rows_share=1.0))
-    assert lines(whole, part=PART)["share"] == "That is 100 % of this part."
+    complete = verdict(cause=replace(cause, rows_share=1.0))
+    assert lines(complete, part=PART)["share"] == "That is 100 % of this part."
 
 
 def test_a_share_in_words_is_not_marked_as_an_estimate() -> None:
     cause = verdict().cause
     assert cause is not None
-    told = lines(verdict(cause=replace(cause, heap_share=0.001)))
-    assert told["share"].endswith("50 % of their bytes, less than 1 % of the heap.")
+    result = lines(verdict(cause=replace(cause, heap_share=0.001)))
+    assert result["share"].endswith("50 % of their bytes, less than 1 % of the heap.")
 
 
 def test_sizes_of_what_is_read_in_part_are_said_to_be_so() -> None:
-    told = lines(verdict(level=Level.UNREADABLE, problems=1))
-    assert told["growth"].endswith("It holds 4 rows, 9.8 KiB now, as far as it could be read.")
+    result = lines(verdict(level=Level.UNREADABLE, problems=1))
+    assert result["growth"].endswith("It holds 4 rows, 9.8 KiB now, as far as it could be read.")
 
 
 @pytest.mark.parametrize("name", [None, "unknown"])
 def test_an_operator_without_a_name_is_named_by_its_number(name: str | None) -> None:
     cause = verdict().cause
     assert cause is not None
-    told = lines(verdict(cause=replace(cause, operator_name=name, store_name=None)))
-    assert told["verdict"].endswith(" (Operator 0.)")
+    result = lines(verdict(cause=replace(cause, operator_name=name, store_name=None)))
+    assert result["verdict"].endswith(" (Operator 0.)")
 
 
 def test_a_finding_about_no_rows_has_no_share() -> None:
@@ -202,9 +202,9 @@ def test_a_finding_about_no_rows_has_no_share() -> None:
         bytes_share=None,
         heap_share=None,
     )
-    told = lines(verdict(cause=alone))
-    assert "share" not in told
-    assert told["verdict"].startswith("Error: The timeout")
+    result = lines(verdict(cause=alone))
+    assert "share" not in result
+    assert result["verdict"].startswith("Error: The timeout")
 
 
 @pytest.mark.parametrize(
@@ -225,21 +225,21 @@ def test_a_finding_about_no_rows_has_no_share() -> None:
     ],
 )
 def test_a_part_is_called_a_part(part: Part, expected: str) -> None:
-    told = lines(None, part=part)
-    assert list(told) == ["part"]
-    assert told["part"].startswith(f"This is a part of the checkpoint: {expected}")
+    result = lines(None, part=part)
+    assert list(result) == ["part"]
+    assert result["part"].startswith(f"This is a part of the checkpoint: {expected}")
 
 
 def test_a_healthy_part_speaks_of_itself_alone() -> None:
-    told = lines(healthy(), part=PART)
-    assert list(told) == ["part", "verdict"]
-    assert told["verdict"].startswith("Healthy, as far as this part shows: no findings")
+    result = lines(healthy(), part=PART)
+    assert list(result) == ["part", "verdict"]
+    assert result["verdict"].startswith("Healthy, as far as this part shows: no findings")
 
 
 @pytest.mark.parametrize("path", ["/data/my query", "/it's", "s3a://b/c", "$(rm -rf x)"])
 def test_a_command_can_be_pasted_into_a_shell(path: str) -> None:
-    made = Report("audit", path, {}, (), part=replace(PART, store_name="a b"))
-    words = shlex.split(command_line("sizes --by partition --operator 3", made))
+    result = Report("audit", path, {}, (), part=replace(PART, store_name="a b"))
+    words = shlex.split(command_line("sizes --by partition --operator 3", result))
     assert words[:2] == ["inspector", "sizes"]
     assert words[2] == path
     assert words[3:] == [
@@ -249,8 +249,8 @@ def test_a_command_can_be_pasted_into_a_shell(path: str) -> None:
 
 
 def test_people_read_it_first_in_every_form() -> None:
-    made = report(verdict=verdict(), part=PART)
-    text, markdown = "".join(render_text(made)), "".join(render_markdown(made))
+    result = report(verdict=verdict(), part=PART)
+    text, markdown = "".join(render_text(result)), "".join(render_markdown(result))
     assert text.startswith("This is a part of the checkpoint: ")
     assert text.splitlines()[1].startswith("Error: The timeout")
     assert markdown.splitlines()[2].startswith("This is a part of the checkpoint: ")
@@ -273,8 +273,8 @@ def test_a_command_is_code_in_markdown(path: str, code: str) -> None:
 def test_limits_that_are_exceeded_are_said_of_a_healthy_one_too() -> None:
     limits = parse_gates({"state.rows": "1", "state.bytes": "9KiB"})
     values = {"state.rows": 3, "state.bytes": 10}
-    said = lines(healthy(), gates=apply_gates(limits, values))
-    assert said["gates"] == "1 of 2 limits is exceeded: state.rows is 3, above the limit of 1."
+    result = lines(healthy(), gates=apply_gates(limits, values))
+    assert result["gates"] == "1 of 2 limits is exceeded: state.rows is 3, above the limit of 1."
     assert "gates" not in lines(healthy(), gates=apply_gates(limits, {"state.bytes": 10}))
 
 

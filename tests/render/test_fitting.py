@@ -32,8 +32,8 @@ ROW: dict[str, Any] = {
 
 
 def drawn(width: int | None, *, wide: bool = False, color: bool = False) -> list[str]:
-    made = Table("t", "title", COLUMNS, [ROW])
-    return [line.rstrip("\n") for line in drawn_table(made, Display(width, color, wide))]
+    table = Table("t", "title", COLUMNS, [ROW])
+    return [line.rstrip("\n") for line in drawn_table(table, Display(width, color, wide))]
 
 
 @pytest.mark.parametrize("width", [10, 40, 60, 80, 100, 120, 200])
@@ -73,16 +73,16 @@ def test_heads_of_what_is_piped_are_one_word_each() -> None:
 
 
 def test_an_empty_table_says_so_at_any_width() -> None:
-    made = Table("t", "title", COLUMNS, [], empty="there is nothing to be seen here at all")
-    assert "".join(drawn_table(made, Display(20))).split() == (
+    table = Table("t", "title", COLUMNS, [], empty="there is nothing to be seen here at all")
+    assert "".join(drawn_table(table, Display(20))).split() == (
         ["title", "(there", "is", "nothing", "to", "be", "seen", "here", "at", "all)"]
     )
 
 
 def test_severities_have_colours_and_the_same_text() -> None:
-    made = Table("t", "title", (Column("severity"),), [{"severity": "error"}])
-    plain = "".join(drawn_table(made, Display(40)))
-    colored = "".join(drawn_table(made, Display(40, color=True)))
+    table = Table("t", "title", (Column("severity"),), [{"severity": "error"}])
+    plain = "".join(drawn_table(table, Display(40)))
+    colored = "".join(drawn_table(table, Display(40, color=True)))
     assert "\x1b[1;31merror" in colored
     assert [line.rstrip() for line in Text.from_ansi(colored).plain.splitlines()] == (
         plain.splitlines()
@@ -99,14 +99,14 @@ def test_what_is_hostile_is_escaped_at_any_width(width: int | None) -> None:
     ("cell", "lines"), [("x" * 10, ["SAME VALUE", "PUTS"]), ("x", ["SAME", "VALUE", "PUTS"])]
 )
 def test_a_head_takes_as_few_lines_as_it_can(cell: str, lines: list[str]) -> None:
-    made = Table("t", "title", (Column("same_value_puts"),), [{"same_value_puts": cell}])
-    _, *head, _ = "".join(drawn_table(made, Display(80))).splitlines()
+    table = Table("t", "title", (Column("same_value_puts"),), [{"same_value_puts": cell}])
+    _, *head, _ = "".join(drawn_table(table, Display(80))).splitlines()
     assert [line.strip() for line in head] == lines
 
 
 def test_a_long_value_is_cut_where_not_every_column_is_shown() -> None:
     value = {"buf": "x" * 2000}
-    made = Table(
+    table = Table(
         "t",
         "title",
         (Column("key", Unit.VALUE), Column("text")),
@@ -115,15 +115,15 @@ def test_a_long_value_is_cut_where_not_every_column_is_shown() -> None:
             {"key": {"buf": "short"}, "text": "z"},
         ],
     )
-    lines = "".join(drawn_table(made, Display(80)))
+    lines = "".join(drawn_table(table, Display(80)))
     assert lines.endswith("(whole values with --wide)\n")
     assert lines.count("x") == LONGEST_VALUE - len('{"buf": "')
     assert lines.count("y") == 500
     assert '{"buf": "short"}' in lines
     for display in (Display(None), Display(80, wide=True)):
-        whole = "".join(drawn_table(made, display))
-        assert whole.count("x") == 2000
-        assert "whole values" not in whole
+        complete = "".join(drawn_table(table, display))
+        assert complete.count("x") == 2000
+        assert "whole values" not in complete
 
 
 def lines_of(rows: list[dict[str, object]], width: int | None, *, wide: bool = False) -> str:
@@ -133,8 +133,8 @@ def lines_of(rows: list[dict[str, object]], width: int | None, *, wide: bool = F
         Column("varied", rank=4),
         Column("nothing", rank=5),
     )
-    made = Table("t", "title", columns, rows).without_constants()
-    return "\n".join(drawn_table(made, Display(width, wide=wide)))
+    without_constants = Table("t", "title", columns, rows).without_constants()
+    return "\n".join(drawn_table(without_constants, Display(width, wide=wide)))
 
 
 def test_columns_with_one_value_in_all_rows_give_way() -> None:

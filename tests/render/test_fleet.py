@@ -31,42 +31,42 @@ def form(output: str = "table", *, details: bool = False) -> Form:
     return Form("audit", output, Display(), details, keep)
 
 
-def audit(path: str, size: int = 0, *, bad: bool = False, **more: Any) -> Report:
+def audit(path: str, size: int = 0, *, bad: bool = False, **options: Any) -> Report:
     findings = [finding(evidence="bad")] if bad else []
     table = Table("findings", "findings", (Column("id"),), [{"id": f.kind.id} for f in findings])
     verdict = Verdict(
         Level.ERROR if bad else Level.OK, len(findings), 0, 0, 0, size=StateSize(3, size, size)
     )
-    whole: dict[str, Any] = {
+    complete: dict[str, Any] = {
         "findings": findings,
         "judged": True,
         "verdict": verdict,
         "metrics": {"state.rows": 3, "state.bytes": size},
     }
-    return Report("audit", path, {"batch_id": 4, "query_id": "q"}, (table,), **(whole | more))
+    return Report("audit", path, {"batch_id": 4, "query_id": "q"}, (table,), **(complete | options))
 
 
-def members(made: Form, *reports: Report) -> list[Member]:
-    return [made.member(each, lambda: 0) for each in reports]
+def members(product: Form, *reports: Report) -> list[Member]:
+    return [product.member(report, lambda: 0) for report in reports]
 
 
-def text(made: Form, found: Sequence[Member], gone: Sequence[str] = ()) -> str:
-    return "".join(document(made, found, gone))
+def text(product: Form, result: Sequence[Member], gone: Sequence[str] = ()) -> str:
+    return "".join(document(product, result, gone))
 
 
 def test_the_worst_is_first_then_what_fails_then_the_largest() -> None:
     gates = apply_gates(parse_gates({"state.rows": "1"}), {"state.rows": 3})
-    made = form("json")
-    found = members(
-        made,
+    result = form("json")
+    actual = members(
+        result,
         audit("/small", 5),
         audit("/large", 50),
         audit("/gated", 1, gates=gates),
         audit("/bad", 2, bad=True),
         audit("/part", 1, problems=[Problem("truncated", "too short")]),
     )
-    found.append(made.failure("/none", "nothing is there", "not-a-checkpoint", 3))
-    rows = json.loads(text(made, found))["fleet"]
+    actual.append(result.failure("/none", "nothing is there", "not-a-checkpoint", 3))
+    rows = json.loads(text(result, actual))["fleet"]
     assert [(row["checkpoint"], row["level"]) for row in rows] == [
         ("/part", "unreadable"),
         ("/none", "unreadable"),
@@ -78,18 +78,18 @@ def test_the_worst_is_first_then_what_fails_then_the_largest() -> None:
 
 
 def test_a_headline_counts_the_levels() -> None:
-    found = members(form(), audit("/a"), audit("/b", bad=True), audit("/c"))
-    assert fleet_table(found).title == "3 checkpoints: 1 with errors, 2 ok"
-    assert "gates_exceeded" not in {column.name for column in fleet_table(found).columns}
+    result = members(form(), audit("/a"), audit("/b", bad=True), audit("/c"))
+    assert fleet_table(result).title == "3 checkpoints: 1 with errors, 2 ok"
+    assert "gates_exceeded" not in {column.name for column in fleet_table(result).columns}
 
 
 def test_a_column_is_there_if_a_checkpoint_has_it() -> None:
-    made = form()
+    result = form()
     small = Report("sizes", "/a", {"checkpoint": "/a", "rows": 3}, (Table("t", "", (), []),))
     large = replace(
         small, checkpoint="/b", summary={"rows": 4, "heap_estimate_bytes": 9, "at_ms": 0}
     )
-    columns = {column.name: column for column in fleet_table(members(made, small, large)).columns}
+    columns = {column.name: column for column in fleet_table(members(result, small, large)).columns}
     assert [columns[name].unit for name in ("rows", "heap_estimate_bytes", "at_ms")] == [
         Unit.COUNT,
         Unit.BYTES,
@@ -115,16 +115,16 @@ def test_problems_that_come_with_the_rows_are_known() -> None:
 
 
 def test_lines_have_all_names_of_all_checkpoints() -> None:
-    made = form("csv")
-    one = Report(
+    result = form("csv")
+    report = Report(
         "x",
         "/a",
         {},
         (Table("t", "", (Column("a"), Column("c_ms", Unit.TIME_MS)), [{"a": "é,\n"}]),),
     )
     two = Report("x", "/b", {}, (Table("t", "", (Column("b"),), [{"b": [1]}]),))
-    none = Report("x", "/c", {}, (Table("t", "", (Column("b"),), []),))
-    rows = list(csv.DictReader(io.StringIO(text(made, members(made, one, two, none)))))
+    nothing = Report("x", "/c", {}, (Table("t", "", (Column("b"),), []),))
+    rows = list(csv.DictReader(io.StringIO(text(result, members(result, report, two, nothing)))))
     assert list(rows[0]) == ["checkpoint", "level", "message", "a", "c_ms", "c", "b"]
     assert [(row["checkpoint"], row["a"], row["b"]) for row in rows] == [
         ("/a", "é,\\n", ""),
@@ -135,24 +135,24 @@ def test_lines_have_all_names_of_all_checkpoints() -> None:
 
 def test_whole_reports_come_on_demand() -> None:
     reports = (audit("/a", 5), audit("/b", bad=True))
-    short, whole = form(), form(details=True)
+    short, complete = form(), form(details=True)
     first = text(short, members(short, *reports))
     assert "\n/b\n" not in first
     assert "findings\n" not in first
-    assert text(whole, members(whole, *reports)).count("findings\n") == 2
+    assert text(complete, members(complete, *reports)).count("findings\n") == 2
 
 
 def test_checkpoints_of_one_cause_are_one_line_and_their_names() -> None:
-    made = Form("audit", "table", Display(80), details=False, keep=keep)
+    result = Form("audit", "table", Display(80), details=False, keep=keep)
     reports = []
     for number, keys in enumerate((3, 1200)):
-        one = finding(evidence="bad")
-        cause = Cause(one, f"The timeout of {keys:,} keys fired.", None, None, None, "Go.", "top")
+        item = finding(evidence="bad")
+        cause = Cause(item, f"The timeout of {keys:,} keys fired.", None, None, None, "Go.", "top")
         verdict = Verdict(Level.ERROR, 1, 0, 0, 0, cause=cause)
         reports.append(
             audit(f"s3a://b/q{number}/checkpoint", 2 - number, bad=True, verdict=verdict)
         )
-    lines = text(made, members(made, *reports, audit("s3a://b/x/y/checkpoint", 7))).splitlines()
+    lines = text(result, members(result, *reports, audit("s3a://b/x/y/checkpoint", 7))).splitlines()
     assert lines[:7] == [
         "3 checkpoints: 2 with errors, 1 ok",
         "Each of them is s3a://b/NAME/checkpoint.",
@@ -183,21 +183,21 @@ def test_only_the_part_of_a_path_that_differs_is_shown(
 
 
 def test_what_the_baseline_had_is_said() -> None:
-    made = form()
-    assert "/old is in the baseline" in text(made, members(made, audit("/a")), ["/old"])
+    result = form()
+    assert "/old is in the baseline" in text(result, members(result, audit("/a")), ["/old"])
 
 
 @pytest.mark.parametrize("output", ["table", "markdown", "csv", "json", "junit", "prometheus"])
 def test_what_is_hostile_reaches_no_terminal(output: str) -> None:
-    made = form(output, details=True)
-    found = [*members(made, audit(HOSTILE, bad=True)), made.failure(HOSTILE, HOSTILE, "x", 3)]
-    shown = text(made, found, [HOSTILE])
+    result = form(output, details=True)
+    actual = [*members(result, audit(HOSTILE, bad=True)), result.failure(HOSTILE, HOSTILE, "x", 3)]
+    outcome = text(result, actual, [HOSTILE])
     if output not in ("csv", "json"):
-        assert "\x1b" not in shown
-        assert "\u202e" not in shown
+        assert "\x1b" not in outcome
+        assert "\u202e" not in outcome
     if output == "json":
-        assert len(json.loads(shown)["reports"]) == 2
-        assert "\x1b" not in shown
+        assert len(json.loads(outcome)["reports"]) == 2
+        assert "\x1b" not in outcome
 
 
 def test_no_checkpoint_is_said_too() -> None:

@@ -34,9 +34,9 @@ def test_without_a_schema_only_bytes_speak() -> None:
 @pytest.mark.parametrize("schema", [SCHEMA, None])
 def test_hashed_rows_stay_equal_where_they_were_equal(schema: object) -> None:
     words = RowWords(schema, Redact.HASH)  # type: ignore[arg-type]
-    told = words.words([*ROWS, ROWS[0]])
-    assert told[0] == told[3] == f"sha256:{hashlib.sha256(ROWS[0]).hexdigest()[:16]}"
-    assert len(set(told)) == 3
+    result = words.words([*ROWS, ROWS[0]])
+    assert result[0] == result[3] == f"sha256:{hashlib.sha256(ROWS[0]).hexdigest()[:16]}"
+    assert len(set(result)) == 3
 
 
 def test_hidden_rows_tell_nothing() -> None:

@@ -45,10 +45,10 @@ def test_every_report_is_a_small_piece_of_html(command: str) -> None:
     report = getattr(api, command)(LEAK)
     html = html_head(report)
     assert html_head(report) == html
-    found = Elements(html)
-    assert found.tags[0] == "div"
-    assert found.tags.count("tr") <= HEAD_ROWS + 1
-    assert LEAK in found.text
+    elements = Elements(html)
+    assert elements.tags[0] == "div"
+    assert elements.tags.count("tr") <= HEAD_ROWS + 1
+    assert LEAK in elements.text
     assert len(html) < 20_000
     assert report.to_dict()["command"] == command
 
@@ -89,9 +89,9 @@ def test_hostile_state_stays_text() -> None:
     rows = [{"key": {HOSTILE: HOSTILE}, HOSTILE: HOSTILE}]
     table = Table("t", HOSTILE, columns, rows)
     html = html_head(Report("rows", HOSTILE, {}, (table,), notes=(HOSTILE,)))
-    found = Elements(html)
-    assert "script" not in found.tags
-    assert "alert(1)" in found.text
+    elements = Elements(html)
+    assert "script" not in elements.tags
+    assert "alert(1)" in elements.text
     assert "\x1b" not in html
     assert "\u202e" not in html
     assert "\\u202e" in html
@@ -126,5 +126,5 @@ def test_numbers_times_and_estimates_are_for_people() -> None:
     )
     row = {"n": 12345, "b": 6789, "at_ms": 0, "f": True, "none": None}
     text = html_head(Report("sizes", "/p", {}, (Table("t", "T", columns, [row]),)))
-    for shown in (">12,345<", ">~6.6 KiB<", ">1970-01-01T00:00:00.000Z<", ">yes<", ">at<"):
-        assert shown in text
+    for item in (">12,345<", ">~6.6 KiB<", ">1970-01-01T00:00:00.000Z<", ">yes<", ">at<"):
+        assert item in text

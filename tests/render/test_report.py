@@ -28,8 +28,8 @@ def test_it_is_complete_if_every_file_could_be_read(slugs: tuple[str, ...], comp
 
 def test_completeness_is_known_when_the_rows_have_been_read() -> None:
     problems: list[Problem] = []
-    made = report(problems=problems)
-    assert made.complete
+    result = report(problems=problems)
+    assert result.complete
     problems.append(Problem("truncated", ""))
-    assert not made.complete
+    assert not result.complete
     assert bare().complete

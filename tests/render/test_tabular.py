@@ -59,24 +59,24 @@ def test_a_class_makes_its_table() -> None:
     table = ThingRow.table("Things", [row])
     assert (table.name, table.title, table.empty) == ("things", "Things", "nothing")
     assert table.rows == [{"name": "a", "rows": 1, "class": "b", "key_hex": None}]
-    other = ThingRow.table("x", [], columns=ThingRow.columns(raw=True), empty="none here")
-    assert len(other.columns) == 4
-    assert other.empty == "none here"
+    second = ThingRow.table("x", [], columns=ThingRow.columns(raw=True), empty="none here")
+    assert len(second.columns) == 4
+    assert second.empty == "none here"
     wide = table.with_wide("name")
     assert [column.name for column in wide.columns if column.wide] == ["name", "class"]
 
 
 def test_rows_of_a_generator_are_read_when_the_table_is() -> None:
-    made: list[str] = []
+    product: list[str] = []
 
     def rows() -> Iterator[ThingRow]:
         for name in "ab":
-            made.append(name)
+            product.append(name)
             yield ThingRow(name=name, rows=1)
 
     table = ThingRow.table("Things", rows())
     assert isinstance(table.rows, StreamedRows)
-    assert not made
+    assert not product
     assert [row["name"] for row in table.rows] == ["a", "b"]
     with pytest.raises(InspectorError, match="things"):
         list(table.rows)

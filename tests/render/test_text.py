@@ -94,8 +94,8 @@ def test_rows_are_taken_once_and_problems_found_meanwhile_are_told() -> None:
         problems.append(Problem("truncated", "found while reading"))
 
     for render in (render_text, render_markdown):
-        made = table(rows())  # type: ignore[arg-type]
-        text = "".join(render(report(tables=(made,), problems=problems)))
+        result = table(rows())  # type: ignore[arg-type]
+        text = "".join(render(report(tables=(result,), problems=problems)))
         assert "found while reading" in text
         problems.clear()
 

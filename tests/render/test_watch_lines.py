@@ -69,8 +69,8 @@ def test_a_watermark_ahead_of_the_clock_is_a_negative_lag() -> None:
 
 def test_findings_that_came_and_went_are_lines_of_their_own() -> None:
     gone = FINDING | {"id": "SS206", "severity": "warning", "title": "watermark flat"}
-    found = lines(findings_new=[FINDING], findings_gone=[gone | {"operator_id": None}])
-    assert [line.strip() for line in found[1:]] == [
+    result = lines(findings_new=[FINDING], findings_gone=[gone | {"operator_id": None}])
+    assert [line.strip() for line in result[1:]] == [
         "+ SS203 error (operator 0): The timeout of 80 keys fired, and the function kept them.",
         "- SS206 warning: watermark flat: gone",
     ]
@@ -107,10 +107,10 @@ def test_findings_have_the_colour_of_their_severity() -> None:
 
 @pytest.mark.parametrize("width", [40, 60, 80])
 def test_on_a_terminal_findings_are_wrapped(width: int) -> None:
-    found = lines(width, findings_new=[FINDING])[1:]
-    assert len(found) > 1
-    assert max(map(len, found)) <= width
-    assert " ".join(" ".join(found).split()).endswith("fired, and the function kept them.")
+    result = lines(width, findings_new=[FINDING])[1:]
+    assert len(result) > 1
+    assert max(map(len, result)) <= width
+    assert " ".join(" ".join(result).split()).endswith("fired, and the function kept them.")
 
 
 def test_control_characters_are_escaped() -> None:

@@ -47,9 +47,9 @@ def spark_release() -> tuple[int, int]:
     assert spec is not None
     assert spec.origin is not None
     text = Path(spec.origin).with_name("version.py").read_text("utf-8")
-    found = re.search(r"(\d+)\.(\d+)\.", text)
-    assert found is not None
-    return int(found[1]), int(found[2])
+    match = re.search(r"(\d+)\.(\d+)\.", text)
+    assert match is not None
+    return int(match[1]), int(match[2])
 
 
 CHOSEN = {
@@ -82,16 +82,16 @@ def damaged(folder: Path) -> list[Path]:
     return [cut, gap, base]
 
 
-def tables_of(path: Path, wanted: TableOptions = PERMISSIVE) -> Iterator[tuple[str, TablePlan]]:
+def tables_of(path: Path, expected: TableOptions = PERMISSIVE) -> Iterator[tuple[str, TablePlan]]:
     """Every table of a checkpoint; rows and changes of every store."""
     run = Run.start(str(path), None)
     for table in analyses.data_tables():
         if table not in TYPED:
-            yield table, plan_table(str(path), table, None, wanted)
+            yield table, plan_table(str(path), table, None, expected)
             continue
         for operator, store in by_store(selected_tasks(run)):
             options = Options(operator_id=operator, store_name=store)
-            yield table, plan_table(str(path), table, options, wanted)
+            yield table, plan_table(str(path), table, options, expected)
 
 
 def here(table: TablePlan) -> list[str]:
@@ -151,9 +151,9 @@ class Together:
         structs = [pa.struct(list(table.schema)) for table in tables]
         self.schema = pa.schema([(f"t{i}", struct) for i, struct in enumerate(structs)])
         self.work = tuple(
-            Work(json.dumps([i, each.spec]), each.weight)
+            Work(json.dumps([i, item.spec]), item.weight)
             for i, table in enumerate(tables)
-            for each in table.work
+            for item in table.work
         )
 
     def function(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -162,10 +162,10 @@ class Together:
             for spec in batch.column("spec").to_pylist():
                 number, inner = json.loads(str(spec))
                 task = batch_of(TASKS, [{"task_id": 0, "spec": inner}])
-                for made in self._functions[number]([task]):
-                    yield self._widened(number, made)
+                for item in self._functions[number]([task]):
+                    yield self._widened(number, item)
 
     def _widened(self, number: int, batch: pa.RecordBatch) -> pa.RecordBatch:
-        columns: list[Any] = [pa.nulls(batch.num_rows, each.type) for each in self.schema]
+        columns: list[Any] = [pa.nulls(batch.num_rows, item.type) for item in self.schema]
         columns[number] = pa.StructArray.from_arrays(batch.columns, fields=list(batch.schema))
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)

@@ -138,7 +138,9 @@ def test_a_snapshot_is_loaded_whatever_the_deltas_say(summed: Summed, tmp_path: 
     checkpoint = summed.copy(tmp_path)
     only = row(KEY, ["somebody else"]), row(TOTAL, [7])
     put_in_place(checkpoint / STATE / "0" / "3.snapshot", state_file([only]))
-    assert [user for place, user in summed.rows(checkpoint) if place == 0] == ["somebody else"]
+    assert [user for location, user in summed.rows(checkpoint) if location == 0] == [
+        "somebody else"
+    ]
 
 
 @since_4_0
@@ -148,8 +150,8 @@ def test_a_snapshot_of_an_attempt_that_failed_is_what_a_restart_loads(
     """The batch ran again in another output mode, which removes nothing: what it kept is lost."""
     changelogs = f"{STREAMING}.stateStore.rocksdb.changelogCheckpointing.enabled"
     times = [["2024-01-01T00:00:00Z", "2024-01-01T01:00:00Z"], ["2024-01-01T02:00:00Z"]]
-    for batch, those in enumerate(times):
-        write(tmp_path / "in", batch, [{"ts": time} for time in those])
+    for batch, items in enumerate(times):
+        write(tmp_path / "in", batch, [{"ts": time} for time in items])
     rows = source(spark, tmp_path / "in", "ts TIMESTAMP").withWatermark("ts", "0 seconds")
     counted = rows.groupBy(functions().window("ts", "10 seconds")).count()
     out = dict[int, int]()
@@ -170,11 +172,11 @@ def test_a_snapshot_of_an_attempt_that_failed_is_what_a_restart_loads(
         run_as("update", "false", failing=1)
     run_as("complete", "true")
     assert out[1] == 3
-    found = {finding.kind.id for finding in api.audit(str(tmp_path / "ck")).findings}
+    result = {finding.kind.id for finding in api.audit(str(tmp_path / "ck")).findings}
     write(tmp_path / "in", 2, [{"ts": "2024-01-01T03:00:00Z"}])
     run_as("complete", "true")
     assert out[2] == 3, "without the window that the first attempt had removed"
-    assert "SS104" in found
+    assert "SS104" in result
 
 
 @since_4_0
@@ -192,10 +194,10 @@ def test_of_a_key_in_another_partition_a_second_one_grows(summed: Summed, tmp_pa
     checkpoint = summed.copy(tmp_path)
     first, second = (checkpoint / STATE / str(partition) for partition in range(PARTITIONS))
     for file in (*first.glob("*.delta"), *first.glob(".*.delta.crc")):
-        other = second / file.name
+        sibling = second / file.name
         file.rename(file.with_suffix(".moved"))
-        other.rename(file)
-        file.with_suffix(".moved").rename(other)
+        sibling.rename(file)
+        file.with_suffix(".moved").rename(sibling)
     summed.resume(checkpoint)
     assert len(summed.rows(checkpoint)) == 2 * len(USERS)
 
@@ -252,8 +254,8 @@ def test_foreign_folders_are_never_opened_and_every_partition_writes_in_every_ba
     # The last batch had a row of one user.
     for number in range(PARTITIONS):
         assert (checkpoint / STATE / str(number) / "5.delta").exists()
-    told = [row for row in api.sharing(str(checkpoint)).primary.rows if row["version"] in (2, 3)]
-    assert sum(row["same_value_puts"] for row in told) == 2 * len(USERS)
+    result = [row for row in api.sharing(str(checkpoint)).primary.rows if row["version"] in (2, 3)]
+    assert sum(row["same_value_puts"] for row in result) == 2 * len(USERS)
 
 
 @since_4_3
@@ -272,7 +274,7 @@ def change_partitions(summed: Summed, manager: Any, folder: Path) -> None:
     """Repartition two checkpoints; one of them is taken for unfinished."""
     checkpoint = summed.folder / "ck"
     manager.repartition(str(checkpoint), 3)
-    assert len({place for place, _ in summed.rows(checkpoint)}) == 3
+    assert len({location for location, _ in summed.rows(checkpoint)}) == 3
     unfinished = Path(shutil.copytree(checkpoint, folder / "unfinished"))
     summed.resume(checkpoint)
     assert sorted(user for _, user in summed.rows(checkpoint)) == sorted(USERS)
@@ -291,8 +293,8 @@ def change_partitions(summed: Summed, manager: Any, folder: Path) -> None:
 def forget(checkpoint: Path, conf: str) -> None:
     """Make a log that does not tell a conf, as those of releases which did not have it."""
     for entry in (checkpoint / "offsets").glob("[0-9]*"):
-        version, told, *sources = entry.read_text().split("\n")
-        metadata = json.loads(told)
+        version, result, *sources = entry.read_text().split("\n")
+        metadata = json.loads(result)
         del metadata["conf"][conf]
         put_in_place(entry, "\n".join((version, json.dumps(metadata), *sources)).encode())
 
@@ -327,7 +329,7 @@ def test_a_query_older_than_spark_3_3_may_lie_by_fewer_columns(spark: Any, tmp_p
     state = spark.read.format("statestore").load(str(tmp_path / "ck"))
     places = state.select("partition_id", "key.a", "value.count").distinct().collect()
     assert sorted((a, rows) for _, a, rows in places) == [(a, 2) for a in range(8)]
-    assert {place for place, *_ in places} == set(range(PARTITIONS))
+    assert {location for location, *_ in places} == set(range(PARTITIONS))
     assert "SS107" not in {finding.kind.id for finding in api.audit(str(tmp_path / "ck")).findings}
 
 
@@ -337,7 +339,7 @@ def test_the_newest_snapshot_and_every_delta_after_it_are_read(
 ) -> None:
     checkpoint = summed.copy(tmp_path)
     partition = checkpoint / STATE / "0"
-    user = next(user for place, user in summed.rows(checkpoint) if place == 0)
+    user = next(user for location, user in summed.rows(checkpoint) if location == 0)
     put_in_place(partition / "2.snapshot", state_file([(row(KEY, [user]), row(TOTAL, [7]))]))
     for name in ("1.delta", "2.delta"):
         (partition / name).unlink()
@@ -454,8 +456,8 @@ def test_maintenance_that_fails_is_in_the_log_and_the_query_goes_on(
         assert lines("WARN Error doing snapshots")
         assert lines("WARN Error cleaning up files")
     newest = max(versions(sound, "delta"))
-    kept = versions(gap, "delta")
-    assert {*range(min(kept), newest + 1)} - kept == gone
+    result = versions(gap, "delta")
+    assert {*range(min(result), newest + 1)} - result == gone
     assert max(versions(gap, "snapshot")) < max(gone) < max(versions(sound, "snapshot"))
 
 
@@ -523,20 +525,20 @@ def test_snapshots_of_format_2_by_spark_4_0_are_read_by_spark_4_0_alone(
             query.resume(tmp_path / "ck")
         else:
             assert first == b"v1"
-            other = query.copy(tmp_path / "by 4.0")
-            as_spark_4_0(other)
+            copy = query.copy(tmp_path / "by 4.0")
+            as_spark_4_0(copy)
             with pytest.raises(Exception, match="CANNOT_LOAD_STATE_STORE"):
-                query.resume(other)
+                query.resume(copy)
             assert query.resume(tmp_path / "ck")
 
 
 def _texts(error: BaseException | None) -> str:
     """The messages and stack traces of an error of Spark and of its causes."""
-    found = ""
+    result = ""
     while error is not None:
-        found += f"{error}\n{getattr(error, '_stackTrace', '')}\n"
+        result += f"{error}\n{getattr(error, '_stackTrace', '')}\n"
         error = getattr(error, "_cause", None)
-    return found
+    return result
 
 
 @since_4_0
@@ -638,8 +640,8 @@ def test_rows_of_a_join_behind_their_counter_are_neither_joined_nor_removed(
     write(tmp_path / "right", 1, [{"right": 0, "rightAt": "2024-01-01T00:00:00Z"}])
     for side in ("left", "right"):
         write(tmp_path / side, 2, [{side: 7, f"{side}At": "2024-01-02T00:00:00Z"}])
-    told = [outcome(joined, checkpoint) for checkpoint in (tmp_path / "ck", damaged)]
-    assert told == [(5 + 1, 11), (1, 1)]
+    result = [outcome(joined, checkpoint) for checkpoint in (tmp_path / "ck", damaged)]
+    assert result == [(5 + 1, 11), (1, 1)]
 
     reader = spark.read.format("statestore").option("storeName", "left-keyWithIndexToValue")
     rows = [reader.load(str(checkpoint)).count() for checkpoint in (tmp_path / "ck", damaged)]
@@ -667,8 +669,8 @@ def test_a_null_row_of_a_join_stops_the_batch_that_reads_it(
     for delta in (tmp_path / "ck" / STATE).glob("*/left-keyWithIndexToValue/1.delta"):
         records, codec = read_state(delta)
         # A row that met a partner is put twice.
-        kept = [record for record in records if record[0] != records[0][0]]
-        put_in_place(delta, state_file(kept, codec))
+        result = [record for record in records if record[0] != records[0][0]]
+        put_in_place(delta, state_file(result, codec))
 
     def error(key: int, skip: str) -> str:
         for side in ("left", "right"):
@@ -806,7 +808,7 @@ def test_a_join_whose_condition_uses_no_event_time_has_none_in_its_state(
         sides.append(stream.withWatermark(f"{side}At", "1 second"))
     joined = sides[0].join(sides[1], sides[0].left == sides[1].right).select("left")
     progress = run(joined, tmp_path / "ck", "append")
-    removed = [one["stateOperators"][0]["numRowsRemoved"] for one in progress]
+    removed = [item["stateOperators"][0]["numRowsRemoved"] for item in progress]
     assert progress[-1]["eventTime"]["watermark"] > "2024-01-01T00"
     assert not any(removed)
 

@@ -48,10 +48,10 @@ except BaseException as error:
 
 def reported(options: dict[str, str], *, worker: bool = True) -> str:
     """What a worker sends to Spark when the source fails."""
-    place = {"PYTHON_WORKER_FACTORY_PORT": "1"} if worker else {}
+    location = {"PYTHON_WORKER_FACTORY_PORT": "1"} if worker else {}
     done = subprocess.run(
         [sys.executable, "-c", WORKER.format(options=options)],
-        env={**os.environ, **place},
+        env={**os.environ, **location},
         capture_output=True,
         text=True,
         check=True,

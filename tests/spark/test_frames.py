@@ -58,12 +58,14 @@ def test_every_table_of_every_sixth_fixture_is_what_it_is_here(spark: Any, tmp_p
             alike[name, table.schema.to_string()].append(table)
     engine = SparkEngine.of(spark, None, {})
     rows: dict[str, list[str]] = defaultdict(list)
-    for some in in_eights(alike.items()):
-        one = Together([merged(tables) for _, tables in some])
+    for in_eight in in_eights(alike.items()):
+        together = Together([merged(tables) for _, tables in in_eight])
         got = pa.Table.from_batches(
-            collected(engine.frame(one.function, one.schema, one.work), one.schema)
+            collected(
+                engine.frame(together.function, together.schema, together.work), together.schema
+            )
         )
-        for number, ((name, _), tables) in enumerate(some):
+        for number, ((name, _), tables) in enumerate(in_eight):
             expected = here(merged(tables))
             assert of_column(got.column(number)) == expected
             rows[name] += expected
@@ -76,15 +78,15 @@ def test_every_table_of_every_sixth_fixture_is_what_it_is_here(spark: Any, tmp_p
 
 def merged(tables: list[TablePlan]) -> TablePlan:
     """Tables of one schema as one."""
-    work = tuple(each for table in tables for each in table.work)
+    work = tuple(item for table in tables for item in table.work)
     return replace(tables[0], work=work)
 
 
 def in_eights(items: Iterable[T]) -> Iterator[list[T]]:
     """Eight tables are one job: one for each takes minutes, one for all the memory of Spark."""
-    rest = iter(items)
-    while some := list(islice(rest, 8)):
-        yield some
+    remainder = iter(items)
+    while sample := list(islice(remainder, 8)):
+        yield sample
 
 
 def of_column(structs: Any) -> list[str]:
@@ -96,8 +98,8 @@ def of_column(structs: Any) -> list[str]:
 # --- each function ---------------------------------------------------------------------------
 
 
-def assert_frame(frame: Any, path: Path, name: str, **asked: Any) -> None:
-    table = plan_table(str(path), name, asked.pop("options", None), TableOptions(**asked))
+def assert_frame(frame: Any, path: Path, name: str, **options: Any) -> None:
+    table = plan_table(str(path), name, options.pop("options", None), TableOptions(**options))
     expected = here(table)
     assert expected
     assert frame.columns == table.schema.names
@@ -117,8 +119,8 @@ def test_rows(spark: Any) -> None:
 def test_changes(spark: Any) -> None:
     path = checkpoint_of("agg_append")
     frame = on_spark.changes(spark, str(path), from_batch=4, raw=True)
-    asked = {"mode": ProblemMode.FAILFAST, "from_batch": 4, "raw": True}
-    assert_frame(frame, path, "changes", **asked)
+    questions = {"mode": ProblemMode.FAILFAST, "from_batch": 4, "raw": True}
+    assert_frame(frame, path, "changes", **questions)
     assert frame.where("batch_id < 4").count() == 0 < frame.where("batch_id = 4").count()
 
 
@@ -151,8 +153,8 @@ def test_an_audit_says_what_it_says_here(spark: Any, tmp_path: Path) -> None:
 def test_the_options_keep_what_they_say_of_reading(spark: Any) -> None:
     from inspector.spark.data_frames import on
 
-    asked = on(spark, Options(batch=3))
-    assert (asked.batch, asked.engine.name, asked.engine.session) == (3, "spark", spark)
+    questions = on(spark, Options(batch=3))
+    assert (questions.batch, questions.engine.name, questions.engine.session) == (3, "spark", spark)
 
 
 # --- when it is computed, and what becomes of what cannot be read --------------------------------

@@ -74,13 +74,13 @@ class Writer:
 
     def types(self, *leaves: Sequence[str]) -> list[str]:
         """The types of two columns or more."""
-        chosen = [self._random.choice(each) for each in (*leaves, leaves[-1])]
+        chosen = [self._random.choice(item) for item in (*leaves, leaves[-1])]
         return [self._random.choice(HOLDERS).format(leaf) for leaf in chosen]
 
     def value(self, data_type: str) -> str:
         """An expression of a type, null now and then."""
-        whole = self._composite_value(data_type) if self._random.random() > 0.12 else "null"
-        return f"cast({whole} as {data_type})"
+        complete = self._composite_value(data_type) if self._random.random() > 0.12 else "null"
+        return f"cast({complete} as {data_type})"
 
     def _composite_value(self, data_type: str) -> str:
         if data_type.startswith("array<"):
@@ -96,12 +96,12 @@ class Writer:
 def split(text: str) -> list[str]:
     """The fields of a struct: text cut at the commas that are in no brackets."""
     parts, depth = [""], 0
-    for each in text:
-        depth += (each in "<(") - (each in ">)")
-        if each == "," and not depth:
+    for item in text:
+        depth += (item in "<(") - (item in ">)")
+        if item == "," and not depth:
             parts.append("")
         else:
-            parts[-1] += each
+            parts[-1] += item
     return [part.strip() for part in parts]
 
 
@@ -148,8 +148,8 @@ def unsafe_rows(frame: Any) -> list[Any]:
 def orderings(spark: Any, types: Sequence[Any]) -> list[Any]:
     """Spark's two comparators of rows that begin with these types: compiled, and interpreted."""
     listed = spark._jvm.java.util.ArrayList()
-    for each in types:
-        listed.add(each)
+    for item in types:
+        listed.add(item)
     sequence = spark._jvm.org.apache.spark.api.python.PythonUtils.toSeq(listed)
     expressions = spark._jvm.org.apache.spark.sql.catalyst.expressions
     return [
@@ -175,13 +175,13 @@ def descents_by_spark(spark: Any, types: Sequence[Any], rows: Sequence[Any]) -> 
 
 def descents(schema: StructType, rows: Sequence[bytes]) -> list[bool]:
     """The same by us, with every kernel."""
-    one = block([(row, bytes(16)) for row in rows])
-    found = []
+    item = block([(row, bytes(16)) for row in rows])
+    result = []
     for name in KERNELS:
         with kernel_of(name):
-            found.append(KeyOrder(schema).descends(one).tolist()[1:])
-    assert found[0] == found[-1]
-    return list(found[0])
+            result.append(KeyOrder(schema).descends(item).tolist()[1:])
+    assert result[0] == result[-1]
+    return list(result[0])
 
 
 def known(schema: StructType) -> int:
@@ -205,13 +205,13 @@ def assert_as_spark(spark: Any, frame: Frame) -> None:
     rows = [bytes(row.getBytes()) for row in frame.rows]
     ours = descents(frame.schema, rows)
     sure = known(frame.schema)
-    whole = descents_by_spark(spark, frame.types, frame.rows)
-    decided = whole
+    complete = descents_by_spark(spark, frame.types, frame.rows)
+    decided = complete
     if sure < len(frame.types):
         decided = descents_by_spark(spark, frame.types[:sure], frame.rows)
     for i, pair in enumerate(pairwise(rows)):
         hexes = [row.hex() for row in pair]
-        assert decided[i] <= ours[i] <= whole[i], (frame.schema, hexes)
+        assert decided[i] <= ours[i] <= complete[i], (frame.schema, hexes)
     in_order = [bytes(row.getBytes()) for row in frame.in_order]
     assert not any(descents(frame.schema, in_order))
 
@@ -220,7 +220,7 @@ def assert_as_spark(spark: Any, frame: Frame) -> None:
 def test_keys_of_every_type_descend_where_they_do_for_spark(spark: Any, leaf: str) -> None:
     writer = Writer(leaf)
     for types in ([leaf, "int"], writer.types([leaf], list(KNOWN)), writer.types(list(EVERY))):
-        values = [[writer.value(each) for each in types] for _ in range(ROWS)]
+        values = [[writer.value(item) for item in types] for _ in range(ROWS)]
         assert_as_spark(spark, frame_of(spark, types, values))
 
 
@@ -236,7 +236,7 @@ REALS = {
 @pytest.mark.parametrize("name", REALS)
 def test_every_nan_is_one_and_both_zeros_are(spark: Any, name: str) -> None:
     """Bits that no expression of SQL makes, but a user's function can return."""
-    slots = [bytes.fromhex(each).ljust(8, b"\0") for each in REALS[name]]
+    slots = [bytes.fromhex(item).ljust(8, b"\0") for item in REALS[name]]
     rows = [bytes(8) + slot for first in slots for second in slots for slot in (first, second)]
     assert_same_bytes(spark, name, rows)
 
@@ -244,8 +244,8 @@ def test_every_nan_is_one_and_both_zeros_are(spark: Any, name: str) -> None:
 @pytest.mark.skipif(spark_release() < (4, 3), reason="since Spark 4.3")
 def test_nanoseconds_decide_where_microseconds_are_equal(spark: Any) -> None:
     values = [(micros, nanos) for micros in (-(1 << 63), -1, 0, 1) for nanos in (0, 1, 999)]
-    cells = [struct.pack("<QQqh6x", 0, 16 << 32 | 16, *each) for each in values]
-    rows = [cell for one in cells for other in cells for cell in (one, other)]
+    cells = [struct.pack("<QQqh6x", 0, 16 << 32 | 16, *entry) for entry in values]
+    rows = [cell for item in cells for element in cells for cell in (item, element)]
     for name in ("timestamp_ntz(9)", "timestamp_ltz(7)"):
         assert_same_bytes(spark, name, rows)
 
@@ -286,7 +286,7 @@ def test_types_that_spark_does_not_sort_never_descend(spark: Any) -> None:
         columns["variant"] = ["parse_json('2')", "parse_json('1')"]
     for name, (high, low) in columns.items():
         if name.startswith("struct"):
-            high, low = (f"{each[:-1]}, 'y', make_interval(0))" for each in (high, low))
+            high, low = (f"{item[:-1]}, 'y', make_interval(0))" for item in (high, low))
         keys = [(3, high, 3), (3, low, 2), (3, "null", 1), (2, high, 3)]
         values = ", ".join(f"({a}, {key}, {b})" for a, key, b in keys)
         frame = spark.sql(f"select * from values {values} as t(a, b, c)")

@@ -86,15 +86,15 @@ def test_the_number_of_partitions_comes_from_metadata_or_is_lost(
         assert error_of(counts(spark, tmp_path / "in"), tmp_path / "ck") == ""
     edit((tmp_path / "ck/offsets").glob("[0-9]*"), f',?"{re.escape(SHUFFLE)}":"3"', "")
     write(tmp_path / "in", 2, [{"k": "k1", "n": 2}])
-    lost, other = copy(tmp_path / "ck", "lost"), copy(tmp_path / "ck", "other")
+    lost, second = copy(tmp_path / "ck", "lost"), copy(tmp_path / "ck", "other")
     shutil.rmtree(lost / "state/0/_metadata")
-    edit([other / "state/0/_metadata/metadata"], '"numPartitions":3', '"numPartitions":5')
-    expected = [restart(root).possible for root in (tmp_path / "ck", lost, other)]
+    edit([second / "state/0/_metadata/metadata"], '"numPartitions":3', '"numPartitions":5')
+    expected = [restart(root).possible for root in (tmp_path / "ck", lost, second)]
     assert expected == [True, False, False]
     with settings(spark, {SHUFFLE: "5"}):
         errors = [
             error_of(counts(spark, tmp_path / "in"), root)
-            for root in (tmp_path / "ck", lost, other)
+            for root in (tmp_path / "ck", lost, second)
         ]
     assert errors[0] == ""
     assert "Failed to recover the state-store partition count" in errors[1]
@@ -145,8 +145,8 @@ def test_asynchronous_progress_needs_its_option(spark: Any, tmp_path: Path) -> N
             break
     else:
         pytest.skip("each batch had an entry")
-    found = restart(root)
-    assert [*map(str, found.conditions)] == [f"{ASYNC_PROGRESS}=true"]
+    result = restart(root)
+    assert [*map(str, result.conditions)] == [f"{ASYNC_PROGRESS}=true"]
     assert not api.audit(str(root)).problems
     off = copy(root, "off")
     # "batch N does not exist", or "previous batch N not found" if the newest has no commit

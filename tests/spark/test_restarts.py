@@ -42,10 +42,10 @@ NAMES = list(record())
 )
 @pytest.mark.parametrize("name", sampled(NAMES[::EVERY], EVERY_PLAIN // EVERY))
 def test_spark_does_what_the_record_says(spark: Any, name: str, tmp_path: Path) -> None:
-    change = next(each for each in CHANGES if each.name == name)
-    told = record()[name]["on"]
+    change = next(item for item in CHANGES if item.name == name)
+    result = record()[name]["on"]
     done = judge_restarts.run(spark, tmp_path, [change])
-    for provider, expected in told.items():
+    for provider, expected in result.items():
         outcome = done[f"{provider} {name}"]
         told_now = judge_restarts.said_of(tmp_path / provider, change, RELEASES[-1], outcome)
         assert told_now == expected
@@ -77,9 +77,11 @@ def test_a_rehearsal_of_the_old_query_shows_a_filter(spark: Any, tmp_path: Path)
     report = api.preflight(old, new, before=old)
     assert report.summary["verdict"] == "silent"
     assert "SS497" in {row["rule"] for row in report.primary.rows}
-    others = inspector.spark.rehearse(fewer, rows.limit(1), tmp_path / "others")
+    siblings = inspector.spark.rehearse(fewer, rows.limit(1), tmp_path / "others")
     (line,) = [
-        row for row in api.preflight(old, others, before=old).primary.rows if row["rule"] == "SS498"
+        row
+        for row in api.preflight(old, siblings, before=old).primary.rows
+        if row["rule"] == "SS498"
     ]
     assert "other rows" in str(line["spark"])
 
@@ -119,12 +121,12 @@ def start_join(
 def test_time_ranges_of_rehearsed_joins_are_compared_exactly(spark: Any, tmp_path: Path) -> None:
     frames = inputs_of(spark, 0, 1, 300, 301)
     inputs = {"orders": frames, "payments": frames}
-    old, same, other = (
+    old, same, second = (
         inspector.spark.rehearse(partial(start_join, minutes=minutes), inputs, tmp_path / name)
         for name, minutes in (("old", 60), ("same", 60), ("other", 61))
     )
     assert api.preflight(old, same, before=old).summary["verdict"] == "ok"
-    report = api.preflight(old, other, before=old)
+    report = api.preflight(old, second, before=old)
     assert report.summary["verdict"] == "silent"
     assert "SS497" in {row["rule"] for row in report.primary.rows}
     assert not api.audit(old).problems
@@ -137,11 +139,11 @@ def count_rows(events: Any, checkpoint: str, timeout: str, factor: int = 1, dela
         if state.hasTimedOut:
             state.remove()
             return iter(())
-        given = list(frames)
-        rows = sum(map(len, given))
+        result = list(frames)
+        rows = sum(map(len, result))
         state.update((rows + (state.get[0] * factor if state.exists else 0),))
         if timeout == "EventTimeTimeout":
-            newest = max(frame["at"].max() for frame in given)
+            newest = max(frame["at"].max() for frame in result)
             state.setTimeoutTimestamp(int(newest.timestamp() * 1000) + delay * DAY_MS)
         else:
             state.setTimeoutDuration(delay * DAY_MS)
@@ -181,8 +183,8 @@ def test_a_rehearsal_of_several_inputs_shows_existing_state_and_timers(
     for name, change in (("factor", {"factor": 10}), ("delay", {"delay": 3})):
         report = api.preflight(old, rehearsed(name, inputs, **change), before=old)
         assert report.summary["verdict"] == "silent", name
-    one = [rehearsed(f"one {factor}", inputs[:1], factor=factor) for factor in (1, 10)]
-    report = api.preflight(one[0], one[1], before=one[0])
+    item = [rehearsed(f"one {factor}", inputs[:1], factor=factor) for factor in (1, 10)]
+    report = api.preflight(item[0], item[1], before=item[0])
     assert report.summary["verdict"] == "unknown"
     assert {"SS457", "SS458"} <= {row["rule"] for row in report.primary.rows}
 
@@ -210,5 +212,5 @@ def test_one_batch_reads_one_input_of_each_source(spark: Any, tmp_path: Path) ->
         return writer.option("checkpointLocation", checkpoint).start()
 
     frames = inputs_of(spark, 0, 1, 2)
-    made = inspector.spark.rehearse(start_union, {"left": frames, "right": frames}, tmp_path)
-    assert len(list((Path(made) / "commits").glob("[0-9]*"))) == len(frames)
+    result = inspector.spark.rehearse(start_union, {"left": frames, "right": frames}, tmp_path)
+    assert len(list((Path(result) / "commits").glob("[0-9]*"))) == len(frames)

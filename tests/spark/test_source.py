@@ -49,8 +49,8 @@ def reader_of(path: Path | None, **options: str) -> Any:
 
     from inspector.spark.source import InspectorDataSource
 
-    given = {} if path is None else {"path": str(path)}
-    source = InspectorDataSource(CaseInsensitiveDict(given | options))
+    arguments = {} if path is None else {"path": str(path)}
+    source = InspectorDataSource(CaseInsensitiveDict(arguments | options))
     return source.reader(source.schema())
 
 
@@ -69,11 +69,11 @@ def read(reader: Any, schema: pa.Schema) -> list[str]:
 
 
 def options_of(name: str, table: TablePlan) -> dict[str, str]:
-    asked = table.run.options
-    found = {"table": name} | ({"mode": "permissive"} if name in MODED else {})
+    options = table.run.options
+    result = {"table": name} | ({"mode": "permissive"} if name in MODED else {})
     if name in TYPED:
-        found |= {"operatorId": str(asked.operator_id), "storeName": str(asked.store_name)}
-    return found
+        result |= {"operatorId": str(options.operator_id), "storeName": str(options.store_name)}
+    return result
 
 
 def test_every_table_of_many_fixtures(tmp_path: Path) -> None:
@@ -94,9 +94,9 @@ def test_every_table_of_many_fixtures(tmp_path: Path) -> None:
 def test_the_heaviest_partitions_come_first() -> None:
     reader = reader_of(checkpoint_of("fmgws_event_ignore"), table="changes")
     table = plan_table(str(checkpoint_of("fmgws_event_ignore")), "changes", None, STRICT)
-    heaviest = sorted(table.work, key=lambda each: -each.weight)
-    assert [part.spec for part in reader.partitions()] == [each.spec for each in heaviest]
-    assert len({each.weight for each in heaviest}) > 1
+    heaviest = sorted(table.work, key=lambda entry: -entry.weight)
+    assert [part.spec for part in reader.partitions()] == [element.spec for element in heaviest]
+    assert len({item.weight for item in heaviest}) > 1
 
 
 def test_partitions_do_not_show_what_they_hold() -> None:
@@ -117,7 +117,7 @@ def test_a_table_without_tasks_is_read_as_empty() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "asked", "typed"),
+    ("options", "questions", "typed"),
     [
         ({}, Options(), {}),
         ({"batchId": "4"}, Options(batch=4), {}),
@@ -134,10 +134,10 @@ def test_a_table_without_tasks_is_read_as_empty() -> None:
         ({"storage.auto_mkdir": "false"}, Options(storage_options={"auto_mkdir": "false"}), {}),
     ],
 )
-def test_options(options: dict[str, str], asked: Options, typed: dict[str, Any]) -> None:
+def test_options(options: dict[str, str], questions: Options, typed: dict[str, Any]) -> None:
     name = options.get("table", "rows")
     table = plan_table(
-        str(AGG), name, asked, TableOptions(**{"mode": ProblemMode.FAILFAST} | typed)
+        str(AGG), name, questions, TableOptions(**{"mode": ProblemMode.FAILFAST} | typed)
     )
     reader = reader_of(AGG, **options)
     assert sorted(part.spec for part in reader.partitions()) == sorted(w.spec for w in table.work)
@@ -160,17 +160,17 @@ def test_the_side_of_a_join(side: str, case: str, rows: str) -> None:
 
 def test_the_clock_of_timers() -> None:
     path = checkpoint_of("fmgws_timer_only")
-    found = {
+    result = {
         kind: plan_table(str(path), "leftovers", Options(timeout_kind=kind), STRICT)
         for kind in TimeoutKind
     }
-    for kind, table in found.items():
+    for kind, table in result.items():
         reader = reader_of(path, table="leftovers", timeoutKind=kind.value)
         assert sorted(part.spec for part in reader.partitions()) == sorted(
-            each.spec for each in table.work
+            item.spec for item in table.work
         )
-    one, other = found.values()
-    assert one.work != other.work
+    first, second = result.values()
+    assert first.work != second.work
 
 
 @pytest.mark.parametrize(
@@ -221,24 +221,24 @@ def test_without_a_path() -> None:
 def test_filters_on_the_partition_leave_out_the_others() -> None:
     from pyspark.sql import datasource as pushed
 
-    place = ("partition_id",)
+    location = ("partition_id",)
     narrowing: list[tuple[Any, set[int]]] = [
-        (pushed.EqualTo(place, 1), {1}),
-        (pushed.EqualNullSafe(place, 0), {0}),
-        (pushed.In(place, (1, 5)), {1}),
-        (pushed.EqualTo(place, 7), set()),
+        (pushed.EqualTo(location, 1), {1}),
+        (pushed.EqualNullSafe(location, 0), {0}),
+        (pushed.In(location, (1, 5)), {1}),
+        (pushed.EqualTo(location, 7), set()),
         (pushed.EqualTo(("version",), 1), {0, 1}),
-        (pushed.GreaterThan(place, 0), {0, 1}),
-        (pushed.Not(pushed.EqualTo(place, 1)), {0, 1}),
+        (pushed.GreaterThan(location, 0), {0, 1}),
+        (pushed.Not(pushed.EqualTo(location, 1)), {0, 1}),
     ]
-    for each, expected in narrowing:
+    for item, expected in narrowing:
         reader = reader_of(AGG, table="changes", pushdown="true")
         assert len(reader.partitions()) == 2
         # Spark goes on to apply them: rows of problems may be of any partition.
-        assert list(reader.pushFilters([each])) == [each]
+        assert list(reader.pushFilters([item])) == [item]
         assert {number_of(part) for part in reader.partitions()} == expected
     reader = reader_of(AGG, table="changes", pushdown="true")
-    reader.pushFilters([pushed.EqualTo(place, 1), pushed.In(place, (0,))])
+    reader.pushFilters([pushed.EqualTo(location, 1), pushed.In(location, (0,))])
     assert reader.partitions() == []
 
 
@@ -256,9 +256,9 @@ def test_filters_leave_out_no_problem_that_the_listing_told(tmp_path: Path, tabl
     reader = reader_of(path, table=table, mode="permissive", pushdown="true")
     all_of_it = read(reader, schema_for(path, table))
     reader.pushFilters([EqualTo(("partition_id",), 1)])
-    kept = [row for row in all_of_it if "'partition_id': 1," in row]
-    assert any("missing-delta" in row for row in kept)
-    assert [r for r in read(reader, schema_for(path, table)) if "'partition_id': 1," in r] == kept
+    result = [row for row in all_of_it if "'partition_id': 1," in row]
+    assert any("missing-delta" in row for row in result)
+    assert [r for r in read(reader, schema_for(path, table)) if "'partition_id': 1," in r] == result
 
 
 def schema_for(path: Path, table: str) -> pa.Schema:
@@ -314,14 +314,14 @@ def test_rows_are_the_default_and_sql_may_ask_for_them(registered: Any) -> None:
     frame = registered.read.format("inspector").load(str(AGG))
     frame.createOrReplaceTempView("state_rows")
     query = "SELECT partition_id, count(*), sum(value.count) FROM state_rows GROUP BY 1 ORDER BY 1"
-    found = [tuple(row) for row in registered.sql(query).collect()]
+    result = [tuple(row) for row in registered.sql(query).collect()]
     rows = [row for batch in batches_of(AGG) for row in batch.to_pylist()]
     expected = [
         (p, len(mine), sum(row["value"]["count"] for row in mine))
         for p in (0, 1)
         if (mine := [row for row in rows if row["partition_id"] == p])
     ]
-    assert found == expected != []
+    assert result == expected != []
 
 
 def batches_of(path: Path) -> Sequence[pa.RecordBatch]:
@@ -389,19 +389,26 @@ def test_rows_are_those_of_spark_s_source_statestore(
 def test_changes_are_those_of_spark_s_change_feed_and_more(
     registered: Any, case: str, last: int
 ) -> None:
-    asked, path = {"changeStartBatchId": "1", "changeEndBatchId": str(last)}, checkpoint_of(case)
-    reader = registered.read.format("statestore").option("readChangeFeed", "true").options(**asked)
+    questions, path = (
+        {"changeStartBatchId": "1", "changeEndBatchId": str(last)},
+        checkpoint_of(case),
+    )
+    reader = (
+        registered.read.format("statestore").option("readChangeFeed", "true").options(**questions)
+    )
     columns = ("batch_id", "change_type", "partition_id", "key", "value")
     spark_s = sorted(map(repr, reader.load(str(path)).select(*columns).collect()))
-    ours = load(registered, path, table="changes", raw="true", **asked).cache()
+    ours = load(registered, path, table="changes", raw="true", **questions).cache()
     kind = "if(value IS NULL, 'delete', 'update') AS change_type"
     same = ours.selectExpr("batch_id", kind, "partition_id", "key", "value")
     assert sorted(map(repr, same.collect())) == spark_s != []
     # What Spark's feed does not tell: the value that was there, and whether it is the same.
     events = {event: ours.where(f"event = '{event}'") for event in ("update", "same_value")}
     for event, sign in (("update", "!="), ("same_value", "=")):
-        known = events[event].where(f"old_value IS NOT NULL AND old_value_row {sign} value_row")
-        assert known.where(f"same_value = {event == 'same_value'}").count() == events[event].count()
+        result = events[event].where(f"old_value IS NOT NULL AND old_value_row {sign} value_row")
+        assert (
+            result.where(f"same_value = {event == 'same_value'}").count() == events[event].count()
+        )
     assert events["update"].count() > 0
     assert (events["same_value"].count() > 0) is (case == "session_window")
 

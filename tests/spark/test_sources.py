@@ -60,7 +60,7 @@ def files(spark: Any, folder: Path) -> Any:
 def make(spark: Any, tmp_path: Path, second: str) -> tuple[Any, Path]:
     """A query of three batches that reads two sources, and one more file of each."""
     first = files(spark, tmp_path / "in")
-    other = {
+    sibling = {
         "itself": first,
         "other": files(spark, tmp_path / "other"),
     }[second]
@@ -68,10 +68,10 @@ def make(spark: Any, tmp_path: Path, second: str) -> tuple[Any, Path]:
         write(tmp_path / "in", batch, [{"user": "a", "v": batch}])
         if batch != 1:
             write(tmp_path / "other", batch, [{"user": "b", "v": batch}])
-        run(sums(first.union(other)), tmp_path / "ck", "update")
+        run(sums(first.union(sibling)), tmp_path / "ck", "update")
     for folder in ("in", "other"):
         write(tmp_path / folder, 9, [{"user": "c", "v": 9}])
-    return first.union(other), tmp_path / "ck"
+    return first.union(sibling), tmp_path / "ck"
 
 
 @pytest.mark.parametrize(
@@ -126,21 +126,21 @@ def test_new_files_in_a_source_entry_that_is_written_again_are_never_read(
 ) -> None:
     first, folder, root = files(spark, tmp_path / "in"), tmp_path / "other", tmp_path / "ck"
     folder.mkdir()
-    other = spark.readStream.schema("user string, v long").json(str(folder))
+    second = spark.readStream.schema("user string, v long").json(str(folder))
     for batch in range(3):
         write(tmp_path / "in", batch, [{"user": "a", "v": batch}])
         if batch < 2:
             write(folder, batch, [{"user": "b", "v": batch}])
-        run(sums(first.union(other)), root, "update")
+        run(sums(first.union(second)), root, "update")
     remove(root / "sources/1/1")
     assert answer(root) is None
     write(tmp_path / "in", 8, [{"user": "c", "v": 9}])
     write(folder, 9, [{"user": "d", "v": 9}])
-    run(sums(first.union(other)), root, "update")
+    run(sums(first.union(second)), root, "update")
     written = (root / "sources/1/1").read_text()
     assert {name for name in ("1.json", "9.json") if name in written} == {"1.json", "9.json"}
     write(folder, 10, [{"user": "e", "v": 9}])
-    run(sums(first.union(other)), root, "update")
+    run(sums(first.union(second)), root, "update")
     users = {row["key"]["user"] for row in api.rows(str(root)).to_dict()["rows"]}
     assert users == {"a", "b", "c", "e"}
 

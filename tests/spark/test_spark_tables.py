@@ -40,12 +40,12 @@ def engine(spark: Any) -> EngineOptions:
     return EngineOptions(session=spark)
 
 
-@pytest.mark.parametrize("place", ["orc", "default.audits_of_a_test"])
+@pytest.mark.parametrize("location", ["orc", "default.audits_of_a_test"])
 def test_what_spark_writes_is_what_this_process_writes(
-    place: str, tmp_path: Path, spark: Any, engine: EngineOptions
+    location: str, tmp_path: Path, spark: Any, engine: EngineOptions
 ) -> None:
-    named = "." in place
-    where = place if named else str(tmp_path / place)
+    named = "." in location
+    where = location if named else str(tmp_path / location)
     history = HistoryTable(where, {}, "orc", engine)
     assert history.read() is None
     for day in range(2):

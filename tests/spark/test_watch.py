@@ -36,15 +36,15 @@ def query(spark: Any, tmp_path: Path) -> Iterator[Any]:
         .groupBy(f.window("timestamp", "10 seconds"), f.expr("value % 13 AS user"))
         .count()
     )
-    found = (
+    result = (
         counts.writeStream.format("noop")
         .outputMode("update")
         .option("checkpointLocation", str(tmp_path / "checkpoint"))
         .trigger(processingTime="300 milliseconds")
         .start()
     )
-    yield found
-    found.stop()
+    yield result
+    result.stop()
 
 
 def test_each_batch_of_a_live_query_is_seen_once(query: Any, tmp_path: Path) -> None:
@@ -53,11 +53,11 @@ def test_each_batch_of_a_live_query_is_seen_once(query: Any, tmp_path: Path) -> 
 
     def watched() -> list[dict[str, Any]]:
         reports = api.watch(str(root), interval=0.05, until=LAST, duration="300s", last=LAST)
-        found = []
+        actual = []
         for report in reports:
             assert not report.problems
-            found += [dict(row) for row in report.primary.rows]
-        return found
+            actual += [dict(row) for row in report.primary.rows]
+        return actual
 
     with ThreadPoolExecutor(1) as pool:
         watching = pool.submit(watched)
@@ -66,17 +66,17 @@ def test_each_batch_of_a_live_query_is_seen_once(query: Any, tmp_path: Path) -> 
         seen = watching.result(PATIENCE)
     assert query.exception() is None
     assert [row["batch_id"] for row in seen] == list(range(LAST + 1))
-    told = {p["batchId"]: p["stateOperators"][0] for p in query.recentProgress if of_batch(p)}
-    compared = [row["batch_id"] for row in seen if row["batch_id"] in told]
+    result = {p["batchId"]: p["stateOperators"][0] for p in query.recentProgress if of_batch(p)}
+    compared = [row["batch_id"] for row in seen if row["batch_id"] in result]
     # Of the last one there may be no progress: the query was stopped.
     assert compared[:LAST] == list(range(LAST))
-    assert {row["batch_id"]: row["rows"] for row in seen if row["batch_id"] in told} == {
-        batch: operator["numRowsTotal"] for batch, operator in told.items() if batch <= LAST
+    assert {row["batch_id"]: row["rows"] for row in seen if row["batch_id"] in result} == {
+        batch: operator["numRowsTotal"] for batch, operator in result.items() if batch <= LAST
     }
     assert any(row["removals"] for row in seen)
     for row in seen[:LAST]:
-        assert row["puts"] == told[row["batch_id"]]["numRowsUpdated"]
-        assert row["removals"] == told[row["batch_id"]]["numRowsRemoved"]
+        assert row["puts"] == result[row["batch_id"]]["numRowsUpdated"]
+        assert row["removals"] == result[row["batch_id"]]["numRowsRemoved"]
 
 
 def of_batch(progress: Any) -> bool:

@@ -47,26 +47,26 @@ def parquet(folder: Path, schema: pa.Schema) -> list[str]:
 
 
 def locally(
-    path: Path, what: Any = "rows", **options: Any
+    path: Path, subject: Any = "rows", **options: Any
 ) -> Iterator[tuple[str, pa.Schema, list[str]]]:
     """Name, schema and rows of each table by the engine in this process, as Spark carries them."""
-    for table in api.export(what, str(path), **options):
+    for table in api.export(subject, str(path), **options):
         yield table.name, table.schema, as_encoded(table.batches, table.schema)
 
 
 def as_encoded(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> list[str]:
-    target = pa.schema([(each.name, encode_type(each.type)) for each in schema])
+    target = pa.schema([(item.name, encode_type(item.type)) for item in schema])
     return told([encode(batch, target) for batch in batches], target)
 
 
-@pytest.mark.parametrize("what", ["rows", "changes"])
-def test_each_store_has_a_folder(tmp_path: Path, what: str) -> None:
+@pytest.mark.parametrize("subject", ["rows", "changes"])
+def test_each_store_has_a_folder(tmp_path: Path, subject: str) -> None:
     path = checkpoint_of("join_left_outer")
-    done = on_spark("export", what, path, "-O", tmp_path / "out")
+    done = on_spark("export", subject, path, "-O", tmp_path / "out")
     assert (done.code, done.out) == (0, "")
-    for name, schema, rows in locally(path, what):
+    for name, schema, rows in locally(path, subject):
         assert parquet(tmp_path / "out" / name, schema) == rows
-        assert f"/out/{name}: {len(rows)} {what}, written by Spark\n" in done.err
+        assert f"/out/{name}: {len(rows)} {subject}, written by Spark\n" in done.err
 
 
 def test_one_store_is_the_folder_itself(tmp_path: Path) -> None:

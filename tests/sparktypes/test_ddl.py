@@ -145,6 +145,6 @@ types = st.recursive(
 
 @given(st.lists(st.builds(StructField, st.text(min_size=1, max_size=4), types), max_size=4))
 def test_both_texts_give_the_schema_back(fields: list[StructField]) -> None:
-    whole = StructType(tuple(fields))
-    assert parse_schema_json(to_json(whole)) == whole
-    assert parse_ddl(to_ddl(whole)) == whole
+    struct_type = StructType(tuple(fields))
+    assert parse_schema_json(to_json(struct_type)) == struct_type
+    assert parse_ddl(to_ddl(struct_type)) == struct_type

@@ -20,9 +20,9 @@ PREFIX, RANGE = "PrefixKeyScanStateEncoderSpec", "RangeKeyScanStateEncoderSpec"
     ],
 )
 def test_sparks_own(fields: dict[str, object], expected: object) -> None:
-    found = KeyEncoder.parse(fields)
-    assert (found.kind, found.prefix_columns, found.ordinals) == expected
-    assert found.name == fields[TYPE]
+    result = KeyEncoder.parse(fields)
+    assert (result.kind, result.prefix_columns, result.ordinals) == expected
+    assert result.name == fields[TYPE]
 
 
 @pytest.mark.parametrize(

@@ -24,11 +24,11 @@ VALUES = b"v" * (1 << 15)
 def block(records: list[Record]) -> RecordBlock:
     buffer = b"".join(KEYS) + VALUES
     starts = np.cumsum([0, *map(len, KEYS)])
-    which = np.array([key for key, _ in records], np.int64)
+    choice = np.array([key for key, _ in records], np.int64)
     lengths = np.array(list(map(len, KEYS)), np.int64)
     values = np.array([REMOVED if size is None else size for _, size in records], np.int64)
     offsets = np.full(len(records), starts[-1])
-    return RecordBlock(buffer, 0, 0, starts[which], lengths[which], offsets, values)
+    return RecordBlock(buffer, 0, 0, starts[choice], lengths[choice], offsets, values)
 
 
 record = st.tuples(st.integers(0, len(KEYS) - 1), st.none() | sizes)
@@ -60,7 +60,7 @@ class Counted:
         """Bytes of keys and values of the rows among the touched ones."""
         return [(len(KEYS[key]), size) for key, size in live.items() if key in self.touched]
 
-    def check(self, found: ChangeSums) -> None:
+    def check(self, result: ChangeSums) -> None:
         was, now, before, live = (
             self.rows(self.before),
             self.rows(self.live),
@@ -68,24 +68,24 @@ class Counted:
             self.live,
         )
         same = {key for key in self.written if before.get(key) == live[key]}
-        assert (found.was_rows, found.now_rows) == (len(was), len(now))
-        assert (found.was_key_bytes, found.was_value_bytes) == _bytes(was)
-        assert (found.now_key_bytes, found.now_value_bytes) == _bytes(now)
-        assert found.new_rows == len(live.keys() - before.keys())
-        assert found.removed_rows == len(before.keys() - live.keys())
-        assert (found.written_rows, found.same_value_rows) == (len(self.written), len(same))
-        assert found.changed_rows == len((self.written & before.keys()) - same)
-        assert found.written_value_bytes == sum(live[key] for key in self.written)
-        assert found.reborn_rows == len(self.reborn)
-        assert found.reborn_key_bytes == sum(len(KEYS[key]) for key in self.reborn)
+        assert (result.was_rows, result.now_rows) == (len(was), len(now))
+        assert (result.was_key_bytes, result.was_value_bytes) == _bytes(was)
+        assert (result.now_key_bytes, result.now_value_bytes) == _bytes(now)
+        assert result.new_rows == len(live.keys() - before.keys())
+        assert result.removed_rows == len(before.keys() - live.keys())
+        assert (result.written_rows, result.same_value_rows) == (len(self.written), len(same))
+        assert result.changed_rows == len((self.written & before.keys()) - same)
+        assert result.written_value_bytes == sum(live[key] for key in self.written)
+        assert result.reborn_rows == len(self.reborn)
+        assert result.reborn_key_bytes == sum(len(KEYS[key]) for key in self.reborn)
         for kind, size_of in (
             ("key", lambda row: row[0]),
             ("value", lambda row: row[1]),
             ("row", lambda row: row[0] + row[1]),
         ):
-            more = Counter(map(size_of, now))
-            more.subtract(map(size_of, was))
-            assert found.more_by_size[kind] == {size: n for size, n in more.items() if n}
+            counter = Counter(map(size_of, now))
+            counter.subtract(map(size_of, was))
+            assert result.more_by_size[kind] == {size: n for size, n in counter.items() if n}
 
 
 @given(st.lists(st.lists(st.lists(record, max_size=6), max_size=2), max_size=4))

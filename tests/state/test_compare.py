@@ -40,13 +40,13 @@ def test_every_planted_difference_is_counted_once(
     state = state_of(live, gone)
     entries = list(written.items())
     order.shuffle(entries)
-    found = compare_snapshot(state, cases.blocks(entries, cuts))
-    assert found == SnapshotDifference(
+    result = compare_snapshot(state, cases.blocks(entries, cuts))
+    assert result == SnapshotDifference(
         missing=len(live.keys() - written.keys()),
         extra=len(written.keys() - live.keys()),
         different=sum(live[key] != written[key] for key in live.keys() & written.keys()),
     )
-    assert bool(found) == (live != written)
+    assert bool(result) == (live != written)
     assert cases.live_keys(state) == set(live)
 
 
@@ -105,7 +105,7 @@ def test_a_snapshot_that_is_applied_is_what_deltas_would_have_made(
     assert not compare_snapshot(state, cases.blocks(list(after.items())))
     assert change.counts.inserts == len(after.keys() - before.keys())
     assert change.counts.removals == len(before.keys() - after.keys())
-    both = before.keys() & after.keys()
-    assert change.counts.updates == sum(before[key] != after[key] for key in both)
+    pair = before.keys() & after.keys()
+    assert change.counts.updates == sum(before[key] != after[key] for key in pair)
     assert change.counts.same_value_puts == 0
     assert not change.rebased

@@ -18,11 +18,11 @@ records = st.lists(
 
 
 def expected(
-    entries: Sequence[Record], state: dict[bytes, bytes | None], known: bool
+    entries: Sequence[Record], state: dict[bytes, bytes | None], facts: bool
 ) -> list[tuple[Event, int]]:
-    told = []
+    messages = []
     for key, value in entries:
-        unknown = not known and key not in state
+        unknown = not facts and key not in state
         old = state.get(key)
         if value is None:
             event = Event.REMOVAL if unknown or old is not None else Event.ABSENT_REMOVAL
@@ -32,9 +32,9 @@ def expected(
             event = Event.INSERT
         else:
             event = Event.SAME_VALUE if old == value else Event.UPDATE
-        told.append((event, -1 if old is None else len(old)))
+        messages.append((event, -1 if old is None else len(old)))
         state[key] = value
-    return told
+    return messages
 
 
 @given(st.lists(records, max_size=4), st.booleans(), st.lists(st.integers(1, 11), max_size=2))
@@ -43,9 +43,9 @@ def test_each_record_is_judged_by_what_its_key_held_then(
 ) -> None:
     presence, state = Presence(known=known), dict[bytes, "bytes | None"]()
     for entries in deltas:
-        told = [presence.apply(each) for each in blocks(entries, cuts) if each.count]
-        found = [pair for t in told for pair in zip(t.events, t.old_sizes, strict=True)]
-        assert found == expected(entries, state, known)
+        result = [presence.apply(item) for item in blocks(entries, cuts) if item.count]
+        actual = [pair for t in result for pair in zip(t.events, t.old_sizes, strict=True)]
+        assert actual == expected(entries, state, known)
 
 
 @given(
@@ -64,15 +64,15 @@ def test_old_values_are_those_of_a_dict(
         if number == 1:
             presence.forget(known=anew)
             now = dict(snapshot) if anew else {}
-            for each in blocks(list(now.items()), cuts):
-                presence.load(each)
-        found = [presence.apply(each) for each in blocks(entries, cuts) if each.count]
+            for element in blocks(list(now.items()), cuts):
+                presence.load(element)
+        result = [presence.apply(item) for item in blocks(entries, cuts) if item.count]
         expected = []
         for key, value in entries:
             expected.append(now.pop(key, None))
             now.update({} if value is None else {key: value})
-        assert [value for told in found for value in told.old_values] == expected
-        sizes = [size for told in found for size in told.old_sizes.tolist()]
+        assert [value for messages in result for value in messages.old_values] == expected
+        sizes = [size for notes in result for size in notes.old_sizes.tolist()]
         assert sizes == [-1 if value is None else len(value) for value in expected]
 
 
@@ -96,17 +96,17 @@ def test_a_snapshot_makes_every_key_known() -> None:
     presence = Presence(known=False)
     presence.forget(known=True)
     presence.load(block([(b"k1", b"v" * 8)]))
-    told = presence.apply(block([(b"k1", b"v" * 8), (b"k2", b""), (b"k3", None)]))
-    assert told.events.tolist() == [Event.SAME_VALUE, Event.INSERT, Event.ABSENT_REMOVAL]
-    assert told.old_sizes.tolist() == [8, -1, -1]
+    result = presence.apply(block([(b"k1", b"v" * 8), (b"k2", b""), (b"k3", None)]))
+    assert result.events.tolist() == [Event.SAME_VALUE, Event.INSERT, Event.ABSENT_REMOVAL]
+    assert result.old_sizes.tolist() == [8, -1, -1]
 
 
 def test_what_was_forgotten_is_unknown() -> None:
     presence = Presence()
     presence.apply(block([(b"k1", b"v" * 8)]))
     presence.forget(known=False)
-    told = presence.apply(block([(b"k1", b""), (b"k2", None), (b"k2", None)]))
-    assert told.events.tolist() == [Event.PUT, Event.REMOVAL, Event.ABSENT_REMOVAL]
+    result = presence.apply(block([(b"k1", b""), (b"k2", None), (b"k2", None)]))
+    assert result.events.tolist() == [Event.PUT, Event.REMOVAL, Event.ABSENT_REMOVAL]
 
 
 def test_words_are_by_number() -> None:

@@ -21,13 +21,13 @@ def filters(count: int) -> list[RangeFilter]:
 
 @pytest.mark.parametrize("count", [1, 2, 7])
 def test_the_ranges_of_a_block_make_the_block(count: int) -> None:
-    whole = block(ENTRIES, first_record=50)
-    parts = [each.of(whole) for each in filters(count)]
+    complete = block(ENTRIES, first_record=50)
+    parts = [item.of(complete) for item in filters(count)]
     assert sorted(n for part in parts for n in part.ordinals.tolist()) == list(range(50, 150))
     for part in parts:
         for i, ordinal in enumerate(part.ordinals.tolist()):
-            assert part.key_offset[i] == whole.key_offset[ordinal - 50]
-            assert part.value_length[i] == whole.value_length[ordinal - 50]
+            assert part.key_offset[i] == complete.key_offset[ordinal - 50]
+            assert part.value_length[i] == complete.value_length[ordinal - 50]
 
 
 def test_a_part_of_a_part_has_the_places_of_the_whole() -> None:
@@ -36,33 +36,33 @@ def test_a_part_of_a_part_has_the_places_of_the_whole() -> None:
 
 
 def states(count: int) -> list[StateMap]:
-    made = []
-    for each in filters(count):
-        state = StateMap(Tracking(keys=each))
-        for version, some in enumerate((ENTRIES[:60], ENTRIES[60:]), 1):
+    product = []
+    for item in filters(count):
+        state = StateMap(Tracking(keys=item))
+        for version, sample in enumerate((ENTRIES[:60], ENTRIES[60:]), 1):
             state.begin(version)
             for start in (0, 25):
-                state.apply(block(some[start : start + 25], first_record=start))
+                state.apply(block(sample[start : start + 25], first_record=start))
             state.end()
-            assert state.records == min(len(some), 50)
-        made.append(state)
-    return made
+            assert state.records == min(len(sample), 50)
+        product.append(state)
+    return product
 
 
 @pytest.mark.parametrize("count", [2, 7])
 def test_maps_of_ranges_are_the_map_in_parts(count: int) -> None:
-    whole, parts = states(1)[0], states(count)
-    assert whole.rows == sum(part.rows for part in parts)
-    assert whole.value_bytes == sum(part.value_bytes for part in parts)
-    assert sum(map(len, parts)) == len(whole)
-    found = {}
+    complete, parts = states(1)[0], states(count)
+    assert complete.rows == sum(part.rows for part in parts)
+    assert complete.value_bytes == sum(part.value_bytes for part in parts)
+    assert sum(map(len, parts)) == len(complete)
+    result = {}
     for part in parts:
         ids = np.arange(len(part))
         places, records = part.appearance(ids).tolist(), part.record[ids].tolist()
-        found.update(dict(zip(part.keys(ids), zip(places, records, strict=True), strict=True)))
-    ids = np.arange(len(whole))
-    assert sorted(found, key=found.__getitem__) == whole.keys(ids)
-    assert [found[key][1] for key in whole.keys(ids)] == whole.record[ids].tolist()
+        result.update(dict(zip(part.keys(ids), zip(places, records, strict=True), strict=True)))
+    ids = np.arange(len(complete))
+    assert sorted(result, key=result.__getitem__) == complete.keys(ids)
+    assert [result[key][1] for key in complete.keys(ids)] == complete.record[ids].tolist()
 
 
 def test_a_row_of_a_join_is_in_the_range_of_its_key() -> None:
@@ -74,6 +74,6 @@ def test_a_row_of_a_join_is_in_the_range_of_its_key() -> None:
         row = struct.pack("<4Q", 0, i, 32 << 32 | 8, i * 3) + name
         for number in range(5):
             range_ = KeyRange(number, 5, 9)
-            one = RangeFilter(range_, counters).of(block([(key, b"12345678")]))
-            other = RangeFilter(range_, rows).of(block([(row, b"12345678")]))
-            assert one.count == other.count
+            first = RangeFilter(range_, counters).of(block([(key, b"12345678")]))
+            second = RangeFilter(range_, rows).of(block([(row, b"12345678")]))
+            assert first.count == second.count

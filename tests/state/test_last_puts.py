@@ -43,13 +43,13 @@ def test_the_live_rows_are_the_last_puts_of_keys_that_were_not_removed(
             live.pop(key, None)
             if value is not None:
                 live[key] = (number, record)
-    found: list[tuple[int, int]] = []
+    result: list[tuple[int, int]] = []
     for number, entries in enumerate(files):
         mask = [m for b in cases.blocks(entries, other_cut) for m in live_in(positions, number, b)]
         assert len(mask) == len(entries)
-        found += [(number, record) for record, is_live in enumerate(mask) if is_live]
+        result += [(number, record) for record, is_live in enumerate(mask) if is_live]
         assert positions.has_any_in(number) == any(mask)
-    assert found == sorted(live.values())
+    assert result == sorted(live.values())
     assert len(positions.sorted) == len(live)
 
 

@@ -12,20 +12,20 @@ PLACES = st.sets(st.tuples(st.integers(0, 3), st.integers(0, 9)), max_size=20)
 
 
 def positions(places: set[tuple[int, int]]) -> Positions:
-    each = [positions_of(number, np.array([ordinal])) for number, ordinal in sorted(places)]
-    return Positions(np.concatenate([np.empty(0, np.int64), *each]))
+    item = [positions_of(number, np.array([ordinal])) for number, ordinal in sorted(places)]
+    return Positions(np.concatenate([np.empty(0, np.int64), *item]))
 
 
 @given(PLACES)
 def test_what_is_found_in_a_file_is_what_was_put_there(places: set[tuple[int, int]]) -> None:
-    found = positions(places)
+    result = positions(places)
     ordered = sorted(places)
     for number in range(5):
-        rows, at = found.find(number, np.arange(10))
+        rows, at = result.find(number, np.arange(10))
         here = sorted(ordinal for file, ordinal in places if file == number)
         assert rows.tolist() == here
         assert [ordered[i] for i in at.tolist()] == [(number, row) for row in here]
-        assert found.has_any_in(number) == bool(here)
+        assert result.has_any_in(number) == bool(here)
 
 
 def test_files_do_not_run_into_each_other() -> None:

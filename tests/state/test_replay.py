@@ -57,9 +57,9 @@ def live_columns(state: StateMap) -> dict[bytes, tuple[int, ...]]:
 @given(history=histories(VALUES))
 def test_the_facts_of_any_history_are_those_of_the_objects(name: str, history: list[Step]) -> None:
     with kernel_of(name):
-        _, _, found = replay(history)
+        _, _, result = replay(history)
     objects = ObjectMap()
-    for step, facts in zip(history, found, strict=True):
+    for step, facts in zip(history, result, strict=True):
         objects.take(step)
         assert facts == objects.facts()
         if not step.rebase:
@@ -90,9 +90,9 @@ def test_tables_of_many_keys_grow_together(name: str, timed: bool) -> None:
 def test_a_timer_that_is_compared_apart_changes_no_fact(name: str, history: list[Step]) -> None:
     track = cases.tracked(cases.TIMER, cases.USER, cases.GROUP_STATE)
     with kernel_of(name):
-        _, _, found = replay(history, track)
+        _, _, result = replay(history, track)
     objects = ObjectMap()
-    for step, facts in zip(history, found, strict=True):
+    for step, facts in zip(history, result, strict=True):
         objects.take(step)
         assert facts == objects.facts()
 
@@ -138,9 +138,9 @@ def test_where_a_delta_is_cut_into_blocks_makes_no_difference(
     history: list[Step], other_cuts: list[int]
 ) -> None:
     cut = [Step(step.records, step.rebase, other_cuts) for step in history]
-    (one, _, facts), (other, _, other_facts) = replay(history), replay(cut)
+    (first, _, facts), (second, _, other_facts) = replay(history), replay(cut)
     assert facts == other_facts
-    assert live_columns(one) == live_columns(other)
+    assert live_columns(first) == live_columns(second)
 
 
 @given(history=histories(VALUES))
@@ -150,12 +150,12 @@ def test_a_snapshot_and_the_deltas_after_it_make_what_all_deltas_make(history: l
         objects.take(step)
         rows = [(key.data, value.data) for key, value in objects.now.items()]
         tail = [Step(rows, rebase=True), *history[at + 1 :]]
-        whole, _, facts = replay(history)
+        complete, _, facts = replay(history)
         short, _, short_facts = replay(tail, first=at + 1)
-        assert cases.live_keys(short) == cases.live_keys(whole)
+        assert cases.live_keys(short) == cases.live_keys(complete)
         assert short_facts[1:] == facts[at + 1 :]
         assert short_facts[0].row_sizes == facts[at].row_sizes
-        assert (short.rows, short.key_bytes) == (whole.rows, whole.key_bytes)
+        assert (short.rows, short.key_bytes) == (complete.rows, complete.key_bytes)
 
 
 @given(history=histories(VALUES))
@@ -167,13 +167,13 @@ def test_a_map_knows_the_put_that_each_row_is_of(history: list[Step]) -> None:
     for number, step in enumerate(history):
         if step.rebase:
             put, born, puts = {}, {}, {}
-        made = BEFORE_WINDOW if step.rebase else number
+        product = BEFORE_WINDOW if step.rebase else number
         for key, value in step.records:
             if value is None:
                 put.pop(key, None)
                 continue
-            born[key] = born[key] if key in put else made
-            put[key] = made
+            born[key] = born[key] if key in put else product
+            put[key] = product
             puts[key] = puts.get(key, 0) + (not step.rebase)
     ids = np.flatnonzero(state.live[: len(state)])
     for key, at in zip(state.keys(ids), ids, strict=True):
@@ -256,10 +256,10 @@ def test_holding_a_block_against_the_map_leaves_its_rows_as_they_are() -> None:
 def test_portions_are_all_ids_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("inspector.state.replay._PORTION", 2)
     assert list(StateMap().portions()) == []
-    assert StateMap().where(lambda some: StateMap().live[some]).tolist() == []
+    assert StateMap().where(lambda sample: StateMap().live[sample]).tolist() == []
     state, _, _ = replay(steps([(A, V), (B, V), (C, V)], [(B, None)]))
     assert list(state.portions()) == [slice(0, 2), slice(2, 3)]
-    assert state.where(lambda some: state.live[some]).tolist() == [0, 2]
+    assert state.where(lambda sample: state.live[sample]).tolist() == [0, 2]
 
 
 # --- what is tracked -------------------------------------------------------------------------
@@ -270,10 +270,10 @@ def timed(*versions: list[Record]) -> StateMap:
 
 
 def test_a_put_tells_which_timer_it_replaced_and_whether_the_state_stayed() -> None:
-    one, same, other = (cases.user(name) for name in "abc")
+    first, same, second = (cases.user(name) for name in "abc")
     state = timed(
-        [(key, cases.group_state(1, 50)) for key in (one, same, other)],
-        [(same, cases.group_state(1, -1)), (other, cases.group_state(2, -1))],
+        [(key, cases.group_state(1, 50)) for key in (first, same, second)],
+        [(same, cases.group_state(1, -1)), (second, cases.group_state(2, -1))],
     )
     assert state.clock[:3].tolist() == [50, -1, -1]
     assert state.put_over_clock[:3].tolist() == [NO_CLOCK, 50, 50]
@@ -291,11 +291,11 @@ def test_a_key_that_is_put_again_after_its_removal_replaces_no_timer() -> None:
 
 
 def test_a_removal_has_its_place_in_the_delta_too() -> None:
-    one, other = (cases.user(name) for name in "ab")
-    state = timed([(one, cases.group_state(1, 50))], [(other, None), (one, None)])
+    first, second = (cases.user(name) for name in "ab")
+    state = timed([(first, cases.group_state(1, 50))], [(second, None), (first, None)])
     assert dict(zip(state.keys(np.arange(2)), state.record[:2].tolist(), strict=True)) == {
-        one: 1,
-        other: 0,
+        first: 1,
+        second: 0,
     }
 
 

@@ -30,21 +30,21 @@ def learn(
     key_range: RangeFilter | None = None,
 ) -> None:
     for number, entries in enumerate(contents, first):
-        whole = ((each, each.ordinals) for each in blocks(entries, (3,)))
-        for block, ordinals in select_range(whole, key_range):
+        complete = ((item, item.ordinals) for item in blocks(entries, (3,)))
+        for block, ordinals in select_range(complete, key_range):
             keys.learn(side, number, block, ordinals)
 
 
 def state(contents: Sequence[Sequence[Record]]) -> dict[bytes, tuple[bytes, tuple[int, int]]]:
     """Key -> value and place."""
-    found: dict[bytes, tuple[bytes, tuple[int, int]]] = {}
+    result: dict[bytes, tuple[bytes, tuple[int, int]]] = {}
     for number, entries in enumerate(contents):
         for i, (key, value) in enumerate(entries):
             if value is None:
-                found.pop(key, None)
+                result.pop(key, None)
             else:
-                found[key] = (value, (number, i))
-    return found
+                result[key] = (value, (number, i))
+    return result
 
 
 @given(files, files, st.booleans(), st.integers(1, 3))
@@ -90,7 +90,7 @@ def test_added_removed_and_changed_keys(
             for number in range(len(new) + len(old))
             for i in positions.find(number, np.arange(20))[0]
         }
-        assert where == {place for _, place in expected.values()}
+        assert where == {location for _, location in expected.values()}
         assert all(positions.has_any_in(number) for number, _ in where)
 
 

@@ -45,11 +45,11 @@ def test_tables_are_arrow_and_pandas() -> None:
 def test_a_report_is_written_as_json() -> None:
     report = api.sizes(LEAK, by="partition")
     table: Table = report.primary
-    found = json.loads("".join(api.render(report, "json")))
-    assert [column["name"] for column in found["columns"][table.name]] == [
+    document = json.loads("".join(api.render(report, "json")))
+    assert [column["name"] for column in document["columns"][table.name]] == [
         c.name for c in table.columns
     ]
-    assert found["complete"] is report.complete is True
+    assert document["complete"] is report.complete is True
 
 
 def test_problems_and_errors(tmp_path: Path) -> None:
@@ -99,9 +99,9 @@ def opened(path: Path) -> pa.Table:
     report: Report = checkpoint.leftovers(limit=3, key="value=once-000", where=["value>a"])
     tables: list[api.StoreTable] = checkpoint.export("rows", raw=True)
     assert len(tables) == 1
-    shown: str = report._repr_html_()
+    result: str = report._repr_html_()
     assert json.dumps(report.to_dict())
-    assert shown.startswith("<div")
+    assert result.startswith("<div")
     return report.to_arrow("leftovers")
 
 

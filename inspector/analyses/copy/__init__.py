@@ -131,7 +131,7 @@ WHOLE_GROUPS = (
 # end of the messages on a copy that differs from its source
 _GIVEN_UP = "so the copy was given up; the original checkpoint is unchanged"
 # slugs of problems that do not concern the copied state
-_HARMLESS = (  # slugs of what says nothing of the state that is copied
+_HARMLESS = (
     *(*NO_FAULT, LOST_METADATA),
     *("foreign-folder", "extra-partition", "partition-counts", "codec-mismatch", "uncommitted"),
 )
@@ -297,6 +297,10 @@ class _Copy:
         compact: bool,
         assumed: _Assumed,
     ) -> None:
+        """Decide how rows are evicted; CheckpointError if the options do not fit the checkpoint.
+
+        Nothing is written yet.
+        """
         self._run, self._dest, self._options = run, dest, dict(dest_options)
         self._eviction, self._assumed = eviction, assumed
         self._checkpoint, self._version = run.checkpoint, run.version
@@ -472,7 +476,10 @@ class _Copy:
         raise SourceNotWholeError(f"{first.message}{more}{to_do}", path, first.offset)
 
     def _check_effects(self, rows: Mapping[StoreName, int]) -> None:
-        """Refuse to evict rows whose loss makes results, or the state, wrong (CheckpointError)."""
+        """Raise CheckpointError if rows would be evicted whose loss makes results or state wrong.
+
+        ``rows`` are the numbers of rows to evict, by store.
+        """
         for name, count in sorted(rows.items()):
             way = self._ways[name]
             if count and way.refused:
@@ -654,7 +661,7 @@ class _Copy:
         return replace(report, steps=steps, nothing_done=idle or bool(refused))
 
     def _is_timed_out(self, name: StoreName) -> bool:
-        """True if rows of a store stay until the function is called for them."""
+        """True if rows of a store stay until Spark calls the function for their timeout."""
         return self._ways[name].way == TIMEOUT and not self._ways[name].refused
 
     def _rows(self, done: Facts) -> Iterator[CopiedRow]:
@@ -743,7 +750,7 @@ class _Copy:
         return [f"{NOTHING} {WHOLE_GROUPS}" if named and of_groups else NOTHING]
 
     def _steps(self, *, is_plan: bool) -> list[Step]:
-        """Return the next steps of the user."""
+        """Return the steps that the user takes next, after the plan or the copy."""
         assumed = self._assumed
         given = {
             "--compact": self._compact_requested,
@@ -803,6 +810,7 @@ class _NothingError(Exception):
     """No row was to be evicted, so that the copy was given up; ``done`` has its facts so far."""
 
     def __init__(self, done: Facts) -> None:
+        """Keep the facts of the tasks that found no row to evict."""
         super().__init__()
         self.done = done
 

@@ -51,7 +51,7 @@ _KINDS = (
 
 @dataclass(frozen=True)
 class Eviction:
-    """Eviction that the user requested."""
+    """Eviction that the user requested: which rows, in which way, of which operators."""
 
     target: str  # :data:`LEFTOVERS`, :data:`ROWS`, or a class of leftovers
     way: str | None = None  # ``removal`` or ``timeout``; None for the default of each operator
@@ -180,7 +180,7 @@ class Eviction:
 class EvictTask(Message):
     """Task that copies one partition and evicts rows from it."""
 
-    copy: CopyTask
+    copy: CopyTask  # copy of the partition without an eviction
     stores: tuple[str, ...] = ()  # names of the stores from which rows are evicted
     # names of stores among them whose rows are only counted, as they must stay
     refused: tuple[str, ...] = ()
@@ -192,7 +192,7 @@ class EvictTask(Message):
     leftovers: Mapping[str, Mapping[str, str]] | None = None
 
     def into(self, url: str, options: Mapping[str, str]) -> EvictTask:
-        """Return the task with a destination root."""
+        """Return the task with the root, and its storage options, that it writes to."""
         return replace(self, copy=replace(self.copy, url=url, options=options))
 
 
@@ -273,7 +273,7 @@ class Copying(NamedTuple):
     that get an older version's name.
     """
 
-    tasks: Sequence[EvictTask]
+    tasks: Sequence[EvictTask]  # one task for each partition that the version has
     # checkpoint format 2: the new id of the version of each partition by its id in the source;
     # empty where names have no ids
     unique_ids: Mapping[PartitionKey, Mapping[str, str]]
@@ -294,11 +294,11 @@ def copying(
     checked: bool = False,
     planned: bool = False,
 ) -> Copying:
-    """Return the tasks that copy a run's version, which every store can restore.
+    """Return the tasks that copy the version of a run; they evict nothing yet.
 
-    They evict nothing yet. With ``changing`` they have new ids for versions whose rows change. With
-    ``checked`` every file is compared with its checksums, as a copy that is read back. With
-    ``planned`` the files of the next version are copied too.
+    With ``changing`` they have new ids for versions whose rows change. With ``checked`` every file
+    is compared with its checksums, as for a copy that is read back. With ``planned`` the files of
+    the next version are copied too.
     """
     checkpoint, version = run.checkpoint, run.version
     layouts = ((o.operator_id, p) for o in checkpoint.operators for p in o.layout.partitions)

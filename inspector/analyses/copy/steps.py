@@ -27,8 +27,8 @@ class Commands:
 
     source: str  # the checkpoint, as the user spelled it
     dest: str  # the copy, as the user spelled it
-    options: Options
-    eviction: Eviction | None
+    options: Options  # options of the copy
+    eviction: Eviction | None  # requested eviction; None without one
     flags: tuple[str, ...]  # of the copy, such as ``--stopped``
 
     @property

@@ -218,7 +218,7 @@ def notes(facts: Facts) -> list[str]:
     ]
 
 
-L = TypeVar("L", bound=LeftoverRow)
+L = TypeVar("L", bound=LeftoverRow)  # class of the rows of a report
 
 
 class LeftoverWords:

@@ -243,10 +243,10 @@ def _story(
 
 @dataclass
 class Narrator:
-    """Walks a key's puts and removals and says what each means under the rule of its store."""
+    """Walks through a key's puts and removals, and says what each means under its store's rule."""
 
     leftover: LeftoverRow | None  # the key as ``leftovers`` reports it, if it does
-    rule: StoreRule
+    rule: StoreRule  # expiry rule of the key's store
     # gives the clock that timers followed in the batch of a version, None where it is not known
     # returns the clock that timers followed at a version; None if unknown
     timer_clock: Callable[[int], TimeoutKind | None]

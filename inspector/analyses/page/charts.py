@@ -40,6 +40,7 @@ class Versions:
     """Numbers of all stores by version, for versions that some partition can restore."""
 
     def __init__(self, judged: Judged) -> None:
+        """Read the numbers of all versions from the facts."""
         checkpoint = judged.checkpoint
         # store -> version -> its facts, summed over partitions
         self.by_store, self.names = judged.facts.by_store(), store_labels(checkpoint)
@@ -77,7 +78,7 @@ class Versions:
         return numbers
 
     def total(self, name: str, *, changes: bool = False) -> list[int | None]:
-        """Return a measure of each version, summed over all stores; None if a store lacks it."""
+        """Return a field of the facts by version, summed over stores; None if a store lacks it."""
         columns = [self.of_store(store, name, changes=changes) for store in self.by_store]
         return [sum_or_none(row) for row in zip(*columns, strict=True)]
 

@@ -103,6 +103,7 @@ def _schemas(judged: Judged) -> Iterator[Block]:
 
 
 _SCHEMAS = {"key": "key_schema", "value": "value_schema"}  # columns of ``info``
+# columns of the table of schemas, besides those of a store
 _SCHEMA_COLUMNS = (
     t.Column("row", doc="The key or the value."),
     t.Column("schema", t.Unit.VALUE, doc="Its fields in Spark's words; - where it is not known."),

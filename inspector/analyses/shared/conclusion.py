@@ -139,6 +139,7 @@ class _State:
     """Rows, bytes and heap of each store at the judged version, and of the whole state."""
 
     def __init__(self, judged: Judged) -> None:
+        """Sum rows, bytes and estimated heap of the judged version."""
         self.checkpoint, version = judged.checkpoint, judged.version
         self.stores = {
             n: versions[version] for n, versions in judged.facts.by_store(version).items()

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from inspector.analyses.shared.options import Options
     from inspector.engines.engine import BatchFunction, Work
 
-F = TypeVar("F", bound=Callable[..., Any])
+F = TypeVar("F", bound=Callable[..., Any])  # function of an analysis
 
 # headings of a docstring's sections, which follow the help of the command
 SECTIONS = ("\nArgs:", "\nReturns:", "\nRaises:")
@@ -63,7 +63,7 @@ class TableOptions:
             "adds a row, dropmalformed leaves it out."
         ),
     ] = ProblemMode.PERMISSIVE
-    json_keys: bool = False
+    json_keys: bool = False  # keys of facts are JSON texts even where structs are possible
 
     @classmethod
     def parameters(cls) -> dict[str, Parameter]:
@@ -77,15 +77,15 @@ class TableOptions:
 class TablePlan:
     """A table that is not computed yet: ``function`` makes its batches from each task."""
 
-    schema: pa.Schema
-    function: BatchFunction
-    work: tuple[Work, ...]
-    run: Opened = field(compare=False)
+    schema: pa.Schema  # columns of the batches
+    function: BatchFunction  # makes batches of the tasks that an engine gives it
+    work: tuple[Work, ...]  # tasks of the table
+    run: Opened = field(compare=False)  # opened checkpoint
 
 
 @dataclass(frozen=True)
 class DataTable:
-    """A declared table of data."""
+    """Declaration of a table that Spark's executors can compute."""
 
     name: str  # in the data source, and of the function in :mod:`inspector.spark`
     doc: str  # what a row is, and what is done when; its first line is a sentence
@@ -98,9 +98,9 @@ class DataTable:
 
 @dataclass(frozen=True)
 class Analysis:
-    """A declared analysis."""
+    """Declaration of an analysis, from which its command and its functions are made."""
 
-    function: Callable[..., Any]
+    function: Callable[..., Any]  # function that makes the report
     uses: tuple[Group, ...] = ()  # the groups of shared options that it accepts
     tables: tuple[type[Row], ...] = ()  # rows of all that its reports may have; its own first
     facts: Request | None = None  # what it reads of the state; None if none, or not as facts
@@ -121,12 +121,12 @@ class Analysis:
 
     @property
     def name(self) -> str:
-        """The name of the command, of the function and of the module."""
+        """Name of the command, of the function and of the module."""
         return self.function.__name__
 
     @property
     def text(self) -> str:
-        """Description of the analysis, in paragraphs."""
+        """Help of the command: the docstring without its sections."""
         doc = inspect.getdoc(self.function) or ""
         return doc[: min((doc.find(s) for s in SECTIONS if s in doc), default=None)].strip()
 
@@ -196,9 +196,10 @@ _KEYWORD = inspect.Parameter.KEYWORD_ONLY  # kind of the parameters that are opt
 
 
 def analysis(**declared: Any) -> Callable[[F], F]:
-    """Declare the function as the analysis of its module, with these fields of :class:`Analysis`.
+    """Return a decorator that declares a function as the analysis of its module.
 
-    It then refuses a shared option that it would not look at (TypeError).
+    The arguments are fields of :class:`Analysis`. The function then raises TypeError for a shared
+    option that it would ignore.
     """
 
     def declare(function: F) -> F:

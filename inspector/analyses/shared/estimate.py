@@ -93,7 +93,7 @@ def wrong_price(price: Mapping[str, str]) -> str | None:
 
 
 def work_of(candidate: Found, options: Options) -> prices.Work:
-    """Return the requests and bytes of an audit.
+    """Return the requests and bytes that an audit of a found checkpoint takes.
 
     Raises the error of a checkpoint that cannot be listed.
     """

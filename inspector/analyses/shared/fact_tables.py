@@ -123,11 +123,12 @@ def fact_table(  # noqa: PLR0913 - the parts of one declaration
     options: tuple[str, ...] = (),
     by_key: bool = False,
 ) -> DataTable:
-    """Declare a table that is made of facts, with ``options`` besides part, version and mode.
+    """Declare a table that is made of facts; ``options`` are names besides part, version and mode.
 
-    ``rows`` gives for a task what makes rows of its facts, ``resolution`` what all partitions say
-    together. With ``by_key`` the rows are of keys of stores with an expiry rule, and have a column
-    ``key_hex``; ``rows`` then heeds ``key`` and ``where`` of its task.
+    ``rows`` returns for a task the function that makes rows of its facts; ``resolution`` returns
+    the evidence of all partitions. With ``by_key`` the rows are about keys of stores with an expiry
+    rule and have a column ``key_hex``; ``rows`` then applies the filters ``key`` and ``where`` of
+    its task.
     """
 
     def plan(path: str | Opened, chosen: Options, table_options: TableOptions) -> TablePlan:

@@ -29,7 +29,7 @@ from inspector.render.report import Report
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-T = TypeVar("T")
+T = TypeVar("T")  # result of an analysis
 
 
 @dataclass(frozen=True)
@@ -37,15 +37,15 @@ class Outcome(Generic[T]):
     """Result of the run of one checkpoint, or its error."""
 
     path: str  # as its user spelled it, or as it was found
-    result: T | None = None
-    error: Exception | None = None
+    result: T | None = None  # None if it failed
+    error: Exception | None = None  # error that ended its run; None if it succeeded
 
 
 @dataclass(frozen=True)
 class Audited(Found):
     """A checkpoint whose report exists already; ``run`` is used in place of a run."""
 
-    run: Recalled | None = None
+    run: Recalled | None = None  # report of the checkpoint, in place of a run
 
 
 # makes reports on Spark before the runs, and yields those checkpoints as :class:`Audited`
@@ -56,7 +56,8 @@ Ahead = Callable[[Iterable[Found], Options, Engine], Iterable[Found]]
 class Shown:
     """Filter of the checkpoints that are reported: a least level, and findings to have one of."""
 
-    level: Level = Level.OK
+    level: Level = Level.OK  # least level of a reported checkpoint
+    # ids of findings, one of which it must have; empty for any
     findings: frozenset[str] = frozenset()
 
     @classmethod
@@ -96,7 +97,7 @@ def find_all(paths: Iterable[str], options: Options, *, recursive: bool) -> Iter
 
 
 def means_many(paths: Iterable[str], *, recursive: bool) -> bool:
-    """Return whether paths may name more or fewer checkpoints than one."""
+    """Return whether paths may name another number of checkpoints than one."""
     path_list = list(paths)
     return recursive or len(path_list) != 1 or is_pattern(path_list[0])
 
@@ -164,6 +165,7 @@ class _Fleet(Generic[T]):
     def __init__(
         self, engines: SharedEngines, options: Options, make: Callable[[Any], T], at_once: int
     ) -> None:
+        """Prepare the runs; ``at_once`` is the number of checkpoints that are read together."""
         self._engines, self._options = engines, options
         self._make, self._at_once = make, at_once
         self._done = self._found = self._total = 0

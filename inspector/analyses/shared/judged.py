@@ -41,18 +41,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Subject:
-    """A version of a checkpoint, of which an analysis may have read the listing alone."""
+    """A version of a checkpoint as the subject of a report, without facts."""
 
-    checkpoint: Checkpoint
-    version: int
+    checkpoint: Checkpoint  # opened checkpoint
+    version: int  # judged state version
     # what is wrong; rows that are read while a report is written may add to it
     problems: list[model.Problem] = field(default_factory=list)
-    options: Options = field(default_factory=Options)
+    options: Options = field(default_factory=Options)  # options of the run
     subset: model.Subset | None = None  # the part of the state files that was read; None for all
 
     @property
     def redact(self) -> model.Redact:
-        """The redaction of keys and values; none by default."""
+        """Redaction of keys and values; none by default."""
         return self.options.redact or model.Redact.NONE
 
     @property
@@ -156,9 +156,9 @@ class Subject:
 
 @dataclass(frozen=True, kw_only=True)
 class Judged(Subject):
-    """A version of a checkpoint with the facts of all tasks, as its state files show them."""
+    """A version of a checkpoint as the subject of a report, with the facts of its state files."""
 
-    facts: Facts = field(repr=False)
+    facts: Facts = field(repr=False)  # facts of all versions
 
     @cached_property
     def next_start(self) -> Restart | None:
@@ -180,7 +180,7 @@ class Judged(Subject):
 
     @property
     def total(self) -> VersionFacts:
-        """The judged version, summed over all stores and partitions that could be read."""
+        """Facts of the judged version, summed over all stores and partitions that could be read."""
         return self.facts.total(self.version)
 
     @property
@@ -295,11 +295,11 @@ def batch_columns(checkpoint: Checkpoint, version: int) -> dict[str, Any]:
 
 
 class StoreIds(TypedDict):
-    """The columns that name a store."""
+    """Columns that name a store."""
 
-    operator_id: int
-    operator_name: str | None
-    store_name: str
+    operator_id: int  # id of the operator whose store it is
+    operator_name: str | None  # None if ``Checkpoint.operators`` lacks it
+    store_name: str  # ``default`` if the operator has one store only
 
 
 def store_ids(checkpoint: Checkpoint, store: tuple[int, str]) -> StoreIds:

@@ -268,7 +268,7 @@ def bound_ranges(
 def in_whole(
     tasks: Sequence[Task], observations: Iterable[Observed[Any]]
 ) -> Iterable[Observed[Any]]:
-    """Return the observations of tasks as if none of their partitions had been split."""
+    """Return the observations of tasks, those of key ranges merged into whole partitions."""
     split = [task for task in tasks if task.key_range is not None]
     if not split:
         return observations

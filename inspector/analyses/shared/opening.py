@@ -48,7 +48,7 @@ from inspector.sums import group_by
 if TYPE_CHECKING:
     from inspector.analyses.shared.report_cache import ReportCache
 
-OpenedT = TypeVar("OpenedT", bound="Opened")
+OpenedT = TypeVar("OpenedT", bound="Opened")  # :class:`Opened` or a subclass
 
 MORE_LOOKS = 3  # further attempts at most to list and read a checkpoint
 
@@ -129,6 +129,7 @@ class Listings:
         return new
 
 
+# by this value a problem of two listings is the same
 _identity = attrgetter("slug", "path", "message")
 
 
@@ -169,15 +170,15 @@ class Opened:
     It holds the state of its newest listing, and can list again.
     """
 
-    checkpoint: Checkpoint
+    checkpoint: Checkpoint  # checkpoint by the newest listing that the run uses
     version: int  # the judged one
-    options: Options
+    options: Options  # options of the run
     # problems of the listing, and of versions that were removed meanwhile
     listed: tuple[Problem, ...]
-    engine: Engine
+    engine: Engine  # engine that reads state files
     # opens the checkpoint again by a new listing; None if it is listed only once
     reopen: Callable[[], Checkpoint] | None = None
-    listings: Listings = field(default_factory=Listings)
+    listings: Listings = field(default_factory=Listings)  # listings so far
     cache: ReportCache | None = None  # keeps the report for later runs
 
     def __repr__(self) -> str:
@@ -298,7 +299,10 @@ class Opened:
             self.note(version_problem(previous, self.version))
 
     def outpaced_problem(self) -> Problem:
-        """Return the problem that files were removed at every attempt to read them."""
+        """Return the problem that files were removed faster than they could be read.
+
+        If the user chose the version, it says that this version is gone.
+        """
         message = f"{OUTPACED_AGAIN}; what depends on them is missing from the report"
         was_there = self.listings.whole or not restores(self.checkpoint, self.version)
         if self.is_of_chosen_version and was_there:
@@ -336,7 +340,7 @@ class Recalled:
     """A checkpoint whose report is already known, used in place of an opened one."""
 
     report: Report  # report of the checkpoint, which is still true
-    options: Options
+    options: Options  # options of the run
     # True if it is from the cache; False if another process of this run made it
     is_kept: bool = True
 

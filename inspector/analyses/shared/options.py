@@ -19,7 +19,7 @@ from inspector.type_hints import HintParts, hint_parts
 class Option:
     """Properties of a command line option, in the annotation of a parameter."""
 
-    help: str = ""
+    help: str = ""  # help text
     minimum: int | None = None  # least value of a number; None for no limit
     # allowed values of a text; those of an enum or ``Literal`` follow from its type
     choices: tuple[str, ...] = ()
@@ -37,7 +37,7 @@ class Parameter:
 
     name: str  # of the parameter or field of ``Options``; ``engine.master``: of its field engine
     kind: type  # the type of one value: int, str, bool or an enum; ``dict`` for ``KEY=VALUE`` pairs
-    option: Option
+    option: Option  # properties on the command line
     default: Any = None  # value if the option is not given
     many: bool = False  # the option may be repeated
     required: bool = False  # the argument must be given
@@ -213,14 +213,17 @@ def _group(*names: str) -> Group:
 
 # Groups of options that analyses accept by ``uses``, from STORAGE to SHARED.
 STORAGE = _group("storage_options")
-FORMAT = _group("provider_format")
+FORMAT = _group("provider_format")  # options on the format of the state files
+# options on the storage, and on the part of the checkpoint
 PART = _group("storage_options", "provider_format", "operator_id", "store_name", "partition_id")
-AT_VERSION = _group("batch", "state_version")
-SCHEMAS = _group("key_schemas", "value_schemas")
-KEYS = _group("key", "where")
-THRESHOLDS = _group("thresholds")
-CACHE = _group("cache")
+AT_VERSION = _group("batch", "state_version")  # options on the batch or version
+SCHEMAS = _group("key_schemas", "value_schemas")  # options with schemas of stores
+KEYS = _group("key", "where")  # options that filter keys and values
+THRESHOLDS = _group("thresholds")  # option with thresholds of findings
+CACHE = _group("cache")  # option with the folder of cached reports
+# options on expiry rules
 RULES = _group("timeout_kind", "event_time_fields", "operator_rules", "join_retention")
+# options of the engine, by field of ``EngineOptions``
 _ENGINE = {
     "name": Option(
         "Where to read: in this process, or on Spark's executors.", choices=NAMES, flag="--engine"
@@ -236,6 +239,7 @@ _ENGINE = {
         choices=IO,
     ),
 }
+# options of the engine
 ENGINE: Group = (
     Parameter("engine.name", str, _ENGINE["name"], AUTO),
     Parameter("engine.master", str, _ENGINE["master"]),
@@ -243,8 +247,8 @@ ENGINE: Group = (
     Parameter("engine.io", str, _ENGINE["io"], IO[0]),
 )
 HERE = _group("workers")  # options of work in this process
-MEMORY = _group("memory_limit")
-WORK: Group = (*HERE, *MEMORY, *ENGINE)
+MEMORY = _group("memory_limit")  # option with the memory limit
+WORK: Group = (*HERE, *MEMORY, *ENGINE)  # options on the work: workers, memory and engine
 STATE: Group = (*SCHEMAS, *PART, *AT_VERSION)  # which state is read, and by which schemas
 REPLAY: Group = (*WORK, *STATE)  # options on the state, and on how it is read
 
@@ -255,7 +259,7 @@ def redacting(default: Redact) -> Group:
 
 
 # every option that analyses share; each accepts some of them
-SHARED: Group = (  # every option that analyses share; each accepts some of them
+SHARED: Group = (
     *(*PART, *AT_VERSION, *SCHEMAS, *KEYS, *RULES, *THRESHOLDS, *CACHE, *WORK),
     *redacting(Redact.NONE),
 )

@@ -34,7 +34,7 @@ Distances = tuple[int | None, int | None]  # greatest of kept rows, least of evi
 
 @dataclass(frozen=True)
 class Coverage:
-    """Actions of each operator in the batches of one rehearsal, by operator id."""
+    """What the batches of one rehearsal did, by operator id, and the times that they set."""
 
     read_back: frozenset[int] = frozenset()  # a later batch with data changed a key that was there
     # a timer fired, a row was evicted, or a row that the watermark had passed stayed
@@ -103,7 +103,10 @@ def compared_versions(before: Checkpoint, new: Checkpoint) -> list[tuple[int, in
 
 
 def _data_flags(checkpoint: Checkpoint) -> dict[int, bool]:
-    """Return whether each batch from the first read new rows, by the version that it made."""
+    """Return by state version whether its batch read new rows, from version 1 on.
+
+    Empty if the log lacks a batch, or there are more than MOST_VERSIONS.
+    """
     newest = checkpoint.newest_version
     clocks = {version: checkpoint.clock(version) for version in range(1, newest + 1)}
     if not 0 < newest <= MOST_VERSIONS or None in clocks.values():
@@ -202,7 +205,10 @@ Durations = Callable[[Operator, str, Any, Any], Iterable[int]]  # times of one r
 def _durations(
     checkpoint: Checkpoint, snapshots: Mapping[int, Snapshot], times: Durations
 ) -> dict[Store, frozenset[int]]:
-    """Return the distances of the times of rows from the clock of the batch that wrote them."""
+    """Return how far times in rows are from the clock of their batch, in ms, by store.
+
+    ``times`` yields the times of a row. Only rows count that the batch put or changed.
+    """
     operators = {operator.operator_id: operator for operator in checkpoint.query}
     distances: dict[Store, set[int]] = {}
     for version, snapshot in snapshots.items():
@@ -291,7 +297,10 @@ def _step(
     clock: BatchClock,
     kind: TimeoutKind | None,
 ) -> tuple[bool, bool]:
-    """Return whether a batch fired a timer or evicted a row, and whether it read state back."""
+    """Return two flags of a batch: a timer fired or a row was evicted; state was read back.
+
+    ``kind`` is the clock of group state's timers; None if it may be either.
+    """
     if operator.processor is not None:
         return _processor_step(operator, previous, snapshot, clock)
     fired, read_back, has_data = False, False, _has_data(clock)
@@ -313,7 +322,10 @@ def _step(
 
 
 def _is_due(operator: Operator, store: str, row: tuple[Any, Any], clock: BatchClock) -> bool:
-    """Return True if the watermark has passed a row, so that the row shows that it stays."""
+    """Return True if the watermark has passed a row, so that its presence shows that it is kept.
+
+    For a join the row must be a day behind.
+    """
     watermark, rule = clock.watermark_ms or 0, operator.rules.get(store)
     if operator.name == "symmetricHashJoin":
         schema = operator.schemas.get(store)
@@ -350,7 +362,10 @@ def _field_ms(part: Any, path: tuple[int, ...], per_ms: int) -> int | None:
 def _processor_step(
     operator: Operator, previous: Snapshot, snapshot: Snapshot, clock: BatchClock
 ) -> tuple[bool, bool]:
-    """Return whether a batch fired a timer of a processor, and whether it read state back."""
+    """Return two flags of a batch: a timer fired; data changed a key that was there.
+
+    The first is about timers of a processor, the second about its variables.
+    """
     after = dict(_of_operator(operator, snapshot))
     fired, present, touched = set(), set(), set()
     for store, rows in _of_operator(operator, previous):

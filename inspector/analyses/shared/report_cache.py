@@ -105,9 +105,9 @@ class ReportCache:
         return replace(report, notes=(*report.notes, note))
 
     def look(self, storage: Storage) -> Tree | None:
-        """Return the listing for the first look of a run: a new one, or that of ``recall``.
+        """Return the listing for a run's first opening: that of ``recall``, or a new one.
 
-        None at each further look, which lists by itself, and if the listing fails.
+        None at each further call, and if the listing fails; the run then lists by itself.
         """
         check_outside(storage.url, self._folder)
         self._looks += 1

@@ -31,7 +31,7 @@ from inspector.providers.task_files import upcoming
 
 
 class Run(Opened):
-    """One analysis of the state of one checkpoint."""
+    """An opened checkpoint whose state is read, for one analysis."""
 
     def facts(self, request: Request = Request()) -> Facts:  # noqa: B008 - frozen
         """Return the facts of all versions that a request asks for."""

@@ -27,7 +27,7 @@ from inspector.providers.registry import provider_by_name
 from inspector.quantities import count_text
 
 NEWEST_ALONE = 2  # number of last attempts that leave out versions older than the judged one
-OperatorPartition: TypeAlias = tuple[int, int]  # ids of the operator and partition of a task
+OperatorPartition: TypeAlias = tuple[int, int]  # operator id and partition id of a task
 
 # reads the fact batches of tasks
 Read: TypeAlias = Callable[[Sequence[Task]], Iterable[pa.RecordBatch]]
@@ -36,7 +36,11 @@ Read: TypeAlias = Callable[[Sequence[Task]], Iterable[pa.RecordBatch]]
 def read_observations(
     run: Opened, tasks_of: Callable[[], Iterable[Task]], read: Read
 ) -> Iterator[Observed[Any]]:
-    """Yield the observations of tasks. Tasks whose files were removed meanwhile are run again."""
+    """Yield the observations of tasks.
+
+    Partitions whose files were removed meanwhile are listed and read again. If the judged version
+    is gone, all are read again for another one.
+    """
     result: list[Observed[Any]] = []
     again: set[OperatorPartition] | None = None
     doubted = _Doubts()
@@ -77,6 +81,7 @@ class _Doubts:
     """Partitions and files whose problems a further attempt may not confirm, over all attempts."""
 
     def __init__(self) -> None:
+        """Begin without doubts."""
         self.partitions: set[OperatorPartition] = set()  # partitions in doubt at any attempt
         # True if the last attempt doubts other files than before; the same file twice is damage
         self.have_moved = False
@@ -94,7 +99,10 @@ class _Doubts:
 
 
 def _newest_alone(task: Task) -> Task:
-    """Return the task without files that are older than the snapshot of its version."""
+    """Return the task without files older than the base of its version's chain.
+
+    A store whose chain lacks a file keeps all.
+    """
     files_of = provider_by_name(task.provider).files_of
 
     def trim(store: StoreTask) -> StoreTask:
@@ -127,7 +135,7 @@ def _moved_problem(
 
 
 def _partition_of(observation: Observed[Any]) -> OperatorPartition:
-    """Return operator and partition of an observation."""
+    """Return the operator id and partition id of an observation."""
     return observation.store.operator_id, observation.store.partition_id
 
 

@@ -80,9 +80,9 @@ def store_points(
 
 
 def whole_stores(checkpoint: Checkpoint, versions: Mapping[int, VersionFacts]) -> dict[int, int]:
-    """Return for each version the number of partitions of a whole one.
+    """Return for each version the number of stores of partitions that a complete version has.
 
-    That is the largest number that a version with the same partition count has.
+    It is the largest number among versions with the same partition count.
     """
     counts = {version: partition_count(checkpoint, version) for version in versions}
     largest: dict[int, int] = {}

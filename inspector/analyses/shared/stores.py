@@ -38,8 +38,8 @@ from inspector.passes.worker import rows_of, tasks_in
 from inspector.schemas import problem_batch
 from inspector.sums import group_by
 
-T = TypeVar("T")
-TaskT = TypeVar("TaskT", bound=Message)
+T = TypeVar("T")  # result of a reading function
+TaskT = TypeVar("TaskT", bound=Message)  # class of tasks
 Batches: TypeAlias = Iterator[pa.RecordBatch]  # batches of rows, changes or facts
 _LISTED = 5  # matching hashes that a note lists
 
@@ -265,10 +265,10 @@ def _walk_stores(tasks: Iterable[Task]) -> list[Task]:
 
 @dataclass(frozen=True)
 class StoreTable:
-    """A store's rows, or its changes, with their types."""
+    """Arrow table with a store's rows or changes, whose batches are read once."""
 
     name: str  # ``operator-0.default``
-    schema: pa.Schema
+    schema: pa.Schema  # columns of the batches, without the column of problems
     batches: Iterable[pa.RecordBatch]  # read once, while they are written
     problems: list[Problem] = field(default_factory=list)  # grows by them, in mode ``permissive``
 

@@ -39,8 +39,8 @@ class ChangeRow(t.PartitionRow, table="changes", empty="no delta of these versio
 class EventRow(ChangeRow):
     """A record with its number in the file, and the file."""
 
-    record: int | None
-    file: str | None
+    record: int | None  # number of the record in its file; None for a removal that snapshots show
+    file: str | None  # path of the file that has the record
 
 
 def change_rows(
@@ -67,6 +67,7 @@ class StoreWords:
     """
 
     def __init__(self, checkpoint: Checkpoint, redact: Redact = Redact.NONE) -> None:
+        """Prepare decoders for the stores of a checkpoint, with this redaction."""
         self._unknown, self.redact = RowWords(None, redact), redact
         folder = checkpoint.storage.full_path
         self._folders = {o.operator_id: folder(o.layout.directory) for o in checkpoint.operators}

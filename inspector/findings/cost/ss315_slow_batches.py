@@ -26,7 +26,7 @@ from inspector.findings.thresholds import Threshold
 from inspector.findings.views.checkpoint_view import CheckpointView
 from inspector.model import BatchId, Certainty
 
-SECOND_MS = 1_000
+SECOND_MS = 1_000  # milliseconds of a second
 
 
 class SlowBatches(Rule[CheckpointView]):

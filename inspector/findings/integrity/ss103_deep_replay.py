@@ -28,7 +28,7 @@ from inspector.model import StoreId
 from inspector.providers.chain import chain_for
 from inspector.quantities import duration_text
 
-MINUTE_MS = 60_000
+MINUTE_MS = 60_000  # milliseconds of a minute
 
 
 class DeepReplay(Rule[OperatorView]):

@@ -30,7 +30,7 @@ from inspector.findings.views.checkpoint_view import CheckpointView
 from inspector.model import FileKind
 
 UNKNOWN_GAP_MS = 360_000  # gap that is assumed if no two batches show one; ten gaps are an hour
-SECOND_MS = 1_000
+SECOND_MS = 1_000  # milliseconds of a second
 
 
 class UnwrittenBatch(Rule[CheckpointView]):

@@ -96,7 +96,7 @@ class KeptKeys(Rule[StoreView]):
 
 
 def keys_of(totals: Sequence[LeftoverCount]) -> dict[str, Any]:
-    """Return how many keys some leftovers have, and how often their timeouts fired."""
+    """Return fields for the templates: number of keys, its words, and how often timeouts fired."""
     keys = sum(total.rows for total in totals)
     proven = sum(total.rows for total in totals if total.certainty is Certainty.PROVEN)
     fired = max(total.fired or 0 for total in totals)

@@ -198,7 +198,10 @@ def _reason(store: StoreView) -> str:
 
 
 def _setting(store: StoreView, waiting: ExpiringRows, now_ms: int) -> dict[str, Any]:
-    """Return the setting that half of the wait or more is due to, and its length."""
+    """Return fields for a template: the setting that makes the wait so long, and its length.
+
+    The length is in ms. If no setting is half as long as the shortest wait, it is the longest wait.
+    """
     gap_ms, is_session = store.expiry.gap_ms, store.operator_name in SESSION
     lengths = {
         "the delay of withWatermark": max((*store.clock.delays_ms, 0 if is_session else gap_ms)),

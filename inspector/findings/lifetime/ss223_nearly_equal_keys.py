@@ -65,7 +65,10 @@ class NearlyEqualKeys(Rule[StoreView]):
             yield evidence
 
     def spellings(self, store: StoreView) -> Iterator[tuple[int, Evidence]]:
-        """Yield the keys that differ in the case or the blanks of a text, by column."""
+        """Yield (number of keys, evidence) for each text column.
+
+        The keys differ from another one only in the case or the blanks of this column.
+        """
         sample, fields = store.keys.sample, store.key_fields
         columns = [*columns_of([*sample], fields)]
         rows = [*zip(*columns, strict=True)]

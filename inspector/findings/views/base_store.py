@@ -17,9 +17,10 @@ from inspector.sparktypes import StructField
 
 
 class StoreFacts:
-    """One store of an operator at the judged version."""
+    """View of one store of an operator at the judged version."""
 
     def __init__(self, whole: JudgedVersion, operator: Operator, store_name: str) -> None:
+        """Make the view of one store of an operator."""
         self.whole = whole
         self.operator = operator
         self.store_name = store_name
@@ -43,12 +44,12 @@ class StoreFacts:
 
     @property
     def clock(self) -> QueryClock:
-        """The clocks of the query."""
+        """Clocks of the query's batches."""
         return self.whole.clock
 
     @property
     def rule(self) -> StoreRule:
-        """When the rows of the store expire."""
+        """Expiry rule of the store's rows."""
         return self.operator.rules[self.store_name]
 
     @cached_property
@@ -63,12 +64,12 @@ class StoreFacts:
 
     @property
     def rows(self) -> int:
-        """Live rows of the judged version."""
+        """Number of live rows of the judged version."""
         return self.newest.rows
 
     @property
     def noun(self) -> str:
-        """What a row is to the user: a value with a TTL, timer, timeout, session or row."""
+        """Word for a row: value, timer, timeout, session or row."""
         if self.rule.row_kind is RowKind.TTL_VALUE:
             return "value"
         if self.rule.row_kind is not RowKind.ROW:
@@ -79,7 +80,7 @@ class StoreFacts:
 
     @property
     def key_fields(self) -> Sequence[StructField]:
-        """The columns of the key; none if no schema is known."""
+        """Columns of the key; empty without a schema."""
         schema = self.operator.schemas.get(self.store_name)
         return () if schema is None else schema.key.fields
 
@@ -90,9 +91,9 @@ class StoreFacts:
         return len(layout.stores) > len(layout.folders)
 
     def sum(self, kind: type[FactT]) -> FactT | None:
-        """Return the store's fact of a type that all add; None if it has none."""
+        """Return the store's fact of this type, summed over partitions; None if it has none."""
         return self.facts.sums(kind).get(self.name)
 
     def words_of_key(self, key: bytes) -> str:
-        """Return words for a key, or what redaction leaves of them."""
+        """Return words for a key, as redaction allows."""
         return self.whole.context.key_words(self.name, key)

@@ -15,30 +15,31 @@ from inspector.providers.chain import StoreFiles
 
 
 class CheckpointView(JudgedVersion):
-    """One version of a checkpoint."""
+    """View of one version of a checkpoint, with its operators and stores."""
 
-    operator_id: int | None = None
-    store_name: str | None = None
-    numbers: Mapping[str, Any] = MappingProxyType({})
+    operator_id: int | None = None  # None, as the view is of the whole checkpoint
+    store_name: str | None = None  # None, as the view is of the whole checkpoint
+    numbers: Mapping[str, Any] = MappingProxyType({})  # empty; the evidence of rules has all values
 
     @cached_property
     def operators(self) -> tuple[OperatorView, ...]:
-        """The operators that were selected."""
+        """Views of the selected operators."""
         return tuple(OperatorView(self, operator) for operator in self.checkpoint.operators)
 
     @cached_property
     def stores(self) -> tuple[StoreView, ...]:
-        """The stores of all operators."""
+        """Views of the stores of all selected operators."""
         return tuple(store for operator in self.operators for store in operator.stores)
 
 
 class OperatorView:
-    """One operator of the judged version."""
+    """View of one operator at the judged version."""
 
-    store_name: str | None = None
-    numbers: Mapping[str, Any] = MappingProxyType({})
+    store_name: str | None = None  # None, as the view is of the whole operator
+    numbers: Mapping[str, Any] = MappingProxyType({})  # empty; the evidence of rules has all values
 
     def __init__(self, whole: CheckpointView, operator: Operator) -> None:
+        """Make the view of an operator in the view of its checkpoint."""
         self.whole = whole
         self.operator = operator
 
@@ -55,7 +56,7 @@ class OperatorView:
 
     @cached_property
     def stores(self) -> tuple[StoreView, ...]:
-        """The stores of the operator, in the order of their rules."""
+        """Views of the operator's stores, in the order of their rules."""
         return tuple(
             StoreView(self.whole, self.operator, store_name) for store_name in self.operator.rules
         )

@@ -22,18 +22,21 @@ class NewestTime(NamedTuple):
     what: str  # the kind of time: ``window end``
     # latest event time that some row surely had, epoch ms; None if it is unknown
     event_ms: int | None = None
-    store_name: str = ""
+    store_name: str = ""  # store that has the row
     version: int = 0  # version that put the row last; 0 if unknown
 
 
 def newest_times(view: CheckpointView) -> list[NewestTime]:
-    """Return the newest time of each store that goes by the watermark, or may."""
+    """Return the newest time of each store whose rows expire by the watermark, or may."""
     times = map(newest_time, view.stores)
     return [time for time in times if time is not None]
 
 
 def newest_time(store: StoreView) -> NewestTime | None:
-    """Return the newest time of a store; None if its rows have none, or follow another clock."""
+    """Return the newest time by which rows of a store expire.
+
+    None if its rows have no such time, or follow another clock.
+    """
     rule_field = store.rule.expiry or store.rule.event_time
     if rule_field is None:
         return None
@@ -56,7 +59,7 @@ def newest_time(store: StoreView) -> NewestTime | None:
 
 
 def _what(field_name: str) -> str:
-    """Return what a rule's field holds: not every one is the event time of a row."""
+    """Return what kind of time a rule's field has: ``event time``, ``window end``, or another."""
     if field_name == transform_with_state.TIMER_FIELD:
         return "timer"
     if field_name == deduplicate_within_watermark.FIELD:

@@ -14,14 +14,15 @@ Clocks = Mapping[int, BatchClock]  # clocks of batches, by batch
 class FlatBatches:
     """Batches in a row that had the same watermark, or had none."""
 
-    first: BatchClock
-    last: BatchClock
+    first: BatchClock  # clocks of the first of these batches
+    last: BatchClock  # clocks of the last of these batches
     with_data: int  # batches before the last that had new data and so could move the watermark
 
     def is_usual(self, clocks: Clocks) -> bool:
-        """Return True if the watermark stood as long before, and half as long another time.
+        """Return True if such a pause is usual by the clocks of all batches.
 
-        A source that brings data seldom moves the watermark in steps.
+        An earlier pause was as long, and two were half as long at least. A source that brings data
+        seldom moves the watermark in steps.
         """
         earlier, first = list[int](), self.first
         while (pause := flat_batches(clocks, first.batch_id - 1)) and pause.last.watermark_ms:

@@ -21,7 +21,11 @@ def may_have_watermark(store: StoreView) -> bool:
 
 
 def is_watermark_refuted(store: StoreView) -> bool:
-    """Return True if such a watermark would have removed a row, or most likely there is none."""
+    """Return True if the rows do not carry a watermark.
+
+    A row is there that the watermark has passed; or the query has none though every source has read
+    data.
+    """
     watermark_ms, oldest_ms = store.clock.watermark_ms, (store.sum(Ages) or Ages()).oldest_ms
     if watermark_ms and oldest_ms is not None:
         return oldest_ms <= watermark_ms

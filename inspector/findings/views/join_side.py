@@ -17,16 +17,20 @@ class JoinSide:
     """One side of a join, or a store below one, by the versions that can be read."""
 
     def __init__(self, store: StoreView) -> None:
+        """Make the view of the store with the rows of a side."""
         self.store = store
 
     @property
     def label(self) -> str:
-        """``left`` or ``right``."""
+        """Name of the side: ``left`` or ``right``."""
         return self.store.store_name.partition("-")[0]
 
     @cached_property
     def _oldest_ms(self) -> Mapping[int, tuple[int, int]]:
-        """Watermark and oldest event time, by version; only versions with both."""
+        """Watermark and oldest event time of the rows, epoch ms, by version.
+
+        Only versions that have both.
+        """
         times = self.store.facts.retention.get(self.store.name, {})
         clocks = {version: self.store.clock.at(version) for version in times}
         return {
@@ -37,17 +41,17 @@ class JoinSide:
 
     @cached_property
     def behind_ms(self) -> Mapping[int, int]:
-        """Watermark less the oldest event time, by version."""
+        """Distance of the oldest event time behind the watermark, in ms, by version."""
         return {version: mark - oldest for version, (mark, oldest) in self._oldest_ms.items()}
 
     @property
     def watermarks_ms(self) -> list[int]:
-        """The watermarks of these versions."""
+        """Watermarks, epoch ms, of the versions with a watermark and an event time."""
         return [mark for mark, _ in self._oldest_ms.values()]
 
     @property
     def most_ms(self) -> int | None:
-        """The furthest that a row was behind the watermark; None if it is unknown."""
+        """Greatest distance of a row behind the watermark in any version, in ms; None if none."""
         return max(self.behind_ms.values(), default=None)
 
     @property
@@ -57,7 +61,7 @@ class JoinSide:
 
     @property
     def removals(self) -> int:
-        """Rows removed over the window."""
+        """Number of rows removed over the window of versions whose changes are known."""
         return self.store.history.removals
 
     @cached_property
@@ -81,24 +85,31 @@ class JoinSide:
 
     @property
     def keeps_passed_rows(self) -> bool:
-        """True if no row that the watermark had passed was removed, though it moved on."""
+        """True if the side kept every row that the watermark had passed.
+
+        The watermark moved and has passed a row, the rows became more, and none was removed but
+        ``early`` ones.
+        """
         is_passed = self.most_ms is not None and self.most_ms > 0
         return self.removals == self.early and self.moved_ms > 0 and self.has_grown and is_passed
 
     @property
     def covered_rows(self) -> int:
-        """Rows that a watermark on a time in the join key that equals their own would remove."""
+        """Number of rows that a watermark on the join key would remove.
+
+        A time in the join key equals the event time of these rows.
+        """
         votes = self.store.facts.merged(KeyTimeVotes).get(self.store.name, {})
         return count_covered_rows(votes)
 
     @property
     def check(self) -> JoinCheck | None:
-        """The comparison of the counters with the rows; None if there was none."""
+        """Result of comparing the counters with the rows; None if they were not compared."""
         return self.store.sum(JoinCheck)
 
     @property
     def partners(self) -> MatchedPuts | None:
-        """Rows of the files with a partner and without; None if the format has no such flag."""
+        """Numbers of rows in the files with a partner and without; None without such a flag."""
         return self.store.sum(MatchedPuts)
 
 
@@ -106,13 +117,14 @@ class JoinSides:
     """Both sides of a join."""
 
     def __init__(self, operator: OperatorView) -> None:
+        """Make the views of both sides; none if the operator is no join."""
         is_join = operator.operator.name in NAMES
         stores = [store for store in operator.stores if store.store_name in VALUE_STORES]
         self.sides = [JoinSide(store) for store in stores if is_join]
 
     @property
     def with_times(self) -> list[JoinSide]:
-        """The sides whose rows have an event time."""
+        """Sides whose rows have an event time."""
         return [side for side in self.sides if side.store.name in side.store.facts.retention]
 
     def opposite(self, side: JoinSide) -> JoinSide | None:

@@ -37,8 +37,8 @@ class Context:
     With the defaults nothing is known.
     """
 
-    problems: Sequence[Problem] = ()
-    key_words: KeyWords = lambda _store, key, _schema=None: row_hash(key)
+    problems: Sequence[Problem] = ()  # what could not be read, or is not as Spark writes it
+    key_words: KeyWords = lambda _store, key, _schema=None: row_hash(key)  # returns words for a key
     # True if the bytes of a store grow; stores without an answer are absent
     growing: Mapping[StoreName, bool] = field(default_factory=dict)
     # estimated heap of the retained versions in bytes; None without a limit for it
@@ -54,6 +54,7 @@ class JudgedVersion:
     def __init__(
         self, checkpoint: Checkpoint, version: int, facts: Facts, context: Context | None = None
     ) -> None:
+        """Make the view of a version by its merged facts."""
         self.checkpoint = checkpoint
         self.version = version
         self.facts = facts
@@ -61,12 +62,15 @@ class JudgedVersion:
 
     @cached_property
     def clock(self) -> QueryClock:
-        """The clocks of the query."""
+        """Clocks of the query's batches."""
         return QueryClock(self.checkpoint, self.version)
 
     @cached_property
     def files_restart(self) -> Restart | None:
-        """The restart, without null rows of joins if a finding about rows (SS208) reports them."""
+        """Restart as rules about files report it; None if an older version is judged.
+
+        Null rows of joins are left out if a finding about rows (SS208) reports them.
+        """
         restart = self.context.restart
         if restart is None or not self.context.judges_rows:
             return restart

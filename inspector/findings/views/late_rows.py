@@ -22,7 +22,7 @@ LATE_ROWS = Severity.WARNING if INFERENCES["late-rows"].warns else Severity.INFO
 class LateRows(NamedTuple):
     """Rows that one batch put and that the watermark of this batch left far behind."""
 
-    batch: int
+    batch: int  # batch that put the rows
     late: int  # rows behind the watermark that the batch made
     rows: int  # all rows that the batch put
     # by how much the nearest of them is behind that watermark, at the least; the furthest is less
@@ -33,7 +33,8 @@ class LateRows(NamedTuple):
 def late_rows(batch: int, digits: Mapping[int, int]) -> LateRows | None:
     """Return the late rows of a batch; None if it has none, or rows of all ages.
 
-    ``digits`` counts rows by the binary digits of the minutes that they are behind.
+    ``digits`` is the number of rows by the number of binary digits of the minutes that they are
+    behind.
     """
     # A source that is read from long ago on has rows of all ages. If some are far behind and none
     # is half as far, they are of another source, or of another clock.

@@ -64,7 +64,7 @@ def numbers_of(store: StoreView, total: LeftoverCount, severity: Severity) -> di
 
 
 def since_of(total: LeftoverCount) -> str:
-    """Return the batch since which rows are left behind."""
+    """Return words for the batch since which rows are left behind: ``batch 12``, or earlier."""
     if total.before_window:
         return f"before version {total.expired_version}, the oldest that can be read"
     if total.leftover_class is not LeftoverClass.REARMED:
@@ -75,7 +75,7 @@ def since_of(total: LeftoverCount) -> str:
 
 
 def details_of(total: LeftoverCount) -> Iterator[str]:
-    """Yield what became of the state of leftover keys, and why they are judged so."""
+    """Yield clauses on leftover keys: what became of their state, timeouts in a row, the reason."""
     counts = [] if total.is_ignored else [getattr(total, name) for name in CHANGES]
     changes = zip(counts, CHANGE_WORDS, strict=False)
     if words := ", ".join(f"{count:,} {change}" for count, change in changes if count):
@@ -87,7 +87,7 @@ def details_of(total: LeftoverCount) -> Iterator[str]:
 
 
 def advice_for(store: StoreView, total: LeftoverCount, severity: Severity) -> str:
-    """Return what helps against leftovers, and what a copy can do for those that are there."""
+    """Return advice against leftovers; unless it is information, also on a copy without them."""
     # Advice for a store without a known rule does not help rows that a rule was found for.
     advice = store.rule.advice if store.rule.expiry is not None else ""
     if total.leftover_class is LeftoverClass.REARMED:

@@ -22,17 +22,18 @@ class QueryClock:
     """The batch clock and the watermark of a query at the judged version."""
 
     def __init__(self, checkpoint: Checkpoint, version: int) -> None:
+        """Make the view of the clocks at a version."""
         self._checkpoint = checkpoint
         self.version = version
 
     @cached_property
     def batches(self) -> Mapping[int, BatchClock]:
-        """The clocks of all batches in the log, by batch."""
+        """Clocks of all batches in the log, by batch."""
         return dict(self._checkpoint.logs.clocks.items())
 
     @cached_property
     def batch(self) -> BatchClock | None:
-        """The clocks of the judged batch; None if its entry is gone."""
+        """Clocks of the judged batch; None if its entry is gone."""
         return self._checkpoint.clock(self.version)
 
     def at(self, version: int) -> BatchClock | None:
@@ -54,17 +55,17 @@ class QueryClock:
 
     @cached_property
     def delays_ms(self) -> Sequence[int]:
-        """The delays of withWatermark in the schemas, the longest first."""
+        """Delays of withWatermark in the schemas, in ms, the longest first."""
         return sorted(delays_of(self._checkpoint), reverse=True)
 
     @cached_property
     def is_by_fastest(self) -> bool:
-        """True if of several watermarks the greatest counts (multipleWatermarkPolicy)."""
+        """True if the greatest of several watermarks counts (multipleWatermarkPolicy=max)."""
         return self._checkpoint.conf(self.version, "multipleWatermarkPolicy") == "max"
 
     @cached_property
     def data_batches(self) -> int:
-        """Number of batches up to the judged one that brought new data."""
+        """Number of batches up to the judged one that read new data."""
         before = (clock for batch, clock in self.batches.items() if batch < self.version)
         return sum(clock.has_new_data is True for clock in before)
 
@@ -78,7 +79,10 @@ class QueryClock:
 
     @cached_property
     def doubt(self) -> str:
-        """Why the watermark of the judged batch is unknown; empty if older entries lack it too."""
+        """Reason why the judged batch's watermark is unknown; "" if older entries lack it too.
+
+        Also "" if it is known of no older batch because entries were purged.
+        """
         logs, version = self._checkpoint.logs, self.version
         before = (clock for batch, clock in logs.clocks.items() if batch < version - 1)
         if all(clock.watermark_ms is None for clock in before):
@@ -87,11 +91,14 @@ class QueryClock:
         return f"{entry} is missing, cannot be read or is contradicted by another"
 
     def is_without_watermark(self, data_batches: int) -> bool:
-        """Return True if no batch has a watermark, though that many brought new data."""
+        """Return True if there is no watermark after this number of batches with data."""
         return self.watermark_ms == 0 and self.data_batches >= data_batches
 
     def advance_ms(self, versions: int, clock: Callable[[BatchClock], int | None]) -> int:
-        """Return the ms by which a clock moved through the newest versions; 0 if unknown."""
+        """Return the ms by which a clock moved over the newest versions; 0 if unknown.
+
+        ``versions`` is their number, and ``clock`` reads the time from the clocks of a batch.
+        """
         first, last = self.at(self.version - versions), self.batch
         begin_ms = 0 if first is None else clock(first) or 0
         return ((clock(last) or 0) - begin_ms) if begin_ms and last is not None else 0

@@ -24,32 +24,29 @@ CHANGES = ("untouched", "changed", "empty")  # what became of the state of lefto
 
 
 class ExpiringRows(NamedTuple):
-    """Rows that expire within a time."""
+    """Rows that expire from a time on, with the times of the first and the last."""
 
-    rows: int
+    rows: int  # number of rows
     bytes: int  # of keys and values
     first_ms: int  # epoch ms at which the first of them expires, or somewhat earlier
     last_ms: int  # epoch ms at which the last of them has expired
 
 
 class StoreExpiry:
-    """Expiry of a store's rows, and the calls of a group state's function.
-
-    It has the clock, when live rows expire, the expired rows that are left, and what the calls did
-    with the timers.
-    """
+    """Expiry of a store's rows, and the calls of a group state's function."""
 
     def __init__(self, store: StoreFacts) -> None:
+        """Make the view of a store's expiry."""
         self._store = store
 
     @cached_property
     def usual_kind(self) -> TimeoutKind | None:
-        """The clock that a group state's timers follow in each batch that shows one."""
+        """Clock of a group state's timers in each batch that shows one; None if none does."""
         return self._store.facts.resolution.usual_clock(self._store.name)
 
     @cached_property
     def _candidates(self) -> Sequence[Expiring]:
-        """Expiry times by each clock that the timers may follow; none if no clock is known."""
+        """Live rows by expiry time, for each clock that the rows may follow."""
         store = self._store
         shown = store.facts.resolution.clock_of(store.name, store.version)
         kind = shown.kind or self.usual_kind
@@ -86,7 +83,7 @@ class StoreExpiry:
         return None if None in clocks else max(map(int, filter(None, clocks)), default=None)
 
     def rows_from(self, limit_ms: float) -> ExpiringRows:
-        """Return the live rows that expire at a time or later."""
+        """Return the live rows that expire at ``limit_ms`` (epoch ms) or later."""
         expiring = self.expiring or Expiring()
         late = [bucket for bucket in expiring.rows if bucket * expiring.width >= limit_ms]
         return ExpiringRows(
@@ -98,7 +95,7 @@ class StoreExpiry:
 
     @cached_property
     def leftovers(self) -> Sequence[LeftoverCount]:
-        """Numbers of expired rows that are still there, by what is known of them."""
+        """Numbers of leftovers, undecided ones too, by class, certainty and reason."""
         store, judged = self._store, dict[tuple[Any, ...], list[LeftoverCount]]()
         for total in (*store.facts.totals, *store.facts.undecided_totals):
             if total.store.name == store.name:
@@ -117,7 +114,7 @@ class StoreExpiry:
 
     @cached_property
     def calls(self) -> TimerCalls | None:
-        """Calls of a group state's function; None for other operators."""
+        """Calls of a group state's function and their effects; None for other operators."""
         facts, name = self._store.facts, self._store.name
         kinds = (self.usual_kind,) if self.usual_kind else tuple(TimeoutKind)
         calls = [facts.calls[name, kind] for kind in kinds if (name, kind) in facts.calls]
@@ -129,7 +126,7 @@ class StoreExpiry:
 
     @property
     def has_fired(self) -> bool:
-        """True if a timeout of a group state surely fired."""
+        """True if it is certain that a timeout of the group state fired."""
         calls = self.calls
         return calls is not None and any(
             (calls.timeout_kept, calls.timeout_rearmed, calls.timeout_removed)
@@ -151,7 +148,7 @@ class StoreExpiry:
 
     @cached_property
     def gap_ms(self) -> int:
-        """The gap of sessions, or the delay that a deduplication keeps keys; 0 if unknown."""
+        """Gap of sessions, or time that a deduplication keeps keys, in ms; 0 if unknown."""
         # The newest event is the delay ahead of the watermark that it made.
         ages, clock, operator = self._store.sum(Ages), self._store.clock.batch, self._store.operator
         newest_ms = None if ages is None else ages.newest_ms

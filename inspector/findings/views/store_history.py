@@ -15,6 +15,7 @@ class StoreHistory:
     """Changes of one store over the versions whose changes are known: the window."""
 
     def __init__(self, store: StoreFacts) -> None:
+        """Make the view of a store's changes."""
         self._store = store
 
     @cached_property
@@ -29,17 +30,17 @@ class StoreHistory:
 
     @cached_property
     def puts(self) -> int:
-        """Rows put over the window."""
+        """Number of puts over the window."""
         return sum(facts.puts for facts in self.changes)
 
     @cached_property
     def inserts(self) -> int:
-        """Rows put over the window whose keys were not there."""
+        """Number of puts over the window whose keys were absent."""
         return sum(facts.inserts for facts in self.changes)
 
     @cached_property
     def removals(self) -> int:
-        """Rows removed over the window."""
+        """Number of rows removed over the window."""
         return sum(facts.removed_rows for facts in self.changes)
 
     @property
@@ -49,22 +50,25 @@ class StoreHistory:
 
     @cached_property
     def span_ms(self) -> int | None:
-        """Batch clock from the oldest version that can be read to the judged one."""
+        """Time from the batch of the oldest readable version to the judged batch, in ms.
+
+        By the batch clock; None if it is not recorded.
+        """
         clock, version = self._store.clock, self._store.version
         return span(clock.at(min(self._store.versions, default=version)), clock.batch)
 
     @property
     def is_growing(self) -> bool | None:
-        """True if the bytes of the store grow; None if too few versions tell."""
+        """True if the bytes of the store grow; None if too few versions show it."""
         return self._store.whole.context.growing.get(self._store.name)
 
     @cached_property
     def quiet_versions(self) -> int:
-        """Number of versions at the end that put rows, none of them with a new key."""
+        """Number of versions with puts since the last version that added a key."""
         newest_first = (facts for _, facts in sorted(self._store.versions.items(), reverse=True))
         steady = takewhile(lambda facts: not facts.new_rows, newest_first)
         return sum(bool(facts.puts) and not facts.rebased for facts in steady)
 
     def is_quiet(self, versions: int) -> bool:
-        """Return True if no key was new in that many versions and half of the window."""
+        """Return True if no key was new in ``versions`` newest versions and half of the window."""
         return self.quiet_versions >= max(versions, self.window / 2)

@@ -24,32 +24,36 @@ FEWEST_KEYS = 20  # keys of which a column without equal values is worth a name
 
 @dataclass(frozen=True)
 class Windows:
-    """The length of an aggregation's windows, and the ends of live ones, in part."""
+    """Length of an aggregation's windows, and the ends of some live ones."""
 
-    length_ms: int
-    ends_ms: frozenset[int]
+    length_ms: int  # length of a window
+    ends_ms: frozenset[int]  # ends of live windows, epoch ms; not all of them
 
     @property
     def slide_ms(self) -> int:
-        """The time from the start of one window to the next, or a multiple of it."""
+        """Time from the start of one window to the next, in ms, or a multiple of it."""
         first = min(self.ends_ms)
         return gcd(*(end - first for end in self.ends_ms)) or self.length_ms
 
 
 class StoreKeys:
-    """The keys of one store that were put last, and what they show."""
+    """A sample of the keys of one store that were put last, and what it shows."""
 
     def __init__(self, store: StoreFacts) -> None:
+        """Make the view of a store's keys."""
         self._store = store
 
     @cached_property
     def sample(self) -> dict[bytes, int]:
-        """The newest keys, and the version, or 0, that put each."""
+        """Newest keys -> version that put each; 0 if that is unknown."""
         return sampled_keys(self._store.facts, self._store.name)
 
     @cached_property
     def unique_columns(self) -> list[str]:
-        """Words for one or two columns of which no two sampled keys share a value."""
+        """Quoted names of one or two columns whose values differ in all sampled keys.
+
+        Empty for few keys.
+        """
         return unique_columns([*self.sample], self._store.key_fields)
 
     @property
@@ -59,7 +63,10 @@ class StoreKeys:
 
     @cached_property
     def windows(self) -> Windows | None:
-        """The windows of an aggregation; without a watermark those of the few known keys."""
+        """Windows in the key of an aggregation; None without one, or with several.
+
+        Without a watermark their ends are those of the sampled keys.
+        """
         store = self._store
         if store.operator_name not in AGGREGATIONS:
             return None
@@ -82,14 +89,15 @@ class StoreKeys:
 
     @property
     def window_ms(self) -> int:
-        """The length of an aggregation's windows; 0 if it has none."""
+        """Length of an aggregation's windows, in ms; 0 if it has none."""
         return self.windows.length_ms if self.windows else 0
 
     @cached_property
     def rows_and_records(self) -> tuple[int, int]:
-        """Rows written in batches whose sources count their records, and those records.
+        """Number of rows written in batches whose sources count records, and of those records.
 
-        An aggregation writes rows; of other operators the rows are those that they gained.
+        An aggregation writes a row anew for each batch; of other operators only new rows count. 0
+        and 0 if the number of rows per record is not comparable.
         """
         store, written, records = self._store, 0, 0
         if store.operator.processor is not None or store.store_name in COUNT_STORES:
@@ -107,7 +115,10 @@ class StoreKeys:
 
 
 def sampled_keys(facts: Facts, name: StoreName) -> dict[bytes, int]:
-    """Return the keys of a store that were put last, and the version, or 0, that put each."""
+    """Return the keys of a store that were put last, with the version that put each.
+
+    The version is 0 if it is unknown.
+    """
     # A partition in two folders has each twice.
     sampled: Mapping[bytes, int] = {
         item.key: item.version or 0 for item in facts.of_store(SampledKey, name)
@@ -146,9 +157,10 @@ def without_column(key: bytes, fields: Sequence[StructField], dropped: int) -> b
 def unique_columns(
     keys: Sequence[bytes], fields: Sequence[StructField], share: float = 1
 ) -> list[str]:
-    """Return words for one or two columns with as many values as keys, times last.
+    """Return the quoted names of one or two columns with as many values as keys.
 
-    With a ``share`` below 1, that share of the keys has values of its own. Empty for few keys.
+    Columns of times come last. With a ``share`` below 1, that share of the keys must have values of
+    its own. Empty for less than FEWEST_KEYS keys.
     """
     if len(keys) < FEWEST_KEYS:
         return []

@@ -18,6 +18,7 @@ class StoreSizes:
     """Rows and bytes of one store at the judged version."""
 
     def __init__(self, store: StoreFacts) -> None:
+        """Make the view of a store's sizes."""
         self._store = store
 
     @cached_property
@@ -36,7 +37,7 @@ class StoreSizes:
         return sum(self.partitions.values(), VersionFacts())
 
     def partition_of_value(self, size: int) -> int | None:
-        """Return the first partition whose largest value has a size; None if there is none."""
+        """Return the first partition whose largest value has this number of bytes; None if none."""
         partitions = self.partitions.items()
         return next((n for n, facts in partitions if facts.value_sizes.max == size), None)
 
@@ -48,7 +49,7 @@ class StoreSizes:
 
     @cached_property
     def buffers(self) -> str:
-        """Names of aggregates whose values have no bound; empty if the schema shows none."""
+        """Clause on aggregates whose values have no bound; "" if the schema shows none."""
         # ``TypedImperativeAggregate`` names its serialized buffer so (2.4 to 4.3).
         schema = self._store.operator.schemas.get(self._store.store_name)
         columns = () if schema is None else schema.value.fields
@@ -59,6 +60,6 @@ class StoreSizes:
 
 
 def first_key(facts: Facts, name: StoreName, by: TopBy) -> TopKey | None:
-    """Return the key of a store that leads one ranking; None if it is unknown."""
+    """Return the first key of one ranking of a store; None if no key is known."""
     ranked = (key for key in facts.of_store(TopKey, name) if key.by is by)
     return min(ranked, key=lambda key: (-key.amount, key.key), default=None)

@@ -14,16 +14,16 @@ from inspector.findings.views.store_sizes import StoreSizes
 
 
 class StoreView(StoreFacts):
-    """One store of the judged version, with groups of numbers that several rules read."""
+    """View of one store at the judged version, with groups of numbers that several rules read."""
 
     @cached_property
     def history(self) -> StoreHistory:
-        """The changes of the versions that can be read."""
+        """Changes of the versions that can be read."""
         return StoreHistory(self)
 
     @cached_property
     def expiry(self) -> StoreExpiry:
-        """When the rows expire, and the calls of a group state's function."""
+        """Expiry of the rows, and the calls of a group state's function."""
         return StoreExpiry(self)
 
     @cached_property

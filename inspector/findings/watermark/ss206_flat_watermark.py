@@ -28,7 +28,7 @@ from inspector.findings.views.flat_batches import FlatBatches, flat_batches
 from inspector.findings.views.idle_sources import idle_sources
 from inspector.model import BatchId
 
-HOUR_MS = 3_600_000
+HOUR_MS = 3_600_000  # milliseconds of an hour
 SOURCES_NAMED = 3  # sources that a message names
 
 

@@ -29,7 +29,7 @@ from inspector.findings.views.query_clock import span
 from inspector.model import BatchClock
 from inspector.quantities import duration_text
 
-HOUR_MS = 3_600_000
+HOUR_MS = 3_600_000  # milliseconds of an hour
 NEAR_MS = 10 * 365 * 24 * HOUR_MS  # a time of a wrong unit is this near to the clock once converted
 # a mistake in the unit of event times
 SECONDS_AS_MILLIS = "seconds were taken for milliseconds, or milliseconds for microseconds"

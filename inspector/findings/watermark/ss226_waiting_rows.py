@@ -23,7 +23,7 @@ from inspector.findings.thresholds import DATA_BATCHES, FAR_HOURS, Threshold
 from inspector.findings.views.store_view import StoreView
 from inspector.model import Certainty
 
-HOUR_MS = 3_600_000
+HOUR_MS = 3_600_000  # milliseconds of an hour
 
 
 class WaitingRows(Rule[StoreView]):
@@ -57,7 +57,10 @@ class WaitingRows(Rule[StoreView]):
             yield self.waiting(waiting=rows, next_ms=next_ms)
 
     def next_watermark_ms(self, store: StoreView) -> int | None:
-        """Return the watermark that the judged batch made, if each batch had new data."""
+        """Return the watermark that the judged batch made, in epoch ms.
+
+        None if a batch after the first had no new data, or if too few batches are known.
+        """
         batch = store.clock.batch
         if batch is None:
             return None

@@ -19,20 +19,20 @@ MOST_ROWS = 400  # rows of a table in a page, which says how many it leaves out,
 class Series:
     """One line of a chart: a value for each batch, None where it is not known."""
 
-    name: str
-    values: Sequence[int | None]
-    exact: bool = True
+    name: str  # name of the line
+    values: Sequence[int | None]  # one value for each batch; None if unknown
+    exact: bool = True  # False for estimates
 
 
 @dataclass(frozen=True)
 class LineChart:
     """Numbers over batches, or over something else that has numbers and times."""
 
-    title: str
+    title: str  # heading
     scale: Unit  # unit of its numbers
     batches: Sequence[int]  # batch ids, oldest first
     times_ms: Sequence[int | None]  # clock of each batch, epoch ms; None if unknown
-    series: Sequence[Series]
+    series: Sequence[Series]  # lines
     about: str = ""  # sentences below the chart
     # what the horizontal axis counts, in the singular and the plural
     over: tuple[str, str] = ("batch", "batches")
@@ -42,21 +42,21 @@ class LineChart:
 class Bar:
     """One bar of a chart, with a number for each part."""
 
-    label: str
+    label: str  # name of the bar
     parts: Sequence[int]  # numbers, in the order of the chart's parts
     note: str = ""  # meaning of the bar
-    exact: bool = True
+    exact: bool = True  # False for estimates
 
 
 @dataclass(frozen=True)
 class BarChart:
     """Bars one below the other, each with its number; a bar may have several parts."""
 
-    title: str
+    title: str  # heading
     scale: Unit  # unit of its numbers
     label: str  # what a bar stands for; heading of that column
     parts: Sequence[str]  # the names of the parts; one name if bars have but one
-    bars: Sequence[Bar]
+    bars: Sequence[Bar]  # bars, from top to bottom
     about: str = ""  # sentences below the chart
 
 
@@ -64,8 +64,8 @@ class BarChart:
 class Text:
     """Paragraphs of a page, or a list if ``points`` is True."""
 
-    lines: Sequence[str]
-    points: bool = False
+    lines: Sequence[str]  # paragraphs or points
+    points: bool = False  # True for a list
 
 
 Block = Table | LineChart | BarChart | Text  # what a section consists of
@@ -75,6 +75,6 @@ Block = Table | LineChart | BarChart | Text  # what a section consists of
 class Section:
     """A part of a page, by its name in links."""
 
-    name: str
-    title: str
-    blocks: Sequence[Block]
+    name: str  # name in links
+    title: str  # heading
+    blocks: Sequence[Block]  # content, from top to bottom

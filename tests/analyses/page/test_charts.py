@@ -49,14 +49,14 @@ def test_lines_are_the_sums_of_timeline(case: str) -> None:
     path = checkpoint_of(case)
     charts = charts_of(path)
     table = [r for r in api.timeline(str(path)).primary.rows if r["operator_id"] is not None]
-    for title, place, column in (
+    for title, location, column in (
         ("Rows in the state", 0, "rows"),
         ("Bytes of the state", 0, "row_bytes"),
         ("Bytes of the state", 1, "heap_bytes"),
     ):
         chart = charts[title]
         sums = [sum(r[column] for r in table if r["batch_id"] == b) for b in chart.batches]
-        assert chart.series[place].values == sums
+        assert chart.series[location].values == sums
     lags = {row["batch_id"]: row["lag_ms"] for row in table}
     assert charts["Watermark lag"].series[0].values == list(lags.values())
     assert not charts["Bytes of the state"].series[1].exact
@@ -70,14 +70,14 @@ def test_state_that_lies_on_no_heap_has_no_line_of_it() -> None:
 
 def test_a_few_stores_have_a_line_each() -> None:
     total, *stores = charts_of(checkpoint_of(JOIN))["Rows in the state"].series
-    assert [one.name for one in stores] == [
+    assert [element.name for element in stores] == [
         "left-keyToNumValues",
         "left-keyWithIndexToValue",
         "right-keyToNumValues",
         "right-keyWithIndexToValue",
     ]
-    by_batch = zip(*(one.values for one in stores), strict=True)
-    assert total.values == [sum_or_none(some) for some in by_batch]
+    by_batch = zip(*(store.values for store in stores), strict=True)
+    assert total.values == [sum_or_none(item) for item in by_batch]
     (alone,) = charts_of(checkpoint_of(LEAK))["Rows in the state"].series
     assert alone.name == "rows"
 
@@ -102,10 +102,10 @@ def test_changes_are_the_sums_of_sharing() -> None:
     path = checkpoint_of(JOIN)
     churn, shared = churn_charts(versions_of(path))
     rows = list(api.sharing(str(path)).primary.rows)
-    for one, column in zip(
+    for item, column in zip(
         churn.series, ("inserts", "updates", "same_value_puts", "removals"), strict=True
     ):
-        assert one.values == [
+        assert item.values == [
             sum(r[column] for r in rows if r["batch_id"] == batch) for batch in churn.batches
         ]
     assert shared.series[1].values == [
@@ -126,8 +126,8 @@ def test_changes_before_the_oldest_version_are_not_known() -> None:
 def test_bars_of_fields_are_all_row_bytes(case: str) -> None:
     run, facts = opened(checkpoint_of(case))
     bars = bytes_chart(run.judge(facts)).bars
-    newest = [one for (_, version), one in facts.versions.items() if version == run.version]
-    assert sum(bar.parts[0] for bar in bars) == sum(one.row_bytes for one in newest)
+    newest = [element for (_, version), element in facts.versions.items() if version == run.version]
+    assert sum(bar.parts[0] for bar in bars) == sum(item.row_bytes for item in newest)
     assert len(bars) <= MOST_FIELDS + 1
 
 

@@ -31,7 +31,7 @@ def page_of(path: Path, options: api.Options | None = None) -> Sequence[Section]
 
 
 def tables_of(page: Sequence[Section]) -> dict[str, Table]:
-    return {b.name: b for each in page for b in each.blocks if isinstance(b, Table)}
+    return {b.name: b for item in page for b in item.blocks if isinstance(b, Table)}
 
 
 @pytest.mark.parametrize("case", ["fmgws_event_ignore", "join_left_outer", "task_failed"])
@@ -58,19 +58,19 @@ def test_without_it_a_report_has_no_page_and_asks_for_no_more() -> None:
 
 
 def test_a_page_replays_the_state_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Request] = []
+    questions: list[Request] = []
     facts = Run.facts
 
     def recorded(run: Run, request: Request) -> Facts:
-        asked.append(request)
+        questions.append(request)
         return facts(run, request)
 
     monkeypatch.setattr(Run, "facts", recorded)
     page_of(checkpoint_of("fmgws_event_ignore"))
-    assert len(asked) == 1
-    assert asked[0] == page_request(asked[0])
-    assert asked[0].fields
-    assert asked[0].partitions
+    assert len(questions) == 1
+    assert questions[0] == page_request(questions[0])
+    assert questions[0].fields
+    assert questions[0].partitions
 
 
 def test_the_report_is_the_same_with_and_without_a_page() -> None:
@@ -83,24 +83,24 @@ def test_the_report_is_the_same_with_and_without_a_page() -> None:
 def test_the_numbers_of_a_page_are_those_of_the_json(case: str) -> None:
     report = api.audit(str(checkpoint_of(case)), page=True)
     text = "".join(render(report, "html"))
-    shown = dict(re.findall(r"<dt>([^<]*)</dt><dd><data value=\"([^\"]*)\">", text))
+    result = dict(re.findall(r"<dt>([^<]*)</dt><dd><data value=\"([^\"]*)\">", text))
     summary = report.to_dict()["summary"]
     for name in ("rows", "row_bytes", "leftovers", "state_file_bytes", "watermark_ms"):
-        assert int(shown[summary_name(name)]) == summary[name]
+        assert int(result[summary_name(name)]) == summary[name]
     (embedded,) = re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', text)
     assert json.loads(embedded) == report.to_dict()
 
 
 def test_keys_are_hashed_unless_they_are_asked_for() -> None:
     path = checkpoint_of("fmgws_event_ignore")
-    for redact, shown in ((None, False), (Redact.ALL, False), (Redact.NONE, True)):
+    for redact, display in ((None, False), (Redact.ALL, False), (Redact.NONE, True)):
         options = api.Options(redact=redact)
         report = api.audit(str(path), options, page=True)
-        assert ("once-000" in "".join(render(report, "html"))) is shown
+        assert ("once-000" in "".join(render(report, "html"))) is display
         leftovers = page_of(path, options)[4]
         texts = [line for b in leftovers.blocks if isinstance(b, Text) for line in b.lines]
-        told = [line.endswith("Use --redact none to show them.") for line in texts]
-        assert told == [True] * (not shown)
+        result = [line.endswith("Use --redact none to show them.") for line in texts]
+        assert result == [True] * (not display)
 
 
 def test_schemas_are_shown_in_full() -> None:

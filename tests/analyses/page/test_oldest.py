@@ -28,13 +28,13 @@ def test_it_is_the_story_of_that_key(case: str) -> None:
     assert rows[-1]["event"] == "judged"
 
 
-@pytest.mark.parametrize(("redact", "shown"), [(Redact.HASH, "sha256:"), (Redact.ALL, "***")])
-def test_the_key_is_redacted(redact: Redact, shown: str) -> None:
+@pytest.mark.parametrize(("redact", "display"), [(Redact.HASH, "sha256:"), (Redact.ALL, "***")])
+def test_the_key_is_redacted(redact: Redact, display: str) -> None:
     run = Run.start(str(checkpoint_of("fmgws_event_ignore")), None)
     story = oldest_story(run, run.judge(run.facts(Request(leftover_limit=1))), redact)
     assert story is not None
     rows = list(story.rows)
-    assert all(row["key"].startswith(shown) for row in rows)
+    assert all(row["key"].startswith(display) for row in rows)
     assert "once-000" not in str(rows)
 
 

@@ -24,10 +24,10 @@ def test_ages_cover_every_row_once() -> None:
 
 
 def test_leftovers_by_age_add_up_to_the_classes() -> None:
-    found = tables("fmgws_event_ignore")
-    assert sum(row["keys"] for row in found["leftover_ages"]) == 68
-    assert sum(row["row_bytes"] for row in found["leftover_ages"]) == 6528
-    (row,) = found["classes"]
+    result = tables("fmgws_event_ignore")
+    assert sum(row["keys"] for row in result["leftover_ages"]) == 68
+    assert sum(row["row_bytes"] for row in result["leftover_ages"]) == 6528
+    (row,) = result["classes"]
     assert (row["untouched"], row["changed"], row["empty"]) == (68, 0, 0)
 
 
@@ -40,5 +40,5 @@ def test_the_retention_of_a_join_is_what_its_query_says() -> None:
 def test_the_window_of_proof_begins_where_cleanup_left_the_log() -> None:
     path = str(NEWEST / "fmgws_snapshots_cleaned" / "checkpoint")
     assert api.leftovers(path).summary["proof_from_batch"] == 9
-    whole = str(NEWEST / "fmgws_event_ignore" / "checkpoint")
-    assert api.leftovers(whole).summary["proof_from_batch"] == 0
+    complete = str(NEWEST / "fmgws_event_ignore" / "checkpoint")
+    assert api.leftovers(complete).summary["proof_from_batch"] == 0

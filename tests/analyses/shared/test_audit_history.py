@@ -47,8 +47,8 @@ def test_findings_of_the_checkpoint_are_those_of_each_store() -> None:
     assert row["leftovers"] == report.summary["leftovers"] > 0
     assert row["findings"] == sorted({finding.kind.id for finding in report.findings})
     joined = api.audit(JOIN)
-    other = replace(report.findings[0], operator_id=0, store_name="left-keyToNumValues")
-    rows = rows_of(replace(joined, findings=(other,)), NOW)
+    second = replace(report.findings[0], operator_id=0, store_name="left-keyToNumValues")
+    rows = rows_of(replace(joined, findings=(second,)), NOW)
     assert [row["store_name"] for row in rows if row["findings"]] == ["left-keyToNumValues"]
 
 
@@ -59,18 +59,18 @@ def test_a_part_is_marked(options: dict[str, object]) -> None:
 
 
 def test_pandas_and_arrow_read_the_folder_as_it_is(tmp_path: Path) -> None:
-    place = str(tmp_path / "history")
+    location = str(tmp_path / "history")
     rows = rows_of(api.audit(JOIN), NOW)
-    HistoryTable(place, {}).append(rows)
+    HistoryTable(location, {}).append(rows)
     failed = row_of_failure("s3://x", "denied", "audit", NOW + timedelta(days=1))
-    HistoryTable(place, {}).append([failed])
-    frame = pd.read_parquet(place)
+    HistoryTable(location, {}).append([failed])
+    frame = pd.read_parquet(location)
     assert len(frame) == len(rows) + 1
     assert sorted(map(str, frame["day"].unique())) == ["2026-05-31", "2026-06-01"]
     assert frame["rows"].sum() == sum(row["rows"] for row in rows)
-    table = ds.dataset(place, partitioning="hive").to_table()
+    table = ds.dataset(location, partitioning="hive").to_table()
     assert table.drop(["day"]).schema.equals(schema())
-    assert HistoryTable(place, {}).read().num_rows == table.num_rows  # type: ignore[union-attr]
+    assert HistoryTable(location, {}).read().num_rows == table.num_rows  # type: ignore[union-attr]
     assert not list(tmp_path.rglob("*.tmp"))
 
 
@@ -86,9 +86,9 @@ def test_what_breaks_off_leaves_nothing(tmp_path: Path) -> None:
 
 def test_any_storage_holds_it() -> None:
     HistoryTable("memory://history/a", {}).append(rows_of(api.audit(JOIN), NOW))
-    found = HistoryTable("memory://history/a", {}).read()
-    assert found is not None
-    assert found.num_rows == 4
+    result = HistoryTable("memory://history/a", {}).read()
+    assert result is not None
+    assert result.num_rows == 4
     assert HistoryTable("memory://history/none", {}).read() is None
     fsspec.filesystem("memory").rm("/history", recursive=True)
 
@@ -104,17 +104,17 @@ def test_files_of_something_else_are_no_history(tmp_path: Path) -> None:
 # --- proofs ----------------------------------------------------------------------------------
 
 
-def verified(place: str, subset: str | None, audited: datetime, **columns: object) -> None:
+def verified(location: str, subset: str | None, audited: datetime, **columns: object) -> None:
     rows = rows_of(api.verify(JOIN, subset=subset), audited)
-    HistoryTable(place, {}).append([{**row, **columns} for row in rows])
+    HistoryTable(location, {}).append([{**row, **columns} for row in rows])
 
 
 def test_the_part_whose_proof_is_the_oldest_is_next(tmp_path: Path) -> None:
-    place = str(tmp_path)
-    assert Proofs.in_history(place, {}).next(JOIN, 3) == Subset(1, 3)
+    location = str(tmp_path)
+    assert Proofs.in_history(location, {}).next(JOIN, 3) == Subset(1, 3)
     for days, part in ((5, "1/3"), (4, "2/3"), (3, "3/3"), (2, "1/3"), (1, "1/4")):
-        verified(place, part, NOW - timedelta(days=days))
-    proofs = Proofs.in_history(place, {})
+        verified(location, part, NOW - timedelta(days=days))
+    proofs = Proofs.in_history(location, {})
     assert proofs.next(JOIN, 3) == Subset(2, 3)
     assert proofs.next(JOIN, 4) == Subset(2, 4)
     assert "the oldest proof is of 2026-05-27 12:00 UTC" in proofs.sentence(
@@ -124,10 +124,10 @@ def test_the_part_whose_proof_is_the_oldest_is_next(tmp_path: Path) -> None:
 
 
 def test_a_part_with_problems_and_one_of_a_partition_prove_nothing(tmp_path: Path) -> None:
-    place = str(tmp_path)
-    verified(place, "1/2", NOW, problems=1)
-    verified(place, "2/2", NOW, is_part=True)
-    assert "2 of 2 parts have no proof" in Proofs.in_history(place, {}).sentence(
+    location = str(tmp_path)
+    verified(location, "1/2", NOW, problems=1)
+    verified(location, "2/2", NOW, is_part=True)
+    assert "2 of 2 parts have no proof" in Proofs.in_history(location, {}).sentence(
         JOIN, Subset(1, 2), proven=False
     )
 

@@ -38,13 +38,13 @@ def fleet(*reports: dict[str, Any]) -> dict[str, Any]:
 
 def test_a_checkpoint_is_recognised_by_its_query_then_by_its_path(tmp_path: Path) -> None:
     failed = {"checkpoint": "/d", "error": {}}
-    found = read_baseline(
+    baseline = read_baseline(
         written(tmp_path, fleet(report("/a", "q1", 5), report("/b/", None, 6), failed))
     )
     batches = {
-        place: earlier and earlier.batch_id
-        for place in (("/moved", "q1"), ("/b", "q9"), ("/b", None), ("/c", "q2"), ("/d", None))
-        for earlier in (found.earlier(*place),)
+        location: earlier and earlier.batch_id
+        for location in (("/moved", "q1"), ("/b", "q9"), ("/b", None), ("/c", "q2"), ("/d", None))
+        for earlier in (baseline.earlier(*location),)
     }
     assert batches == {
         ("/moved", "q1"): 5,
@@ -53,27 +53,29 @@ def test_a_checkpoint_is_recognised_by_its_query_then_by_its_path(tmp_path: Path
         ("/c", "q2"): None,
         ("/d", None): None,
     }
-    assert [one.checkpoint for one in found] == ["/a", "/b/"]
+    assert [item.checkpoint for item in baseline] == ["/a", "/b/"]
 
 
 def test_copies_of_a_query_are_told_apart_by_their_paths(tmp_path: Path) -> None:
-    found = read_baseline(written(tmp_path, fleet(report("/a", "q", 1), report("/b", "q", 2))))
-    earlier = found.earlier("/b", "q")
+    baseline = read_baseline(written(tmp_path, fleet(report("/a", "q", 1), report("/b", "q", 2))))
+    earlier = baseline.earlier("/b", "q")
     assert earlier is not None
     assert earlier.batch_id == 2
 
 
 def test_a_report_of_one_checkpoint_is_a_baseline(tmp_path: Path) -> None:
-    assert [one.checkpoint for one in read_baseline(written(tmp_path, report("/a")))] == ["/a"]
+    assert [item.checkpoint for item in read_baseline(written(tmp_path, report("/a")))] == ["/a"]
 
 
 def test_a_file_that_has_changed_is_read_again(tmp_path: Path) -> None:
     for path in ("/a", "/another"):
-        assert [one.checkpoint for one in read_baseline(written(tmp_path, report(path)))] == [path]
+        assert [item.checkpoint for item in read_baseline(written(tmp_path, report(path)))] == [
+            path
+        ]
 
 
 @pytest.mark.parametrize(
-    ("document", "said"),
+    ("document", "message"),
     [
         ("", "not JSON"),
         ("[" * 200_000, "not JSON"),
@@ -87,8 +89,8 @@ def test_a_file_that_has_changed_is_read_again(tmp_path: Path) -> None:
         ({**fleet(), "reports": [3]}, "expected the report"),
     ],
 )
-def test_what_is_no_baseline_is_refused(tmp_path: Path, document: Any, said: str) -> None:
-    with pytest.raises(ValueError, match=said) as caught:
+def test_what_is_no_baseline_is_refused(tmp_path: Path, document: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message) as caught:
         read_baseline(written(tmp_path, document))
     assert str(tmp_path / "old.json") in str(caught.value)
     assert len(str(caught.value)) < 400
@@ -102,7 +104,7 @@ def test_a_file_that_is_too_large_is_not_read(
         read_baseline(written(tmp_path, report("/a")))
 
 
-@pytest.mark.parametrize("place", ["missing.json", "."])
-def test_a_file_that_cannot_be_read_is_said(tmp_path: Path, place: str) -> None:
+@pytest.mark.parametrize("location", ["missing.json", "."])
+def test_a_file_that_cannot_be_read_is_said(tmp_path: Path, location: str) -> None:
     with pytest.raises(ValueError, match="cannot be read"):
-        read_baseline(str(tmp_path / place))
+        read_baseline(str(tmp_path / location))

@@ -16,9 +16,9 @@ def test_bytes_are_those_on_disk_by_kind(tmp_path: Path) -> None:
         kind: sum(file.stat().st_size for file in path.glob(f"state/0/[0-9]/[0-9]*.{kind.value}"))
         for kind in (FileKind.DELTA, FileKind.SNAPSHOT)
     }
-    found = file_bytes(checkpoint)
-    assert {kind: found[kind] for kind in by_kind} == by_kind
-    assert sum(found.values()) == sum(by_kind.values()) + 5
+    result = file_bytes(checkpoint)
+    assert {kind: result[kind] for kind in by_kind} == by_kind
+    assert sum(result.values()) == sum(by_kind.values()) + 5
     assert state_file_bytes(checkpoint) == sum(by_kind.values())
 
 

@@ -19,10 +19,10 @@ from tests.encode import row
 KINDS = {kind.id: kind for kind in all_kinds()}
 
 
-def found(kind: str, **more: Any) -> Finding:
+def found(kind: str, **options: Any) -> Finding:
     """A finding about the one store of operator 0, unless said otherwise."""
-    whole: dict[str, Any] = {"operator_id": 0, "store_name": "default"}
-    return Finding(KINDS[kind], Certainty.PROVEN, "evidence", "next", **(whole | more))
+    complete: dict[str, Any] = {"operator_id": 0, "store_name": "default"}
+    return Finding(KINDS[kind], Certainty.PROVEN, "evidence", "next", **(complete | options))
 
 
 @pytest.mark.parametrize(
@@ -64,17 +64,19 @@ def test_rows_that_never_go_come_last_where_they_do_not_become_more() -> None:
 def test_a_store_that_gains_few_rows_is_not_why_most_are_there(
     size: int, *, is_named: bool
 ) -> None:
-    few, most = found("SS204"), found("SS219", store_name="timers", severity=Severity.INFO)
-    assert main_finding([few, most], {few: 100, most: size}, 1200) is (most if is_named else few)
-    assert main_finding([few, most], {most: size}, 1200) is few
+    sample, maximum = found("SS204"), found("SS219", store_name="timers", severity=Severity.INFO)
+    assert main_finding([sample, maximum], {sample: 100, maximum: size}, 1200) is (
+        maximum if is_named else sample
+    )
+    assert main_finding([sample, maximum], {maximum: size}, 1200) is sample
 
 
 def test_a_query_that_stands_still_comes_before_its_state_unless_rows_leak() -> None:
     stuck = found("SS124", operator_id=None, store_name=None, severity=Severity.WARNING)
     inferred = Finding(KINDS["SS205"], Certainty.INFERRED, "evidence", "next", 0, "left")
     costly = found("SS302", severity=Severity.WARNING)
-    for other in (inferred, costly):
-        assert main_finding([other, stuck], {other: 1000}) is stuck
+    for item in (inferred, costly):
+        assert main_finding([item, stuck], {item: 1000}) is stuck
     leaking, unreadable = found("SS202", severity=Severity.WARNING), found("SS102")
     assert main_finding([stuck, leaking], {}) is leaking
     assert main_finding([stuck, unreadable], {}) is unreadable
@@ -89,7 +91,7 @@ def test_a_cause_in_another_store_explains_nothing_here() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "key", "told"),
+    ("fields", "key", "messages"),
     [
         ("a string, b bigint", ["", 1], "a is empty"),
         ("a string, b bigint", [None, 1], "a is null"),
@@ -98,19 +100,19 @@ def test_a_cause_in_another_store_explains_nothing_here() -> None:
     ],
 )
 def test_of_a_key_without_text_nothing_is_to_be_hidden(
-    fields: str, key: list[Any], told: str, monkeypatch: pytest.MonkeyPatch
+    fields: str, key: list[Any], messages: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     words: list[Any] = []
 
-    def judge(*given: Any) -> tuple[Finding, ...]:
-        words.append(given[6])
+    def judge(*arguments: Any) -> tuple[Finding, ...]:
+        words.append(arguments[6])
         return ()
 
     monkeypatch.setattr(conclusion, "judge", judge)
     api.audit(str(checkpoint_of("agg_update")))
     schema = parse_ddl(fields)
     text = words[0](StoreName(0, "default"), row(schema, key), schema)
-    assert text.startswith(told)
+    assert text.startswith(messages)
 
 
 @pytest.mark.parametrize(
@@ -119,8 +121,8 @@ def test_of_a_key_without_text_nothing_is_to_be_hidden(
 )
 def test_wide_rows_that_never_go_are_two_troubles(store: str, size: int, *, is_named: bool) -> None:
     never, wide = found("SS201", cause="None goes."), found("SS313", store_name=store, cause="Fat.")
-    said = cause_sentence([never, wide], never, {never: 100, wide: size}, 100)
-    assert said == ("None goes; fat." if is_named else "None goes.")
+    result = cause_sentence([never, wide], never, {never: 100, wide: size}, 100)
+    assert result == ("None goes; fat." if is_named else "None goes.")
     assert cause_sentence([never, wide], wide, {never: 100, wide: size}, 100) == "Fat."
 
 
@@ -141,16 +143,16 @@ def test_files_that_changelogs_would_save_explain_least() -> None:
 
 def test_every_kind_of_finding_has_a_rank() -> None:
     def ranked(kind: Kind) -> bool:
-        return any(kind.group in groups and kind.severity >= least for groups, least in RANKS)
+        return any(kind.group in groups and kind.severity >= minimum for groups, minimum in RANKS)
 
     assert [kind.id for kind in all_kinds() if not ranked(kind)] == []
 
 
 def test_causes_and_symptoms_are_rules_and_go_round_in_no_circle() -> None:
-    known = {kind.id for kind in all_kinds()}
+    result = {kind.id for kind in all_kinds()}
     edges = {(kind.id, symptom) for kind in all_kinds() for symptom in kind.explains}
-    assert {one for edge in edges for one in edge} <= known
-    above: set[str] = known
+    assert {item for edge in edges for item in edge} <= result
+    above: set[str] = result
     while above:
         roots = {root for root, symptom in edges if symptom in above} & above
         assert roots != above

@@ -56,10 +56,10 @@ def spoilt(folder: Path, case: str = "agg_append") -> Path:
 def test_the_schema_is_known_before_anything_is_read(
     table: str, mode: ProblemMode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path, wanted = str(checkpoint_of("fmgws_event_ignore")), TableOptions(mode=mode, raw=True)
-    schema = plan_table(path, table, None, wanted).schema
+    path, expected = str(checkpoint_of("fmgws_event_ignore")), TableOptions(mode=mode, raw=True)
+    schema = plan_table(path, table, None, expected).schema
     monkeypatch.setattr(Run, "facts", lambda *_, **__: pytest.fail("the state is read"))
-    assert table_of_name(table).schema(path, Options(), wanted) == schema
+    assert table_of_name(table).schema(path, Options(), expected) == schema
     moded = table in ("rows", "changes", *FLAT)
     column = "problem" in schema.names and schema.names[-1] == "problem"
     assert column is (moded and mode is ProblemMode.PERMISSIVE)
@@ -73,20 +73,22 @@ def test_rows_and_changes_are_those_that_are_written_to_files(table: str, raw: b
     path = str(checkpoint_of("join_left_outer"))
     changes = table == "changes"
     written = {
-        one.name: one
-        for one in store_tables(path, None, TableOptions(from_batch=3, raw=raw), changes=changes)
+        store_table.name: store_table
+        for store_table in store_tables(
+            path, None, TableOptions(from_batch=3, raw=raw), changes=changes
+        )
     }
     assert len(written) == 4
-    for name, one in written.items():
+    for name, item in written.items():
         store = name.partition(".")[2]
-        found = plan_table(
+        result = plan_table(
             path,
             table,
             Options(store_name=store),
             TableOptions(from_batch=3, raw=raw, mode=STRICT.mode),
         )
-        assert found.schema == one.schema
-        assert rows_of(found) == pa.Table.from_batches(one.batches, one.schema).to_pylist() != []
+        assert result.schema == item.schema
+        assert rows_of(result) == pa.Table.from_batches(item.batches, item.schema).to_pylist() != []
 
 
 def test_one_store_is_meant_if_none_is_said() -> None:
@@ -127,18 +129,18 @@ def test_a_table_that_is_not_there_is_named_with_those_that_are(function: Any) -
 def test_leftovers_are_those_of_the_command(case: str) -> None:
     path = str(checkpoint_of(case))
     expected = arrow_table(api.leftovers(path), structs=False).to_pylist()
-    found = plan_table(path, "leftovers", None, replace(STRICT, json_keys=True))
-    assert in_order(rows_of(found)) == in_order(expected)
+    result = plan_table(path, "leftovers", None, replace(STRICT, json_keys=True))
+    assert in_order(rows_of(result)) == in_order(expected)
 
 
 @pytest.mark.parametrize("case", ["fmgws_event_ignore", "agg_complete"])
 def test_keys_of_leftovers_are_the_structs_that_rows_have(case: str) -> None:
     path = str(checkpoint_of(case))
     live = plan_table(path, "rows", None, replace(STRICT, raw=True))
-    found = plan_table(path, "leftovers", None, STRICT)
-    assert found.schema.field("key").type == live.schema.field("key").type
+    result = plan_table(path, "leftovers", None, STRICT)
+    assert result.schema.field("key").type == live.schema.field("key").type
     keys = {row["key_row"].hex(): (row["key"], row["value_bytes"]) for row in rows_of(live)}
-    rows = rows_of(found)
+    rows = rows_of(result)
     assert rows
     for row in rows:
         key, value_bytes = keys[row["key_hex"]]
@@ -149,9 +151,9 @@ def test_keys_of_leftovers_are_the_structs_that_rows_have(case: str) -> None:
 @pytest.mark.parametrize("redact", [Redact.HASH, Redact.ALL])
 def test_hidden_keys_of_leftovers_are_text(redact: Redact) -> None:
     path = str(checkpoint_of("fmgws_event_ignore"))
-    found = plan_table(path, "leftovers", Options(redact=redact), STRICT)
-    assert found.schema.field("key").type == pa.string()
-    assert {row["key_hex"] for row in rows_of(found)} == {None}
+    result = plan_table(path, "leftovers", Options(redact=redact), STRICT)
+    assert result.schema.field("key").type == pa.string()
+    assert {row["key_hex"] for row in rows_of(result)} == {None}
 
 
 def test_keys_of_several_types_are_json() -> None:
@@ -159,10 +161,10 @@ def test_keys_of_several_types_are_json() -> None:
     run = Run.start(path, None)
     (operator,) = run.checkpoint.operators
     schema = replace(operator.schemas["default"], key=parse_ddl("id bigint"))
-    other = replace(operator, schemas={"default": schema})
-    both = replace(run.checkpoint, operators=(operator, other))
-    found = plan_table(replace(run, checkpoint=both), "leftovers", None, STRICT)
-    assert found.schema.field("key").type == pa.string()
+    second = replace(operator, schemas={"default": schema})
+    pair = replace(run.checkpoint, operators=(operator, second))
+    result = plan_table(replace(run, checkpoint=pair), "leftovers", None, STRICT)
+    assert result.schema.field("key").type == pa.string()
 
 
 def test_some_of_those_have_leftovers() -> None:
@@ -185,11 +187,11 @@ def test_work_says_what_it_weighs_and_which_partition_it_reads() -> None:
     path = checkpoint_of("agg_append")
     for table in ("rows", "changes", *FLAT):
         work = plan_table(str(path), table).work
-        assert [each.partition_id for each in work] == [0, 1]
-        for each in work:
-            folder = path / "state/0" / str(each.partition_id)
+        assert [item.partition_id for item in work] == [0, 1]
+        for element in work:
+            folder = path / "state/0" / str(element.partition_id)
             files = [f for f in folder.iterdir() if f.suffix in (".delta", ".snapshot")]
-            assert each.weight == sum(file.stat().st_size for file in files)
+            assert element.weight == sum(file.stat().st_size for file in files)
 
 
 # --- tables that are made at once ------------------------------------------------------------
@@ -225,15 +227,15 @@ def test_what_the_listing_tells_is_told_once_and_with_no_partition_left_out(
 ) -> None:
     path = copy_of("agg_append", tmp_path)
     (path / "state/0/1/5.delta").unlink()
-    found = plan_table(str(path), table, None, PERMISSIVE)
-    told = problems(rows_of(found))
-    assert [one["slug"] for one in told].count("missing-delta") == 1
+    result = plan_table(str(path), table, None, PERMISSIVE)
+    actual = problems(rows_of(result))
+    assert [item["slug"] for item in actual].count("missing-delta") == 1
     # The first task tells it, of whichever partition it is.
-    assert [each.partition_id for each in found.work] == [None, 1]
+    assert [element.partition_id for element in result.work] == [None, 1]
     with pytest.raises(InspectorError, match=r"state/0/1: .*'permissive' tells it"):
         plan_table(str(path), table, None, STRICT)
     dropped = plan_table(str(path), table, None, TableOptions(mode=ProblemMode.DROPMALFORMED))
-    good = [row for row in rows_of(found) if row.pop("problem") is None]
+    good = [row for row in rows_of(result) if row.pop("problem") is None]
     assert rows_of(dropped) == good
     assert good or table == "leftovers"
 
@@ -244,7 +246,7 @@ def test_what_the_listing_tells_of_other_stores_is_not_told(table: str, tmp_path
     (path / "state/0/1/right-keyToNumValues/3.delta").unlink()
     for store in ("left-keyToNumValues", "right-keyToNumValues"):
         rows = rows_of(plan_table(str(path), table, Options(store_name=store), PERMISSIVE))
-        slugs = {one["slug"] for one in problems(rows)}
+        slugs = {problem["slug"] for problem in problems(rows)}
         assert ("missing-delta" in slugs) is (store == "right-keyToNumValues")
 
 
@@ -253,8 +255,8 @@ def test_where_there_is_no_partition_at_all_that_is_told(table: str, tmp_path: P
     path = copy_of("agg_append", tmp_path)
     for partition in (path / "state/0").glob("[0-9]*"):
         shutil.rmtree(partition)
-    found = plan_table(str(path), table, None, PERMISSIVE)
-    (problem,) = problems(rows_of(found))
+    result = plan_table(str(path), table, None, PERMISSIVE)
+    (problem,) = problems(rows_of(result))
     assert problem["slug"] == "missing-partition"
     assert (
         rows_of(plan_table(str(path), table, None, TableOptions(mode=ProblemMode.DROPMALFORMED)))

@@ -43,11 +43,11 @@ def test_rows_are_cut_into_tasks_and_come_back(monkeypatch: pytest.MonkeyPatch) 
     rows = [{"problem": f"p{n}", "offset": n or None, "message": "m"} for n in range(7)]
     specs = batch_specs(PROBLEMS, COLUMNS, iter(rows))
     assert len(specs) == 3
-    found = cases.run(specs, run_batches)
-    assert [(row["problem"], row["offset"]) for row in found] == [
+    outcome = cases.run(specs, run_batches)
+    assert [(row["problem"], row["offset"]) for row in outcome] == [
         (row["problem"], row["offset"]) for row in rows
     ]
-    assert {row["path"] for row in found} == {None}
+    assert {row["path"] for row in outcome} == {None}
 
 
 def test_without_rows_there_are_no_tasks() -> None:
@@ -56,12 +56,12 @@ def test_without_rows_there_are_no_tasks() -> None:
 
 def test_any_batch_may_be_a_task() -> None:
     batch = pa.RecordBatch.from_pydict({"a": [1, None], "b": [{"c": ["x"]}, {"c": None}]})
-    (found,) = run_batches(tasks([batch_spec(batch)]))
-    assert found.equals(batch)
+    (run_batch,) = run_batches(tasks([batch_spec(batch)]))
+    assert run_batch.equals(batch)
 
 
 def test_rows_of_problems_fit_their_columns(tmp_path: Path) -> None:
     path = copy_of("agg_append", tmp_path)
     (path / "state/0/1/5.delta").write_bytes(b"junk")
-    rows = [values(problem_row(found)) for found in api.verify(str(path)).problems]
+    rows = [values(problem_row(problem)) for problem in api.verify(str(path)).problems]
     assert cases.run(batch_specs(PROBLEMS, COLUMNS, rows), run_batches) == rows != []

@@ -50,7 +50,7 @@ def test_many_checkpoints_add_and_one_that_is_none_is_a_problem(tmp_path: Path) 
     assert report.summary["checkpoints"] == 3
     assert report.summary["files"] == sum(row["files"] for row in rows)
     assert [row["checkpoint"] for row in rows] == paths[:2]
-    assert [found.path for found in report.problems] == [str(tmp_path)]
+    assert [problem.path for problem in report.problems] == [str(tmp_path)]
     assert not report.complete
 
 
@@ -79,9 +79,9 @@ def test_a_price_that_is_none_is_an_error_of_the_api() -> None:
 
 def test_the_command_writes_one_document_about_all() -> None:
     done = run("audit", "--estimate", "-r", str(NEWEST), "--operator", "0", "-o", "json")
-    found = done.json
+    json = done.json
     assert done.code == 0
-    assert found["summary"]["checkpoints"] == len(found["rows"]) > 100
+    assert json["summary"]["checkpoints"] == len(json["rows"]) > 100
 
 
 @pytest.mark.parametrize(

@@ -46,11 +46,11 @@ LEFTOVERS, VERSIONS = declared("leftovers"), declared("versions")
 
 
 def tasks_of(
-    run: Run, table: str, resolution: Resolution = NOTHING, **asked: Any
+    run: Run, table: str, resolution: Resolution = NOTHING, **options: Any
 ) -> list[FactTableTask]:
     names = operator_names(run.checkpoint)
     return [
-        FactTableTask(HOME[table], table, task, names[task.operator_id], resolution, **asked)
+        FactTableTask(HOME[table], table, task, names[task.operator_id], resolution, **options)
         for task in run.tasks(Request(leftover_limit=0))
     ]
 
@@ -71,7 +71,7 @@ def leftovers_of(run: Run, facts: Facts) -> list[Row]:
 
 
 def test_partitions_tell_the_leftovers_that_all_of_them_together_have() -> None:
-    found = 0
+    result = 0
     for path in EVERY:
         run = Run.start(str(path), None)
         facts = run.facts(Request(leftover_limit=0))
@@ -82,8 +82,8 @@ def test_partitions_tell_the_leftovers_that_all_of_them_together_have() -> None:
             for task in run.tasks(Request(leftover_limit=0))
         ]
         assert in_order(read(tasks)) == in_order(expected), path
-        found += len(expected)
-    assert found > 1000
+        result += len(expected)
+    assert result > 1000
 
 
 def test_a_version_tells_its_facts_and_the_clocks_of_its_batch() -> None:
@@ -94,18 +94,20 @@ def test_a_version_tells_its_facts_and_the_clocks_of_its_batch() -> None:
         assert len(rows) == len(facts)
         from_snapshot = watermarks = 0
         for row in rows:
-            place = (row["operator_id"], row["store_name"], row["partition_id"])
-            (one,) = (f for (s, v), f in facts.items() if v == row["version"] and place == key(s))
+            location = (row["operator_id"], row["store_name"], row["partition_id"])
+            (item,) = (
+                f for (s, v), f in facts.items() if v == row["version"] and location == key(s)
+            )
             clock = run.checkpoint.clock(row["version"])
             assert ms_of(row["batch_timestamp"]) == (clock and clock.timestamp_ms)
             assert ms_of(row["watermark"]) == ((clock and clock.watermark_ms) or None)
-            assert row["from_snapshot"] is bool(one.rebased)
+            assert row["from_snapshot"] is bool(item.rebased)
             from_snapshot += row["from_snapshot"]
             watermarks += row["watermark"] is not None
             for name in ("rows", "key_bytes", "value_bytes", "delta_bytes", "raw_bytes"):
-                assert row[name] == getattr(one, name)
+                assert row[name] == getattr(item, name)
             for name in ("puts", "shared_rows", "two_versions_bytes"):
-                assert row[name] == (None if one.rebased else getattr(one, name))
+                assert row[name] == (None if item.rebased else getattr(item, name))
         assert watermarks
         assert (from_snapshot > 0) is (case == "fmgws_snapshots_cleaned")
 
@@ -127,11 +129,11 @@ def test_every_count_of_a_version_has_a_column() -> None:
 def test_a_leftover_is_reported_once_by_the_clock_that_all_partitions_show() -> None:
     run = Run.start(str(checkpoint_of("fmgws_event_ignore")), None)
     facts = run.facts(Request(leftover_limit=0))
-    shown = read(tasks_of(run, "leftovers", facts.resolution))
+    result = read(tasks_of(run, "leftovers", facts.resolution))
     unknown = read(tasks_of(run, "leftovers", NOTHING))
-    assert {row["reason"] for row in shown} == {None}
+    assert {row["reason"] for row in result} == {None}
     assert {row["reason"] for row in unknown} == {BY_BOTH}
-    keys = [(row["partition_id"], row["key_hex"]) for row in shown]
+    keys = [(row["partition_id"], row["key_hex"]) for row in result]
     assert len(set(keys)) == len(keys) > 50
     assert {(row["partition_id"], row["key_hex"]) for row in unknown} <= set(keys)
 
@@ -162,12 +164,12 @@ def test_the_modes(spoilt: Path, table: str) -> None:
     run = Run.start(str(spoilt), None)
     resolution = run.facts().resolution
     listed = (Problem("gap", "m", "p", store=StoreId(0, "s", 0)),)
-    told = with_first(tasks_of(run, table, resolution), listed)
-    rows = read(told)
+    result = with_first(tasks_of(run, table, resolution), listed)
+    rows = read(result)
     problems = [json.loads(row["problem"]) for row in rows if row["problem"] is not None]
     assert problems[0]["slug"] == "gap"
     assert str(spoilt / "state/0/1/5.delta") in {problem["path"] for problem in problems}
-    dropped = read(replace(task, mode=ProblemMode.DROPMALFORMED) for task in told)
+    dropped = read(replace(task, mode=ProblemMode.DROPMALFORMED) for task in result)
     good = [row for row in rows if row["problem"] is None]
     assert dropped == [{k: v for k, v in row.items() if k != "problem"} for row in good] != []
     strict = [replace(task, mode=ProblemMode.FAILFAST) for task in tasks_of(run, table, resolution)]
@@ -187,5 +189,5 @@ def test_text_keeps_a_task() -> None:
     listed = (Problem("gap", "m", version=3),)
     for task in tasks_of(run, "leftovers", resolution, redact=Redact.HASH, listed=listed):
         for mode in ProblemMode:
-            one = replace(task, mode=mode)
-            assert FactTableTask.from_json(one.to_json()) == one
+            item = replace(task, mode=mode)
+            assert FactTableTask.from_json(item.to_json()) == item

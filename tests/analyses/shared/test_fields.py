@@ -28,8 +28,8 @@ def test_all_fields_together_are_sparks_rows_to_the_byte(case: str) -> None:
     report = api.sizes(str(NEWEST / case / "checkpoint"), by="field")
     rows = [row for row in report.primary.rows if row.get("within") is None]
     for side, hexes in (("key", "kx"), ("value", "vx")):
-        told = sum(row["bytes"] for row in rows if row["row"] == side)
-        assert told == sum(len(row[hexes]) // 2 for row in newest)
+        result = sum(row["bytes"] for row in rows if row["row"] == side)
+        assert result == sum(len(row[hexes]) // 2 for row in newest)
     assert report.summary["row_bytes"] == sum(row["bytes"] for row in rows)
 
 
@@ -75,8 +75,8 @@ def test_a_version_that_cannot_be_made_is_one_problem(tmp_path: Path) -> None:
     alone = api.sizes(path, api.Options(partition_id=1), by="field")
     assert [problem.slug for problem in alone.problems].count("missing-version") == 1
     assert alone.summary["row_bytes"] == 0
-    other = api.sizes(path, api.Options(partition_id=0), by="field")
-    assert api.sizes(path, by="field").summary["row_bytes"] == other.summary["row_bytes"] > 0
+    report = api.sizes(path, api.Options(partition_id=0), by="field")
+    assert api.sizes(path, by="field").summary["row_bytes"] == report.summary["row_bytes"] > 0
 
 
 def test_fields_in_a_struct_have_lines_of_their_own() -> None:

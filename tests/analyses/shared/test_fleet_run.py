@@ -23,29 +23,29 @@ PATHS = [str(checkpoint_of(case)) for case in ("agg_update", "agg_v1", "agg_appe
 
 
 @pytest.mark.parametrize(
-    ("paths", "recursive", "many"),
+    ("paths", "recursive", "several_values"),
     [(["a"], False, False), (["a"], True, True), (["a*"], False, True), (["a", "b"], False, True)],
 )
-def test_what_means_many(paths: list[str], recursive: bool, many: bool) -> None:
-    assert means_many(paths, recursive=recursive) is many
+def test_what_means_many(paths: list[str], recursive: bool, several_values: bool) -> None:
+    assert means_many(paths, recursive=recursive) is several_values
 
 
 def test_each_place_is_found_once() -> None:
-    found = find_all(
+    result = find_all(
         [PATHS[0], f"{PATHS[0]}/", str(NEWEST / "agg_u*/*")], Options(), recursive=False
     )
-    assert [place.path for place in found] == [PATHS[0]]
+    assert [location.path for location in result] == [PATHS[0]]
 
 
 def test_one_place_in_two_spellings_is_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(checkpoint_of("agg_append").parent)
-    found = find_all(["checkpoint", "./*"], Options(), recursive=False)
-    assert [place.path for place in found] == ["checkpoint"]
+    result = find_all(["checkpoint", "./*"], Options(), recursive=False)
+    assert [location.path for location in result] == ["checkpoint"]
 
 
 def test_a_place_that_cannot_be_searched_is_a_failure() -> None:
     places = find_all(["unheard-of://x/*", "s3://buck*/y"], Options(), recursive=False)
-    assert [type(place.error) for place in places] == [EngineError, NotACheckpointError]
+    assert [type(location.error) for location in places] == [EngineError, NotACheckpointError]
     spark = Options(engine=EngineOptions(LOCAL, io=HADOOP))
     with pytest.raises(EngineError, match="name each checkpoint"):
         list(find_all(["/x/*"], spark, recursive=False))
@@ -113,7 +113,7 @@ def test_progress_counts_checkpoints() -> None:
     # Of an iterator the number is unknown until it ends, which it does after the last was taken:
     # one at a time all are done by then, with room for five all are under way.
     for at_once, total in ((1, 0), (5, 4)):
-        found = run_all(map(Found, PATHS), options, lambda run: run.version, at_once=at_once)
-        seen = [measures[-1]() for _ in found]
+        result = run_all(map(Found, PATHS), options, lambda run: run.version, at_once=at_once)
+        seen = [measures[-1]() for _ in result]
         assert [measure.total for measure in seen] == [total] * 4
         assert seen[-1].done == 4

@@ -25,10 +25,10 @@ CASE = "trouble_kept_timeouts"
 @pytest.fixture
 def query(tmp_path: Path) -> Growing:
     """A query that has made three batches."""
-    found = Growing(CASE, tmp_path)
+    growing = Growing(CASE, tmp_path)
     for batch in range(3):
-        found.run(batch)
-    return found
+        growing.run(batch)
+    return growing
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def opened() -> Iterator[list[str]]:
 
 def rows(seen: BatchSeen) -> int:
     facts = seen.facts.versions.items()
-    return sum((one for (_, v), one in facts if v == seen.run.version), VersionFacts()).rows
+    return sum((item for (_, v), item in facts if v == seen.run.version), VersionFacts()).rows
 
 
 def ids(batches: Iterator[BatchSeen]) -> list[int]:
@@ -116,7 +116,7 @@ def test_files_that_the_query_cleans_up_do_no_harm(query: Growing) -> None:
     query.run(12)
     (seen,) = followed.look()
     assert (seen.batch_id, rows(seen)) == (12, 105)
-    assert sum(one.fact.rows for one in seen.facts.totals) == 72
+    assert sum(total.fact.rows for total in seen.facts.totals) == 72
 
 
 def test_a_query_that_is_set_back_is_followed_again(query: Growing) -> None:
@@ -143,9 +143,9 @@ def test_another_query_in_the_same_place_is_begun_anew(query: Growing) -> None:
     list(followed.look())
     was = json.loads((query.root / "metadata").read_text())["id"]
     shutil.rmtree(query.root)
-    other = Growing("healthy_kept_timeouts", query.root.parent)
-    (other.root / "metadata").write_text('{"id":"22963bf4-bb40-4fc3-855e-7fd5ef06d3d7"}')
-    other.run(0)
+    growing = Growing("healthy_kept_timeouts", query.root.parent)
+    (growing.root / "metadata").write_text('{"id":"22963bf4-bb40-4fc3-855e-7fd5ef06d3d7"}')
+    growing.run(0)
     (seen,) = followed.look()
     assert (seen.batch_id, rows(seen)) == (0, 9)
     another = "22963bf4-bb40-4fc3-855e-7fd5ef06d3d7"

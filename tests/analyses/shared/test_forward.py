@@ -73,16 +73,16 @@ def test_every_row_has_one_fate(case: str) -> None:
 
 def test_what_is_left_goes_down_to_what_never_expires() -> None:
     rows = forward("fmgws_event_ignore")
-    *some, never = rows
+    *sample, never = rows
     assert never["fate"] == "never"
     assert never["why"] == "no timer is set"
     assert {row["clock"] for row in rows} == {"watermark"}
     total = sum(row["rows"] for row in rows)
-    for row in some:
+    for row in sample:
         total -= row["rows"]
         assert row["rows_left"] == total
     assert never["rows"] == never["rows_left"] == total
-    assert never["row_bytes"] == never["row_bytes_left"] == some[-1]["row_bytes_left"]
+    assert never["row_bytes"] == never["row_bytes_left"] == sample[-1]["row_bytes_left"]
 
 
 def test_what_has_expired_and_is_there_comes_first() -> None:
@@ -134,31 +134,31 @@ def test_timers_are_listed_by_the_clock_that_the_user_names() -> None:
 def test_the_width_follows_the_span(hours: int, width: Width) -> None:
     # A row each half second of the first second, and of the last.
     seconds = (0, 1, 3600 * hours)
-    found = Expiring(rows=Counter(dict.fromkeys(seconds, 1)), bytes=Counter({0: 1}))
-    assert readable(found).width is width
+    expiring = Expiring(rows=Counter(dict.fromkeys(seconds, 1)), bytes=Counter({0: 1}))
+    assert readable(expiring).width is width
 
 
 def test_one_wrong_clock_does_not_coarsen_all_others() -> None:
     usual = dict.fromkeys(range(0, 24 * 3600, 600), 5)
-    found = readable(Expiring(rows=Counter(usual | {10**12: 1}), bytes=Counter()))
-    assert found.width is Width.HOUR
-    assert len(found.rows) == 25
+    result = readable(Expiring(rows=Counter(usual | {10**12: 1}), bytes=Counter()))
+    assert result.width is Width.HOUR
+    assert len(result.rows) == 25
 
 
 def test_hostile_clocks_make_few_lines() -> None:
     times = {n * 10**13: 1 for n in range(-500, 500)}
-    found = readable(Expiring(rows=Counter(times), bytes=Counter()))
-    assert sum(found.rows.values()) == 1000
-    assert len(found.rows) <= MOST_LINES
+    result = readable(Expiring(rows=Counter(times), bytes=Counter()))
+    assert sum(result.rows.values()) == 1000
+    assert len(result.rows) <= MOST_LINES
 
 
 @pytest.mark.parametrize("form", ["table", "markdown", "html", "json", "csv", "ndjson"])
 def test_hostile_clocks_are_shown_in_every_form(form: str) -> None:
     ends = (-(1 << 63), -1, 0, (1 << 63) - 1)
-    found = Expiring(width=Width.ALL, rows=Counter({t // Width.ALL: 1 for t in ends}))
+    expiring = Expiring(width=Width.ALL, rows=Counter({t // Width.ALL: 1 for t in ends}))
     rule = StoreRule(never="unused")
     store: StoreIds = {"operator_id": 0, "operator_name": None, "store_name": "default"}
-    rows = list(_expiring_rows(store, found, rule, None))
+    rows = list(_expiring_rows(store, expiring, rule, None))
     assert rows[0].expires_from_ms == -(1 << 63)
     report = api.Report("timeline", "x", {}, (ExpiringRow.table("hostile", rows),))
     assert list(api.render(report, form))

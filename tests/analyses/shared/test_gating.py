@@ -30,14 +30,14 @@ def test_the_api_has_gates_too(tmp_path: Path) -> None:
     old.write_text("".join(render(api.audit(LEAK), "json")))
     same = api.audit(LEAK, baseline=str(old))
     assert same.comparison is not None
-    assert {each.trend for each in same.comparison.findings} == {Trend.SAME}
+    assert {finding.trend for finding in same.comparison.findings} == {Trend.SAME}
     assert not same.fails
 
 
 def test_what_is_unknown_exceeds_nothing() -> None:
-    held = AuditCriteria.parse({"heap.bytes": "1"}, None, "10%")
+    result = AuditCriteria.parse({"heap.bytes": "1"}, None, "10%")
     report = api.audit(LEAK)
-    unknown = held.apply(type(report)("audit", "/ck", {}, report.tables))
+    unknown = result.apply(type(report)("audit", "/ck", {}, report.tables))
     assert [gate.passed for gate in unknown.gates] == [Passed.UNKNOWN]
     assert not unknown.fails
 

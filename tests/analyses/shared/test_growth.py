@@ -23,73 +23,77 @@ def growth(path: Path) -> StateGrowth | None:
 
 
 def certain(path: Path) -> StateGrowth:
-    found = growth(path)
-    assert found is not None
-    return found
+    result = growth(path)
+    assert result is not None
+    return result
 
 
 def by_spark(case: str) -> list[tuple[int, int]]:
     """Rows of all operators after each batch, and rows removed by it, as Spark's progress said."""
     lines = (NEWEST / case / "progress.jsonl").read_text().splitlines()
-    found = []
+    result = []
     for progress in map(json.loads, lines):
         of = progress["stateOperators"]
-        found.append((sum(o["numRowsTotal"] for o in of), sum(o["numRowsRemoved"] for o in of)))
-    return found
+        result.append((sum(o["numRowsTotal"] for o in of), sum(o["numRowsRemoved"] for o in of)))
+    return result
 
 
 @pytest.mark.parametrize("case", ["dedup_no_watermark", "agg_update", "trouble_kept_timeouts"])
 def test_what_came_and_went_is_what_spark_counted(case: str) -> None:
-    found, told = certain(checkpoint_of(case)), by_spark(case)
-    assert found.since_batch == 0
+    result, messages = certain(checkpoint_of(case)), by_spark(case)
+    assert result.since_batch == 0
     clocks = [
         row["batch_timestamp_ms"] for row in api.timeline(str(checkpoint_of(case))).primary.rows
     ]
     hours = (clocks[-1] - clocks[0]) / MS_PER_HOUR
-    removed = sum(gone for _, gone in told[1:])
+    removed = sum(gone for _, gone in messages[1:])
     # A key that is removed and comes again in one batch is removed for Spark, and changed for us.
-    assert found.removed_rows_per_hour == pytest.approx(removed / hours, rel=0.01)
-    assert found.new_rows_per_hour == pytest.approx(
-        (told[-1][0] - told[0][0] + removed) / hours, rel=0.01
+    assert result.removed_rows_per_hour == pytest.approx(removed / hours, rel=0.01)
+    assert result.new_rows_per_hour == pytest.approx(
+        (messages[-1][0] - messages[0][0] + removed) / hours, rel=0.01
     )
 
 
 def test_all_stores_of_a_join_grow_together() -> None:
     path = checkpoint_of("trouble_join_without_range")
-    found = certain(path)
+    result = certain(path)
     rows = list(api.arrow_table(api.timeline(str(path)), "growth").to_pylist())
     assert len(rows) == 4
-    assert found.growing
-    assert found.rows_per_hour == pytest.approx(sum(row["rows_per_hour"] for row in rows), rel=0.01)
-    assert found.bytes_per_hour == pytest.approx(
+    assert result.growing
+    assert result.rows_per_hour == pytest.approx(
+        sum(row["rows_per_hour"] for row in rows), rel=0.01
+    )
+    assert result.bytes_per_hour == pytest.approx(
         sum(row["bytes_per_hour"] for row in rows), rel=0.01
     )
 
 
 def test_timers_and_what_counts_other_rows_are_no_keys() -> None:
     path = checkpoint_of("rocksdb_tws_event")
-    found, rows = certain(path), api.timeline(str(path)).primary.rows
+    actual, rows = certain(path), api.timeline(str(path)).primary.rows
     (first, *_, last) = sorted({row["batch_timestamp_ms"] for row in rows})
     named = [row for row in rows if not row["store_name"].startswith("$")]
     assert len({row["store_name"] for row in rows}) > len({row["store_name"] for row in named})
-    held = {
+    result = {
         at: sum(row["rows"] for row in named if row["batch_timestamp_ms"] == at)
         for at in (first, last)
     }
-    assert found.new_rows_per_hour is not None
-    assert found.removed_rows_per_hour is not None
-    more = (found.new_rows_per_hour - found.removed_rows_per_hour) * (last - first) / MS_PER_HOUR
-    assert more == pytest.approx(held[last] - held[first])
+    assert actual.new_rows_per_hour is not None
+    assert actual.removed_rows_per_hour is not None
+    options = (
+        (actual.new_rows_per_hour - actual.removed_rows_per_hour) * (last - first) / MS_PER_HOUR
+    )
+    assert options == pytest.approx(result[last] - result[first])
 
 
 def test_a_state_that_does_not_grow_has_no_rate_to_alarm_anybody() -> None:
     path = checkpoint_of("healthy_skew")
-    found = certain(path)
-    assert (found.judged, found.growing) == (True, False)
-    assert found.bytes_per_hour <= 0
-    assert found.rows_per_hour <= 0
-    assert found.heap_bytes_per_hour is not None
-    assert found.heap_bytes_per_hour <= 0
+    result = certain(path)
+    assert (result.judged, result.growing) == (True, False)
+    assert result.bytes_per_hour <= 0
+    assert result.rows_per_hour <= 0
+    assert result.heap_bytes_per_hour is not None
+    assert result.heap_bytes_per_hour <= 0
     # The line itself goes up, as the state filled: a timeline reports no rate of it either.
     growths = api.arrow_table(api.timeline(str(path)), "growth").to_pylist()
     assert max(row["bytes_per_hour"] for row in growths) <= 0
@@ -107,10 +111,10 @@ def test_keys_that_stay_are_information_where_the_store_does_not_grow() -> None:
 
 
 def test_versions_that_some_partition_cannot_restore_are_no_growth() -> None:
-    found = certain(checkpoint_of("snapshots_cleaned"))
+    result = certain(checkpoint_of("snapshots_cleaned"))
     # Batch 10 is the oldest whose clock the offset log still has.
-    assert (found.since_batch, found.since_oldest, found.growing) == (10, True, False)
-    assert found.removed_rows_per_hour is not None
+    assert (result.since_batch, result.since_oldest, result.growing) == (10, True, False)
+    assert result.removed_rows_per_hour is not None
 
 
 def test_one_batch_has_no_growth() -> None:
@@ -118,8 +122,8 @@ def test_one_batch_has_no_growth() -> None:
 
 
 def test_a_few_batches_tell_no_trend() -> None:
-    found = certain(Path(checkpoint_of("dedup_no_watermark"), "state/0/0/3.delta"))
-    assert (found.versions, found.judged, found.growing) == (3, False, False)
+    result = certain(Path(checkpoint_of("dedup_no_watermark"), "state/0/0/3.delta"))
+    assert (result.versions, result.judged, result.growing) == (3, False, False)
 
 
 def test_a_single_snapshot_with_a_clock_has_no_growth(tmp_path: Path) -> None:
@@ -135,10 +139,10 @@ def test_a_single_snapshot_with_a_clock_has_no_growth(tmp_path: Path) -> None:
 def test_the_lines_of_all_sizes_begin_where_the_bytes_begin_to_grow() -> None:
     sizes = [100, 102, 99, 101, 100, 150, 200, 250, 300, 350]
     points = [Point(i + 1, 60_000 * i, n, 10 * n, 30 * n, None, None) for i, n in enumerate(sizes)]
-    found = growth_of(points)
-    assert found is not None
-    assert found.bytes.start == 4
-    lines = (found.rows, found.bytes.line, found.heap)
+    result = growth_of(points)
+    assert result is not None
+    assert result.bytes.start == 4
+    lines = (result.rows, result.bytes.line, result.heap)
     assert [line.points for line in lines] == [6] * 3
     assert [line.per_hour for line in lines] == pytest.approx([3000, 30_000, 90_000])
 
@@ -170,21 +174,21 @@ def points(times_ms: range) -> list[Point]:
 def test_few_batches_and_seconds_say_nothing_about_an_hour(
     times_ms: range, *, judged: bool
 ) -> None:
-    found = growth_of(points(times_ms))
-    assert found is not None
-    assert (found.bytes.judged, found.bytes.growing) == (judged, judged)
+    result = growth_of(points(times_ms))
+    assert result is not None
+    assert (result.bytes.judged, result.bytes.growing) == (judged, judged)
 
 
 @pytest.mark.parametrize("case", sorted(path.parent.name for path in NEWEST.glob("*/checkpoint")))
 def test_an_audit_and_a_timeline_judge_growth_alike(case: str) -> None:
     """All stores together go up in a timeline only where the audit says that they do."""
     path = checkpoint_of(case)
-    found, told = growth(path), api.timeline(str(path), capacity=1 << 40)
-    text = " ".join(told.notes)
-    rows = api.arrow_table(told, "growth").to_pylist()
-    if found is None or not found.judged:
-        assert "reaches_capacity_ms" not in str(told.summary)
-        assert found is None or "to tell whether the state grows" in text
-    elif not found.growing:
-        assert told.summary["rows_reach_capacity_ms"] is None
+    result, messages = growth(path), api.timeline(str(path), capacity=1 << 40)
+    text = " ".join(messages.notes)
+    rows = api.arrow_table(messages, "growth").to_pylist()
+    if result is None or not result.judged:
+        assert "reaches_capacity_ms" not in str(messages.summary)
+        assert result is None or "to tell whether the state grows" in text
+    elif not result.growing:
+        assert messages.summary["rows_reach_capacity_ms"] is None
         assert len(rows) > 1 or (rows[0]["bytes_per_hour"] or 0) <= 0

@@ -72,8 +72,8 @@ def test_a_file_says_which_version_it_judges() -> None:
     part = part_of(path)
     assert part is not None
     assert (part.version, part.store_name, part.partition_id) == (7, "default", 1)
-    told = run("audit", path)
-    assert "at state version 7 (batch 6) of the file named" in " ".join(told.out.split())
+    outcome = run("audit", path)
+    assert "at state version 7 (batch 6) of the file named" in " ".join(outcome.out.split())
 
 
 def test_forms_without_a_header_say_it_beside_the_data() -> None:
@@ -87,8 +87,8 @@ def test_forms_without_a_header_say_it_beside_the_data() -> None:
 def test_every_command_calls_a_part_a_part(command: str) -> None:
     path = checkpoint_of("fmgws_event_ignore")
     for arguments in ((path / "state/0/1",), (path, "--operator", "0", "--partition", "1")):
-        told = run(command, *arguments)
-        assert told.out.splitlines()[0].startswith(
+        outcome = run(command, *arguments)
+        assert outcome.out.splitlines()[0].startswith(
             "This is a part of the checkpoint: partition 1 of operator 0. It has 1 of 2 partitions"
         )
         part = run(command, *arguments, "-o", "json").json["part"]
@@ -142,8 +142,8 @@ def test_leftovers_of_a_key_are_judged_by_the_thresholds_of_the_user(
     report = api.leftovers(path, api.Options(**chosen))  # type: ignore[arg-type]
     ids = {finding.kind.id for finding in report.findings}
     assert "SS203" in ids
-    many = dict.fromkeys(ids, 10**6)
-    lenient = api.leftovers(path, api.Options(**chosen, thresholds=many))  # type: ignore[arg-type]
+    fromkeys = dict.fromkeys(ids, 10**6)
+    lenient = api.leftovers(path, api.Options(**chosen, thresholds=fromkeys))  # type: ignore[arg-type]
     assert lenient.findings == ()
     arguments = ["--fail-on", "info", *(f"--threshold={name}=1000000" for name in ids)]
     arguments += [f"--key={chosen['key']}"] if chosen else []

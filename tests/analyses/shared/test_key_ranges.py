@@ -71,15 +71,15 @@ def test_a_large_one_is_split_for_idle_cores() -> None:
 
 
 def test_a_partition_a_little_larger_than_its_share_is_read_once() -> None:
-    one, other = of_bytes(4 * SPLIT_BYTES), of_bytes(4 * SPLIT_BYTES + 1000)
-    assert ranges_for_cores([one, other], 2) == [1, 1]
+    first, second = of_bytes(4 * SPLIT_BYTES), of_bytes(4 * SPLIT_BYTES + 1000)
+    assert ranges_for_cores([first, second], 2) == [1, 1]
 
 
 def test_a_large_one_that_is_alone_gets_a_thread_to_decode() -> None:
     large = of_bytes(AHEAD_BYTES)
 
-    def ahead(some: list[Task], cores: int) -> list[bool]:
-        return [task.decode_ahead for task in with_idle_cores(some, cores)]
+    def ahead(sample: list[Task], cores: int) -> list[bool]:
+        return [task.decode_ahead for task in with_idle_cores(sample, cores)]
 
     assert ahead([large], 2) == [True]
     assert ahead([large], 1) == [False]
@@ -105,11 +105,11 @@ def test_ranges_fit_into_the_memory_by_the_records_of_a_sample() -> None:
     assert ranges_for_memory([task], keys * key_ranges.KEY_BYTES // 4 + 1) == [4]
 
 
-def report(path: str, told: list[str], **options: Any) -> Mapping[str, Any]:
-    engine = EngineOptions(LOCAL, notify=told.append)
-    made = api.audit(path, api.Options(engine=engine, **options))
-    found: Mapping[str, Any] = made.to_dict()
-    return found
+def report(path: str, messages: list[str], **options: Any) -> Mapping[str, Any]:
+    engine = EngineOptions(LOCAL, notify=messages.append)
+    result = api.audit(path, api.Options(engine=engine, **options))
+    document: Mapping[str, Any] = result.to_dict()
+    return document
 
 
 @pytest.fixture
@@ -163,24 +163,24 @@ def test_a_file_that_cannot_be_read_is_the_same_problem_on_many_cores(
     assert made.called
 
 
-def of_rows(name: str, command: str, told: list[str], **options: Any) -> Mapping[str, Any]:
+def of_rows(name: str, command: str, messages: list[str], **options: Any) -> Mapping[str, Any]:
     """The report of a command about rows; ``history`` of all that some value compares so."""
-    chosen = api.Options(engine=EngineOptions(LOCAL, notify=told.append), **options)
+    chosen = api.Options(engine=EngineOptions(LOCAL, notify=messages.append), **options)
     path = str(NEWEST / name / "checkpoint")
-    made: Report
+    result: Report
     if command == "diff":
-        made = api.diff(path, options=chosen, from_batch=2)
+        result = api.diff(path, options=chosen, from_batch=2)
     elif command == "history":
-        made = api.history(path, replace(chosen, where=(SOME_VALUE[name],)))
+        result = api.history(path, replace(chosen, where=(SOME_VALUE[name],)))
     else:
-        made = api.rows(path, chosen)
-    found: Mapping[str, Any] = made.to_dict()
-    return found
+        result = api.rows(path, chosen)
+    document: Mapping[str, Any] = result.to_dict()
+    return document
 
 
-def in_passes(told: list[str]) -> bool:
+def in_passes(messages: list[str]) -> bool:
     """Whether passes were told of; the slow kernel says so always."""
-    return any("are read in up to" in line for line in told)
+    return any("are read in up to" in line for line in messages)
 
 
 SOME_VALUE = {
@@ -198,26 +198,28 @@ SOME_VALUE = {
 def test_neither_a_memory_limit_nor_a_second_core_changes_rows(
     name: str, command: str, made: mock.Mock
 ) -> None:
-    told: list[str] = []
+    messages: list[str] = []
     with mock.patch.object(os, "cpu_count", return_value=1):
-        expected = of_rows(name, command, told)
+        expected = of_rows(name, command, messages)
     assert expected["rows"]
     assert not made.called
     with mock.patch.object(os, "cpu_count", return_value=2):
-        assert of_rows(name, command, told) == expected
+        assert of_rows(name, command, messages) == expected
     assert made.called
-    assert not in_passes(told)
+    assert not in_passes(messages)
     with mock.patch.object(key_ranges, "KEY_BYTES", 8_000_000):
-        assert of_rows(name, command, told, memory_limit=300 << 20) == expected
-    assert in_passes(told)
+        assert of_rows(name, command, messages, memory_limit=300 << 20) == expected
+    assert in_passes(messages)
 
 
 def test_rows_of_one_key_are_read_in_one_pass() -> None:
-    told: list[str] = []
+    messages: list[str] = []
     with mock.patch.object(key_ranges, "KEY_BYTES", 8_000_000):
-        found = of_rows("agg_update", "rows", told, key="user=user-001", memory_limit=300 << 20)
-    assert found == of_rows("agg_update", "rows", told, key="user=user-001")
-    assert not in_passes(told)
+        result = of_rows(
+            "agg_update", "rows", messages, key="user=user-001", memory_limit=300 << 20
+        )
+    assert result == of_rows("agg_update", "rows", messages, key="user=user-001")
+    assert not in_passes(messages)
 
 
 def test_checkpoints_with_other_partitions_are_compared_in_passes(tmp_path: Path) -> None:
@@ -225,34 +227,36 @@ def test_checkpoints_with_other_partitions_are_compared_in_passes(tmp_path: Path
     old, new = NEWEST / "agg_update" / "checkpoint", tmp_path / "new"
     shutil.copytree(old, new)
     shutil.rmtree(new / "state" / "0" / "1")
-    told: list[str] = []
-    options = api.Options(engine=EngineOptions(LOCAL, notify=told.append))
+    messages: list[str] = []
+    options = api.Options(engine=EngineOptions(LOCAL, notify=messages.append))
     expected = api.diff(str(old), str(new), options).to_dict()
     with mock.patch.object(key_ranges, "KEY_BYTES", 8_000_000):
-        found = api.diff(str(old), str(new), replace(options, memory_limit=300 << 20)).to_dict()
-    assert found == expected
-    assert in_passes(told)
+        result = api.diff(str(old), str(new), replace(options, memory_limit=300 << 20)).to_dict()
+    assert result == expected
+    assert in_passes(messages)
 
 
 @pytest.mark.parametrize("path", [AGG, TIMERS, *ROCKS])
 def test_a_memory_limit_changes_no_report(path: str) -> None:
-    told: list[str] = []
+    messages: list[str] = []
     with mock.patch.object(key_ranges, "KEY_BYTES", 8_000_000):
-        found = report(path, told, memory_limit=300 << 20, workers=1)
-    assert found == report(path, [])
-    assert any("are read in up to" in line for line in told)
-    told.clear()
-    report(path, told, memory_limit=1 << 30)
-    assert not any("are read in up to" in line for line in told)  # the slow kernel says so always
+        result = report(path, messages, memory_limit=300 << 20, workers=1)
+    assert result == report(path, [])
+    assert any("are read in up to" in line for line in messages)
+    messages.clear()
+    report(path, messages, memory_limit=1 << 30)
+    assert not any(
+        "are read in up to" in line for line in messages
+    )  # the slow kernel says so always
 
 
 def test_what_is_not_divided_is_read_whole_and_said() -> None:
-    told: list[str] = []
+    messages: list[str] = []
     path = str(NEWEST / "rocksdb_tws_event" / "checkpoint")
     with mock.patch.object(key_ranges, "KEY_BYTES", 8_000_000):
-        found = report(path, told, memory_limit=300 << 20, workers=1)
-    assert found == report(path, [])
-    (line,) = (line for line in told if line.startswith("memory: "))
+        result = report(path, messages, memory_limit=300 << 20, workers=1)
+    assert result == report(path, [])
+    (line,) = (line for line in messages if line.startswith("memory: "))
     assert line.startswith("memory: 2 of 2 partitions are read whole, though ")
 
 
@@ -262,27 +266,27 @@ def test_the_rows_of_a_snapshot_are_those_that_it_says_or_its_tables() -> None:
     rows = api.audit(ROCKS[1]).summary["rows"]
     newest = max(store.files, key=lambda file: file.version or 0)
     assert reader.files.snapshot_rows(newest) == rows == key_ranges._snapshot_rows(task)
-    known = reader.storage.known
-    known[newest.path] = replace(known[newest.path], keys=-1)
-    told = reader.files.snapshot_rows(newest)
-    assert told is not None
-    assert told >= rows
+    facts = reader.storage.known
+    facts[newest.path] = replace(facts[newest.path], keys=-1)
+    snapshot_rows = reader.files.snapshot_rows(newest)
+    assert snapshot_rows is not None
+    assert snapshot_rows >= rows
 
 
-@pytest.mark.parametrize(("path", "kept"), [(AGG, False), (ROCKS[1], True), (ROCKS[3], True)])
-def test_keys_that_are_kept_count_with_their_bytes(path: str, kept: bool) -> None:
-    some = [replace(task, request=Request()) for task in tasks(path)]
-    for task in (task for task in some if ranges_for_memory([task], 1) != [1]):
+@pytest.mark.parametrize(("path", "remaining"), [(AGG, False), (ROCKS[1], True), (ROCKS[3], True)])
+def test_keys_that_are_kept_count_with_their_bytes(path: str, remaining: bool) -> None:
+    sample = [replace(task, request=Request()) for task in tasks(path)]
+    for task in (task for task in sample if ranges_for_memory([task], 1) != [1]):
         lengths: list[int] = []
         for store, reader in open_stores(task):
             for block in reader.blocks(max(store.files, key=lambda file: file.size)):
                 lengths += block.key_length.tolist()
-        (both,) = ranges_for_memory([task], 1)
+        (pair,) = ranges_for_memory([task], 1)
         with mock.patch.object(key_ranges, "KEY_BYTES", 0):
             (of_keys,) = ranges_for_memory([task], 1)
-        keys = (both - of_keys) // key_ranges.KEY_BYTES
+        keys = (pair - of_keys) // key_ranges.KEY_BYTES
         assert keys
-        assert of_keys == (keys * -(-sum(lengths) // len(lengths)) if kept else 1)
+        assert of_keys == (keys * -(-sum(lengths) // len(lengths)) if remaining else 1)
 
 
 def test_too_small_a_limit_is_refused() -> None:
@@ -293,8 +297,8 @@ def test_too_small_a_limit_is_refused() -> None:
 @pytest.mark.full
 def test_a_range_that_does_not_fit_is_a_problem() -> None:
     with mock.patch.object(key_ranges, "_key_memory", return_value=100):
-        found = report(AGG, [], memory_limit=1 << 30)
-    problems = found["problems"]
+        result = report(AGG, [], memory_limit=1 << 30)
+    problems = result["problems"]
     assert problems
     assert all(problem["problem"] == "over-limit" for problem in problems)
     assert "raise --memory-limit" in problems[0]["message"]

@@ -22,18 +22,18 @@ def found(**options: Any) -> list[Any]:
 
 
 def test_every_name_of_a_key_finds_its_leftover() -> None:
-    one = WHOLE[USER]
+    item = WHOLE[USER]
     hashed = list(api.leftovers(LEAK, api.Options(redact=api.Redact.HASH)).primary.rows)[USER]
-    user = one["key"]["value"]
+    user = item["key"]["value"]
     for key in (
         f"value={user}",
         f'{{"value": "{user}"}}',
-        f"hex:{one['key_hex']}",
-        one["key_hex"],
+        f"hex:{item['key_hex']}",
+        item["key_hex"],
         hashed["key"],
     ):
-        assert found(key=key) == [one], key
-    assert found(where=(f"value={user}",)) == [one]
+        assert found(key=key) == [item], key
+    assert found(where=(f"value={user}",)) == [item]
 
 
 def test_a_value_finds_the_leftovers_whose_live_row_has_it() -> None:
@@ -45,8 +45,8 @@ def test_a_value_finds_the_leftovers_whose_live_row_has_it() -> None:
     expected = [row for row in WHOLE if live[row["key"]["value"]] > middle]
     assert 0 < len(expected) < len(WHOLE)
     assert found(where=(f"value.groupState.lastSeenMs>{middle}",)) == expected
-    both = (f"value.groupState.lastSeenMs>{middle}", "key.value>once-05")
-    assert found(where=both) == [row for row in expected if row["key"]["value"] > "once-05"]
+    pair = (f"value.groupState.lastSeenMs>{middle}", "key.value>once-05")
+    assert found(where=pair) == [row for row in expected if row["key"]["value"] > "once-05"]
 
 
 def test_the_summary_counts_those_that_are_looked_for_and_all() -> None:
@@ -56,17 +56,17 @@ def test_the_summary_counts_those_that_are_looked_for_and_all() -> None:
     assert report.summary["all_leftovers"] == len(WHOLE)
     assert len(list(report.primary.rows)) == 2
     assert f"2 of {number} listed" in report.primary.title
-    none = api.leftovers(LEAK, api.Options(key="value=nobody"))
-    assert list(none.primary.rows) == []
-    assert none.primary.empty == "none of the 68 leftovers is such a key"
+    nothing = api.leftovers(LEAK, api.Options(key="value=nobody"))
+    assert list(nothing.primary.rows) == []
+    assert nothing.primary.empty == "none of the 68 leftovers is such a key"
 
 
 def test_undecided_keys_are_looked_for_too() -> None:
     path = str(checkpoint_of("fmgws_snapshots_cleaned"))
     tables = {table.name: list(table.rows) for table in api.leftovers(path).tables}
-    one = tables["undecided_keys"][0]
-    report = api.leftovers(path, api.Options(key=one["key_hex"]))
-    assert [row for t in report.tables if t.name == "undecided_keys" for row in t.rows] == [one]
+    item = tables["undecided_keys"][0]
+    report = api.leftovers(path, api.Options(key=item["key_hex"]))
+    assert [row for t in report.tables if t.name == "undecided_keys" for row in t.rows] == [item]
 
 
 def test_the_table_of_spark_finds_the_same() -> None:
@@ -75,7 +75,7 @@ def test_the_table_of_spark_finds_the_same() -> None:
     rows = [
         row
         for batch in Run.start(plan.run, None).stream(
-            plan.function, [each.spec for each in plan.work]
+            plan.function, [item.spec for item in plan.work]
         )
         for row in batch.to_pylist()
     ]

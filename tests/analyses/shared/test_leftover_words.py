@@ -23,9 +23,9 @@ Row = dict[str, Any]
 NOW = {9: 9000, 5: 5500}
 
 
-def fact(store: str = "default", operator_id: int = 0, **more: Any) -> Observed[Leftover]:
+def fact(store: str = "default", operator_id: int = 0, **options: Any) -> Observed[Leftover]:
     """A fact as a worker emits it."""
-    known: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "leftover_class": LeftoverClass.KEPT_WITHOUT_TIMEOUT,
         "certainty": Certainty.PROVEN,
         "key": user("ann"),
@@ -38,15 +38,15 @@ def fact(store: str = "default", operator_id: int = 0, **more: Any) -> Observed[
         "threshold_ms": 130,
         "puts": 2,
     }
-    return Observed(StoreId(operator_id, store, 1), 9, Leftover(**(known | more)))
+    return Observed(StoreId(operator_id, store, 1), 9, Leftover(**(facts | options)))
 
 
 def words(redact: Redact = Redact.NONE) -> LeftoverWords:
     return LeftoverWords({0: "dedupe"}, {StoreName(0, "default"): USER}, NOW, redact)
 
 
-def row_of(redact: Redact = Redact.NONE, **more: Any) -> Row:
-    (row,) = words(redact).rows([fact(**more)], LeftoverRow)
+def row_of(redact: Redact = Redact.NONE, **options: Any) -> Row:
+    (row,) = words(redact).rows([fact(**options)], LeftoverRow)
     return dict(values(row))
 
 
@@ -58,7 +58,7 @@ CLOCKS = {
 
 
 @pytest.mark.parametrize(
-    ("more", "threshold", "reason"),
+    ("options", "threshold", "reason"),
     [
         # The watermark had passed its timer a batch before, so that it followed the other clock.
         ({}, 130, BY_BOTH),
@@ -73,11 +73,11 @@ CLOCKS = {
     ],
 )
 def test_the_threshold_is_that_of_the_clock_that_the_timer_followed(
-    more: Row, threshold: int, reason: str | None
+    options: Row, threshold: int, reason: str | None
 ) -> None:
     after_switch = {"timeout_kind": EVENT, "by_either_clock": True, "threshold_ms": 9_500}
     with_clocks = LeftoverWords({}, {}, NOW, Redact.NONE, CLOCKS)
-    (row,) = with_clocks.rows([fact(**{**after_switch, **more})], LeftoverRow)
+    (row,) = with_clocks.rows([fact(**{**after_switch, **options})], LeftoverRow)
     assert (row.threshold_ms, row.reason) == (threshold, reason)
     assert row.margin_ms == threshold - (row.clock_ms or 0)
 
@@ -102,7 +102,7 @@ def test_a_row_has_all_columns_and_what_follows_from_the_fact() -> None:
 
 
 @pytest.mark.parametrize(
-    ("more", "expected"),
+    ("options", "expected"),
     [
         ({"needs": Needs.BEFORE_WINDOW}, {"expired_batch": None, "expired_version": None}),
         (
@@ -116,16 +116,16 @@ def test_a_row_has_all_columns_and_what_follows_from_the_fact() -> None:
         ({"operator_id": 3}, {"operator_name": None, "key": None}),
     ],
 )
-def test_what_is_not_known_is_null(more: Row, expected: Row) -> None:
-    row = row_of(**more)
+def test_what_is_not_known_is_null(options: Row, expected: Row) -> None:
+    row = row_of(**options)
     assert {name: row[name] for name in expected} == expected
 
 
 def test_keys_of_several_stores_come_back_in_order() -> None:
     names = ["ann", "bob", "cid", "dan"]
     facts = [fact(key=user(name), operator_id=i % 2) for i, name in enumerate(names)]
-    found = [row.key for row in words().rows(facts, LeftoverRow)]
-    assert found == [{"value": "ann"}, None, {"value": "cid"}, None]
+    result = [row.key for row in words().rows(facts, LeftoverRow)]
+    assert result == [{"value": "ann"}, None, {"value": "cid"}, None]
 
 
 @pytest.mark.parametrize("redact", [Redact.HASH, Redact.ALL])
@@ -145,13 +145,13 @@ def test_a_task_says_what_its_checkpoint_says(case: str) -> None:
     for task in tasks:
         (operator,) = (o for o in checkpoint.operators if o.operator_id == task.operator_id)
         of_one = LeftoverWords.of_task(task, operator.name, Redact.NONE)
-        told = [
+        result = [
             fact(store.store_name, task.operator_id, last_put_version=v)
             for store in task.stores
             for v in (1, task.version)
         ]
-        assert of_one.rows(told, LeftoverRow) == of_all.rows(told, LeftoverRow)
-        rows += sum(row.last_put_ms is not None for row in of_one.rows(told, LeftoverRow))
+        assert of_one.rows(result, LeftoverRow) == of_all.rows(result, LeftoverRow)
+        rows += sum(row.last_put_ms is not None for row in of_one.rows(result, LeftoverRow))
     assert rows
 
 

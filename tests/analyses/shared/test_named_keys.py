@@ -17,13 +17,13 @@ def noted(text: str, keys: list[bytes | None]) -> list[str]:
     notes: list[str] = ["another"]
     batch = pa.RecordBatch.from_pydict({"key": pa.array(keys, pa.binary())})
     watched = HashedKeys(api.Options(key=(text, "user=a")), notes).watch([batch, batch])
-    assert [each.num_rows for each in watched] == [len(keys)] * 2
+    assert [item.num_rows for item in watched] == [len(keys)] * 2
     return notes[1:]
 
 
 def test_several_keys_are_said_once_with_their_hashes() -> None:
     digit = HASHES[0][0]
-    mine = [key for key, found in zip(KEYS, HASHES, strict=True) if found.startswith(digit)]
+    mine = [key for key, item in zip(KEYS, HASHES, strict=True) if item.startswith(digit)]
     (note,) = noted(f"sha256:{digit}", [None, *mine[:3]])
     assert "is ambiguous" in note
     assert note.count("sha256:") == 4

@@ -31,9 +31,9 @@ def test_by_default_each_store_has_its_own() -> None:
 
 def test_confs_set_other_limits() -> None:
     confs = {"writeBufferSizeMB": "16", f"{PREFIX}maxWriteBufferNumber": "4"}
-    found = kept(rocksdb_confs={**confs, "BLOCKCACHESIZEMB": "1"})
-    assert found["block cache"] == (2 * MB, 2)
-    assert found["write buffers"] == (2 * 4 * 16 * MB, 2)
+    result = kept(rocksdb_confs={**confs, "BLOCKCACHESIZEMB": "1"})
+    assert result["block cache"] == (2 * MB, 2)
+    assert result["write buffers"] == (2 * 4 * 16 * MB, 2)
 
 
 @pytest.mark.parametrize(("executors", "all_of_them"), [(None, 1), (3, 3)])
@@ -65,8 +65,8 @@ def test_another_conf_is_refused(conf: dict[str, str], message: str) -> None:
     with pytest.raises(CheckpointError, match=message):
         RocksDbMemory.of(conf)
     ((name, value),) = conf.items()
-    said = run("memory", SESSIONS, "--rocksdb-conf", f"{name}={value}")
-    assert (said.code, message in said.err) == (2, True)
+    outcome = run("memory", SESSIONS, "--rocksdb-conf", f"{name}={value}")
+    assert (outcome.code, message in outcome.err) == (2, True)
 
 
 def test_what_rocksdb_keeps_is_told_of_each_store() -> None:

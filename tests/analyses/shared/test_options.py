@@ -24,28 +24,28 @@ GROUPS = (PART, AT_VERSION, SCHEMAS, KEYS, RULES, THRESHOLDS, CACHE, WORK, redac
 
 
 def test_every_option_is_in_one_group() -> None:
-    names = [each.name for group in GROUPS for each in group]
+    names = [element.name for group in GROUPS for element in group]
     assert len(set(names)) == len(names)
     of_engine = {name for name in names if "." in name}
-    assert set(names) - of_engine == {each.name for each in fields(Options)} - {"engine"}
+    assert set(names) - of_engine == {item.name for item in fields(Options)} - {"engine"}
     assert {name.removeprefix("engine.") for name in of_engine} == {
-        each.name for each in fields(EngineOptions)
+        field.name for field in fields(EngineOptions)
     } - {"session", "notify", "watch", "tune_workers", "tells_kernel", "verbose"}
     assert set(ENGINE) <= set(WORK)
 
 
 def test_defaults_are_those_of_the_class() -> None:
     plain = Options()
-    for each in (*AT_VERSION, *SCHEMAS, *KEYS, *RULES):
-        assert each.default == getattr(plain, each.name)
+    for item in (*AT_VERSION, *SCHEMAS, *KEYS, *RULES):
+        assert item.default == getattr(plain, item.name)
     (redact,) = redacting(Redact.HASH)
     assert (redact.default, redact.choices) == (Redact.HASH, ("none", "hash", "all"))
 
 
 def test_the_names_of_sparks_source_stay() -> None:
-    found = {each.name: each.source for group in GROUPS for each in group}
-    assert found["batch"] == "batchId"
-    assert found["operator_id"] == "operatorId"
-    assert found["store_name"] == "storeName"
-    assert found["partition_id"] == "snapshotPartitionId"
-    assert found["timeout_kind"] == "timeoutKind"
+    result = {item.name: item.source for group in GROUPS for item in group}
+    assert result["batch"] == "batchId"
+    assert result["operator_id"] == "operatorId"
+    assert result["store_name"] == "storeName"
+    assert result["partition_id"] == "snapshotPartitionId"
+    assert result["timeout_kind"] == "timeoutKind"

@@ -26,11 +26,11 @@ def test_one_reason_is_one_problem() -> None:
     ]
     listing = Problem("denied", EXPIRED.format("ListObjectsV2"), "/c/1", None, OTHER)
     cut = Problem("truncated", "got 3 bytes", "/c/9.delta", 3, STORE, 9)
-    (one, other) = fold_problems([*denied, cut, listing, cut])
-    assert one.path == "/c/0.delta"
-    assert one.message.endswith("(and so refused for 3 other files and folders)")
-    assert (one.store, one.version) == (None, None)
-    assert other == cut
+    (first, second) = fold_problems([*denied, cut, listing, cut])
+    assert first.path == "/c/0.delta"
+    assert first.message.endswith("(and so refused for 3 other files and folders)")
+    assert (first.store, first.version) == (None, None)
+    assert second == cut
 
 
 def test_other_reasons_are_other_problems() -> None:
@@ -43,7 +43,7 @@ def test_other_reasons_are_other_problems() -> None:
 
 
 def ids(report: Any) -> set[str]:
-    return {found.kind.id for found in report.findings if found.kind.id < "SS2"}
+    return {finding.kind.id for finding in report.findings if finding.kind.id < "SS2"}
 
 
 def test_a_partition_that_is_denied_is_not_missing() -> None:

@@ -60,9 +60,9 @@ def copy_of(case: str, folder: Path) -> Path:
 
 def body(report: Report) -> dict[str, Any]:
     """A report without the note that it is from the cache."""
-    told = report.to_dict()
-    told["notes"] = [note for note in told["notes"] if NOTE not in note]
-    return told
+    document = report.to_dict()
+    document["notes"] = [note for note in document["notes"] if NOTE not in note]
+    return document
 
 
 def is_kept(report: Report) -> bool:
@@ -73,9 +73,9 @@ def is_kept(report: Report) -> bool:
 
 def twice(path: str, options: Options) -> bool:
     """Whether a second audit is from the cache; it has to be equal in any case."""
-    whole = api.audit(path, replace(options, cache=None))
+    report = api.audit(path, replace(options, cache=None))
     first, second = (api.audit(path, options) for _ in range(2))
-    assert body(first) == body(second) == body(whole)
+    assert body(first) == body(second) == body(report)
     assert not is_kept(first)
     return is_kept(second)
 
@@ -88,27 +88,27 @@ def kept_in(folder: Path) -> list[Path]:
 
 
 def every_second_fixture() -> list[Any]:
-    found = sorted(path.parent for path in FIXTURES.glob("*/*/checkpoint"))[::2]
+    result = sorted(path.parent for path in FIXTURES.glob("*/*/checkpoint"))[::2]
     marks = [
         () if path.parent == NEWEST and path.name in IN_PLAIN_RUN else pytest.mark.full
-        for path in found
+        for path in result
     ]
     return [
         pytest.param(path / "checkpoint", id=f"{path.parent.name}-{path.name}", marks=mark)
-        for path, mark in zip(found, marks, strict=True)
+        for path, mark in zip(result, marks, strict=True)
     ]
 
 
 @pytest.mark.parametrize("checkpoint", every_second_fixture())
 def test_a_kept_report_is_that_of_a_whole_audit(checkpoint: Path, tmp_path: Path) -> None:
     options = Options(cache=str(tmp_path / "cache"))
-    kept = twice(str(checkpoint), options)
+    result = twice(str(checkpoint), options)
     report = api.audit(str(checkpoint), options)
     assert report.verdict is not None
     assert report.verdict.restart is not None
     # How long an unfinished batch has been planned changes with the time of the audit.
     is_finished = not report.verdict.restart.again
-    assert kept == (report.complete and is_finished)
+    assert result == (report.complete and is_finished)
 
 
 def test_limits_and_baselines_are_of_each_audit(tmp_path: Path) -> None:
@@ -181,8 +181,8 @@ def a_gap(root: Path) -> None:
 def a_rewrite(root: Path) -> None:
     """Other bytes, as many, at the same time of change by the word of whoever wrote them."""
     path = root / "state/0/0/5.delta"
-    before, other = path.stat(), (root / "state/0/0/4.delta").read_bytes()
-    path.write_bytes(other.ljust(before.st_size, b"\0")[: before.st_size])
+    before, second = path.stat(), (root / "state/0/0/4.delta").read_bytes()
+    path.write_bytes(second.ljust(before.st_size, b"\0")[: before.st_size])
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
@@ -226,8 +226,8 @@ def test_a_rewrite_has_another_etag(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     plain = ObjectStore._info_of
 
     def with_etag(self: ObjectStore, path: Path) -> dict[str, Any]:
-        known = path.stat()
-        return {**plain(self, path), "ETag": f"{known.st_ino}-{known.st_ctime_ns}"}
+        result = path.stat()
+        return {**plain(self, path), "ETag": f"{result.st_ino}-{result.st_ctime_ns}"}
 
     monkeypatch.setattr(ObjectStore, "_info_of", with_etag)
     test_whatever_has_changed_is_read(a_rewrite, True, tmp_path)
@@ -239,12 +239,12 @@ def test_other_options_and_another_release_are_other_reports(
     root = str(copy_of("agg_update", tmp_path))
     options = Options(cache=str(tmp_path / "cache"))
     assert twice(root, options)
-    for other in (
+    for item in (
         {"thresholds": {"heap_bytes": 1}},
         {"operator_rules": ("0=never",)},
         {"redact": Redact.ALL},
     ):
-        assert not is_kept(api.audit(root, replace(options, **other)))
+        assert not is_kept(api.audit(root, replace(options, **item)))
     monkeypatch.setattr(report_cache, "_tool", lambda: "another")
     assert not is_kept(api.audit(root, options))
     assert is_kept(api.audit(root, options))
@@ -296,8 +296,8 @@ def test_what_could_not_be_read_is_read_again(tmp_path: Path) -> None:
 def test_keys_are_not_kept(tmp_path: Path) -> None:
     root = str(copy_of("fmgws_event_ignore", tmp_path))
     cache = tmp_path / "cache"
-    shown = api.audit(root, Options(redact=Redact.NONE))
-    (examples,) = (table for table in shown.tables if table.name == "leftovers")
+    report = api.audit(root, Options(redact=Redact.NONE))
+    (examples,) = (table for table in report.tables if table.name == "leftovers")
     values = re.findall(r"[A-Za-z0-9]+", str([row["key"] for row in examples.rows]))
     assert values
     assert not twice(root, Options(cache=str(cache), redact=Redact.NONE))
@@ -329,8 +329,8 @@ def test_the_oldest_go_where_all_are_too_many(
     monkeypatch.setattr(cache_files, "MOST_BYTES", sum(sizes) + max(sizes) // 2)
     (cache / "of-somebody-else").write_bytes(bytes(100_000))
     api.audit(roots[3], Options(cache=str(cache)))
-    kept = [is_kept(api.audit(root, Options(cache=str(cache)))) for root in reversed(roots)]
-    assert kept == [True, True, True, False]
+    result = [is_kept(api.audit(root, Options(cache=str(cache)))) for root in reversed(roots)]
+    assert result == [True, True, True, False]
     assert (cache / "of-somebody-else").exists()
 
 
@@ -388,14 +388,14 @@ def harm_all(harm: Callable[[Path], None], paths: list[Path]) -> None:
 
 
 @pytest.mark.parametrize("harm", [cut, flip, folder, empty, bomb])
-@pytest.mark.parametrize("which", ["report", "secret"])
+@pytest.mark.parametrize("choice", ["report", "secret"])
 def test_a_harmed_cache_is_a_whole_audit(
-    harm: Callable[[Path], None], which: str, tmp_path: Path
+    harm: Callable[[Path], None], choice: str, tmp_path: Path
 ) -> None:
     root, cache = str(copy_of("agg_update", tmp_path)), tmp_path / "cache"
     options = Options(cache=str(cache))
     assert twice(root, options)
-    harm(kept_in(cache)[0] if which == "report" else cache / SECRET)
+    harm(kept_in(cache)[0] if choice == "report" else cache / SECRET)
     cache_files.cache_files.cache_clear()
     now = api.audit(root, options)
     assert not is_kept(now)
@@ -405,27 +405,27 @@ def test_a_harmed_cache_is_a_whole_audit(
 
 
 def test_a_report_under_anothers_name_is_none(tmp_path: Path) -> None:
-    one, other = (str(copy_of(case, tmp_path)) for case in ("agg_update", "agg_v1"))
+    first, second = (str(copy_of(case, tmp_path)) for case in ("agg_update", "agg_v1"))
     options = Options(cache=str(tmp_path / "cache"))
-    assert twice(one, options)
+    assert twice(first, options)
     (path,) = kept_in(tmp_path / "cache")
     content = path.read_bytes()
-    assert twice(other, options)
-    for each in kept_in(tmp_path / "cache"):
-        each.write_bytes(content)
-    assert is_kept(api.audit(one, options))
-    assert not is_kept(api.audit(other, options))
+    assert twice(second, options)
+    for item in kept_in(tmp_path / "cache"):
+        item.write_bytes(content)
+    assert is_kept(api.audit(first, options))
+    assert not is_kept(api.audit(second, options))
 
 
 def test_a_cache_that_cannot_be_had_is_said(tmp_path: Path) -> None:
     root = str(copy_of("agg_update", tmp_path))
     (tmp_path / "cache").write_text("a file")
-    said: list[str] = []
+    message: list[str] = []
     options = Options(
-        cache=str(tmp_path / "cache"), engine=EngineOptions(LOCAL, notify=said.append)
+        cache=str(tmp_path / "cache"), engine=EngineOptions(LOCAL, notify=message.append)
     )
     assert body(api.audit(root, options)) == body(api.audit(root))
-    lines = [line for line in said if not line.startswith("engine: ")]  # of the Python kernel
+    lines = [line for line in message if not line.startswith("engine: ")]  # of the Python kernel
     assert lines
     assert all(line.startswith("cache: not used: ") for line in lines)
 
@@ -455,21 +455,21 @@ def test_of_many_checkpoints_those_that_changed_are_read(tmp_path: Path) -> None
         cache_files.cache_files.cache_clear()
         requests.kinds.clear()
         outcomes = list(api.audit_many("objects://all", options, recursive=True))
-        assert all(each.error is None for each in outcomes)
-        kept = [each.path for each in outcomes if each.result and is_kept(each.result)]
-        return kept, dict(requests.kinds)
+        assert all(outcome.error is None for outcome in outcomes)
+        result = [item.path for item in outcomes if item.result and is_kept(item.result)]
+        return result, dict(requests.kinds)
 
-    kept, first = run()
+    result, first = run()
     # The search lists each folder once; then all below each checkpoint is one listing.
-    assert kept == []
+    assert result == []
     assert first["LIST"] == 1 + 2 * 5 + 5
-    kept, second = run()
+    result, second = run()
     # What had a report before is taken for a checkpoint, of which the one listing tells the rest.
-    assert len(kept) == 5
+    assert len(result) == 5
     assert second == {"LIST": 1 + 5 + 5}
     a_new_batch(tmp_path / "all" / "3" / "agg_update")
-    kept, third = run()
-    assert sorted(kept) == [f"objects://all/{number}/agg_update" for number in (0, 1, 2, 4)]
+    result, third = run()
+    assert sorted(result) == [f"objects://all/{number}/agg_update" for number in (0, 1, 2, 4)]
     assert third["LIST"] == second["LIST"]
     assert third["GET"] < first["GET"] / 4
     # Not for ever: one that has gone is none, and what has its place is searched.
@@ -540,14 +540,14 @@ class History:
         }
 
     def _of_cache(self, number: int) -> dict[str, Callable[[], object]]:
-        kept = sorted(kept_in(self.cache)) if self.cache.exists() else []
-        half = self.cache / f"{'0' * 64}.kept.{'0' * 32}.tmp"
+        remaining = sorted(kept_in(self.cache)) if self.cache.exists() else []
+        middle = self.cache / f"{'0' * 64}.kept.{'0' * 32}.tmp"
         return {
-            "cut": lambda: harm_all(cut, kept[: 1 + number % 3]),
-            "flip": lambda: harm_all(flip, kept[-1:]),
+            "cut": lambda: harm_all(cut, remaining[: 1 + number % 3]),
+            "flip": lambda: harm_all(flip, remaining[-1:]),
             "forget": lambda: shutil.rmtree(self.cache),
             "secret": lambda: (self.cache / SECRET).write_bytes(bytes([number]) * (number % 40)),
-            "temporary": lambda: half.write_bytes(b"half a report"),
+            "temporary": lambda: middle.write_bytes(b"half a report"),
         }
 
     def purge(self, version: int) -> None:
@@ -568,10 +568,10 @@ class History:
                 if path.is_file() and path.stat().st_mtime > 1.7e9:
                     os.utime(path, (1.65e9, 1.65e9))
         cache_files.cache_files.cache_clear()
-        whole = body(api.audit(str(self.root), replace(self.options, cache=None)))
+        complete = body(api.audit(str(self.root), replace(self.options, cache=None)))
         for _ in range(2):
             report = api.audit(str(self.root), self.options)
-            assert body(report) == whole
+            assert body(report) == complete
             self.kept += is_kept(report)
 
 

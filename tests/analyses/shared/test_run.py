@@ -73,9 +73,9 @@ def test_problems_of_the_listing_come_before_those_of_the_files(tmp_path: Path) 
     (path / "state/0/1/9.delta").write_bytes(b"junk")
     run = Run.start(str(path), None)
     assert [problem.slug for problem in run.listed] == ["missing-version", "missing-delta"]
-    found = run.problems(run.facts())
-    assert found[:2] == run.listed
-    assert [problem.path for problem in found[2:]] == [str(path / "state/0/1/9.delta")]
+    problems = run.problems(run.facts())
+    assert problems[:2] == run.listed
+    assert [problem.path for problem in problems[2:]] == [str(path / "state/0/1/9.delta")]
 
 
 def test_whoever_runs_it_is_told_how_far_it_is_and_that_it_is_slow(
@@ -89,20 +89,20 @@ def test_whoever_runs_it_is_told_how_far_it_is_and_that_it_is_slow(
         yield
         measures.append(measure())
 
-    said: list[str] = []
-    options = Options(engine=EngineOptions("local", notify=said.append, watch=watch))
+    message: list[str] = []
+    options = Options(engine=EngineOptions("local", notify=message.append, watch=watch))
     run = Run.start(JOIN, options)
     file_bytes = sum(task.file_bytes for task in run.tasks(Request()))
     for kernel, notes in (("c", 0), ("python", 1)):
         measures.clear()
-        said.clear()
+        message.clear()
         monkeypatch.setattr("inspector.analyses.shared.run.kernel_name", lambda k=kernel: k)
         run.facts()
         first, last = measures
         assert (first.done, first.total, first.unit) == (0, file_bytes, "bytes")
         assert last.done >= last.total > 0
-        assert len(said) == notes
-        assert all(text.startswith("engine: the Python kernel") for text in said)
+        assert len(message) == notes
+        assert all(text.startswith("engine: the Python kernel") for text in message)
 
 
 def test_rows_are_watched_too() -> None:

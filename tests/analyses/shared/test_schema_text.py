@@ -21,9 +21,9 @@ def test_what_plain_ddl_leaves_out() -> None:
     collations = {"a b": "spark.UTF8_LCASE"}
     assert text("string", __COLLATIONS=collations) == "`a b` string collate UTF8_LCASE"
     udt = {"type": "udt", "class": "org.it's.Vector", "sqlType": "long"}
-    shown = text(udt)
-    assert shown == "`a b` bigint COMMENT 'user-defined org.it\\'s.Vector'"
-    assert parse_ddl(shown).fields[0].metadata["comment"] == "user-defined org.it's.Vector"
+    result = text(udt)
+    assert result == "`a b` bigint COMMENT 'user-defined org.it\\'s.Vector'"
+    assert parse_ddl(result).fields[0].metadata["comment"] == "user-defined org.it's.Vector"
     assert text(udt | {"class": None, "pyClass": "my.Py"}).endswith("my.Py'")
 
 

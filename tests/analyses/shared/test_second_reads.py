@@ -50,9 +50,9 @@ class Living:
         whole: the checkpoint at its end. root: the copy. batch: the newest at the beginning.
     """
 
-    def __init__(self, whole: Path, root: Path, batch: int) -> None:
-        self.whole, self.root, self.batch = whole, root, batch
-        shutil.copytree(whole, root)
+    def __init__(self, complete: Path, root: Path, batch: int) -> None:
+        self.whole, self.root, self.batch = complete, root, batch
+        shutil.copytree(complete, root)
         for log in ("offsets", "commits"):
             for path in (root / log).iterdir():
                 if int(path.name.strip(".").split(".")[0]) > batch:
@@ -126,16 +126,16 @@ def test_without_a_second_look_it_would_be(tmp_path: Path) -> None:
     living = Living(checkpoint_of(CASES[0]), tmp_path / "checkpoint", 10)
     run = replace(Run.start(str(living.root), api.Options(workers=1)), reopen=None)
     with before_each_read(moving(living, lambda _: True)):
-        assert {found.slug for found in run.problems(run.facts())} == {"vanished"}
+        assert {problem.slug for problem in run.problems(run.facts())} == {"vanished"}
 
 
 @pytest.mark.parametrize(("case", "at", "begin"), crossed(CASES, (1, 2, 7, 13, 30), (10, 11)))
 def test_a_query_that_goes_on_is_no_damage(case: str, at: int, begin: int, tmp_path: Path) -> None:
-    whole = checkpoint_of(case)
-    living = Living(whole, tmp_path / "checkpoint", begin)
+    checkpoint = checkpoint_of(case)
+    living = Living(checkpoint, tmp_path / "checkpoint", begin)
     with before_each_read(moving(living, lambda reads: reads >= at)):
         report = api.audit(str(living.root), api.Options(workers=1))
-    expected = api.audit(str(whole), api.Options(batch=report.summary["batch_id"]))
+    expected = api.audit(str(checkpoint), api.Options(batch=report.summary["batch_id"]))
     assert sizes(report) == sizes(expected)
     assert {finding.kind.id for finding in report.findings if finding.kind.id < "SS2"} <= {"SS108"}
     assert all(f.severity is Severity.INFO for f in report.findings if f.kind.id == "SS108")
@@ -147,8 +147,8 @@ def test_the_newest_batch_takes_the_place_of_one_that_is_gone(tmp_path: Path) ->
     with before_each_read(moving(living, lambda reads: reads >= 1)):
         report = api.audit(str(living.root), api.Options(workers=1))
     assert report.summary["batch_id"] == 13
-    (found,) = [finding for finding in report.findings if finding.kind.id == "SS108"]
-    assert "the newest batch, 13, is judged instead" in found.evidence
+    (result,) = [finding for finding in report.findings if finding.kind.id == "SS108"]
+    assert "the newest batch, 13, is judged instead" in result.evidence
 
 
 class Reading:
@@ -204,9 +204,9 @@ def test_of_a_cleanup_that_is_always_faster_the_last_looks_read_what_stays() -> 
     outpaced = Reading(1, 2, 12, 13)
     assert outpaced.doubts() == 0
     assert [note.slug for note in outpaced.notes] == ["outpaced"]
-    whole = Reading(1, 0)
-    assert whole.doubts() == 0
-    assert "; nothing is missing from this report" in whole.notes[0].message
+    complete = Reading(1, 0)
+    assert complete.doubts() == 0
+    assert "; nothing is missing from this report" in complete.notes[0].message
 
 
 def test_a_file_that_two_looks_cannot_read_is_not_left_out() -> None:
@@ -221,7 +221,7 @@ def test_a_batch_that_its_user_chose_is_not_exchanged(tmp_path: Path) -> None:
         report = api.audit(str(living.root), api.Options(workers=1, batch=10))
     assert report.summary["batch_id"] == 10
     assert {finding.kind.id for finding in report.findings if finding.kind.id < "SS2"} == {"SS108"}
-    (problem,) = [each for each in report.problems if each.slug not in READABLE]
+    (problem,) = [item for item in report.problems if item.slug not in READABLE]
     assert "batch 10 is no longer there: the query removed its files" in problem.message
     assert not report.complete
 
@@ -246,20 +246,20 @@ def _typed(root: Path) -> tuple[Any, ...]:
 def test_rows_that_are_given_away_are_looked_at_before_the_first(
     read: Callable[[Path], tuple[Any, ...]], tmp_path: Path
 ) -> None:
-    whole = checkpoint_of(CASES[1])
+    checkpoint = checkpoint_of(CASES[1])
     for looks in (3, 0):
-        living = Living(whole, tmp_path / str(looks), 11)
+        living = Living(checkpoint, tmp_path / str(looks), 11)
         snapshots = [path.relative_to(living.root) for path in living.root.rglob("*.snapshot")]
         for path in snapshots:
             (living.root / path).unlink()
 
         def go_on(
-            _storage: Storage, path: str, living: Living = living, made: list[Path] = snapshots
+            _storage: Storage, path: str, living: Living = living, product: list[Path] = snapshots
         ) -> None:
             """The first read meets a batch, the snapshots of an older one, and the cleanup."""
-            while made and path.endswith(".delta"):
-                shutil.copy(whole / made[-1], living.root / made.pop())
-            if not made and living.batch == 11:
+            while product and path.endswith(".delta"):
+                shutil.copy(checkpoint / product[-1], living.root / product.pop())
+            if not product and living.batch == 11:
                 living.go_on()
 
         with (
@@ -267,12 +267,12 @@ def test_rows_that_are_given_away_are_looked_at_before_the_first(
             mock.patch.multiple(stores, MORE_LOOKS=looks),
         ):
             if looks:
-                found = read(living.root)
+                result = read(living.root)
             else:
                 with pytest.raises(OutpacedError):  # the means of this test
                     read(living.root)
-    assert found == read(whole)
-    assert found[0] != []
+    assert result == read(checkpoint)
+    assert result[0] != []
 
 
 def test_damage_that_both_looks_see_is_said(tmp_path: Path) -> None:
@@ -292,11 +292,11 @@ def test_a_listing_with_a_gap_is_made_once_more(tmp_path: Path) -> None:
 
     def gapped(self: Storage, relative: str) -> tuple[Entry, ...]:
         nonlocal first
-        found = listed(self, relative)
+        result = listed(self, relative)
         if relative == "state/0/0" and first:
             first = False
-            return tuple(entry for entry in found if entry.name not in ("5.delta", "7.delta"))
-        return found
+            return tuple(entry for entry in result if entry.name not in ("5.delta", "7.delta"))
+        return result
 
     with mock.patch.object(Storage, "_listing", gapped):
         report = api.audit(str(root), api.Options(workers=1))
@@ -312,11 +312,11 @@ def test_a_log_that_is_purged_while_it_is_listed_has_lost_nothing(tmp_path: Path
 
     def purged(self: Storage, relative: str) -> tuple[Entry, ...]:
         nonlocal first
-        found = listed(self, relative)
+        result = listed(self, relative)
         if relative == "offsets" and first:
             first = False
-            return tuple(entry for entry in found if entry.name not in ("3", "5"))
-        return found
+            return tuple(entry for entry in result if entry.name not in ("3", "5"))
+        return result
 
     with mock.patch.object(Storage, "_listing", purged):
         report = api.audit(str(root), api.Options(workers=1))

@@ -67,8 +67,8 @@ def test_orphans_and_missing_tables(tmp_path: Path) -> None:
     assert left["table_bytes"] == size
     assert right["missing_tables"] == 0
     assert (report.summary["orphan_tables"], report.summary["orphan_table_bytes"]) == (1, size)
-    others = {row["partition_id"]: row["orphans"] for row in tables(report)["other_files"]}
-    assert others == {0: 1, 1: 0}
+    siblings = {row["partition_id"]: row["orphans"] for row in tables(report)["other_files"]}
+    assert siblings == {0: 1, 1: 0}
 
 
 def test_a_snapshot_that_cannot_be_read_is_a_problem(tmp_path: Path) -> None:
@@ -78,4 +78,4 @@ def test_a_snapshot_that_cannot_be_read_is_a_problem(tmp_path: Path) -> None:
     report = api.files(str(path))
     assert len(tables(report)["snapshots"]) == 1
     assert report.summary["orphan_tables"] is None
-    assert [(found.path, found.version) for found in report.problems] == [(str(snapshot), 1)]
+    assert [(problem.path, problem.version) for problem in report.problems] == [(str(snapshot), 1)]

@@ -44,8 +44,8 @@ def test_two_versions_weigh_at_least_as_much_as_one() -> None:
 
 def test_a_version_that_not_every_partition_can_restore_says_so() -> None:
     path = str(checkpoint_of("snapshots_cleaned"))
-    told = {row["version"]: row["history"] for row in api.sharing(path).primary.rows}
-    assert (told[6], told[8], told[14]) == (
+    result = {row["version"]: row["history"] for row in api.sharing(path).primary.rows}
+    assert (result[6], result[8], result[14]) == (
         "some partitions",
         "some changes",
         "complete",

@@ -13,14 +13,14 @@ GIB = 1 << 30
 USUAL, MOST = [GIB] * 40, [3 * GIB // 2] * 40
 
 
-def sizing(usual: list[int] = USUAL, most: list[int] = MOST, **options: Any) -> Sizing:
+def sizing(usual: list[int] = USUAL, maximum: list[int] = MOST, **options: Any) -> Sizing:
     """Of partitions whose heaps do not depend on the executor's."""
-    return Sizing(lambda _: Load(usual, most), usual, most, MemoryOptions(**options))
+    return Sizing(lambda _: Load(usual, maximum), usual, maximum, MemoryOptions(**options))
 
 
-def shapes(found: Sizing) -> dict[int, Any]:
+def shapes(result: Sizing) -> dict[int, Any]:
     """Heap in GiB -> executors."""
-    (table,) = found.tables()
+    (table,) = result.tables()
     return {row["executor_heap_bytes"] // GIB: row["executors"] for row in table.rows}
 
 
@@ -38,13 +38,13 @@ def test_the_cores_of_the_heap_that_is_given_count() -> None:
 
 def test_one_large_partition_makes_the_difference_between_even_and_worst() -> None:
     usual = [GIB // 8] * 39 + [2 * GIB]
-    found = sizing(usual, usual, heap_bytes=8 * GIB)
-    (note,) = (note for note in found.notes() if note.startswith("About"))
+    result = sizing(usual, usual, heap_bytes=8 * GIB)
+    (note,) = (note for note in result.notes() if note.startswith("About"))
     assert note == (
         "About 5 executors of 8.0 GiB with 1 core would hold it; 3 if the partitions are "
         "spread evenly."
     )
-    assert found.summary["fits_at_worst"] is True
+    assert result.summary["fits_at_worst"] is True
 
 
 @pytest.mark.parametrize(
@@ -65,13 +65,13 @@ def test_executors_are_answered_in_a_sentence(executors: int, heap: int | None, 
 
 def test_only_an_even_spread_may_fit() -> None:
     usual = [0] * 9 + [2 * GIB]
-    found = sizing(usual, usual, executors=10, heap_bytes=4 * GIB)
-    assert (found.summary["fits_if_even"], found.summary["fits_at_worst"]) == (True, False)
-    assert "only if it is spread evenly" in list(found.notes())[1]
+    result = sizing(usual, usual, executors=10, heap_bytes=4 * GIB)
+    assert (result.summary["fits_if_even"], result.summary["fits_at_worst"]) == (True, False)
+    assert "only if it is spread evenly" in list(result.notes())[1]
 
 
 def test_nothing_is_said_of_no_state() -> None:
-    found = sizing([], [])
-    assert list(found.notes()) == []
-    assert found.summary["partitions"] == found.summary["largest_partition_estimate_bytes"] == 0
-    assert set(shapes(found).values()) == {1}
+    result = sizing([], [])
+    assert list(result.notes()) == []
+    assert result.summary["partitions"] == result.summary["largest_partition_estimate_bytes"] == 0
+    assert set(shapes(result).values()) == {1}

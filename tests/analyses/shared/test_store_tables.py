@@ -31,10 +31,10 @@ def rows_of(table: StoreTable) -> list[dict[str, Any]]:
 def test_rows_are_those_of_the_report(mode: ProblemMode) -> None:
     (table,) = store_tables(GROUPS, None, TableOptions(mode=mode))
     assert table.name == "operator-0.default"
-    told = [(row["partition_id"], row["key"]) for row in rows_of(table)]
+    result = [(row["partition_id"], row["key"]) for row in rows_of(table)]
     expected = [(row["partition_id"], row["key"]) for row in api.rows(GROUPS).primary.rows]
-    assert sorted(map(str, told)) == sorted(map(str, expected))
-    assert told
+    assert sorted(map(str, result)) == sorted(map(str, expected))
+    assert result
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -47,22 +47,22 @@ def test_the_last_column_is_one_of_the_table_s_own(mode: ProblemMode, raw: bool)
 
 def test_changes_from_a_batch_on() -> None:
     (table,) = store_tables(GROUPS, None, TableOptions(from_batch=4), changes=True)
-    told = [(row["batch_id"], row["event"], row["record"]) for row in rows_of(table)]
+    result = [(row["batch_id"], row["event"], row["record"]) for row in rows_of(table)]
     expected = api.changes(GROUPS, from_batch=4).primary.rows
-    assert sorted(told) == sorted((r["batch_id"], r["event"], r["record"]) for r in expected)
-    assert min(told)[0] == 4
+    assert sorted(result) == sorted((r["batch_id"], r["event"], r["record"]) for r in expected)
+    assert min(result)[0] == 4
 
 
 def test_tasks_by_store_are_of_one_schema() -> None:
     run = Run.start(JOIN, None)
-    found = store_tasks(run, TableOptions(from_batch=2), changes=True)
-    assert [store for _, store in found] == [
+    result = store_tasks(run, TableOptions(from_batch=2), changes=True)
+    assert [store for _, store in result] == [
         "left-keyToNumValues",
         "left-keyWithIndexToValue",
         "right-keyToNumValues",
         "right-keyWithIndexToValue",
     ]
-    for tasks in found.values():
+    for tasks in result.values():
         assert {task.first_version for task in tasks} == {3}
         assert {task.operator_name for task in tasks} == {"symmetricHashJoin"}
         assert all(schema_of_rows(task) == schema_of_rows(tasks[0]) for task in tasks)
@@ -87,11 +87,11 @@ def test_permissive_tells_problems_beside_the_rows(tmp_path: Path) -> None:
     tables = store_tables(str(root), changes=True)
     listed = [list(table.problems) for table in tables]
     assert [bool(problems) for problems in listed] == [True, False, False, False]
-    kept = [rows_of(table) for table in tables]
-    assert all(kept)
-    found = tables[0].problems[len(listed[0]) :]
+    result = [rows_of(table) for table in tables]
+    assert all(result)
+    actual = tables[0].problems[len(listed[0]) :]
     junk = str(root / "state/0/1/left-keyToNumValues/3.delta")
-    assert [problem.offset for problem in found if problem.path == junk] == [0]
+    assert [problem.offset for problem in actual if problem.path == junk] == [0]
     assert not any(table.problems for table in tables[1:])
     assert tree(root) == before
 

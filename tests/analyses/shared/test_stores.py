@@ -18,10 +18,10 @@ UNCOMMITTED = str(checkpoint_of("uncommitted"))
 
 def test_tasks_by_store(tmp_path: Path) -> None:
     checkpoint = open_checkpoint(str(small_checkpoint(tmp_path)))
-    found = by_store(plan(checkpoint, 4))
-    assert [(place, len(tasks)) for place, tasks in found.items()] == [
+    result = by_store(plan(checkpoint, 4))
+    assert [(location, len(tasks)) for location, tasks in result.items()] == [
         ((0, "left-keyToNumValues"), 3),
         ((0, "left-keyWithIndexToValue"), 3),
         ((1, "default"), 3),
     ]
-    assert all(len(task.stores) == 1 for tasks in found.values() for task in tasks)
+    assert all(len(task.stores) == 1 for tasks in result.values() for task in tasks)

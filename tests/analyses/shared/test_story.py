@@ -28,10 +28,10 @@ def test_the_time_of_a_decoded_row(value: object, millis: int | None) -> None:
     assert _field_ms({"key": None}, field) is None
 
 
-def story(case: str, what: str) -> list[dict[str, object]]:
+def story(case: str, subject: str) -> list[dict[str, object]]:
     return [
         dict(row)
-        for row in api.leftovers(str(NEWEST / case / "checkpoint"), explain=what).primary.rows
+        for row in api.leftovers(str(NEWEST / case / "checkpoint"), explain=subject).primary.rows
     ]
 
 

@@ -51,7 +51,7 @@ def query(
 
 
 def table(report: Report, name: str) -> list[dict[str, Any]]:
-    return [dict(row) for one in report.tables if one.name == name for row in one.rows]
+    return [dict(row) for item in report.tables if item.name == name for row in item.rows]
 
 
 def leftovers(path: str, **options: Any) -> dict[str, tuple[str, str, int]]:
@@ -90,9 +90,9 @@ def test_below_a_source_only_a_timeout_can_have_cleared_it(
     tmp_path: Path, above: str | None
 ) -> None:
     path = query(tmp_path, QUIET, CLEARED, above=above)
-    found = leftovers(path)
-    assert found["a"] == ("kept_without_timeout", "proven", 1)
-    assert found["b"] == ("rearmed", "proven", 1)
+    report = leftovers(path)
+    assert report["a"] == ("kept_without_timeout", "proven", 1)
+    assert report["b"] == ("rearmed", "proven", 1)
 
 
 @pytest.mark.parametrize("above", ["stateStoreSave", "sessionWindowStateStoreSaveExec", PANDAS])
@@ -112,10 +112,10 @@ def test_behind_the_descent_of_the_keys_it_is_proven_below_a_join_too(tmp_path: 
         3: [],
     }
     path = query(tmp_path, QUIET, deltas, above="symmetricHashJoin")
-    found = leftovers(path)
-    assert found["b"] == ("kept_without_timeout", "proven", 1)
-    assert found["d"] == ("kept_without_timeout", "proven", 1)
-    assert "c" not in found
+    report = leftovers(path)
+    assert report["b"] == ("kept_without_timeout", "proven", 1)
+    assert report["d"] == ("kept_without_timeout", "proven", 1)
+    assert "c" not in report
 
 
 @pytest.mark.parametrize(("name", "ignored"), [(SCALA, False), (PANDAS, True)])
@@ -143,8 +143,8 @@ def test_that_an_idle_source_holds_the_watermark_back_accuses_no_pandas_query(
     assert undecided(path) == {"a": ("ignored_timeout", UNKNOWN_CLOCK)}
     assert undecided(path, timeout_kind=TimeoutKind.EVENT_TIME) == {}
     assert leftovers(path, timeout_kind=TimeoutKind.EVENT_TIME) == {}
-    found = leftovers(path, timeout_kind=TimeoutKind.PROCESSING_TIME)
-    assert found == {"a": ("ignored_timeout", "proven", 2)}
+    report = leftovers(path, timeout_kind=TimeoutKind.PROCESSING_TIME)
+    assert report == {"a": ("ignored_timeout", "proven", 2)}
     assert undecided(path, timeout_kind=TimeoutKind.PROCESSING_TIME) == {}
 
 
@@ -172,10 +172,10 @@ def test_a_restart_may_give_the_timers_the_other_clock(tmp_path: Path) -> None:
     path = query(tmp_path, batches, deltas, name=PANDAS)
     # At batch 2 by processing time; in batch 4 the watermark has passed D, and C waits for it,
     # though the processing time had passed both.
-    found = leftovers(path)
-    assert found["b"] == ("kept_without_timeout", "proven", 2)
-    assert found["d"] == ("ignored_timeout", "proven", 4)
-    assert set(found) == {"b", "d"}
+    report = leftovers(path)
+    assert report["b"] == ("kept_without_timeout", "proven", 2)
+    assert report["d"] == ("ignored_timeout", "proven", 4)
+    assert set(report) == {"b", "d"}
     assert set(undecided(path)) <= {"a"}
     # Of what came later nothing is known at batch 2.
     assert leftovers(path, batch=2)["b"] == ("kept_without_timeout", "proven", 2)
@@ -198,10 +198,10 @@ def test_undecided_keys_are_counted_told_why_and_what_would_decide_them(tmp_path
     assert "--timeout-kind" in row["decided_by"]
     assert any("--timeout-kind" in note for note in report.notes)
     # Where none is, no table says so, and no note.
-    given = api.leftovers(path, api.Options(timeout_kind=TimeoutKind.EVENT_TIME))
-    assert not {"undecided", "undecided_keys"} & {one.name for one in given.tables}
-    assert not any("--timeout-kind" in note for note in given.notes)
-    assert given.primary.empty == "none: every expired key has been removed"
+    result = api.leftovers(path, api.Options(timeout_kind=TimeoutKind.EVENT_TIME))
+    assert not {"undecided", "undecided_keys"} & {item.name for item in result.tables}
+    assert not any("--timeout-kind" in note for note in result.notes)
+    assert result.primary.empty == "none: every expired key has been removed"
 
 
 @pytest.mark.parametrize("reason", [UNKNOWN_CLOCK, HELD_BACK, AMONG_DATA])
@@ -212,10 +212,10 @@ def test_of_every_reason_it_is_told_what_would_decide(reason: str) -> None:
 def test_undecided_keys_are_a_finding_that_alarms_nobody(tmp_path: Path) -> None:
     path = query(tmp_path, IDLE, STANDS, name=PANDAS)
     for report in (api.audit(path), api.leftovers(path)):
-        (found,) = [one for one in report.findings if one.kind.id == "SS210"]
-        assert (found.severity, found.certainty) == (Severity.INFO, Certainty.UNDECIDED)
-        assert (found.rows, UNKNOWN_CLOCK in found.evidence) == (1, True)
-        assert not [one for one in report.findings if one.kind.id in ("SS202", "SS203")]
+        (result,) = [item for item in report.findings if item.kind.id == "SS210"]
+        assert (result.severity, result.certainty) == (Severity.INFO, Certainty.UNDECIDED)
+        assert (result.rows, UNKNOWN_CLOCK in result.evidence) == (1, True)
+        assert not [finding for finding in report.findings if finding.kind.id in ("SS202", "SS203")]
 
 
 @pytest.mark.parametrize("command", ["audit", "leftovers"])

@@ -87,5 +87,5 @@ def test_a_file_that_no_store_names_so_is_named(tmp_path: Path) -> None:
     folder = root / "state/0/0"
     (folder / "1.delta").rename(folder / "9223372036854775807.delta")
     (folder / "notes.txt").touch()
-    (finding,) = (one for one in api.verify(str(root)).findings if one.kind.id == "SS114")
+    (finding,) = (item for item in api.verify(str(root)).findings if item.kind.id == "SS114")
     assert "whose name no state store gives, the first of 2; it is not counted" in finding.evidence

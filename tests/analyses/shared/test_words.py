@@ -17,8 +17,8 @@ PLACE = StoreName(1, "default")
 def test_null_stays_null_and_what_has_no_schema_is_null(tmp_path: Path) -> None:
     words = StoreWords(open_checkpoint(str(small_checkpoint(tmp_path))))
     rows = [None, cases.micros(1_000_000), None]
-    shown = {"ts": "1970-01-01T00:00:01.000000Z"}
-    assert words.keys(PLACE, rows) == [None, shown, None]
+    display = {"ts": "1970-01-01T00:00:01.000000Z"}
+    assert words.keys(PLACE, rows) == [None, display, None]
     assert words.values(PLACE, rows[:1]) == [None]
     assert words.keys(StoreName(7, "default"), rows) == [None] * 3
     assert words.hex(b"\x01") == "01"
@@ -33,10 +33,10 @@ def test_redaction_hides_bytes_too(tmp_path: Path) -> None:
 
 
 def test_rows_come_in_chunks_and_problems_go_aside() -> None:
-    place = {"operator_id": 0, "store_name": "default", "partition_id": 1, "version": 2}
-    row = place | {"kind": "row", "key": b"k", "value": b"v"}
-    gone = place | {"kind": "problem", "slug": "missing-version", "message": "again"}
-    bad = place | {"kind": "problem", "slug": "bad-frame", "message": "bad", "path": "2.delta"}
+    location = {"operator_id": 0, "store_name": "default", "partition_id": 1, "version": 2}
+    row = location | {"kind": "row", "key": b"k", "value": b"v"}
+    gone = location | {"kind": "problem", "slug": "missing-version", "message": "again"}
+    bad = location | {"kind": "problem", "slug": "bad-frame", "message": "bad", "path": "2.delta"}
     batches = [batch_of(ROWS, [row] * (CHUNK + 1)), batch_of(ROWS, [gone, bad])]
     store = StoreId(0, "default", 1)
     problems = [Problem("missing-version", "told by the listing", store=store)]

@@ -69,14 +69,14 @@ def case_names() -> tuple[str, ...]:
 def case(name: str) -> Case:
     """One case."""
     with zipfile.ZipFile(FIXTURE) as archive:
-        names = [each for each in archive.namelist() if each.startswith(f"{name}/")]
-        files = {each.split("/")[1]: archive.read(each) for each in names}
+        names = [element for element in archive.namelist() if element.startswith(f"{name}/")]
+        files = {item.split("/")[1]: archive.read(item) for item in names}
     live = [line.split(" ") for line in files.pop("live.txt").decode().splitlines()]
-    told = [line.split(" ") for line in files.pop("properties.txt").decode().splitlines()]
+    result = [line.split(" ") for line in files.pop("properties.txt").decode().splitlines()]
     return Case(
         files,
         [(bytes.fromhex(key), bytes.fromhex(value)) for key, value in live],
-        {file: dict(pair.split("=", 1) for pair in pairs) for file, *pairs in told},
+        {file: dict(pair.split("=", 1) for pair in pairs) for file, *pairs in result},
     )
 
 
@@ -111,7 +111,7 @@ def live(
     data: Iterable[bytes], limits: Limits = LIMITS, start: bytes = b"", end: bytes | None = None
 ) -> list[tuple[bytes, bytes]]:
     """What several files hold together; of a range of keys, that range's alone."""
-    tables = [Table(BytesSource(each), None, limits) for each in data]
+    tables = [Table(BytesSource(item), None, limits) for item in data]
     return within(rows_of(live_entries(tables, limits, start=start, end=end)), start, end)
 
 
@@ -127,11 +127,11 @@ def within(
 
 def varint(value: int) -> bytes:
     """An integer as RocksDB writes it."""
-    found = bytearray()
+    result = bytearray()
     while value >= 0x80:
-        found.append(value & 0x7F | 0x80)
+        result.append(value & 0x7F | 0x80)
         value >>= 7
-    return bytes((*found, value))
+    return bytes((*result, value))
 
 
 def internal_key(key: bytes, sequence: int, kind: int) -> bytes:
@@ -141,14 +141,14 @@ def internal_key(key: bytes, sequence: int, kind: int) -> bytes:
 
 def block_of(pairs: Iterable[tuple[bytes, bytes]], *, shared: bool = True) -> bytes:
     """A block of keys and values, with one restart."""
-    found, before = bytearray(), b""
+    result, before = bytearray(), b""
     for key, value in pairs:
         same = 0
         while shared and same < min(len(key), len(before)) and key[same] == before[same]:
             same += 1
-        found += varint(same) + varint(len(key) - same) + varint(len(value)) + key[same:] + value
+        result += varint(same) + varint(len(key) - same) + varint(len(value)) + key[same:] + value
         before = key
-    return bytes(found) + struct.pack("<II", 0, 1)
+    return bytes(result) + struct.pack("<II", 0, 1)
 
 
 class Writer:
@@ -160,8 +160,8 @@ class Writer:
     def add(self, block: bytes, kind: int = 0) -> bytes:
         """Write a block; its handle."""
         handle = varint(len(self.data)) + varint(len(block))
-        found = xxhash.xxh3_64_intdigest(block) ^ kind * 0x6B9083D9
-        self.data += block + struct.pack("<BI", kind, found & 0xFFFFFFFF)
+        result = xxhash.xxh3_64_intdigest(block) ^ kind * 0x6B9083D9
+        self.data += block + struct.pack("<BI", kind, result & 0xFFFFFFFF)
         return handle
 
     def finish(
@@ -176,8 +176,8 @@ class Writer:
         handles = dict(meta or {})
         handles[b"rocksdb.properties"] = self.add(block_of(sorted(properties.items())))
         metaindex = self.add(block_of(sorted(handles.items())))
-        both = (metaindex + index).ljust(40, b"\0")
-        return bytes(self.data) + b"\x04" + both + struct.pack("<IQ", version, MAGIC)
+        pair = (metaindex + index).ljust(40, b"\0")
+        return bytes(self.data) + b"\x04" + pair + struct.pack("<IQ", version, MAGIC)
 
 
 def table_of(
@@ -185,7 +185,7 @@ def table_of(
     ranges: Sequence[tuple[bytes, bytes, int]] = (),
     *,
     per_block: int = 3,
-    more: dict[bytes, bytes] | None = None,
+    extra: dict[bytes, bytes] | None = None,
 ) -> bytes:
     """A table of entries, in the order in which they are given.
 
@@ -193,13 +193,13 @@ def table_of(
         entries: of it.
         ranges: what is deleted, from a key to another, below a sequence number.
         per_block: entries of a data block.
-        more: properties, in place of those that it should have.
+        extra: properties, in place of those that it should have.
     """
     writer = Writer()
     leaves = []
     for start in range(0, len(entries), per_block):
-        some = entries[start : start + per_block]
-        pairs = [(internal_key(key, seq, kind), value) for key, seq, kind, value in some]
+        sample = entries[start : start + per_block]
+        pairs = [(internal_key(key, seq, kind), value) for key, seq, kind, value in sample]
         leaves.append((pairs[-1][0], writer.add(block_of(pairs))))
     index = writer.add(block_of(leaves, shared=False))
     meta = {}
@@ -212,7 +212,7 @@ def table_of(
         b"rocksdb.merge.operator": b"StringAppendOperator",
         b"rocksdb.comparator": b"leveldb.BytewiseComparator",
     }
-    return writer.finish(index, properties | (more or {}), meta)
+    return writer.finish(index, properties | (extra or {}), meta)
 
 
 def sorted_entries(entries: Iterable[Entry]) -> list[Entry]:

@@ -31,11 +31,11 @@ def written() -> tuple[bytes, Handles]:
 def read(
     data: bytes, handles: Handles, piece: int, raw: int, limits: Limits = LIMITS
 ) -> list[bytes]:
-    found = []
-    for some in Blocks(BytesSource(data), FOOTER, limits).stretch(iter((handles,)), piece, raw):
-        for at, size in zip(some.offset.tolist(), some.length.tolist(), strict=True):
-            found.append(bytes(some.buffer[at : at + size]))
-    return found
+    result = []
+    for item in Blocks(BytesSource(data), FOOTER, limits).stretch(iter((handles,)), piece, raw):
+        for at, size in zip(item.offset.tolist(), item.length.tolist(), strict=True):
+            result.append(bytes(item.buffer[at : at + size]))
+    return result
 
 
 @pytest.mark.parametrize("piece", [1, 20, 60, 10_000])
@@ -48,18 +48,18 @@ def test_blocks_are_the_same_in_pieces_of_any_size(piece: int, raw: int) -> None
 def test_one_block() -> None:
     data, handles = written()
     blocks = Blocks(BytesSource(data), FOOTER, LIMITS)
-    each = zip(handles.offset.tolist(), handles.size.tolist(), strict=True)
-    assert [blocks.read(Handle(*pair), "block") for pair in each] == PARTS
+    item = zip(handles.offset.tolist(), handles.size.tolist(), strict=True)
+    assert [blocks.read(Handle(*pair), "block") for pair in item] == PARTS
 
 
 def test_a_changed_byte_of_any_block() -> None:
     data, handles = written()
-    for place in range(len(data)):
+    for item in range(len(data)):
         damaged = bytearray(data)
-        damaged[place] ^= 0x40
+        damaged[item] ^= 0x40
         with pytest.raises(FrameError, match="does not match its checksum") as caught:
             read(bytes(damaged), handles, 10_000, 10_000)
-        assert caught.value.offset == max(at for at in handles.offset.tolist() if at <= place)
+        assert caught.value.offset == max(at for at in handles.offset.tolist() if at <= item)
 
 
 def test_a_block_outside_of_the_file() -> None:
@@ -77,8 +77,8 @@ def test_a_block_above_the_limit_before_and_after_it_is_unpacked() -> None:
         read(data, handles, 1, 1, Limits(frame_bytes=299))
     writer = Writer()
     writer.add(varint(5000) + b"\0", 4)
-    one = Handles(np.array([0]), np.array([3]))
+    item = Handles(np.array([0]), np.array([3]))
     with pytest.raises(LimitError, match="a block of 5,000 bytes"):
-        read(bytes(writer.data), one, 1, 1, Limits(frame_bytes=4999))
+        read(bytes(writer.data), item, 1, 1, Limits(frame_bytes=4999))
     with pytest.raises(FrameError, match="LZ4 block"):
-        read(bytes(writer.data), one, 1, 1)
+        read(bytes(writer.data), item, 1, 1)

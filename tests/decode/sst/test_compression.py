@@ -67,10 +67,10 @@ def test_damage_is_an_error_or_has_the_size(name: str, data: st.DataObject) -> N
     damaged[data.draw(st.integers(0, len(block) - 1))] ^= data.draw(st.integers(1, 255))
     damaged = damaged[: data.draw(st.integers(0, len(block)))]
     try:
-        found = decompress(kind, bytes(damaged), len(RAW), 0)
+        result = decompress(kind, bytes(damaged), len(RAW), 0)
     except FrameError:
         return
-    assert len(found) == len(RAW)
+    assert len(result) == len(RAW)
 
 
 @pytest.mark.parametrize("kind", [6, 8, 128, 255])

@@ -30,18 +30,18 @@ def keys_of(blocks: list[EntryBlock]) -> list[bytes]:
 
 def test_blocks_of_entries_have_the_size_that_was_asked_for() -> None:
     reader = EntryReader(SMALL)
-    found = list(reader.read(raw(values(b"a", b"b", b"c"), values(b"d"))))
-    assert keys_of(found) == [b"a", b"b", b"c", b"d"]
-    assert [block.count for block in found] == [2, 2]
-    assert found[0].value(1) == b"value"
-    assert all(block.plain for block in found)
+    result = list(reader.read(raw(values(b"a", b"b", b"c"), values(b"d"))))
+    assert keys_of(result) == [b"a", b"b", b"c", b"d"]
+    assert [block.count for block in result] == [2, 2]
+    assert result[0].value(1) == b"value"
+    assert all(block.plain for block in result)
     assert keys_of(list(reader.read(raw(values(b"e"))))) == [b"e"]
     assert reader.count == 5
 
 
 def test_a_longer_entry_is_held_as_a_whole() -> None:
-    found = list(EntryReader(SMALL).read(raw(values(b"a"), values(b"b", value=b"v" * 90))))
-    assert [len(block.buffer) for block in found] == [14, 99]
+    result = list(EntryReader(SMALL).read(raw(values(b"a"), values(b"b", value=b"v" * 90))))
+    assert [len(block.buffer) for block in result] == [14, 99]
     with pytest.raises(LimitError, match=r"^byte 1000: a key or value is too long"):
         list(EntryReader(SMALL).read(raw(values(b"b", value=b"v" * 101))))
 
@@ -62,8 +62,12 @@ def test_what_was_found_before_an_error_is_given_first() -> None:
 
 def test_types() -> None:
     block = block_of([(internal_key(b"a", 5, DELETION), b"")])
-    (found,) = EntryReader(SMALL).read(raw(block))
-    assert (found.type.tolist(), found.sequence.tolist(), found.plain) == ([DELETION], [5], False)
+    (result,) = EntryReader(SMALL).read(raw(block))
+    assert (result.type.tolist(), result.sequence.tolist(), result.plain) == (
+        [DELETION],
+        [5],
+        False,
+    )
     with pytest.raises(DecodeError, match="a value in a blob file"):
         list(EntryReader(SMALL).read(raw(block_of([(internal_key(b"a", 5, 17), b"")]))))
     with pytest.raises(DecodeError, match="type 1 "):

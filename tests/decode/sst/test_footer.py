@@ -26,26 +26,26 @@ def footer(version: int = 5, *, magic: int = MAGIC, kind: int = 4, handles: byte
 )
 def test_footers_of_rocksdb(version: int, kind: int, name: str) -> None:
     data = file_of(f"format_{version}_{name}")
-    found = read_footer(BytesSource(data))
-    assert (found.format_version, found.checksum_type) == (version, kind)
-    assert found.metaindex.offset + found.metaindex.size + 5 == len(data) - SIZE
-    assert (found.index is None) == (found.base != 0) == (version == 6)
+    result = read_footer(BytesSource(data))
+    assert (result.format_version, result.checksum_type) == (version, kind)
+    assert result.metaindex.offset + result.metaindex.size + 5 == len(data) - SIZE
+    assert (result.index is None) == (result.base != 0) == (version == 6)
 
 
 def test_a_byte_of_an_extended_footer_that_was_changed() -> None:
     data = file_of("format_6_kXXH3")
-    for place in range(len(data) - SIZE, len(data)):
+    for item in range(len(data) - SIZE, len(data)):
         damaged = bytearray(data)
-        damaged[place] ^= 1
+        damaged[item] ^= 1
         with pytest.raises(DecodeError):
             read_footer(BytesSource(bytes(damaged)))
 
 
 def test_handles_of_a_plain_footer() -> None:
     handles = varint(7000) + varint(100) + varint(6000) + varint(995)
-    found = read_footer(BytesSource(bytes(8000) + footer(handles=handles)))
-    assert found.metaindex == Handle(7000, 100)
-    assert found.index == Handle(6000, 995)
+    result = read_footer(BytesSource(bytes(8000) + footer(handles=handles)))
+    assert result.metaindex == Handle(7000, 100)
+    assert result.index == Handle(6000, 995)
 
 
 @pytest.mark.parametrize(

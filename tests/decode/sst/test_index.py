@@ -25,21 +25,21 @@ DATA = [
 TWO_LEVELS = {b"rocksdb.block.based.table.index.type": struct.pack("<I", 2)}
 
 
-def table(*order: int, levels: list[list[int]] | None = None, more: bytes = b"") -> Table:
+def table(*order: int, levels: list[list[int]] | None = None, tail: bytes = b"") -> Table:
     """A table of the two blocks, whose index has them in this order.
 
     Args:
         order: of the blocks.
         levels: for two levels: in which order the partitions come, and which blocks each has.
-        more: bytes behind the last entry of the index.
+        tail: bytes behind the last entry of the index.
     """
     writer = Writer()
     handles = [writer.add(block) for block in DATA]
     if levels is None:
         leaves = block_of([(b"key%d" % at, handles[at]) for at in order])
-        index = writer.add(leaves[:-8] + more + leaves[-8:])
+        index = writer.add(leaves[:-8] + tail + leaves[-8:])
     else:
-        parts = [writer.add(block_of([(b"k", handles[at]) for at in some])) for some in levels]
+        parts = [writer.add(block_of([(b"k", handles[at]) for at in level])) for level in levels]
         index = writer.add(block_of([(b"p", parts[at]) for at in order]))
     properties = {b"rocksdb.num.entries": varint(2)} | (TWO_LEVELS if levels is not None else {})
     return Table(BytesSource(writer.finish(index, properties)))
@@ -67,4 +67,4 @@ def test_partitions_that_go_back() -> None:
 
 def test_an_index_with_impossible_lengths() -> None:
     with pytest.raises(RecordError, match="an index with impossible lengths"):
-        entries_of(table(0, 1, more=b"\x80"))
+        entries_of(table(0, 1, tail=b"\x80"))

@@ -28,21 +28,21 @@ Range = tuple[bytes, bytes, int]
 
 def model(entries: Sequence[Entry], ranges: Sequence[Range]) -> list[tuple[bytes, bytes]]:
     """What lives, entry by entry from the oldest on."""
-    found: dict[bytes, bytes] = {}
+    result: dict[bytes, bytes] = {}
     done: list[Entry | Range] = [*entries, *ranges]
-    for each in sorted(done, key=lambda one: one[1] if len(one) == 4 else one[2]):
-        if len(each) == 3:
-            start, end, _ = each
-            found = {key: value for key, value in found.items() if not start <= key < end}
+    for item in sorted(done, key=lambda single: single[1] if len(single) == 4 else single[2]):
+        if len(item) == 3:
+            start, end, _ = item
+            result = {key: value for key, value in result.items() if not start <= key < end}
             continue
-        key, _, kind, value = each
+        key, _, kind, value = item
         if kind == VALUE:
-            found[key] = value
+            result[key] = value
         elif kind == MERGE:
-            found[key] = found[key] + b"," + value if key in found else value
+            result[key] = result[key] + b"," + value if key in result else value
         else:
-            found.pop(key, None)
-    return sorted(found.items())
+            result.pop(key, None)
+    return sorted(result.items())
 
 
 KEYS = st.sampled_from([b"", b"a", b"aa", b"ab", b"b", b"b\0", b"c" * 40, b"d", b"\xff"])
@@ -71,13 +71,13 @@ def test_live_rows_are_those_of_the_model(
     ]
     count = data.draw(st.integers(1, 5))
     places = st.lists(st.integers(0, count - 1), min_size=100, max_size=100)
-    place, range_place = data.draw(places), data.draw(places)
+    location, range_place = data.draw(places), data.draw(places)
     tables = []
     for number in range(count):
-        own = [entry for entry, where in zip(entries, place, strict=False) if where == number]
-        some = [r for r, where in zip(ranges, range_place, strict=False) if where == number]
-        some.sort(key=lambda each: (each[0], -each[2]))
-        tables.append(table_of(sorted_entries(own), some))
+        own = [entry for entry, where in zip(entries, location, strict=False) if where == number]
+        sample = [r for r, where in zip(ranges, range_place, strict=False) if where == number]
+        sample.sort(key=lambda item: (item[0], -item[2]))
+        tables.append(table_of(sorted_entries(own), sample))
     expected = model(entries, ranges)
     assert live(tables) == expected
     assert live(tables, TINY) == expected
@@ -98,28 +98,28 @@ def test_tables_one_behind_the_other_are_passed_on() -> None:
 
 
 def test_a_key_whose_versions_fill_many_blocks() -> None:
-    many = [(b"k", sequence, MERGE, b"%03d" % sequence) for sequence in range(300, 0, -1)]
-    table = table_of([(b"a", 1, VALUE, b"first"), *many, (b"z", 1, VALUE, b"last")])
+    several_values = [(b"k", sequence, MERGE, b"%03d" % sequence) for sequence in range(300, 0, -1)]
+    table = table_of([(b"a", 1, VALUE, b"first"), *several_values, (b"z", 1, VALUE, b"last")])
     value = b",".join(b"%03d" % number for number in range(1, 301))
     assert live([table], TINY) == [(b"a", b"first"), (b"k", value), (b"z", b"last")]
 
 
 def test_a_merged_value_has_a_limit() -> None:
-    many = [(b"k", sequence, MERGE, b"12345") for sequence in range(300, 0, -1)]
+    several_values = [(b"k", sequence, MERGE, b"12345") for sequence in range(300, 0, -1)]
     with pytest.raises(LimitError, match=r"merged value of 1,799 bytes.*record_bytes"):
-        live([table_of(many)], Limits(record_bytes=1798))
-    assert len(live([table_of(many)], Limits(record_bytes=1799))[0][1]) == 1799
+        live([table_of(several_values)], Limits(record_bytes=1798))
+    assert len(live([table_of(several_values)], Limits(record_bytes=1799))[0][1]) == 1799
 
 
 def test_operands_of_another_operator_are_refused() -> None:
     entry = (b"k", 1, MERGE, b"v")
-    other = {b"rocksdb.merge.operator": b"UInt64AddOperator"}
+    second = {b"rocksdb.merge.operator": b"UInt64AddOperator"}
     with pytest.raises(RecordError, match="UInt64AddOperator"):
-        live([table_of([entry], more=other)])
-    assert live([table_of([(b"k", 1, VALUE, b"v")], more=other)]) == [(b"k", b"v")]
+        live([table_of([entry], extra=second)])
+    assert live([table_of([(b"k", 1, VALUE, b"v")], extra=second)]) == [(b"k", b"v")]
 
 
 def test_one_sequence_number_twice() -> None:
-    one, other = (table_of([(b"k", 7, VALUE, value)]) for value in (b"1", b"2"))
+    first, second = (table_of([(b"k", 7, VALUE, value)]) for value in (b"1", b"2"))
     with pytest.raises(RecordError, match="twice with one sequence number"):
-        live([one, other])
+        live([first, second])

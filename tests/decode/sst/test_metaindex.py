@@ -12,20 +12,20 @@ ONE = [(b"k", 1, VALUE, b"v")]
 
 
 def test_a_table_that_says_little() -> None:
-    found = Table(BytesSource(table_of(ONE))).properties
-    assert (found.entries, found.deletions, found.raw_key_bytes) == (1, 0, 0)
-    assert not {"rocksdb.compression", "rocksdb.creating.db.identity"} & found.stored.keys()
+    properties = Table(BytesSource(table_of(ONE))).properties
+    assert (properties.entries, properties.deletions, properties.raw_key_bytes) == (1, 0, 0)
+    assert not {"rocksdb.compression", "rocksdb.creating.db.identity"} & properties.stored.keys()
 
 
 def test_texts_that_are_no_utf8() -> None:
-    data = table_of(ONE, more={b"rocksdb.merge.operator": b"\xff", b"\xfe": b"\xff"})
-    found = Table(BytesSource(data)).properties
-    assert found.merge_operator == "�"
-    assert found.stored["�"] == b"\xff"
+    data = table_of(ONE, extra={b"rocksdb.merge.operator": b"\xff", b"\xfe": b"\xff"})
+    properties = Table(BytesSource(data)).properties
+    assert properties.merge_operator == "�"
+    assert properties.stored["�"] == b"\xff"
 
 
 def test_a_number_that_is_none() -> None:
-    data = table_of(ONE, more={b"rocksdb.raw.key.size": b"\x80"})
+    data = table_of(ONE, extra={b"rocksdb.raw.key.size": b"\x80"})
     with pytest.raises(RecordError, match=r"rocksdb\.raw\.key\.size: no integer"):
         Table(BytesSource(data))
 

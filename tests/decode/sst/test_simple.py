@@ -35,7 +35,7 @@ def test_an_entry_that_shares_more_than_there_is() -> None:
 def test_any_bytes(data: bytes) -> None:
     for block in (data, data + struct.pack("<II", 0, 1)):
         try:
-            found = list(block_entries(block, 0))
+            result = list(block_entries(block, 0))
         except DecodeError:
             continue
-        assert sum(len(value) for _, value in found) <= len(block)
+        assert sum(len(value) for _, value in result) <= len(block)

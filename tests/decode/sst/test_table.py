@@ -60,8 +60,8 @@ def test_of_a_range_of_keys_all_is_there(name: str) -> None:
     keys = sorted({key for key, _ in expected})
     for at in range(0, len(keys), max(1, len(keys) // 5)):
         for start, end in ((keys[at], None), (keys[at], keys[(at + len(keys) - 1) // 2])):
-            found = rows_of(live_entries(opened(name, TINY), TINY, start=start, end=end))
-            assert within(found, start, end) == within(expected, start, end)
+            rows = rows_of(live_entries(opened(name, TINY), TINY, start=start, end=end))
+            assert within(rows, start, end) == within(expected, start, end)
 
 
 @pytest.mark.parametrize("name", ["index_delta_6", "index_partitioned_delta_6", "levels"])
@@ -71,7 +71,9 @@ def test_of_a_range_of_keys_little_else_is_read(name: str) -> None:
 
     def count(*of: bytes) -> int:
         tables = opened(name)
-        return sum(block.count for each in tables for block in each.entries(TINY.block_bytes, *of))
+        return sum(
+            block.count for table in tables for block in table.entries(TINY.block_bytes, *of)
+        )
 
     assert len(keys) // 10 <= count(start, end) < count() // 5
 
@@ -104,8 +106,8 @@ def said(properties: TableProperties, key: str) -> str:
 @pytest.mark.parametrize("name", CASES)
 def test_properties_are_those_that_rocksdb_tells(name: str) -> None:
     for table in opened(name):
-        told = case(name).properties[table.path or ""]
-        assert {key: said(table.properties, key) for key in told} == told
+        result = case(name).properties[table.path or ""]
+        assert {key: said(table.properties, key) for key in result} == result
         entries = entries_of(table)
         properties = table.properties
         ranges = table.range_deletions()
@@ -115,9 +117,9 @@ def test_properties_are_those_that_rocksdb_tells(name: str) -> None:
         deletions = sum(kind not in (VALUE, MERGE) for _, _, kind, _ in entries)
         assert deletions + len(ranges) == properties.deletions
         keys = sum(len(key) + 8 for key, _, _, _ in entries)
-        assert keys + sum(len(each.start) + 8 for each in ranges) == properties.raw_key_bytes
+        assert keys + sum(len(element.start) + 8 for element in ranges) == properties.raw_key_bytes
         values = sum(len(value) for _, _, _, value in entries)
-        assert values + sum(len(each.end) for each in ranges) == properties.raw_value_bytes
+        assert values + sum(len(item.end) for item in ranges) == properties.raw_value_bytes
 
 
 def test_properties_tell_the_run_and_what_user_collectors_said() -> None:
@@ -127,15 +129,15 @@ def test_properties_tell_the_run_and_what_user_collectors_said() -> None:
     assert properties.stored["rocksdb.creating.db.identity"].count(b"-") == 4
     assert properties.stored["rocksdb.original.file.number"] == b"\x09"
     assert properties.stored["rocksdb.key.largest.seqno"] == b"\x01"
-    data = table_of([(b"k", 1, VALUE, b"v")], more={b"mine": b"\x00\xff"})
+    data = table_of([(b"k", 1, VALUE, b"v")], extra={b"mine": b"\x00\xff"})
     assert Table(BytesSource(data)).properties.stored["mine"] == b"\x00\xff"
 
 
 def test_small_pieces_hold_the_same() -> None:
     for name in ("levels", "mixed_compacted", "large_values", "deep"):
-        for table, whole in zip(opened(name), opened(name), strict=True):
+        for table, complete in zip(opened(name), opened(name), strict=True):
             small = [entry for block in table.entries(300) for entry in block.tag.tolist()]
-            assert small == [tag for block in whole.entries() for tag in block.tag.tolist()]
+            assert small == [tag for block in complete.entries() for tag in block.tag.tolist()]
 
 
 def test_the_first_key() -> None:
@@ -168,7 +170,7 @@ def test_properties_that_do_not_allow_to_read(
     property_name: bytes, value: bytes, message: str
 ) -> None:
     table = Table(
-        BytesSource(table_of([(b"k", 1, VALUE, b"v")], more={property_name: value})), "the/path"
+        BytesSource(table_of([(b"k", 1, VALUE, b"v")], extra={property_name: value})), "the/path"
     )
     with pytest.raises(DecodeError, match=message) as caught:
         list(table.entries())
@@ -177,9 +179,9 @@ def test_properties_that_do_not_allow_to_read(
 
 
 def test_an_index_of_an_unknown_type() -> None:
-    more = {b"rocksdb.block.based.table.index.type": struct.pack("<I", 9)}
+    options = {b"rocksdb.block.based.table.index.type": struct.pack("<I", 9)}
     with pytest.raises(DecodeError, match="an index of type 9"):
-        Table(BytesSource(table_of([(b"k", 1, VALUE, b"v")], more=more)))
+        Table(BytesSource(table_of([(b"k", 1, VALUE, b"v")], extra=options)))
 
 
 @pytest.mark.parametrize("kind", [3, 17, 22, 255])
@@ -209,9 +211,9 @@ def test_limits() -> None:
 
 
 def test_what_is_held_all_the_time_has_limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    more = {b"mine": bytes(1 << 20)}
+    options = {b"mine": bytes(1 << 20)}
     with pytest.raises(LimitError, match=r"properties of 1,0.* bytes, at most 1,048,576 are read"):
-        Table(BytesSource(table_of([(b"k", 1, VALUE, b"v")], more=more)))
+        Table(BytesSource(table_of([(b"k", 1, VALUE, b"v")], extra=options)))
     monkeypatch.setattr("inspector.decode.sst.table._MOST_RANGES", 2)
     ranges = [(b"%d" % number, b"9", 1) for number in range(3)]
     assert live([table_of([], ranges[:2])]) == []
@@ -240,10 +242,10 @@ def test_a_changed_byte_is_noticed_or_means_nothing(data: st.DataObject) -> None
     for _ in range(data.draw(st.integers(1, 3))):
         damaged[data.draw(st.integers(0, len(damaged) - 1))] ^= data.draw(st.integers(1, 255))
     try:
-        found = live([*(tables[each] for each in tables if each != name), bytes(damaged)])
+        result = live([*(tables[table] for table in tables if table != name), bytes(damaged)])
     except DecodeError:
         return
-    assert found == chosen.live
+    assert result == chosen.live
 
 
 @given(st.data())

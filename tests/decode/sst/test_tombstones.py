@@ -17,26 +17,28 @@ RANGES = st.lists(
 )
 
 
-def ranges_of(found: Tombstones) -> list[tuple[bytes, bytes, int]]:
-    spans = zip(found.offset.tolist(), found.length.tolist(), strict=True)
-    bounds = [found.buffer[at : at + size] for at, size in spans]
-    return list(zip(bounds[::2], bounds[1::2], found.sequence.tolist(), strict=True))
+def ranges_of(result: Tombstones) -> list[tuple[bytes, bytes, int]]:
+    spans = zip(result.offset.tolist(), result.length.tolist(), strict=True)
+    bounds = [result.buffer[at : at + size] for at, size in spans]
+    return list(zip(bounds[::2], bounds[1::2], result.sequence.tolist(), strict=True))
 
 
 def test_the_newest_of_what_covers_a_range() -> None:
-    one, other = RangeDeletion(b"a", b"d", 5), RangeDeletion(b"b", b"c", 9)
+    first, second = RangeDeletion(b"a", b"d", 5), RangeDeletion(b"b", b"c", 9)
     expected = [(b"a", b"b", 5), (b"b", b"c", 9), (b"c", b"d", 5)]
-    assert ranges_of(Tombstones.of([one, other])) == expected
-    assert ranges_of(Tombstones.of([other, one, one])) == expected
+    assert ranges_of(Tombstones.of([first, second])) == expected
+    assert ranges_of(Tombstones.of([second, first, first])) == expected
     assert len(Tombstones.of([])) == 0
 
 
 @given(RANGES)
 def test_ranges_are_disjoint_and_cover_the_same(deletions: list[RangeDeletion]) -> None:
-    found = ranges_of(Tombstones.of(deletions))
-    assert all(start < end for start, end, _ in found)
-    assert all(one[1] <= other[0] for one, other in pairwise(found))
+    ranges = ranges_of(Tombstones.of(deletions))
+    assert all(start < end for start, end, _ in ranges)
+    assert all(item[1] <= element[0] for item, element in pairwise(ranges))
     for key in KEYS:
-        covering = [each.sequence for each in deletions if each.start <= key < each.end]
-        newest = [sequence for start, end, sequence in found if start <= key < end]
+        covering = [
+            deletion.sequence for deletion in deletions if deletion.start <= key < deletion.end
+        ]
+        newest = [sequence for start, end, sequence in ranges if start <= key < end]
         assert newest == ([max(covering)] if covering else [])

@@ -60,5 +60,5 @@ def test_without_one_of_the_properties_the_id_is_not_known(name: str) -> None:
 
 @given(st.fixed_dictionaries({}, optional={name: st.binary(max_size=30) for name in STORED}))
 def test_any_properties_make_an_id_or_none(stored: dict[str, bytes]) -> None:
-    made = unique_id(STORED | stored)
-    assert made is None or all(0 <= part < 1 << 64 for part in made)
+    result = unique_id(STORED | stored)
+    assert result is None or all(0 <= part < 1 << 64 for part in result)

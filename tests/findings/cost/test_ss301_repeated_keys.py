@@ -24,6 +24,6 @@ def test_the_first_format_of_an_aggregation_repeats_its_keys(
 ) -> None:
     view = checkpoint_view({"default": StoreRule()}, operator_name=name, state_format=state_format)
     (operator,) = view.operators
-    found = [(f.kind.id, f.operator_id, f.cause) for f in RepeatedKeys().findings(operator)]
+    result = [(f.kind.id, f.operator_id, f.cause) for f in RepeatedKeys().findings(operator)]
     sentence = "The state format of this aggregation stores every key twice."
-    assert found == [("SS301", 0, sentence)] * is_found
+    assert result == [("SS301", 0, sentence)] * is_found

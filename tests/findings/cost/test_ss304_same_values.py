@@ -61,5 +61,5 @@ def test_an_index_that_spark_keeps_is_left_out() -> None:
     view = checkpoint_view(
         dict.fromkeys(names, StoreRule()), [(name, 0, rewrites(6)) for name in names]
     )
-    found = [finding for store in view.stores for finding in SameValues().findings(store)]
-    assert [finding.store_name for finding in found] == ["pages"]
+    result = [finding for store in view.stores for finding in SameValues().findings(store)]
+    assert [finding.store_name for finding in result] == ["pages"]

@@ -21,10 +21,10 @@ LEFT, RIGHT = JOIN_ROW_STORES
 LEFT_KEYS, RIGHT_KEYS = JOIN_COUNT_STORES
 
 
-def findings_of_entries(entries: int, total: int, keys: int = 9, **more: Any) -> list[Any]:
+def findings_of_entries(entries: int, total: int, keys: int = 9, **options: Any) -> list[Any]:
     """Return the findings about a store one of whose keys has most entries."""
     facts = EntriesPerKey(keys, total, entries), KeyEntries(b"k", entries, 800, 0, 0)
-    view = store_view(StoreRule(), *facts, key=parse_ddl("user string, start timestamp"), **more)
+    view = store_view(StoreRule(), *facts, key=parse_ddl("user string, start timestamp"), **options)
     return list(HotKey().findings(view))
 
 

@@ -20,12 +20,12 @@ def zips(versions: int, size: int) -> list[StoreFile]:
 
 
 def findings(
-    *folders: list[StoreFile], changes: VersionFacts = ROWS, compares: bool = True, **more: float
+    *folders: list[StoreFile], changes: VersionFacts = ROWS, compares: bool = True, **options: float
 ) -> list[Any]:
     """Return the findings about an operator with these files, whose versions have these changes."""
     facts = [("default", 0, changes)]
     view = operator_view(*folders, compares=compares, facts=facts, clocks=batch_clocks(*[0] * 8))
-    return list(WholeUploads(parse_thresholds(more)).findings(view))
+    return list(WholeUploads(parse_thresholds(options)).findings(view))
 
 
 def test_zips_far_larger_than_the_rows_are_reported() -> None:

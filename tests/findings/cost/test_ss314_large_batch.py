@@ -69,5 +69,5 @@ def test_a_store_that_counts_the_rows_of_another_is_left_out() -> None:
     stores = checkpoint_view(dict.fromkeys(counts, StoreRule())).stores
     for store in stores:
         store.versions = facts
-    found = {s.store_name: len([*LargeBatch().findings(s)]) for s in stores}
-    assert found == counts
+    result = {s.store_name: len([*LargeBatch().findings(s)]) for s in stores}
+    assert result == counts

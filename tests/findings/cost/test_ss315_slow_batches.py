@@ -67,8 +67,8 @@ def test_batches_that_take_as_long_as_ever_are_quiet(durations: list[int]) -> No
 
 def test_batches_without_new_data_are_not_compared() -> None:
     durations = [100, 2_000] * 6 + [100, 21_000] * 2
-    found = judged(logs(durations, new_data=[False, True] * 8))
-    assert [finding.cause.split(" until")[0] for finding in found] == ["Batches take 21 s, 2 s"]
+    result = judged(logs(durations, new_data=[False, True] * 8))
+    assert [finding.cause.split(" until")[0] for finding in result] == ["Batches take 21 s, 2 s"]
 
 
 def test_the_clock_of_a_batch_without_new_data_shows_when_the_one_before_ended() -> None:

@@ -24,10 +24,10 @@ def test_a_file_that_ends_early_is_said_to_do_so() -> None:
 
 
 def test_bytes_that_spark_does_not_read_are_a_warning_of_their_own() -> None:
-    found = problem_findings(UnreadableFile, problem(TailError.slug), problem(FrameError.slug))
-    assert [finding.severity.word for finding in found] == ["warning", "error"]
-    assert found[0].cause.endswith("; Spark does not read so far, and no row is lost.")
-    assert found[0].next_step == "nothing is needed to go on"
+    result = problem_findings(UnreadableFile, problem(TailError.slug), problem(FrameError.slug))
+    assert [finding.severity.word for finding in result] == ["warning", "error"]
+    assert result[0].cause.endswith("; Spark does not read so far, and no row is lost.")
+    assert result[0].next_step == "nothing is needed to go on"
 
 
 def test_a_problem_without_a_path_has_the_general_cause() -> None:

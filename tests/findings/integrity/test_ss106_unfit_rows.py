@@ -55,5 +55,5 @@ def test_rows_of_a_checkpoint_are_compared_with_the_width_of_their_schema(tmp_pa
     newest = max(root.glob("state/0/*/*.delta"), key=lambda path: int(path.stem))
     wider = encode.row(parse_ddl("a bigint, b bigint, c bigint"), (1, 2, 3))
     newest.write_bytes(encode.state_file([(b"", wider)]))
-    (finding,) = (one for one in api.audit(str(root)).findings if one.kind.id == "SS106")
+    (finding,) = (item for item in api.audit(str(root)).findings if item.kind.id == "SS106")
     assert finding.cause.startswith("1 of 1 value has 32 bytes where their schema makes 24")

@@ -9,9 +9,9 @@ from tests.store_views import problem, problem_findings
 
 def test_folders_and_files_are_findings_of_their_own() -> None:
     of_file = problem(FOREIGN, "/c/copy of 1.delta", f"{FOREIGN_FILE} whose name")
-    found = problem_findings(ForeignFolder, problem(FOREIGN, "/c/backup"), of_file)
-    assert [finding.kind.id for finding in found] == ["SS114", "SS114"]
-    assert [finding.cause.partition(" in the state")[0] for finding in found] == [
+    result = problem_findings(ForeignFolder, problem(FOREIGN, "/c/backup"), of_file)
+    assert [finding.kind.id for finding in result] == ["SS114", "SS114"]
+    assert [finding.cause.partition(" in the state")[0] for finding in result] == [
         "A folder",
         "A file",
     ]

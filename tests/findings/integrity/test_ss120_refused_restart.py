@@ -15,9 +15,9 @@ from tests.store_views import checkpoint_view
 NAMES = FileNames("{}.delta", "{}.snapshot")
 
 
-def findings(*obstacles: Obstacle, judges_rows: bool = True, **more: Any) -> list[Any]:
+def findings(*obstacles: Obstacle, judges_rows: bool = True, **options: Any) -> list[Any]:
     """Return the findings about a restart with obstacles."""
-    restart = Restart(5, False, None, 4, (), obstacles, 0, NAMES, **more)
+    restart = Restart(5, False, None, 4, (), obstacles, 0, NAMES, **options)
     view = checkpoint_view({}, restart=restart, judges_rows=judges_rows)
     return list(RefusedRestart().findings(view))
 

@@ -28,11 +28,11 @@ def planned(tmp_path: Path) -> tuple[Path, int, int]:
     shutil.copytree(NEWEST / "agg_update/checkpoint", root)
     entries = sorted((root / "offsets").glob("[0-9]*"), key=lambda path: int(path.name))
     text = entries[-1].read_text("utf-8")
-    found = re.search(r'"batchTimestampMs":(\d+)', text)
-    assert found is not None
-    at = int(found[1]) + LATER_MS
+    match = re.search(r'"batchTimestampMs":(\d+)', text)
+    assert match is not None
+    at = int(match[1]) + LATER_MS
     new = root / "offsets" / str(int(entries[-1].name) + 1)
-    new.write_text(text.replace(found[1], str(at)), "utf-8")
+    new.write_text(text.replace(match[1], str(at)), "utf-8")
     times = []
     for entry in entries:
         header = json.loads(entry.read_text("utf-8").split("\n")[1])
@@ -104,9 +104,9 @@ def test_of_a_query_without_state_the_commit_is_looked_for(
             content = tail if log == "offsets" else '{"nextBatchWatermarkMs":0}'
             (root / log / str(batch)).write_text(f"v1\n{content}", "utf-8")
     (root / "metadata").write_text('{"id":"3213a404-e99a-4381-a6ba-59542cfc3041"}', "utf-8")
-    (found,) = findings(root, (second + 3 + 3_600) * 1000, monkeypatch)
-    assert "Batch 3 was planned at " in found.cause
-    assert "has no commit for 1 h" in found.cause
+    (finding,) = findings(root, (second + 3 + 3_600) * 1000, monkeypatch)
+    assert "Batch 3 was planned at " in finding.cause
+    assert "has no commit for 1 h" in finding.cause
 
 
 def test_an_audit_that_depends_on_the_time_is_not_kept(

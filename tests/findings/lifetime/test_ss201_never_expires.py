@@ -44,9 +44,13 @@ def history(rows: int = 1200, inserts: int = 10, removed: int = 0, puts: int = 2
     return [changes] * 7
 
 
-def findings(rule: StoreRule, *facts: Any, **more: Any) -> list[Finding]:
-    given = {"history": history(), "clocks": batch_clocks(*[5000] * 7), "operator_name": "dedupe"}
-    view = store_view(rule, *facts, **given | more)
+def findings(rule: StoreRule, *facts: Any, **options: Any) -> list[Finding]:
+    arguments = {
+        "history": history(),
+        "clocks": batch_clocks(*[5000] * 7),
+        "operator_name": "dedupe",
+    }
+    view = store_view(rule, *facts, **arguments | options)
     return list(NeverExpires().findings(view))
 
 
@@ -98,15 +102,15 @@ def test_a_restart_may_have_added_a_watermark_that_no_schema_shows(
     certainty: Certainty,
     severity: Severity,
 ) -> None:
-    more: dict[str, Any] = {"clocks": batch_clocks(*[watermark_ms] * 7), "key": key}
+    options: dict[str, Any] = {"clocks": batch_clocks(*[watermark_ms] * 7), "key": key}
     if moved is not None:
-        more["sources"] = {6: [SourceOffset(str(n), "1", m) for n, m in enumerate(moved)]}
-    (finding,) = findings(NEVER, Ages(oldest_ms=6000), **more)
+        options["sources"] = {6: [SourceOffset(str(n), "1", m) for n, m in enumerate(moved)]}
+    (finding,) = findings(NEVER, Ages(oldest_ms=6000), **options)
     assert (finding.certainty, finding.severity) == (certainty, severity)
 
 
 @pytest.mark.parametrize(
-    ("more", "reason"),
+    ("options", "reason"),
     [
         ({"history": history(inserts=0)}, "no key was new in the newest 7 versions"),
         ({"growing": False}, "the store does not grow"),
@@ -114,9 +118,9 @@ def test_a_restart_may_have_added_a_watermark_that_no_schema_shows(
     ],
 )
 def test_a_store_whose_rows_are_meant_to_stay_is_information(
-    more: dict[str, Any], reason: str
+    options: dict[str, Any], reason: str
 ) -> None:
-    (finding,) = findings(NEVER, **more)
+    (finding,) = findings(NEVER, **options)
     assert finding.severity is (INFO if reason else WARNING)
     assert finding.cause == f"No column carries a watermark{f' ({reason})' if reason else ''}."
 
@@ -135,12 +139,12 @@ def test_groups_of_a_set_that_fills_are_information(
     new: tuple[int, ...], severity: Severity
 ) -> None:
     """So many of 100 puts were of new keys, in each version of a quarter of the history."""
-    known = [
+    result = [
         VersionFacts(rows=10, puts=100, new_rows=new[n // 5], inserts=n == 0) for n in range(20)
     ]
     clocks = batch_clocks(*[5000] * 20)
     thresholds = parse_thresholds({"window_versions": 5})
-    view = store_view(NEVER, history=known, clocks=clocks, operator_name="dedupe")
+    view = store_view(NEVER, history=result, clocks=clocks, operator_name="dedupe")
     vars(view.history)["quiet_versions"] = 0
     (finding,) = NeverExpires(thresholds).findings(view)
     assert (finding.severity, "ever fewer keys are new" in finding.cause) == (
@@ -153,8 +157,8 @@ def test_groups_of_a_set_that_fills_are_information(
 def test_a_function_that_removes_few_of_its_keys_is_information(
     removed: int, *, is_found: bool
 ) -> None:
-    found = findings(NEVER, history=history(inserts=20, removed=removed))
-    assert [finding.severity for finding in found] == [INFO] * is_found
+    result = findings(NEVER, history=history(inserts=20, removed=removed))
+    assert [finding.severity for finding in result] == [INFO] * is_found
 
 
 # --- null event times ------------------------------------------------------------------------
@@ -192,7 +196,7 @@ UNSET = TimerCalls(never_armed_rows=9, never_armed_bytes=90)
 
 
 @pytest.mark.parametrize(
-    ("calls", "more", "expected"),
+    ("calls", "options", "expected"),
     [
         (UNSET, {}, [(WARNING, PROVEN)]),
         (UNSET, {"growing": False}, [(INFO, PROVEN)]),
@@ -205,11 +209,11 @@ UNSET = TimerCalls(never_armed_rows=9, never_armed_bytes=90)
     ],
 )
 def test_keys_for_which_the_function_set_no_timeout(
-    calls: TimerCalls, more: dict[str, Any], expected: list[tuple[Severity, Certainty]]
+    calls: TimerCalls, options: dict[str, Any], expected: list[tuple[Severity, Certainty]]
 ) -> None:
-    found = findings(TIMEOUTS, calls=calls, operator_name="flatMapGroupsWithState", **more)
-    assert [(finding.severity, finding.certainty) for finding in found] == expected
-    for finding in found:
+    result = findings(TIMEOUTS, calls=calls, operator_name="flatMapGroupsWithState", **options)
+    assert [(finding.severity, finding.certainty) for finding in result] == expected
+    for finding in result:
         assert finding.cause.startswith("The function set no timeout for 9 keys in 7 versions, so")
         assert (finding.rows, finding.bytes) == (9, 90)
 
@@ -218,7 +222,7 @@ LOST = TimerCalls(armed_keys=9, unarmed_by_data=900, lost_rows=900, lost_bytes=9
 
 
 @pytest.mark.parametrize(
-    ("calls", "more", "severity"),
+    ("calls", "options", "severity"),
     [
         (LOST, {}, WARNING),
         (replace(LOST, timeout_removed=525), {"history": history(removed=100)}, WARNING),
@@ -229,11 +233,11 @@ LOST = TimerCalls(armed_keys=9, unarmed_by_data=900, lost_rows=900, lost_bytes=9
     ],
 )
 def test_calls_for_data_that_take_timeouts_away_are_proven(
-    calls: TimerCalls, more: dict[str, Any], severity: Severity | None
+    calls: TimerCalls, options: dict[str, Any], severity: Severity | None
 ) -> None:
-    found = findings(TIMEOUTS, calls=calls, operator_name="flatMapGroupsWithState", **more)
-    assert [(f.severity, f.certainty) for f in found] == (
+    result = findings(TIMEOUTS, calls=calls, operator_name="flatMapGroupsWithState", **options)
+    assert [(f.severity, f.certainty) for f in result] == (
         [] if severity is None else [(severity, PROVEN)]
     )
-    for finding in found:
+    for finding in result:
         assert finding.cause.startswith(f"A call for new data took the timeout of {finding.rows} k")

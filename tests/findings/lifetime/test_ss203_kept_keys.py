@@ -29,7 +29,7 @@ def findings(*totals: LeftoverCount, rule: StoreRule = RULE) -> list[Finding]:
 
 
 @pytest.mark.parametrize(
-    ("found", "severity"),
+    ("result", "severity"),
     [
         (total(KEPT), Severity.ERROR),
         (total(IGNORED), Severity.ERROR),
@@ -42,26 +42,28 @@ def findings(*totals: LeftoverCount, rule: StoreRule = RULE) -> list[Finding]:
     ],
 )
 def test_only_keys_that_are_proven_to_be_stuck_are_an_error(
-    found: LeftoverCount, severity: Severity
+    result: LeftoverCount, severity: Severity
 ) -> None:
-    (finding,) = findings(found)
+    (finding,) = findings(result)
     assert (finding.kind.id, finding.severity) == ("SS203", severity)
-    assert (finding.certainty, finding.rows, finding.bytes) == (found.certainty, 3, 240)
-    assert finding.cause.startswith("3 keys" if found.certainty is PROVEN else "Most likely 3 keys")
+    assert (finding.certainty, finding.rows, finding.bytes) == (result.certainty, 3, 240)
+    assert finding.cause.startswith(
+        "3 keys" if result.certainty is PROVEN else "Most likely 3 keys"
+    )
 
 
 def test_keys_that_a_function_kept_leaked() -> None:
-    (several,), (one,) = findings(total(KEPT)), findings(total(KEPT, rows=1))
-    assert several.cause == (
+    (items,), (item,) = findings(total(KEPT)), findings(total(KEPT, rows=1))
+    assert items.cause == (
         "3 keys leaked: their timeout fired and the function did not call state.remove()."
     )
-    assert one.cause == (
+    assert item.cause == (
         "1 key leaked: its timeout fired and the function did not call state.remove()."
     )
-    assert several.evidence == (
+    assert items.evidence == (
         "3 keys were kept without a timeout after their timeout fired, the oldest since batch 8"
     )
-    assert "For the keys that are there a copy can have the function called" in several.next_step
+    assert "For the keys that are there a copy can have the function called" in items.next_step
 
 
 def test_timeouts_that_were_not_answered_fire_again() -> None:
@@ -87,12 +89,12 @@ def test_timeouts_that_were_set_again_are_dated_by_the_first() -> None:
 def test_proven_and_likely_keys_that_were_set_again_have_one_cause() -> None:
     idle = replace(total(REARMED), fired=4, untouched=3)
     likely = replace(idle, certainty=INFERRED, rows=5, fired=5)
-    proven, inferred, other = findings(idle, likely, total(REARMED, INFERRED, rows=9))
+    proven, inferred, second = findings(idle, likely, total(REARMED, INFERRED, rows=9))
     assert proven.cause == inferred.cause
     assert proven.cause.startswith(
         "Most likely 8 keys were kept: their timeout fired (up to 5 times in a row; proven of 3), "
     )
-    assert other.cause.startswith("Most likely 9 keys were kept: their timeout fired, and ")
+    assert second.cause.startswith("Most likely 9 keys were kept: their timeout fired, and ")
 
 
 def test_the_evidence_has_what_became_of_the_state() -> None:

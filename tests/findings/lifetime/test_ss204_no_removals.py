@@ -25,12 +25,12 @@ def history(first: int = 200, last: int = 1200, versions: int = 7, removed: int 
     return [replace(CHANGES, rows=count, removed_rows=removed) for count in rows]
 
 
-def findings(rule: StoreRule = UNKNOWN, *facts: Any, **more: Any) -> list[Finding]:
-    return list(NoRemovals().findings(store_view(rule, *facts, **{"history": history()} | more)))
+def findings(rule: StoreRule = UNKNOWN, *facts: Any, **options: Any) -> list[Finding]:
+    return list(NoRemovals().findings(store_view(rule, *facts, **{"history": history()} | options)))
 
 
 @pytest.mark.parametrize(
-    ("rule", "more", "is_found"),
+    ("rule", "options", "is_found"),
     [
         (UNKNOWN, {}, True),
         (UNKNOWN, {"history": history(removed=1)}, False),
@@ -45,11 +45,11 @@ def findings(rule: StoreRule = UNKNOWN, *facts: Any, **more: Any) -> list[Findin
     ],
 )
 def test_rows_that_only_become_more(
-    rule: StoreRule, more: dict[str, Any], *, is_found: bool
+    rule: StoreRule, options: dict[str, Any], *, is_found: bool
 ) -> None:
-    found = findings(rule, **more)
-    assert [finding.kind.id for finding in found] == ["SS204"] * is_found
-    for finding in found:
+    result = findings(rule, **options)
+    assert [finding.kind.id for finding in result] == ["SS204"] * is_found
+    for finding in result:
         assert (finding.certainty, finding.severity) == (Certainty.INFERRED, Severity.WARNING)
         assert "rows more than 7 versions before, and none was removed (the condition is not" in (
             finding.evidence

@@ -17,8 +17,8 @@ SIDE = Side()
 YOUNG = Side(behind_ms=-60_000)
 
 
-def findings(left: Side | None = SIDE, right: Side | None = None, **more: Any) -> list[Finding]:
-    return list(JoinSideKeeps().findings(join_view(left, right, **more)))
+def findings(left: Side | None = SIDE, right: Side | None = None, **options: Any) -> list[Finding]:
+    return list(JoinSideKeeps().findings(join_view(left, right, **options)))
 
 
 def test_one_side_that_keeps_passed_rows_is_information() -> None:
@@ -71,13 +71,13 @@ def test_a_young_join_is_information() -> None:
     assert (finding.severity, finding.store_name) == (Severity.INFO, None)
     assert finding.cause.startswith("No row of the join was removed yet, as the watermark has pass")
     assert "has to advance by 1 min before it passes the first" in finding.evidence
-    for other in (
+    for item in (
         replace(YOUNG, removed=1),
         replace(YOUNG, versions=4),
         replace(YOUNG, rows=10),
         None,
     ):
-        assert findings(YOUNG, other) == []
+        assert findings(YOUNG, item) == []
 
 
 @pytest.mark.parametrize(

@@ -32,9 +32,9 @@ CLOCKS = batch_clocks(*[5000] * 7)
 HISTORY = [VersionFacts(rows=1200)] * 7
 
 
-def findings(*totals: LeftoverCount, rule: StoreRule = TIMEOUTS, **more: Any) -> list[Finding]:
-    given = {"clocks": CLOCKS, "history": HISTORY, "operator_name": "flatMapGroupsWithState"}
-    return list(UndecidedKeys().findings(leftover_view(rule, *totals, **given | more)))
+def findings(*totals: LeftoverCount, rule: StoreRule = TIMEOUTS, **options: Any) -> list[Finding]:
+    arguments = {"clocks": CLOCKS, "history": HISTORY, "operator_name": "flatMapGroupsWithState"}
+    return list(UndecidedKeys().findings(leftover_view(rule, *totals, **arguments | options)))
 
 
 @pytest.mark.parametrize("kind", LeftoverClass)
@@ -93,7 +93,7 @@ def test_keys_without_a_timeout_are_reported_by_ss201_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("more", "is_warned"),
+    ("options", "is_warned"),
     [
         ({}, True),
         ({"clocks": CLOCKS}, False),  # by event time they may still expire
@@ -105,13 +105,15 @@ def test_keys_without_a_timeout_are_reported_by_ss201_alone() -> None:
         ({"provable": {}}, False),
     ],
 )
-def test_keys_that_no_clock_lets_go_are_a_warning(more: dict[str, Any], *, is_warned: bool) -> None:
+def test_keys_that_no_clock_lets_go_are_a_warning(
+    options: dict[str, Any], *, is_warned: bool
+) -> None:
     ignored = replace(KEPT, leftover_class=LeftoverClass.IGNORED_TIMEOUT, rows=1200)
-    given: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "clocks": batch_clocks(*[0] * 7),
         "provable": {TimeoutKind.PROCESSING_TIME: 1200},
     }
-    (finding,) = findings(ignored, **given | more)
+    (finding,) = findings(ignored, **arguments | options)
     assert finding.severity is (Severity.WARNING if is_warned else Severity.INFO)
     if is_warned:
         assert finding.cause.startswith("The store holds 1,200 keys, and no timeout removes them,")

@@ -27,14 +27,14 @@ def findings(
         metadata=metadata or processor_metadata(*declared),
         clocks=batch_clocks(0),
     )
-    found = (finding for store in view.stores for finding in UndeclaredVariable().findings(store))
-    return {finding.store_name: finding for finding in found}
+    result = (finding for store in view.stores for finding in UndeclaredVariable().findings(store))
+    return {finding.store_name: finding for finding in result}
 
 
 def test_a_variable_that_is_no_longer_declared() -> None:
-    found = findings("other", visits=4, rowCounter_visits=4)
-    assert list(found) == ["visits"]
-    finding = found["visits"]
+    result = findings("other", visits=4, rowCounter_visits=4)
+    assert list(result) == ["visits"]
+    finding = result["visits"]
     assert (finding.kind.id, finding.severity) == ("SS215", Severity.WARNING)
     assert (finding.rows, finding.bytes, finding.certainty.value) == (4, 160, "proven")
     assert "handle.deleteIfExists('visits')" in finding.next_step

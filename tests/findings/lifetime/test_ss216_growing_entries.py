@@ -21,13 +21,13 @@ VALUE = StructType((StructField("value", LONG),))
 TTL = StructType((StructField("value", VALUE), StructField("ttlExpirationMs", LONG)))
 
 
-def findings(*facts: EntriesPerKey, thresholds: Any = None, **more: Any) -> list[Finding]:
-    given: dict[str, Any] = {
+def findings(*facts: EntriesPerKey, thresholds: Any = None, **options: Any) -> list[Finding]:
+    arguments: dict[str, Any] = {
         "operator_name": "transformWithStateExec",
         "metadata": processor_metadata("visits"),
     }
-    given["store_name"] = "visits"
-    view = store_view(StoreRule(), *facts, **given | more)
+    arguments["store_name"] = "visits"
+    view = store_view(StoreRule(), *facts, **arguments | options)
     return list(GrowingEntries(parse_thresholds(thresholds or {})).findings(view))
 
 
@@ -41,9 +41,9 @@ def test_a_variable_whose_keys_only_get_entries() -> None:
     )
     assert finding.evidence.startswith("2 keys with 64 entries or more, to which entries were add")
     assert finding.next_step.startswith("give 'visits' a TTL (")
-    (few,) = findings(replace(GROWN, growing=Counter({7: 1})))
-    assert few.severity is Severity.INFO
-    assert few.cause.endswith("has no TTL: 1 key has 64 entries or more, up to 2,000.")
+    (sample,) = findings(replace(GROWN, growing=Counter({7: 1})))
+    assert sample.severity is Severity.INFO
+    assert sample.cause.endswith("has no TTL: 1 key has 64 entries or more, up to 2,000.")
 
 
 def test_a_variable_with_a_ttl_needs_none() -> None:
@@ -53,7 +53,7 @@ def test_a_variable_with_a_ttl_needs_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("facts", "more"),
+    ("facts", "options"),
     [
         ([], {}),
         ([replace(GROWN, versions=4)], {}),
@@ -63,5 +63,5 @@ def test_a_variable_with_a_ttl_needs_none() -> None:
         ([GROWN], {"thresholds": {"entries_per_key": "2048"}}),
     ],
 )
-def test_few_entries_or_versions_are_sound(facts: list[EntriesPerKey], more: Any) -> None:
-    assert findings(*facts, **more) == []
+def test_few_entries_or_versions_are_sound(facts: list[EntriesPerKey], options: Any) -> None:
+    assert findings(*facts, **options) == []

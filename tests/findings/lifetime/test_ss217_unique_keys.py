@@ -35,10 +35,10 @@ def history(puts: int = 40, inserts: int = 40, removed: int = 0, versions: int =
 
 
 def findings(
-    rule: StoreRule, *facts: Any, thresholds: dict[str, str] | None = None, **more: Any
+    rule: StoreRule, *facts: Any, thresholds: dict[str, str] | None = None, **options: Any
 ) -> list[Finding]:
-    known: dict[str, Any] = {"history": history(), "key": ID, "keys": KEYS}
-    view = store_view(rule, *facts, **known | more)
+    knowledge: dict[str, Any] = {"history": history(), "key": ID, "keys": KEYS}
+    view = store_view(rule, *facts, **knowledge | options)
     return list(UniqueKeys(parse_thresholds(thresholds or {})).findings(view))
 
 
@@ -60,7 +60,7 @@ def test_windows_without_a_watermark_are_no_unique_key() -> None:
 
 
 @pytest.mark.parametrize(
-    "more",
+    "options",
     [
         {"history": history(inserts=39)},  # 97 % of the puts
         {"history": history(puts=14, inserts=14)},  # 98 puts
@@ -69,8 +69,8 @@ def test_windows_without_a_watermark_are_no_unique_key() -> None:
         {"history": history(removed=1)},
     ],
 )
-def test_usual_keys_have_no_finding(more: dict[str, Any]) -> None:
-    assert findings(NEVER, **more) == []
+def test_usual_keys_have_no_finding(options: dict[str, Any]) -> None:
+    assert findings(NEVER, **options) == []
 
 
 @pytest.mark.parametrize(
@@ -79,10 +79,10 @@ def test_usual_keys_have_no_finding(more: dict[str, Any]) -> None:
 def test_groups_that_expire_need_a_unique_column_and_growth(
     growing: bool | None, keys: list[bytes], *, is_found: bool
 ) -> None:
-    found = findings(EXPIRES, growing=growing, keys=keys)
-    assert bool(found) is is_found
-    if found:
-        assert found[0].cause == (
+    result = findings(EXPIRES, growing=growing, keys=keys)
+    assert bool(result) is is_found
+    if result:
+        assert result[0].cause == (
             "No value of 'id' came again before its window ended: 280 of 280 puts made a new group."
         )
 
@@ -91,8 +91,8 @@ def test_as_many_rows_as_records_show_a_row_for_each_event() -> None:
     source = SourceOffset("0", "9", moved=True, records=40)
     sources = dict.fromkeys(range(7), (source,))
     assert findings(EXPIRES, sources=sources)
-    few = {batch: (replace(source, records=41),) for batch in range(7)}
-    assert findings(EXPIRES, sources=few) == []
+    sample = {batch: (replace(source, records=41),) for batch in range(7)}
+    assert findings(EXPIRES, sources=sample) == []
 
 
 @pytest.mark.parametrize(
@@ -104,17 +104,17 @@ def test_as_many_rows_as_records_show_a_row_for_each_event() -> None:
     ],
 )
 def test_a_group_state_whose_timeouts_remove_all_keys(calls: TimerCalls, *, is_found: bool) -> None:
-    more: dict[str, Any] = {
+    options: dict[str, Any] = {
         "operator_name": "flatMapGroupsWithState",
         "history": history(removed=40),
         "calls": calls,
     }
-    found = findings(TIMEOUTS, **more)
-    assert bool(found) is is_found
-    if found:
-        assert "'id' came again before its timeout fired" in found[0].cause
+    result = findings(TIMEOUTS, **options)
+    assert bool(result) is is_found
+    if result:
+        assert "'id' came again before its timeout fired" in result[0].cause
         returned = Ages(keys=100, born=200)  # 100 keys came back
-        assert findings(TIMEOUTS, returned, **more) == []
+        assert findings(TIMEOUTS, returned, **options) == []
 
 
 def test_a_function_without_timeouts_is_the_reason() -> None:

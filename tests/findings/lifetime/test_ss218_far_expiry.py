@@ -29,37 +29,39 @@ VALUES = StoreRule(expiry=TIMER, row_kind=RowKind.TTL_VALUE)
 EVENT = TimeoutKind.EVENT_TIME
 
 
-def expiring(rows: dict[int, int], width: Width = Width.HOUR, **more: Any) -> Expiring:
+def expiring(rows: dict[int, int], width: Width = Width.HOUR, **options: Any) -> Expiring:
     """Return rows by the hours after the watermark at which they expire, 8 bytes each."""
     buckets = {(NOW + hours * HOUR) // width: count for hours, count in rows.items()}
     sizes = Counter({bucket: 8 * count for bucket, count in buckets.items()})
-    return Expiring(width=width, rows=Counter(buckets), bytes=sizes, **more)
+    return Expiring(width=width, rows=Counter(buckets), bytes=sizes, **options)
 
 
 def findings(
-    rule: StoreRule, *facts: Any, thresholds: dict[str, str] | None = None, **more: Any
+    rule: StoreRule, *facts: Any, thresholds: dict[str, str] | None = None, **options: Any
 ) -> list[Finding]:
-    history = [VersionFacts(rows=12, puts=12, inserts=12, removed_rows=more.pop("removed", 0))] * 7
-    view = store_view(rule, *facts, **{"history": history, "clocks": CLOCKS} | more)
+    history = [
+        VersionFacts(rows=12, puts=12, inserts=12, removed_rows=options.pop("removed", 0))
+    ] * 7
+    view = store_view(rule, *facts, **{"history": history, "clocks": CLOCKS} | options)
     return list(FarExpiry(parse_thresholds(thresholds or {})).findings(view))
 
 
-def timeouts(rows: dict[int, int], **more: Any) -> list[Finding]:
-    calls = more.pop("calls", TimerCalls(armed_keys=12))
+def timeouts(rows: dict[int, int], **options: Any) -> list[Finding]:
+    calls = options.pop("calls", TimerCalls(armed_keys=12))
     state = {"operator_name": "flatMapGroupsWithState", "calls": calls, "kind": EVENT}
-    return findings(TIMEOUTS, expiring(rows, timeout_kind=EVENT), **state | more)
+    return findings(TIMEOUTS, expiring(rows, timeout_kind=EVENT), **state | options)
 
 
 @pytest.mark.parametrize(
     ("days", "severity"), [(181, Severity.INFO), (731, Severity.WARNING), (179, None)]
 )
 def test_an_event_time_far_in_the_future(days: int, severity: Severity | None) -> None:
-    found = findings(ROWS, expiring({0: 10, days * 24: 2}))
-    assert [finding.severity for finding in found] == ([] if severity is None else [severity])
-    if found:
-        assert (found[0].rows, found[0].bytes) == (2, 16)
-        assert found[0].cause.startswith("2 rows cannot expire for ")
-        assert "event times in the future" in found[0].cause
+    result = findings(ROWS, expiring({0: 10, days * 24: 2}))
+    assert [finding.severity for finding in result] == ([] if severity is None else [severity])
+    if result:
+        assert (result[0].rows, result[0].bytes) == (2, 16)
+        assert result[0].cause.startswith("2 rows cannot expire for ")
+        assert "event times in the future" in result[0].cause
 
 
 def test_few_rows_need_a_share_of_the_store() -> None:
@@ -84,7 +86,7 @@ def test_an_event_time_timeout_from_the_wall_clock() -> None:
 
 
 @pytest.mark.parametrize(
-    ("more", "is_found"),
+    ("options", "is_found"),
     [
         ({}, True),
         ({"removed": 1}, False),
@@ -96,12 +98,12 @@ def test_an_event_time_timeout_from_the_wall_clock() -> None:
         ({"history": [VersionFacts(rows=12, puts=1)] * 7, "growing": False}, False),
     ],
 )
-def test_rows_that_all_wait_for_long(more: dict[str, Any], *, is_found: bool) -> None:
-    found = findings(ROWS, expiring({24: 6, 25: 6}), **more)
-    assert bool(found) is is_found
-    if found:
-        assert found[0].severity is Severity.INFO
-        assert found[0].cause.startswith("No row can expire for 1 d (until 2023-11-16T00:00:00.0")
+def test_rows_that_all_wait_for_long(options: dict[str, Any], *, is_found: bool) -> None:
+    result = findings(ROWS, expiring({24: 6, 25: 6}), **options)
+    assert bool(result) is is_found
+    if result:
+        assert result[0].severity is Severity.INFO
+        assert result[0].cause.startswith("No row can expire for 1 d (until 2023-11-16T00:00:00.0")
 
 
 @pytest.mark.parametrize(
@@ -120,22 +122,22 @@ def test_the_setting_that_rows_wait_for_is_named(delay_ms: int, setting: str) ->
 
 
 def test_a_deduplication_within_the_watermark_keeps_keys_for_its_delay() -> None:
-    known = CLOCKS | {6: replace(CLOCKS[6], next_watermark_ms=NOW)}
+    facts = CLOCKS | {6: replace(CLOCKS[6], next_watermark_ms=NOW)}
     newest = Ages(newest=(NOW + 2 * DAY, 7))  # the delay is in the watermark and in the expiry
-    more: dict[str, Any] = {"operator_name": "dedupeWithinWatermark", "clocks": known}
-    (finding,) = findings(ROWS, expiring({48: 12}), newest, **more)
+    options: dict[str, Any] = {"operator_name": "dedupeWithinWatermark", "clocks": facts}
+    (finding,) = findings(ROWS, expiring({48: 12}), newest, **options)
     assert "because the delay of withWatermark is 1 d" in finding.cause
 
 
 @pytest.mark.parametrize("days", [1, 20])
 def test_a_gap_of_sessions_and_a_timeout_are_named(days: int) -> None:
     newest = Ages(newest=(NOW + days * DAY, 7))
-    known = CLOCKS | {6: replace(CLOCKS[6], next_watermark_ms=NOW)}
-    more: dict[str, Any] = {"operator_name": "sessionWindowStateStoreSaveExec", "clocks": known}
-    (finding,) = findings(ROWS, expiring({24 * days: 12}), newest, removed=3, **more)
+    facts = CLOCKS | {6: replace(CLOCKS[6], next_watermark_ms=NOW)}
+    options: dict[str, Any] = {"operator_name": "sessionWindowStateStoreSaveExec", "clocks": facts}
+    (finding,) = findings(ROWS, expiring({24 * days: 12}), newest, removed=3, **options)
     assert f"the gap of session_window is {days} d" in finding.cause
     assert "; 21 rows were removed in the history" in finding.evidence
-    (finding,) = timeouts({24 * days: 12}, clocks=known)
+    (finding,) = timeouts({24 * days: 12}, clocks=facts)
     assert "because the timeout is " in finding.cause
 
 
@@ -160,16 +162,16 @@ def test_keys_that_a_function_removed_did_not_time_out(fired: int, *, is_found: 
     ],
 )
 def test_timeouts_that_end_far_later_than_the_others(ends: dict[int, int], rows: int) -> None:
-    found = timeouts({hours: count for hours, count in ends.items() if count}, removed=1)
-    assert [finding.rows for finding in found] == ([] if rows is None else [rows])
-    if found:
-        assert found[0].cause == (
+    result = timeouts({hours: count for hours, count in ends.items() if count}, removed=1)
+    assert [finding.rows for finding in result] == ([] if rows is None else [rows])
+    if result:
+        assert result[0].cause == (
             "2 of 12 timeouts end after 33 d at the earliest, and the others within 3 h: the gap "
             "or timeout differs from row to row."
         )
-        assert found[0].hides == ("SS217",)
-    few = {"alike_share": "20%"}
-    assert timeouts({h: n for h, n in ends.items() if n}, removed=1, thresholds=few) == []
+        assert result[0].hides == ("SS217",)
+    sample = {"alike_share": "20%"}
+    assert timeouts({h: n for h, n in ends.items() if n}, removed=1, thresholds=sample) == []
 
 
 @pytest.mark.parametrize(("delay_days", "is_found"), [(7, True), (6, False)])
@@ -179,7 +181,7 @@ def test_a_long_delay_of_one_side_of_a_join(delay_days: int, *, is_found: bool) 
     )
     rule = StoreRule(unknown="a range", event_time=KEY_TIME)
     oldest = Ages(oldest_ms=NOW + 7 * DAY - HOUR)
-    found = findings(rule, oldest, key=key, operator_name="symmetricHashJoin")
-    assert bool(found) is is_found
-    if found:
-        assert "because the longest delay of withWatermark is 7 d" in found[0].cause
+    result = findings(rule, oldest, key=key, operator_name="symmetricHashJoin")
+    assert bool(result) is is_found
+    if result:
+        assert "because the longest delay of withWatermark is 7 d" in result[0].cause

@@ -16,8 +16,8 @@ from tests.store_views import store_view
 RULE = StoreRule(row_kind=RowKind.TIMER)
 
 
-def findings(timers: int = 160, keys: int = 40, removed: int = 0, **more: Any) -> list[Finding]:
-    versions, inserts = more.get("versions", 8), more.get("inserts", 20)
+def findings(timers: int = 160, keys: int = 40, removed: int = 0, **options: Any) -> list[Finding]:
+    versions, inserts = options.get("versions", 8), options.get("inserts", 20)
     changes = VersionFacts(rows=4, key_bytes=100, value_bytes=60, inserts=inserts)
     last = VersionFacts(
         rows=4, key_bytes=100, value_bytes=60, inserts=inserts, removed_rows=removed
@@ -35,11 +35,11 @@ def findings(timers: int = 160, keys: int = 40, removed: int = 0, **more: Any) -
     [(40, 0, True), (60, 0, False), (40, 1, False), (16, 1, True), (17, 1, False)],
 )
 def test_several_timers_of_each_key(keys: int, removed: int, *, is_found: bool) -> None:
-    found = findings(keys=keys, removed=removed)
-    assert [(finding.kind.id, finding.severity) for finding in found] == (
+    result = findings(keys=keys, removed=removed)
+    assert [(finding.kind.id, finding.severity) for finding in result] == (
         [("SS219", Severity.INFO)] * is_found
     )
-    for finding in found:
+    for finding in result:
         assert (finding.rows, finding.bytes) == (160, 160)
         assert finding.cause == (
             "Keys have ~10 timers each, 160 timers for 16 keys: 160 were registered in 8 versions, "

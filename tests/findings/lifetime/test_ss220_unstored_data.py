@@ -27,14 +27,16 @@ PUT = 3  # version of the last put
 
 def sources(*moved: bool | None, batches: int = 9) -> dict[int, Sequence[SourceOffset]]:
     """Return sources that moved, or did not, in each batch."""
-    each = [SourceOffset(str(number), "1", is_moved) for number, is_moved in enumerate(moved)]
-    return dict.fromkeys(range(batches), each)
+    item = [SourceOffset(str(number), "1", is_moved) for number, is_moved in enumerate(moved)]
+    return dict.fromkeys(range(batches), item)
 
 
-def view_of(*facts: Any, store: str = "default", puts: bool = True, **more: Any) -> CheckpointView:
+def view_of(
+    *facts: Any, store: str = "default", puts: bool = True, **options: Any
+) -> CheckpointView:
     """Return a view of 9 versions, of which version 3 was the last that put a row."""
-    given: dict[str, Any] = {"clocks": batch_clocks(*[5000] * 9), "sources": sources(True)}
-    view = checkpoint_view({store: RULE}, **given | more)
+    arguments: dict[str, Any] = {"clocks": batch_clocks(*[5000] * 9), "sources": sources(True)}
+    view = checkpoint_view({store: RULE}, **arguments | options)
     name = StoreId(0, store, 0)
     seen: list[Observed[Any]] = [
         Observed(name, version, VersionFacts(rows=9, puts=version <= PUT and puts))
@@ -44,8 +46,8 @@ def view_of(*facts: Any, store: str = "default", puts: bool = True, **more: Any)
     return view
 
 
-def findings(*facts: Any, **more: Any) -> list[Finding]:
-    return list(UnstoredData().findings(view_of(*facts, **more)))
+def findings(*facts: Any, **options: Any) -> list[Finding]:
+    return list(UnstoredData().findings(view_of(*facts, **options)))
 
 
 def test_a_store_without_puts_is_information() -> None:
@@ -72,7 +74,7 @@ def test_a_side_of_a_join_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    "more",
+    "options",
     [
         {"operator_name": "dedupe"},  # it writes no duplicates
         {"operator_name": "symmetricHashJoin", "store": "left-keyToNumValues"},
@@ -81,8 +83,8 @@ def test_a_side_of_a_join_is_named() -> None:
         {"clocks": batch_clocks(*[10**12] * 9)},  # SS211
     ],
 )
-def test_stores_that_need_no_put_are_sound(more: dict[str, Any]) -> None:
-    assert findings(**more) == []
+def test_stores_that_need_no_put_are_sound(options: dict[str, Any]) -> None:
+    assert findings(**options) == []
 
 
 def test_another_operator_may_drop_the_rows() -> None:

@@ -29,20 +29,20 @@ WITHIN: dict[str, Any] = {"operator_name": "dedupeWithinWatermark"}
 
 
 def history(versions: int = 7, **changes: int) -> list[VersionFacts]:
-    given: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "rows": 9,
         "key_bytes": 90,
         "puts": 9,
         "inserts": 40,
         "removed_rows": 40,
     }
-    return [VersionFacts(**given | changes)] * versions
+    return [VersionFacts(**arguments | changes)] * versions
 
 
-def findings(rule: StoreRule, *facts: Any, **more: Any) -> list[Finding]:
-    given: dict[str, Any] = {"history": history()}
-    given["clocks"] = batch_clocks(*[5000] * len(more.get("history", given["history"])))
-    return list(ShortLives().findings(store_view(rule, *facts, **given | more)))
+def findings(rule: StoreRule, *facts: Any, **options: Any) -> list[Finding]:
+    arguments: dict[str, Any] = {"history": history()}
+    arguments["clocks"] = batch_clocks(*[5000] * len(options.get("history", arguments["history"])))
+    return list(ShortLives().findings(store_view(rule, *facts, **arguments | options)))
 
 
 def ends_after(seconds: int) -> Expiring:
@@ -64,7 +64,7 @@ def test_a_ttl_that_ends_before_the_next_batch() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rule", "seconds", "known"),
+    ("rule", "seconds", "facts"),
     [
         (VALUES, 11, history()),
         (VALUES, 2, history(4)),
@@ -73,9 +73,9 @@ def test_a_ttl_that_ends_before_the_next_batch() -> None:
     ],
 )
 def test_a_ttl_that_outlives_a_batch_is_sound(
-    rule: StoreRule, seconds: int, known: list[VersionFacts]
+    rule: StoreRule, seconds: int, facts: list[VersionFacts]
 ) -> None:
-    assert findings(rule, ends_after(seconds), history=known, **PROCESSOR) == []
+    assert findings(rule, ends_after(seconds), history=facts, **PROCESSOR) == []
 
 
 def test_a_delay_within_which_no_batch_comes() -> None:
@@ -84,13 +84,13 @@ def test_a_delay_within_which_no_batch_comes() -> None:
         "The delay of withWatermark ends before the next batch sees a row: no key outlives the "
         "next batch, in 7 versions."
     )
-    kept = [*history(6, new_rows=9), *history(1, new_rows=8)]
-    assert findings(ROWS, history=kept, **WITHIN) == []
+    remaining = [*history(6, new_rows=9), *history(1, new_rows=8)]
+    assert findings(ROWS, history=remaining, **WITHIN) == []
     assert findings(ROWS, history=history(4, new_rows=9), **WITHIN) == []
 
 
 @pytest.mark.parametrize(
-    ("rule", "more", "setting"),
+    ("rule", "options", "setting"),
     [
         (
             TIMEOUTS,
@@ -105,17 +105,17 @@ def test_a_delay_within_which_no_batch_comes() -> None:
     ],
 )
 def test_keys_that_come_back_after_they_were_removed(
-    rule: StoreRule, more: dict[str, Any], setting: str
+    rule: StoreRule, options: dict[str, Any], setting: str
 ) -> None:
-    (finding,) = findings(rule, Ages(born=240, keys=60), **more)
+    (finding,) = findings(rule, Ages(born=240, keys=60), **options)
     assert (finding.kind.id, finding.severity) == ("SS221", Severity.INFO)
     assert finding.cause == (
         f"Keys come back: 180 of 280 keys that came had been removed before, as {setting} is "
         "shorter than the pauses between the events of a key."
     )
-    few = 100 if more is WITHIN else 140
-    assert findings(rule, Ages(born=60 + few - 1, keys=60), **more) == []
-    assert findings(rule, Ages(born=240, keys=60), **more | {"history": history(4)}) == []
+    sample = 100 if options is WITHIN else 140
+    assert findings(rule, Ages(born=60 + sample - 1, keys=60), **options) == []
+    assert findings(rule, Ages(born=240, keys=60), **options | {"history": history(4)}) == []
 
 
 def test_a_function_may_remove_keys_for_reasons_of_its_own() -> None:

@@ -27,19 +27,19 @@ MARKS = range(91_000, 101_000, 1000)  # the watermark moves by 9 s to 100 s
 START = StructType((StructField("start", TIMESTAMP),))
 
 
-def ends(second: int, rows: int = 9, **more: Any) -> Expiring:
-    return Expiring(width=Width.SECOND, rows=Counter({second: rows}), **more)
+def ends(second: int, rows: int = 9, **options: Any) -> Expiring:
+    return Expiring(width=Width.SECOND, rows=Counter({second: rows}), **options)
 
 
 def history(puts: int = 1, **changes: Any) -> list[VersionFacts]:
     return [VersionFacts(rows=9, key_bytes=90, puts=puts, **changes)] * 10
 
 
-def findings(rule: StoreRule, *facts: Any, **more: Any) -> list[Finding]:
-    marks = more.pop("marks", MARKS)
-    given: dict[str, Any] = {"history": history(), "operator_name": SESSION}
-    view = store_view(rule, *facts, **given | {"clocks": batch_clocks(*marks)} | more)
-    vars(view.history)["quiet_versions"] = more.get("quiet", 9)
+def findings(rule: StoreRule, *facts: Any, **options: Any) -> list[Finding]:
+    marks = options.pop("marks", MARKS)
+    arguments: dict[str, Any] = {"history": history(), "operator_name": SESSION}
+    view = store_view(rule, *facts, **arguments | {"clocks": batch_clocks(*marks)} | options)
+    vars(view.history)["quiet_versions"] = options.get("quiet", 9)
     return list(OpenSessions().findings(view))
 
 
@@ -54,7 +54,7 @@ def test_sessions_that_new_events_prolong() -> None:
 
 
 @pytest.mark.parametrize(
-    ("facts", "more"),
+    ("facts", "options"),
     [
         ([ends(104)], {}),  # four seconds are more than a third of nine
         ([ends(103)], {"history": history(removed_rows=1)}),
@@ -64,8 +64,8 @@ def test_sessions_that_new_events_prolong() -> None:
         ([], {}),
     ],
 )
-def test_sessions_that_close_are_sound(facts: list[Expiring], more: dict[str, Any]) -> None:
-    assert findings(ROWS, *facts, **more) == []
+def test_sessions_that_close_are_sound(facts: list[Expiring], options: dict[str, Any]) -> None:
+    assert findings(ROWS, *facts, **options) == []
 
 
 def test_half_of_the_wait_is_enough_if_most_versions_wrote_the_sessions() -> None:
@@ -116,10 +116,10 @@ def test_one_session_that_is_open_far_longer_than_the_others() -> None:
     assert findings(ROWS, ends(103), top(92, 5), **CLOSING) == []
     assert findings(ROWS, ends(103), top(91, 4), **CLOSING) == []
     assert findings(ROWS, ends(103), **CLOSING) == []
-    few = CLOSING | {
+    sample = CLOSING | {
         "history": [VersionFacts(rows=1, puts=1, removed_rows=n < 9) for n in range(10)]
     }
-    assert findings(ROWS, ends(103), top(0, 9), **few) == []
+    assert findings(ROWS, ends(103), top(0, 9), **sample) == []
 
 
 def test_several_sessions_that_are_open_longer_are_counted() -> None:

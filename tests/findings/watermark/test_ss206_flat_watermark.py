@@ -44,14 +44,14 @@ def findings(
     marks: Sequence[int] | Mapping[int, BatchClock] = FLAT,
     newest: Mapping[str, int] | None = None,
     thresholds: dict[str, str] | None = None,
-    **more: Any,
+    **options: Any,
 ) -> list[Finding]:
     """Return the findings about stores with these newest event times."""
     newest = {"default": 9000} if newest is None else newest
     clocks = marks if isinstance(marks, Mapping) else batch_clocks(*marks)
     facts = [(store, 0, Ages(newest=(at, 1))) for store, at in newest.items()]
-    rules = {store: more.pop("rule", RULE) for store in newest}
-    view = checkpoint_view(rules, facts, clocks=clocks, **more)
+    rules = {store: options.pop("rule", RULE) for store in newest}
+    view = checkpoint_view(rules, facts, clocks=clocks, **options)
     return list(FlatWatermark(parse_thresholds(thresholds or {})).findings(view))
 
 
@@ -75,7 +75,7 @@ def test_batches_with_data_that_do_not_move_it_are_counted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("marks", "more"),
+    ("marks", "options"),
     [
         ((0, 1000, 2000, 3000, 4000), {}),  # it moves
         ((5000, 5000, 5000), {}),  # too few batches with data
@@ -84,8 +84,8 @@ def test_batches_with_data_that_do_not_move_it_are_counted() -> None:
         (FLAT, {"thresholds": {"data_batches": "4"}}),
     ],
 )
-def test_a_healthy_watermark_has_no_finding(marks: Sequence[int], more: dict[str, Any]) -> None:
-    assert findings(marks, **more) == []
+def test_a_healthy_watermark_has_no_finding(marks: Sequence[int], options: dict[str, Any]) -> None:
+    assert findings(marks, **options) == []
 
 
 def test_batches_without_data_do_not_count() -> None:
@@ -157,11 +157,11 @@ def test_a_watermark_far_behind_the_newest_event_time(lag_ms: int, *, is_found: 
     clocks = batch_clocks(1000, 2000, 3000)
     clocks[2] = replace(clocks[2], next_watermark_ms=4000)
     newest = {"default": 4000 + 60_000 + lag_ms}
-    found = findings(clocks, newest, schemas=delayed(60_000))
-    assert bool(found) is is_found
-    if found:
-        assert found[0].severity is Severity.INFO
-        assert found[0].cause == (
+    result = findings(clocks, newest, schemas=delayed(60_000))
+    assert bool(result) is is_found
+    if result:
+        assert result[0].severity is Severity.INFO
+        assert result[0].cause == (
             "The watermark is 1 h behind the newest event times, less its delay: as a rule one "
             "source is late."
         )

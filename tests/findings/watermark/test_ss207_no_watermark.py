@@ -20,11 +20,11 @@ ROWS, TIMEOUTS = StoreRule(expiry=KEY_TIME), StoreRule(expiry=TIMER)
 
 
 def findings(
-    rule: StoreRule, *facts: Any, thresholds: dict[str, str] | None = None, **more: Any
+    rule: StoreRule, *facts: Any, thresholds: dict[str, str] | None = None, **options: Any
 ) -> list[Finding]:
-    history = [VersionFacts(rows=more.pop("rows", 1200), key_bytes=1000, value_bytes=500)] * 3
-    given = {"history": history, "clocks": batch_clocks(0, 0, 0)}
-    view = store_view(rule, *facts, **given | more)
+    history = [VersionFacts(rows=options.pop("rows", 1200), key_bytes=1000, value_bytes=500)] * 3
+    arguments = {"history": history, "clocks": batch_clocks(0, 0, 0)}
+    view = store_view(rule, *facts, **arguments | options)
     return list(NoWatermark(parse_thresholds(thresholds or {})).findings(view))
 
 
@@ -72,12 +72,12 @@ def test_a_watermark_whose_entry_is_lost_is_undecided() -> None:
     clocks = batch_clocks(5000, 5000, 5000)
     del clocks[2]
     view = store_view(ROWS, history=[VersionFacts(rows=9)] * 3, clocks=batch_clocks(0, 0, 0))
-    for known, expected in ((clocks, 1), (batch_clocks(None, None), 0)):
-        vars(view.whole.checkpoint.logs)["clocks"] = known
+    for facts, expected in ((clocks, 1), (batch_clocks(None, None), 0)):
+        vars(view.whole.checkpoint.logs)["clocks"] = facts
         vars(view.whole).pop("clock", None)
-        found = list(NoWatermark().findings(view))
-        assert [f.certainty for f in found] == [Certainty.UNDECIDED] * expected
-        for finding in found:
+        result = list(NoWatermark().findings(view))
+        assert [f.certainty for f in result] == [Certainty.UNDECIDED] * expected
+        for finding in result:
             assert finding.severity is Severity.INFO
             assert finding.evidence.endswith(
                 "is not known: entry 2 of the offset log is missing, cannot be read or is "

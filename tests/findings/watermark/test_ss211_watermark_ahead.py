@@ -30,13 +30,13 @@ def findings(
     *facts: Any,
     delay_ms: int | None = None,
     thresholds: dict[str, str] | None = None,
-    **more: Any,
+    **options: Any,
 ) -> list[Finding]:
     metadata = {} if delay_ms is None else {"spark.watermarkDelayMs": delay_ms}
     key = StructType((StructField("ts", TIMESTAMP, metadata=metadata),))
     schemas = {"default": StateSchema(3, key, StructType(()))}
     seen = [("default", 0, fact) for fact in facts]
-    view = checkpoint_view({"default": RULE}, seen, clocks=clocks, schemas=schemas, **more)
+    view = checkpoint_view({"default": RULE}, seen, clocks=clocks, schemas=schemas, **options)
     return list(WatermarkAhead(parse_thresholds(thresholds or {})).findings(view))
 
 
@@ -74,9 +74,9 @@ def test_the_last_batch_may_have_brought_it_there() -> None:
 @pytest.mark.parametrize("ahead", [-1000, 0, 14, 23.9])
 def test_time_zones_and_replays_are_no_warning(ahead: float) -> None:
     clocks = marks(*(round(n * 1000 + 1e9 + ahead * HOUR) for n in range(5)), start_ms=10**9)
-    found = findings(clocks)
-    assert [finding.severity for finding in found] == [INFO] * (ahead > 1)
-    assert all("or of another time zone" in finding.cause for finding in found)
+    result = findings(clocks)
+    assert [finding.severity for finding in result] == [INFO] * (ahead > 1)
+    assert all("or of another time zone" in finding.cause for finding in result)
     lower = findings(clocks, thresholds={"ahead_hours": "0.0", "ahead_noted": "0.0"})
     assert len(lower) == (ahead > 0.1)
 
@@ -140,7 +140,7 @@ def test_a_unit_is_known_if_the_delay_is_most_of_the_event_time() -> None:
 
 
 @pytest.mark.parametrize(
-    ("more", "is_found"),
+    ("options", "is_found"),
     [
         ({}, True),
         ({"delay_ms": None}, False),
@@ -149,14 +149,16 @@ def test_a_unit_is_known_if_the_delay_is_most_of_the_event_time() -> None:
     ],
 )
 def test_an_event_of_the_future_that_a_slower_source_holds_back(
-    more: dict[str, Any], *, is_found: bool
+    options: dict[str, Any], *, is_found: bool
 ) -> None:
     clock = BatchClock(BatchId(0), 100 * HOUR, 99 * HOUR, True, True, 99 * HOUR)
-    newest = Ages(newest=(more.pop("event_ms", 5000 * HOUR), 5))
-    found = findings({0: clock}, newest, **{"delay_ms": HOUR} | more)
-    assert [finding.severity for finding in found] == [INFO] * is_found
-    if found:
-        assert found[0].cause.startswith("An event lies 204 d in the future (batch 4) and moved th")
+    newest = Ages(newest=(options.pop("event_ms", 5000 * HOUR), 5))
+    result = findings({0: clock}, newest, **{"delay_ms": HOUR} | options)
+    assert [finding.severity for finding in result] == [INFO] * is_found
+    if result:
+        assert result[0].cause.startswith(
+            "An event lies 204 d in the future (batch 4) and moved th"
+        )
 
 
 def test_a_watermark_beyond_the_year_9999_is_written_in_numbers() -> None:

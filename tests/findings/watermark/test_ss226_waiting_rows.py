@@ -23,15 +23,15 @@ EXPIRING = Expiring(rows=Counter({HOUR // 1000: 5, 5 * HOUR // 1000: 5}))
 
 def clocks(next_ms: int | None = 2 * HOUR, batches: int = 5) -> dict[int, BatchClock]:
     """Return batches with a watermark of 1 ms, of which the last raised it."""
-    known = batch_clocks(*[1] * batches)
-    return known | {batches - 1: replace(known[batches - 1], next_watermark_ms=next_ms)}
+    result = batch_clocks(*[1] * batches)
+    return result | {batches - 1: replace(result[batches - 1], next_watermark_ms=next_ms)}
 
 
-def findings(rows: int = 10, thresholds: dict[str, str] | None = None, **more: Any) -> list[Any]:
-    known = more.pop("clocks", clocks())
-    rule = more.pop("rule", StoreRule(expiry=KEY_TIME))
-    history = [VersionFacts(rows=rows)] * len(known)
-    view = store_view(rule, EXPIRING, history=history, clocks=known, **more)
+def findings(rows: int = 10, thresholds: dict[str, str] | None = None, **options: Any) -> list[Any]:
+    result = options.pop("clocks", clocks())
+    rule = options.pop("rule", StoreRule(expiry=KEY_TIME))
+    history = [VersionFacts(rows=rows)] * len(result)
+    view = store_view(rule, EXPIRING, history=history, clocks=result, **options)
     return list(WaitingRows(parse_thresholds(thresholds or {})).findings(view))
 
 
@@ -43,7 +43,7 @@ def test_rows_that_the_next_watermark_has_passed_are_counted() -> None:
 
 
 @pytest.mark.parametrize(
-    "more",
+    "options",
     [
         {"clocks": clocks(None)},
         {"clocks": clocks(HOUR // 2)},  # moved by less than an hour
@@ -53,8 +53,8 @@ def test_rows_that_the_next_watermark_has_passed_are_counted() -> None:
         {"rule": StoreRule(unknown="no schema")},
     ],
 )
-def test_a_query_that_ran_a_batch_without_data_has_no_finding(more: dict[str, Any]) -> None:
-    assert findings(**more) == []
+def test_a_query_that_ran_a_batch_without_data_has_no_finding(options: dict[str, Any]) -> None:
+    assert findings(**options) == []
 
 
 def test_thresholds_set_the_share_and_the_hours() -> None:

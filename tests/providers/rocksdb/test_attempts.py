@@ -20,16 +20,16 @@ def kept(
     committed: Mapping[int, frozenset[str]] | None = None,
     lineages: Mapping[str, Mapping[int, str]] | None = None,
 ) -> list[str]:
-    asked: list[str] = []
+    questions: list[str] = []
 
     def lineage(of: StoreFile) -> Mapping[int, str]:
-        asked.append(of.path)
+        questions.append(of.path)
         return (lineages or {}).get(of.path.removeprefix("p/"), {})
 
-    found = mark_attempts(names, committed or {}, lineage)
-    assert len(found) == len(names)
-    assert len(set(asked)) == len(asked)  # no changelog is opened twice
-    return [f.path.removeprefix("p/") for f in found if f.kind is not FileKind.ABANDONED]
+    result = mark_attempts(names, committed or {}, lineage)
+    assert len(result) == len(names)
+    assert len(set(questions)) == len(questions)  # no changelog is opened twice
+    return [f.path.removeprefix("p/") for f in result if f.kind is not FileKind.ABANDONED]
 
 
 def test_the_commit_log_says_which() -> None:
@@ -46,8 +46,8 @@ def test_what_the_commit_log_does_not_name_was_never_committed() -> None:
 def test_older_versions_are_in_the_lineage() -> None:
     files = [file(f"{v}_{i}.changelog") for v in (1, 2, 3, 4) for i in "ab"]
     lineages = {"4_a.changelog": {3: "b", 2: "b"}, "2_b.changelog": {1: "a"}}
-    found = kept(files, {4: frozenset("a")}, lineages)
-    assert found == ["1_a.changelog", "2_b.changelog", "3_b.changelog", "4_a.changelog"]
+    result = kept(files, {4: frozenset("a")}, lineages)
+    assert result == ["1_a.changelog", "2_b.changelog", "3_b.changelog", "4_a.changelog"]
 
 
 def test_of_what_nothing_is_known_the_last_counts() -> None:

@@ -70,16 +70,16 @@ def test_a_key_and_a_value_in_one_piece(found: tuple[StructType, Any]) -> None:
     "values", [(("a", 1), ("w",)), ((None, None), None), (("long" * 9, 2), (None,))]
 )
 def test_a_key_with_a_prefix(values: Any) -> None:
-    first, rest = StructType(KEY.fields[:1]), StructType(KEY.fields[1:])
-    data = sized(avro(first, values[:1], None)) + avro(rest, values[1:])
+    first, remainder = StructType(KEY.fields[:1]), StructType(KEY.fields[1:])
+    data = sized(avro(first, values[:1], None)) + avro(remainder, values[1:])
     assert key_row(KEY, PREFIX, data) == encode.row(KEY, values)
 
 
 @pytest.mark.parametrize("at", [1_700_000_000_000, 0, -5, (1 << 63) - 1])
 def test_a_key_in_order_of_a_time(at: int) -> None:
-    mark, rest = bytes([at >= 0]), StructType(TTL.fields[1:])
+    mark, remainder = bytes([at >= 0]), StructType(TTL.fields[1:])
     ordered = number(1) + number(1) + mark + number(1) + number(8) + struct.pack(">q", at)
-    data = sized(b"\0" + ordered) + avro(rest, (("a",),))
+    data = sized(b"\0" + ordered) + avro(remainder, (("a",),))
     assert key_row(TTL, RANGE, data) == encode.row(TTL, (at, ("a",)))
 
 
@@ -97,10 +97,10 @@ def test_a_list(delimiter: int, checksum: int) -> None:
     at = int(parts.values.offsets[0])
     expected = [b"\0" + encode.row(VALUE, row) for row in rows]
     head = bytes(checksum)
-    found = bytes(delimiter).join(
+    result = bytes(delimiter).join(
         head + sized(sized(row)) if checksum else sized(row) for row in expected
     )
-    assert parts.buffer[at:] == found
+    assert parts.buffer[at:] == result
 
 
 def test_a_value_of_an_older_schema() -> None:

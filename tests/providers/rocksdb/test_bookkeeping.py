@@ -47,8 +47,8 @@ def test_every_command_says_what_spark_does(zips: Path, damage: Damage) -> None:
     assert damage.words in api.info(str(zips)).summary["restart"]
     preflight = api.preflight(str(zips)).summary["verdict"]
     assert (preflight == "refused") is bool(damage.words)
-    found = [f"{finding.kind.id} {finding.severity.word}" for finding in verified.findings]
-    assert ("SS126 error" in found) is (damage.loses or bool(damage.words))
+    result = [f"{finding.kind.id} {finding.severity.word}" for finding in verified.findings]
+    assert ("SS126 error" in result) is (damage.loses or bool(damage.words))
     assert damage.loses == any(problem.slug == UNLISTED for problem in verified.problems)
 
 
@@ -113,10 +113,10 @@ def test_an_entry_of_the_zip_that_is_damaged_stops_spark(zips: Path) -> None:
 )
 def test_names_in_current(current: bytes | None, names: set[str], expected: str) -> None:
     try:
-        found = manifest_name(current, names)
+        result = manifest_name(current, names)
     except RefusedSnapshotError as error:
-        found = error.message.partition(REFUSES)[2]
-    assert expected in found
+        result = error.message.partition(REFUSES)[2]
+    assert expected in result
 
 
 def listed(number: int, size: int) -> tuple[str, dict[str, object]]:
@@ -143,12 +143,12 @@ def test_tables_of_metadata_and_manifest_are_compared() -> None:
 def test_overlapping_tables_of_a_level_lose_rows() -> None:
     """RocksDB 8.3.2 refuses such a database, and 9.8.4 opens it without any row."""
     tables = [table_edit(number, 50, level=6) for number in (8, 9)]
-    both = [listed(8, 50), listed(9, 50)]
-    found = compare_tables("M", manifest([numbers_edit(), *tables]), both)
-    assert found.refusal is None
-    assert "000008.sst and 000009.sst with overlapping keys on level 6" in lost_message(found)
+    pair = [listed(8, 50), listed(9, 50)]
+    result = compare_tables("M", manifest([numbers_edit(), *tables]), pair)
+    assert result.refusal is None
+    assert "000008.sst and 000009.sst with overlapping keys on level 6" in lost_message(result)
     apart = [table_edit(8, 50), table_edit(9, 50, level=6)]
-    assert not lost_message(compare_tables("M", manifest([numbers_edit(), *apart]), both))
+    assert not lost_message(compare_tables("M", manifest([numbers_edit(), *apart]), pair))
 
 
 def test_a_zip_without_any_file_of_rocksdb_is_not_judged(zips: Path) -> None:
@@ -175,8 +175,8 @@ def test_what_cannot_be_compared_is_not_judged() -> None:
     later = manifest([numbers_edit(), b"\xff\x1f"])
     odd = [("SSTs/a.sst", {"localFileName": "a.sst"})]
     for log, tables in ((later, [listed(8, 50)]), (manifest([numbers_edit()]), odd)):
-        found = compare_tables("M", log, tables)
-        assert (found.refusal, found.unlisted, found.unique_ids) == (None, frozenset(), {})
+        result = compare_tables("M", log, tables)
+        assert (result.refusal, result.unlisted, result.unique_ids) == (None, frozenset(), {})
 
 
 @given(
@@ -199,5 +199,5 @@ def test_any_entries_are_read_or_a_typed_error(
 
 def test_a_manifest_above_the_limit_is_not_judged() -> None:
     large = b"\xff\x7f" + b"\x80\x80\x80\x05" + bytes(5 << 21)
-    found = compare_tables("M", manifest([large]), [listed(8, 50)])
-    assert (found.refusal, found.unlisted) == (None, frozenset())
+    result = compare_tables("M", manifest([large]), [listed(8, 50)])
+    assert (result.refusal, result.unlisted) == (None, frozenset())

@@ -20,23 +20,23 @@ Record = tuple[str, int, bool]
 def applied(lists: ListLengths, path: str, version: int, entries: list[Entry]) -> list[Record]:
     """The records of one file, in blocks of two entries."""
     lists.begin(path, version, snapshot=path.endswith("zip"))
-    found: list[Record] = []
+    result: list[Record] = []
     for at in range(0, len(entries), 2):
-        some = entries[at : at + 2]
-        sizes = np.array([len(key) for _, key, _ in some], np.int64)
+        sample = entries[at : at + 2]
+        sizes = np.array([len(key) for _, key, _ in sample], np.int64)
         keys = Spans(np.cumsum(sizes) - sizes, sizes)
-        merged = np.array([kind == MERGE for kind, _, _ in some])
-        counts = np.array([rows for _, _, rows in some], np.int64)
-        buffer = "".join(key for _, key, _ in some).encode()
+        merged = np.array([kind == MERGE for kind, _, _ in sample])
+        counts = np.array([rows for _, _, rows in sample], np.int64)
+        buffer = "".join(key for _, key, _ in sample).encode()
         places = lists.apply(buffer, keys, merged, counts)
         puts = places.elements[places.elements >= 0]
         assert puts.tolist() == list(range(int(counts.sum())))
-        found += [
-            (some[entry][1], index, element >= 0)
+        result += [
+            (sample[entry][1], index, element >= 0)
             for entry, index, element in zip(*(part.tolist() for part in places), strict=True)
         ]
     lists.end(path, version)
-    return found
+    return result
 
 
 def test_rows_are_put_appended_and_removed() -> None:
@@ -74,7 +74,7 @@ def test_a_file_that_broke_off_says_nothing_of_the_next() -> None:
 entries = st.lists(
     st.tuples(
         st.sampled_from([PUT, MERGE, REMOVAL]), st.sampled_from("abc"), st.integers(1, 3)
-    ).map(lambda each: (each[0], each[1], 0 if each[0] == REMOVAL else each[2])),
+    ).map(lambda item: (item[0], item[1], 0 if item[0] == REMOVAL else item[2])),
     max_size=12,
 )
 

@@ -22,10 +22,10 @@ def test_the_class_decides_before_the_files() -> None:
 
 
 def test_changelogs_are_deltas_and_zips_snapshots() -> None:
-    found = PROVIDER.files_of(files("1.changelog", "2.changelog", "2.zip", "2.zip.crc"))
-    assert (sorted(found.deltas), sorted(found.snapshots)) == ([1, 2], [2])
-    assert found.names.delta.format(3) == "3.changelog"
-    assert found.compares
+    result = PROVIDER.files_of(files("1.changelog", "2.changelog", "2.zip", "2.zip.crc"))
+    assert (sorted(result.deltas), sorted(result.snapshots)) == ([1, 2], [2])
+    assert result.names.delta.format(3) == "3.changelog"
+    assert result.compares
 
 
 def test_files_of_the_other_provider_are_none_of_its_own() -> None:
@@ -35,11 +35,11 @@ def test_files_of_the_other_provider_are_none_of_its_own() -> None:
     assert [file.kind for file in theirs] == [FileKind.DELTA, FileKind.OTHER]
     table = StoreFile("/c/state/0/0/SSTs/000008-x.sst", FileKind.TABLE, None, 5)
     assert PROVIDER.resolve_attempts([table], {}) == (table,)
-    (other,) = provider_by_name("hdfs").resolve_attempts([table], {})
-    assert other.kind is FileKind.OTHER
+    (resolve_attempt,) = provider_by_name("hdfs").resolve_attempts([table], {})
+    assert resolve_attempt.kind is FileKind.OTHER
 
 
 def test_an_attempt_that_was_not_committed_is_abandoned() -> None:
-    both = files(f"1_{UUID}.changelog", "1_ffff.changelog")
-    settled = PROVIDER.resolve_attempts(both, {1: frozenset([UUID])})
+    pair = files(f"1_{UUID}.changelog", "1_ffff.changelog")
+    settled = PROVIDER.resolve_attempts(pair, {1: frozenset([UUID])})
     assert [file.kind for file in settled] == [FileKind.DELTA, FileKind.ABANDONED]

@@ -58,9 +58,9 @@ def test_every_row_is_the_one_that_spark_reads(case: Path) -> None:
 
 @pytest.mark.parametrize("case", sampled(CASES, 3, 1), ids=NAMES)
 def test_snapshots_are_what_their_changelogs_make_and_rows_fit(case: Path) -> None:
-    found = observed_in(case / "checkpoint", fit=True)
-    assert [p for p in problems_in(found) if p.slug != "compared"] == []
-    passed = sum(facts_of_type(found, ChecksPassed), ChecksPassed())
+    result = observed_in(case / "checkpoint", fit=True)
+    assert [p for p in problems_in(result) if p.slug != "compared"] == []
+    passed = sum(facts_of_type(result, ChecksPassed), ChecksPassed())
     assert passed.files > 0
 
 
@@ -82,9 +82,9 @@ def join(tmp_path: Path) -> Path:
 
 
 def problem_at(root: Path, path: Path, version: int | None = None) -> Any:
-    found = [p for p in problems_in(observed_in(root, version, fit=True)) if p.path == str(path)]
-    assert len(found) == 1, found
-    return found[0]
+    result = [p for p in problems_in(observed_in(root, version, fit=True)) if p.path == str(path)]
+    assert len(result) == 1, result
+    return result[0]
 
 
 def test_a_changelog_that_was_cut_is_a_problem_with_its_place(sessions: Path) -> None:
@@ -108,8 +108,8 @@ def test_a_damaged_file_of_many_families_is_one_problem(join: Path) -> None:
     path = join / "state/0/0/3.changelog"
     path.write_bytes(path.read_bytes()[:-9])
     problem_at(join, path)
-    others = observed_in(join)
-    assert {one.store.partition_id for one in others} == {0, 1}  # the other is whole
+    siblings = observed_in(join)
+    assert {item.store.partition_id for item in siblings} == {0, 1}  # the other is whole
 
 
 @pytest.mark.parametrize("case", sampled(FAMILIES, 4, 1), ids=lambda case: case.name)
@@ -120,9 +120,9 @@ def test_stores_that_share_files_find_the_same_if_nothing_can_be_kept(
     expected = observed_in(case / "checkpoint", fit=True)
     starts = set()
 
-    def part(*given: Any, start: bytes, **more: Any) -> Any:
+    def part(*arguments: Any, start: bytes, **options: Any) -> Any:
         starts.add(start)
-        return live_entries(*given, start=start, **more)
+        return live_entries(*arguments, start=start, **options)
 
     monkeypatch.setattr(reading, "live_entries", part)
     monkeypatch.setattr(task_files, "Turns", partial(Turns, 0))
@@ -158,16 +158,16 @@ def test_a_table_with_a_flipped_byte_is_a_problem_with_its_place(join: Path) -> 
 def test_a_zip_that_was_cut_is_a_problem_and_the_rest_is_read(join: Path) -> None:
     path = next((join / "state/0/0").glob("*.zip"))
     path.write_bytes(path.read_bytes()[:100])
-    found = problems_in(observed_in(join, fit=True))
-    assert any(p.path == str(path) for p in found)
+    problems = problems_in(observed_in(join, fit=True))
+    assert any(p.path == str(path) for p in problems)
 
 
 def test_without_any_snapshot_the_families_are_not_known(join: Path) -> None:
     for path in join.rglob("*.zip"):
         path.unlink()
-    found = problems_in(observed_in(join))
-    assert found
-    assert all("no snapshot says which entries belong" in p.message for p in found)
+    problems = problems_in(observed_in(join))
+    assert problems
+    assert all("no snapshot says which entries belong" in p.message for p in problems)
 
 
 def test_after_a_repartition_older_changelogs_keep_the_numbers_of_their_families(
@@ -181,8 +181,8 @@ def test_after_a_repartition_older_changelogs_keep_the_numbers_of_their_families
             path.unlink()
         write_zip(store / "8.zip", {"sstFiles": [], "columnFamilyMapping": moved})
     assert problems_in(observed_in(join, fit=True)) == []
-    whole = plan(open_checkpoint(str(JOIN / "checkpoint")), 7)
-    assert read(plan(open_checkpoint(str(join)), 7)) == read(whole)
+    tasks = plan(open_checkpoint(str(JOIN / "checkpoint")), 7)
+    assert read(plan(open_checkpoint(str(join)), 7)) == read(tasks)
 
 
 @pytest.mark.parametrize(
@@ -202,21 +202,21 @@ def test_the_number_of_a_family_is_that_of_the_snapshots_around_the_file(
     raw = changelog([(PUT, family(i) + encoded(key), encoded(b"")) for i, key in entries.items()])
     (tmp_path / f"{version}.changelog").write_bytes(encode.lz4(raw))
     files = []
-    for each, families in numbers.items():
-        write_zip(tmp_path / f"{each}.zip", {"sstFiles": [], "columnFamilyMapping": families})
-        size = (tmp_path / f"{each}.zip").stat().st_size
-        files.append(StoreFile(f"{each}.zip", FileKind.SNAPSHOT, Version(each), size))
+    for item, families in numbers.items():
+        write_zip(tmp_path / f"{item}.zip", {"sstFiles": [], "columnFamilyMapping": families})
+        size = (tmp_path / f"{item}.zip").stat().st_size
+        files.append(StoreFile(f"{item}.zip", FileKind.SNAPSHOT, Version(item), size))
     delta = StoreFile(f"{version}.changelog", FileKind.DELTA, Version(version), len(raw))
     options = ReadOptions(form=StoreForm("b", struct_of(TEXT)))
     storage = TaskFiles(Storage(str(tmp_path)))
     reader = RocksDbReader(storage, options, [*files, delta], (), lambda *_: None)
     reader.expect([delta])
-    found = [
+    result = [
         block.buffer[at : at + size]
         for block in reader.blocks(delta)
         for at, size in zip(block.key_offset, block.key_length, strict=True)
     ]
-    assert found == keys
+    assert result == keys
 
 
 def test_rows_of_another_encoding_are_refused_by_name(join: Path) -> None:
@@ -244,6 +244,6 @@ def test_a_later_look_goes_on_from_the_lists_of_the_one_before() -> None:
     followed = Followed()
     for version in (3, 4, 8):
         specs = [task.to_json() for task in tasks_of(lists / "checkpoint", version)]
-        kept = [one for one in observed(specs, followed) if one.version == version]
-        anew = [one for one in observed(specs) if one.version == version]
-        assert sorted(map(repr, kept)) == sorted(map(repr, anew))
+        result = [element for element in observed(specs, followed) if element.version == version]
+        anew = [item for item in observed(specs) if item.version == version]
+        assert sorted(map(repr, result)) == sorted(map(repr, anew))

@@ -65,9 +65,9 @@ def test_a_snapshot_of_checkpoint_format_2_of_spark_4_0_is_read_as_any(tmp_path:
 
 def test_a_snapshot_of_spark_3_5_has_no_column_families() -> None:
     data = b'v1\n{"sstFiles":[],"logFiles":[{"localFileName":"a","dfsLogFileName":"4-u.log"}]}'
-    found = parse_snapshot(data)
-    assert (found.tables, found.keys, found.families) == ((), -1, {})
-    assert found.logs == (TableFile("logs/4-u.log", None),)
+    snapshot = parse_snapshot(data)
+    assert (snapshot.tables, snapshot.keys, snapshot.families) == ((), -1, {})
+    assert snapshot.logs == (TableFile("logs/4-u.log", None),)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_what_spark_does_not_write_is_refused(data: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "shown"),
+    ("name", "display"),
     [
         ("a\0b.sst", "'a\\x00b.sst', 7 bytes"),
         ("x" * 5_000, f"'{'x' * 60}...', 5,000 bytes"),
@@ -95,21 +95,21 @@ def test_what_spark_does_not_write_is_refused(data: bytes) -> None:
         ("\x1b[31m\u202e", "'\\x1b[31m\\u202e', 8 bytes"),
     ],
 )
-def test_a_name_that_no_file_has_is_refused_by_its_name(name: str, shown: str) -> None:
+def test_a_name_that_no_file_has_is_refused_by_its_name(name: str, display: str) -> None:
     data = "v1\n" + json.dumps({"sstFiles": [{"dfsSstFileName": name, "sizeBytes": 1}]})
-    with pytest.raises(DecodeError, match="file name") as found:
+    with pytest.raises(DecodeError, match="file name") as result:
         parse_snapshot(data.encode())
-    assert shown in found.value.message
-    assert len(found.value.message) < 250
+    assert display in result.value.message
+    assert len(result.value.message) < 250
 
 
 def test_a_zip_without_metadata_is_refused(tmp_path: Path) -> None:
     write_zip(tmp_path / "1.zip", JOIN)
     data = (tmp_path / "1.zip").read_bytes().replace(b"metadata", b"metabase")
     (tmp_path / "1.zip").write_bytes(data)
-    with pytest.raises(DecodeError, match="no entry 'metadata'") as found:
+    with pytest.raises(DecodeError, match="no entry 'metadata'") as result:
         read(tmp_path / "1.zip")
-    assert found.value.path == str(tmp_path / "1.zip")
+    assert result.value.path == str(tmp_path / "1.zip")
 
 
 def test_a_zip_that_was_cut_is_refused(tmp_path: Path) -> None:
@@ -118,17 +118,17 @@ def test_a_zip_that_was_cut_is_refused(tmp_path: Path) -> None:
     data = path.read_bytes()
     for size in range(0, len(data), 7):
         path.write_bytes(data[:size])
-        with pytest.raises(DecodeError) as found:
+        with pytest.raises(DecodeError) as result:
             read(path)
-        assert found.value.path == str(path)
+        assert result.value.path == str(path)
 
 
 @pytest.mark.parametrize("error", [FileNotFoundError, PermissionError, TimeoutError])
 def test_a_failure_of_the_storage_is_no_damaged_zip(tmp_path: Path, error: type[OSError]) -> None:
     write_zip(tmp_path / "1.zip", JOIN)
-    with refusing("1.zip", error("not now")), pytest.raises(OSError, match="not now") as found:
+    with refusing("1.zip", error("not now")), pytest.raises(OSError, match="not now") as result:
         read(tmp_path / "1.zip")
-    assert type(found.value) is error
+    assert type(result.value) is error
 
 
 @given(st.integers(0, 500), st.integers(1, 255))

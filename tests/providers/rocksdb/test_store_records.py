@@ -42,12 +42,12 @@ Record = tuple[bytes, bytes | None]
 def blocks(entries: list[Entry], encoding: Encoding, version: int = 2) -> list[RecordBlock]:
     """The blocks of a changelog, which comes in small pieces."""
     data = changelog(entries, version)
-    _, found = read_changelog(data[i : i + 50] for i in range(0, len(data), 50))
+    _, actual = read_changelog(data[i : i + 50] for i in range(0, len(data), 50))
     lists = ListLengths()
     lists.begin("f", 1, snapshot=False)
     first, result = 0, []
-    for each in found:
-        block = decode_block(each, first, encoding, lists)
+    for item in actual:
+        block = decode_block(item, first, encoding, lists)
         if block is not None:
             assert block.first_record == first
             first += block.count
@@ -125,8 +125,8 @@ def test_every_row_of_a_value_is_a_record(delimiter: int) -> None:
         (PUT, at, listed(value(4))),
         (REMOVAL, at, None),
     ]
-    whole = struct_of(TEXT, LONG, LONG)
-    keys = [encode.row(whole, ("k", 7, index)) for index in range(3)]
+    struct = struct_of(TEXT, LONG, LONG)
+    keys = [encode.row(struct, ("k", 7, index)) for index in range(3)]
     assert records(entries, encoding) == [
         *((keys[0], value(1)), (keys[1], value(2)), (keys[2], value(3))),
         *((keys[0], value(4)), (keys[1], None), (keys[2], None)),
@@ -144,7 +144,7 @@ def test_row_checksums_are_taken_off_and_held_against_their_bytes() -> None:
         (REMOVAL, b"\0\0\0\0" + at, None),
         (PUT, family(4) + encoded(key("x")), summed(b"", b"")),
     ]
-    expected = [(key("k"), each) for each in (value(1), None, value(2), None)]
+    expected = [(key("k"), item) for item in (value(1), None, value(2), None)]
     assert records(entries, encoding) == expected
     wrong = [b.first_record + i for b in blocks(entries, encoding) for i in b.checksum_mismatches]
     assert wrong == [2, 3]
@@ -157,8 +157,8 @@ def test_a_row_checksum_of_spark_4_3_0() -> None:
     )
     at = bytes.fromhex("00 0000000000000000 0200000010000000 6b30000000000000")
     encoding = Encoding(KeyDecoder(KEY, KeyEncoder()), row_checksum=True)
-    both = encode.row(struct_of(LONG, LONG), (0, 1))
-    assert records([(PUT, at, stored)], encoding, 1) == [(key("k0"), both)]
+    pair = encode.row(struct_of(LONG, LONG), (0, 1))
+    assert records([(PUT, at, stored)], encoding, 1) == [(key("k0"), pair)]
     assert blocks([(PUT, at, stored)], encoding, 1)[0].checksum_mismatches == ()
 
 
@@ -168,9 +168,9 @@ def test_checksums_of_lists_are_those_of_each_row() -> None:
     )
     at = encoded(key("k"))
     good, bad = (summed(at + extra, listed(value(1))) for extra in (b"", b"?"))
-    found = blocks([(PUT, at, good + b"," + good), (MERGE, at, bad)], encoding)
-    assert sum(block.count for block in found) == 3
-    assert [b.first_record + i for b in found for i in b.checksum_mismatches] == [2]
+    result = blocks([(PUT, at, good + b"," + good), (MERGE, at, bad)], encoding)
+    assert sum(block.count for block in result) == 3
+    assert [b.first_record + i for b in result for i in b.checksum_mismatches] == [2]
 
 
 @pytest.mark.parametrize(
@@ -190,11 +190,11 @@ def test_what_is_not_encoded_so_has_its_place_in_the_file(
 ) -> None:
     good = (PUT, encoded(key("k")), encoded(value(1)))
     entries = [good, entry] if encoding is PLAIN else [entry]
-    with pytest.raises(RecordError, match=error) as found:
+    with pytest.raises(RecordError, match=error) as result:
         blocks(entries, encoding)
-    assert found.value.offset is not None
-    assert found.value.offset >= 4
-    assert "block" not in found.value.message
+    assert result.value.offset is not None
+    assert result.value.offset >= 4
+    assert "block" not in result.value.message
 
 
 encodings = st.builds(

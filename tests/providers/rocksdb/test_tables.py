@@ -70,6 +70,6 @@ def test_what_a_snapshot_names_has_to_be_there(
     (tmp_path / "SSTs/there.sst").write_bytes(b"abcd")
     file = StoreFile(str(tmp_path / "1.zip"), FileKind.SNAPSHOT, Version(1), 9)
     storage = TaskFiles(Storage(str(tmp_path)))
-    with pytest.raises(DecodeError, match=error or None) as found:
+    with pytest.raises(DecodeError, match=error or None) as result:
         open_tables(storage, file, Snapshot((table,)))
-    assert found.value.path == str(tmp_path / table.name)
+    assert result.value.path == str(tmp_path / table.name)

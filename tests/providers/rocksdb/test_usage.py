@@ -24,7 +24,7 @@ def write_snapshot(
     folder: Path, name: str, tables: Sequence[str], *, rows: int = -1, internal: int = 0
 ) -> None:
     """A snapshot of tables, each with its true size."""
-    named = [{"dfsSstFileName": each, "sizeBytes": len(TABLES[each])} for each in tables]
+    named = [{"dfsSstFileName": table, "sizeBytes": len(TABLES[table])} for table in tables]
     metadata = {"sstFiles": named, "numKeys": rows, "numInternalKeys": internal}
     with zipfile.ZipFile(folder / name, "w") as archive:
         archive.writestr("metadata", "v1\n" + json.dumps(metadata))
@@ -53,32 +53,32 @@ def test_what_each_snapshot_has_and_what_is_new_in_it(folder: Path) -> None:
     write_snapshot(folder, "3.zip", [ONE], rows=1400, internal=100)
     write_snapshot(folder, "10.zip", [ONE, TWO], rows=1500)
     write_snapshot(folder, "11.zip", [ONE, TWO])
-    found = shared(folder)
-    assert [each.file.version for each in found.snapshots] == [3, 10, 11]
-    assert [each.tables for each in found.snapshots] == [1, 2, 2]
-    assert [each.new_tables for each in found.snapshots] == [None, 1, 0]
+    result = shared(folder)
+    assert [value.file.version for value in result.snapshots] == [3, 10, 11]
+    assert [value.tables for value in result.snapshots] == [1, 2, 2]
+    assert [member.new_tables for member in result.snapshots] == [None, 1, 0]
     sizes = [(folder / name).stat().st_size for name in ("10.zip", "11.zip")]
     news = [len(TABLES[TWO]) + sizes[0], sizes[1]]
-    assert [each.new_bytes for each in found.snapshots] == [None, *news]
-    assert [each.rows for each in found.snapshots] == [1500, 1500, None]
-    both = len(TABLES[ONE]) + len(TABLES[TWO])
-    assert [each.table_bytes for each in found.snapshots] == [len(TABLES[ONE]), both, both]
-    assert found.problems == ()
-    told = case("levels").properties
-    assert [each.contents.entries for each in found.snapshots if each.contents] == [
-        int(told[ONE]["entries"]),
-        *[int(told[ONE]["entries"]) + int(told[TWO]["entries"])] * 2,
+    assert [entry.new_bytes for entry in result.snapshots] == [None, *news]
+    assert [element.rows for element in result.snapshots] == [1500, 1500, None]
+    pair = len(TABLES[ONE]) + len(TABLES[TWO])
+    assert [item.table_bytes for item in result.snapshots] == [len(TABLES[ONE]), pair, pair]
+    assert result.problems == ()
+    properties = case("levels").properties
+    assert [snapshot.contents.entries for snapshot in result.snapshots if snapshot.contents] == [
+        int(properties[ONE]["entries"]),
+        *[int(properties[ONE]["entries"]) + int(properties[TWO]["entries"])] * 2,
     ]
 
 
 def test_contents_are_what_rocksdb_tells(folder: Path) -> None:
     write_snapshot(folder, "1.zip", [THREE])
-    (found,) = shared(folder).snapshots
-    told = case("levels").properties[THREE]
-    raw = int(told["raw_key_bytes"]) + int(told["raw_value_bytes"])
-    deleted = int(told["deletions"])
+    (snapshot,) = shared(folder).snapshots
+    result = case("levels").properties[THREE]
+    raw = int(result["raw_key_bytes"]) + int(result["raw_value_bytes"])
+    deleted = int(result["deletions"])
     assert deleted
-    assert found.contents == Contents(int(told["entries"]), deleted, 0, raw)
+    assert snapshot.contents == Contents(int(result["entries"]), deleted, 0, raw)
 
 
 def test_orphans_are_what_no_snapshot_names(folder: Path) -> None:
@@ -87,18 +87,18 @@ def test_orphans_are_what_no_snapshot_names(folder: Path) -> None:
     assert orphans is not None
     assert [Path(file.path).name for file in orphans] == [TWO, THREE]
     write_snapshot(folder, "2_abc.zip", [TWO])
-    found = shared(folder, "2_abc.zip")
-    assert len(found.snapshots) == 1
-    assert [Path(file.path).name for file in found.orphans or ()] == [THREE]
+    result = shared(folder, "2_abc.zip")
+    assert len(result.snapshots) == 1
+    assert [Path(file.path).name for file in result.orphans or ()] == [THREE]
 
 
 def test_a_snapshot_that_cannot_be_read_may_name_anything(folder: Path) -> None:
     write_snapshot(folder, "1.zip", [ONE])
     (folder / "2.zip").write_bytes(b"no zip")
-    found = shared(folder)
-    assert [each.file.version for each in found.snapshots] == [1]
-    assert found.orphans is None
-    ((file, error),) = found.problems
+    result = shared(folder)
+    assert [snapshot.file.version for snapshot in result.snapshots] == [1]
+    assert result.orphans is None
+    ((file, error),) = result.problems
     assert file.version == 2
     assert isinstance(error, DecodeError)
 
@@ -107,8 +107,8 @@ def test_tables_that_are_missing_or_have_another_size(folder: Path) -> None:
     write_snapshot(folder, "1.zip", [ONE, TWO, THREE])
     (folder / "SSTs" / ONE).unlink()
     (folder / "SSTs" / TWO).write_bytes(TABLES[TWO][:-1])
-    found = shared(folder)
-    assert [(each.missing, each.contents) for each in found.snapshots] == [(2, None)]
-    assert found.snapshots[0].table_bytes == sum(map(len, TABLES.values()))
-    ((file, _),) = found.problems
+    result = shared(folder)
+    assert [(snapshot.missing, snapshot.contents) for snapshot in result.snapshots] == [(2, None)]
+    assert result.snapshots[0].table_bytes == sum(map(len, TABLES.values()))
+    ((file, _),) = result.problems
     assert file.path.endswith(TWO)

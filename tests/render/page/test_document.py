@@ -29,8 +29,8 @@ from inspector.render.tabular import Unit
 from tests.render.samples import HOSTILE, bare, finding, report
 
 
-def written(one: Report) -> str:
-    return "".join(render_page(one))
+def written(item: Report) -> str:
+    return "".join(render_page(item))
 
 
 def policy_of(page: str) -> dict[str, list[str]]:
@@ -41,8 +41,8 @@ def policy_of(page: str) -> dict[str, list[str]]:
 
 
 def embedded(page: str) -> list[object]:
-    found = re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', page)
-    return [json.loads(each) for each in found]
+    result = re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', page)
+    return [json.loads(item) for item in result]
 
 
 def test_the_policy_names_every_script_and_style_and_nothing_else() -> None:
@@ -72,29 +72,29 @@ def test_a_page_is_ascii_and_has_no_control_characters() -> None:
     page = written(report(checkpoint=f"/{HOSTILE}\ud800é"))
     assert page.isascii()
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f]", page)
-    shown = html.unescape(page.replace("<wbr>", ""))
-    assert r"/\x1b[31mred\x1b[0m\r\n| <b>*x*</b> \u202e`\t\ud800é" in shown
+    result = html.unescape(page.replace("<wbr>", ""))
+    assert r"/\x1b[31mred\x1b[0m\r\n| <b>*x*</b> \u202e`\t\ud800é" in result
     assert "<b>*x*" not in page
 
 
 def test_the_report_is_in_it_as_json_has_it() -> None:
-    (found,) = embedded(written(report()))
-    assert found == json.loads("".join(render_json(report())))
+    (result,) = embedded(written(report()))
+    assert result == json.loads("".join(render_json(report())))
 
 
 def test_rows_that_can_be_read_once_are_shown_and_embedded() -> None:
-    one = report()
-    tables = [replace(each, rows=iter(list(each.rows))) for each in one.tables]
-    once = replace(one, tables=tables)
-    assert written(once) == written(one)
+    item = report()
+    tables = [replace(table, rows=iter(list(table.rows))) for table in item.tables]
+    once = replace(item, tables=tables)
+    assert written(once) == written(item)
 
 
 @pytest.mark.parametrize("text", ["</script>", "<!--", "&amp;", "\u2028", "\x7f\x85", "\ud800"])
 def test_json_ends_no_element(text: str) -> None:
-    found = json_for_html(json.dumps({text: text}))
-    assert found.isascii()
-    assert not set(found) & set("<>&\x7f")
-    assert json.loads(found) == {text: text}
+    result = json_for_html(json.dumps({text: text}))
+    assert result.isascii()
+    assert not set(result) & set("<>&\x7f")
+    assert json.loads(result) == {text: text}
 
 
 def test_a_report_without_a_page_shows_its_tables() -> None:
@@ -181,10 +181,12 @@ def test_ids_of_a_fleet_are_its_own() -> None:
 
 def test_a_fleet_has_a_bound_and_says_what_it_leaves_out(monkeypatch: pytest.MonkeyPatch) -> None:
     summary = {"text": "x" * 20_000}
-    many = [report(checkpoint=f"/ck/{n}", summary=summary, problems=[]) for n in range(30)]
+    several_values = [
+        report(checkpoint=f"/ck/{n}", summary=summary, problems=[]) for n in range(30)
+    ]
     monkeypatch.setattr(document, "MOST_FLEET_BYTES", 100_000)
-    page = "".join(render_fleet_page(many))
-    fixed = len("".join(render_fleet_page(many[:1])))
+    page = "".join(render_fleet_page(several_values))
+    fixed = len("".join(render_fleet_page(several_values[:1])))
     table = 30 * 1000
     assert len(page) < fixed + table + 100_000
     assert len(places(page)) == 30
@@ -196,7 +198,7 @@ def test_a_fleet_has_a_bound_and_says_what_it_leaves_out(monkeypatch: pytest.Mon
 def test_a_hundred_checkpoints_are_less_than_a_megabyte() -> None:
     batches = range(150)
     chart = LineChart("Rows", Unit.COUNT, batches, batches, [Series("rows", batches)])
-    many = [
+    several_values = [
         report(
             checkpoint=f"s3a://bucket/team/{n}/checkpoint",
             findings=(finding(), finding(), finding()),
@@ -206,7 +208,7 @@ def test_a_hundred_checkpoints_are_less_than_a_megabyte() -> None:
         )
         for n in range(100)
     ]
-    page = "".join(render_fleet_page(many))
+    page = "".join(render_fleet_page(several_values))
     assert page.count("<polyline ") == 200
     assert len(page) < 1_000_000
 

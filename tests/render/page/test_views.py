@@ -35,7 +35,7 @@ BARS = BarChart(
 def test_a_table_has_the_columns_that_are_for_people() -> None:
     view = table_view(table())
     assert [head.text for head in view.heads][-1] == "done"
-    assert "not for people" not in {one.text for row in view.rows for one in row}
+    assert "not for people" not in {item.text for row in view.rows for item in row}
     assert view.heads[3].number
     nothing = table_view(EMPTY)
     assert (nothing.title, nothing.rows, nothing.empty) == ("Other things", [], "None at all.")
@@ -47,8 +47,8 @@ def test_a_table_is_bounded_and_says_so() -> None:
     assert len(view.rows) == MOST_ROWS
     assert view.more == f"This page shows only the first {MOST_ROWS} rows."
     assert view.docs == [("n", "A number.")]
-    few = Table("few", "few", (Column("n"),), [{"n": n} for n in range(MOST_ROWS)])
-    assert table_view(few).more == ""
+    sample = Table("few", "few", (Column("n"),), [{"n": n} for n in range(MOST_ROWS)])
+    assert table_view(sample).more == ""
 
 
 def test_lines_are_told_and_their_numbers_are_a_table() -> None:
@@ -56,7 +56,7 @@ def test_lines_are_told_and_their_numbers_are_a_table() -> None:
     assert view.said == (
         "Rows: 9 after batch 6, 7 after batch 4; least 7, most 9. Heap: not known."
     )
-    assert [[one.text for one in row] for row in view.table.rows] == [
+    assert [[item.text for item in row] for row in view.table.rows] == [
         ["4", "1970-01-01 00:00:01", "7", "-"],
         ["5", "-", "-", "-"],
         ["6", "1970-01-01 00:00:03", "9", "-"],
@@ -75,7 +75,7 @@ def test_bars_are_parts_of_the_longest() -> None:
     old, new = bars_view(BARS).bars
     assert [(rect.part, rect.x, rect.width) for rect in old.rects] == [(0, 0, 75), (1, 75, 25)]
     assert [(rect.part, rect.x, rect.width) for rect in new.rects] == [(1, 0, 2.5)]
-    assert [one.number for one in old.cells] == [30, 10]
+    assert [cell.number for cell in old.cells] == [30, 10]
 
 
 def test_a_bar_of_little_is_seen_and_none_is_too_long() -> None:
