@@ -88,7 +88,7 @@ class Position:
         """Positions of the parts, in the order of the JSON."""
         return self.read_parts()
 
-    @property
+    @cached_property
     def summary(self) -> str:
         """All positions if they are few, else their number."""
         if self.kind is UNKNOWN:
@@ -338,7 +338,8 @@ class PositionReader:
     """
 
     def __init__(self) -> None:
-        self._shape: tuple[bytes, int] | None = None
+        self._shape: bytes | None = None  # a line without its digits
+        self._count = 0  # numbers in the line
         self._places: Any = None  # which numbers of the line are offsets
         self._other_places: Any = None  # those of partitions, and in the name of the topic
         self._others: Any = None  # the numbers there
@@ -346,26 +347,29 @@ class PositionReader:
 
     def read(self, offset: str, provider: str = "") -> Position:
         """Return the position that an offset says, as :func:`parse_position` does."""
-        line = offset.encode("utf-8", "replace") if len(offset) >= _LONG_LINE else b""
-        is_plain = line.count(b"{") == 2 and b":-" not in line and b"\\" not in line
-        if not is_plain or _VALUE.search(line) is None:
+        if len(offset) < _LONG_LINE:
+            return parse_position(offset, provider)
+        line = offset.encode("utf-8", "replace")
+        shape = line.translate(None, _DIGITS)
+        # A line of a known shape has the braces and signs of the one that was read as JSON.
+        if shape != self._shape and not (_is_plain(shape) and len(shape) < len(line)):
             return parse_position(offset, provider)
         numbers: Any = np.fromstring(line.translate(_TO_SPACES), np.int64, sep=" ")
         if numbers.max() >= _INT_MAX:
             return parse_position(offset, provider)
-        shape = line.translate(None, _DIGITS), len(numbers)
-        if shape != self._shape or (numbers.take(self._other_places) != self._others).any():
+        if (shape, len(numbers)) != (self._shape, self._count) or (
+            numbers.take(self._other_places) != self._others
+        ).any():
             position = parse_position(offset, provider)
             if position.kind not in (KAFKA, EVENT_HUBS) or not self._learn(line, position, numbers):
                 return position
-            self._shape, self._kind = shape, position.kind
-        kind = self._kind
+            self._shape, self._count, self._kind = shape, len(numbers), position.kind
         return Position(
-            kind,
+            self._kind,
             offset,
             lambda: parse_position(offset, provider).parts,
             numbers.take(self._places),
-            shape,
+            (shape, len(numbers)),
         )
 
     def _learn(self, line: bytes, position: Position, numbers: Any) -> bool:
@@ -377,6 +381,11 @@ class PositionReader:
         self._places, self._other_places = np.flatnonzero(is_value), np.flatnonzero(~is_value)
         self._others = numbers.take(self._other_places)
         return True
+
+
+def _is_plain(shape: bytes) -> bool:
+    """Return whether a line is of one topic, with a plain name and no negative offset."""
+    return shape.count(b"{") == 2 and b":-" not in shape and b"\\" not in shape
 
 
 def parse_initial(data: bytes) -> str | None:
