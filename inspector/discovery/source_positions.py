@@ -240,6 +240,8 @@ class SourcePositions:
         if end.kind is FILES:
             if start is None and not item.is_first:
                 return None
+            if start is not None and start.kind is not FILES:
+                return None
             orders = [None if p is None else p.parts[0].order for p in (start, end)]
             first, last = (None if order is None else order[0] for order in orders)
             return None if last is None else self.log(item.source).count(first, last)

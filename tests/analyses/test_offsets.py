@@ -202,6 +202,11 @@ def test_files_of_a_compacted_log(files: Path) -> None:
     ]
 
 
+def test_limit_keeps_the_newest_files(files: Path) -> None:
+    rows = rows_of(files, by="partition", limit=2)
+    assert [row["partition"][-6:] for row in rows] == ["e.json", "d.json"]
+
+
 @pytest.mark.parametrize(
     ("name", "expected"), [("c.json", ("read", 1)), ("file:///in/e.json", ("read", 3))]
 )
@@ -308,7 +313,10 @@ def test_unreadable_entry_is_a_problem(kafka: Path) -> None:
 
 @costly
 @given(
-    st.lists(st.sampled_from([topic(3), delta(2), "-", "7", "{", '{"a":' * 50, "\0"]), max_size=3),
+    st.lists(
+        st.sampled_from([topic(3), delta(2), "-", "7", "{", '{"logOffset":3}', '{"a":' * 50, "\0"]),
+        max_size=3,
+    ),
     st.sampled_from(["", "0", "orders:0@1", "a.json", "@", "1:1"]),
 )
 def test_any_lines_give_rows_or_problems(lines: list[str], sought: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from itertools import islice
@@ -21,6 +22,7 @@ from inspector.analyses.offsets.search import (
     entry_of,
     files_of,
     found_files,
+    reads_files,
 )
 from inspector.analyses.shared import options as o
 from inspector.analyses.shared.data_tables import driver_table
@@ -31,7 +33,7 @@ from inspector.analyses.shared.options import Option, Options
 from inspector.checkpoint.log_entries import NAME_CHARS
 from inspector.checkpoint.logs import OFFSETS
 from inspector.checkpoint.source_kinds import FILES, Sought
-from inspector.discovery.source_positions import SourcePositions, SourceRange
+from inspector.discovery.source_positions import SourceFile, SourcePositions, SourceRange
 from inspector.discovery.starting_offsets import AGAIN, EXACT, MOST_ONCE, starting_offsets
 from inspector.exceptions import CheckpointError
 from inspector.light_dataclasses import dataclass, replace
@@ -251,20 +253,28 @@ class _View:
         self.subject.problems.extend(self.positions.all_problems())
 
     def _partition_rows(self, items: Iterable[SourceRange], limit: int) -> Iterator[OffsetRow]:
-        """Yield a row for each partition; files of sources of files come last, oldest first."""
+        """Yield a row for each partition; files come last.
+
+        The log of a source of files is read from its oldest entry on, and so are its rows. With a
+        limit the newest files are kept, and come newest first.
+        """
         file_ranges: dict[str, list[SourceRange]] = {}
+        count = 0
         for item in items:
             if item.end is None:
                 yield source_row(self.positions, item)
             elif item.end.kind is FILES:
                 file_ranges.setdefault(item.source, []).append(item)
-                if limit and sum(map(len, file_ranges.values())) >= limit:
+                count += reads_files(item)
+                if limit and count >= limit:
                     break
             else:
                 yield from part_rows(item, item.end)
         for source, ranges in file_ranges.items():
-            for file, item in files_of(self.positions, source, ranges):
-                row = OffsetRow(
+            files: Iterable[tuple[SourceFile, SourceRange]]
+            files = files_of(self.positions, source, ranges)
+            for file, item in reversed(deque(files, limit)) if limit else files:
+                yield OffsetRow(
                     batch_id=item.batch_id,
                     source=source[:NAME_CHARS],
                     kind=item.kind,
@@ -275,7 +285,6 @@ class _View:
                     committed=item.committed,
                     file_modified_ms=file.modified_ms,
                 )
-                yield row
 
     # --- the batch that read a position ------------------------------------------------------
 

@@ -23,7 +23,9 @@ from inspector.discovery.starting_offsets import snapshot_of
 
 def entry_of(position: Position | None) -> int | None:
     """Return the number of the newest entry of a file source's log at a position."""
-    order = None if position is None else position.parts[0].order
+    if position is None or position.kind is not FILES:
+        return None
+    order = position.parts[0].order
     return None if order is None else order[0]
 
 
@@ -34,7 +36,7 @@ def files_of(
     ends = sorted(
         (entry, -item.batch_id, item)
         for item in ranges
-        if (entry := entry_of(item.end)) is not None and _reads_files(item)
+        if (entry := entry_of(item.end)) is not None and reads_files(item)
     )
     entries = [entry for entry, _, _ in ends]
     for file in positions.log(source).files():
@@ -46,7 +48,8 @@ def files_of(
                 yield file, item
 
 
-def _reads_files(item: SourceRange) -> bool:
+def reads_files(item: SourceRange) -> bool:
+    """Return whether a batch moved its source of files, as far as the log shows it."""
     return item.start is None or item.end is None or item.start.raw != item.end.raw
 
 
@@ -54,15 +57,12 @@ def found_files(
     positions: SourcePositions, source: str, ranges: Sequence[SourceRange], name: str
 ) -> list[FoundRow]:
     """Return the rows of a file that a source may have read, by its name or by its whole path."""
-    matching = [
-        file
-        for file in positions.log(source).files()
-        if file.path == name or file.path.endswith(f"/{name.lstrip('/')}")
-    ]
+    matching = [file for file in positions.log(source).files() if _has_name(file, name)]
     shared: dict[str, Any] = {"source": source[:NAME_CHARS], "kind": FILES.name}
     if not matching:
         return [FoundRow(**shared, answer="absent")]
-    read = dict(files_of(positions, source, ranges))
+    pairs = files_of(positions, source, ranges)
+    read = {file: item for file, item in pairs if _has_name(file, name)}
     rows = []
     for file in matching:
         item = read.get(file)
@@ -82,6 +82,10 @@ def found_files(
             )
         )
     return rows
+
+
+def _has_name(file: SourceFile, name: str) -> bool:
+    return file.path == name or file.path.endswith(f"/{name.lstrip('/')}")
 
 
 def _found_row(item: SourceRange, partition: str | None) -> FoundRow:
