@@ -1,7 +1,7 @@
 """Options with which a new query reads on from where another query's sources were.
 
 Each option is that of the connector: ``startingOffsets`` of Kafka and Pulsar, ``startingVersion``
-of Delta, ``eventhubs.startingPositions``, ``startingPosition`` of Kinesis, ``scan.snapshot-id`` of
+of Delta, ``eventhubs.startingPositions``, ``kinesis.startingposition`` of Kinesis, ``scan.snapshot-id`` of
 Paimon, ``startTimestamp`` of ``rate-micro-batch``. Spark's file source has none: files that have
 been read have to be moved away, or left out, before the new query begins.
 """
@@ -126,18 +126,16 @@ def _paimon(position: Position) -> Iterator[StartingOffset]:
 
 
 def _kinesis(position: Position) -> Iterator[StartingOffset]:
-    fields = json_object(position.raw)
-    shards = {
-        shard: {name: info.get(name) for name in ("iteratorType", "iteratorPosition")}
-        for shard, info in fields.items()
-        if shard != "metadata" and isinstance(info, dict)
-    }
+    # InitialKinesisPosition.fromCheckpointJson of both connectors reads the offset as it is; that
+    # of AWS Labs has sub-sequence numbers.
+    shards = [info for info in json_object(position.raw).values() if isinstance(info, dict)]
+    is_of_aws_labs = any("subSequenceNumber" in info for info in shards)
+    option = "kinesis.startingposition" if is_of_aws_labs else "startingPosition"
     note = (
-        "Each iteratorPosition is the sequence number to start after (startingSequenceNumber of "
-        "the Kinesis API). The option takes this map in the connectors of Qubole and of AWS Labs "
-        "(kinesis.startingposition); others start by time."
+        "Each iteratorPosition is the sequence number to start after, the startingSequenceNumber "
+        "of the Kinesis API. Shards that are not named begin at the current time."
     )
-    yield StartingOffset("startingPosition", json.dumps(shards), EXACT, note)
+    yield StartingOffset(option, position.raw.strip(), EXACT, note)
 
 
 def _pulsar(position: Position) -> Iterator[StartingOffset]:

@@ -248,6 +248,19 @@ def test_starting_offsets_of_kafka(kafka: Path) -> None:
     assert "--batch 3" in report.notes[0]
 
 
+def test_files_that_were_read_are_listed(files: Path) -> None:
+    report = api.offsets(str(files), form="starting-offsets", batch=1)
+    (option,) = report.primary.rows
+    assert (option["option"], option["delivery"]) == (None, "at least once")
+    assert option["newest_file_ms"] == 7
+    assert [row["path"][-6:] for row in report.tables[1].rows] == [
+        *("a.json", "b.json", "c.json", "d.json")
+    ]
+    report = api.offsets(str(files), form="starting-offsets", limit=2)
+    assert len(list(report.tables[1].rows)) == 2
+    assert any("Only 2 of 5 files that were read are shown" in note for note in report.notes)
+
+
 def test_state_that_is_lost_is_named() -> None:
     report = api.offsets(str(STATEFUL), form="starting-offsets")
     assert any("state" in note and "is lost" in note for note in report.notes)
@@ -282,11 +295,18 @@ def test_starting_offsets_of_other_sources(
     assert delivery in (None, row["delivery"])
 
 
-def test_starting_position_of_kinesis(tmp_path: Path) -> None:
-    shard = {"iteratorType": "AFTER_SEQUENCE_NUMBER", "iteratorPosition": "4959"}
+@pytest.mark.parametrize(
+    ("more", "option"),
+    [
+        ({}, "startingPosition"),
+        ({"subSequenceNumber": "-1", "isLast": "true"}, "kinesis.startingposition"),
+    ],
+)
+def test_starting_position_of_kinesis(tmp_path: Path, more: dict[str, str], option: str) -> None:
+    shard = {"iteratorType": "AFTER_SEQUENCE_NUMBER", "iteratorPosition": "4959", **more}
     line = json.dumps({"metadata": {"streamName": "s", "batchId": "0"}, "shardId-0": shard})
     row = start(query(tmp_path / "kinesis", {0: [line]}))
-    assert (row["option"], json.loads(row["value"])) == ("startingPosition", {"shardId-0": shard})
+    assert (row["option"], row["value"], row["delivery"]) == (option, line, "exactly once")
 
 
 def test_source_and_limit_narrow_the_rows(tmp_path: Path) -> None:

@@ -318,6 +318,9 @@ class _View:
             raise CheckpointError(message, self.run.checkpoint.root)
         items = self.batch_ranges(last_batch)
         delivery = self._delivery(last_batch, newest)
+        notes = [*self._start_notes(last_batch, newest)]
+        file_items = [item for item in items if item.end is not None and item.end.kind is FILES]
+        counts = {item.source: _count_files(self._read_files([item])) for item in file_items}
         rows = [
             StartRow(
                 source=item.source[:NAME_CHARS],
@@ -326,6 +329,7 @@ class _View:
                 option=start.option,
                 value=start.value,
                 delivery=delivery if start.delivery == EXACT else start.delivery,
+                newest_file_ms=counts.get(item.source, (0, None))[1],
                 note=start.note or None,
             )
             for item in items
@@ -333,12 +337,17 @@ class _View:
             for start in starting_offsets(item.end)
         ]
         tables = [StartRow.table(f"starting offsets after batch {last_batch}", rows)]
-        file_items = [item for item in items if item.end is not None and item.end.kind is FILES]
         if file_items:
+            total = sum(count for count, _ in counts.values())
+            if limit and total > limit:
+                notes.append(
+                    f"Only {limit:,} of {count_text(total, 'file')} that were read are shown: "
+                    "--limit 0 and -o json show all of them."
+                )
             files = self._with_file_problems(islice(self._read_files(file_items), limit or None))
             title = f"files read up to batch {last_batch}"
             tables.append(ReadFileRow.table(title, files))
-        return self.report(tables, notes=[*self._start_notes(last_batch, newest)])
+        return self.report(tables, notes=notes)
 
     def _read_files(self, items: Iterable[SourceRange]) -> Iterator[ReadFileRow]:
         for item in items:
@@ -390,6 +399,16 @@ class _View:
             "The new query needs a new checkpoint location. A sink of files skips batch numbers "
             "that its _spark_metadata has: give the new query another output folder, too."
         )
+
+
+def _count_files(files: Iterable[ReadFileRow]) -> tuple[int, int | None]:
+    """Return the number of files, and when the newest of them was changed."""
+    count, newest = 0, None
+    for file in files:
+        count += 1
+        if file.file_modified_ms is not None:
+            newest = max(file.file_modified_ms, newest or 0)
+    return count, newest
 
 
 def _state_notes(subject: Subject) -> Iterator[str]:

@@ -101,6 +101,11 @@ class StartRow(t.Row, table="starting_offsets", empty="the batch has no source w
         t.Rank(5),
     ]
     last_batch: Annotated[t.Id, "The batch after which the new query begins.", t.Rank(6)]
+    newest_file_ms: Annotated[
+        t.TimeMs | None,
+        "When the newest file that was read was changed, of a source of files.",
+        t.Rank(8),
+    ] = None
     note: Annotated[t.Text | None, "What has to be known.", t.Rank(7)] = None
 
 
