@@ -15,6 +15,7 @@ from inspector.checkpoint.logfile import json_object, long_field, problem, text_
 from inspector.checkpoint.logs import AT_ONCE, MOST_ENTRIES, OFFSETS
 from inspector.checkpoint.names import number
 from inspector.checkpoint.source_kinds import (
+    EVENT_HUBS,
     FILES,
     KAFKA,
     RATE_MICRO_BATCH,
@@ -30,7 +31,7 @@ from inspector.checkpoint.trees import Entry
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.source_logs import SOURCES, source_folders
 from inspector.exceptions import DecodeError, InspectorError, LimitError
-from inspector.light_dataclasses import dataclass, field
+from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import LIMITS, BatchId, Problem
 
 COMPACT = ".compact"
@@ -301,12 +302,12 @@ class SourcePositions:
         if end.kind is RATE_MICRO_BATCH:
             # RatePerMicroBatchStream.initialOffset
             return parse_position('{"offset":0,"timestamp":0}')
-        if end.kind is not KAFKA:
+        if end.kind not in (KAFKA, EVENT_HUBS):
             return None
         path = f"{SOURCES}/{self.folders.get(source, source)}/0"
         with suppress(InspectorError, OSError):
             initial = parse_initial(self.checkpoint.storage.read(path, _INITIAL_BYTES))
-            return None if initial is None else parse_position(initial)
+            return None if initial is None else replace(parse_position(initial), kind=end.kind)
         return None
 
 

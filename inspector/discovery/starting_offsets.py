@@ -1,7 +1,7 @@
 """Options with which a new query reads on from where another query's sources were.
 
 Each option is that of the connector: ``startingOffsets`` of Kafka and Pulsar, ``startingVersion``
-of Delta, ``eventhubs.startingPositions``, ``kinesis.startingposition`` of Kinesis, ``scan.snapshot-id`` of
+of Delta, ``eventhubs.startingPositions``, ``kinesis.startingposition``, ``scan.snapshot-id`` of
 Paimon, ``startTimestamp`` of ``rate-micro-batch``. Spark's file source has none: files that have
 been read have to be moved away, or left out, before the new query begins.
 """
@@ -104,8 +104,9 @@ def _iceberg(position: Position) -> Iterator[StartingOffset]:
     fields = json_object(position.raw)
     snapshot, time_ms = fields.get("snapshot_id"), fields.get("snapshot_timestamp_ms")
     note = (
-        f"The source had read up to snapshot {snapshot}. Iceberg starts a stream by time alone: "
-        "give the time of the snapshot after it (table.snapshots), if all its files were read."
+        f"The source had read up to snapshot {snapshot}. Iceberg starts a stream by time "
+        "(stream-from-timestamp): give the time of the next snapshot in table.snapshots, if all "
+        "files of this one were read."
     )
     if type(time_ms) is int and time_ms >= 0:
         note += " With this value it reads that snapshot again."

@@ -346,3 +346,21 @@ def test_any_lines_give_rows_or_problems(lines: list[str], sought: str) -> None:
         root = query(Path(folder) / "any", {0: lines, 1: lines[::-1], 2: lines})
         for options in ({}, {"by": "partition"}, {"find": sought}, {"form": "starting-offsets"}):
             list(api.offsets(str(root), **options).primary.rows)  # type: ignore[arg-type]
+
+
+def test_event_hubs_begin_where_their_source_says(tmp_path: Path) -> None:
+    """Offset log v2 names the provider; the source writes its first numbers as Kafka's does."""
+    root = query(tmp_path / "hub", {0: [topic(9)]})
+    head = {
+        "batchWatermarkMs": 0,
+        "batchTimestampMs": TIME_MS,
+        "conf": {},
+        "sourceMetadataInfo": {"0": {"providerName": "org.apache.EventHubsSourceProvider"}},
+    }
+    text = "\n".join(["v2", json.dumps(head), f"0:{topic(9)}"])
+    (root / "offsets" / "0").write_text(text, "utf-8")
+    (root / "sources" / "0").mkdir(parents=True)
+    (root / "sources" / "0" / "0").write_bytes(b"\0v1\n" + topic(4).encode())
+    (row,) = rows_of(root)
+    assert (row["kind"], row["records"]) == ("event-hubs", 5)
+    assert start(root)["option"] == "eventhubs.startingPositions"
