@@ -17,9 +17,9 @@ MAX_BATCH = (1 << 62) - 1
 MAX_LONG = (1 << 63) - 1  # largest long of Java
 MAX_INT = (1 << 31) - 1  # largest int of Java
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,18}")  # number without sign or leading zeros
-_CHECKSUM = ".crc"  # ending of the names of checksum files
-_TEMPORARY = re.compile(r"\.?temp--?[0-9]+|\..+\.tmp", re.DOTALL)  # name of a temporary file
-_LEADING = re.compile(r"\.*([0-9]+)[._]")  # number that a name begins with
+_CHECKSUM = ".crc"  # suffix of checksum files
+_TEMPORARY = re.compile(r"\.?temp--?[0-9]+|\..+\.tmp", re.DOTALL)  # names of temporary files
+_LEADING = re.compile(r"\.*([0-9]+)[._]")  # number at the beginning of a name
 
 
 def number(text: str, maximum: int = MAX_LONG) -> int | None:
@@ -50,14 +50,17 @@ def is_marker(name: str) -> bool:
 
 
 def is_left_sum(file: StoreFile) -> bool:
-    """Return whether a file is Hadoop's checksum of a temporary file, which nothing removes."""
+    """Return True if a file is Hadoop's checksum of a temporary file, which nothing removes."""
     if file.kind is not FileKind.HADOOP_CHECKSUM:
         return False
     return bool(_TEMPORARY.fullmatch(main_path(file).rpartition("/")[2]))
 
 
 def classify_side_file(name: str) -> tuple[FileKind, Version | None]:
-    """The kind of such a file and the state version in its name; OTHER if it is none."""
+    """Return the kind of a checksum or temporary file, and the version in its name (or None).
+
+    The kind is OTHER for any other file.
+    """
     if is_marker(name):
         return FileKind.OTHER, None
     if name.endswith(_CHECKSUM):
@@ -69,30 +72,30 @@ def classify_side_file(name: str) -> tuple[FileKind, Version | None]:
 
 
 def leading_version(name: str) -> Version | None:
-    """The number that a name starts with, if Spark would write it so."""
+    """Return the version that a name starts with; None if there is none in Spark's spelling."""
     match = _LEADING.match(name)
     version = None if match is None else number(match[1], MAX_BATCH)
     return None if version is None else Version(version)
 
 
 def main_path(side: StoreFile) -> str:
-    """The path of the file that a checksum file is about."""
+    """Return the path of the file that a checksum file belongs to."""
     folder, slash, name = side.path.rpartition("/")
     dot = side.kind is FileKind.HADOOP_CHECKSUM
     return folder + slash + name[dot:].removesuffix(_CHECKSUM)
 
 
 def name_without_sums(name: str) -> str:
-    """Return the name of the file that a Hadoop checksum file is about; of others the name."""
+    """Return the name of the file that a Hadoop checksum file belongs to; other names unchanged."""
     is_sums = name.startswith(".") and name.endswith(_CHECKSUM)
     return name[1:].removesuffix(_CHECKSUM) if is_sums else name
 
 
 def spark_sums_name(name: str) -> str:
-    """The name of the file in which Spark 4.1 and later keep the checksum of another."""
+    """Return the name of the checksum file that Spark 4.1 and later write for a file."""
     return f"{name}{_CHECKSUM}"
 
 
 def hadoop_sums_name(name: str) -> str:
-    """The name of the file in which Hadoop's ``ChecksumFileSystem`` keeps the sums of another."""
+    """Return the name of the checksum file that Hadoop's ``ChecksumFileSystem`` writes."""
     return f".{name}{_CHECKSUM}"

@@ -1,8 +1,8 @@
-"""Logs, metadata and schemas read with the checksum files that Hadoop laid beside them.
+"""Read logs, metadata and schemas, and compare them with the checksum files of Hadoop.
 
-Spark writes them by Hadoop's ``ChecksumFileSystem`` where the checkpoint lies on a local disk;
-Spark 4.3 reads its logs without a comparison. One digit of a watermark or one letter of a schema
-would change every judgement here, so nothing is taken from a file that was changed.
+Spark writes ``.NAME.crc`` beside a file by Hadoop's ``ChecksumFileSystem`` if the checkpoint is on
+a local disk; Spark 4.3 reads its logs without a comparison. One changed digit of a watermark or one
+changed letter of a schema would change every result here, so a changed file is not used at all.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from inspector.model import LIMITS
 
 
 class VerifiedFiles(Storage):
-    """A storage whose small files are compared with ``.NAME.crc``, where there is one."""
+    """A storage that compares small files with their ``.NAME.crc``, where there is one."""
 
     # What is no checksum file by its first bytes is passed over, as by ChecksumFileSystem.
 
@@ -37,9 +37,10 @@ class VerifiedFiles(Storage):
     def read(
         self, relative: str, limit: int = LIMITS.small_file_bytes, *, size: int | None = None
     ) -> bytes:
-        """Read a file as Storage.read does, and check it against its Hadoop checksum file.
+        """Return a file's bytes as ``Storage.read`` does, compared with its Hadoop checksum file.
 
-        Raises ChecksumError at the first part whose bytes were changed.
+        A checksum file that cannot be read or decoded is ignored. Raises ChecksumError with the
+        offset of the first part whose bytes were changed.
         """
         if size is None:
             size = self._size_in_listing(relative)
@@ -63,6 +64,7 @@ class VerifiedFiles(Storage):
         return data
 
     def _list_once(self, folder: str) -> None:
+        """List a folder for its checksum files unless that was done; failures are ignored."""
         if folder not in self._listed:
             with suppress(InspectorError, OSError):
                 self._spare[folder] = self.list(folder)
@@ -74,7 +76,10 @@ class VerifiedFiles(Storage):
         return self._by_name[folder]
 
     def list(self, relative: str = "", *, missing_ok: bool = False) -> tuple[Entry, ...]:
-        """List a folder. The listing is kept, so that reading its files needs no second one."""
+        """List a folder; the listing is kept, so that reading the files needs no second one.
+
+        FileNotFoundError: no such folder, unless ``missing_ok``. NotADirectoryError: it is a file.
+        """
         # And the other way round: who reads a file first gets the listing that was made for it,
         # once. Where one listing tells all that is below the root, no other is made.
         if relative in self._spare:
@@ -95,7 +100,7 @@ class VerifiedFiles(Storage):
         return result
 
     def stat(self, relative: str = "") -> Entry | None:
-        """The file or folder at a path, or None if nothing is there."""
+        """Return the file or folder at a path; None if nothing is there."""
         tree = self.tree()
         return super().stat(relative) if tree is None else tree.entry(relative)
 
@@ -106,7 +111,10 @@ class VerifiedFiles(Storage):
         return self._tree
 
     def _size_in_listing(self, relative: str) -> int | None:
-        """The size by the listing of all, or None; FileNotFoundError, IsADirectoryError by it."""
+        """Return the size in the listing of the whole tree; None if there is no such listing.
+
+        FileNotFoundError, IsADirectoryError: the listing has no file there.
+        """
         tree = self.tree()
         if tree is None:
             return None
@@ -129,7 +137,7 @@ class RememberedFiles(VerifiedFiles):
         self._kept: dict[str, tuple[Entry, bytes, bool]] = {}
 
     def look_again(self, tree: Tree | None = None) -> None:
-        """Begin another look: folders are listed again, and what has gone is forgotten."""
+        """Forget all listings, and the kept files that are gone. ``tree``: a new listing of all."""
         # An object that was silent has another chance. tree: a listing of all, made just now.
         SILENCE.clear()
         self._kept = {path: content for path, content in self._kept.items() if self._entry_of(path)}
@@ -142,7 +150,7 @@ class RememberedFiles(VerifiedFiles):
     def read(
         self, relative: str, limit: int = LIMITS.small_file_bytes, *, size: int | None = None
     ) -> bytes:
-        """A whole small file, from memory if it is unchanged; one that failed is read again."""
+        """Return a small file's bytes, kept ones if it is unchanged; a failure is not kept."""
         self._list_once(relative.rpartition("/")[0])
         entry = self._entry_of(relative)
         content = self._kept.get(relative)
@@ -157,6 +165,7 @@ class RememberedFiles(VerifiedFiles):
         return data
 
     def _entry_of(self, relative: str) -> Entry | None:
+        """Return the listed entry of a file; None if it is a folder or not listed."""
         folder, _, name = relative.rpartition("/")
         entry = self._inside(folder).get(name)
         return None if entry is None or entry.is_dir else entry

@@ -1,7 +1,7 @@
-"""Places of values within a buffer of UnsafeRows, many at a time.
+"""Positions of values within a buffer of UnsafeRows, many at a time.
 
-A :class:`Cells` has one cell per value of one column (of all rows, or of all elements of all
-arrays). Every place in it was checked before it is read, so the readers need no further test.
+A :class:`Cells` has one cell for each value of one column (of all rows, or of all elements of all
+arrays). Every position in it was checked before, so the readers need no further test.
 """
 
 from __future__ import annotations
@@ -18,25 +18,30 @@ from inspector.sparktypes import AtomicType, DataType, DecimalType, storage_type
 
 WORD = 8  # bytes of a slot, and of a word of null bits
 
-_RESERVED = 16
+_RESERVED = 16  # bytes that a row reserves for a value of these types
+# kinds of types, in addition to wide decimals, for which a row reserves bytes
 _RESERVING = ("interval", "timestamp_nanos", "timestamp_ntz_nanos")
 
 MOST_CELLS = 1 << 27
-"""Values decoded by one call, nulls included: a forged schema or row must not fill the memory."""
+"""Most values decoded by one call, nulls included: a forged schema or row must not fill the memory.
+"""
 
 
 def bitset_bytes(fields: int) -> int:
-    """Bytes of the null bits of so many fields or elements (``calculateBitSetWidthInBytes``)."""
+    """Return the bytes of the null bits of a number of fields (``calculateBitSetWidthInBytes``)."""
     return (fields + 63) // 64 * WORD
 
 
 def size_of_fixed_part(fields: int) -> int:
-    """Bytes of an UnsafeRow before its variable part: null bits and slots."""
+    """Return the bytes of an UnsafeRow before its variable part: null bits and slots."""
     return bitset_bytes(fields) + fields * WORD
 
 
 def bytes_to_reserve(data_type: DataType) -> int:
-    """Bytes that a row, though no array, keeps for any value of a type, also for a null one."""
+    """Return the bytes that a row, but no array, reserves for any value of a type, null included.
+
+    It is 0 for most types.
+    """
     # So that it can grow in place (UnsafeRowWriter.write(Decimal), write(CalendarInterval)).
     kind = storage_type(data_type)
     if isinstance(kind, DecimalType):
@@ -45,7 +50,7 @@ def bytes_to_reserve(data_type: DataType) -> int:
 
 
 def numbers_at(buffer: Any, kind: str, offsets: Int64s) -> npt.NDArray[Any]:
-    """Numbers of a numpy dtype at any offsets in some bytes, aligned or not."""
+    """Return the numbers of a numpy dtype at these offsets of a buffer, aligned or not."""
     dtype = np.dtype(kind)
     count = len(buffer) - dtype.itemsize + 1
     if not offsets.size or count <= 0:
@@ -55,7 +60,12 @@ def numbers_at(buffer: Any, kind: str, offsets: Int64s) -> npt.NDArray[Any]:
 
 
 class Page:
-    """The buffer that one call decodes, and what was found out about its rows."""
+    """Buffer that one call decodes, and what was found out about its rows.
+
+    Attributes:
+        buffer: the bytes.
+        bad: True for each row that does not fit its schema.
+    """
 
     def __init__(self, buffer: Any, rows: int) -> None:
         view = memoryview(buffer)
@@ -67,7 +77,7 @@ class Page:
         self._cells = 0
 
     def flag(self, rows: Int64s, reason: str) -> None:
-        """Note the reason for those of these rows that have none yet."""
+        """Mark rows as misfits for a reason; the first reason of a row counts."""
         fresh = rows[~self.bad[rows]]
         if not fresh.size:
             return
@@ -76,16 +86,16 @@ class Page:
         self.bad[fresh] = True
 
     def misfits(self) -> tuple[tuple[int, str], ...]:
-        """The rows that do not fit their schema, in order, and the first reason for each."""
+        """Return (row, first reason) for each row that does not fit its schema, in order."""
         rows = np.flatnonzero(self.bad).tolist()
         return tuple((row, self._reasons[int(self._reason[row])]) for row in rows)
 
     def numbers(self, kind: str, offsets: Int64s) -> npt.NDArray[Any]:
-        """Numbers of a numpy dtype at any offsets."""
+        """Return the numbers of a numpy dtype at these offsets of the buffer."""
         return numbers_at(self.buffer, kind, offsets)
 
     def spend(self, cells: int) -> None:
-        """Count values, so that no input makes endless many (LimitError: :data:`MOST_CELLS`)."""
+        """Count decoded values. LimitError: more than :data:`MOST_CELLS`."""
         self._cells += cells
         if self._cells > MOST_CELLS:
             raise LimitError(f"rows of more than {MOST_CELLS} values, decode fewer at once")
@@ -93,50 +103,51 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Containers:
-    """Rows or arrays: what cells lie in."""
+    """Rows or arrays that contain cells."""
 
     base: Int64s  # where each starts; the offsets within it count from there
-    size: Int64s
-    fixed: Int64s  # bytes of its part before the variable one
+    size: Int64s  # bytes of each
+    fixed: Int64s  # bytes before its variable part
     # bytes of its variable part that no cell has claimed yet. Values never share bytes, so a claim
-    # beyond it is a forgery that could otherwise multiply the output.
+    # beyond it is a forgery that could multiply the output
     budget: Int64s
 
 
 @dataclass(frozen=True, slots=True)
 class _Values:
-    present: Bools  # whether there is a value: neither null nor within something that is not there
-    row: Int64s  # the row of the call that it is part of, for misfits
-    path: str  # the column in words, for misfits
+    """Values of one column, with the rows that they belong to."""
+
+    present: Bools  # True if there is a value: neither null nor within a missing container
+    row: Int64s  # row of the call that it is part of, for misfits
+    path: str  # name of the column, for misfits
 
     def __len__(self) -> int:
         return len(self.present)
 
     def live(self) -> Int64s:
-        """Indexes of the cells that have a value."""
+        """Return the indexes of the cells that have a value."""
         return np.flatnonzero(self.present)
 
 
 @dataclass(frozen=True, slots=True)
 class Cells(_Values):
-    """The values of one column."""
+    """Values of one column as positions of their slots."""
 
-    # where each value's slot starts (in an array of narrow values: where the value lies)
-    at: Int64s
-    owner: Int64s  # which of ``within`` it belongs to
-    within: Containers  # the rows or arrays
-    slotted: bool = True  # whether a narrow value has a slot of 8 bytes to itself
+    at: Int64s  # where each value's slot starts; in an array of narrow values, where the value is
+    owner: Int64s  # index of its container in ``within``
+    within: Containers  # the rows or arrays that contain the slots
+    slotted: bool = True  # True if a narrow value has a slot of 8 bytes of its own
 
 
 @dataclass(frozen=True, slots=True)
 class Regions(_Values):
-    """The variable parts that cells refer to, one per cell; without a value both are 0."""
+    """Variable parts that cells refer to, one for each cell."""
 
-    start: Int64s
-    size: Int64s
+    start: Int64s  # where each starts; 0 without a value
+    size: Int64s  # bytes of each; 0 without a value
 
     def require(self, page: Page, fits: Bools, reason: str) -> Regions:
-        """These without those that do not fit, whose rows become misfits."""
+        """Return the regions with those masked out by ``fits``, whose rows become misfits."""
         wrong = self.present & ~fits
         if not wrong.any():
             return self
@@ -146,13 +157,16 @@ class Regions(_Values):
         return replace(self, start=start, size=size, present=valid)
 
     def part(self, start: Int64s, size: Int64s, name: str) -> Regions:
-        """Regions within these; where there is no value, none."""
+        """Return regions within these, named ``name``; without a value they are empty."""
         start, size = np.where(self.present, start, 0), np.where(self.present, size, 0)
         return replace(self, start=start, size=size, path=f"{self.path}.{name}")
 
 
 def regions(page: Page, cells: Cells) -> Regions:
-    """Follow the slots of variable fields: ``offset << 32 | size``, offset from the container."""
+    """Return the regions that the slots of variable fields refer to; bad ones become misfits.
+
+    A slot is ``offset << 32 | size``, with the offset from the start of the container.
+    """
     live = cells.live()
     slots = page.numbers("<u8", cells.at[live])
     offset = (slots >> np.uint64(32)).astype(np.int64)
@@ -178,7 +192,7 @@ def regions(page: Page, cells: Cells) -> Regions:
 
 
 def null_bits(page: Page, base: Int64s, index: Int64s | int) -> Bools:
-    """Return a mask: is the null bit of a field or element set, by the start of its null bits."""
+    """Return a mask of the null bits that are set, by the start of the null bits and an index."""
     index = np.asarray(index, np.int64)
     bits = page.numbers("u1", base + (index >> 3))
     return (bits >> (index & 7).astype(np.uint8) & 1).astype(np.bool_)

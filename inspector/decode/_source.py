@@ -1,4 +1,4 @@
-"""Compressed chunks of any cut, read as one stream that knows its offset."""
+"""Compressed chunks, cut anywhere, read as one stream that knows its offset."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ from inspector.exceptions import FrameError, TruncatedError
 
 
 class Source:
-    """Reads exact numbers of bytes across chunks, without copying where one chunk has them all."""
+    """Reads exact numbers of bytes across chunks, without a copy if one chunk has them all.
+
+    Attributes:
+        offset: bytes consumed so far, which is the position of the next byte in the file.
+    """
 
     def __init__(self, chunks: Iterable[bytes]) -> None:
         self._chunks = iter(chunks)
@@ -19,7 +23,7 @@ class Source:
         self.offset = 0  # bytes consumed so far: the place of the next byte in the file
 
     def at_end(self) -> bool:
-        """Return whether nothing follows. Takes the next chunk if this one is used up."""
+        """Return True if no byte follows; the next chunk is taken if this one is used up."""
         while self._place == len(self._chunk):
             chunk = next(self._chunks, None)
             if chunk is None:
@@ -30,16 +34,16 @@ class Source:
 
     @property
     def window(self) -> memoryview:
-        """Return the next bytes that are there without waiting for another chunk."""
+        """Next bytes that are available without waiting for another chunk."""
         return self._chunk[self._place :]
 
     def skip(self, size: int) -> None:
-        """Consume so many bytes of the window."""
+        """Consume ``size`` bytes of the window."""
         self._place += size
         self.offset += size
 
     def next_bytes(self, max_bytes: int) -> memoryview:
-        """At most this many of the next bytes; empty at the end only."""
+        """Return at most ``max_bytes`` of the next bytes; empty at the end only."""
         if self.at_end():
             return memoryview(b"")
         part = self.window[:max_bytes]
@@ -47,7 +51,7 @@ class Source:
         return part
 
     def up_to(self, size: int) -> memoryview:
-        """The next ``size`` bytes, or all that are left; bytes are kept only as they arrive."""
+        """Return the next ``size`` bytes, or all that are left, held only as they arrive."""
         taken = self.window[:size]
         if len(taken) == size:
             self.skip(size)
@@ -58,7 +62,10 @@ class Source:
         return memoryview(joined)
 
     def take(self, size: int, noun: str) -> memoryview:
-        """Exactly the next ``size`` bytes; TruncatedError, where they start, if they end before."""
+        """Return exactly the next ``size`` bytes. TruncatedError: fewer are left.
+
+        ``noun`` names them in the message.
+        """
         start = self.offset
         part = self.up_to(size)
         if len(part) < size:
@@ -66,7 +73,10 @@ class Source:
         return part
 
     def header(self, layout: struct.Struct, magic: bytes, noun: str) -> tuple[Any, ...]:
-        """All fields of a header; the first is ``magic`` (FrameError, TruncatedError)."""
+        """Return all fields of a header; the first must be ``magic``.
+
+        FrameError: it is not. TruncatedError: the header is cut short.
+        """
         start = self.offset
         part = self.up_to(layout.size)
         if len(part) == layout.size:
@@ -79,12 +89,12 @@ class Source:
         raise TruncatedError(f"{noun} is cut short", offset=start)
 
     def expect(self, magic: bytes, noun: str) -> None:
-        """Take the bytes that mark the start of ``what``; errors as of :meth:`header`."""
+        """Take bytes that mark the start of ``noun``. Raises errors as :meth:`header`."""
         self.header(struct.Struct(f"{len(magic)}s"), magic, noun)
 
 
 class RawCodec:
-    """A codec without framing, by pyarrow's name for it and a title for messages."""
+    """Codec without framing, by pyarrow's name for it and a title for messages."""
 
     def __init__(self, name: Literal["lz4_raw", "snappy"], title: str) -> None:
         import pyarrow as pa  # noqa: PLC0415 - a codec is recognised without it
@@ -93,7 +103,10 @@ class RawCodec:
         self._errors = OSError, pa.ArrowException
 
     def block(self, block: memoryview, size: int, start: int) -> bytes:
-        """One block, decompressed (FrameError, at ``start``); pyarrow passes shorter ones."""
+        """Return one block, decompressed to ``size`` bytes, or fewer if it is shorter.
+
+        FrameError: it is corrupt; ``start`` is the offset for the error.
+        """
         try:
             return self._codec.decompress(block, size, asbytes=True)
         except self._errors as error:

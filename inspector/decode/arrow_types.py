@@ -18,9 +18,10 @@ from inspector import sparktypes as types
 from inspector.exceptions import DecodeError
 from inspector.model import LIMITS
 
-MICROS_UTC = pa.timestamp("us", tz="UTC")
-MICROS = pa.timestamp("us")
+MICROS_UTC = pa.timestamp("us", tz="UTC")  # Arrow type of timestamps
+MICROS = pa.timestamp("us")  # Arrow type of timestamps without a time zone
 
+# Arrow type by kind of the atomic type
 _ATOMIC: Mapping[str, pa.DataType] = {
     "boolean": pa.bool_(),
     "byte": pa.int8(),
@@ -49,7 +50,10 @@ _ATOMIC: Mapping[str, pa.DataType] = {
 
 
 def arrow_type(data_type: types.DataType, depth: int = LIMITS.nesting) -> pa.DataType:
-    """The Arrow type of a Spark type; DecodeError: unknown layout, or nested too deeply."""
+    """Return the Arrow type of a Spark type.
+
+    DecodeError: its layout is not known, or it is nested more than ``depth`` levels deep.
+    """
     if depth < 0:
         raise DecodeError("types are nested too deeply")
     data_type = types.storage_type(data_type)

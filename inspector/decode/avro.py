@@ -1,4 +1,4 @@
-"""Rows that Spark stored as Avro, as the UnsafeRows that Spark makes of them.
+"""Rows that Spark stored as Avro, converted to the UnsafeRows that Spark makes of them.
 
 ``spark.sql.streaming.stateStore.encodingFormat=avro`` (4.0 to 4.3, RocksDB; transformWithState):
 ``AvroStateEncoder`` writes a row as one Avro record without header or name, by the schema that
@@ -13,12 +13,12 @@
                                             big-endian
     void             nothing
 
-Written here and not taken from a library: six bytes that claim an array of many nulls make fastavro
-1.13 take all memory there is, and the schema is of few types, derived from one that is parsed
+It is written here and not taken from a library: six bytes that claim an array of many nulls make
+fastavro 1.13 take all memory, and the schema has few types, derived from one that is parsed
 already.
 
-A field that the schema of the time did not have is null; one that the newer schema has no longer
-is passed over (``GenericDatumReader`` resolves by name, and widens numbers).
+A field that the schema of the time did not have is null. A field that the newer schema no longer
+has is passed over (``GenericDatumReader`` resolves by name, and widens numbers).
 """
 
 from __future__ import annotations
@@ -33,13 +33,15 @@ from inspector.decode.unsafe_rows import write_row
 from inspector.exceptions import DecodeError, LimitError, RowError, TruncatedError
 from inspector.model import LIMITS, above_limit
 
-_INT_BITS, _LONG_BITS = 32, 64
-_VOIDS = 1 << 16  # nulls of an array of void, which take no byte, so that nothing else bounds them
-_FIELDS, _FIELDS_A_BYTE = 1 << 16, 64  # of a row, whatever its size, and for each of its bytes
+_INT_BITS, _LONG_BITS = 32, 64  # Bits of Avro's int and long.
+# most nulls of an array of void, which take no byte, so that nothing else bounds them
+_VOIDS = 1 << 16
+# Most fields of a row, whatever its size, and more for each of its bytes.
+_FIELDS, _FIELDS_A_BYTE = 1 << 16, 64
 
 
 class _Cursor:
-    """The bytes of one row; every size is compared with what is left before it is used."""
+    """Reader of the bytes of one row that checks every size before it is used."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -48,9 +50,11 @@ class _Cursor:
 
     @property
     def remaining(self) -> int:
+        """Number of bytes that are left."""
         return len(self.data) - self.at
 
     def take(self, count: int) -> bytes:
+        """Return the next ``count`` bytes. TruncatedError: fewer are left."""
         if count > self.remaining:
             message = f"got {self.remaining} bytes, expected {count} of an Avro value"
             raise TruncatedError(message, offset=self.at)
@@ -58,12 +62,13 @@ class _Cursor:
         return self.data[self.at - count : self.at]
 
     def spend(self, fields: int) -> None:
-        """Count the fields that are made, some of which take no byte: the schema adds them."""
+        """Count the fields that are made, some of which take no byte. LimitError: too many."""
         self._room -= fields
         if self._room < 0:
             raise LimitError("got an Avro row of more fields than its bytes allow", offset=self.at)
 
     def number(self, bits: int = _LONG_BITS) -> int:
+        """Return the next zigzag varint. RowError: it has more than ``bits`` bits."""
         start, value = self.at, 0
         for shift in range(0, bits, 7):
             (byte,) = self.take(1)
@@ -75,25 +80,33 @@ class _Cursor:
         raise RowError(f"got an Avro number of more than {bits} bits", offset=start)
 
     def size(self) -> int:
+        """Return the next number as a length. RowError: it is negative."""
         start, size = self.at, self.number()
         if size < 0:
             raise RowError(f"got {size} as the length of an Avro value", offset=start)
         return size
 
 
-_Read = Callable[[_Cursor], Any]  # reads one value in the form of :mod:`.unsafe_rows`
+# Function that reads one value into the form of :mod:`.unsafe_rows`.
+_Read = Callable[[_Cursor], Any]
 
 
 class AvroRows:
-    """Makes UnsafeRows of the Avro records of one schema."""
+    """Converts Avro records of one schema to UnsafeRows."""
 
     def __init__(self, schema: types.StructType, written: types.StructType | None = None) -> None:
-        """Prepare a schema; DecodeError: not as Spark writes Avro, or not to be evolved into."""
+        """Prepare a reader of records of ``written`` (by default ``schema``) as rows of ``schema``.
+
+        DecodeError: Spark writes no such Avro, or the schema cannot have evolved so.
+        """
         self.schema = schema
         self._read = _struct(written or schema, schema)
 
     def values(self, data: bytes) -> list[Any]:
-        """The fields of one record, as of :mod:`.unsafe_rows`; DecodeError: not of the schema."""
+        """Return the fields of one record in the form of :mod:`.unsafe_rows`.
+
+        DecodeError: it is no record of the schema.
+        """
         if len(data) > LIMITS.record_bytes:
             raise above_limit("record_bytes", f"an Avro row of {len(data)} bytes")
         cursor = _Cursor(data)
@@ -104,12 +117,12 @@ class AvroRows:
         return values
 
     def unsafe_row(self, data: bytes) -> bytes:
-        """The UnsafeRow of one record (DecodeError: it is not a record of the schema)."""
+        """Return the UnsafeRow of one record. DecodeError: it is no record of the schema."""
         return write_row(self.schema, self.values(data))
 
 
 def range_fields(schema: types.StructType) -> types.StructType:
-    """The schema of the ordered fields of a range-scan key, as Avro has them."""
+    """Return Avro's schema of the ordered fields of a range-scan key: marker and value each."""
     # For each a marker of its sign and its big-endian bytes
     # (StateStoreColumnFamilySchemaUtils.convertForRangeScan).
     names = (f"{field.name}_{part}" for field in schema.fields for part in ("marker", "value"))
@@ -117,6 +130,7 @@ def range_fields(schema: types.StructType) -> types.StructType:
 
 
 def _struct(written: types.StructType, schema: types.StructType) -> _Read:
+    """Return a reader of structs, from the written schema to the present one, by names."""
     for item in (written, schema):
         if len({field.name for field in item.fields}) < len(item.fields):
             raise DecodeError("got two fields of one name, which an Avro record cannot have")
@@ -141,7 +155,7 @@ def _struct(written: types.StructType, schema: types.StructType) -> _Read:
 
 
 def _nullable(written: types.DataType, target: types.DataType) -> _Read:
-    """A value that is a union with null; void is null without one."""
+    """Return a reader of a union with null; of void, which is null without a union."""
     written, target = types.storage_type(written), types.storage_type(target)
     read = _value(written, target)
     if written == types.VOID:
@@ -157,6 +171,7 @@ def _nullable(written: types.DataType, target: types.DataType) -> _Read:
 
 
 def _element(written: types.DataType, target: types.DataType) -> _Read:
+    """Return a reader of elements of an array or map: nested ones are unions with null."""
     written, target = types.storage_type(written), types.storage_type(target)
     if isinstance(written, types.StructType | types.ArrayType | types.MapType):
         return _nullable(written, target)
@@ -188,6 +203,7 @@ def _value(written: types.DataType, wanted: types.DataType) -> _Read:
 
 
 def _list(read: _Read, void: bool, cursor: _Cursor) -> list[Any]:
+    """Return the elements of an array. LimitError: too many nulls of an array of void."""
     values: list[Any] = []
     while count := _block(cursor, "" if void else "elements"):
         if void and count > _VOIDS - len(values):
@@ -197,6 +213,7 @@ def _list(read: _Read, void: bool, cursor: _Cursor) -> list[Any]:
 
 
 def _map(read: _Read, cursor: _Cursor) -> tuple[list[Any], list[Any]]:
+    """Return the keys and the values of a map."""
     keys: list[Any] = []
     values: list[Any] = []
     while count := _block(cursor, "entries"):
@@ -207,7 +224,10 @@ def _map(read: _Read, cursor: _Cursor) -> tuple[list[Any], list[Any]]:
 
 
 def _block(cursor: _Cursor, noun: str) -> int:
-    """Values of the next block; one of a negative count has its bytes next."""
+    """Return the number of values in the next block; 0 at the end.
+
+    A negative count is followed by the bytes of the block, which are passed over.
+    """
     number = cursor.number()
     count = abs(number)
     if number < 0:
@@ -220,10 +240,12 @@ def _block(cursor: _Cursor, noun: str) -> int:
 
 
 def _bytes(cursor: _Cursor) -> bytes:
+    """Return the next bytes with a length before them."""
     return cursor.take(cursor.size())
 
 
 def _boolean(cursor: _Cursor) -> bytes:
+    """Return a boolean as one byte. RowError: neither 0 nor 1."""
     start, value = cursor.at, cursor.take(1)
     if value not in (b"\0", b"\1"):
         raise RowError(f"got {value[0]} as an Avro boolean", offset=start)
@@ -231,6 +253,7 @@ def _boolean(cursor: _Cursor) -> bytes:
 
 
 def _number(bits: int, form: str, cursor: _Cursor) -> bytes:
+    """Return the next number, packed in a ``struct`` form. RowError: the form is too narrow."""
     start, value = cursor.at, cursor.number(bits)
     try:
         return struct.pack(form, value)
@@ -239,12 +262,13 @@ def _number(bits: int, form: str, cursor: _Cursor) -> bytes:
 
 
 def _widen(form: str, target: str, cursor: _Cursor) -> bytes:
+    """Return the next float, packed as a double."""
     (value,) = struct.unpack(form, cursor.take(struct.calcsize(form)))
     return struct.pack(target, value)
 
 
 def _decimal(data_type: types.DecimalType, cursor: _Cursor) -> bytes:
-    """The unscaled number: a long up to 18 digits, else as few bytes as it needs."""
+    """Return the unscaled number of a decimal: 8 bytes up to 18 digits, else as few as it needs."""
     start = cursor.at
     limit: int = 10**data_type.precision
     size = ((limit - 1).bit_length() + 8) // 8
@@ -258,6 +282,7 @@ def _decimal(data_type: types.DecimalType, cursor: _Cursor) -> bytes:
     return value.to_bytes(needed, "big", signed=True)
 
 
+# readers of atomic types by kind
 _PLAIN: Mapping[str, _Read] = {
     "boolean": _boolean,
     "byte": partial(_number, _INT_BITS, "<b"),
@@ -277,4 +302,4 @@ _WIDENED: Mapping[tuple[str, str], _Read] = {
     ("long", "double"): partial(_number, _LONG_BITS, "<d"),
     ("float", "double"): partial(_widen, "<f", "<d"),
 }
-"""How the types grow that a state schema may change (``StateSchemaCompatibilityChecker``)."""
+"""Readers of numbers that a newer schema has widened (``StateSchemaCompatibilityChecker``)."""

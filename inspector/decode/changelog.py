@@ -1,7 +1,7 @@
-"""Changelogs of RocksDB: what a version put, merged and removed, before rows are taken from it.
+"""Changelogs of RocksDB: the puts, merges and removals of a version, before rows are taken from it.
 
-Version 1 is framed as a delta. The others begin with their name, such as ``v2``; of 2 and 4 each
-record begins with its kind, and of 3 and 4 the lineage follows the name. Both are texts with 2
+Version 1 is framed as a delta. Other versions begin with their name, such as ``v2``. In 2 and 4
+each record begins with its kind; in 3 and 4 the lineage follows the name. Both are texts with 2
 bytes of length. The lineage is a JSON array of ``{"version": 3, "checkpointUniqueId": "<uuid>"}``:
 the versions before this one, back to a snapshot (``StateStoreChangelogWriter``, 3.5 to 4.3;
 versions 2 to 4 since 4.0). A file of version 1 begins with the length of its first key, which may
@@ -20,32 +20,32 @@ from inspector.exceptions import DecodeError, TruncatedError
 from inspector.light_dataclasses import dataclass
 from inspector.model import LIMITS, Limits
 
-NEWEST_VERSION = 4
+NEWEST_VERSION = 4  # newest version of the format that is known
 
-WITH_KINDS = (2, 4)  # versions of changelogs of which each record begins with its kind
-WITH_LINEAGE = (3, 4)  # versions of changelogs that say what they are based on
+WITH_KINDS = (2, 4)  # versions in which each record begins with its kind
+WITH_LINEAGE = (3, 4)  # versions that have a lineage
 
-_LENGTH_BYTES = 2
-_KEY_LENGTH_BYTES = 4
-_VERSION = re.compile(rb"v([0-9]{1,5})")
-_LONGEST_VERSION = 6
-_VERSIONS = range(1 << 62)
+_LENGTH_BYTES = 2  # bytes of the length of a text
+_KEY_LENGTH_BYTES = 4  # bytes of the length of a key
+_VERSION = re.compile(rb"v([0-9]{1,5})")  # text of a version
+_LONGEST_VERSION = 6  # most characters of such a text
+_VERSIONS = range(1 << 62)  # state versions that a lineage may have
 
 
 @dataclass(frozen=True)
 class LineageItem:
     """One version in the lineage of a changelog, with the unique id of its checkpoint."""
 
-    version: int
-    unique_id: str
+    version: int  # state version
+    unique_id: str  # unique id of its checkpoint
 
 
 @dataclass(frozen=True)
 class ChangelogHead:
     """Head of a changelog."""
 
-    version: int = 1  # of its format, 1 to 4
-    # the versions that it is based on, oldest first as Spark writes them; empty in versions 1 and 2
+    version: int = 1  # version of its format, 1 to 4
+    # versions that it is based on, oldest first as Spark writes them; empty in formats 1 and 2
     lineage: tuple[LineageItem, ...] = ()
     size: int = 0  # raw bytes before the first record
 
@@ -53,9 +53,10 @@ class ChangelogHead:
 def read_changelog(
     blocks: Iterable[bytes], limits: Limits = LIMITS
 ) -> tuple[ChangelogHead, Iterator[Scanned]]:
-    """The head of a decompressed changelog, cut anywhere, and its records as they come.
+    """Return the head of a decompressed changelog, and its records as they arrive.
 
-    Raises DecodeError where version or lineage is none, and as ``records.scan_blocks``.
+    ``blocks`` may be cut anywhere. DecodeError: version or lineage is invalid, and errors of
+    ``records.scan_blocks``.
     """
     stream = _Beginning(blocks)
     head = _head(stream)
@@ -64,10 +65,9 @@ def read_changelog(
 
 
 def raw_records(blocks: Iterable[bytes], limits: Limits = LIMITS) -> Iterator[bytes]:
-    """Yield the records of a decompressed changelog as its bytes, without head and end mark.
+    """Yield the bytes of the records of a decompressed changelog, without head and end mark.
 
-    The bytes are what another changelog of the same format version may hold. Raises as
-    :func:`read_changelog`.
+    Another changelog of the same format version can have them. Raises as :func:`read_changelog`.
     """
     head, records = read_changelog(blocks, limits)
     key_offset = _KEY_LENGTH_BYTES + (head.version in WITH_KINDS)
@@ -79,12 +79,14 @@ def raw_records(blocks: Iterable[bytes], limits: Limits = LIMITS) -> Iterator[by
 
 
 class _Beginning:
+    """Beginning of a stream of blocks, which can be read before the rest."""
+
     def __init__(self, blocks: Iterable[bytes]) -> None:
         self._stream = iter(blocks)
         self._read = b""
 
     def first(self, size: int) -> bytes:
-        """So many bytes, or fewer if there are no more."""
+        """Return the first ``size`` bytes of the stream, or fewer if there are no more."""
         while len(self._read) < size:
             block = next(self._stream, None)
             if block is None:
@@ -93,10 +95,12 @@ class _Beginning:
         return self._read[:size]
 
     def remainder(self, start: int) -> Iterator[bytes]:
+        """Return the stream from position ``start`` on, in blocks."""
         return chain([self._read[start:]] if len(self._read) > start else [], self._stream)
 
 
 def _head(stream: _Beginning) -> ChangelogHead:
+    """Return the head of a changelog."""
     version, size = _version(stream)
     if not 1 <= version <= NEWEST_VERSION:
         message = f"got changelog version v{version}, expected v1 to v{NEWEST_VERSION}"
@@ -116,7 +120,7 @@ def _head(stream: _Beginning) -> ChangelogHead:
 
 
 def _version(stream: _Beginning) -> tuple[int, int]:
-    """The version, and the bytes that it takes; version 1 has none."""
+    """Return the version of the format, and the bytes of its text; none for version 1."""
     length = int.from_bytes(stream.first(_LENGTH_BYTES), "big")
     if length > _LONGEST_VERSION:
         return 1, 0
@@ -129,6 +133,7 @@ def _version(stream: _Beginning) -> tuple[int, int]:
 
 
 def _lineage(text: bytes, offset: int) -> Iterator[LineageItem]:
+    """Yield the items of a lineage. DecodeError: it is no lineage; ``offset`` is for the error."""
     try:
         items = json.loads(text)
     except (ValueError, RecursionError):

@@ -1,9 +1,9 @@
-"""UnsafeRows put together from parts of others, all rows of a block at once.
+"""UnsafeRows composed from parts of other rows, all rows of a block at once.
 
 RocksDB's keys are arranged for scans: a prefix of the columns apart from the rest, or a time in
-front. The rows made here are byte for byte those that Spark restores by a projection
+front. The rows made here equal, byte for byte, those that Spark restores by a projection
 (``PrefixKeyScanStateEncoder.decodeKey``), laid out as by ``UnsafeRowWriter``: null bits, a slot for
-each field, then the variable parts one after the other, each on a whole word.
+each field, then the variable parts one after the other, each in whole words.
 """
 
 from __future__ import annotations
@@ -19,42 +19,43 @@ from inspector.exceptions import RowError
 from inspector.light_dataclasses import dataclass
 from inspector.sparktypes import DataType, storage_type
 
-_BITS = 64
+_BITS = 64  # null bits in a word
 
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """One field of every row."""
+    """One field of all rows."""
 
-    slots: UInt64s  # its 8 bytes; of a field of variable size, its size in bytes
-    null: Bools
-    offsets: Int64s | None = None  # of a field of variable size: where its bytes start
-    room: Int64s | None = None  # and how many it takes, whole words; 0 where it has none
+    slots: UInt64s  # its 8 bytes; for a field of variable size, its size in bytes
+    null: Bools  # True if it is null
+    offsets: Int64s | None = None  # where its bytes start, for a field of variable size; else None
+    # bytes of whole words that it takes, 0 without a value; None for a field of fixed size
+    room: Int64s | None = None
 
     def select(self, rows: Int64s) -> Column:
-        """The field of some of the rows, in any order and number."""
+        """Return the field of the rows at these indexes, in any order and number."""
         if self.offsets is None or self.room is None:
             return Column(self.slots[rows], self.null[rows])
         return Column(self.slots[rows], self.null[rows], self.offsets[rows], self.room[rows])
 
 
 class Rows(NamedTuple):
-    """Rows that were made: their bytes, and where each lies in them."""
+    """Rows that were made."""
 
-    data: bytes
-    offsets: Int64s
-    lengths: Int64s
+    data: bytes  # bytes of all rows
+    offsets: Int64s  # where each row starts
+    lengths: Int64s  # bytes of each row
 
 
 def constant(values: Int64s) -> Column:
-    """A field of 8 bytes that is never null."""
+    """Return a field of 8 bytes with these values, never null."""
     return Column(values.astype(np.uint64), np.zeros(len(values), np.bool_))
 
 
 def columns_of(
     buffer: bytes, offsets: Int64s, lengths: Int64s, types: Sequence[DataType]
 ) -> list[Column]:
-    """The fields, of these types, of rows in a buffer (RowError: one does not fit)."""
+    """Return the fields, of these types, of rows in a buffer. RowError: a row does not fit."""
     bits = bitset_bytes(len(types))
     min_bytes = bits + WORD * len(types)
     _require((lengths >= min_bytes) & (lengths % WORD == 0), offsets, "a row without room")
@@ -79,7 +80,7 @@ def columns_of(
 
 
 def compose_rows(buffer: bytes, columns: Sequence[Column], count: int) -> Rows:
-    """Rows of these fields, in this order."""
+    """Return ``count`` rows with these fields in this order; ``buffer`` has the variable parts."""
     bits = bitset_bytes(len(columns)) // WORD
     lengths = np.full(count, bits + len(columns), np.int64)
     for room in (column.room for column in columns if column.room is not None):
@@ -103,6 +104,7 @@ def compose_rows(buffer: bytes, columns: Sequence[Column], count: int) -> Rows:
 
 
 def _copy(buffer: bytes, offsets: Int64s, words: Int64s, output: UInt64s, targets: Int64s) -> None:
+    """Copy words from offsets of a buffer to positions in the output."""
     total = int(words.sum())
     if not total:
         return
@@ -123,5 +125,6 @@ def _copy(buffer: bytes, offsets: Int64s, words: Int64s, output: UInt64s, target
 
 
 def _require(good: Bools, offsets: Int64s, fault: str) -> None:
+    """Raise RowError, with the offset of the first row that is not good, unless all are."""
     if not good.all():
         raise RowError(f"{fault} (offset in its block)", offset=int(offsets[int(np.argmin(good))]))

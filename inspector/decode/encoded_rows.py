@@ -1,4 +1,4 @@
-"""Keys and values as RocksDB holds them, to the UnsafeRows that Spark's operators put.
+"""Keys and values as RocksDB stores them, decoded to the UnsafeRows that Spark's operators put.
 
 ::
 
@@ -33,27 +33,29 @@ from inspector.light_dataclasses import dataclass
 from inspector.sparktypes import BINARY, AtomicType, DataType, StructType, storage_type
 from inspector.sparktypes.key_encoders import KeyEncoder, KeyEncoding
 
-FAMILY_BYTES = 2
-NO_FAMILY = -1
-_SIZE_BYTES = 4
-_TIME_BYTES = 8
-_SIGN = np.uint64(1 << 63)
+FAMILY_BYTES = 2  # bytes of a column family's number before a key
+NO_FAMILY = -1  # number that stands for a column family that does not exist
+_SIZE_BYTES = 4  # bytes of a size
+_TIME_BYTES = 8  # bytes of a time
+_SIGN = np.uint64(1 << 63)  # sign bit, which is flipped in a stored time
 _NEGATIVE, _NULL = 0, 2
-"""What the bytes of a column that is scanned by begin with; 1 is a number that is not negative."""
+"""First bytes of a column that is scanned by: of a negative number, and of null. 1 is any other
+number.
+"""
 
 
 class Spans(NamedTuple):
     """Positions of byte strings in a buffer."""
 
-    offsets: Int64s
-    lengths: Int64s
+    offsets: Int64s  # where each starts
+    lengths: Int64s  # bytes of each
 
     def select(self, rows: npt.NDArray[np.bool_] | Int64s) -> Spans:
-        """Some of them."""
+        """Return the spans at these rows."""
         return Spans(self.offsets[rows], self.lengths[rows])
 
     def shrink(self, size: int, *, suffix_size: int = 0) -> Spans:
-        """Each without its first bytes, and without some behind."""
+        """Return each span without its first ``size`` and last ``suffix_size`` bytes."""
         return Spans(self.offsets + size, self.lengths - (size + suffix_size))
 
 
@@ -70,7 +72,7 @@ def of_family(buffer: bytes, keys: Spans, family: int) -> Bools:
 
 
 def range_of_family(family: int) -> tuple[bytes, bytes]:
-    """Bytes that no key of a column family is below, and bytes that every one is below."""
+    """Return the bounds of a column family's keys: inclusive lower, exclusive upper bytes."""
     if family == NO_FAMILY:
         return b"", b""
     first = family.to_bytes(FAMILY_BYTES, "little")
@@ -78,7 +80,7 @@ def range_of_family(family: int) -> tuple[bytes, bytes]:
 
 
 def plain_rows(buffer: bytes, encoded: Spans) -> Spans:
-    """The UnsafeRows of encoded rows (RecordError: there is no version, or another than 0)."""
+    """Return the UnsafeRows within encoded rows. RecordError: their version is not 0."""
     _require(encoded.lengths >= 1, encoded, "a row without a version of its encoding")
     versions = numbers_at(buffer, "u1", encoded.offsets)
     _require(versions == 0, encoded, "a row of an unknown encoding")
@@ -87,10 +89,10 @@ def plain_rows(buffer: bytes, encoded: Spans) -> Spans:
 
 @dataclass(frozen=True)
 class KeyDecoder:
-    """Restores the keys of one store: their schema as operators put them, and their encoder."""
+    """Decoder of the keys of one store."""
 
-    schema: StructType | None
-    encoder: KeyEncoder
+    schema: StructType | None  # schema of the keys as operators put them; None if not known
+    encoder: KeyEncoder  # how they are arranged
 
     @property
     def in_place(self) -> bool:
@@ -98,10 +100,10 @@ class KeyDecoder:
         return self.encoder.kind is KeyEncoding.ROW
 
     def columns(self, buffer: bytes, keys: Spans) -> list[Column]:
-        """The fields of the keys, in the order of the schema.
+        """Return the fields of the keys, in the order of the schema.
 
-        Raises RecordError for a key of another arrangement, RowError for a part that is not of its
-        schema, DecodeError where either is unknown.
+        RecordError: a key is arranged in another way. RowError: a part does not fit the schema.
+        DecodeError: schema or encoder is not known.
         """
         kind, types = self.encoder.kind, self._types()
         if kind is KeyEncoding.ROW:
@@ -118,6 +120,7 @@ class KeyDecoder:
         return self._time_columns(buffer, keys, types)
 
     def _types(self) -> list[DataType]:
+        """Return the types of the key's columns. DecodeError: schema or encoder is not known."""
         if self.encoder.kind is KeyEncoding.UNKNOWN:
             raise DecodeError(f"keys are arranged by the unknown encoder {self.encoder.name!r}")
         if self.schema is None:
@@ -132,6 +135,7 @@ class KeyDecoder:
         return types
 
     def _range_columns(self, buffer: bytes, keys: Spans, types: Sequence[DataType]) -> list[Column]:
+        """Return the fields of keys whose leading columns are ordered bytes."""
         ordinals = self.encoder.ordinals
         prefix, remainder = _split(buffer, keys)
         ordered = columns_of(buffer, *plain_rows(buffer, prefix), [BINARY] * len(ordinals))
@@ -149,6 +153,7 @@ class KeyDecoder:
         return [columns[ordinal] for ordinal in range(len(types))]
 
     def _time_columns(self, buffer: bytes, keys: Spans, types: Sequence[DataType]) -> list[Column]:
+        """Return the fields of keys with a time before or after the row; it is the last field."""
         _require(keys.lengths >= _TIME_BYTES, keys, "a key without its time")
         if self.encoder.kind is KeyEncoding.TIMESTAMP_FIRST:
             offsets, rows = keys.offsets, keys.shrink(_TIME_BYTES)
@@ -162,7 +167,7 @@ class KeyDecoder:
         return [*columns, constant(times.view(np.int64))]
 
     def rows(self, buffer: bytes, keys: Spans) -> Rows:
-        """The keys as rows of their own (DecodeError: as :meth:`columns`)."""
+        """Return the keys as UnsafeRows. DecodeError as :meth:`columns`."""
         return compose_rows(buffer, self.columns(buffer, keys), len(keys.offsets))
 
 
@@ -170,15 +175,15 @@ class Pieces(NamedTuple):
     """Pieces of lists, in the order of the lists."""
 
     owners: Int64s  # index of the list that each piece belongs to
-    pieces: Spans  # where each lies, without its size and without what precedes that
+    pieces: Spans  # where each is, without its size and what precedes the size
 
 
 def pieces_of(buffer: bytes, lists: Spans, delimiter_bytes: int, prefix_size: int = 0) -> Pieces:
-    """The parts of values that were merged (``MultiValuedStateEncoder``), at least one in each.
+    """Return the pieces of merged values (``MultiValuedStateEncoder``), at least one of each value.
 
-    Between two that were merged are ``delimiter_bytes``: 1 (``,``), or 0 with version 2 of the
-    merge operator (``spark.sql.streaming.stateStore.rocksdb.mergeOperatorVersion``);
-    ``prefix_size`` are bytes of each before its size. Raises RecordError for an impossible size.
+    ``delimiter_bytes`` are between two pieces: 1 (``,``), or 0 with version 2 of the merge operator
+    (``spark.sql.streaming.stateStore.rocksdb.mergeOperatorVersion``). ``prefix_size`` are bytes
+    before the size of each. RecordError: an impossible size.
     """
     starts, ends = lists.offsets.copy(), lists.offsets + lists.lengths
     live = np.arange(len(starts), dtype=np.int64)
@@ -198,7 +203,7 @@ def pieces_of(buffer: bytes, lists: Spans, delimiter_bytes: int, prefix_size: in
 
 
 def sizes_at(buffer: bytes, spans: Spans) -> Int64s:
-    """The 4-byte size that each begins with; RecordError if none, or greater than what follows."""
+    """Return the 4-byte size at the start of each span. RecordError: it is too large."""
     _require(spans.lengths >= _SIZE_BYTES, spans, "a part without a size")
     result: Int64s = numbers_at(buffer, "<u4", spans.offsets).astype(np.int64)
     _require(result <= spans.lengths - _SIZE_BYTES, spans, "a part longer than what it lies in")
@@ -206,13 +211,14 @@ def sizes_at(buffer: bytes, spans: Spans) -> Int64s:
 
 
 def _split(buffer: bytes, keys: Spans) -> tuple[Spans, Spans]:
+    """Return the part of each key that has a size before it, and the rest."""
     sizes = sizes_at(buffer, keys)
     prefix = Spans(keys.offsets + _SIZE_BYTES, sizes)
     return prefix, Spans(prefix.offsets + sizes, keys.lengths - _SIZE_BYTES - sizes)
 
 
 def _number(buffer: bytes, column: Column, data_type: DataType, keys: Spans) -> Column:
-    """A column of fixed width from the bytes that order it."""
+    """Return a column of fixed width from the bytes that order it. RecordError: no number."""
     # A mark, then the number big-endian (encodePrefixKeyForRangeScan); of a negative floating-point
     # number every bit is flipped.
     kind = storage_type(data_type)
@@ -235,6 +241,7 @@ def _number(buffer: bytes, column: Column, data_type: DataType, keys: Spans) -> 
 
 
 def _require(good: Bools, spans: Spans, fault: str) -> None:
+    """Raise RecordError, with the offset of the first span that is not good, unless all are."""
     if not good.all():
         offset = int(spans.offsets[int(np.argmin(good))])
         raise RecordError(f"{fault} (offset in its block)", offset=offset)

@@ -26,20 +26,21 @@ from inspector.sums import Sums, sum_by
 class FieldBytes(Sums):
     """Bytes of one field in some rows. Adds up."""
 
-    nulls: int = 0  # rows in which it is null
-    word_bytes: int = 0  # its words
-    variable_bytes: int = 0  # its variable parts, nested rows and arrays with all that is in them
-    padding_bytes: int = 0  # zeros behind them, and what is reserved for nulls
+    nulls: int = 0  # rows in which the field is null
+    word_bytes: int = 0  # bytes of its words
+    variable_bytes: int = 0  # bytes of its variable parts, nested rows and arrays included
+    padding_bytes: int = 0  # zeros after the variable parts, and bytes reserved for nulls
 
     @property
     def bytes(self) -> int:
-        """All of it, without the null bits, which no field has for itself."""
+        """All its bytes, without the null bits, which belong to no single field."""
         return self.word_bytes + self.variable_bytes + self.padding_bytes
 
 
 def _add(
     fields: tuple[FieldBytes, ...], more_fields: tuple[FieldBytes, ...]
 ) -> tuple[FieldBytes, ...]:
+    """Return the sums by field; no fields is the zero."""
     if not fields or not more_fields:
         return fields or more_fields  # of the zero
     return tuple(a + b for a, b in zip(fields, more_fields, strict=True))
@@ -49,37 +50,39 @@ def _add(
 class RowBytes(Sums):
     """Bytes of some rows of one schema. Adds up; the zero has no fields."""
 
-    rows: int = 0  # that were measured
-    null_bit_bytes: int = 0  # of their bit sets
-    fields: tuple[FieldBytes, ...] = sum_by(_add, ())  # by ordinal
-    other_bytes: int = 0  # of rows too short for the schema, and what no field accounts for
-    # Bytes of the fields in structs, in the order of :func:`walk_nested_fields`. The variable parts
-    # of the top-level fields include them.
+    rows: int = 0  # rows that were measured
+    null_bit_bytes: int = 0  # bytes of their null bits
+    fields: tuple[FieldBytes, ...] = sum_by(_add, ())  # bytes of each field, by ordinal
+    # bytes of rows too short for the schema, and bytes that no field accounts for
+    other_bytes: int = 0
+    # bytes of the fields in structs, in the order of :func:`walk_nested_fields`; the variable parts
+    # of the top-level fields include them
     nested: tuple[FieldBytes, ...] = sum_by(_add, ())
 
     @classmethod
     def empty(cls, schema: StructType) -> RowBytes:
-        """The zero of a schema."""
+        """Return the zero for a schema: no rows, and all its fields."""
         nested = sum(1 for _ in walk_nested_fields(schema))
         return cls(0, 0, (FieldBytes(),) * len(schema.fields), 0, (FieldBytes(),) * nested)
 
 
 class NestedField(NamedTuple):
-    """A field in a struct: its top-level field, its path ``groupState.pages``, the struct's."""
+    """A field within a struct."""
 
-    ordinal: int
-    name: str
-    within: str
-    data_type: DataType
+    ordinal: int  # ordinal of its top-level field
+    name: str  # dotted path, such as ``groupState.pages``
+    within: str  # dotted path of its struct
+    data_type: DataType  # its type
 
 
 def walk_nested_fields(schema: StructType) -> Iterator[NestedField]:
-    """The fields in structs of a schema, each followed by those in it."""
+    """Yield the fields in structs of a schema, each followed by the fields within it."""
     for i, (name, field) in enumerate(zip(unique_names(schema.fields), schema.fields, strict=True)):
         yield from _below(i, name, field.data_type)
 
 
 def _below(ordinal: int, parent: str, data_type: DataType) -> Iterator[NestedField]:
+    """Yield the fields below one field whose path is ``parent``."""
     kind = storage_type(data_type)
     if isinstance(kind, StructType):
         for item, field in zip(unique_names(kind.fields), kind.fields, strict=True):
@@ -88,7 +91,7 @@ def _below(ordinal: int, parent: str, data_type: DataType) -> Iterator[NestedFie
 
 
 def measure_rows(schema: StructType, buffer: Any, offsets: Int64s, lengths: Int64s) -> RowBytes:
-    """Measure rows of a schema in a buffer; ``bytes`` of everything add up to the rows' lengths."""
+    """Return the bytes of each field in rows of a buffer; they add up to the rows' lengths."""
     data = np.frombuffer(buffer, np.uint8)
     fields, nested = _Fields(data), _Fields(data)
     bits = bitset_bytes(len(schema.fields))
@@ -99,6 +102,8 @@ def measure_rows(schema: StructType, buffer: Any, offsets: Int64s, lengths: Int6
 
 
 class _Fields:
+    """Measures of the fields of rows, in the order in which they were measured."""
+
     def __init__(self, data: npt.NDArray[np.uint8]) -> None:
         self._data = data
         self.found: list[FieldBytes] = []
@@ -123,12 +128,14 @@ class _Fields:
 
 
 def _int32(data: npt.NDArray[np.uint8], offsets: Int64s) -> Int64s:
+    """Return 4-byte numbers at offsets."""
     return numbers_at(data, "<u4", offsets).astype(np.int64)
 
 
 def _field(
     data: npt.NDArray[np.uint8], slot: Int64s, null: Bools, room: Int64s, kind: DataType
 ) -> FieldBytes:
+    """Return the bytes of a field; ``slot`` is its word, ``room`` each row's variable part."""
     words = SLOT_BYTES * len(slot)
     if kind.slot_width is not None or not len(slot):
         return FieldBytes(int(null.sum()), words)

@@ -1,6 +1,6 @@
-"""Compressed bytes to raw bytes, for each of the codecs that Spark writes state with.
+"""Decompression of state files, for each of the codecs that Spark writes.
 
-The codec is named by ``spark.sql.streaming.stateStore.compression.codec`` (3.1+; before, it is
+The codec is named by ``spark.sql.streaming.stateStore.compression.codec`` (3.1+; before that it is
 always lz4) and recognised by the first bytes of a file. Uncompressed files do not exist.
 """
 
@@ -18,13 +18,14 @@ from inspector.model import LIMITS, Limits, above_limit
 class _Codec(NamedTuple):
     """Compression codec: magic bytes, decoder, and Spark's class."""
 
-    magic: bytes
-    inflate: Callable[[Source, Limits], Iterator[bytes]]
-    spark_class: str  # the class in ``org.apache.spark.io`` that the conf may name in full
-    # whether its blocks carry checksums of their raw bytes, as Spark writes them
+    magic: bytes  # first bytes of a file
+    inflate: Callable[[Source, Limits], Iterator[bytes]]  # yields the decompressed blocks
+    spark_class: str  # class in ``org.apache.spark.io`` that the conf may name in full
+    # True if its blocks have checksums of their raw bytes, as Spark writes them
     has_checksums: bool = False
 
 
+# codecs by their short names
 _CODECS: Mapping[str, _Codec] = {
     "lz4": _Codec(lz4block.MAGIC, lz4block.inflate, "LZ4CompressionCodec", True),
     "lzf": _Codec(lzf.MAGIC, lzf.inflate, "LZFCompressionCodec"),
@@ -32,11 +33,14 @@ _CODECS: Mapping[str, _Codec] = {
     "zstd": _Codec(zstd.MAGIC, zstd.inflate, "ZStdCompressionCodec"),
 }
 CODECS = tuple(_CODECS)  # short names, as in the conf
-DEFAULT_CODEC = "lz4"  # what Spark assumes where none is recorded (``StateStoreConf``)
+DEFAULT_CODEC = "lz4"  # codec that Spark assumes if none is recorded (``StateStoreConf``)
 
 
 def codec_of(conf_value: str) -> str:
-    """The codec of a conf: a short name in any case, or a class of Spark's; else DecodeError."""
+    """Return the short name of the codec in a conf, which may also be one of Spark's classes.
+
+    DecodeError: the codec is not known.
+    """
     name = conf_value.strip()
     if name.lower() in CODECS:
         return name.lower()
@@ -47,12 +51,12 @@ def codec_of(conf_value: str) -> str:
 
 
 def has_checksums(codec: str) -> bool:
-    """Return whether files of a codec have checksums; only lz4-java writes them."""
+    """Return True if files of a codec have checksums of their blocks; only lz4 files do."""
     return codec in _CODECS and _CODECS[codec].has_checksums
 
 
 def sniff(head: bytes) -> str | None:
-    """The codec of a file from its first bytes (8 are enough); None if it is none of ours."""
+    """Return the codec of a file from its first 8 bytes; None if they are of no codec."""
     for name, codec in _CODECS.items():
         if head.startswith(codec.magic):
             return name
@@ -60,14 +64,14 @@ def sniff(head: bytes) -> str | None:
 
 
 def inflate(chunks: Iterable[bytes], codec: str, limits: Limits = LIMITS) -> Iterator[bytes]:
-    """Raw bytes of a file as it arrives, block by block, one chunk and one block at a time.
+    """Yield the decompressed blocks of a file as its chunks arrive, one chunk and block at a time.
 
-    ``limits``: ``frame_bytes`` bounds a block, ``ratio`` the whole. A file of snappy, lzf or zstd
-    cut exactly between two blocks is noticed only by the missing end mark of its records.
+    ``limits.frame_bytes`` bounds a block, ``limits.ratio`` the whole. A file of snappy, lzf or zstd
+    that was cut exactly between two blocks is noticed only by the missing end mark of its records.
 
-    Raises: TruncatedError: the file is empty or ends too early. FrameError: the bytes are not what
-    the codec writes. LimitError: a block is larger than the limit, or the file is nothing but
-    repetition. DecodeError: no such codec.
+    Raises TruncatedError: the file is empty or ends too early. FrameError: the codec writes no such
+    bytes. LimitError: a block is too large, or the file is only repetition. DecodeError: no such
+    codec.
     """
     framing = _CODECS[codec_of(codec)]
     source = Source(chunks)

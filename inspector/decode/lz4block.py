@@ -1,4 +1,4 @@
-"""The stream of lz4-java's ``LZ4BlockOutputStream``, Spark's codec ``lz4``.
+"""Stream of lz4-java's ``LZ4BlockOutputStream``, Spark's codec ``lz4``.
 
 It is not the LZ4 frame format. Numbers are little endian::
 
@@ -9,8 +9,8 @@ It is not the LZ4 frame format. Numbers are little endian::
     checksum                  4: XXH32 of the decompressed bytes, its upper 4 bits cleared
     payload
 
-A block of no bytes ends a stream. Spark reads on behind it (``withStopOnEmptyBlock(false)``), so
-streams may follow one another; a file that ends without an end mark was cut.
+A block of no bytes ends a stream. Spark continues after it (``withStopOnEmptyBlock(false)``), so
+streams may follow one another. A file that ends without an end mark was cut.
 """
 
 from __future__ import annotations
@@ -26,19 +26,20 @@ from inspector.exceptions import FrameError, LimitError, TruncatedError
 from inspector.kernel.loader import kernel
 from inspector.model import Limits
 
-MAGIC = b"LZ4Block"
+MAGIC = b"LZ4Block"  # first bytes of a block
 
-_HEADER = struct.Struct("<8sBiiI")
-_STORED = 0x10
-_LZ4 = 0x20
-_LEVEL_BASE = 10  # a block of level n holds up to 2 ** (10 + n) bytes
-_SEED = 0x9747B28C
-_AT_ONCE = 1 << 20  # raw bytes
-_CHECKSUM_BITS = 0x0FFFFFFF  # StreamingXXHash32.asChecksum() drops the upper four
+_HEADER = struct.Struct("<8sBiiI")  # fields of a block's header
+_STORED = 0x10  # method of a block that is not compressed
+_LZ4 = 0x20  # method of a compressed block
+_LEVEL_BASE = 10  # a block of level n has up to 2 ** (10 + n) bytes
+_SEED = 0x9747B28C  # seed of the checksum
+_AT_ONCE = 1 << 20  # raw bytes that are decompressed at once
+# bits of a checksum; StreamingXXHash32.asChecksum() drops the upper four
+_CHECKSUM_BITS = 0x0FFFFFFF
 
 
 def inflate(source: Source, limits: Limits) -> Iterator[bytes]:
-    """The decompressed blocks of one or more streams; errors as of :func:`frames.inflate`."""
+    """Yield the decompressed blocks of one or more streams. Errors as :func:`frames.inflate`."""
     blocks = _kernel_blocks()
     room = min(_AT_ONCE, limits.frame_bytes)
     ended = False
@@ -58,6 +59,7 @@ def inflate(source: Source, limits: Limits) -> Iterator[bytes]:
 
 
 def _read_block(source: Source, limits: Limits) -> bytes:
+    """Return the next block, decompressed and checked; empty for an end mark."""
     start = source.offset
     _, token, compressed, size, checksum = source.header(_HEADER, MAGIC, "an LZ4 block")
     _check_lengths(token, compressed, size, checksum, start)
@@ -77,11 +79,17 @@ def _read_block(source: Source, limits: Limits) -> bytes:
 
 @cache
 def _codec() -> RawCodec:
+    """Return pyarrow's LZ4 codec."""
     return RawCodec("lz4_raw", "LZ4")
 
 
 def _kernel_blocks() -> Callable[[memoryview, int, int, int], tuple[bytes, int]] | None:
-    """The kernel's function for blocks that are right; only the compiled one has it."""
+    """Return the kernel's function that decompresses intact blocks; None without the C kernel.
+
+    The function takes a buffer, the offset of the first block, the most bytes of a block, and about
+    how many raw bytes are needed. It returns the raw bytes, and the number of packed ones, with
+    headers.
+    """
     # It takes a buffer, where the first block begins, the most bytes of a block, and about how many
     # raw bytes are needed; it returns raw bytes, and how many packed ones they were, headers
     # included.
@@ -89,7 +97,7 @@ def _kernel_blocks() -> Callable[[memoryview, int, int, int], tuple[bytes, int]]
 
 
 def _check_lengths(token: int, compressed: int, size: int, checksum: int, start: int) -> None:
-    """Raise FrameError for what ``LZ4BlockInputStream.refill`` refuses."""
+    """Raise FrameError for a block that ``LZ4BlockInputStream.refill`` refuses."""
     method = token & 0xF0
     if method not in (_STORED, _LZ4):
         raise FrameError(f"LZ4 block of unknown method {method:#04x}", offset=start)

@@ -1,11 +1,11 @@
-"""The chunks of compress-lzf, Spark's codec ``lzf``.
+"""Chunks of compress-lzf, Spark's codec ``lzf``.
 
 Numbers are big endian::
 
     "ZV" | 00 | uint16 length | bytes                                            stored
     "ZV" | 01 | uint16 compressed length | uint16 decompressed length | LZF      compressed
 
-A chunk holds at most 65535 bytes; there is no end mark. LZF data is a row of instructions::
+A chunk has at most 65535 bytes; there is no end mark. LZF data is a row of instructions::
 
     000LLLLL                        L + 1 literal bytes follow
     LLLooooo oooooooo               copy L + 2 bytes from o + 1 bytes back; L = 1 .. 6
@@ -21,18 +21,18 @@ from inspector.decode._source import Source
 from inspector.exceptions import FrameError
 from inspector.model import Limits
 
-MAGIC = b"ZV"
+MAGIC = b"ZV"  # first bytes of a chunk
 
-_HEADER = struct.Struct(f">{len(MAGIC)}sBH")
-_UINT16 = struct.Struct(">H")
-_STORED = 0
-_COMPRESSED = 1
-_LITERALS = 0x20  # instructions below are literals
-_LONG = 7
+_HEADER = struct.Struct(f">{len(MAGIC)}sBH")  # magic, kind and length of a chunk
+_UINT16 = struct.Struct(">H")  # decompressed length of a compressed chunk
+_STORED = 0  # kind of a chunk that is not compressed
+_COMPRESSED = 1  # kind of a compressed chunk
+_LITERALS = 0x20  # first instruction that is a copy; those below are literals
+_LONG = 7  # value of L in an instruction with a length byte
 
 
 def inflate(source: Source, _limits: Limits) -> Iterator[bytes]:
-    """The decompressed chunks (TruncatedError, FrameError); each is small by its format."""
+    """Yield the decompressed chunks; each is small by its format. TruncatedError, FrameError."""
     while not source.at_end():
         start = source.offset
         _, kind, length = source.header(_HEADER, MAGIC, "an LZF chunk")
@@ -50,7 +50,7 @@ def inflate(source: Source, _limits: Limits) -> Iterator[bytes]:
 
 
 def decompress(data: bytes, size: int) -> bytes:
-    """Decompress LZF data of exactly ``size`` bytes; ValueError: another size, a bad reference."""
+    """Return LZF data decompressed to exactly ``size`` bytes. ValueError: it is corrupt."""
     output = bytearray()
     position = 0
     while position < len(data):
@@ -72,7 +72,11 @@ def decompress(data: bytes, size: int) -> bytes:
 
 
 def _copy(data: bytes, position: int, control: int, output: bytearray) -> int:
-    """Carry out the copy whose first byte is ``control``; returns the place behind it."""
+    """Append the bytes that a copy instruction repeats, and return the position after it.
+
+    ``control`` is its first byte, ``position`` the next. ValueError: it is cut, or goes too far
+    back.
+    """
     length = control >> 5
     needed = 2 if length == _LONG else 1
     if position + needed > len(data):

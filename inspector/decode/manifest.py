@@ -1,6 +1,6 @@
-"""RocksDB's MANIFEST: the log of edits that says which table files a database consists of.
+"""RocksDB's MANIFEST: the log of edits that define the table files of a database.
 
-The log has blocks of 32 KiB. A fragment lies within one block (``log::Reader``), integers little
+The log has blocks of 32 KiB. A fragment is within one block (``log::Reader``), integers little
 endian::
 
     4   CRC32C of the type, of the log number if there is one, and of the data; masked
@@ -11,16 +11,16 @@ endian::
 Fewer bytes than a header at the end of a block are padding. A record is a ``VersionEdit``: varint
 tags, each with its fields. Tags from 8192 on have a length, and may be passed over.
 
-RocksDB reads a MANIFEST that ends within a fragment up to the last whole record. It refuses one
-whose checksum is wrong, that lacks the numbers with which it goes on, or whose edits contradict
-each other: a table is added twice or deleted from a level that it is not on (``VersionBuilder``), a
-column family is unknown or added twice, or keys have another order (``VersionEditHandler``). It
-crashes if the default column family is dropped. Seen with RocksDB 8.3.2 and 9.8.4, those of Spark
-3.5 and 4.3.
+RocksDB reads a MANIFEST that ends within a fragment up to the last whole record. It refuses a
+MANIFEST whose checksum is wrong, or that lacks the numbers with which it continues. It refuses
+edits that contradict each other: a table is added twice or deleted from a level that it is not on
+(``VersionBuilder``), a column family is unknown or added twice, or keys have another order
+(``VersionEditHandler``). It crashes if the default column family is dropped. This was seen with
+RocksDB 8.3.2 and 9.8.4, those of Spark 3.5 and 4.3.
 
-RocksDB opens two kinds of contradiction without rows of them. It hides entries whose sequence
-number is above ``last_sequence``. RocksDB 9.8.4 begins without any table if tables of one level
-have overlapping keys; 8.3.2 refuses the database.
+RocksDB opens two kinds of contradiction without some rows. It hides entries whose sequence number
+is above ``last_sequence``. RocksDB 9.8.4 begins without any table if tables of one level have
+overlapping keys; 8.3.2 refuses the database.
 """
 
 from __future__ import annotations
@@ -35,54 +35,57 @@ from inspector.light_dataclasses import dataclass, field
 from inspector.plain_text import escape
 
 BLOCK = 1 << 15  # bytes of a block of the log
-_HEADER = struct.Struct("<IHB")
+_HEADER = struct.Struct("<IHB")  # checksum, length and type of a fragment
 _LOG_NUMBER = 4  # bytes of the log number in a fragment of types 5 to 8
-_FULL, _FIRST, _MIDDLE, _LAST = 1, 2, 3, 4
+_FULL, _FIRST, _MIDDLE, _LAST = 1, 2, 3, 4  # Types of fragments: a whole record, or a part of one.
 _RECYCLED = 4  # difference between the types of fragments with and without a log number
-_MASK = 0xA282EAD8
+_MASK = 0xA282EAD8  # number added to a rotated checksum
 
+# Tags of an edit.
 _COMPARATOR, _LOG, _NEXT_FILE, _LAST_SEQUENCE, _CURSOR, _DELETED = 1, 2, 3, 4, 5, 6
-_PREVIOUS_LOG, _LEAST_LOG = 9, 10
-_NEW_FILES = {7: 1, 100: 2, 102: 3, 103: 4}  # tag -> form of the entry
-_FAMILY, _FAMILY_ADD, _FAMILY_DROP, _MOST_FAMILY = 200, 201, 202, 203
+_PREVIOUS_LOG, _LEAST_LOG = 9, 10  # More tags of an edit.
+_NEW_FILES = {7: 1, 100: 2, 102: 3, 103: 4}  # form of a new table's entry by its tag
+_FAMILY, _FAMILY_ADD, _FAMILY_DROP, _MOST_FAMILY = 200, 201, 202, 203  # Tags about column families.
+# tags with one number
 _NUMBERS = (_LOG, _NEXT_FILE, _LAST_SEQUENCE, _PREVIOUS_LOG, _LEAST_LOG, _MOST_FAMILY)
-_WITH_LENGTH = 1 << 13
+_WITH_LENGTH = 1 << 13  # bit of tags that are followed by a length
 # Tags above _WITH_LENGTH that RocksDB wrote without a length before it had that rule:
 # additions and garbage of blob files, additions and deletions of logs of writes.
 _WITHOUT_LENGTH = range(_WITH_LENGTH + 2, _WITH_LENGTH + 6)
+# Tags of a new table's fields: the end, the unique id; and a bit of those that must be known.
 _LAST_FIELD, _UNIQUE_ID, _REFUSED_IF_UNKNOWN = 1, 12, 1 << 6
-_PATH = 65
+_PATH = 65  # field with the number of a path, which does not matter here
 _COMPARATOR_OF_SPARK = "leveldb.BytewiseComparator"  # the order of bytes, RocksDB's default
 _LEVELS = 7  # default of RocksDB's option ``num_levels``
 _SEQUENCE_BYTES = 8  # at the end of an internal key: sequence number << 8 | type
 _SHOWN = 80  # characters of a name that a message shows
-_ID = struct.Struct("<QQ")
-_NONE = (0, 0)
+_ID = struct.Struct("<QQ")  # the two numbers of a unique id
+_NONE = (0, 0)  # unique id of a table without one
 
 
 class LiveTable(NamedTuple):
     """A table file of the database."""
 
-    size: int  # bytes
-    unique_id: tuple[int, int] | None  # identity of the table; None if the MANIFEST has none
+    size: int  # its bytes
+    unique_id: tuple[int, int] | None  # its identity; None if the MANIFEST has none
 
 
 class _Placed(NamedTuple):
     """A table on a level of the database."""
 
-    level: int  # 0 is the newest
-    number: int  # of the table file
-    table: LiveTable
-    smallest: bytes  # internal key
-    largest: bytes  # internal key
+    level: int  # its level; 0 is the newest
+    number: int  # number of the table file
+    table: LiveTable  # size and identity
+    smallest: bytes  # smallest internal key
+    largest: bytes  # largest internal key
     sequence: int  # largest sequence number of its entries; 0 if the edit has none
 
 
 class Overlap(NamedTuple):
     """Two tables of one level whose ranges of keys overlap."""
 
-    level: int
-    numbers: tuple[int, int]  # of the table files
+    level: int  # the level
+    numbers: tuple[int, int]  # numbers of the two table files
 
 
 @dataclass(frozen=True)
@@ -91,17 +94,17 @@ class Manifest:
 
     tables: Mapping[int, LiveTable] = field(default_factory=dict)  # live tables by their number
     last_sequence: int = 0  # the number up to which RocksDB shows entries
-    largest_sequence: int = 0  # of the entries of all live tables; 0 if no edit has it
+    # largest sequence number of the entries of all live tables; 0 if no edit has it
+    largest_sequence: int = 0
     overlap: Overlap | None = None  # first overlap on a level below 0; None if there is none
     # numbers that RocksDB needs to open the database and that no edit has, by RocksDB's names
     lacks: tuple[str, ...] = ()
 
 
 def log_records(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield each record of a log with the offset of its first fragment, as RocksDB reads them.
+    """Yield (offset of its first fragment, record) for each record of a log, as RocksDB reads them.
 
-    Raises RecordError where RocksDB reports a corruption, and NewerFormError for an unknown type of
-    fragment.
+    RecordError: RocksDB reports a corruption. NewerFormError: the type of a fragment is not known.
     """
     parts: list[bytes] = []
     start = 0
@@ -142,6 +145,10 @@ def _fragments(data: bytes) -> Iterator[tuple[int, int, bytes]]:
 
 
 def _check_fragment(content: bytes, checksum: int, kind: int, position: int) -> None:
+    """Raise RecordError for a wrong checksum, and NewerFormError for a type that is not known.
+
+    ``content`` begins with the type of the fragment.
+    """
     import google_crc32c  # noqa: PLC0415 - only for state of RocksDB
 
     actual = google_crc32c.value(content)
@@ -157,8 +164,8 @@ def _check_fragment(content: bytes, checksum: int, kind: int, position: int) -> 
 def read_manifest(data: bytes) -> Manifest:
     """Return the state of the database after all edits of a MANIFEST.
 
-    Raises RecordError, with the offset, where RocksDB does not open the database; NewerFormError,
-    which is a DecodeError, too, where it may.
+    RecordError, with the offset: RocksDB does not open the database. NewerFormError, which is a
+    DecodeError too: it may, but the MANIFEST has parts that are not known.
     """
     tree, numbers = _Tree(), dict[int, int]()
     for offset, record in log_records(data):
@@ -188,13 +195,13 @@ def _first_overlap(live: Iterable[_Placed]) -> Overlap | None:
 
 
 def _order(internal_key: bytes) -> tuple[bytes, int]:
-    """Return a value by which internal keys sort: by user key, then the newest entry first."""
+    """Return a sort key of an internal key: by user key, then the newest entry first."""
     cut = max(0, len(internal_key) - _SEQUENCE_BYTES)
     return internal_key[:cut], -int.from_bytes(internal_key[cut:], "little")
 
 
 class _Tree:
-    """The tables of each column family by their levels, as ``VersionBuilder`` keeps them."""
+    """Tables of each column family by their levels, as ``VersionBuilder`` keeps them."""
 
     def __init__(self) -> None:
         self._names = {0: "default"}  # name of each column family by its number
@@ -202,7 +209,7 @@ class _Tree:
         self._levels: dict[int, dict[int, _Placed]] = {0: {}}
 
     def apply(self, edit: _Edit) -> None:
-        """Apply an edit; RecordError where RocksDB refuses it."""
+        """Apply an edit. RecordError: RocksDB refuses it."""
         family = edit.family
         if edit.family_name is not None:
             name = escape(edit.family_name)[:_SHOWN]
@@ -236,7 +243,7 @@ class _Tree:
             del self._names[family], self._levels[family]
 
     def live(self) -> tuple[_Placed, ...]:
-        """Return the live tables; RecordError where RocksDB refuses the result."""
+        """Return the live tables. RecordError: RocksDB refuses the result."""
         unopened = [name for number, name in self._names.items() if number]
         if unopened:
             raise RecordError(f"Column families not opened: {', '.join(unopened)[:_SHOWN]}")
@@ -248,7 +255,7 @@ class _Tree:
         return live
 
 
-# Numbers without which RocksDB does not open a database (VersionEditHandler), in its order.
+# numbers without which RocksDB does not open a database (VersionEditHandler), in its order
 _REQUIRED = {
     _LOG: "log_file_number",
     _NEXT_FILE: "next_file_number",
@@ -257,12 +264,22 @@ _REQUIRED = {
 
 
 def _has_length(tag: int) -> bool:
-    """Return whether RocksDB passes over an unknown tag by the length that follows it."""
+    """Return True if RocksDB passes over an unknown tag by the length that follows it."""
     return bool(tag & _WITH_LENGTH) and tag not in _WITHOUT_LENGTH
 
 
 class _Edit:
-    """One VersionEdit: what it adds, what it deletes, and the numbers that it sets."""
+    """One VersionEdit: the tables that it adds and deletes, and the numbers that it sets.
+
+    Attributes:
+        family: number of the column family of its tables.
+        drops_family: True if it drops that family.
+        numbers: numbers that it sets, by tag.
+        family_name: name of the column family that it adds; None if it adds none.
+        comparator: name of the order of keys; empty if it names none.
+        deleted: level and number of each deleted table.
+        added: added tables.
+    """
 
     def __init__(self, data: bytes, offset: int) -> None:
         self._data, self._offset, self._position = data, offset, 0
@@ -277,6 +294,7 @@ class _Edit:
             self._read(self._varint())
 
     def _read(self, tag: int) -> None:
+        """Read the fields of a tag. NewerFormError: the tag is not known."""
         if tag in _NEW_FILES:
             self._new_file(_NEW_FILES[tag])
         elif tag == _DELETED:
@@ -305,6 +323,7 @@ class _Edit:
         raise RecordError(message, offset=self._offset)
 
     def _new_file(self, form: int) -> None:
+        """Read an added table in one of the four forms of its entry."""
         level, number = self._varint(), self._varint()
         if form == _NEW_FILES[102]:
             self._varint()
@@ -332,6 +351,7 @@ class _Edit:
         self.added.append(_Placed(level, number, table, smallest, largest, sequence))
 
     def _varint(self) -> int:
+        """Return the next number. RecordError: the edit ends within it."""
         data, value, bits = self._data, 0, 0
         first = data[self._position] if self._position < len(data) else 0x80
         if first < 0x80:  # most numbers have one byte, whose highest bit is not set
@@ -347,6 +367,7 @@ class _Edit:
         raise RecordError("an edit ends within a number", offset=self._offset)
 
     def _bytes(self) -> bytes:
+        """Return the next bytes with a length before them. RecordError: fewer are left."""
         length = self._varint()
         start = self._position
         if length > len(self._data) - start:

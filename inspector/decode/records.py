@@ -1,9 +1,9 @@
 """Raw blocks to records: puts and removals, as spans over one buffer.
 
-The framing is :func:`inspector.kernel._scan.scan`; this module feeds it bounded buffers and holds
-what a file must be as a whole: an end mark, nothing behind it, no removal in a snapshot. Row
-checksums (``StateStoreRowChecksum``, 4.2 on) are a CRC32C in each record, little endian: before a
-put's value, of key and value; before a removal's key, of the key.
+The framing is :func:`inspector.kernel._scan.scan`. This module feeds it bounded buffers and checks
+a file as a whole: an end mark, nothing after it, no removal in a snapshot. Row checksums
+(``StateStoreRowChecksum``, 4.2 on) are a CRC32C in each record, little endian: before a put's
+value, of key and value; before a removal's key, of the key.
 """
 
 from __future__ import annotations
@@ -25,36 +25,37 @@ from inspector.model import LIMITS, Limits, above_limit
 
 REMOVED = -1  # value length of a removal
 
-_ROOM = 1 << 16  # records per block at most, so that the table of spans stays small
-_ROOM_TOGETHER = 1 << 13  # records of the small deltas that are read together
-_SMALLEST = 8  # bytes of a record: two lengths
-_WORD = 8
-_DELETE_RANGE = 0x20
+_ROOM = 1 << 16  # most records in a block, so that the table of spans stays small
+_ROOM_TOGETHER = 1 << 13  # most records of small deltas that are read together
+_SMALLEST = 8  # bytes of the smallest record: two lengths
+_WORD = 8  # bytes of a word; a value has whole words
+_DELETE_RANGE = 0x20  # kind of a record that removes a range of keys
+# message for such a record
 _OF_A_RANGE = "a removal of a range, which no operator of Spark writes and which is not read"
 
 
 @dataclass(slots=True, eq=False)  # nobody changes one; frozen, it takes five times as long to make
 class RecordBlock:
-    """Some consecutive records of a file."""
+    """Consecutive records of a file, as spans of a buffer; or a selection of them."""
 
-    buffer: bytes  # what the offsets below count from; several blocks may share it
-    first_record: int  # ordinal of the first of these records in the file
+    buffer: bytes  # bytes that the offsets below refer to; several blocks may share it
+    first_record: int  # ordinal in the file of the first of the consecutive records
     raw_offset: int  # offset of ``buffer[0]`` in the decompressed file
     key_offset: Int64s  # where each key starts, without its row checksum
-    key_length: Int64s
+    key_length: Int64s  # bytes of each key
     value_offset: Int64s  # where each value starts, without its row checksum
     value_length: Int64s  # bytes of each value, a multiple of 8; -1 for a removal
-    # records of this block (by index) whose row checksum is wrong
+    # indexes of the records in this block whose row checksum is wrong
     checksum_mismatches: tuple[int, ...] = ()
-    puts_only: bool = False  # none of them is a removal; False also where nobody has looked
-    # places of these records among consecutive ones, of which they are a part; None if they are all
+    puts_only: bool = False  # True if none of them is a removal; False also if that was not checked
+    # indexes of these records among the consecutive ones; None if all were kept
     chosen: Int64s | None = None
-    # where each key lies in the decompressed file, if that is not told by its offset
+    # offset of each key in the decompressed file, if ``key_offset`` does not give it; else None
     places: Int64s | None = None
 
     @classmethod
     def empty(cls, first_record: int) -> RecordBlock:
-        """No record, between two of a file."""
+        """Return a block without records, at a position in the file."""
         no = np.empty(0, np.int64)
         return cls(b"", first_record, 0, no, no, no, no, puts_only=True)
 
@@ -65,13 +66,13 @@ class RecordBlock:
 
     @property
     def ordinals(self) -> Int64s:
-        """The ordinal of each in the file."""
+        """Ordinal of each record in the file."""
         if self.chosen is not None:
             return self.chosen + self.first_record
         return np.arange(self.first_record, self.first_record + self.count, dtype=np.int64)
 
     def select(self, rows: Int64s | slice) -> RecordBlock:
-        """Some of the records; they no longer have consecutive ordinals."""
+        """Return some of the records; the ordinals of the result are not those in the file."""
         return RecordBlock(
             *(self.buffer, self.first_record, self.raw_offset),
             *(self.key_offset[rows], self.key_length[rows]),
@@ -81,12 +82,12 @@ class RecordBlock:
         )
 
     def part(self, rows: Int64s) -> RecordBlock:
-        """Some of the records, by index, ascending, with the ordinals that they had."""
+        """Return some of the records, by ascending index, with their ordinals in the file."""
         chosen = rows if self.chosen is None else self.chosen[rows]
         return replace(self.select(rows), chosen=chosen)
 
     def raw_place(self, index: int) -> int:
-        """Offset of a record's key in the decompressed file, for messages."""
+        """Return the offset of a record's key in the decompressed file, for messages."""
         if self.places is not None:
             return int(self.places[index])
         return self.raw_offset + int(self.key_offset[index])
@@ -95,12 +96,12 @@ class RecordBlock:
 def read_records(
     blocks: Iterable[bytes], *, snapshot: bool, row_checksum: bool = False, limits: Limits = LIMITS
 ) -> Iterator[RecordBlock]:
-    """Find the records of a decompressed delta or snapshot: blocks of one or more, in order.
+    """Yield the records of a decompressed delta or snapshot in blocks of one or more, in order.
 
     Memory is bounded by ``limits.block_bytes``, the largest raw block, and twice the longest
-    record; a record is held only as far as its bytes arrive, whatever length it claims.
+    record, whose bytes are held only as they arrive, whatever length it claims.
 
-    Raises TruncatedError without an end mark; TailError for bytes behind it, or what cannot be
+    Raises TruncatedError without an end mark; TailError for bytes after it, or what cannot be
     decompressed there; RecordError for an impossible length, a removal in a snapshot, or a value
     without room for its row checksum; LimitError for more than ``limits.record_bytes``.
     """
@@ -111,13 +112,16 @@ def read_records(
 class SmallDeltas(NamedTuple):
     """Small deltas that were read together."""
 
-    block: RecordBlock  # the records of all of them, file after file
-    ends: Int64s  # of each file, how many records these are up to its end
-    raw_ends: Int64s  # and raw bytes
+    block: RecordBlock  # records of all files, file after file
+    ends: Int64s  # number of records up to the end of each file
+    raw_ends: Int64s  # number of raw bytes up to the end of each file
 
 
 def read_small_deltas(contents: Sequence[bytes], limits: Limits = LIMITS) -> SmallDeltas | None:
-    """Read small deltas of the codec ``lz4`` at once, up to the first that is not right."""
+    """Return the records of small deltas of codec ``lz4``, up to the first that is not right.
+
+    Returns None if the first one is not right, or without the C kernel.
+    """
     # Only the compiled kernel does, without the GIL. What it leaves is read file by file.
     read = getattr(kernel(), "small_deltas", None)
     if read is None:
@@ -140,18 +144,18 @@ def read_small_deltas(contents: Sequence[bytes], limits: Limits = LIMITS) -> Sma
 
 
 class Scanned(NamedTuple):
-    """Positions of consecutive records of a file."""
+    """Consecutive records of a file as spans of a buffer."""
 
-    buffer: bytes  # what the spans count from
-    raw_offset: int  # of its start in the decompressed file
-    first_record: int  # ordinal of the first of them
-    spans: Int64s  # four rows: key offsets, key lengths, value offsets, value lengths (-1: none)
-    # of each record, as it begins; None where records have no kind
-    kinds: npt.NDArray[np.uint8] | None
+    buffer: bytes  # bytes that the spans refer to
+    raw_offset: int  # position of the buffer in the decompressed file
+    first_record: int  # ordinal of the first record
+    # four rows: key offsets, key lengths, value offsets, value lengths (-1: no value)
+    spans: Int64s
+    kinds: npt.NDArray[np.uint8] | None  # kind of each record; None if records have no kind
 
     @property
     def nbytes(self) -> int:
-        """Memory that it takes; that of a buffer which several share counts for each."""
+        """Bytes of memory; a buffer that several share counts for each."""
         kinds = 0 if self.kinds is None else self.kinds.nbytes
         return len(self.buffer) + self.spans.nbytes + kinds
 
@@ -159,10 +163,10 @@ class Scanned(NamedTuple):
 def scan_blocks(
     blocks: Iterable[bytes], limits: Limits = LIMITS, *, raw_offset: int = 0, kinds: bool = False
 ) -> Iterator[Scanned]:
-    """Find the records of a file that is cut anywhere, and its end; errors as of read_records.
+    """Yield the records of a file whose blocks are cut anywhere. Errors as :func:`read_records`.
 
-    The first starts at ``raw_offset`` of the decompressed file; with ``kinds`` each begins with its
-    kind. Errors of the blocks count where no end mark comes before.
+    The first record starts at ``raw_offset`` of the decompressed file; with ``kinds`` each begins
+    with its kind. Errors of the blocks are raised if no end mark comes before them.
     """
     errors: list[DecodeError] = []
     stream = _until_error(blocks, errors)
@@ -189,7 +193,10 @@ def scan_blocks(
 
 
 def _until_error(blocks: Iterable[bytes], errors: list[DecodeError]) -> Iterator[bytes]:
-    """Blocks up to an error: Spark reads no further than the end mark, and sees none behind it."""
+    """Yield blocks up to an error, which is added to ``errors``.
+
+    Spark reads no further than the end mark, and sees no error after it.
+    """
     try:
         yield from blocks
     except DecodeError as error:
@@ -198,14 +205,16 @@ def _until_error(blocks: Iterable[bytes], errors: list[DecodeError]) -> Iterator
 
 @dataclass(slots=True)
 class _Position:
-    raw: int = 0  # where the rest starts
-    records: int = 0  # how many were before it
-    rest: bytes = b""  # what is left over
-    each: int = 64  # bytes of a record, about: by those that were found last
+    """Position in a file between two scans."""
+
+    raw: int = 0  # offset of ``rest`` in the decompressed file
+    records: int = 0  # number of records before it
+    rest: bytes = b""  # bytes that were read and not used yet
+    each: int = 64  # about the bytes of a record, by those that were found last
 
 
 def _fill(remainder: bytes, stream: Iterator[bytes], size: int) -> bytes:
-    """Return the remainder with at least as many new bytes, or up to ``size``, after it."""
+    """Return the remainder with at least as many new bytes after it, or up to ``size`` in all."""
     parts = [remainder] if remainder else []
     total = len(remainder)
     enough = max(size, 2 * total)  # doubling: a long record is joined a few times, not many
@@ -220,7 +229,10 @@ def _fill(remainder: bytes, stream: Iterator[bytes], size: int) -> bytes:
 def _scan(
     buffer: bytes, start: int, position: _Position, limits: Limits, has_kinds: bool
 ) -> tuple[int, Scanned, int]:
-    """Records from ``start`` on: status (MORE, FULL or END), where they lie, where they stop."""
+    """Return the status (MORE, FULL or END), the records from ``start`` on, and where they stop.
+
+    RecordError: an impossible record, if no good one is before it. LimitError: one is too long.
+    """
     # How many records the rest may have: about, and one at least.
     room = min(_ROOM, (len(buffer) - start) // max(position.each, _SMALLEST) * 9 // 8 + 16)
     spans, raw = np.empty((SPAN, room), np.int64), position.raw
@@ -243,6 +255,7 @@ def _scan(
 
 
 def _block(scanned: Scanned, snapshot: bool, row_checksum: bool) -> RecordBlock:
+    """Return scanned records as a block, checked for removals in a snapshot and row checksums."""
     buffer, raw, first_record, spans, _ = scanned
     if snapshot and (removals := np.flatnonzero(spans[3] == REMOVED)).size:
         if row_checksum:
@@ -262,17 +275,17 @@ def _block(scanned: Scanned, snapshot: bool, row_checksum: bool) -> RecordBlock:
     )
 
 
-ROW_CHECKSUM_BYTES = 4
+ROW_CHECKSUM_BYTES = 4  # bytes of a row checksum
 
-_ROW_CHECKSUM = struct.Struct("<I")
+_ROW_CHECKSUM = struct.Struct("<I")  # form of a row checksum
 
 
 def strip_and_verify(buffer: bytes, spans: npt.NDArray[np.int64], raw: int) -> tuple[int, ...]:
-    """Take the row checksum off every record, and compare it; indexes of those that are wrong.
+    """Remove the row checksum from every record; return the indexes of those with a wrong one.
 
-    ``spans`` (key offset, key length, value offset, value length or -1) are changed in place;
-    ``raw`` is the offset of the buffer in the decompressed file, for messages. Raises RecordError
-    where a value, or a removal's key, is shorter than a checksum.
+    ``spans`` (key offset, key length, value offset, value length or -1) are changed in place.
+    ``raw`` is the offset of the buffer in the decompressed file, for messages. RecordError: a
+    value, or a removal's key, is shorter than a checksum.
     """
     removed = spans[3] < 0
     lengths_used = np.where(removed, spans[1], spans[3])
@@ -290,7 +303,7 @@ def strip_and_verify(buffer: bytes, spans: npt.NDArray[np.int64], raw: int) -> t
 def checksum_matches(
     buffer: bytes, sum_at: int, key_at: int, key_size: int, value_at: int, value_size: int
 ) -> bool:
-    """Return whether the row checksum at an offset is that of key and value.
+    """Return True if the row checksum at an offset is that of key and value.
 
     A ``value_size`` below 0 means that there is no value.
     """

@@ -1,10 +1,10 @@
 """UnsafeRows to Arrow, by their schema, many rows at a time.
 
 The Arrow types are in :mod:`inspector.decode.arrow_types`. A row that does not fit its schema
-becomes null and is reported as a misfit, with a reason; the rows around it are decoded. A misfit is
-what would read outside of the row, and what Spark's own check refuses
-(``UnsafeRowUtils.validateStructuralIntegrity``, 3.1+), except that a null may keep an offset in its
-slot: Spark writes that itself (calendar intervals, nanosecond timestamps, in 3.1 wide decimals).
+becomes null and is reported as a misfit, with a reason; the rows around it are decoded. Misfits are
+rows that would read outside of themselves, and rows that Spark's own check refuses
+(``UnsafeRowUtils.validateStructuralIntegrity``, 3.1+). But a null may keep an offset in its slot:
+Spark writes that itself (calendar intervals, nanosecond timestamps, in 3.1 wide decimals).
 
 Structs, arrays and maps are decoded all of one column at once, whatever row they are in::
 
@@ -12,8 +12,8 @@ Structs, arrays and maps are decoded all of one column at once, whatever row the
     array   int64 count n | null bits, ceil(n / 64) words | n values of their width, or n slots
     map     int64 bytes of the keys | array of keys | array of values
 
-A slot of a variable value holds ``offset << 32 | size``, the offset from the start of the row or
-array that the slot is in.
+A slot of a variable value has ``offset << 32 | size``, the offset from the start of the row or
+array that has the slot.
 """
 
 from __future__ import annotations
@@ -44,16 +44,17 @@ from inspector.exceptions import DecodeError, LimitError
 from inspector.kernel.loader import kernel
 from inspector.light_dataclasses import dataclass
 
-Array: TypeAlias = "pa.Array[Any]"
-ArrowType: TypeAlias = Any  # the stubs of pyarrow do not know the parts of nested types
+Array: TypeAlias = "pa.Array[Any]"  # an Arrow array of any type
+ArrowType: TypeAlias = Any  # an Arrow type; pyarrow's stubs do not know the parts of nested types
 
-_MOST_OFFSET = (1 << 31) - 1  # bytes or elements of one Arrow array with 32-bit offsets
-_DAY_NANOS = 86_400_000_000_000
-_WIDE = 16  # bytes reserved for a wide decimal, a calendar interval, a nanosecond timestamp
-_VARIANT_LENGTH = 4
-_DUMMY_BYTES = 16
-_DUMMY_NULLS = 1
+_MOST_OFFSET = (1 << 31) - 1  # most bytes or elements of one Arrow array with 32-bit offsets
+_DAY_NANOS = 86_400_000_000_000  # nanoseconds in a day
+_WIDE = 16  # bytes reserved for a wide decimal, a calendar interval or a nanosecond timestamp
+_VARIANT_LENGTH = 4  # bytes of the length of a variant's value
+_DUMMY_BYTES = 16  # bytes of a row with one null field
+_DUMMY_NULLS = 1  # null bits of such a row
 
+# numpy dtype of numeric types, by kind
 _NUMPY: Mapping[str, str] = {
     "byte": "i1",
     "short": "<i2",
@@ -66,23 +67,31 @@ _NUMPY: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class DecodedRows:
-    """Rows as Arrow: a struct each, null for a misfit; index and reason of the misfits."""
+    """Rows as Arrow."""
 
-    array: Array
-    misfits: tuple[tuple[int, str], ...] = ()
+    array: Array  # a struct for each row, null for a misfit
+    misfits: tuple[tuple[int, str], ...] = ()  # index and reason of each misfit
 
 
 class RowDecoder:
-    """Decodes the rows of one schema; repeated names in its ``arrow_type`` are numbered."""
+    """Decoder of rows of one schema; repeated names in its ``arrow_type`` are numbered.
+
+    Attributes:
+        schema: the schema.
+        arrow_type: Arrow type of the decoded rows.
+    """
 
     def __init__(self, schema: types.StructType) -> None:
-        """Prepare a schema (DecodeError: it has a type whose layout is unknown)."""
+        """Prepare a schema. DecodeError: it has a type whose layout is not known."""
         self.schema = schema
         self.arrow_type = arrow_type(schema)
         self._fixed = size_of_fixed_part(len(schema.fields))
 
     def decode(self, buffer: Any, offsets: Int64s, lengths: Int64s) -> DecodedRows:
-        """Decode rows in a buffer; ValueError: one outside of it. LimitError: too many values."""
+        """Return the rows at these spans of a buffer as Arrow structs, and the misfits.
+
+        ValueError: a row is outside of the buffer. LimitError: too many values.
+        """
         all_rows: Bools = np.ones(len(offsets), np.bool_)
         page = Page(buffer, len(offsets))
         if len(offsets) != len(lengths):
@@ -99,6 +108,7 @@ class RowDecoder:
         return DecodedRows(array, page.misfits())
 
     def _decode(self, page: Page, offsets: Int64s, lengths: Int64s, chosen: Bools) -> Array:
+        """Return the chosen rows as structs, others as null; misfits are noted in the page."""
         row = np.arange(len(offsets), dtype=np.int64)
         rows = Regions(chosen, row, "", offsets, lengths)
         dummy = self._dummies(page, rows)
@@ -108,6 +118,11 @@ class RowDecoder:
         return struct_fields(page, self.schema, rows, rows.present & ~dummy, self.arrow_type)
 
     def _dummies(self, page: Page, rows: Regions) -> Bools:
+        """Return a mask of the rows with one null field, whatever the schema.
+
+        Deduplication before 3.2 declares the whole input row as its value and stores such a row
+        (StreamingDeduplicateExec).
+        """
         # Deduplication before 3.2 declares the whole input row as its value and stores one null
         # field (StreamingDeduplicateExec): 16 bytes, whatever the schema.
         dummy: Bools = rows.present & (rows.size == _DUMMY_BYTES) & (self._fixed > _DUMMY_BYTES)
@@ -119,7 +134,7 @@ class RowDecoder:
 
 
 def column(page: Page, data_type: types.DataType, cells: Cells, arrow: ArrowType) -> Array:
-    """The values of cells whose type is not nested."""
+    """Return the values of cells of a type that is not nested."""
     if isinstance(data_type, types.StringType):
         return text(page, regions(page, cells))
     if isinstance(data_type, types.DecimalType):
@@ -138,14 +153,17 @@ def column(page: Page, data_type: types.DataType, cells: Cells, arrow: ArrowType
 def array(
     arrow: ArrowType, present: Bools, *buffers: Any, children: list[Array] | None = None
 ) -> Array:
-    """An Arrow array over the memory of numpy arrays or bytes, and of its finished children."""
+    """Return an Arrow array over the memory of numpy arrays or bytes, and of finished children.
+
+    ``present`` masks the values that are not null.
+    """
     validity: Any = None if present.all() else np.packbits(present, bitorder="little")
     memory = [None if item is None else pa.py_buffer(item) for item in (validity, *buffers)]
     return pa.Array.from_buffers(arrow, len(present), memory, children=children)
 
 
 def _values(page: Page, cells: Cells, dtype: str) -> npt.NDArray[Any]:
-    """Numbers of all cells, 0 where there is none; notes slots with more than the number."""
+    """Return the numbers of all cells, 0 for null; a slot with other bytes makes a misfit."""
     live = cells.live()
     offsets = cells.at[live]
     width = np.dtype(dtype).itemsize
@@ -159,13 +177,14 @@ def _values(page: Page, cells: Cells, dtype: str) -> npt.NDArray[Any]:
 
 
 def _boolean(page: Page, cells: Cells, arrow: ArrowType) -> Array:
+    """Return booleans; a byte above 1 makes a misfit."""
     values = _values(page, cells, "u1")
     page.flag(cells.row[values > 1], f"{cells.path}: neither true nor false")
     return array(arrow, cells.present, np.packbits(values != 0, bitorder="little"))
 
 
 def _narrow_decimal(page: Page, cells: Cells, arrow: ArrowType) -> Array:
-    """Decimals up to 18 digits: the unscaled value is a long in the slot."""
+    """Return decimals up to 18 digits: the unscaled value is a long in the slot."""
     values = np.empty((len(cells), 2), "<i8")
     values[:, 0] = _values(page, cells, "<i8")
     values[:, 1] = values[:, 0] >> 63  # the sign, in all 128 bits
@@ -173,7 +192,7 @@ def _narrow_decimal(page: Page, cells: Cells, arrow: ArrowType) -> Array:
 
 
 def _wide_decimal(page: Page, cells: Cells, arrow: ArrowType) -> Array:
-    """Decimals above 18 digits: ``BigInteger.toByteArray``, big endian, as short as possible."""
+    """Return decimals above 18 digits, which are big-endian and as short as possible."""
     result = regions(page, cells)
     fits = (result.size >= 1) & (result.size <= _WIDE)
     result = result.require(page, fits, "no decimal of 1 to 16 bytes")
@@ -190,7 +209,7 @@ def _wide_decimal(page: Page, cells: Cells, arrow: ArrowType) -> Array:
 
 
 def _decimals(page: Page, values: Int64s, present: Bools, cells: Cells, arrow: ArrowType) -> Array:
-    """Decimals from low and high halves; those of too many digits are misfits."""
+    """Return decimals from their low and high halves; too many digits make a misfit."""
     # Spark refuses them as well, where it does not trust the bytes (Decimal.set).
     low, high = values[:, 0].view("<u8"), values[:, 1]
     limit = 10**arrow.precision - 1
@@ -203,7 +222,7 @@ def _decimals(page: Page, values: Int64s, present: Bools, cells: Cells, arrow: A
 
 
 def blob(page: Page, arrow: ArrowType, spans: Regions) -> Array:
-    """The bytes of regions as an Arrow array with 32-bit offsets."""
+    """Return the bytes of regions as an Arrow array. LimitError: more than 32-bit offsets allow."""
     total = int(spans.size.sum())
     if total > _MOST_OFFSET:
         raise LimitError(f"{spans.path}: {total} bytes in one column, decode fewer rows at once")
@@ -214,7 +233,7 @@ def blob(page: Page, arrow: ArrowType, spans: Regions) -> Array:
 
 
 def text(page: Page, spans: Regions) -> Array:
-    """The text of regions; like Spark's ``UTF8String.toString``, never an error."""
+    """Return the text of regions, with U+FFFD for bytes that are not UTF-8, as Spark does."""
     values = blob(page, pa.string(), spans)
     try:
         values.validate(full=True)
@@ -226,7 +245,10 @@ def text(page: Page, spans: Regions) -> Array:
 
 
 def _parts(page: Page, cells: Cells, arrow: ArrowType, dtypes: Mapping[int, str]) -> Array:
-    """A region of 16 bytes made of numbers at fixed places, as a struct of them."""
+    """Return regions of 16 bytes as structs of the numbers at fixed positions in them.
+
+    ``dtypes`` has the numpy dtype by position.
+    """
     result = regions(page, cells)
     result = result.require(page, result.size == _WIDE, "not of 16 bytes")
     live = result.live()
@@ -239,7 +261,7 @@ def _parts(page: Page, cells: Cells, arrow: ArrowType, dtypes: Mapping[int, str]
 
 
 def _variant(page: Page, cells: Cells, arrow: ArrowType) -> Array:
-    """Length of the value, value, metadata (``UnsafeRow.getVariant``)."""
+    """Return variants as structs of value and metadata (``UnsafeRow.getVariant``)."""
     result = regions(page, cells)
     result = result.require(page, result.size >= _VARIANT_LENGTH, "no variant")
     live = result.live()
@@ -253,6 +275,7 @@ def _variant(page: Page, cells: Cells, arrow: ArrowType) -> Array:
     return array(arrow, result.present, children=children)
 
 
+# Functions that decode the other types, by kind.
 _OTHERS: Mapping[str, Callable[[Page, Cells, ArrowType], Array]] = {
     "boolean": _boolean,
     "void": lambda _page, cells, _arrow: pa.nulls(len(cells)),
@@ -269,7 +292,7 @@ _OTHERS: Mapping[str, Callable[[Page, Cells, ArrowType], Array]] = {
 
 
 def values(page: Page, data_type: types.DataType, cells: Cells, arrow: ArrowType) -> Array:
-    """The values of cells of any type."""
+    """Return the values of cells of any type. LimitError: too many in one call."""
     page.spend(len(cells))
     data_type = types.storage_type(data_type)
     if isinstance(data_type, types.StructType):
@@ -287,7 +310,7 @@ def values(page: Page, data_type: types.DataType, cells: Cells, arrow: ArrowType
 def struct_fields(
     page: Page, schema: types.StructType, rows: Regions, filled: Bools, arrow: ArrowType
 ) -> Array:
-    """The struct array of rows whose size was checked; one not ``filled`` has all fields null."""
+    """Return rows of checked size as structs; a row that is not ``filled`` has all fields null."""
     bits = bitset_bytes(len(schema.fields))
     fixed = np.full(len(rows), size_of_fixed_part(len(schema.fields)), np.int64)
     containers = Containers(rows.start, rows.size, fixed, rows.size - fixed)
@@ -305,6 +328,7 @@ def struct_fields(
 
 
 def _lists(page: Page, data_type: types.ArrayType, spans: Regions, arrow: ArrowType) -> Array:
+    """Return arrays as Arrow lists."""
     spans, counts = _count(page, data_type.element, spans)
     cells = _elements(page, data_type.element, spans, counts)
     child = values(page, data_type.element, cells, arrow.value_type)
@@ -312,6 +336,7 @@ def _lists(page: Page, data_type: types.ArrayType, spans: Regions, arrow: ArrowT
 
 
 def _maps(page: Page, data_type: types.MapType, spans: Regions, arrow: ArrowType) -> Array:
+    """Return maps as Arrow maps; a map with a null key makes a misfit."""
     spans = spans.require(page, spans.size >= WORD, "no map")
     live = spans.live()
     key_bytes = np.zeros(len(spans), np.int64)
@@ -341,12 +366,12 @@ def _maps(page: Page, data_type: types.MapType, spans: Regions, arrow: ArrowType
 
 
 def _width(element: types.DataType) -> int:
-    """Bytes per element of an array: its own if fixed, else those of a slot."""
+    """Return the bytes of an element of an array: its own if fixed, else those of a slot."""
     return types.storage_type(element).slot_width or types.SLOT_BYTES
 
 
 def _count(page: Page, element: types.DataType, spans: Regions) -> tuple[Regions, Int64s]:
-    """The arrays that have room for as many elements as they claim, and those numbers."""
+    """Return the arrays that have room for their elements, and the numbers of elements."""
     spans = spans.require(page, spans.size >= WORD, "no array")
     live = spans.live()
     counts = np.zeros(len(spans), np.int64)
@@ -360,11 +385,12 @@ def _count(page: Page, element: types.DataType, spans: Regions) -> tuple[Regions
 
 
 def _header_bytes(counts: Int64s) -> Int64s:
-    """Bytes of an array before its elements (``calculateHeaderPortionInBytes``)."""
+    """Return the bytes of an array before its elements (``calculateHeaderPortionInBytes``)."""
     return WORD + (counts + 63) // 64 * WORD
 
 
 def _elements(page: Page, element: types.DataType, spans: Regions, counts: Int64s) -> Cells:
+    """Return the elements of arrays as cells. LimitError: more than 32-bit offsets allow."""
     total = int(counts.sum())
     if total > _MOST_OFFSET:
         raise LimitError(f"{spans.path}: {total} elements in one column, decode fewer rows at once")
@@ -383,21 +409,22 @@ def _elements(page: Page, element: types.DataType, spans: Regions, counts: Int64
 
 
 def _nest(arrow: ArrowType, present: Bools, counts: Int64s, child: Array) -> Array:
+    """Return Arrow lists or maps of a number of items each, taken from ``child`` in order."""
     offsets = np.zeros(len(present) + 1, np.int32)
     np.cumsum(counts, out=offsets[1:])
     return array(arrow, present, offsets, children=[child])
 
 
 def slot_offset(schema: types.StructType, ordinal: int) -> int:
-    """Offset in the row of the 8-byte slot of a top-level field."""
+    """Return the offset in a row of the 8-byte slot of a top-level field."""
     return bitset_bytes(len(schema.fields)) + ordinal * WORD
 
 
 class Int64Path:
-    """Reads a long or timestamp field by ordinals, ``(0, 1)`` for the end of a first window."""
+    """Reader of a long or timestamp field by its ordinals, such as ``(0, 1)``."""
 
     def __init__(self, schema: types.StructType, path: tuple[int, ...]) -> None:
-        """Find the field (DecodeError: the path does not lead to a field of 64 bits)."""
+        """Find the field. DecodeError: the path does not lead to a field of 64 bits."""
         self.path = path
         steps: list[int] = []  # number of fields, ordinal
         data_type = types.storage_type(schema)
@@ -413,10 +440,10 @@ class Int64Path:
         self._steps = np.array(steps, np.int64)
 
     def read(self, buffer: Any, offsets: Int64s, lengths: Int64s) -> tuple[Int64s, Bools]:
-        """The field of many rows in a buffer: values (0: none), and whether there is one.
+        """Return the field's value in each row of a buffer, and a mask of the rows that have one.
 
-        There is none where the field or a struct around it is null, or the row does not fit its
-        schema. Raises ValueError for a row outside of the buffer.
+        A row has none, and the value 0, if the field or a struct around it is null, or if the row
+        does not fit the schema. ValueError: a row is outside of the buffer.
         """
         values: Int64s = np.empty(len(offsets), np.int64)
         valid: Bools = np.empty(len(offsets), np.bool_)

@@ -1,23 +1,23 @@
 """Programs by which the kernel checks, compares and hashes the rows of a schema.
 
-A program says of each field what it must be, or is compared by, or is hashed as
+A program has a word for each field: what it must be, how it is compared, or how it is hashed
 (:mod:`inspector.kernel.programs`).
 
-The check: the kernel finds the rows that are in doubt; only those are decoded, which shows whether
-they are misfits, and why. Rows of sound files are in doubt only where a field is of a kind that the
-kernel does not know: an array, a map, a wide decimal.
+Check: the kernel finds the rows that are in doubt. Only those are decoded, which shows if they are
+misfits, and why. Rows of intact files are in doubt only if a field is of a kind that the kernel
+does not know: an array, a map, a wide decimal.
 
-The order: Spark sorts the rows of a batch by their grouping columns, ascending, nulls first, before
-it calls a group-state function (``FlatMapGroupsWithStateExecBase.requiredChildOrdering``); keys
-whose timers have run out follow in the order of the hash map. So within a delta, whatever stands at
-or behind the first descent was not written on behalf of new data. The order is that of
-``RowOrdering``: text and bytes by their unsigned bytes, numbers with NaN last and both zeros equal,
-structs field by field, arrays element by element and then by length; a null is below every value,
-also a null struct below one of nulls. Text of a collation is sorted by rules that only Spark has,
-and some types cannot be sorted: of keys that are equal before such a column nothing is known.
+Order: Spark sorts the rows of a batch by their grouping columns, ascending, nulls first, before it
+calls a group-state function (``FlatMapGroupsWithStateExecBase.requiredChildOrdering``). Keys whose
+timers have run out follow in the order of the hash map. So in a delta no record from the first
+descent on was written for new data. The order is that of ``RowOrdering``: text and bytes by their
+unsigned bytes, numbers with NaN last and both zeros equal. Structs are compared field by field,
+arrays element by element and then by length. A null is below every value, also a null struct below
+a struct of nulls. Text with a collation is sorted by rules that only Spark has, and some types
+cannot be sorted: if keys are equal before such a column, their order is not known.
 
-The hash: ``HashPartitioning`` sends a row to ``pmod(Murmur3Hash(expressions, 42), numPartitions)``
-(2.3 to 4.3).
+Hash: ``HashPartitioning`` sends a row to ``pmod(Murmur3Hash(expressions, 42), numPartitions)`` (2.3
+to 4.3).
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ from inspector.kernel import programs
 from inspector.kernel.loader import kernel
 from inspector.light_dataclasses import dataclass
 
-_DAY_NANOS = 86_400_000_000_000
+_DAY_NANOS = 86_400_000_000_000  # nanoseconds in a day
+# program that checks an atomic type, by kind
 _CHECKED: Mapping[str, tuple[int, ...]] = {
     "boolean": (programs.UNUSED, 1),
     "byte": (programs.UNUSED, 8),
@@ -61,8 +62,9 @@ _ORDERED: Mapping[str, int] = {
     **dict.fromkeys(("timestamp_nanos", "timestamp_ntz_nanos"), programs.INSTANT),
     "void": programs.NOTHING,
 }
-"""How the kernel compares the atomic types that Spark sorts (``OrderUtils.isOrderable``)."""
-_UNORDERED = (programs.UNORDERED,)
+"""Word that compares each atomic type that Spark sorts (``OrderUtils.isOrderable``)."""
+_UNORDERED = (programs.UNORDERED,)  # program of a type that cannot be compared
+# word that hashes each atomic type
 _HASHED: Mapping[str, int] = {
     kind: programs.BOOLEAN if kind == "boolean" else word
     for kind, word in _ORDERED.items()
@@ -71,17 +73,17 @@ _HASHED: Mapping[str, int] = {
 
 
 class RowCheck:
-    """Finds the rows that do not fit one schema: those that :class:`RowDecoder` calls misfits."""
+    """Finds the rows that do not fit one schema, which :class:`RowDecoder` reports as misfits."""
 
     def __init__(self, schema: types.StructType) -> None:
-        """Prepare a schema (DecodeError: it has a type whose layout is unknown)."""
+        """Prepare a schema. DecodeError: it has a type whose layout is not known."""
         self._decoder = RowDecoder(schema)
         self._program = np.array(_checks(schema), np.int64)
 
     def misfits(self, buffer: Any, offsets: Int64s, lengths: Int64s) -> tuple[tuple[int, str], ...]:
-        """Index of each row in a buffer that does not fit, and why, in order.
+        """Return (index, reason) of each row in a buffer that does not fit, in order.
 
-        Raises ValueError for a row outside of the buffer, LimitError for too many values in doubt.
+        ValueError: a row is outside of the buffer. LimitError: too many values in doubt.
         """
         doubts = np.empty(len(offsets), np.uint8)
         if not kernel().check_rows(buffer, offsets, lengths, self._program, doubts):
@@ -91,15 +93,17 @@ class RowCheck:
         return tuple((int(rows[index]), reason) for index, reason in decoded.misfits)
 
 
-row_check = lru_cache(maxsize=256)(RowCheck)  # all partitions have the same schemas
+# the check of a schema, made once, because all partitions have the same schemas
+row_check = lru_cache(maxsize=256)(RowCheck)
 
 
 def _checks(schema: types.StructType) -> tuple[int, ...]:
-    """The program of a row or struct: its number of fields and what each of them must be."""
+    """Return the program of a row or struct: its number of fields, and a program for each."""
     return (len(schema.fields), *chain(*(_check(field.data_type) for field in schema.fields)))
 
 
 def _check(data_type: types.DataType) -> tuple[int, ...]:
+    """Return the program that checks a field; DOUBT for types that the kernel does not know."""
     data_type = types.storage_type(data_type)
     if isinstance(data_type, types.StructType):
         program = _checks(data_type)
@@ -117,13 +121,17 @@ class KeyOrder:
     """Compares neighbouring keys of a block as Spark's sort does."""
 
     def __init__(self, key: types.StructType) -> None:
-        """Prepare a schema (DecodeError: it has a type whose layout is unknown)."""
+        """Prepare a schema. DecodeError: it has a type whose layout is not known."""
         self._check = row_check(key)
         orders = chain(*(_order(field.data_type) for field in key.fields))
         self._program = np.array((len(key.fields), *orders), np.int64)
 
     def descends(self, block: RecordBlock) -> Bools:
-        """For each record, whether its key is below that of the record before it in the block."""
+        """Return a mask of the records whose key is below the previous record's in the block.
+
+        It is all False if a key does not fit the schema, or if the block has too many values to
+        check.
+        """
         # Of a block with a key that does not fit the schema, or with more values than one call
         # checks, nothing is said.
         result = np.zeros(block.count, np.bool_)
@@ -164,13 +172,13 @@ def _order(data_type: types.DataType) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class RowHash:
-    """The partition that a key belongs to: the hash of some fields, by the kernel's ``program``."""
+    """Hash of the first fields of a key, which gives its partition."""
 
-    program: tuple[int, ...]
+    program: tuple[int, ...]  # the kernel's program
 
     @classmethod
     def of(cls, schema: types.StructType, fields: int) -> RowHash | None:
-        """The hash of the first fields; None where a type's hash is not known."""
+        """Return the hash of the first ``fields`` fields; None if a type's hash is not known."""
         # Strings of a collation hash by a key of their own, arrays and maps group no rows here.
         if not 0 < fields <= len(schema.fields):
             return None
@@ -180,7 +188,11 @@ class RowHash:
     def partitions(
         self, buffer: Any, offsets: Int64s, lengths: Int64s, count: int
     ) -> tuple[Int64s, Bools]:
-        """The partition of each row among so many, and whether it is known."""
+        """Return the partition of each row, of ``count``, and a mask where it is known.
+
+        It is not known for a row that does not fit the schema, or with a field of more than 4,096
+        bytes.
+        """
         # Not of a row that does not fit the schema, or has a field of more than 4,096 bytes.
         hashes = np.empty(len(offsets), np.int64)
         is_known = np.empty(len(offsets), np.bool_)
@@ -191,7 +203,10 @@ class RowHash:
 
 
 def _hashes(fields: Sequence[types.StructField], hashed: int) -> tuple[int, ...] | None:
-    """The program of a row or struct of which the first fields are hashed; None if not known."""
+    """Return the program that hashes the first ``hashed`` fields of a row or struct.
+
+    Returns None if the hash of a field is not known.
+    """
     parts = [_hash(field.data_type) for field in fields[:hashed]]
     return None if () in parts else (len(fields), hashed, *chain(*parts))
 

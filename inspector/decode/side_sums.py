@@ -1,7 +1,7 @@
-"""Checksums in files beside a state file, compared with its bytes while they pass.
+"""Checksum files of a state file, compared with its bytes while they are read.
 
-Each kind takes the chunks of the main file one after the other and says at the end what does not
-match, in words.
+Each kind takes the chunks of the main file one after the other, and at the end returns the mismatch
+in words.
 """
 
 from __future__ import annotations
@@ -15,23 +15,24 @@ from inspector.exceptions import DecodeError, TruncatedError
 from inspector.light_dataclasses import dataclass
 from inspector.model import LIMITS, Limits, above_limit
 
-_HADOOP_HEADER = struct.Struct(">4si")
-_HADOOP_SUM = struct.Struct(">I")
-_PARTS_AT_ONCE = 1 << 12  # as many sums are held
+_HADOOP_HEADER = struct.Struct(">4si")  # magic bytes and bytes for each checksum
+_HADOOP_SUM = struct.Struct(">I")  # one checksum
+_PARTS_AT_ONCE = 1 << 12  # checksums that are computed before they are compared
 
 
 @dataclass(frozen=True)
 class Mismatch:
-    """A main file and its checksums disagree: how, and from which part on (None: as a whole)."""
+    """Mismatch of a main file and its checksum file."""
 
-    message: str
+    message: str  # the mismatch in words
+    # offset of the first part that differs; None if only the whole is summed
     offset: int | None = None
 
 
 class HadoopSum:
-    """``.NAME.crc`` of Hadoop's ``ChecksumFileSystem`` on local disks; DecodeError if it is none.
+    """Comparison with ``.NAME.crc`` of Hadoop's ``ChecksumFileSystem`` on local disks.
 
-    CRC-32 of every 512 bytes or so, big endian.
+    It has a CRC-32 of every 512 bytes or so, big endian. DecodeError: the file is no such file.
     """
 
     def __init__(self, side: bytes, limits: Limits = LIMITS) -> None:
@@ -41,7 +42,7 @@ class HadoopSum:
         self._sum, self._filled = 0, 0
 
     def update(self, chunk: bytes) -> None:
-        """Take the next bytes; each part is compared at its end, and nothing of it is kept."""
+        """Add the next bytes; each part is compared at its end, and not kept."""
         remainder = memoryview(chunk)
         if self._filled:
             remainder = self._take(remainder, self._part - self._filled)
@@ -55,6 +56,7 @@ class HadoopSum:
         self._take(remainder[whole_bytes:], size)
 
     def _take(self, remainder: memoryview, max_bytes: int) -> memoryview:
+        """Add at most ``max_bytes`` to the present part, and return the bytes that are left."""
         part = remainder[:max_bytes]
         if part:
             self._sum = zlib.crc32(part, self._sum)
@@ -65,7 +67,7 @@ class HadoopSum:
         return remainder[len(part) :]
 
     def _compare(self, sums: list[int]) -> None:
-        """Hold the sums of the next parts against those that were recorded, all at once mostly."""
+        """Compare the checksums of the next parts with the recorded ones."""
         position = self._parts * _HADOOP_SUM.size
         result = struct.pack(f">{len(sums)}I", *sums)
         recorded = self._expected[position : position + len(result)]
@@ -78,7 +80,7 @@ class HadoopSum:
         self._parts += len(sums)
 
     def finish(self) -> Mismatch | None:
-        """The first part that is not as summed, parts that only one of the files has included."""
+        """Return the first mismatch, None if there is none; parts of only one file count too."""
         if self._filled:
             self._compare([self._sum])
         recorded = len(self._expected) // _HADOOP_SUM.size
@@ -96,7 +98,10 @@ class HadoopSum:
 
 
 class SparkSum:
-    """``NAME.crc`` of Spark 4.1: the CRC32C of the whole, signed, in JSON; else DecodeError."""
+    """Comparison with ``NAME.crc`` of Spark 4.1: the CRC32C of the whole file, signed, in JSON.
+
+    DecodeError: the file is no such file.
+    """
 
     def __init__(self, side: bytes) -> None:
         import google_crc32c  # noqa: PLC0415 - Hadoop's sums, and `info`, do without
@@ -106,7 +111,7 @@ class SparkSum:
         self._sum = self._size = 0
 
     def update(self, chunk: bytes) -> None:
-        """Take the next bytes."""
+        """Add the next bytes."""
         self._sum = self._extend(self._sum, bytes(chunk))
         self._size += len(chunk)
 
@@ -123,13 +128,14 @@ class SparkSum:
 
 
 SideSum: TypeAlias = HadoopSum | SparkSum
-"""What a checksum file says, on the way through its main file; finished behind the last chunk."""
+"""Comparison with a checksum file of either kind; finished after the last chunk of the main file.
+"""
 
 
 def hadoop_sums(crc: bytes, limits: Limits = LIMITS) -> tuple[int, memoryview]:
-    """Bytes per checksum, and the checksums as they lie, four bytes each, of a ``.NAME.crc``.
+    """Return the bytes for each checksum, and the checksums, four bytes each, of a ``.NAME.crc``.
 
-    Raises DecodeError if it is none, LimitError for parts shorter than ``limits.sum_part_bytes``.
+    DecodeError: it is no such file. LimitError: parts shorter than ``limits.sum_part_bytes``.
     """
     if len(crc) < _HADOOP_HEADER.size:
         raise TruncatedError("checksum file without a header", offset=len(crc))
@@ -143,10 +149,10 @@ def hadoop_sums(crc: bytes, limits: Limits = LIMITS) -> tuple[int, memoryview]:
 
 
 def parse_spark_checksum(data: bytes) -> tuple[str, int, int | None]:
-    """Parse Spark 4.1's ``NAME.crc`` (``ChecksumCheckpointFileManager``).
+    """Return algorithm, checksum and size in Spark 4.1's ``NAME.crc``.
 
-    Returns algorithm, checksum (unsigned; Spark writes it signed) and bytes (None: not recorded).
-    DecodeError: it is no such file.
+    The checksum is unsigned, although Spark writes it signed (``ChecksumCheckpointFileManager``).
+    The size in bytes is None if not recorded. DecodeError: it is no such file.
     """
     try:
         document = json.loads(data)

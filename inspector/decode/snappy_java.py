@@ -1,11 +1,11 @@
-"""The stream of snappy-java's ``SnappyOutputStream``, Spark's codec ``snappy``.
+"""Stream of snappy-java's ``SnappyOutputStream``, Spark's codec ``snappy``.
 
 Numbers are big endian::
 
     82 "SNAPPY" 00 | int32 version | int32 lowest compatible version     header, 16 bytes
     int32 length | raw Snappy block, which starts with its decompressed length     repeated
 
-There is no end mark. A header may come again where streams were concatenated.
+There is no end mark. A header may come again if streams were concatenated.
 """
 
 from __future__ import annotations
@@ -17,15 +17,16 @@ from inspector.decode._source import RawCodec, Source
 from inspector.exceptions import FrameError, LimitError
 from inspector.model import Limits
 
-MAGIC = b"\x82SNAPPY\x00"
+MAGIC = b"\x82SNAPPY\x00"  # first bytes of a stream
 
-_INT32 = struct.Struct(">i")
-_VERSIONS = struct.Struct(">ii")
-_VERSION = 1  # SnappyCodec.currentHeader; a reader needs to know the lowest compatible one
+_INT32 = struct.Struct(">i")  # length of a block
+_VERSIONS = struct.Struct(">ii")  # versions in a header
+# version that is read (SnappyCodec.currentHeader); a reader must know the lowest compatible one
+_VERSION = 1
 
 
 def inflate(source: Source, limits: Limits) -> Iterator[bytes]:
-    """The decompressed blocks (TruncatedError, FrameError, LimitError: as of frames.inflate)."""
+    """Yield the decompressed blocks. TruncatedError, FrameError, LimitError as frames.inflate."""
     codec = RawCodec("snappy", "Snappy")
     source.expect(MAGIC, "a Snappy stream")
     _versions(source)
@@ -51,6 +52,7 @@ def inflate(source: Source, limits: Limits) -> Iterator[bytes]:
 
 
 def _versions(source: Source) -> None:
+    """Read the versions in a header. FrameError: the stream needs a newer reader."""
     start = source.offset
     version, compatible = _VERSIONS.unpack(source.take(_VERSIONS.size, "Snappy header"))
     if version < _VERSION or compatible > _VERSION:
@@ -59,7 +61,10 @@ def _versions(source: Source) -> None:
 
 
 def _parse_length(block: memoryview, start: int) -> int:
-    """The number at the start of a raw Snappy block: 7 bits to a byte, lowest first."""
+    """Return the number at the start of a raw Snappy block: 7 bits to a byte, lowest first.
+
+    FrameError: there is none.
+    """
     size = 0
     for i, byte in enumerate(block[:5]):  # of a 32-bit number
         size |= (byte & 0x7F) << 7 * i

@@ -1,12 +1,12 @@
-"""Values back to UnsafeRows, byte for byte as Spark's own writers lay them out.
+"""Values written as UnsafeRows, byte for byte as Spark's own writers lay them out.
 
 (``UnsafeRowWriter``, ``UnsafeArrayWriter``, ``GenerateUnsafeProjection``, 3.2 to 4.3.) So state
-that is stored in another form (Avro, keys in parts) is measured, compared and decoded as all other
-is.
+that is stored in another form (Avro, keys in parts) is measured, compared and decoded like all
+other.
 
-A value is ``None`` for null, ``bytes`` for a type without parts (of its width, little-endian, if
-that is fixed; else its contents), a sequence of values for a struct or an array, and a pair of
-sequences, keys and values, for a map.
+A value is ``None`` for null. For a type without parts it is ``bytes``: of its width, little-endian,
+if that is fixed; else its contents. It is a sequence of values for a struct or an array, and a pair
+of sequences, keys and values, for a map.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from inspector.sparktypes import SLOT_BYTES, ArrayType, DataType, MapType, Struc
 
 
 def write_row(schema: StructType, values: Sequence[Any]) -> bytes:
-    """The UnsafeRow of some values (ValueError: there are more values than fields, or fewer)."""
+    """Return the UnsafeRow of some values. ValueError: more or fewer values than fields."""
     count = len(schema.fields)
     slots = bitset_bytes(count)
     row = bytearray(slots + count * SLOT_BYTES)
@@ -38,7 +38,7 @@ def write_row(schema: StructType, values: Sequence[Any]) -> bytes:
 
 
 def _put(row: bytearray, position: int, data_type: DataType, value: Any, reserved: int = 0) -> None:
-    """A value in its slot; or behind all that is there, and in the slot where that is."""
+    """Put a value into its slot; a variable one at the row's end, its position in the slot."""
     if data_type.slot_width is not None:
         row[position : position + len(value)] = value
         return
@@ -51,6 +51,7 @@ def _put(row: bytearray, position: int, data_type: DataType, value: Any, reserve
 
 
 def _variable(data_type: DataType, value: Any) -> bytes:
+    """Return the bytes of a value of variable size."""
     if isinstance(data_type, StructType):
         return write_row(data_type, value)
     if isinstance(data_type, ArrayType):
@@ -64,6 +65,7 @@ def _variable(data_type: DataType, value: Any) -> bytes:
 
 
 def _array(element: DataType, values: Sequence[Any]) -> bytes:
+    """Return the bytes of an array."""
     element = storage_type(element)
     width = element.slot_width or SLOT_BYTES
     start = 8 + bitset_bytes(len(values))

@@ -9,7 +9,7 @@
               offsets - 1, large flag)
 
 All numbers are little-endian (``org.apache.spark.types.variant.VariantUtil``). The words are those
-of Spark's ``Variant.toJson`` in UTC: decimals are numbers there, here strings as everywhere in this
+of Spark's ``Variant.toJson`` in UTC, except that decimals are strings, as everywhere in this
 package's output.
 """
 
@@ -25,26 +25,30 @@ from typing import Any
 from inspector.exceptions import RowError
 from inspector.model import LIMITS
 
-_VERSION = 1
-_DECIMALS = {8: 4, 9: 8, 10: 16}
-_INTEGERS = {3: 1, 4: 2, 5: 4, 6: 8}
-_MAX_SCALE = 38
+_VERSION = 1  # version of the metadata that is read
+_DECIMALS = {8: 4, 9: 8, 10: 16}  # bytes of each decimal's unscaled number, by type id
+_INTEGERS = {3: 1, 4: 2, 5: 4, 6: 8}  # bytes of each integer, by type id
+_MAX_SCALE = 38  # largest scale of a decimal
 
 
 class Timestamp(int):
-    """Microseconds since the epoch, of a variant's timestamp."""
+    """Timestamp of a variant, in microseconds since the epoch."""
 
 
 class LocalTimestamp(int):
-    """Timestamp without a time zone, in microseconds."""
+    """Timestamp of a variant without a time zone, in microseconds."""
 
 
 class Date(int):
-    """Days since the epoch."""
+    """Date of a variant, in days since the epoch."""
 
 
 def variant_value(metadata: bytes, value: bytes, depth: int = LIMITS.nesting) -> Any:
-    """A variant as Python values; RowError if it is none, or nested deeper than ``depth``."""
+    """Return a variant as Python values. RowError: it is invalid, or nested too deeply.
+
+    Objects are dicts, arrays are lists. Values that JSON does not have are Decimal, bytes, UUID,
+    and the three kinds of time above.
+    """
     # Objects are dicts, arrays lists; Decimal, bytes, UUID and the three kinds of time above stand
     # for what JSON has no word for.
     try:
@@ -54,6 +58,8 @@ def variant_value(metadata: bytes, value: bytes, depth: int = LIMITS.nesting) ->
 
 
 class _Variant:
+    """Reader of one variant, whose parts may together have no more bytes than it has."""
+
     def __init__(self, metadata: bytes, value: bytes) -> None:
         self._value = value
         self._names = metadata
@@ -68,6 +74,7 @@ class _Variant:
         self._known: dict[int, str] = {}
 
     def at(self, start: int, depth: int) -> Any:
+        """Return the value at a position. RowError: nested too deeply, or parts overlap."""
         if depth <= 0:
             raise RowError(f"got a variant nested deeper than {LIMITS.nesting}")
         result = self._at(start, depth)
@@ -76,6 +83,7 @@ class _Variant:
         return result
 
     def _at(self, start: int, depth: int) -> Any:
+        """Return the value at a position, by its kind."""
         header = self._value[start]
         self._left = _is_less(self._left, 1)
         kind, info = header & 3, header >> 2
@@ -86,6 +94,7 @@ class _Variant:
         return (self._object if kind == 2 else self._array)(info, start + 1, depth - 1)
 
     def _name(self, number: int) -> str:
+        """Return the name with a number in the dictionary. RowError: there is none."""
         if number in self._known:
             return self._known[number]
         if number >= self._count:
@@ -99,6 +108,7 @@ class _Variant:
         return name
 
     def _object(self, info: int, start: int, depth: int) -> dict[str, Any]:
+        """Return the members of an object by name."""
         offset_width, id_width = (info & 3) + 1, (info >> 2 & 3) + 1
         count, ids = self._count_of(info >> 4 & 1, start, id_width + offset_width)
         offsets = ids + count * id_width
@@ -111,6 +121,7 @@ class _Variant:
         return members
 
     def _array(self, info: int, start: int, depth: int) -> list[Any]:
+        """Return the elements of an array."""
         width = (info & 3) + 1
         count, offsets = self._count_of(info >> 2 & 1, start, width)
         data = offsets + (count + 1) * width
@@ -118,6 +129,10 @@ class _Variant:
         return [self.at(data + _number(self._value, start, width), depth) for start in starts]
 
     def _count_of(self, large: int, start: int, min_size: int) -> tuple[int, int]:
+        """Return the number of members at a position, and the position after it.
+
+        ``min_size`` are the least bytes of a member. RowError: there is no room for them.
+        """
         width = 4 if large else 1
         count = _number(self._value, start, width)
         if len(self._value) - start < count * min_size:
@@ -125,6 +140,7 @@ class _Variant:
         return count, start + width
 
     def _primitive(self, type_id: int, start: int) -> Any:
+        """Return a primitive value. RowError: Spark writes no such type."""
         if type_id in _INTEGERS:
             return _number(self._value, start, _INTEGERS[type_id], signed=True)
         if type_id in _DECIMALS:
@@ -140,25 +156,30 @@ class _Variant:
 
 
 def _is_less(left: int, size: int) -> int:
+    """Return ``left`` minus ``size``. RowError: it would be negative, because parts overlap."""
     if size > left:
         raise RowError("got a variant whose parts overlap: more is in them than it has bytes")
     return left - size
 
 
 def _read_sized(data: bytes, start: int) -> bytes:
+    """Return bytes with a 4-byte length before them."""
     return _take(data, start + 4, _number(data, start, 4))
 
 
 def _take(data: bytes, start: int, size: int) -> bytes:
+    """Return ``size`` bytes at a position. RowError: the variant ends before."""
     if size < 0 or start < 0 or len(data) - start < size:
         raise RowError(f"got {size} bytes at {start} of a variant of {len(data)}")
     return data[start : start + size]
 
 
 def _number(data: bytes, start: int, size: int, *, signed: bool = False) -> int:
+    """Return a little-endian number of ``size`` bytes at a position."""
     return int.from_bytes(_take(data, start, size), "little", signed=signed)
 
 
+# functions that read the other primitive values, by type id
 _PRIMITIVES: dict[int, Callable[[bytes, int], Any]] = {
     0: lambda _data, _position: None,
     1: lambda _data, _position: True,
@@ -175,7 +196,10 @@ _PRIMITIVES: dict[int, Callable[[bytes, int], Any]] = {
 
 
 def json_value(value: Any, words: dict[type, Callable[[Any], Any]]) -> Any:
-    """A variant's Python value as a JSON value; ``words`` words times and numbers."""
+    """Return a variant's Python value as a JSON value.
+
+    ``words`` has functions that convert values by their type, such as times and decimals.
+    """
     if isinstance(value, dict):
         return {name: json_value(member, words) for name, member in value.items()}
     if isinstance(value, list):

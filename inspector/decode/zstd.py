@@ -9,16 +9,16 @@ from inspector.decode._source import Source
 from inspector.exceptions import FrameError, TruncatedError
 from inspector.model import Limits
 
-MAGIC = b"\x28\xb5\x2f\xfd"
+MAGIC = b"\x28\xb5\x2f\xfd"  # first bytes of a frame
 
 
 def inflate(source: Source, limits: Limits) -> Iterator[bytes]:
-    """The decompressed bytes, in pieces of up to 1 MiB.
+    """Yield the decompressed bytes, in pieces of up to 1 MiB.
 
-    That the file begins as one of today's is looked at here: the library also takes the frames of
-    formats before 1.0, which differ from it by a bit or two. It bounds what a frame may request: a
-    window of 128 MiB (``ZSTD_WINDOWLOG_LIMIT``). Raises TruncatedError within a frame, and
-    FrameError for corrupt data, with an offset at or after the damage.
+    The first bytes are checked here, because the library also accepts frames of formats before 1.0,
+    which differ by a bit or two. The library bounds what a frame may request: a window of 128 MiB
+    (``ZSTD_WINDOWLOG_LIMIT``). TruncatedError: the file ends within a frame. FrameError: corrupt
+    data, with an offset at or after the damage.
     """
     import pyarrow as pa  # noqa: PLC0415 - not to recognise a codec
 
@@ -41,7 +41,11 @@ def inflate(source: Source, limits: Limits) -> Iterator[bytes]:
 
 
 class _Reader(io.RawIOBase):
-    """The part of a file object that pyarrow reads from; gives ``prefix``, then the ``source``."""
+    """File object from which pyarrow reads: ``prefix``, then the ``source``.
+
+    Attributes:
+        failure: error of the storage, not of the format; None without one.
+    """
 
     def __init__(self, source: Source, prefix: bytes) -> None:
         super().__init__()

@@ -1,1 +1,1 @@
-"""Encoders that write files as Spark does, byte for byte; :mod:`inspector.decode` reads them."""
+"""Writers of state files in Spark's formats, byte for byte; :mod:`inspector.decode` reads them."""

@@ -1,7 +1,7 @@
-"""Encoders of the compression codecs in which Spark writes state.
+"""Compression of state files in the codecs that Spark writes.
 
 The framings are those of :mod:`inspector.decode`. The zstd frame is made by streaming, as Spark's
-is, so that it holds no content size.
+is, so that it has no content size.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ import pyarrow as pa
 import xxhash
 
 BLOCK_BYTES = 32 << 10
-"""Raw bytes of a block of lz4 and snappy (``spark.io.compression.*.blockSize``, the default)."""
-_LZF_CHUNK = 65535
-_LZF_FAR = 1 << 13
-_LZF_LONGEST = 264
-_CHECKSUM_SEED = 0x9747B28C  # of lz4-java's LZ4BlockOutputStream
-_RAW, _LZ4 = 0x10, 0x20
+"""Raw bytes of a block of lz4 and snappy (default of ``spark.io.compression.*.blockSize``)."""
+_LZF_CHUNK = 65535  # most raw bytes of an lzf chunk
+_LZF_FAR = 1 << 13  # bytes back below which lzf can copy
+_LZF_LONGEST = 264  # most bytes of one copy
+_CHECKSUM_SEED = 0x9747B28C  # seed of the checksums of lz4-java's LZ4BlockOutputStream
+_RAW, _LZ4 = 0x10, 0x20  # Methods of a block: stored or compressed.
 
 
 def compress_blocks(blocks: Iterable[bytes], codec: str) -> Iterator[bytes]:
-    """Yield the compressed blocks of a state file, from raw bytes that may be cut anywhere."""
+    """Yield the compressed blocks of a state file in a codec, from raw bytes cut anywhere."""
     return _CODECS[codec](blocks)
 
 
@@ -48,7 +48,7 @@ def lz4(blocks: Iterable[bytes], block_size: int = BLOCK_BYTES) -> Iterator[byte
 
 
 def lz4_block(raw: bytes, level: int) -> bytes:
-    """Return one block, compressed if that makes it smaller."""
+    """Return one block with its header, compressed if that makes it smaller."""
     payload, method = pa.Codec("lz4_raw").compress(raw, asbytes=True), _LZ4
     if len(payload) >= len(raw):
         payload, method = raw, _RAW
@@ -57,7 +57,7 @@ def lz4_block(raw: bytes, level: int) -> bytes:
 
 
 def lz4_header(token: int, compressed_size: int, size: int, checksum: int) -> bytes:
-    """Return the header of a block."""
+    """Return the header of a block; ``token`` is method and level, ``size`` the raw bytes."""
     return struct.pack("<8sBiiI", b"LZ4Block", token, compressed_size, size, checksum)
 
 
@@ -70,7 +70,7 @@ def snappy(blocks: Iterable[bytes], block_size: int = BLOCK_BYTES) -> Iterator[b
 
 
 def zstd(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield a Zstandard frame."""
+    """Yield one Zstandard frame, at the end."""
     sink = pa.BufferOutputStream()
     with pa.CompressedOutputStream(sink, "zstd") as stream:
         for block in blocks:
@@ -92,7 +92,10 @@ def lzf_chunk(raw: bytes) -> bytes:
 
 
 def lzf_data(raw: bytes) -> bytes:
-    """Return LZF instructions with the longest copy from where the next 3 bytes were last."""
+    """Return raw bytes as LZF instructions.
+
+    Each copy is the longest one from the last position where the next 3 bytes occurred.
+    """
     output, literals, position = bytearray(), bytearray(), 0
     last: dict[bytes, int] = {}
     while position < len(raw):
@@ -118,15 +121,18 @@ def lzf_data(raw: bytes) -> bytes:
 
 
 def _lzf_literals(literals: bytes | bytearray) -> bytes:
+    """Return the instructions for literal bytes."""
     parts = [literals[start : start + 32] for start in range(0, len(literals), 32)]
     return b"".join(bytes([len(part) - 1]) + part for part in parts)
 
 
 def _lzf_copy(length: int, back: int) -> bytes:
+    """Return the instruction for a copy of ``length`` + 2 bytes from ``back`` + 1 bytes before."""
     if length < 7:
         return bytes([length << 5 | back >> 8, back & 0xFF])
     return bytes([7 << 5 | back >> 8, length - 7, back & 0xFF])
 
 
+# writers by the short name of the codec
 _CODECS: Mapping[str, Callable[[Iterable[bytes]], Iterator[bytes]]]
 _CODECS = {"lz4": lz4, "lzf": lzf, "snappy": snappy, "zstd": zstd}

@@ -1,4 +1,4 @@
-"""Encoders of puts and removals in deltas, snapshots and changelogs."""
+"""Writers of puts and removals in deltas, snapshots and changelogs."""
 
 from __future__ import annotations
 
@@ -13,16 +13,20 @@ from inspector.encode.frames import compress_blocks
 from inspector.kernel.record_layout import KIND_END, KIND_PUT, KIND_REMOVAL
 from inspector.light_dataclasses import dataclass
 
-END = b"\xff\xff\xff\xff"  # end mark of a delta, a snapshot, a changelog without kinds of records
-Record = tuple[bytes, bytes | None]  # a key and its value; None removes the key
+# end mark of a delta, a snapshot, and a changelog whose records have no kind
+END = b"\xff\xff\xff\xff"
+Record = tuple[bytes, bytes | None]  # A key and its value; None removes the key.
 RawRecords = bytes
-"""Records of a changelog as another changelog of the same format has them, byte for byte."""
+"""Records of a changelog as bytes, as another changelog of the same format has them."""
 
-_AT_ONCE = 4096
+_AT_ONCE = 4096  # records that are joined at once
 
 
 def record(key: bytes, value: bytes | None, *, row_checksum: bool = False) -> bytes:
-    """Return the bytes of a put, or of a removal if there is no value."""
+    """Return the bytes of a put, or of a removal if the value is None.
+
+    With ``row_checksum`` a checksum precedes the value, or the key of a removal.
+    """
     # A row checksum is the CRC32C of key and value, and stands before the value; that of a removal
     # before the key (StateStoreRowChecksum, 4.2).
     if row_checksum:
@@ -33,14 +37,14 @@ def record(key: bytes, value: bytes | None, *, row_checksum: bool = False) -> by
 
 
 def row_checksum_of(key: bytes, value: bytes) -> bytes:
-    """Return the checksum of a record, which is stored before its value or key."""
+    """Return the CRC32C of a record's key and value as 4 bytes."""
     return struct.pack("<I", google_crc32c.value(key + value))
 
 
 def frame_records(
     entries: Iterable[Record | RawRecords], *, row_checksum: bool = False
 ) -> Iterator[bytes]:
-    """Yield the bytes of a delta or snapshot before compression, a few records at a time."""
+    """Yield the bytes of a delta or snapshot before compression, with the end mark last."""
     part: list[bytes] = []
     for item in entries:
         if isinstance(item, bytes):
@@ -56,7 +60,11 @@ def frame_records(
 def changelog(
     entries: Iterable[Record | RawRecords], version: int, lineage: Sequence[LineageItem] = ()
 ) -> Iterator[bytes]:
-    """Yield the bytes of a changelog before compression, from encoded keys and values."""
+    """Yield the bytes of a changelog of a format version before compression.
+
+    Keys and values must be encoded, with their checksums if there are any. Versions 3 and 4 have
+    the lineage.
+    """
     # The entries have their checksums where there are any; versions 3 and 4 name the lineage.
     if version > 1:
         yield utf(f"v{version}")
@@ -85,15 +93,15 @@ class DeltaForm:
     """Form of a delta, snapshot or changelog that is written."""
 
     name: str  # name of the file in its folder
-    codec: str  # short name of the codec, as ``decode.frames`` has it
-    row_checksum: bool = False  # the records of a delta carry checksums
+    codec: str  # short name of the codec, as in ``decode.frames``
+    row_checksum: bool = False  # True if the records of a delta have checksums
     # version of a changelog's format; 0 for a delta or snapshot of the HDFS-backed provider
     changelog: int = 0
-    # the versions that a changelog of checkpoint format 2 is based on
+    # versions that a changelog of checkpoint format 2 is based on
     lineage: tuple[LineageItem, ...] = ()
 
     def chunks(self, entries: Iterable[Record | RawRecords]) -> Iterator[bytes]:
-        """Yield the bytes of the file, from UnsafeRows, or in a changelog from RocksDB entries."""
+        """Yield the compressed file, from UnsafeRows; a changelog, from RocksDB entries."""
         if self.changelog:
             return compress_blocks(changelog(entries, self.changelog, self.lineage), self.codec)
         raw = frame_records(entries, row_checksum=self.row_checksum)

@@ -1,4 +1,4 @@
-"""Checksum files beside a state file; :mod:`inspector.decode.side_sums` reads them."""
+"""Writers of the checksum files of a state file; :mod:`inspector.decode.side_sums` reads them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import zlib
 
 import google_crc32c
 
-_PART_BYTES = 512  # of one checksum: Hadoop's default (``file.bytes-per-checksum``)
+_PART_BYTES = 512  # bytes of one checksum: Hadoop's default (``file.bytes-per-checksum``)
 
 
 class SideSums:
@@ -22,7 +22,7 @@ class SideSums:
         self._size = 0
 
     def update(self, chunk: bytes) -> None:
-        """Take the next bytes."""
+        """Add the next bytes of the file."""
         self._checksum = google_crc32c.extend(self._checksum, bytes(chunk))
         self._size += len(chunk)
         data = self._rest + chunk
@@ -32,12 +32,12 @@ class SideSums:
         self._rest = data[whole_bytes:]
 
     def hadoop(self) -> bytes:
-        """Return the ``.NAME.crc`` of Hadoop's ``ChecksumFileSystem``."""
+        """Return the content of ``.NAME.crc`` of Hadoop's ``ChecksumFileSystem``."""
         parts = [*self._parts, *([zlib.crc32(self._rest)] if self._rest else [])]
         return b"crc\x00" + struct.pack(f">i{len(parts)}I", _PART_BYTES, *parts)
 
     def spark(self) -> bytes:
-        """``NAME.crc`` of Spark 4.1 and later (``ChecksumCheckpointFileManager``)."""
+        """Return the content of ``NAME.crc`` of Spark 4.1 and later."""
         (signed,) = struct.unpack(">i", struct.pack(">I", self._checksum))
         content = {
             "algorithm": "CRC32C",
@@ -50,7 +50,7 @@ class SideSums:
 
 
 def hadoop_sums_of(content: bytes) -> bytes:
-    """Return the ``.NAME.crc`` of a small file."""
+    """Return the content of ``.NAME.crc`` for a small file."""
     sums = SideSums()
     sums.update(content)
     return sums.hadoop()

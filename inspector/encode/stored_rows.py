@@ -1,4 +1,4 @@
-"""Encoders of UnsafeRows as keys and values of RocksDB; ``decode.encoded_rows`` reads them."""
+"""Writers of UnsafeRows as keys and values of RocksDB; ``decode.encoded_rows`` reads them."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from inspector.sparktypes.key_encoders import KeyEncoder, KeyEncoding
 Entry = tuple[bytes, bytes | Sequence[bytes] | None]
 """A key and its value, as UnsafeRows. Several values are a list; None removes the key."""
 
-_ROW_VERSION = b"\x00"
-_MARK_BYTES, _LONG_BYTES = 1, 8
+_ROW_VERSION = b"\x00"  # byte before an UnsafeRow
+_MARK_BYTES, _LONG_BYTES = 1, 8  # Bytes of the mark and of the number in an ordered column.
 _ROOM = 16  # bytes that a mark and a number take in a row
-_AT_ONCE = 4096
+_AT_ONCE = 4096  # entries that are encoded at once
 
 
 @dataclass(frozen=True)
@@ -31,15 +31,15 @@ class StoredRows:
     """Encoding of the rows of one store in RocksDB."""
 
     encoder: KeyEncoder  # how its keys are arranged
-    schema: StructType | None = None  # of the keys; needed where they are rearranged
+    schema: StructType | None = None  # schema of the keys; needed if they are rearranged
     family: int | None = None  # number of its column family; None if it has none
-    delimiter: bytes = b""  # between two values of a list
-    # a checksum and the size stand before each value, and a checksum before the key of a removal
+    delimiter: bytes = b""  # bytes between two values of a list
+    # True if a checksum and the size precede each value, and a checksum the key of a removal
     # (``KeyValueChecksumEncoder``, 4.2 on)
     row_checksum: bool = False
 
     def records(self, entries: Iterable[Entry]) -> Iterator[Record]:
-        """Yield the records of a changelog; DecodeError if the key encoding cannot be written."""
+        """Yield the records of a changelog. DecodeError: such keys cannot be written."""
         left = iter(entries)
         while part := list(islice(left, _AT_ONCE)):
             for key, (_, value) in zip(self._keys([key for key, _ in part]), part, strict=True):
@@ -52,9 +52,11 @@ class StoredRows:
                     yield key, self.delimiter.join(self._value(key, row) for row in rows)
 
     def _value(self, key: bytes, value: bytes) -> bytes:
+        """Return a value with checksum and size before it, if rows have checksums."""
         return row_checksum_of(key, value) + _with_size(value) if self.row_checksum else value
 
     def _keys(self, rows: Sequence[bytes]) -> list[bytes]:
+        """Return keys, given as UnsafeRows, as RocksDB stores them."""
         head = b"" if self.family is None else self.family.to_bytes(FAMILY_BYTES, "little")
         if self.encoder.kind is KeyEncoding.ROW:
             return [head + _ROW_VERSION + row for row in rows]
@@ -65,7 +67,10 @@ class StoredRows:
         ]
 
     def _parts(self, rows: Sequence[bytes]) -> tuple[list[bytes], list[bytes]]:
-        """Return two rows for each key: the columns that it is scanned by, and the others."""
+        """Return two lists of rows: of the columns that keys are scanned by, and of the others.
+
+        DecodeError: keys of that encoding cannot be written.
+        """
         types = [field.data_type for field in self.schema.fields] if self.schema else []
         buffer, offsets, lengths = concatenate(rows)
         columns = columns_of(buffer, offsets, lengths, types)
@@ -84,14 +89,14 @@ class StoredRows:
 
 
 def split(buffer: bytes, columns: Sequence[Column], count: int) -> list[bytes]:
-    """Return the bytes of each row; ``buffer`` has the variable-length parts of the columns."""
+    """Return rows with these columns, each as bytes; ``buffer`` has the variable parts."""
     rows = compose_rows(buffer, columns, count)
     ends = (rows.offsets + rows.lengths).tolist()
     return [rows.data[start:end] for start, end in zip(rows.offsets.tolist(), ends, strict=True)]
 
 
 def _in_order(columns: Sequence[Column], count: int) -> list[bytes]:
-    """Return rows of numbers as bytes in the order of the numbers: a sign byte, then big-endian."""
+    """Return rows of numbers as bytes that sort like the numbers: a sign byte, then big-endian."""
     parts, fields = [], []
     for ordinal, column in enumerate(columns):
         part = np.zeros((count, _ROOM), np.uint8)
@@ -106,4 +111,5 @@ def _in_order(columns: Sequence[Column], count: int) -> list[bytes]:
 
 
 def _with_size(part: bytes) -> bytes:
+    """Return bytes with their 4-byte size before them."""
     return struct.pack("<i", len(part)) + part

@@ -1,1 +1,1 @@
-"""Engines, which run tasks: they map a batch function over the tasks."""
+"""Engines, which run tasks: each maps a batch function over them."""

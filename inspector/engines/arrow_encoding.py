@@ -1,8 +1,8 @@
-"""Arrow types that ``mapInArrow`` does not support, encoded as types that it does.
+"""Arrow types that ``mapInArrow`` does not support, encoded as types that it supports.
 
-``timestamp(ms)`` of reports becomes ``timestamp(us)``; ``time64(ns)`` text (Spark has a type for it
-from 4.1 on); ``null`` text (a file of Spark's cannot hold ``void``); ``struct<>`` a struct of one
-null, ``__dummy__`` (Parquet has none without fields). Any batches can be rows of Arrow IPC streams.
+``timestamp(ms)`` of reports becomes ``timestamp(us)``, ``time64(ns)`` and null become text. A
+struct without fields, which Parquet does not have, gets a field ``__dummy__``. Batches of any types
+can be sent as rows of bytes, each an Arrow IPC stream.
 """
 
 from __future__ import annotations
@@ -15,11 +15,15 @@ import pyarrow as pa
 from inspector.engines.engine import BatchFunction, Merge
 from inspector.schemas import parts_of
 
-IPC_SCHEMA = pa.schema([("batch", pa.binary())])  # any batches, each a row: an Arrow IPC stream
+# schema of rows that each hold any batch as an Arrow IPC stream
+IPC_SCHEMA = pa.schema([("batch", pa.binary())])
 
 
 def encode_columns(function: BatchFunction, schema: pa.Schema) -> BatchFunction:
-    """The function with its results in types that Spark supports."""
+    """Return the batch function with its results converted to types that Spark supports.
+
+    ``schema`` is the schema of its results.
+    """
     target = encode_schema(schema)
     if target.types == schema.types:
         return function
@@ -27,12 +31,12 @@ def encode_columns(function: BatchFunction, schema: pa.Schema) -> BatchFunction:
 
 
 def encode_schema(schema: pa.Schema) -> pa.Schema:
-    """The schema of what :func:`encode_columns` yields."""
+    """Return the schema of the batches that :func:`encode_columns` yields."""
     return pa.schema([pa.field(item.name, encode_type(item.type)) for item in schema])
 
 
 def encode_type(kind: Any) -> Any:
-    """The type as which values of another are encoded."""
+    """Return the type that Spark supports and that values of ``kind`` are converted to."""
     types = pa.types
     if types.is_timestamp(kind):
         return pa.timestamp("us", kind.tz)
@@ -49,13 +53,14 @@ def encode_type(kind: Any) -> Any:
 
 
 def encode(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """A batch with its columns in their encoded types."""
+    """Return a batch with its columns converted to the types of a schema."""
     pairs = zip(batch.columns, schema, strict=True)
     columns = [_encode(column, field.type) for column, field in pairs]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def _encode(values: Any, kind: Any) -> Any:
+    """Return an array converted to a type by :func:`encode_type`."""
     if values.type == kind:
         return values
     types = pa.types
@@ -76,6 +81,7 @@ def _encode(values: Any, kind: Any) -> Any:
 
 
 def _with_places(values: Any, kind: Any, inner: Any) -> Any:
+    """Return a list or map array of a new type with new items, and the old offsets and nulls."""
     # By their buffers: from_arrays gives the place of a null list to the list before it.
     valid, ends = values.buffers()[:2]
     return pa.Array.from_buffers(
@@ -84,19 +90,23 @@ def _with_places(values: Any, kind: Any, inner: Any) -> Any:
 
 
 def encode_as_ipc(function: BatchFunction) -> BatchFunction:
-    """The function with its results as :data:`IPC_SCHEMA`."""
+    """Return the batch function with its results as rows of :data:`IPC_SCHEMA`."""
     return lambda batches: to_ipc(function(batches))
 
 
 def merge_in_part(function: BatchFunction, merge: Merge) -> BatchFunction:
-    """The function with the results of one call made fewer, by the keys of a merge, as bytes."""
+    """Return the batch function with its results merged, as rows of bytes with the merge's keys."""
     return lambda batches: to_keyed_ipc(merge.function(function(batches)), merge.keys)
 
 
 def merge_at_last(merge: Merge) -> BatchFunction:
-    """Makes fewer of what :func:`merge_in_part` left, as bytes."""
+    """Return a batch function that merges the results of :func:`merge_in_part` again.
+
+    It takes and yields rows of bytes.
+    """
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the merged batches as rows of bytes."""
         columns: Iterable[Any] = (batch.column("batch").to_pylist() for batch in batches)
         rows = (row for column in columns for row in column)
         return to_ipc(merge.function(from_ipc(rows)))
@@ -105,7 +115,7 @@ def merge_at_last(merge: Merge) -> BatchFunction:
 
 
 def to_ipc(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Batches as rows of bytes, one each: nothing that Spark has to understand."""
+    """Yield each batch as one row of bytes, which Spark need not understand."""
     options = pa.ipc.IpcWriteOptions(compression="lz4")  # most columns of a fact are null
     for batch in batches:
         sink = pa.BufferOutputStream()
@@ -116,7 +126,7 @@ def to_ipc(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def keys_and_ipc(schema: pa.Schema, keys: Sequence[str]) -> pa.Schema:
-    """The schema of :func:`to_keyed_ipc` for batches of some schema."""
+    """Return the schema of :func:`to_keyed_ipc` for batches of ``schema``."""
     return pa.schema([*(schema.field(name) for name in keys), *IPC_SCHEMA])
 
 
@@ -133,6 +143,6 @@ def to_keyed_ipc(
 
 
 def from_ipc(rows: Iterable[bytes]) -> Iterator[pa.RecordBatch]:
-    """The batches out of the bytes of :func:`to_ipc`."""
+    """Yield the batches in rows of bytes by :func:`to_ipc`."""
     for row in rows:
         yield from pa.ipc.open_stream(row)

@@ -1,8 +1,8 @@
-"""An engine whose users' tasks are one job, so that many checkpoints cost what one large one would.
+"""An engine that runs the tasks of several users as one job, to save the cost of many small jobs.
 
-A Spark session does what one job asks faster than many small ones, and no core idles while the last
-partition of one checkpoint is read. (24 checkpoints of the fixtures, ``local[2]``: 24 to 30 s as
-one job, 50 to 68 s with a job each, however many of these ran at the same time.)
+A Spark session runs the tasks of one job faster than many small jobs, and no core idles while the
+last partition of one checkpoint is read. (24 checkpoints of the fixtures, ``local[2]``: 24 to 30 s
+as one job, 50 to 68 s with a job each, however many of these ran at the same time.)
 """
 
 from __future__ import annotations
@@ -19,19 +19,23 @@ from inspector.light_dataclasses import dataclass, field
 from inspector.schemas import array_of, parts_of
 from inspector.sums import group_by
 
-OWNERS = "owners"  # the column that says whose a result is, as long as it travels with others
+# column with the number of the group of users that a result belongs to, in a shared job
+OWNERS = "owners"
 
 
 @dataclass
 class _Request:
+    """Job of one user that waits for its results."""
+
     job: Job
+    # batches of results, once the job has run
     results: list[pa.RecordBatch] = field(default_factory=list)
-    error: BaseException | None = None
-    done: bool = False
+    error: BaseException | None = None  # error of the job, which is raised in the user's thread
+    done: bool = False  # True when results or error are there
 
 
 class BatchedEngine(Engine):
-    """An engine whose users' tasks are one job as soon as every one of them waits for results."""
+    """An engine whose users' tasks become one job as soon as all users wait for results."""
 
     # A user joins before its thread starts and leaves when it ends. A job that fails is done again
     # user by user, so that none suffers from another one's checkpoint.
@@ -44,12 +48,12 @@ class BatchedEngine(Engine):
         self._waiting: list[_Request] = []
 
     def join(self) -> None:
-        """Count one more user: jobs wait for its tasks until it leaves."""
+        """Count one more user: no job starts until it waits for results or leaves."""
         with self._changed:
             self._users += 1
 
     def leave(self) -> None:
-        """Count one user less."""
+        """Count one user fewer."""
         with self._changed:
             self._users -= 1
             self._changed.notify_all()
@@ -73,7 +77,10 @@ class BatchedEngine(Engine):
             self.join()
 
     def run(self, job: Job) -> Iterator[pa.RecordBatch]:
-        """Run a job and return when all results are there; see ``Engine.run``."""
+        """Run a job together with the other users' jobs, and return its results when all are there.
+
+        Raises the job's error, as ``Engine.run``.
+        """
         request = _Request(job)
         with self._changed:
             self._waiting.append(request)
@@ -98,6 +105,7 @@ class BatchedEngine(Engine):
         return iter(request.results)
 
     def _run_alike(self, requests: Sequence[_Request]) -> None:
+        """Run jobs of one function as one; if that fails, run each on its own."""
         try:
             run_as_one(self.engine, requests)
         except Exception:  # noqa: BLE001 - whoever it comes from gets it when it runs alone
@@ -105,6 +113,7 @@ class BatchedEngine(Engine):
                 self._run_alone(request)
 
     def _run_alone(self, request: _Request) -> None:
+        """Run a job on its own, and set its results or its error."""
         try:
             request.results[:] = self.engine.run(request.job)
         except Exception as error:  # noqa: BLE001 - raised in the thread it belongs to
@@ -113,7 +122,10 @@ class BatchedEngine(Engine):
 
 
 def run_as_one(engine: Engine, requests: Sequence[_Request]) -> None:
-    """One job for requests of one function; a task that several have runs once (EngineError)."""
+    """Run requests of one function as one job, and add the results to each request.
+
+    A task that several requests have runs once. Raises EngineError.
+    """
     owners: dict[str, list[int]] = {}
     work: dict[str, Work] = {}
     for number, request in enumerate(requests):
@@ -134,14 +146,18 @@ def run_as_one(engine: Engine, requests: Sequence[_Request]) -> None:
 
 
 def digest(spec: str) -> bytes:
-    """Return the digest by which a worker recognises a task."""
+    """Return the 16-byte hash of a task by which a worker recognises it."""
     return blake2b(spec.encode(), digest_size=16).digest()
 
 
 def tagging(function: BatchFunction, owners: dict[bytes, int]) -> BatchFunction:
-    """The batch function with :data:`OWNERS` first; ``owners``: digest of a task -> its numbers."""
+    """Return the batch function with :data:`OWNERS` as first column of its results.
+
+    ``owners`` has the number of the owners' group by the digest of the task.
+    """
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the results of each task with its number."""
         for batch in batches:
             for row, spec in enumerate(batch.column("spec").to_pylist()):
                 number = owners[digest(str(spec))]
@@ -152,12 +168,17 @@ def tagging(function: BatchFunction, owners: dict[bytes, int]) -> BatchFunction:
 
 
 def merging(merges: Sequence[Merge | None]) -> Merge | None:
-    """Return one merge for the results of all owners; results without a merge stay as they are."""
+    """Return one merge for the results of all groups; None if no group has a merge.
+
+    ``merges`` has the merge of each group by its number; results of groups without one stay
+    unchanged.
+    """
     keys = next((merge.keys for merge in merges if merge is not None), None)
     if keys is None:
         return None
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the merged results of each group."""
         parts_by_number: dict[int, list[pa.RecordBatch]] = {}
         for batch in batches:
             for number, part in by_owners(batch):
@@ -171,12 +192,13 @@ def merging(merges: Sequence[Merge | None]) -> Merge | None:
 
 
 def by_owners(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The parts of a tagged batch, each with the number of its owners and without their column."""
+    """Yield the parts of a tagged batch as (number of the group, batch without the tag)."""
     for (number,), part in parts_of(batch, (OWNERS,)):
         yield number, part.select(part.schema.names[1:])
 
 
 def _tag(batch: pa.RecordBatch, number: int) -> pa.RecordBatch:
+    """Return the batch with the number of its group as first column."""
     column = array_of([number] * batch.num_rows, pa.int32())
     schema = pa.schema([pa.field(OWNERS, pa.int32()), *batch.schema])
     return pa.RecordBatch.from_arrays([column, *batch.columns], schema=schema)

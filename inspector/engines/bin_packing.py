@@ -1,7 +1,7 @@
-"""Packs tasks into groups, one for each Spark task: large ones alone, small ones together.
+"""Packs tasks into groups, one for each Spark task: large tasks alone, small ones together.
 
 A Spark task takes some 30 ms of a core before it does anything, and a stage lasts as long as its
-last one. So the heaviest tasks are placed first, each in the group that is lightest so far.
+last task. So the heaviest tasks are placed first, each in the group that is lightest so far.
 """
 
 from __future__ import annotations
@@ -16,24 +16,26 @@ import pyarrow as pa
 from inspector.engines.engine import BatchFunction, Work
 from inspector.schemas import task_batch
 
-MAX_GROUPS = 4096  # Spark tasks of one job at most
-UNGROUPED_TASKS = 64  # so many tasks are not grouped, however small: clusters have many cores
-GROUP_BYTES = 4 << 20  # bytes, with those that files count as, that are worth a Spark task
-GROUPS_PER_CORE = 4  # Spark tasks per core where that is known, so that none idles at the end
+MAX_GROUPS = 4096  # most Spark tasks of one job
+# number of tasks up to which none are grouped, however small: clusters have many cores
+UNGROUPED_TASKS = 64
+GROUP_BYTES = 4 << 20  # cost in bytes that is worth a Spark task; files count as bytes too
+# Spark tasks for each core, if their number is known, so that none idles at the end
+GROUPS_PER_CORE = 4
 
-_MASK = 0xFFFFFFFF
-_SEED = 42
+_MASK = 0xFFFFFFFF  # 32 bits
+_SEED = 42  # seed of Spark's hash
 
 
 def group_count(work: Sequence[Work], cores: int | None = None) -> int:
-    """Return the number of Spark tasks for some work, at least 1; cores None: unknown."""
+    """Return the number of Spark tasks for some work, at least 1; ``cores`` None: unknown."""
     cost_groups = sum(item.cost for item in work) // GROUP_BYTES
     max_groups = MAX_GROUPS if cores is None else 1 if cores == 1 else GROUPS_PER_CORE * cores
     return max(1, min(MAX_GROUPS, max_groups, len(work), max(UNGROUPED_TASKS, cost_groups)))
 
 
 def pack(work: Sequence[Work], count: int) -> list[list[Work]]:
-    """The tasks of each group; the groups by falling cost, so that the longest start first."""
+    """Return ``count`` groups of tasks of similar cost, the most expensive group first."""
     groups: list[list[Work]] = [[] for _ in range(count)]
     loads = [(0, 0, number) for number in range(count)]
     for item in sorted(work, key=lambda task: -task.cost):
@@ -44,13 +46,17 @@ def pack(work: Sequence[Work], count: int) -> list[list[Work]]:
 
 
 def by_group(function: BatchFunction, groups: Sequence[Sequence[Work]]) -> BatchFunction:
-    """Return the batch function over numbers of groups (column ``id``) instead of tasks."""
+    """Return the batch function over numbers of groups (column ``id``) instead of tasks.
+
+    It contains the tasks of all groups, compressed.
+    """
     # It captures the tasks, so that no join has to bring them; compressed, as every Spark task is
     # sent all of them: they repeat the same file names, and take a tenth.
     numbers = itertools.count()
     packed = [[(next(numbers), zlib.compress(w.spec.encode())) for w in group] for group in groups]
 
     def tasks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the tasks of the groups in some batches, each as a batch."""
         for batch in batches:
             for group in map(int, batch.column("id").to_numpy()):
                 for number, spec in packed[group]:
@@ -60,7 +66,7 @@ def by_group(function: BatchFunction, groups: Sequence[Sequence[Work]]) -> Batch
 
 
 def partition_keys(count: int) -> list[int]:
-    """For each of so many Spark partitions, in order, an ``int`` that Spark hashes into it."""
+    """Return by Spark partition, of ``count``, an ``int`` that Spark hashes into it."""
     # repartition(n, key) goes by that hash, so that of keys chosen freely some would share a
     # partition. Should a Spark hash otherwise, groups only share partitions.
     result: dict[int, int] = {}
@@ -72,7 +78,7 @@ def partition_keys(count: int) -> list[int]:
 
 
 def partition_of(key: int, count: int) -> int:
-    """``pmod(hash(key), count)`` of an ``int``: Murmur3 with seed 42 (``HashPartitioning``)."""
+    """Return ``pmod(hash(key), count)`` of an ``int`` as Spark: Murmur3 with seed 42."""
     mixed = (_rotate(key * 0xCC9E2D51 & _MASK, 15) * 0x1B873593) & _MASK
     hashed = (_rotate(_SEED ^ mixed, 13) * 5 + 0xE6546B64) & _MASK
     hashed ^= 4  # bytes of an int
@@ -83,4 +89,5 @@ def partition_of(key: int, count: int) -> int:
 
 
 def _rotate(value: int, bits: int) -> int:
+    """Return 32 bits rotated to the left."""
     return (value << bits | value >> (32 - bits)) & _MASK

@@ -1,4 +1,4 @@
-"""Choice of the engine that runs the tasks, with its reason, also for several runs."""
+"""Choice of the engine that runs the tasks, with the reason for the user."""
 
 from __future__ import annotations
 
@@ -19,19 +19,21 @@ from inspector.quantities import bytes_text
 if TYPE_CHECKING:
     from inspector.engines.batched import BatchedEngine
 
-LOCAL_SPARK_BYTES = 16 << 30  # of state files, above which a local Spark spreads them
-AT_ONCE_LOCAL = 4  # checkpoints read together in this process: one is listed, another decoded
-AT_ONCE_SPARK = 64  # the same on Spark: the driver holds their facts, which are few
+LOCAL_SPARK_BYTES = 16 << 30  # bytes of state files from which on a local Spark is started
+# checkpoints that are read at once in this process: one is listed while another is decoded
+AT_ONCE_LOCAL = 4
+# checkpoints that are read at once on Spark: the driver holds their facts, which are few
+AT_ONCE_SPARK = 64
 
-AUTO, LOCAL, SPARK = "auto", "local", "spark"
-NAMES = (AUTO, LOCAL, SPARK)
-IO = (FSSPEC, HADOOP)
+AUTO, LOCAL, SPARK = "auto", "local", "spark"  # Names of engines; AUTO chooses one.
+NAMES = (AUTO, LOCAL, SPARK)  # names that the user can give
+IO = (FSSPEC, HADOOP)  # ways in which workers can read files
 
 _SPARK_VARIABLES = {
     "PYSPARK_GATEWAY_PORT": "this process was started by spark-submit",
     "SPARK_REMOTE": "SPARK_REMOTE names a Spark Connect server",
 }
-"""Variables of the environment that mean a Spark is there -> the reason in words."""
+"""Environment variables that show that a Spark exists, and the reason in words."""
 
 
 @dataclass(frozen=True)
@@ -43,29 +45,35 @@ class EngineOptions:
     less time. As Spark reuses workers for other jobs, None means in no user's session.
     """
 
-    name: str = AUTO  # or ``local`` or ``spark``
-    master: str | None = None  # any that Spark knows, and ``sc://`` of Spark Connect
-    conf: Mapping[str, str] = field(default_factory=dict, repr=False)  # may be secret: never shown
-    session: Any = None  # of the user's own, which is used as it is
-    io: str = IO[0]  # how workers read: ``fsspec``, or ``hadoop`` by Spark's file systems
-    # is called with a line: the choice and why, or what a user has to know of Spark's workers
+    name: str = AUTO  # AUTO, LOCAL or SPARK
+    # any master that Spark knows, or ``sc://`` of Spark Connect; None for the default
+    master: str | None = None
+    # confs of a new session; they may be secret, so they are never shown
+    conf: Mapping[str, str] = field(default_factory=dict, repr=False)
+    session: Any = None  # the user's own session, which is used as it is
+    io: str = IO[0]  # how workers read: ``fsspec``, or ``hadoop`` through Spark's file systems
+    # called with a line: the choice and its reason, or a note about Spark's workers
     notify: Callable[[str], None] = field(default=lambda _text: None, compare=False)
-    # is entered while tasks run, with a function that says how far they are
+    # context that is entered while tasks run, with a function that returns their progress
     watch: Watch = field(default=lambda _measure: nullcontext(), compare=False)
+    # tune Spark's Python workers (see above); None to tune them except in a user's session
     tune_workers: bool | None = None
     verbose: bool = field(default=False, compare=False)  # report the choice of this process too
-    tells_kernel: bool = field(default=True, compare=False)  # whether a slow one is reported
+    tells_kernel: bool = field(default=True, compare=False)  # report a slow kernel
 
     @property
     def chooses_work(self) -> bool:
-        """Return whether the options say only where tasks run, and nothing about opening files."""
+        """True if the options only decide where tasks run, and nothing about opening files."""
         if self.io == HADOOP or self.session is not None:
             return False
         return self.name == SPARK or self.master is not None or bool(self.conf)
 
 
 def engine_by_options(options: EngineOptions, workers: int | None) -> Engine | None:
-    """The engine, if options (EngineError: they contradict) or environment decide it."""
+    """Return the engine that the options or the environment decide on; None if they leave it open.
+
+    EngineError: the options contradict each other, or a session that they need cannot be started.
+    """
     # EngineError also if a session that is needed cannot be had.
     spark_options: dict[str, object] = {"--master": options.master, "--conf": options.conf}
     spark_options["--io hadoop"] = options.io == HADOOP
@@ -90,7 +98,7 @@ def engine_by_options(options: EngineOptions, workers: int | None) -> Engine | N
 
 
 def choose(options: EngineOptions, workers: int | None, state_bytes: int) -> Engine:
-    """The engine by the bytes of the state files, where nothing else decides."""
+    """Return an engine by the bytes of the state files, if nothing else decides."""
     size, expected = f"{bytes_text(state_bytes)} of state files", state_bytes < LOCAL_SPARK_BYTES
     if expected:
         reason = "no Spark session"
@@ -105,12 +113,17 @@ def choose(options: EngineOptions, workers: int | None, state_bytes: int) -> Eng
 
 
 def _local(options: EngineOptions, workers: int | None, reason: str, *, expected: bool) -> Engine:
+    """Return the engine of this process; the choice is reported unless ``expected``."""
     if options.verbose or not expected:
         options.notify(f"engine: {LOCAL} ({reason})")
     return LocalEngine(workers)
 
 
 def _spark(options: EngineOptions, workers: int | None, reason: str | None = None) -> Engine:
+    """Return the engine on Spark, and report the ``reason``, if given, and notes about its workers.
+
+    EngineError: the number of workers is given, or no session can be started.
+    """
     if workers is not None:
         raise EngineError(
             "--workers is for the engine in this process; on Spark the executors' cores decide "
@@ -131,7 +144,12 @@ def _spark(options: EngineOptions, workers: int | None, reason: str | None = Non
 
 
 class SharedEngines:
-    """The engines that runs share, each made once (EngineError: it cannot be had)."""
+    """Engines that several runs share, each made once. EngineError: one cannot be made.
+
+    Attributes:
+        requested: the engine that options or environment decide on; None if they leave it open.
+        batched: the same, if it runs the tasks of all runs as one job; else None.
+    """
 
     # In this process all runs together read so many partitions at a time as one would alone.
 
@@ -154,7 +172,7 @@ class SharedEngines:
         return AT_ONCE_LOCAL if self.batched is None else AT_ONCE_SPARK
 
     def choose(self, state_bytes: int) -> Engine:
-        """The engine for a checkpoint, where none is requested for all."""
+        """Return the engine for a checkpoint by its bytes, if none is requested for all."""
         if not self._shared:
             return choose(self._options, self._workers, state_bytes)
         large = state_bytes >= LOCAL_SPARK_BYTES

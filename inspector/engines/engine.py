@@ -15,81 +15,90 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 BatchFunction = Callable[["Iterable[Any]"], "Iterator[Any]"]
-"""The form of ``mapInArrow``'s argument, such as :func:`inspector.passes.worker.run_tasks`: from
-batches to batches of Arrow, or in this process to whatever the caller takes."""
+"""Function in the form of ``mapInArrow``'s argument, from Arrow batches to Arrow batches, such as
+:func:`inspector.passes.worker.run_tasks`. In this process its results may be other objects.
+"""
 
-FSSPEC, HADOOP = "fsspec", "hadoop"  # what reads files, where they are needed: or Spark
-FILE_COST = 100_000  # bytes that take as long as to open a file: 0.3 ms, at 3 ns for a byte
+# Ways to read files: each worker itself, or through Spark's file systems.
+FSSPEC, HADOOP = "fsspec", "hadoop"
+# bytes that take as long to read as it takes to open a file: 0.3 ms, at 3 ns for a byte
+FILE_COST = 100_000
 
 
 @dataclass(frozen=True)
 class Work:
     """One task as an engine sees it."""
 
-    spec: str  # the task as JSON, or a word for it. It may hold credentials: never shown.
+    spec: str  # the task as JSON, or a word for it; it may hold credentials, so it is never shown
     weight: int = 0  # bytes of its files
-    partition_id: int | None = None  # the partition that it reads, if it reads one
-    in_python: bool = False  # most is Python's own work, for which threads take turns
-    files: int = 0
-    kept: object = None  # what the spec is a word for, if only this process can run it
+    partition_id: int | None = None  # partition that it reads; None if it reads several
+    # True if most of its time is Python's own work, for which threads take turns
+    in_python: bool = False
+    files: int = 0  # number of its files
+    kept: object = None  # object that the spec is a word for, if only this process can run the task
 
     @property
     def cost(self) -> int:
-        """Cost in bytes; an engine with several workers starts with the largest."""
+        """Cost in bytes, files included; an engine with several workers starts with the largest."""
         return self.weight + self.files * FILE_COST
 
 
 @dataclass(frozen=True)
 class Merge:
-    """Function that reduces the number of results."""
+    """Function that reduces the number of results by merging them."""
 
-    keys: tuple[str, ...]  # results with the same of these columns must come to one call
-    function: BatchFunction  # from batches of the results' schema to batches of the same
+    keys: tuple[str, ...]  # columns; results with equal values of these must come to one call
+    function: BatchFunction  # function from batches of results to batches of the same schema
 
 
 @dataclass(frozen=True)
 class Job:
-    """Tasks, and what is mapped over them."""
+    """Tasks, and the function that is mapped over them."""
 
-    function: BatchFunction
-    schema: pa.Schema
-    work: Sequence[Work]
-    merge: Merge | None = None  # makes fewer of the results, where they come from, if they are many
+    function: BatchFunction  # the function
+    schema: pa.Schema  # schema of its results
+    work: Sequence[Work]  # the tasks
+    # merges the results where they are made, if they are many; None if they are few
+    merge: Merge | None = None
 
 
-BYTES, TASKS, CHECKPOINTS = "bytes", "tasks", "checkpoints"  # what progress is counted in
+BYTES, TASKS, CHECKPOINTS = "bytes", "tasks", "checkpoints"  # Units in which progress is counted.
 
 
 @dataclass(frozen=True)
 class Measure:
     """Progress of a run: units done, the total (0: unknown), and the unit as a plural noun."""
 
-    done: int
-    total: int
-    unit: str
+    done: int  # units done
+    total: int  # all units; 0 if not known
+    unit: str  # the unit, as a plural noun
 
 
-Watch = Callable[[Callable[[], Measure]], AbstractContextManager[object]]  # while tasks run
+# Context that is entered while tasks run, made from a function that returns their progress.
+Watch = Callable[[Callable[[], Measure]], AbstractContextManager[object]]
 
 
 class Reader(ABC):
-    """Reads the files of a checkpoint in place of fsspec."""
+    """Reads the files of a checkpoint instead of fsspec."""
 
     @abstractmethod
     def open(self, path: str) -> tuple[Storage, Selection]:
-        """A checkpoint's listing, and the part that is meant (NotACheckpointError, EngineError)."""
+        """Return a storage with the checkpoint's listing, and the part that the path names.
+
+        Raises NotACheckpointError and EngineError.
+        """
 
     @abstractmethod
     def files_of(self, spec: str) -> AbstractContextManager[None]:
-        """The files of a task in this process, as long as the context is entered (EngineError)."""
+        """Return a context in which this process has the files of a task. Raises EngineError."""
 
 
 class Engine(ABC):
-    """Something that runs tasks, by one verb."""
+    """Base of engines, which run the tasks of a job."""
 
-    in_process: ClassVar[bool] = False  # by threads of this process
-    cores: int | None = None  # tasks that run at the same time; None if that is not known
-    reader: Reader | None = None  # what reads the files; None where fsspec does
+    in_process: ClassVar[bool] = False  # True if tasks run by threads of this process
+    cores: int | None = None  # tasks that run at the same time; None if not known
+    reader: Reader | None = None  # reads the files instead of fsspec; None if fsspec does
 
     def measure(self) -> Measure | None:
         """Return the progress of the running tasks; None if the engine does not count them."""
@@ -97,5 +106,8 @@ class Engine(ABC):
 
     @abstractmethod
     def run(self, job: Job) -> Iterator[pa.RecordBatch]:
-        """Map a batch function over tasks and bring their results to this process (EngineError)."""
+        """Map the function of a job over its tasks, and yield their results in this process.
+
+        A file that cannot be read is a row of the results. EngineError: the engine fails.
+        """
         # What cannot be read is a row. One in this process lets through what the function raises.

@@ -1,9 +1,9 @@
-"""Reading through Spark: its source ``binaryFile`` in place of fsspec.
+"""Reading through Spark: its source ``binaryFile`` instead of fsspec.
 
-For checkpoints on storages that only the cluster has the file system or the credentials for: hdfs,
-s3a, abfss, volumes of Unity Catalog. The driver lists, and reads logs and schemas, by small jobs;
-the state files go from the executors that read them to those that run their tasks, by a shuffle.
-Only DataFrames are used, so a session of Spark Connect will do. What that source does not show:
+It is for checkpoints on storages for which only the cluster has the file system or the credentials:
+hdfs, s3a, abfss, volumes of Unity Catalog. The driver lists, and reads logs and schemas, by small
+jobs. The state files are read by executors and sent to the ones that run their tasks by a shuffle.
+Only DataFrames are used, so a session of Spark Connect is enough. That source does not show:
 
 * folders without files;
 * when a file without bytes was written: it counts as of 1970;
@@ -11,8 +11,9 @@ Only DataFrames are used, so a session of Spark Connect will do. What that sourc
   dot or an underscore: Hadoop's checksums (``.crc``), so that nothing is compared with them,
   temporary files, and ``_stateSchema``, which only operators on RocksDB have.
 
-A file is read whole by one executor, which needs some five times its size in memory, up to the conf
-``spark.sql.sources.binaryFile.maxLength`` (2 GiB by default); its task misses one that is gone.
+One executor reads a whole file, which needs some five times its size in memory, up to the conf
+``spark.sql.sources.binaryFile.maxLength`` (2 GiB by default). A file that is gone is missing in its
+task.
 """
 
 from __future__ import annotations
@@ -54,33 +55,41 @@ from inspector.exceptions import EngineError, NotACheckpointError
 from inspector.providers.registry import classify
 from inspector.sums import group_by
 
+# conf with the most bytes of a file that the source reads
 MAX_LENGTH = "spark.sql.sources.binaryFile.maxLength"
+# conf with the most rows in a batch for a Python worker
 BATCH_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 
-# Rows in a batch for a Python worker, of so many MiB at most; newer Sparks bound it by bytes.
+# Rows in a batch for a Python worker, each of at most 1 MiB; newer Sparks bound a batch by bytes.
 CHUNKS_PER_BATCH = 64
 
+# marks of a checkpoint's root that are listed
 _READ_MARKS = tuple(mark for mark in MARKS if mark != "sources")
-_AT_ONCE_BYTES = 64 << 20
-_OF_GLOBS = re.compile(r"[][{}*?\\]")  # what Hadoop takes for patterns in paths
-_LOCAL = re.compile(r"file:/|/|[^:]*$")
+_AT_ONCE_BYTES = 64 << 20  # bytes of files up to which they are fetched at once, not row by row
+_OF_GLOBS = re.compile(r"[][{}*?\\]")  # characters that Hadoop takes for patterns in paths
+_LOCAL = re.compile(r"file:/|/|[^:]*$")  # beginning of a path on a local disk
+# options of the source
 _OPTIONS: Mapping[str, str] = {
     "recursiveFileLookup": "true",
     "ignoreMissingFiles": "true",
     "ignoreCorruptFiles": "false",
     "ignoredPathSegmentRegex": "(?!)",  # hides nothing, where Spark knows it
 }
+# more options for local disks; Hadoop's own checks of ".crc" would fail the job for a damaged file
 _OPTIONS_LOCAL: Mapping[str, str] = {
     # Hadoop's own checks of ".crc" would fail the job for a damaged file.
     "fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     "fs.file.impl.disable.cache": "true",
 }
 
+# schema of tasks and chunks with the key of their Spark partition
 _KEYED = pa.schema([("partition_key", pa.int32()), *CHUNKS])
 
-# Files, each with the key of a Spark partition that reads it.
+# schema of requested files, each with the key of a Spark partition that reads it
 _REQUESTS = pa.schema([pa.field("uri", pa.string()), CHUNKS.field("path"), _KEYED.field(0)])
 
+# SQL that splits a file's content into numbered chunks; the lambda's variable holds the bytes,
+# because the column itself would be copied for every chunk
 _CHUNKS_OF_CONTENT = (
     # The lambda's variable holds the bytes; the column itself would be copied for every chunk.
     f"posexplode(flatten(transform(array(content), c -> transform("
@@ -90,14 +99,17 @@ _CHUNKS_OF_CONTENT = (
 
 
 class HadoopFiles(Reader):
-    """The files that a session of Spark 3.5 or later can read, classic or Connect."""
+    """Files that a session of Spark 3.5 or later can read, classic or Connect."""
 
     def __init__(self, session: SparkSession) -> None:
         self._session = session
         self._listings = sessions.scope_of(session).listings
 
     def open(self, path: str) -> tuple[Storage, Selection]:
-        """A checkpoint's listing, by small jobs, and the part of it that a path means."""
+        """Return a storage with the checkpoint's listing, made by small jobs, and the part meant.
+
+        NotACheckpointError: the path is in no checkpoint.
+        """
         learn(path)
         for root, tail in [(path.rstrip("/") or "/", []), *above(path)]:
             if tail and tail[0] not in MARKS:
@@ -117,7 +129,11 @@ class HadoopFiles(Reader):
         )
 
     def frame(self, work: Sequence[Work], count: int) -> DataFrame:
-        """Tasks with their files, as ``CHUNKS`` (EngineError: one is larger than Spark reads)."""
+        """Return tasks and the chunks of their files as rows of ``CHUNKS``, in ``count`` parts.
+
+        All rows of a task are in one partition; the heaviest tasks are in the first. EngineError: a
+        file is larger than Spark reads.
+        """
         # All of one task is in one of count Spark partitions; the heaviest in the first.
         rows: list[tuple[Any, ...]] = []
         readers: dict[TaskFile, dict[int, None]] = {}
@@ -134,12 +150,12 @@ class HadoopFiles(Reader):
         return all_rows.repartition(count, "partition_key").select(*CHUNKS.names)
 
     def names(self, work: Sequence[Work]) -> list[str]:
-        """The names of the checkpoints that these tasks are about."""
+        """Return the sorted names of the checkpoints that these tasks read."""
         return sorted({name for item in work for name in listing_names(item.spec, self._listings)})
 
     @contextmanager
     def files_of(self, spec: str) -> Iterator[None]:
-        """The files of a task on this disk, for what is written where the command runs."""
+        """Copy the files of a task to the local disk, and remove them when the block ends."""
         with tempfile.TemporaryDirectory(prefix="inspector-", dir=scratch()) as location:
             folder = StagingFolder(location)
             self._fetch(files_of_task(spec, self._listings), folder)
@@ -147,7 +163,7 @@ class HadoopFiles(Reader):
                 yield
 
     def _list(self, root: str) -> Storage | None:
-        """A root's listing with its small files, as a storage; None if there is nothing."""
+        """Return a storage with the listing of a root and its small files; None if absent."""
         target = tempfile.mkdtemp(prefix="inspector-listing-")
         try:
             marks = [mark for name in _READ_MARKS if (mark := self._mark(root, name))]
@@ -179,6 +195,7 @@ class HadoopFiles(Reader):
         return _Mark(name, frame, uris)
 
     def _files(self, root: str, marks: Sequence[_Mark]) -> dict[str, ListedFile]:
+        """Return the files below some marks by their path in the checkpoint."""
         files: dict[str, ListedFile] = {}
         seen: set[str] = set()
         columns = "path", "_metadata.file_path", "length", "unix_millis(modificationTime)"
@@ -197,6 +214,7 @@ class HadoopFiles(Reader):
         return files
 
     def _fetch(self, files: Sequence[TaskFile], folder: StagingFolder) -> None:
+        """Write the content of files into a local folder."""
         for file in files:
             if file.file_in_listing.uri is None:
                 folder.write(file.listing.name, file.path, 0, b"")
@@ -208,6 +226,10 @@ class HadoopFiles(Reader):
                 folder.write(*row)
 
     def _chunks(self, files: Mapping[TaskFile, Iterable[int]]) -> list[DataFrame]:
+        """Return frames with the chunks of files, one frame for each listing.
+
+        ``files`` has the keys of the partitions that read each file. EngineError: one is too large.
+        """
         self._check_sizes(files)
         readable = (file for file in files if file.file_in_listing.uri is not None)
         groups = group_by(readable, lambda file: file.listing)
@@ -216,6 +238,7 @@ class HadoopFiles(Reader):
     def _chunks_of(
         self, listing: Listing, files: Sequence[TaskFile], keys: Mapping[TaskFile, Iterable[int]]
     ) -> DataFrame:
+        """Return a frame with the chunks of a listing's files, by the keys of their partitions."""
         groups = group_by(files, lambda file: file.path.split("/", 1)[0]).values()
         names = ([os.path.dirname(file.path) or file.path for file in group] for group in groups)
         folders = list(map(os.path.commonpath, names))
@@ -241,6 +264,7 @@ class HadoopFiles(Reader):
         )
 
     def _check_sizes(self, files: Iterable[TaskFile]) -> None:
+        """Raise EngineError if a file is larger than Spark's source reads."""
         max_bytes = int(str(self._session.conf.get(MAX_LENGTH, str((1 << 31) - 1))))
         for file in files:
             size = file.file_in_listing.size
@@ -253,6 +277,7 @@ class HadoopFiles(Reader):
                 )
 
     def _read(self, *paths: str) -> DataFrame:
+        """Return a frame of the files below some paths, which hold no patterns."""
         reader = self._session.read.format("binaryFile").options(**_OPTIONS)
         if _LOCAL.match(paths[0]):
             reader = reader.options(**_OPTIONS_LOCAL)
@@ -260,12 +285,13 @@ class HadoopFiles(Reader):
 
 
 class _Mark(NamedTuple):
-    """A mark of a checkpoint: its name, its files as a frame, and the URIs of all of them."""
+    """File or folder that marks a checkpoint's root."""
 
-    name: str
-    frame: DataFrame
-    uris: list[str]
+    name: str  # its name
+    frame: DataFrame  # its files with content, as a frame
+    uris: list[str]  # URIs of all its files, empty ones included
 
 
 def _join(root: str, path: str) -> str:
+    """Return the path of a file below a root."""
     return f"{root.rstrip('/')}/{path}"

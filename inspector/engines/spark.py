@@ -1,8 +1,8 @@
 """The engine on a cluster: the same batch functions, by ``mapInArrow`` on Spark's Python workers.
 
-Only the DataFrame API is used: no RDD, no JVM gateway, so a session of Spark Connect will do. A
+Only the DataFrame API is used: no RDD, no JVM gateway, so a session of Spark Connect is enough. A
 large task gets a Spark task of its own, the largest first (:mod:`inspector.engines.bin_packing`). A
-task that Spark runs again, or twice at the same time, yields the same and counts once.
+task that Spark runs again, or twice at the same time, yields the same results, which count once.
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ from inspector.engines.hadoop import BATCH_ROWS, CHUNKS_PER_BATCH, HadoopFiles
 from inspector.engines.staging import on_staged_files
 from inspector.exceptions import EngineError
 
-_PROBES = 8  # Spark tasks by which the workers of a cluster are asked what they have
+_PROBES = 8  # Spark tasks that ask the workers of a cluster for their packages
 _MERGERS = 16  # Spark tasks that merge results before they reach the driver
+# advice if workers have another Python than the driver
 _OTHER_PYTHON = "set PYSPARK_PYTHON or spark.pyspark.python to one like the driver's"
 
 
@@ -69,7 +70,11 @@ class SparkEngine(Engine):
         io: str = "fsspec",
         tune_workers: bool | None = None,
     ) -> SparkEngine:
-        """The engine on a session that is there (passed or active), or on one that is started."""
+        """Return the engine on a session that is passed or active, or on a new one.
+
+        EngineError: there is no such Spark, its workers lack something, or a session is passed with
+        master or confs.
+        """
         # EngineError: no such Spark, its workers lack something, or a session has master or confs.
         sessions.check_driver()
         if session is None:
@@ -86,7 +91,10 @@ class SparkEngine(Engine):
         return engine
 
     def prepare_workers(self) -> str | None:
-        """Send the workers this package if they lack it (EngineError); what a user is to know."""
+        """Send this package to the workers if they lack it; return a note for the user, or None.
+
+        EngineError: a worker lacks a module or has another version of this package.
+        """
         result = workers.check(self._probe())
         if workers.lack_package(result):
             self._ship()
@@ -105,7 +113,7 @@ class SparkEngine(Engine):
         return [note for note in (sessions.java_note(), self.note) if note is not None]
 
     def measure(self) -> Measure:
-        """Return how many tasks of the running stages are done; unknown with Spark Connect."""
+        """Return the tasks done and in total of the running stages; 0 with Spark Connect."""
         try:
             tracker = self.session.sparkContext.statusTracker()
             stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
@@ -116,7 +124,7 @@ class SparkEngine(Engine):
         return Measure(done, sum(stage.numTasks for stage in running), TASKS)
 
     def run(self, job: Job) -> Iterator[pa.RecordBatch]:
-        """Map a batch function over tasks and collect their results: for results that are few."""
+        """Map a batch function over tasks, and yield their results, which should be few."""
         # As bytes, in one column: Spark's code for the many of a fact took as long as reading.
         if not job.work:
             return
@@ -130,6 +138,7 @@ class SparkEngine(Engine):
         yield from from_ipc(row[0] for row in rows)
 
     def _ipc_frame(self, job: Job) -> DataFrame:
+        """Return a frame with the results of a job as rows of bytes."""
         merge = job.merge
         if merge is None:
             return self._frame(encode_as_ipc(job.function), IPC_SCHEMA, job.work)
@@ -145,6 +154,7 @@ class SparkEngine(Engine):
         return self._frame(encode_columns(function, schema), encode_schema(schema), work)
 
     def _frame(self, run: BatchFunction, schema: pa.Schema, work: Sequence[Work]) -> DataFrame:
+        """Return a frame with the results of a batch function whose types Spark supports."""
         names = self.reader.names(work) if self.reader else []
         count = group_count(work, self.cores)
         if self.reader and names:
@@ -160,13 +170,17 @@ class SparkEngine(Engine):
         return frame
 
     def computing(self) -> AbstractContextManager[None]:
-        """Confs that the session needs while a frame is computed; restored afterwards."""
+        """Return a context that sets the confs that the session needs while a frame is computed."""
         if self.reader is None:
             return nullcontext()
         scope = sessions.scope_of(self.session)
         return scope.conf(self.session.conf, BATCH_ROWS, str(CHUNKS_PER_BATCH))
 
     def _probe(self) -> list[str]:
+        """Return the answers of the workers to :func:`inspector.engines.workers.probe`.
+
+        EngineError: they do not start.
+        """
         probe = F.udf(workers.probe(), StringType(), useArrow=False)
         count = self.cores or _PROBES
         numbers = self.session.range(0, count, 1, count)
@@ -179,6 +193,7 @@ class SparkEngine(Engine):
             raise EngineError(f"Spark's Python workers do not start: {message}") from None
 
     def _ship(self) -> None:
+        """Send this package to the workers as a zip."""
         # The file stays as long as the session: an executor that starts within a job fetches it.
         path = str(
             workers.package_zip(Path(sessions.scope_of(self.session).folder("inspector-zip-")))

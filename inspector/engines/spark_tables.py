@@ -14,17 +14,21 @@ from inspector.engines import session as sessions
 from inspector.engines.choose import EngineOptions, engine_by_options
 from inspector.exceptions import EngineError
 
-# What Spark and Delta say of a table that nobody has written yet.
+# Words by which Spark and Delta say that a table does not exist yet.
 _ABSENT = re.compile(
     r"PATH_NOT_FOUND|TABLE_OR_VIEW_NOT_FOUND|DELTA_\w*(?:NOT_FOUND|NOT_EXIST)|is not a Delta table"
 )
 
 
 class SparkTable:
-    """A table by path or name (``catalog.schema.table``), in a format of ``DataFrameWriter``."""
+    """A table by path or name (``catalog.schema.table``), in a format of ``DataFrameWriter``.
+
+    EngineError: the options choose no Spark, it cannot be started, or it has no such format.
+    """
 
     # EngineError: the options choose no Spark, it cannot be had, or it has no such format.
 
+    # Maven packages of the formats
     _PACKAGES: ClassVar[dict[str, str]] = {
         "delta": "io.delta:delta-spark_{scala}",
         "iceberg": "org.apache.iceberg:iceberg-spark-runtime-{spark}_{scala}",
@@ -40,7 +44,7 @@ class SparkTable:
         self._frame()  # before the work whose results are to be written
 
     def append(self, rows: pa.Table, partition: str) -> None:
-        """Add rows in one commit, partitioned by a column; EngineError if Spark cannot write."""
+        """Add rows in one commit, partitioned by a column. EngineError: Spark cannot write."""
         schema = from_arrow_schema(rows.schema)
         frame = self._session.createDataFrame(rows.to_pylist(), schema).coalesce(1)
         writer = frame.write.format(self._form).mode("append").partitionBy(partition)
@@ -53,7 +57,10 @@ class SparkTable:
             raise self._failure(error) from None
 
     def read(self, schema: pa.Schema) -> pa.Table | None:
-        """Columns of the table, null where it lacks one; None if it is not there (EngineError)."""
+        """Return the columns of a schema, null if the table lacks one; None if there is no table.
+
+        Raises EngineError if Spark cannot read it.
+        """
         frame = self._frame()
         if frame is None:
             return None
@@ -69,6 +76,7 @@ class SparkTable:
         return pa.Table.from_pylist(rows, schema=plain).cast(schema)
 
     def _frame(self) -> DataFrame | None:
+        """Return the table as a frame; None if it does not exist."""
         reader = self._session.read
         try:
             frame: DataFrame
@@ -84,6 +92,7 @@ class SparkTable:
         return frame
 
     def _failure(self, error: Exception) -> EngineError:
+        """Return the error for a failure of Spark; for a missing format it names the package."""
         message = sessions.message_of(error, self._session)
         if "DATA_SOURCE_NOT_FOUND" not in str(error):
             return EngineError(f"Spark, on the table {self._place}: {message}")

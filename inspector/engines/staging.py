@@ -1,8 +1,8 @@
-"""Files that only Spark can read, on this process's disk: the driver's listing, a task's files.
+"""Files that only Spark can read, copied to local disk: the driver's listing, and a task's files.
 
-The listing is a temporary folder: small files with their content, state files with their size and
-time alone, so that everything that reads listings and logs works on it. The files of a task arrive
-on its worker in chunks, in any order, in a folder that is removed when its tasks are done.
+The listing is a temporary folder. Small files have their content in it, state files only their size
+and time, so that all code for listings and logs works on it. The files of a task arrive on its
+worker in chunks, in any order, in a folder that is removed when its tasks are done.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ from inspector.light_dataclasses import dataclass
 from inspector.model import LIMITS
 from inspector.schemas import task_batch
 
-CHUNK_BYTES = 1 << 20  # bytes of a file in one row, at most
+CHUNK_BYTES = 1 << 20  # most bytes of a file in one row
 
+# columns of CHUNKS
 _columns: list[tuple[str, pa.DataType]] = [
     ("task_id", pa.int64()),
     ("spec", pa.string()),
@@ -39,6 +40,9 @@ _columns: list[tuple[str, pa.DataType]] = [
     ("chunk", pa.int32()),
     ("content", pa.binary()),
 ]
+# Schema of rows that are a task (``task_id``, ``spec``) or a chunk of a file. A chunk has ``name``
+# of the checkpoint's staged files (:mod:`inspector.checkpoint.urls`), ``path`` in it, its number
+# and its bytes.
 CHUNKS = pa.schema(_columns)
 # A row is a task (``task_id``, ``spec``), or a chunk of a file: ``name`` of the checkpoint's staged
 # files (:mod:`inspector.checkpoint.urls`), ``path`` in it, number of the ``chunk``, bytes.
@@ -51,7 +55,10 @@ class StagingFolder:
         self._path = Path(path)
 
     def write(self, name: str, path: str, chunk: int, content: Any) -> None:
-        """Write a chunk of a file; chunks may come twice, and in any order."""
+        """Write a chunk of a file at its position; chunks may come twice, and in any order.
+
+        ``name`` is the checkpoint's, ``path`` the file's path in it.
+        """
         file = self._path / name / path
         file.parent.mkdir(parents=True, exist_ok=True)
         # At its own offset: chunks come in any order.
@@ -62,7 +69,7 @@ class StagingFolder:
             os.close(target)
 
     def names(self, names: Iterable[str]) -> ExitStack:
-        """Map the names of checkpoints to their folders here, until the stack is closed."""
+        """Let URLs of these checkpoints lead to their folders here until the stack closes."""
         stack = ExitStack()
         for name in names:
             stack.enter_context(stage_folder(name, str(self._path / name)))
@@ -70,10 +77,14 @@ class StagingFolder:
 
 
 def on_staged_files(function: BatchFunction, names: Iterable[str]) -> BatchFunction:
-    """Wrap a batch function for rows of :data:`CHUNKS`: tasks together with their files."""
+    """Return the batch function for rows of :data:`CHUNKS`: tasks together with their files.
+
+    ``names`` are the names of the checkpoints.
+    """
     names = tuple(names)
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Write all files to a temporary folder, and yield the results of the tasks in order."""
         with tempfile.TemporaryDirectory(prefix="inspector-", dir=scratch()) as path:
             folder = StagingFolder(path)
             tasks = sorted(_stage(batches, folder))
@@ -85,13 +96,14 @@ def on_staged_files(function: BatchFunction, names: Iterable[str]) -> BatchFunct
 
 
 def scratch() -> str | None:
-    """Return a folder that a worker may write to and that Spark cleans up; None without one."""
+    """Return a folder for temporary files that Spark cleans up; None for the system's default."""
     folders = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")
     writable = [folder for folder in folders if folder and os.access(folder, os.W_OK)]
     return writable[os.getpid() % len(writable)] if writable else None
 
 
 def _stage(batches: Iterable[pa.RecordBatch], folder: StagingFolder) -> list[tuple[int, str]]:
+    """Write the chunks of files into a folder, and return the tasks as (number, spec)."""
     tasks: list[tuple[int, str]] = []
     for batch in batches:
         content = batch.column("content")
@@ -105,27 +117,29 @@ def _stage(batches: Iterable[pa.RecordBatch], folder: StagingFolder) -> list[tup
 
 # --- listings ---------------------------------------------------------------------------------
 
-HALF_MS_NS = 500_000  # added to times in whole milliseconds, so that no rounding makes one less
+# nanoseconds added to times in whole milliseconds, so that no rounding makes one less
+HALF_MS_NS = 500_000
 
 
 class ListedFile(NamedTuple):
     """A file as Spark lists it."""
 
-    uri: str | None  # as ``_metadata.file_path`` has it, percent-encoded; None of an empty file
+    # ``_metadata.file_path``, percent-encoded; None for an empty file, for which Spark has no row
+    uri: str | None
     size: int  # bytes
-    modified_ms: int  # epoch milliseconds; 0 of an empty file, as Spark has no row for it
+    modified_ms: int  # epoch ms of the last change; 0 for an empty file
 
 
 @dataclass(frozen=True, eq=False)
 class Listing:
     """A checkpoint as Spark listed it."""
 
-    name: str  # stands for it in the URLs of tasks; no other has it
-    root: str  # the path as the user spelled it, to be read by Spark; may hold credentials
-    files: Mapping[str, ListedFile]  # path in the checkpoint -> file
+    name: str  # unique name that stands for the checkpoint in the URLs of tasks
+    root: str  # path as the user spelled it, by which Spark reads it; it may hold credentials
+    files: Mapping[str, ListedFile]  # files by their path in the checkpoint
 
     def small(self) -> list[str]:
-        """The files that the driver reads itself: logs, metadata and schemas."""
+        """Return the paths of files that the driver reads itself: logs, metadata, schemas."""
         return [
             path
             for path, file in self.files.items()
@@ -134,13 +148,18 @@ class Listing:
         ]
 
 
-Listings = dict[str, Listing]  # of a session by their names, as long as their storage is in use
+# Listings of a session by their names, while their storage is in use.
+Listings = dict[str, Listing]
 
 
 def open_listing(
     listing: Listing, folders: Iterable[str], target: str, listings: Listings
 ) -> Storage:
-    """The storage that discovery reads, and that ``listings`` has as long as something holds it."""
+    """Return a storage that shows a listing, and add the listing to ``listings`` while it is used.
+
+    Its small files must be in ``target``, below the listing's name; ``target`` is removed with it.
+    ``folders`` are folders that exist although they may be empty.
+    """
     # The small files lie in target below the listing's name, which is removed with it.
     fetched = str(Path(target, listing.name))
     for folder in folders:
@@ -162,7 +181,10 @@ def open_listing(
 
 
 def relative_path(path: str, root: str, mark: str, *, encoded: bool = False) -> str:
-    """The path in the checkpoint of a file that Spark lists below a mark (EngineError: absent)."""
+    """Return the path in the checkpoint of a file that Spark lists below a mark.
+
+    ``encoded``: the path is percent-encoded. EngineError: the mark is not in it.
+    """
     # Of the user's spelling of the root only the last part is sure to be in Spark's.
     parts = (unquote(path) if encoded else path).split("/")
     positions = [i for i, part in enumerate(parts) if part == mark]
@@ -175,10 +197,10 @@ def relative_path(path: str, root: str, mark: str, *, encoded: bool = False) -> 
 
 
 class TaskFile(NamedTuple):
-    """A file that a task reads: of which listing, and its path in the checkpoint."""
+    """A file that a task reads."""
 
-    listing: Listing
-    path: str
+    listing: Listing  # listing of its checkpoint
+    path: str  # its path in the checkpoint
 
     @property
     def file_in_listing(self) -> ListedFile:
@@ -187,7 +209,10 @@ class TaskFile(NamedTuple):
 
 
 def files_of_task(spec: str, listings: Mapping[str, Listing]) -> list[TaskFile]:
-    """The files of a task, and of tasks in it as JSON, each once; EngineError: closed, not ours."""
+    """Return the files of a task, and of tasks within it as JSON, each once.
+
+    EngineError: a task is of a checkpoint that is closed or that Spark did not list.
+    """
     task_files: dict[TaskFile, None] = {}
     for task, listing in _with_listings(spec, listings):
         for store in task["stores"]:
@@ -198,13 +223,14 @@ def files_of_task(spec: str, listings: Mapping[str, Listing]) -> list[TaskFile]:
 
 
 def listing_names(spec: str, listings: Mapping[str, Listing]) -> set[str]:
-    """The names of a task's checkpoints, even without files; EngineError: :func:`files_of_task`."""
+    """Return the names of a task's checkpoints. EngineError as :func:`files_of_task`."""
     return {listing.name for _, listing in _with_listings(spec, listings)}
 
 
 def _with_listings(
     spec: str, listings: Mapping[str, Listing]
 ) -> Iterator[tuple[dict[str, Any], Listing]]:
+    """Yield each task within a spec, as JSON, with the listing of its checkpoint."""
     for task in _tasks(spec):
         listing = listings.get(name_of_copies(task["url"]))
         if listing is None:
@@ -216,6 +242,7 @@ def _with_listings(
 
 
 def _tasks(value: Any) -> Iterator[dict[str, Any]]:
+    """Yield the tasks, as JSON objects, within a value or a JSON text."""
     if isinstance(value, str):
         if f"{STAGED}:/" in value:
             with suppress(ValueError, RecursionError):  # a text that has nothing to do with a task

@@ -1,4 +1,4 @@
-"""The Python workers of a Spark: what they have, asked before any work is sent to them."""
+"""Python workers of a Spark: their packages, asked for before any work is sent to them."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ import inspector
 from inspector.engines.engine import BatchFunction
 from inspector.exceptions import EngineError
 
-# The package's own dependencies, and PySpark's.
+# modules that this package and PySpark need on workers
 REQUIRED_MODULES = ("pyarrow", "numpy", "fsspec", "xxhash", "google_crc32c", "pandas")
+# advice for the user how workers get the modules
 VENV_PACK = (
     "install them there, or ship an environment (venv-pack): "
     "--conf spark.archives=environment.tar.gz#environment "
@@ -34,9 +35,14 @@ VENV_PACK = (
 
 
 def probe(modules: tuple[str, ...] = REQUIRED_MODULES) -> Callable[[Any], str]:
-    """The function that a worker runs; it travels by value, with the standard library alone."""
+    """Return the function that asks a worker; it uses the standard library alone.
+
+    Its result is JSON: host, executable, missing modules, version of this package, name of the
+    kernel.
+    """
 
     def answer(_number: Any) -> str:
+        """Return the worker's answer as JSON."""
         missing = []
         for name in modules:
             try:
@@ -64,7 +70,7 @@ def probe(modules: tuple[str, ...] = REQUIRED_MODULES) -> Callable[[Any], str]:
 
 
 def check(answers: Iterable[str]) -> list[Mapping[str, Any]]:
-    """The distinct workers' answers (EngineError: one cannot do the work; says what it lacks)."""
+    """Return the distinct answers of workers, parsed. EngineError: a worker lacks a module."""
     workers = [json.loads(answer) for answer in sorted(set(answers))]
     for worker in workers:
         if worker["missing"]:
@@ -76,7 +82,7 @@ def check(answers: Iterable[str]) -> list[Mapping[str, Any]]:
 
 
 def lack_package(workers: Iterable[Mapping[str, Any]]) -> bool:
-    """Return whether a worker lacks this package or has another version of it."""
+    """Return True if a worker lacks this package or has another version of it."""
     return any(worker["inspector"] != inspector.__version__ for worker in workers)
 
 
@@ -91,10 +97,11 @@ def kernel_note(workers: Iterable[Mapping[str, Any]]) -> str | None:
 
 
 def tune(function: BatchFunction) -> BatchFunction:
-    """Wrap a batch function so that workers lose less time. They then serve no other session."""
+    """Return the function so that workers lose less time; they serve no other session then."""
     # Spark reuses them for other jobs (spark.python.worker.reuse), and what is frozen stays so.
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Freeze the imported modules, and yield the results with quick acknowledgements."""
         _freeze()
         with quick_acknowledgements():
             yield from function(batches)
@@ -104,6 +111,7 @@ def tune(function: BatchFunction) -> BatchFunction:
 
 @functools.cache
 def _freeze() -> None:
+    """Exclude from garbage collections all objects that exist now, once in this process."""
     # PySpark's workers collect all generations after each task (pyspark/daemon.py), which takes
     # longer than many a task: what they have imported is kept out of that.
     gc.freeze()
@@ -111,7 +119,7 @@ def _freeze() -> None:
 
 @contextmanager
 def quick_acknowledgements() -> Iterator[None]:
-    """Acknowledge at once the bytes that the JVM sends, as long as the block lasts."""
+    """Acknowledge the bytes that the JVM sends at once (TCP_QUICKACK) while the block runs."""
     # Each piece of a task waits for the one before to be acknowledged (Nagle), which Linux puts off
     # by up to 40 ms (TCP_QUICKACK of tcp(7)). (With Spark's Unix domain sockets, 4.1 and later,
     # some workers that end print a traceback, as the JVM no longer listens.)
@@ -133,7 +141,7 @@ def quick_acknowledgements() -> Iterator[None]:
 
 
 def _loopback_connections() -> Iterator[socket.socket]:
-    """Duplicates, with their flags, of this process's TCP connections within the machine."""
+    """Yield duplicates, with their flags, of this process's TCP connections within the machine."""
     for name in os.listdir("/proc/self/fd"):
         try:
             connection = socket.socket(fileno=int(name))
@@ -145,6 +153,7 @@ def _loopback_connections() -> Iterator[socket.socket]:
 
 
 def _is_loopback(connection: socket.socket) -> bool:
+    """Return True if a socket is connected within this machine."""
     if connection.family not in (socket.AF_INET, socket.AF_INET6):
         return False
     try:
@@ -155,11 +164,14 @@ def _is_loopback(connection: socket.socket) -> bool:
 
 
 _READ_PAGES = ("findings.md", "metrics.md")
-"""Pages of the reference whose words :mod:`inspector.findings` takes."""
+"""Pages of the reference from which :mod:`inspector.findings` takes words."""
 
 
 def package_zip(folder: Path) -> Path:
-    """This package as a zip that workers import: pure Python, so on the kernel's Python twin."""
+    """Write this package as a zip for workers into a folder, and return its path.
+
+    It has no compiled kernel, so workers use the Python twin.
+    """
     target = folder / "inspector.zip"
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in _sources(resources.files(inspector), inspector.__name__):
@@ -168,6 +180,7 @@ def package_zip(folder: Path) -> Path:
 
 
 def _sources(folder: Any, name: str) -> Iterator[tuple[str, bytes]]:
+    """Yield (name in the zip, content) of the Python files and pages in a folder."""
     for entry in sorted(folder.iterdir(), key=lambda item: str(item.name)):
         location = f"{name}/{entry.name}"
         if entry.is_dir():

@@ -1,4 +1,4 @@
-"""Estimates from facts: heap, growth and cost. No number here is exact."""
+"""Estimates from facts: heap, growth and cost. No number in this package is exact."""
 
-FEWEST = 6  # points that a trend is judged by at the least: fewer may be one tooth of a saw
-SHORTEST_MS = 30_000  # least time that a trend is judged by: the burst of a start makes any rate
+FEWEST = 6  # least number of points by which a trend is judged: fewer may be one tooth of a saw
+SHORTEST_MS = 30_000  # least time by which a trend is judged: the burst of a start makes any rate

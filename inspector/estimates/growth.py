@@ -1,7 +1,7 @@
-"""Growth over the retained window: a robust line through the versions, and where it meets a limit.
+"""Growth over the retained window: a robust line through the versions, and when it reaches a limit.
 
-The slope is that of Theil and Sen, the median of those between all pairs of points: no batch that
-evicts a lot, and no burst, bends it as least squares would.
+The slope is that of Theil and Sen, the median of the slopes between all pairs of points. A batch
+that evicts many rows, or a burst, does not bend it as least squares would.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from inspector.arrays import distinct, median
 from inspector.estimates import FEWEST, SHORTEST_MS
 from inspector.light_dataclasses import dataclass
 
-MOST_POINTS = 512  # points that are used: the pairs are squared. More are thinned out evenly.
+# points that are used, because the pairs are squared; more points are thinned out evenly
+MOST_POINTS = 512
 
-MS_PER_HOUR = 3_600_000
+MS_PER_HOUR = 3_600_000  # milliseconds in an hour
 LAST_MS = 253_402_300_799_999  # last millisecond of the year 9999: projections do not go further
 
 
@@ -25,13 +26,13 @@ LAST_MS = 253_402_300_799_999  # last millisecond of the year 9999: projections 
 class Growth:
     """Growth of a number over time; an estimate."""
 
-    per_hour: float  # units per hour of batch clock
+    per_hour: float  # units by which it grows in an hour of batch clock
     newest: int  # its last value
-    newest_ms: int  # when that was, epoch ms
-    points: int  # versions that the line is drawn through
+    newest_ms: int  # time of the last value, epoch ms
+    points: int  # number of versions through which the line is drawn
 
     def reaches_ms(self, limit: int) -> int | None:
-        """Return when a limit is reached, epoch ms; None if after the year 9999.
+        """Return when a limit is reached, epoch ms; None if after the year 9999 or never.
 
         Returns the newest clock if the limit is reached already.
         """
@@ -44,7 +45,7 @@ class Growth:
 
 
 def growth(times_ms: Sequence[int], values: Sequence[int]) -> Growth | None:
-    """The growth of a series over batch clocks, oldest first; None if it does not span any time."""
+    """Return the growth of a series over batch clocks, oldest first; None if it spans no time."""
     if len(times_ms) < 2 or times_ms[-1] <= times_ms[0]:
         return None
     chosen = distinct(np.linspace(0, len(times_ms) - 1, MOST_POINTS).round().astype(np.int64))
@@ -58,45 +59,52 @@ def growth(times_ms: Sequence[int], values: Sequence[int]) -> Growth | None:
     return Growth(per_hour, values[-1], times_ms[-1], len(times_ms))
 
 
-_RECORDS = 2
+_RECORDS = 2  # records that the newest half of a growing series must set
+# factor by which the newest third must exceed the older values, unless the steps are significant
 _RISE = 1.1
-_FALLS = 2
-_FALLEN = 0.1
-_STANDARD_ERRORS = 3
-_Floats = npt.NDArray[np.float64]
+_FALLS = 2  # falls after the record from which on a series counts as full
+_FALLEN = 0.1  # share of the rise that a series may have fallen before its record to count as full
+_STANDARD_ERRORS = 3  # standard errors by which the mean step must be above 0
+_Floats = npt.NDArray[np.float64]  # an array of floats
 
 
 @dataclass(frozen=True)
 class Trend:
-    """Lasting rise of a series, and the point where it begins."""
+    """Lasting rise of a series, and its beginning."""
 
     line: Growth  # the robust line from ``start`` on
     start: int  # index of the first point of the line
-    growing: bool  # that the series still goes up, by more than what one step explains
-    judged: bool  # enough points over enough time show a trend; else ``growing`` is False
+    growing: bool  # True if the series still rises, by more than one step explains
+    judged: bool  # True if there are enough points over enough time; else ``growing`` is False
 
     def rate(self, per_hour: float) -> float:
-        """The rate of a line over the same points, as reported; 0 for what does not grow."""
+        """Return the slope of a line over the same points as it is reported; 0 for no growth.
+
+        Any line through a sawtooth has a slope, for which no alarm should sound. A negative slope
+        stays.
+        """
         # Any line through a sawtooth has a slope, which is nothing to sound an alarm for.
         return min(per_hour, 0.0) if self.judged and not self.growing else per_hour
 
 
 def trend(times_ms: Sequence[int], values: Sequence[int]) -> Trend | None:
-    """The trend of a series; None if it does not span any time.
+    """Return the trend of a series; None if it spans no time.
 
-    State that is healthy goes up too: while its window fills, and then up and down as rows come and
-    expire. So a series grows only where its newest third does what none of that does: it reaches
-    higher than all before it, stays above the lowest point before it and ends above the usual one,
-    and the newest half sets more than one record. What fills up and levels off sets none at its
-    end; a sawtooth goes no higher than its teeth; one big batch is a single record. What rose with
-    hardly a fall, and since its last record falls again and again, is full too. Chance does the
-    same now and then, so it also has to be more than chance: no step down in the newest half, or a
-    rise by a tenth, or steps whose mean is three standard errors above 0. Of series that only
-    fluctuate one in twenty to one in a thousand passes (the tests draw them), of those that only
-    grow nearly every one.
+    State that is healthy rises too: while its window fills, and then it rises and falls as rows
+    come and expire. So a series grows only if its newest third does what none of that does. It
+    reaches higher than all before it, stays above the lowest point before it and ends above the
+    usual one, and the newest half sets more than one record. A series that fills up and levels off
+    sets no record at its end; a sawtooth goes no higher than its teeth; one big batch is a single
+    record. A series that rose with hardly a fall, and falls again and again since its last record,
+    is full too.
 
-    The line begins where the series was at its bottom for the last time, so that a leak that
-    began in the middle of what can be read is not diluted by the time before it.
+    Chance does the same now and then, so the rise must be more than chance: no step down in the
+    newest half, or a rise by a tenth, or steps whose mean is three standard errors above 0. Of
+    series that only fluctuate one in twenty to one in a thousand passes (the tests draw them), of
+    those that only grow nearly every one.
+
+    The line begins where the series was at its bottom for the last time, so that the time before a
+    leak does not dilute it.
     """
     judged = len(values) >= FEWEST and times_ms[-1] - times_ms[0] >= SHORTEST_MS
     growing = judged and _grows(np.asarray(values, np.float64))
@@ -108,6 +116,7 @@ def trend(times_ms: Sequence[int], values: Sequence[int]) -> Trend | None:
 
 
 def _grows(values: _Floats) -> bool:
+    """Return True if a series grows; :func:`trend` has the conditions."""
     cut = len(values) - max(2, len(values) // 3)
     older, newest = values[:cut], values[cut:]
     middle = len(values) // 2 - 1
@@ -124,7 +133,7 @@ def _grows(values: _Floats) -> bool:
 
 
 def _is_full(values: _Floats) -> bool:
-    """Return whether a series rose to its record and has gone down and up since."""
+    """Return True if a series rose to its record and has fallen and risen since."""
     # The rows of a window, or of the delay of a watermark, do so where the first of them have gone.
     # What falls all along is a sawtooth, of which the record says nothing.
     last = int(values.argmax())
@@ -135,6 +144,10 @@ def _is_full(values: _Floats) -> bool:
 
 
 def _last_bottom(values: Sequence[int]) -> int:
+    """Return the index at which a series was at its lowest values for the last time.
+
+    It is at most the last but one, so that a line can begin there.
+    """
     steps = np.abs(np.diff(np.asarray(values)))
     usual = median(steps[steps > 0]) if steps.any() else 0.0  # what one version changes
     limit = min(values) + usual / 2
@@ -142,11 +155,11 @@ def _last_bottom(values: Sequence[int]) -> int:
     return min(last, len(values) - 2)
 
 
-_BARS = "▁▂▃▄▅▆▇█"
+_BARS = "▁▂▃▄▅▆▇█"  # bars of a sparkline, lowest first
 
 
 def sparkline(values: Sequence[int], width: int = 60) -> str:
-    """The values as a line of bars from 0 to their greatest; at most ``width`` of them."""
+    """Return values as a line of at most ``width`` bars, from 0 to the greatest value."""
     if not values:
         return ""
     positions = distinct(np.linspace(0, len(values) - 1, width).round().astype(np.int64))

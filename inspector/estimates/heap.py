@@ -2,12 +2,12 @@
 
 ``HDFSBackedStateStoreProvider`` keeps the newest ``maxBatchesToRetainInMemory`` versions
 (``loadedMaps``), each a ``ConcurrentHashMap`` of its own. Key rows and value rows are shared
-between versions by reference; nodes and tables are not. How many objects there are follows exactly
-from the facts of each version: an object is in the version before, or it is new. What one object
-takes is the JVM's doing (:class:`Layout`), so a result is an estimate whose counts are exact.
+between versions by reference; nodes and tables are not. The number of objects follows exactly from
+the facts. Their sizes depend on the JVM (:class:`Layout`), so a result is an estimate whose counts
+are exact.
 
-:class:`StoreHeap` is of one store in one partition, because a table's size depends on its rows
-alone; the heaps of several add.
+A :class:`StoreHeap` is about one store in one partition, because a table's size depends on its rows
+alone. The heaps of several stores add up.
 """
 
 from __future__ import annotations
@@ -31,19 +31,21 @@ from inspector.sums import Sums
 # JDK 24) are not modelled.
 
 COMPRESSED_UP_TO = 32 << 30
-"""A JVM whose heap is smaller has compressed object pointers, unless they were switched off."""
+"""Heap size below which a JVM has compressed object pointers, unless they were switched off."""
 
-_WRAPPED_SINCE = (4, 2)  # UnsafeRowWrapper: StateStoreRow, StateStoreRowWithChecksum
-_MAP_WRAPPED_SINCE = (3, 2)  # NoPrefix- and PrefixScannableHDFSBackedStateStoreMap
+# release of Spark with UnsafeRowWrapper: StateStoreRow, StateStoreRowWithChecksum
+_WRAPPED_SINCE = (4, 2)
+# release of Spark with NoPrefix- and PrefixScannableHDFSBackedStateStoreMap
+_MAP_WRAPPED_SINCE = (3, 2)
 
 
 @dataclass(frozen=True)
 class Layout:
     """Sizes in bytes of one instance of each class, in one kind of JVM under one Spark."""
 
-    name: str
+    name: str  # kind of JVM, in words
     unsafe_row: int  # ``UnsafeRow`` without its ``byte[]``
-    array_header: int  # of any array
+    array_header: int  # header of any array
     reference: int  # one slot of an array of objects
     node: int  # ``ConcurrentHashMap$Node``
     concurrent_map: int  # ``ConcurrentHashMap`` without table and nodes
@@ -52,7 +54,7 @@ class Layout:
     # ``StateStoreRow`` or ``StateStoreRowWithChecksum`` around a value (4.2 and later), else 0
     wrapper_bytes: int
     hash_set: int  # ``scala.collection.mutable.HashSet``
-    hash_set_node: int  # its ``Node``
+    hash_set_node: int  # its ``Node``, one for each entry
 
     @classmethod
     def of(
@@ -63,7 +65,7 @@ class Layout:
         spark: str = "4.3.0",  # that runs the query; of a checkpoint the one that reads it next
         row_checksum: bool = False,  # ``spark.sql.streaming.stateStore.rowChecksum.enabled``
     ) -> Layout:
-        """The layout of an executor's JVM; ValueError if Spark's version is no two numbers."""
+        """Return the layout of an executor's JVM. ValueError: Spark's version lacks two numbers."""
         if heap_bytes is None or heap_bytes < COMPRESSED_UP_TO:
             layout, checksummed = _COMPRESSED, 24
         elif jdk >= 15:
@@ -88,10 +90,11 @@ class Layout:
         return count * align(self.array_header) + n_bytes
 
     def table(self, slots: int) -> int:
-        """The array of references of a hash table."""
+        """Return the bytes of a hash table's array of references; 0 for no slots."""
         return align(self.array_header + self.reference * slots) if slots else 0
 
 
+# kinds of JVM, in the order of the sizes below
 _KINDS = (
     "compressed object pointers",
     "plain object pointers, compressed class pointers",
@@ -109,8 +112,10 @@ _SIZES = {
     "hash_set": (32, 40, 40),
     "hash_set_node": (24, 32, 40),
 }
-"""Sizes under the newest Spark without row checksums, in each kind of JVM."""
+"""Bytes of an instance of each class under the newest Spark without row checksums, by kind of JVM.
+"""
 
+# Layouts of the kinds of JVM.
 _COMPRESSED, _COMPRESSED_CLASSES, _UNCOMPRESSED = (
     Layout(kind, **{name: sizes[i] for name, sizes in _SIZES.items()})
     for i, kind in enumerate(_KINDS)
@@ -118,12 +123,16 @@ _COMPRESSED, _COMPRESSED_CLASSES, _UNCOMPRESSED = (
 
 
 def align(n_bytes: int) -> int:
-    """The next multiple of 8."""
+    """Return the next multiple of 8, or the number itself."""
     return -(-n_bytes // 8) * 8
 
 
 def table_slots(rows: int, built_by_put: bool, peak: int = 0) -> int:
-    """Slots of a ``ConcurrentHashMap``'s table, which never shrinks: ``peak`` rows were in it."""
+    """Return the slots of a ``ConcurrentHashMap``'s table, which never shrinks.
+
+    ``peak`` is the most rows that were in it. ``built_by_put``: it was filled row by row; otherwise
+    by ``putAll`` of the previous version, which makes a table up to twice as large.
+    """
     # Spark puts the first version, and a version read from files, row by row; every later version
     # is putAll(version before) on an empty map (getLoadedMapForStore) and then the batch's own
     # puts. putAll makes room for its rows by tryPresize, which leaves a load of 0.19 to 0.38: up to
@@ -138,34 +147,38 @@ def table_slots(rows: int, built_by_put: bool, peak: int = 0) -> int:
     return slots
 
 
-RETAINED_BY_DEFAULT = 2  # ``spark.sql.streaming.maxBatchesToRetainInMemory`` (Spark 2.4 and later)
+# versions that an executor keeps (``spark.sql.streaming.maxBatchesToRetainInMemory``, Spark 2.4 on)
+RETAINED_BY_DEFAULT = 2
 
 READ_AND_WRITE = ("stateStoreSave", "sessionWindowStateStoreSaveExec")
 """Operators whose restore half (``StateStoreRestoreExec``, ``SessionWindowStateStoreRestoreExec``)
-copies the map to read it (``getReadStore``), beside the copy that is written (``getStore``)."""
+copies the map to read it (``getReadStore``), in addition to the copy that is written
+(``getStore``).
+"""
 
 
 class Part(NamedTuple):
-    """Objects of one kind, and what they take."""
+    """Number and bytes of objects of one kind."""
 
-    objects: int = 0
-    bytes: int = 0
+    objects: int = 0  # number of objects
+    bytes: int = 0  # their bytes
 
 
-_NONE = Part()
+_NONE = Part()  # no objects
 
 
 @dataclass(frozen=True)
 class Heap:
-    """Objects and bytes by kind. Adds; the zero is empty."""
+    """Objects and bytes by kind. Adds up; the zero is empty."""
 
     unsafe_rows: Part = _NONE  # ``UnsafeRow``: keys, values, and the prefixes of session windows
-    byte_arrays: Part = _NONE  # the ``byte[]`` behind each
+    byte_arrays: Part = _NONE  # ``byte[]`` of each ``UnsafeRow``
     wrappers: Part = _NONE  # ``StateStoreRow`` or ``StateStoreRowWithChecksum`` around each value
-    nodes: Part = _NONE  # ``ConcurrentHashMap$Node``, one per row and version; also one per prefix
+    # ``ConcurrentHashMap$Node``, one for each row and version; also one for each prefix
+    nodes: Part = _NONE
     tables: Part = _NONE  # ``ConcurrentHashMap$Node[]``
     maps: Part = _NONE  # ``ConcurrentHashMap`` and ``HDFSBackedStateStoreMap`` objects
-    prefixes: Part = _NONE  # the ``HashSet`` of each prefix and version, with its table and nodes
+    prefixes: Part = _NONE  # ``HashSet`` of each prefix and version, with its table and nodes
 
     def __add__(self, second: Heap) -> Heap:
         pairs = zip(self.parts.values(), second.parts.values(), strict=True)
@@ -173,34 +186,34 @@ class Heap:
 
     @property
     def parts(self) -> dict[str, Part]:
-        """Every kind by name."""
+        """Number and bytes of every kind, by its name."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
     def objects(self) -> int:
-        """Number of objects, exact."""
+        """Number of all objects, exact."""
         return sum(part.objects for part in self.parts.values())
 
     @property
     def total(self) -> int:
-        """Number of bytes, an estimate."""
+        """Bytes of all objects, an estimate."""
         return sum(part.bytes for part in self.parts.values())
 
 
 @dataclass(frozen=True)
 class HeapFacts(Sums):
-    """The row objects that some versions have between them, each counted once. Adds."""
+    """Row objects of some versions, shared ones counted once. Adds up."""
 
     keys: int = 0  # key rows
-    key_bytes: int = 0  # the bytes in their arrays
-    values: int = 0
-    value_bytes: int = 0
+    key_bytes: int = 0  # bytes in the arrays of the key rows
+    values: int = 0  # value rows
+    value_bytes: int = 0  # bytes in the arrays of the value rows
     prefixes: int = 0  # prefix rows of session windows
-    prefix_bytes: int = 0
+    prefix_bytes: int = 0  # bytes in the arrays of the prefix rows
 
     @classmethod
     def from_version(cls, facts: VersionFacts, prefixes: PrefixFacts | None = None) -> HeapFacts:
-        """The objects of one version."""
+        """Return the row objects of one version."""
         prefix_facts, sizes = (
             prefixes or PrefixFacts(),
             (facts.key_bytes, facts.rows, facts.value_bytes),
@@ -209,7 +222,7 @@ class HeapFacts(Sums):
 
     @classmethod
     def new_in(cls, facts: VersionFacts, prefixes: PrefixFacts | None = None) -> HeapFacts:
-        """Return the objects that the previous version did not have."""
+        """Return the row objects of a version that the previous version did not have."""
         # A put over a present key keeps the key object (ConcurrentHashMap.put); a key that was
         # removed and put again has new ones.
         prefix_facts = prefixes or PrefixFacts()
@@ -229,11 +242,14 @@ class HeapFacts(Sums):
         )
 
     def shorter_keys_saving(self, n_bytes: int) -> int:
-        """Bytes saved if every key row were shorter by ``n_bytes``; rows are multiples of 8."""
+        """Return the bytes saved if every key row were ``n_bytes`` shorter, in multiples of 8."""
         return (self.keys + self.prefixes) * (n_bytes // 8 * 8)
 
     def format_2_saving(self, key_fields: int) -> int:
-        """Bytes saved if the values did not repeat the key's columns, as they do in format 1."""
+        """Return the bytes saved if values did not repeat the key's columns, as in format 1.
+
+        ``key_fields`` is the number of columns of a key. The mean size of a key counts for each.
+        """
         # (StreamingAggregationStateManagerImplV1; SPARK-24763.) The mean key stands for each.
         fields_bytes = self.key_bytes - self.keys * (key_fields + 63) // 64 * 8
         return self.values * fields_bytes // self.keys if self.keys else 0
@@ -242,7 +258,10 @@ class HeapFacts(Sums):
 def of_rows(
     rows: int, key_bytes: int, value_bytes: int, layout: Layout, n: int = RETAINED_BY_DEFAULT
 ) -> Heap:
-    """Return the heap of unchanged rows in ``n`` versions, which their removal would free."""
+    """Return the heap of unchanged rows in ``n`` versions, which their removal would free.
+
+    Their part of the tables is left out, because a table's size is a power of two.
+    """
     # Without their part of the tables, whose sizes are powers of two.
     nodes = Heap(nodes=Part(n * rows, n * rows * layout.node))
     return HeapFacts(rows, key_bytes, rows, value_bytes).heap(layout) + nodes
@@ -250,18 +269,23 @@ def of_rows(
 
 @dataclass(frozen=True)
 class StoreHeap:
-    """One store of one partition, with what its newest versions take."""
+    """Heap of one store of one partition, with its newest versions."""
 
-    versions: Mapping[int, VersionFacts]  # by state version
-    layout: Layout
-    retain: int = RETAINED_BY_DEFAULT  # how many versions executors keep
-    prefixes: Mapping[int, PrefixFacts] = field(default_factory=dict)  # of a session window
-    operator_name: str = ""
-    store: StoreId = StoreId(0, DEFAULT_STORE, 0)
+    versions: Mapping[int, VersionFacts]  # facts by state version
+    layout: Layout  # sizes of objects
+    retain: int = RETAINED_BY_DEFAULT  # number of versions that executors keep
+    # facts about a session window's prefixes, by version; empty for others
+    prefixes: Mapping[int, PrefixFacts] = field(default_factory=dict)
+    operator_name: str = ""  # name of the operator
+    store: StoreId = StoreId(0, DEFAULT_STORE, 0)  # the store
 
     @cached_property
     def known(self) -> list[int]:
-        """Versions that are counted: the newest ``retain``, oldest first."""
+        """Versions that are counted, oldest first: the newest ``retain``, or fewer.
+
+        They begin at a version that only a snapshot made, because it is not known what that one
+        shares with the previous version, and after a gap.
+        """
         # Fewer where less history is known. It ends at a version that only a snapshot made,
         # because what that one shares with the version before is not known.
         newest = sorted(self.versions, reverse=True)[: self.retain]
@@ -272,7 +296,7 @@ class StoreHeap:
 
     @property
     def distinct(self) -> HeapFacts:
-        """The row objects of these versions, shared ones once."""
+        """Row objects of the counted versions, shared ones once."""
         total = HeapFacts()
         for i, version in enumerate(self.known):
             count = HeapFacts.new_in if i else HeapFacts.from_version
@@ -281,12 +305,12 @@ class StoreHeap:
 
     @cached_property
     def held(self) -> Heap:
-        """Heap of these versions together, as Spark holds them between batches."""
+        """Heap of the counted versions together, as Spark keeps them between batches."""
         return self.distinct.heap(self.layout) + self._maps
 
     @property
     def unshared(self) -> Heap:
-        """Heap of these versions if each had its own row objects."""
+        """Heap of the counted versions if each had its own row objects."""
         facts = (HeapFacts.from_version(self.versions[v], self.prefixes.get(v)) for v in self.known)
         return sum(facts, HeapFacts()).heap(self.layout) + self._maps
 
@@ -313,7 +337,7 @@ class StoreHeap:
 
     @cached_property
     def peak(self) -> Heap:
-        """Peak heap of the store in the batch that made the newest version.
+        """Heap of the store at the peak of the batch that made the newest version.
 
         It is the sum of the retained versions before it, the working copy before it removed any
         row, and the copy that is read (:data:`READ_AND_WRITE`), which exists until the delta is
@@ -337,16 +361,17 @@ class StoreHeap:
 
 
 def previous_rows(facts: VersionFacts) -> int:
-    """Rows of the version before; as many as now where the change is not known."""
+    """Return the rows of the previous version; those of this one if its change is not known."""
     return facts.rows if facts.rebased else facts.rows - facts.new_rows + facts.removed_rows
 
 
 def max_rows(facts: VersionFacts) -> int:
-    """Rows at most while the version was made, since new keys come before expired ones go."""
+    """Return the most rows while the version was made: new keys come before expired ones go."""
     return facts.rows + facts.removed_rows
 
 
 def _of_map(rows: int, slots: int, layout: Layout, prefixes: PrefixFacts | None) -> Heap:
+    """Return the heap of one version's map, with the second map of a session window, if any."""
     heap = Heap(
         nodes=Part(rows, rows * layout.node),
         tables=Part(int(slots > 0), layout.table(slots)),
@@ -356,7 +381,7 @@ def _of_map(rows: int, slots: int, layout: Layout, prefixes: PrefixFacts | None)
 
 
 def _prefix_map(rows: int, layout: Layout, facts: PrefixFacts) -> Heap:
-    """The second map of a session window: its table was always made by puts."""
+    """Return the heap of the second map of a session window, whose table was made by puts."""
     capacity = facts.prefixes + facts.gone_prefixes
     slots = table_slots(facts.prefixes, built_by_put=True, peak=capacity)
     # A Scala 2.13 ``mutable.HashSet`` that only grew has the slots that puts make.

@@ -1,8 +1,8 @@
 """Requests, cost and time of an audit, estimated from listings alone.
 
-It requests each file once: logs, metadata and schemas; every delta, snapshot and table of the
-judged version and of older ones; their checksum files. Of checkpoint format 2 it requests the
-newest snapshot once more, larger files in parts.
+An audit requests each file once: logs, metadata and schemas; every delta, snapshot and table of the
+judged version and of older ones; their checksum files. For checkpoint format 2 it requests the
+newest snapshot once more, and larger files in parts.
 """
 
 from __future__ import annotations
@@ -39,27 +39,27 @@ from inspector.sums import Sums, group_by
 
 LISTED_AT_ONCE = 1000  # names in the answer to a LIST of S3 or Google Cloud (Azure: up to 5,000)
 
-_SUMS = (FileKind.HADOOP_CHECKSUM, FileKind.SPARK_CHECKSUM)
+_SUMS = (FileKind.HADOOP_CHECKSUM, FileKind.SPARK_CHECKSUM)  # kinds of checksum files
 
 
 @dataclass(frozen=True)
 class Work(Sums):
-    """Requests of an audit. Works add up."""
+    """Requests of an audit. Adds up."""
 
-    lists: int = 0
-    gets: int = 0
-    files: int = 0
-    bytes: int = 0
+    lists: int = 0  # LIST requests
+    gets: int = 0  # GET or HEAD requests
+    files: int = 0  # files that are read
+    bytes: int = 0  # bytes that are read
 
 
 @dataclass(frozen=True)
 class Prices:
-    """Prices in US dollars, as the user gives them; 0 for a price that is not given."""
+    """Prices of a cloud in US dollars, if computing is in the region of the bucket."""
 
-    list: float = 0.0  # of 1,000 LIST requests
-    get: float = 0.0  # of 1,000 GET or HEAD requests
-    gib: float = 0.0  # of a GiB that is read
-    core_hour: float = 0.0  # of an hour of one processor core
+    list: float = 0.0  # for 1,000 LIST requests
+    get: float = 0.0  # for 1,000 GET or HEAD requests
+    gib: float = 0.0  # for a GiB that is read; nothing within the region
+    core_hour: float = 0.0  # for an hour of one virtual core, on demand
 
 
 def prices_from(texts: Mapping[str, str]) -> Prices | None:
@@ -91,9 +91,9 @@ def work_of_audit(
 ) -> Work:
     """Return the requests of an audit of a checkpoint, by listings.
 
-    ``version`` None is the newest committed one. ``is_root``: a search has found the checkpoint by
-    a LIST, so that :meth:`.opening.Opened.start` need not look for its root. Raises
-    OSError where the storage cannot be listed, and UnsupportedProviderError.
+    ``version`` None stands for the newest committed one. ``is_root``: a search has found the
+    checkpoint by a LIST, so that :meth:`.opening.Opened.start` need not search for its root.
+    OSError: the storage cannot be listed. Raises UnsupportedProviderError.
     """
     entries, lists = _entries(storage)
     inside = group_by(entries, lambda entry: entry.path.rpartition("/")[0])
@@ -114,7 +114,7 @@ def work_of_audit(
 
 
 def _entries(storage: Storage) -> tuple[list[Entry], int]:
-    """All files that an audit may read, and the LIST requests by which it finds them."""
+    """Return all files that an audit may read, and the number of LIST requests that find them."""
     flat = storage.tree()
     tree = storage.walk((OFFSETS, COMMITS, STATE)) if flat is None else flat
     files = [e for inside in tree.folders.values() for e in inside if e.is_file]
@@ -131,7 +131,7 @@ def _work_of_root(storage: Storage, entries: Iterable[Entry], *, is_root: bool) 
 
 
 def _small_files(inside: Mapping[str, list[Entry]]) -> Iterator[Entry]:
-    """Logs, metadata and schemas, each with the checksum file beside it."""
+    """Yield the logs, metadata and schemas that are read, each followed by its checksum file."""
     for folder, entries in inside.items():
         parts = folder.split("/")
         if not folder:
@@ -154,6 +154,7 @@ def _small_files(inside: Mapping[str, list[Entry]]) -> Iterator[Entry]:
 
 
 def _by_number(entries: Iterable[Entry]) -> list[Entry]:
+    """Return the entries whose name is a number, in the order of the numbers."""
     numbered = ((number(entry.name), entry) for entry in entries)
     return [entry for _, entry in sorted((n, e) for n, e in numbered if n is not None)]
 
@@ -161,7 +162,7 @@ def _by_number(entries: Iterable[Entry]) -> list[Entry]:
 def _state_files(
     inside: Mapping[str, list[Entry]], selection: Selection
 ) -> Iterator[tuple[str, list[StoreFile]]]:
-    """The files of each selected store, by its folder."""
+    """Yield (folder, files) of each selected store."""
     stores: dict[str, list[StoreFile]] = {}
     for folder, entries in inside.items():
         state, *parts = folder.split("/")
@@ -190,7 +191,10 @@ def _state_files(
 
 
 def _work_of_restart(provider: Provider, files: Iterable[StoreFile], version: int | None) -> Work:
-    """The newest snapshot of checkpoint format 2, whose number says which release reads it."""
+    """Return the request for the newest snapshot of checkpoint format 2, if there is one.
+
+    Its format number shows which release can read it.
+    """
     snapshots = [
         file
         for file in files
@@ -226,28 +230,28 @@ def _work_of_store(provider: Provider, files: list[StoreFile], version: int | No
 # It is measured on rows made up. Rows of real keys compress otherwise and are larger or smaller, so
 # that what follows from it is an estimate.
 
-_FILES = 128
-_RECORDS = 100_000
-_SEED = 7
-_SCHEMA = "a BIGINT, b BIGINT, c BIGINT"
-_CODEC: Final = "lz4"  # Spark's default
+_FILES = 128  # small files that are measured
+_RECORDS = 100_000  # records of the large file that is measured
+_SEED = 7  # seed of the random rows
+_SCHEMA = "a BIGINT, b BIGINT, c BIGINT"  # schema of their keys and values
+_CODEC: Final = "lz4"  # Spark's default codec
 
 
 @dataclass(frozen=True)
 class Pace:
-    """Processor seconds of one core: for a small file, and for each byte on storage."""
+    """Processor time of one core for reading state files."""
 
-    file: float
-    byte: float
+    file: float  # seconds for a small file
+    byte: float  # seconds for each byte on storage
 
     def seconds(self, files: int, size: int) -> float:
-        """For so many files of so many bytes together."""
+        """Return the seconds for a number of files with a number of bytes in all."""
         return files * self.file + size * self.byte
 
 
 @lru_cache(maxsize=1)
 def measure() -> Pace:
-    """The pace of this process with the kernel that it uses; takes a fifth of a second, once."""
+    """Return the pace of this process with its kernel; it takes a fifth of a second, once."""
     random = np.random.default_rng(_SEED)
     with tempfile.TemporaryDirectory(prefix="inspector-") as folder:
         small = [_write(Path(folder), v, 1, random) for v in range(1, _FILES + 1)]
@@ -261,7 +265,7 @@ def measure() -> Pace:
 
 
 def _write(folder: Path, version: int, records: int, random: np.random.Generator) -> StoreFile:
-    """A delta of rows of three numbers: keys at random, values that grow."""
+    """Write a delta of rows of three numbers, with random keys, and return the file."""
     keys = random.integers(0, 1 << 40, records).tolist()
     row = struct.Struct("<4q").pack  # no null, and three numbers
     rows = ((row(0, key, 0, 0), row(0, i, 1_700_000_000_000_000, 0)) for i, key in enumerate(keys))
@@ -271,6 +275,7 @@ def _write(folder: Path, version: int, records: int, random: np.random.Generator
 
 
 def _task(folder: str, files: list[StoreFile]) -> Task:
+    """Return a task that checks these files as versions 1, 2, ... of one store."""
     numbered = [replace(file, version=Version(i)) for i, file in enumerate(files, 1)]
     schema, codecs = to_json(parse_ddl(_SCHEMA)), dict.fromkeys(range(1, len(files) + 1), _CODEC)
     store = StoreTask("default", tuple(numbered), key_schema=schema, value_schema=schema)
@@ -280,6 +285,7 @@ def _task(folder: str, files: list[StoreFile]) -> Task:
 
 
 def _seconds(folder: str, files: list[StoreFile]) -> float:
+    """Return the processor seconds of this thread for reading files."""
     task = _task(folder, files)
     start = time.thread_time()
     for batch in run_tasks([task_batch(task.to_json(), 0)]):

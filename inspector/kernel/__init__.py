@@ -1,6 +1,6 @@
-"""The compiled loops and their Python twin, function by function.
+"""Compiled loops and their Python twin, function by function.
 
 :mod:`inspector.kernel.loader` chooses one of them; :mod:`inspector.kernel.record_layout` and
-:mod:`inspector.kernel.programs` say how to call it. Nothing else is imported from outside
-this room.
+:mod:`inspector.kernel.programs` define how to call it. Nothing else may be imported from outside
+this package.
 """

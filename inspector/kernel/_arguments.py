@@ -1,4 +1,4 @@
-"""The arguments of the kernel in Python, checked as ``arguments.h`` checks them."""
+"""Checks of the arguments of the kernel in Python, equal to those in ``arguments.h``."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import numpy.typing as npt
 
 from inspector.arrays import Int64s
 
-_MOST = (1 << 63) - 1
+_MOST = (1 << 63) - 1  # largest signed number of 64 bits
 
 
 def number(value: Any) -> int:
-    """A number of 64 bits of a type with an index; TypeError if none, OverflowError if larger."""
+    """Return a number of 64 bits. TypeError: no integer. OverflowError: it is larger."""
     result = operator.index(value)
     if not -_MOST - 1 <= result <= _MOST:
         raise OverflowError("expected a number of 64 bits")
@@ -23,13 +23,13 @@ def number(value: Any) -> int:
 
 
 def octets(buffer: Any) -> memoryview:
-    """A buffer as bytes."""
+    """Return a buffer as a view of bytes."""
     view = memoryview(buffer)
     return view if view.format == "B" and view.ndim == 1 else view.cast("B")
 
 
 def structs(array: Any, dtype: np.dtype[Any], *, writable: bool = True) -> npt.NDArray[Any]:
-    """A buffer as an array of structs, as many as there are whole ones."""
+    """Return a buffer as an array of whole structs. TypeError: not contiguous or not writable."""
     view = memoryview(array)
     if (writable and view.readonly) or not view.c_contiguous:
         raise TypeError("expected a writable contiguous buffer")
@@ -37,7 +37,7 @@ def structs(array: Any, dtype: np.dtype[Any], *, writable: bool = True) -> npt.N
 
 
 def integers(array: Any, dtype: Any = np.int64) -> npt.NDArray[Any]:
-    """An array of 64-bit integers."""
+    """Return an array as one of 64-bit integers. TypeError: other items, or not contiguous."""
     view = np.asarray(memoryview(array))
     if view.dtype != dtype or not view.flags.c_contiguous:
         raise TypeError("expected a contiguous array of 64-bit integers")
@@ -45,7 +45,7 @@ def integers(array: Any, dtype: Any = np.int64) -> npt.NDArray[Any]:
 
 
 def writable(array: Any, dtype: Any) -> npt.NDArray[Any]:
-    """An array of 64-bit integers that takes results."""
+    """Return an array of 64-bit integers for results. TypeError: it is none, or read only."""
     result = integers(array, dtype)
     if not result.flags.writeable:
         raise TypeError("expected a writable array")
@@ -53,7 +53,7 @@ def writable(array: Any, dtype: Any) -> npt.NDArray[Any]:
 
 
 def check_spans(buffer: Any, offsets: Any, lengths: Any) -> tuple[memoryview, Int64s, Int64s]:
-    """The checked arguments of an operation over spans."""
+    """Return buffer, offsets and lengths of spans. ValueError: a span is outside of the buffer."""
     view, starts, sizes = octets(buffer), integers(offsets), integers(lengths)
     same_length(starts, sizes)
     # In this order, nothing can overflow: a length is compared with what remains.
@@ -64,6 +64,6 @@ def check_spans(buffer: Any, offsets: Any, lengths: Any) -> tuple[memoryview, In
 
 
 def same_length(*arrays: Sized) -> None:
-    """Refuse arrays of different length."""
+    """Raise ValueError if arrays differ in length."""
     if len({len(array) for array in arrays}) > 1:
         raise ValueError("arrays differ in length")

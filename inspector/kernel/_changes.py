@@ -1,6 +1,6 @@
-"""Apply records to a table of keys, list and add up what they did.
+"""Application of records to a table of keys, and lists and sums of their effects.
 
-As ``apply.c`` and ``changes.c``.
+``apply.c`` and ``changes.c`` do the same.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ import numpy.typing as npt
 from inspector.kernel import record_layout as layout
 from inspector.kernel._arguments import integers, number, same_length, structs, writable
 
-_WORD = (1 << 64) - 1
-_MOST = (1 << 31) - 1
+_WORD = (1 << 64) - 1  # bits of a word, at which sums wrap
+_MOST = (1 << 31) - 1  # largest number of 31 bits, at which counters stay
 
 
 def _put_step(step: int, flags: int) -> int:
+    """Return the step to record for a put: BEFORE_WINDOW for records of a snapshot."""
     return layout.BEFORE_WINDOW if flags & layout.REBASED else step
 
 
@@ -39,6 +40,7 @@ class _Outcome:
 
 
 def _outcomes(table: Any, touched: Any, step: int, flags: int) -> list[_Outcome]:
+    """Return the effect on each touched key. ValueError: an id has no row."""
     rows = structs(table, layout.ROW, writable=False)
     touches = structs(touched, layout.TOUCH, writable=False)
     if not all(0 <= key < len(rows) for key in touches["id"].tolist()):
@@ -49,11 +51,11 @@ def _outcomes(table: Any, touched: Any, step: int, flags: int) -> list[_Outcome]
 def change_columns(  # noqa: PLR0913 - the tables, the version, and two results
     table: Any, touched: Any, step: int, flags: int, first: int, numbers: Any, outcomes: Any
 ) -> None:
-    """List what a version did to the keys that it touched.
+    """Write the effects of a version on the keys that it touched into columns.
 
-    The tables, ``step`` and ``flags`` are as :func:`tally` takes them. ``numbers`` takes the
-    columns :data:`NUMBERS`, one after the other, from entry ``first`` of each on, and ``outcomes``
-    likewise :data:`OUTCOMES`, one byte each.
+    The tables, ``step`` and ``flags`` are as in :func:`tally`. ``numbers`` takes the columns
+    :data:`NUMBERS`, one after the other, from entry ``first`` of each on; ``outcomes`` takes the
+    columns :data:`OUTCOMES` so, one byte each.
     """
     step, flags, first = number(step), number(flags), number(first)
     columns, bits = writable(numbers, np.int64), memoryview(outcomes).cast("B")
@@ -68,16 +70,16 @@ def change_columns(  # noqa: PLR0913 - the tables, the version, and two results
 
 
 def tally(table: Any, touched: Any, step: int, flags: int, sums: Any, by_size: Any) -> int:
-    """Add up what a version did to the keys that it touched. Sums that overflow wrap.
+    """Add up the effects of a version on the keys that it touched. Sums that overflow wrap.
 
-    ``table`` has a :data:`ROW` per key, after the version, and ``touched`` a :data:`TOUCH` per key
-    that it touched; ``step`` and ``flags`` are as :func:`apply` takes them. What is added to: in
-    ``sums`` one number per name in :data:`SUMS`; in ``by_size``, for each of :data:`SIZES`, by how
-    many live rows there are more than before, by bytes, as far as there is room.
+    ``table`` has a :data:`ROW` for each key, after the version; ``touched`` has a :data:`TOUCH` for
+    each key that it touched; ``step`` and ``flags`` are as in :func:`apply`. Results are added to
+    ``sums``, one number for each name in :data:`SUMS`, and to ``by_size``: for each of
+    :data:`SIZES` the change in the number of live rows, by size in bytes, as far as there is room.
 
     Returns:
-        The largest size of any row that came, went or changed its size: if it is one for which
-        there is no room, some were left out.
+        The largest size of any row that was added, removed or changed in size. If it has no room in
+            ``by_size``, some rows are left out there.
     """
     step, flags = number(step), number(flags)
     adding = _Tally(sums, by_size)
@@ -88,6 +90,8 @@ def tally(table: Any, touched: Any, step: int, flags: int, sums: Any, by_size: A
 
 
 class _Tally:
+    """Sums that are added to ``sums`` and ``by_size``, version by version."""
+
     def __init__(self, sums: Any, by_size: Any, versions: int = 1) -> None:
         self._totals = writable(sums, np.int64).view(np.uint64)
         self._counts = writable(by_size, np.int64)
@@ -98,6 +102,7 @@ class _Tally:
         self.largest = 0
 
     def add(self, key: _Outcome) -> None:
+        """Add the effect on one key."""
         was, now, size = key.was_live, key.now_live, key.key_size
         adds = (
             *(was, now, now and not was, was and not now, key.written, key.reborn),
@@ -114,12 +119,14 @@ class _Tally:
             self._row(size, key.now_size, 1)
 
     def _row(self, key: int, value: int, rows: int) -> None:
+        """Count ``rows`` more rows with these sizes of key and value."""
         for kind, size in enumerate((key, value, key + value)):
             self.largest = max(self.largest, size)
             if 0 <= size < self._room:
                 self._counts[kind * self._room + size] += rows
 
     def close(self, version: int = 0) -> None:
+        """Add the sums so far to the row of a version, and begin again."""
         row = slice(version * len(layout.SUMS), (version + 1) * len(layout.SUMS))
         self._totals[row] += np.array([item & _WORD for item in self._sums], np.uint64)
         self._sums = [0] * len(layout.SUMS)
@@ -150,7 +157,7 @@ def apply(  # noqa: PLR0913 - the columns of the records, and four results
     """Apply records to a table of keys, one after the other.
 
     Returns:
-        How many of ``touched`` were filled, and the largest size, as :func:`tally`.
+        The number of ``touched`` that were filled, and the largest size as :func:`tally`.
     """
     step, first_record, flags = number(step), number(first_record), number(flags)
     rows, all_touched = structs(table, layout.ROW), structs(touched, layout.TOUCH)
@@ -191,6 +198,8 @@ def apply(  # noqa: PLR0913 - the columns of the records, and four results
 
 
 class _Apply:
+    """Application of the records of one version."""
+
     def __init__(
         self, rows: npt.NDArray[Any], touched: npt.NDArray[Any], step: int, flags: int
     ) -> None:
@@ -200,7 +209,7 @@ class _Apply:
         self._step_of_puts = _put_step(step, flags)
 
     def touch(self, key: int, key_size: int, ordinal: int) -> Any:
-        """Note a key as it was, and return that; None if the version has touched it before."""
+        """Note a key's previous state and return it; None if the version touched it before."""
         row, was = self.rows[key], None
         if not row["touched"]:
             mark = row["mark"]
@@ -223,12 +232,14 @@ class _Apply:
         return was
 
     def remove(self, key: int) -> None:
+        """Apply a removal."""
         row = self.rows[key]
         self.counts["removals"] += 1
         self.counts["absent_removals"] += not row["live"]
         row["live"] = False
 
     def put(self, key: int, size: int, value_hash: int, clock: int | None) -> None:
+        """Apply a put; a ``clock`` of None leaves the key's clock unchanged."""
         row, step_of_puts = self.rows[key], self._step_of_puts
         clock = int(row["clock"]) if clock is None else clock
         is_same = row["live"] and row["value_hash"] == value_hash and row["value_size"] == size

@@ -1,4 +1,4 @@
-"""Number byte strings; ``interner.c`` does the same."""
+"""Numbering of byte strings; ``interner.c`` does the same."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from inspector.kernel._arguments import check_spans, integers, octets, same_leng
 
 @contextmanager
 def _busy(lock: threading.Lock) -> Iterator[None]:
-    """Hold an interner's lock, or refuse at once if another thread does."""
+    """Hold an interner's lock. RuntimeError: another thread holds it."""
     if not lock.acquire(blocking=False):
         raise RuntimeError("another thread is using this interner")
     try:
@@ -26,11 +26,12 @@ def _busy(lock: threading.Lock) -> Iterator[None]:
 
 
 class Interner:
-    """Numbers byte strings in order of first appearance: equal bytes, equal number.
+    """Numbers byte strings in order of first appearance; equal bytes have equal numbers.
 
-    One thread at a time: a second one gets ``RuntimeError``. With ``hashed`` no byte string is kept
-    but 12 bytes of a hash of 16, under a secret that is drawn for each interner. That two of ``n``
-    strings are taken for one then has a chance of at most ``n * n / 2**96``, whoever chose them.
+    Only one thread may use it at a time; a second one gets ``RuntimeError``. With ``hashed`` no
+    byte string is kept but 12 bytes of a hash of 16, under a secret that is drawn for each
+    interner. The chance that two of ``n`` strings get one number is then at most ``n * n / 2**96``,
+    whoever chose them.
     """
 
     def __init__(self, hashed: bool = False) -> None:
@@ -41,9 +42,9 @@ class Interner:
         self._busy = threading.Lock()
 
     def intern(self, buffer: Any, offsets: Any, lengths: Any, output: Any) -> None:
-        """Give every span its number in ``output``, a new one if its bytes are new.
+        """Write the number of each span into ``output``, a new one if its bytes are new.
 
-        Raises ValueError for a span outside of the buffer, or arrays of different length.
+        ValueError: a span is outside of the buffer, or arrays differ in length.
         """
         with _busy(self._busy):
             view, starts, sizes = check_spans(buffer, offsets, lengths)
@@ -58,6 +59,7 @@ class Interner:
                     self._bytes += len(key)
 
     def _form_in_memory(self, key: bytes) -> bytes:
+        """Return the bytes that are kept of a byte string: itself, or its hash."""
         if self._secret is None:
             return key
         return hashlib.blake2b(key, digest_size=12, key=self._secret).digest()
@@ -67,16 +69,16 @@ class Interner:
             return len(self._keys)
 
     def find(self, key: Any) -> int:
-        """The number of a byte string, -1 if it has none."""
+        """Return the number of a byte string; -1 if it has none."""
         with _busy(self._busy):
             return self._ids.get(self._form_in_memory(bytes(octets(key))), -1)
 
     def gather(self, ids: Any, offsets: Any) -> bytes:
-        """The byte strings of some numbers, one after the other.
+        """Return the byte strings of some numbers, joined.
 
-        String ``i`` lies at ``offsets[i]:offsets[i + 1]``: ``offsets`` takes a place more than
-        there are numbers. Raises ValueError for a number that was never given, ``offsets`` of
-        another length, and where the byte strings are not kept.
+        String ``i`` is at ``offsets[i]:offsets[i + 1]``, so ``offsets`` has one entry more than
+        ``ids``. ValueError: a number was never given, ``offsets`` has another length, or the
+        strings are not kept.
         """
         with _busy(self._busy):
             if self._secret is not None:
@@ -94,5 +96,5 @@ class Interner:
 
     @property
     def nbytes(self) -> int:
-        """Memory that this interner holds, in bytes; an estimate in this kernel."""
+        """Bytes of memory that this interner takes; an estimate in this kernel."""
         return self._bytes + len(self._keys) * 200

@@ -1,12 +1,12 @@
 """The kernel in Python: the definition of what ``_kernel_c`` does faster.
 
-Each operation is a function of its name here and in C. Most are over spans of one ``buffer``, by
+Each operation is a function of its name here and in C. Most are about spans of one ``buffer``, by
 arrays of ``offsets`` and ``lengths``: bytes, keys, rows, blocks. A ``program``
-(:mod:`inspector.kernel.programs`) says what the fields of rows are. Arrays are one-dimensional,
+(:mod:`inspector.kernel.programs`) describes the fields of rows. Arrays are one-dimensional,
 contiguous, 64-bit signed integers (hashes: unsigned) such as ``numpy.int64`` arrays.
 
 No operation raises an error of the format: :func:`scan` returns a status. Spans outside of the
-buffer, ids without a row, arrays of different length and results without room are a mistake of the
+buffer, ids without a row, arrays of different length and results without room are mistakes of the
 caller, hence ``ValueError``.
 """
 

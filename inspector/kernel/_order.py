@@ -1,4 +1,4 @@
-"""Compare UnsafeRows; ``order.c`` does the same."""
+"""Comparison of UnsafeRows; ``order.c`` does the same."""
 
 from __future__ import annotations
 
@@ -10,27 +10,30 @@ from inspector.kernel import programs
 from inspector.kernel._arguments import check_spans, integers, same_length
 from inspector.kernel._rows import DEEPEST, WORD, Parts, Program, read_int, read_uint, rows_in
 
-_EQUAL = 0
-_UNKNOWN = 2
-_NO_FIT = 3  # how one value stands to another: below 0 first, 1 if the other is; or these
+_EQUAL = 0  # result of a comparison: equal; below 0 the first value is lower, 1 the second
+_UNKNOWN = 2  # result of a comparison: the order is not known
+_NO_FIT = 3  # result of a comparison: a value does not fit its schema
 _BIG = 16  # bytes of the largest number
-_MOST_FIELDS = (1 << 31) - 1
+_MOST_FIELDS = (1 << 31) - 1  # most fields of a row
+# bytes of an element in an array, by the word that compares it; WORD for other words
 _WIDTHS = {**{width: width for width in range(1, programs.WIDEST + 1)}, programs.FLOAT: 4}
+# forms of floating-point numbers, by word
 _REALS = {programs.FLOAT: struct.Struct("<f"), programs.DOUBLE: struct.Struct("<d")}
-_INSTANT = struct.Struct("<qh")
+_INSTANT = struct.Struct("<qh")  # form of an INSTANT
 
 
 def descents(buffer: Any, offsets: Any, lengths: Any, program: Any, below: Any) -> int:
-    """Find the UnsafeRows that are below the row before them: a byte per row in ``below`` is 1.
+    """Set the byte in ``below`` to 1 for each UnsafeRow that is below the row before it, else to 0.
 
     Rows and structs are compared field by field, arrays element by element and then by length,
-    nulls first. What is behind the first difference is not looked at, nor what is behind a field
-    whose order is unknown: such a row is not below.
+    nulls first. Nothing after the first difference is read, nor after a field whose order is not
+    known: such a row is not below.
 
     Returns:
-        How many are below; -1 (and nothing of meaning in ``below``) if something that was looked
-        at does not fit: a row without room for its fields or not of whole words, a variable part
-        outside of what contains it or that shares bytes with another one, a number of a wrong size.
+        The number of rows that are below; -1 (and nothing useful in ``below``) if something that
+            was read does not fit: a row without room for its fields or not of whole words, a
+            variable part outside of its container or that shares bytes with another one, a number
+            of a wrong size.
     """
     view, starts, sizes = check_spans(buffer, offsets, lengths)
     numbers, result = integers(program).tolist(), memoryview(below).cast("B")
@@ -45,6 +48,7 @@ def descents(buffer: Any, offsets: Any, lengths: Any, program: Any, below: Any) 
 
 
 def _rows(left: memoryview, right: memoryview, program: Program, depth: int) -> int:
+    """Return how two rows or structs compare, by the rest of the program."""
     fields = program.take()
     if not 0 <= fields <= _MOST_FIELDS or depth > DEEPEST:
         return _UNKNOWN
@@ -58,6 +62,7 @@ def _rows(left: memoryview, right: memoryview, program: Program, depth: int) -> 
 
 
 def _arrays(left: memoryview, right: memoryview, element: Program, depth: int) -> int:
+    """Return how two arrays compare; ``element`` is the program of an element."""
     if depth > DEEPEST:
         return _UNKNOWN
     width = _WIDTHS.get(element.copy().take(), WORD)
@@ -76,7 +81,7 @@ def _arrays(left: memoryview, right: memoryview, element: Program, depth: int) -
 
 
 def _values(left: Parts, right: Parts, i: int, program: Program, depth: int) -> int:
-    """Compare one field or element of two rows, by the next word of the program."""
+    """Return how one field or element of two rows compares, by the next word of the program."""
     kind = program.take()
     inner = program.inner() if kind in (programs.FIELDS, programs.ELEMENTS) else program
     if kind == programs.NOTHING:
@@ -99,26 +104,31 @@ def _values(left: Parts, right: Parts, i: int, program: Program, depth: int) -> 
 
 
 def _sign(left: Any, right: Any) -> int:
+    """Return -1, 0 or 1: how two values compare."""
     return int(right < left) - int(left < right)
 
 
 def _reals(form: struct.Struct, left: memoryview, right: memoryview) -> int:
+    """Return how two floating-point numbers compare: NaN last, both zeros equal."""
     first, second = form.unpack_from(left)[0], form.unpack_from(right)[0]
     return _sign((first != first, first), (second != second, second))
 
 
 def _big_numbers(left: memoryview, right: memoryview) -> int:
+    """Return how two big-endian numbers compare; _NO_FIT for a wrong size."""
     if not (1 <= len(left) <= _BIG and 1 <= len(right) <= _BIG):
         return _NO_FIT
     return _sign(*(int.from_bytes(item, "big", signed=True) for item in (left, right)))
 
 
 def _instants(left: memoryview, right: memoryview) -> int:
+    """Return how two pairs of numbers compare; _NO_FIT for a wrong size."""
     if not len(left) == len(right) == _BIG:
         return _NO_FIT
     return _sign(_INSTANT.unpack_from(left), _INSTANT.unpack_from(right))
 
 
+# functions that compare variable parts, by word
 _SPANS: Mapping[int, Callable[[memoryview, memoryview], int]] = {
     programs.BYTES: lambda left, right: _sign(bytes(left), bytes(right)),
     programs.EQUAL_BYTES: lambda left, right: _EQUAL if left == right else _UNKNOWN,

@@ -1,9 +1,10 @@
-"""Look into UnsafeRows: check them against a schema, read their slots, hash their fields.
+"""Access to UnsafeRows: checks against a schema, reads of their slots, hashes of their fields.
 
-As ``rows.c`` and ``hashes.c``. The layout of a row is in :mod:`inspector.decode.row_columns`.
+``rows.c`` and ``hashes.c`` do the same. The layout of a row is in
+:mod:`inspector.decode.row_columns`.
 
 Spark's own hash of a row is folded over its fields: each is hashed with the result before it as the
-seed, and null leaves that as it is (``HashExpression``, ``Murmur3HashFunction``,
+seed, and null leaves the result unchanged (``HashExpression``, ``Murmur3HashFunction``,
 ``Murmur3_x86_32``; the same from 2.3 to 4.3). Bytes are hashed word by word, and the last one to
 three of them each as an int of its own, unlike in the published algorithm (``hashUnsafeBytes``).
 """
@@ -21,18 +22,19 @@ from inspector.kernel import programs
 from inspector.kernel._arguments import check_spans, integers, same_length, writable
 
 WORD = 8  # bytes of a slot, and of a word of null bits
-DEEPEST = 64  # structs and arrays within each other
-SEED = 42  # of ``HashPartitioning`` and of the SQL function ``hash``
-MOST_BYTES = 4096  # bytes of one field that are hashed: longer ones take a step for each word
+DEEPEST = 64  # most levels of structs and arrays within each other
+SEED = 42  # seed of ``HashPartitioning`` and of the SQL function ``hash``
+MOST_BYTES = 4096  # most bytes of one field that are hashed: longer ones take a step for each word
 
-_MOST_FIELDS = (1 << 31) - 1
-_LONG = 8
-_UINT32 = (1 << 32) - 1
+_MOST_FIELDS = (1 << 31) - 1  # most fields of a row
+_LONG = 8  # word that hashes a number of 8 bytes
+_UINT32 = (1 << 32) - 1  # 32 bits
+# number of operands of a word that checks; others have none
 _OPERANDS = {programs.UNUSED: 1, programs.RANGE: 2}
 
 
 class Program:
-    """Numbers that say what the fields of a row are, one after the other; they end in zeros."""
+    """Numbers that describe the fields of a row, read one after the other; zeros follow them."""
 
     def __init__(self, numbers: list[int], position: int = 0) -> None:
         self._numbers, self._at = numbers, position
@@ -42,7 +44,7 @@ class Program:
         return Program(self._numbers, self._at)
 
     def take(self) -> int:
-        """The next number."""
+        """Return the next number."""
         position, self._at = self._at, self._at + 1
         return self._numbers[position] if position < len(self._numbers) else 0
 
@@ -55,7 +57,11 @@ class Program:
 
 
 class Parts:
-    """A row, struct or array, by its fields or elements; ``fits``: with room for bits and slots."""
+    """Fields of a row or struct, or elements of an array.
+
+    Attributes:
+        fits: True if there is room for null bits and slots.
+    """
 
     __slots__ = ("_budget", "_data", "_fixed", "_nulls", "_values", "_width", "fits")
 
@@ -69,23 +75,23 @@ class Parts:
         self.fits = self._budget >= 0
 
     def there(self, i: int) -> bool:
-        """Return whether a value is not null."""
+        """Return True if a value is not null."""
         return not self._data[self._nulls + (i >> 3)] >> (i & 7) & 1
 
     def value(self, i: int) -> memoryview:
-        """The bytes of a value, or of its slot."""
+        """Return the bytes of a value, or of its slot."""
         offset = self._values + i * self._width
         return self._data[offset : offset + self._width]
 
     def region(self, i: int, min_bytes: int) -> memoryview | None:
-        """Return the variable part of a value if it lies in the row, from ``min_bytes`` on."""
+        """Return a value's variable part; None if it is not in the row, from ``min_bytes`` on."""
         slot = read_uint(self.value(i))
         offset, size = slot >> 32, slot & _UINT32
         inside = min_bytes <= offset and size <= len(self._data) - offset
         return self._data[offset : offset + size] if inside else None
 
     def part(self, i: int) -> memoryview | None:
-        """Return a region after the slots whose bytes belong to no other value."""
+        """Return a value's variable part after the slots; None if another value has its bytes."""
         region = self.region(i, self._fixed)
         if region is None or self._budget < len(region):
             return None
@@ -94,17 +100,17 @@ class Parts:
 
 
 def read_uint(number: memoryview) -> int:
-    """A number of a slot, without a sign."""
+    """Return the unsigned number in a slot."""
     return int.from_bytes(number, "little")
 
 
 def read_int(number: memoryview) -> int:
-    """A number of a slot, or of its first bytes."""
+    """Return the signed number in a slot, or in its first bytes."""
     return int.from_bytes(number, "little", signed=True)
 
 
 def rows_in(view: memoryview, starts: Int64s, sizes: Int64s) -> Iterator[memoryview]:
-    """The bytes of each row."""
+    """Yield the bytes of each row."""
     for start, size in zip(starts.tolist(), sizes.tolist(), strict=True):
         yield view[start : start + size]
 
@@ -112,12 +118,12 @@ def rows_in(view: memoryview, starts: Int64s, sizes: Int64s) -> Iterator[memoryv
 def check_rows(buffer: Any, offsets: Any, lengths: Any, program: Any, output: Any) -> int:
     """Set the byte in ``output`` to 1 for each UnsafeRow that may not fit its schema, else to 0.
 
-    A row is not in doubt if it has room for its fields and is of whole words, if each field that is
-    not null is what the program says, and if the variable parts lie within the row and behind its
-    slots and are together no longer than that.
+    A row surely fits if it has room for its fields and has whole words, each field that is not null
+    is as the program requires, and the variable parts are within the row after its slots and
+    together no longer than that.
 
     Returns:
-        How many rows are in doubt.
+        The number of rows that may not fit.
     """
     view, starts, sizes = check_spans(buffer, offsets, lengths)
     numbers = integers(program).tolist()
@@ -129,7 +135,7 @@ def check_rows(buffer: Any, offsets: Any, lengths: Any, program: Any, output: An
 
 
 def _fits(row: memoryview, program: Program, depth: int) -> bool:
-    """Return whether a row or struct fits the rest of the program."""
+    """Return True if a row or struct surely fits the rest of the program."""
     fields = program.take()
     if fields < 0 or depth > DEEPEST or len(row) % WORD:
         return False
@@ -138,6 +144,7 @@ def _fits(row: memoryview, program: Program, depth: int) -> bool:
 
 
 def _field_fits(parts: Parts, i: int, program: Program, depth: int) -> bool:
+    """Return True if a field surely is as the next word of the program requires."""
     kind = program.take()
     inner = program.inner() if kind == programs.STRUCT else program
     operands = [program.take() for _ in range(_OPERANDS.get(kind, 0))]
@@ -154,11 +161,11 @@ def _field_fits(parts: Parts, i: int, program: Program, depth: int) -> bool:
 
 
 def read_slots(buffer: Any, offsets: Any, lengths: Any, path: Any, values: Any, valid: Any) -> None:
-    """Read one 64-bit field of every UnsafeRow, also one of a struct within it.
+    """Read one 64-bit field of every UnsafeRow, which may be in a struct.
 
-    ``path`` says for the row and each struct on the way how many fields it has and which is next.
-    ``values`` takes a number per row, 0 where there is none; ``valid`` a byte, 0 where a null or a
-    row that does not fit is in the way, else 1.
+    ``path`` has, for the row and each struct on the way, the number of fields and the ordinal of
+    the next. ``values`` takes a number for each row, 0 if there is none. ``valid`` takes a byte: 0
+    if a null or a row that does not fit is in the way, else 1.
     """
     view, starts, sizes = check_spans(buffer, offsets, lengths)
     steps = integers(path).tolist()
@@ -171,6 +178,7 @@ def read_slots(buffer: Any, offsets: Any, lengths: Any, path: Any, values: Any, 
 
 
 def _slot_at(row: memoryview | None, pairs: list[tuple[int, int]]) -> memoryview | None:
+    """Return the slot at the end of a path; None if a null or a wrong row is in the way."""
     slot: memoryview | None = None
     for fields, ordinal in pairs:
         if row is None or not 0 <= ordinal < fields:
@@ -185,11 +193,11 @@ def _slot_at(row: memoryview | None, pairs: list[tuple[int, int]]) -> memoryview
 def row_hashes(
     buffer: Any, offsets: Any, lengths: Any, program: Any, hashes: Any, valid: Any
 ) -> None:
-    """Hash the first fields of every UnsafeRow as ``Murmur3Hash(fields, 42)`` of Spark does.
+    """Hash the first fields of every UnsafeRow as ``Murmur3Hash(fields, 42)`` of Spark.
 
-    ``program`` has the number of fields, then the number of the first of them that are hashed, and
-    the words of these alone. ``hashes`` takes a signed number of 32 bits per row, 0 where it is not
-    known; ``valid`` a byte, 0 where the row does not fit the program, or has a field of more than
+    ``program`` has the number of fields, the number of first fields that are hashed, and the words
+    of these. ``hashes`` takes a signed number of 32 bits for each row, 0 if not known. ``valid``
+    takes a byte: 0 if the row does not fit the program or has a field of more than
     :data:`MOST_BYTES`, else 1.
     """
     view, starts, sizes = check_spans(buffer, offsets, lengths)
@@ -202,7 +210,7 @@ def row_hashes(
 
 
 def _fold(row: memoryview, program: Program, seed: int, depth: int) -> int | None:
-    """The hash folded over the first fields of a row or struct; None where it does not fit."""
+    """Return the hash folded over the first fields of a row or struct; None if it does not fit."""
     fields, hashed = program.take(), program.take()
     if not max(0, hashed) <= fields <= _MOST_FIELDS or depth > DEEPEST:
         return None
@@ -224,6 +232,7 @@ def _fold(row: memoryview, program: Program, seed: int, depth: int) -> int | Non
 
 
 def _hash_field(kind: int, parts: Parts, i: int, seed: int) -> int | None:
+    """Return the hash of one field that is not null, by its word; None if it does not fit."""
     slot = parts.value(i)
     if kind == programs.NOTHING:
         return seed
@@ -245,20 +254,20 @@ def _hash_field(kind: int, parts: Parts, i: int, seed: int) -> int | None:
 
 
 def _canonical(bits: int, infinity: int, nan: int) -> int:
-    """``doubleToLongBits`` has one NaN, and Spark takes -0.0 as 0.0."""
+    """Return the bits of a float with one NaN for all (``doubleToLongBits``) and 0.0 for -0.0."""
     size = bits & (1 << infinity.bit_length()) - 1
     return nan if size > infinity else bits if size else 0
 
 
 def _hash_bytes(data: memoryview, seed: int) -> int:
-    """``Murmur3_x86_32.hashUnsafeBytes``."""
+    """Return the hash of bytes as ``Murmur3_x86_32.hashUnsafeBytes``."""
     whole = len(data) // 4
     words = struct.unpack(f"<{whole}I", data[: 4 * whole])
     return _murmur([*words, *(_to_signed(item, 8) for item in data[4 * whole :])], len(data), seed)
 
 
 def _murmur(words: Iterable[int], length: int, seed: int) -> int:
-    """``Murmur3_x86_32`` of some words, of each its lower 32 bits."""
+    """Return ``Murmur3_x86_32`` of some words, of which the lower 32 bits count."""
     for word in words:
         mixed = _rotate(word * 0xCC9E2D51, 15) * 0x1B873593
         seed = _rotate(seed ^ mixed & _UINT32, 13) * 5 + 0xE6546B64 & _UINT32
@@ -269,9 +278,11 @@ def _murmur(words: Iterable[int], length: int, seed: int) -> int:
 
 
 def _rotate(value: int, bits: int) -> int:
+    """Return 32 bits rotated to the left."""
     value &= _UINT32
     return value << bits & _UINT32 | value >> (32 - bits)
 
 
 def _to_signed(number: int, bits: int) -> int:
+    """Return a number of ``bits`` bits as a signed one."""
     return number - (number >> (bits - 1) << bits)

@@ -1,4 +1,4 @@
-"""Find the records of a delta, snapshot or changelog; ``scan.c`` does the same.
+"""Search for the records of a delta, snapshot or changelog; ``scan.c`` does the same.
 
 Record framing, big endian (``HDFSBackedStateStoreProvider``, 2.3 to 4.3)::
 
@@ -6,8 +6,8 @@ Record framing, big endian (``HDFSBackedStateStoreProvider``, 2.3 to 4.3)::
     int32 key length | key | int32 < 0                       a removal
     int32 -1                                                 the end
 
-A changelog of version 2 or 4 (``StateStoreChangelogWriterV2``, 4.0 on) has the kind of each record
-in front, and a kind of its own for the end::
+In a changelog of version 2 or 4 (``StateStoreChangelogWriterV2``, 4.0 on) each record begins with
+its kind, and the end has a kind of its own::
 
     0x01 | int32 key length | key | int32 value length | value      a put
     0x11 | int32 key length | key | int32 value length | value      a merge: appended to the value
@@ -25,7 +25,7 @@ import numpy as np
 from inspector.kernel import record_layout as layout
 from inspector.kernel._arguments import number, octets, writable
 
-_INT32 = struct.Struct(">i")
+_INT32 = struct.Struct(">i")  # a length
 
 
 def scan(
@@ -34,14 +34,14 @@ def scan(
     """Find whole records from ``start`` on.
 
     ``spans`` takes the :data:`~inspector.kernel.record_layout.SPAN` numbers of each record, column
-    after column; its length says how many there is room for. ``max_length`` is that of the longest
-    key or value that is accepted. ``kinds`` takes the kind of each record; None: they have none.
-    Raises ValueError where ``start`` lies outside of the buffer, or ``kinds`` has less room.
+    after column; its length sets the room. ``max_length`` is the longest key or value that is
+    accepted. ``kinds`` takes the kind of each record; None if they have none. ValueError: ``start``
+    is outside of the buffer, or ``kinds`` has less room.
 
     Returns:
-        A status, the number of records found, and the offset of the first byte not consumed (of
-        the offending length for ``BAD_KEY_LENGTH`` and ``OVER_LIMIT``, of the record for
-        ``BAD_KIND``).
+        A status, the number of records found, and the offset of the first byte not consumed (of the
+            offending length for ``BAD_KEY_LENGTH`` and ``OVER_LIMIT``, of the record for
+            ``BAD_KIND``).
     """
     start, max_length = number(start), number(max_length)
     view = octets(buffer)
@@ -71,7 +71,7 @@ def scan(
 def _of_kind(
     view: memoryview, start: int, max_length: int, spans: list[int], seen: list[int]
 ) -> tuple[int, int]:
-    """Read a record that begins with its kind; see :func:`_record`."""
+    """Append one record that begins with its kind; the result is that of :func:`_record`."""
     if start == len(view):
         return layout.MORE, start
     kind = view[start]
@@ -95,7 +95,7 @@ def _of_kind(
 
 
 def _value_contradicts(view: memoryview, offset: int, max_length: int, kind: int) -> bool:
-    """Return whether a removal has a value, or another record none; False at the end of data."""
+    """Return True if a removal has a value, or another record none; False if data ends before."""
     remaining = len(view) - offset - _INT32.size
     if remaining < 0:
         return False
@@ -107,7 +107,7 @@ def _value_contradicts(view: memoryview, offset: int, max_length: int, kind: int
 
 
 def _record(view: memoryview, start: int, max_length: int, spans: list[int]) -> tuple[int, int]:
-    """Append one record and return where the next starts, with FULL; or why there is none."""
+    """Append one record; return FULL and where the next starts, or why there is none and where."""
     remaining = len(view) - start - _INT32.size
     if remaining < 0:
         return layout.MORE, start

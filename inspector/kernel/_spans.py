@@ -1,4 +1,4 @@
-"""Hash and concatenate spans of one buffer, and find the keys of a range.
+"""Hashes and copies of spans of one buffer, and selection of keys in a range.
 
 ``spans.c`` and ``ranges.c`` do the same.
 """
@@ -12,18 +12,18 @@ import xxhash
 
 from inspector.kernel._arguments import check_spans, integers, number, same_length, writable
 
-_WORD = 8  # bytes of a slot of an UnsafeRow: what does not count with ``skip``
-_HALF = 32  # bits of a hash that say the range
-_MOST = 1 << 31
-_ALL_BITS = (1 << 64) - 1
+_WORD = 8  # bytes of a slot of an UnsafeRow, which do not count with ``skip``
+_HALF = 32  # upper bits of a hash that decide the range
+_MOST = 1 << 31  # most ranges
+_ALL_BITS = (1 << 64) - 1  # 64 bits
 
 
 def hash64(buffer: Any, offsets: Any, lengths: Any, skip: int, output: Any) -> None:
-    """Hash every span by XXH64 with seed 0, into the unsigned numbers of ``output``.
+    """Write the XXH64 of every span, with seed 0, into the unsigned numbers of ``output``.
 
     If ``skip`` is not negative, the 8 bytes at this offset of each span do not count (a clock that
-    moves with every put): what follows them is hashed with the hash of what precedes them as seed.
-    Spans that end before do not have such bytes and are hashed whole.
+    changes with every put): the bytes after them are hashed with the hash of the bytes before as
+    seed. Spans that end before are hashed whole.
     """
     skip = number(skip)
     view, starts, sizes = check_spans(buffer, offsets, lengths)
@@ -40,7 +40,7 @@ def hash64(buffer: Any, offsets: Any, lengths: Any, skip: int, output: Any) -> N
 
 
 def gather(buffer: Any, offsets: Any, lengths: Any) -> bytes:
-    """The bytes of all spans, one after the other."""
+    """Return the bytes of all spans, joined."""
     view, starts, sizes = check_spans(buffer, offsets, lengths)
     pairs = zip(starts.tolist(), sizes.tolist(), strict=True)
     return b"".join([view[start : start + size] for start, size in pairs])
@@ -56,14 +56,15 @@ def rows_of_range(  # noqa: PLR0913 - spans, how they are hashed, which are want
     range_: int,
     rows: Any,
 ) -> int:
-    """Find the keys whose hash lies in range ``range_``, from 0 on, of ``ranges`` of equal width.
+    """Find the keys whose hash is in range ``range_``, from 0 on, of ``ranges`` of equal width.
 
     The hash is XXH64; its seed is chosen at random, so that keys cannot be made for one range.
-    ``masks`` says which bits of the first words of a key count; a word of which none does is passed
-    over, so that the same words elsewhere hash alike. Words behind these count whole.
+    ``masks`` are the bits of the first words of a key that count. A word without any is passed
+    over, so that keys with the same other words have one hash. Words after these count whole.
 
     Returns:
-        How many there are; ``rows`` takes their numbers, ascending, and has room for all keys.
+        The number of keys found; ``rows`` takes their indexes, ascending, and has room for all
+            keys.
     """
     if not 0 <= range_ < ranges <= _MOST:
         raise ValueError("no such range")
@@ -81,6 +82,7 @@ def rows_of_range(  # noqa: PLR0913 - spans, how they are hashed, which are want
 
 
 def _hash(key: memoryview, masks: list[int], seed: int) -> int:
+    """Return the hash of a key by its masked first words and the bytes after them."""
     offset = 0
     for mask in masks:
         if len(key) - offset < _WORD:

@@ -1,4 +1,4 @@
-"""Unpack the blocks of RocksDB's table files, find their entries, and the handles in their index.
+"""Blocks of RocksDB's table files: decompression, entries, and handles in an index.
 
 ``sst.c`` and ``sst_index.c`` do the same.
 
@@ -10,10 +10,10 @@ and an entry, integers as varints::
 
     bytes of the key shared with the one before | further ones | bytes of the value | key | value
 
-The key of an entry is an internal one: a user key and 8 bytes, sequence number << 8 | type. In an
-index it may lack the bytes of the value, which is the offset and size of a block; or, if the index
-is delta-encoded and the entry shares a part of its key with the one before, only by how much the
-size is larger than there (zigzag).
+The key of an entry is an internal one: a user key and 8 bytes, sequence number << 8 | type. An
+index may lack the bytes of the value, which is the offset and size of a block. If the index is
+delta-encoded and the entry shares a part of its key with the previous one, the value is only the
+difference to the previous size (zigzag).
 """
 
 from __future__ import annotations
@@ -28,33 +28,33 @@ from inspector.kernel import record_layout as layout
 from inspector.kernel._arguments import check_spans, octets, same_length, writable
 from inspector.light_dataclasses import dataclass
 
-_INTERNAL = 8
-_HASHED_BLOCK = 1 << 16
-_HASHED = 1 << 31
-_VALUE = 1
-_LONG = 15
-_LEAST_MATCH = 4
+_INTERNAL = 8  # bytes after the user key in an internal key
+_HASHED_BLOCK = 1 << 16  # bytes up to which a block may have a hash index
+_HASHED = 1 << 31  # bit in the number of restarts: the block has a hash index
+_VALUE = 1  # type of an entry that is a value
+_LONG = 15  # length in a token that is lengthened by the bytes after it
+_LEAST_MATCH = 4  # bytes of the shortest match
 _LAST_ROOM, _LAST_BYTES, _LAST_LITERALS = 12, 8, 5
-"""Of what LZ4_decompress_safe takes for the end: a block ends with literals."""
-_MOST = 1 << 61  # of an offset or a size
-_UINT32 = struct.Struct("<I")
-_UINT16 = struct.Struct("<H")
-_UINT64 = struct.Struct("<Q")
+"""Bytes near the end of an LZ4 block from which on LZ4_decompress_safe expects literals only."""
+_MOST = 1 << 61  # largest offset or size
+_UINT32 = struct.Struct("<I")  # a number of 32 bits
+_UINT16 = struct.Struct("<H")  # a number of 16 bits
+_UINT64 = struct.Struct("<Q")  # a number of 64 bits
 
 
 class _CorruptError(Exception):
-    """A block is not what it should be; never leaves this module."""
+    """Raised within this module if a block is corrupt."""
 
 
 def lz4_blocks(
     buffer: Any, offsets: Any, lengths: Any, output: Any, positions: Any, sizes: Any
 ) -> int:
-    """Unpack LZ4 blocks into ``output``, each to exactly as many bytes as ``sizes`` says.
+    """Decompress LZ4 blocks into ``output``, each to exactly the bytes that ``sizes`` has for it.
 
-    ``positions`` says where in ``output`` the bytes of each block go.
+    ``positions`` has where in ``output`` the bytes of each block go.
 
     Returns:
-        How many could be unpacked: all of them, or the number of the first that could not.
+        The number of blocks decompressed before the first corrupt one; all if none is corrupt.
     """
     view, starts, ends = check_spans(buffer, offsets, lengths)
     ends = starts + ends
@@ -74,7 +74,7 @@ def lz4_blocks(
 def _lz4_block(block: bytes, size: int) -> bytes:
     """Return a decompressed block.
 
-    IndexError: the block ends too early. _CorruptError: it has not ``size`` bytes.
+    IndexError: the block ends too early. _CorruptError: it does not have ``size`` bytes.
     """
     result = bytearray()
     position = 0
@@ -100,7 +100,7 @@ def _lz4_block(block: bytes, size: int) -> bytes:
 
 
 def _lengthen(block: bytes, position: int, length: int) -> tuple[int, int]:
-    """A length with the bytes that lengthen one of 15, and where they end."""
+    """Return a length, with the bytes that lengthen one of 15, and the position after them."""
     if length == _LONG:
         extra = 255
         while extra == 255:
@@ -120,19 +120,19 @@ def table_entries(  # noqa: PLR0913 - a buffer with spans and two to be filled, 
     columns: Any,
     max_length: int,
 ) -> tuple[int, int, int, int]:
-    """Find the entries of blocks, and copy each internal key and value out, side by side.
+    """Find the entries of blocks, and copy each internal key and value into ``out``, side by side.
 
-    The spans are blocks without trailer, decompressed. ``state`` has three numbers, read and
-    written: the block and the place in it where to go on; and, with ``FULL``, how many bytes of
-    ``out`` the next entry needs, or 0 if it is ``columns`` that have no room. ``previous`` is the
-    internal key before, without bytes at the start of a table. ``columns`` takes where keys and
-    values lie in ``out``: :data:`~inspector.kernel.record_layout.ENTRY` columns, each with room for
-    as many entries. No user key or value is accepted that is longer than ``max_length``.
+    The spans are decompressed blocks without trailer. ``state`` has three numbers that are read and
+    written: the block and the position in it where to continue; with ``FULL``, the bytes that the
+    next entry needs in ``out``, or 0 if ``columns`` has no room. ``previous`` is the previous
+    internal key, empty at the start of a table. ``columns`` takes where keys and values are in
+    ``out``: :data:`~inspector.kernel.record_layout.ENTRY` columns, each with room for as many
+    entries. A user key or value longer than ``max_length`` is not accepted.
 
     Returns:
-        A status (MORE after the last block; for others ``state`` is the place of the entry), the
-        number of entries found, the bytes used of ``out``, and 1 if every entry is a value and no
-        user key is there twice.
+        A status (MORE after the last block; for others ``state`` is the position of the entry), the
+            number of entries found, the bytes used of ``out``, and 1 if every entry is a value and
+            no user key occurs twice.
     """
     view, starts, sizes = check_spans(buffer, offsets, lengths)
     position = writable(state, np.int64)
@@ -152,17 +152,20 @@ def table_entries(  # noqa: PLR0913 - a buffer with spans and two to be filled, 
 
 @dataclass(slots=True)
 class _Walk:
+    """Walk over the entries of blocks."""
+
     out: memoryview  # takes keys and values
     columns: Int64s  # takes where they are
-    max_length: int  # of a user key or value
-    previous: bytes  # the internal key before
-    place: int  # in the block, of the next entry
-    need: int = 0  # bytes of it in ``out``
-    used: int = 0  # bytes of ``out``
-    count: int = 0  # entries
-    plain: bool = True  # as ``table_entries`` returns it
+    max_length: int  # longest user key or value that is accepted
+    previous: bytes  # the previous internal key
+    place: int  # position of the next entry in the block
+    need: int = 0  # bytes that the next entry takes in ``out``
+    used: int = 0  # bytes used of ``out``
+    count: int = 0  # entries found
+    plain: bool = True  # True if every entry is a value and no user key occurs twice
 
     def block(self, block: bytes) -> int:
+        """Copy the entries of a block, and return a status: MORE at its end."""
         end = _entries_end(block)
         if end < self.place:
             return layout.BAD_BLOCK
@@ -174,6 +177,7 @@ class _Walk:
         return layout.MORE
 
     def _entry(self, block: bytes, end: int) -> int:
+        """Copy one entry, and return a status: MORE if it was copied."""
         self.need = 0
         if self.count >= len(self.columns) // layout.ENTRY:
             return layout.FULL
@@ -204,6 +208,7 @@ class _Walk:
         return status
 
     def _take(self, key: bytes, value: int) -> int:
+        """Note an entry that was copied, with a value of ``value`` bytes, and return a status."""
         (tag,) = _UINT64.unpack_from(key, len(key) - _INTERNAL)
         if tag >> 63:
             return layout.BAD_ENTRY
@@ -224,7 +229,7 @@ class _Walk:
 
 
 def _entries_end(block: bytes) -> int:
-    """Return the offset where entries end and restarts begin; -1 if the block is too short."""
+    """Return the offset where entries end and restarts begin; below 0 if the block is too short."""
     left = len(block) - _UINT32.size
     if left < 0:
         return -1
@@ -239,7 +244,7 @@ def _entries_end(block: bytes) -> int:
 
 
 def _varint(block: bytes, start: int, end: int, bits: int = 32) -> tuple[int, int]:
-    """An integer of up to so many bits, and where it ends (_CorruptError: there is none)."""
+    """Return an integer of up to ``bits`` bits, and where it ends. _CorruptError: there is none."""
     value = 0
     for offset in range(start, min(start + bits // 7 + 1, end)):
         value |= (block[offset] & 0x7F) << 7 * (offset - start)
@@ -253,15 +258,15 @@ def _varint(block: bytes, start: int, end: int, bits: int = 32) -> tuple[int, in
 def index_handles(
     buffer: Any, delta: bool, first_keys: bool, trailer: int, offsets: Any, sizes: Any
 ) -> tuple[int, bool]:
-    """Find the handles of an index, and put the offset and the size of each block into two arrays.
+    """Write the offset and the size of each block in an index into two arrays.
 
-    ``buffer`` has the entries of its block, without restarts; ``delta`` says whether its values are
-    delta-encoded, ``first_keys`` whether the first key of the block follows each handle, and
-    ``trailer`` how many bytes are behind each block.
+    ``buffer`` has the entries of the index block without restarts. ``delta``: its values are
+    delta-encoded. ``first_keys``: the first key of the block follows each handle. ``trailer`` is
+    the number of bytes after each block.
 
     Returns:
-        The number of handles found, and whether these are all: the next entry has impossible
-        lengths otherwise, or no room.
+        The number of handles found, and True if these are all; else the next entry has impossible
+            lengths, or there is no room.
     """
     starts, lengths = writable(offsets, np.int64), writable(sizes, np.int64)
     same_length(starts, lengths)
@@ -281,19 +286,19 @@ def index_handles(
 
 @dataclass(slots=True)
 class _Entries:
-    data: bytes  # its entries
-    # delta, first_keys, trailer: as of ``index_handles``
-    delta: bool
-    first_keys: bool
-    trailer: int
-    place: int = 0  # of the next entry
-    # offset, size: the handle before
-    offset: int = 0
-    size: int = 0
-    key: int = 0  # bytes of its key
+    """Entries of an index block, read one after the other."""
+
+    data: bytes  # the entries
+    delta: bool  # True if values are delta-encoded
+    first_keys: bool  # True if the first key of the block follows each handle
+    trailer: int  # bytes after each block
+    place: int = 0  # position of the next entry
+    offset: int = 0  # offset of the last handle
+    size: int = 0  # size of the last handle
+    key: int = 0  # bytes of the last key
 
     def take(self) -> None:
-        """Read the next entry (_CorruptError: its lengths are impossible)."""
+        """Read the next entry. _CorruptError: its lengths are impossible."""
         shared, remainder = self._number(), self._number()
         length = 0 if self.delta else self._number()
         if shared > self.key:
@@ -313,6 +318,7 @@ class _Entries:
             self.place = end
 
     def _follow(self, end: int) -> None:
+        """Set the handle of the block right after the last one, from the difference in size."""
         zigzag = self._varint(end)
         self.offset += self.size + self.trailer
         self.size += zigzag >> 1 ^ -(zigzag & 1)
@@ -320,17 +326,19 @@ class _Entries:
             raise _CorruptError
 
     def _skip(self, length: int, end: int) -> None:
+        """Pass over ``length`` bytes. _CorruptError: fewer are left."""
         if end - self.place < length:
             raise _CorruptError
         self.place += length
 
     def _number(self, end: int = -1) -> int:
-        """The next integer, which is a length or a part of a handle."""
+        """Return the next integer: a length or a part of a handle. _CorruptError: too large."""
         value = self._varint(len(self.data) if end < 0 else end)
         if value > _MOST:
             raise _CorruptError
         return value
 
     def _varint(self, end: int) -> int:
+        """Return the next integer of 64 bits."""
         value, self.place = _varint(self.data, self.place, end, 64)
         return value

@@ -1,4 +1,4 @@
-"""Merge the entries of several tables and decide which live; ``sst_live.c`` does the same."""
+"""Merge of the entries of several tables into live keys; ``sst_live.c`` does the same."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from inspector.kernel._arguments import check_spans, integers, same_length, writable
 from inspector.kernel.record_layout import BAD_ORDER, FULL, MORE
 
-_PUT, _MERGE = 1, 2
+_PUT, _MERGE = 1, 2  # Types of entries that make a value.
 
 
 def table_live(  # noqa: PLR0913 - buffers with spans, as in C
@@ -30,23 +30,23 @@ def table_live(  # noqa: PLR0913 - buffers with spans, as in C
     order: Any,
     pieces: Any,
 ) -> tuple[int, int, int]:
-    """Merge sorted runs of entries; per user key, find those that make its value.
+    """Merge sorted runs of entries, and find for each user key the entries that make its value.
 
     The newest entry of a key decides: a value is live, a deletion of either kind is not, and a
-    merge operand is added to what is older. Entries below the sequence number of a deletion of a
+    merge operand is added to the older value. Entries below the sequence number of a deletion of a
     range that has their key count as deleted.
 
-    The spans are user keys, ``tags`` have sequence number << 8 | type of each entry, and ``runs``
-    where each run starts in these arrays, and where the last one ends. Within a run, entries ascend
-    by user key and descend by tag. The bounds are spans too, two of each deleted range, which is
-    from its first bound to before its second; the ranges ascend and do not overlap, and have a
-    number in ``sequences`` each. ``state`` has two: the first range to look at, read and written;
-    and, with another status than MORE, the entry that was met.
+    The spans are user keys. ``tags`` has sequence number << 8 | type of each entry. ``runs`` has
+    where each run starts in these arrays, and where the last one ends. In a run, entries ascend by
+    user key and descend by tag. The bounds are spans too, two for each deleted range, which is from
+    its first bound to before its second. The ranges ascend and do not overlap; ``sequences`` has a
+    number for each. ``state`` has two numbers: the first range to compare, read and written; and,
+    with another status than MORE, the entry that was met.
 
     Returns:
         A status (MORE; FULL; BAD_ORDER for two entries of a key with one sequence number), the
-        number of live keys, and the number of entries in ``order``, which takes those that make a
-        value, key by key, the oldest first; ``pieces`` takes how many make the value of each key.
+            number of live keys, and the number of entries in ``order``. It takes those that make a
+            value, key by key, the oldest first; ``pieces`` takes the number of entries of each key.
     """
     view, starts, sizes = check_spans(buffer, offsets, lengths)
     entries, ends = integers(tags), integers(runs).tolist()
@@ -61,11 +61,13 @@ def table_live(  # noqa: PLR0913 - buffers with spans, as in C
         raise ValueError("a span lies outside of the buffer")
 
     def run(number: int) -> Iterator[tuple[bytes, int, int, int]]:
+        """Yield the entries of a run in the order of the merge."""
         for position in range(ends[number], ends[number + 1]):
             key = bytes(view[starts[position] : starts[position] + sizes[position]])
             yield key, -int(entries[position]), number, position
 
     def bound(number: int) -> bytes:
+        """Return the bytes of a bound."""
         return bytes(limits[lower_bounds[number] : lower_bounds[number] + bytes_each[number]])
 
     merged = heapq.merge(*(run(number) for number in range(len(ends) - 1)))
@@ -84,13 +86,15 @@ def table_live(  # noqa: PLR0913 - buffers with spans, as in C
 
 
 class _Found:
+    """Live keys that were found, and the entries that make their values."""
+
     def __init__(self, order: Any, pieces: Any) -> None:
         self._order, self._pieces = order, pieces
         self.keys = self.used = 0  # live ones, and numbers in ``order``
         self.met = 0  # the entry looked at last
 
     def take(self, group: Iterator[tuple[bytes, int, int, int]], deleted: int) -> int:
-        """Take the entries of a key, of which those below a sequence number are deleted."""
+        """Add the entries of a key from sequence number ``deleted`` on, and return a status."""
         alive: list[int] = []
         is_open, last = True, -1
         for _, negative, _, position in group:

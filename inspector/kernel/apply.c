@@ -1,4 +1,4 @@
-/* Applies records to a table of keys; _changes.py defines it. */
+/* Applies records to a table of keys; _changes.py defines the result. */
 #include "functions.h"
 #include "table.h"
 
@@ -6,8 +6,8 @@ enum { PUTS, INSERTS, UPDATES, SAME, SAME_BYTES, REMOVALS, ABSENT, COUNTS };
 
 typedef struct {
     Py_buffer table;
-    Array ids, key_sizes, value_sizes, hashes, clocks; /* clocks.buffer.obj is NULL without any */
-    Array ends;                                        /* nor is that of ends: one version */
+    Array ids, key_sizes, value_sizes, hashes, clocks; /* clocks.buffer.obj is NULL for none */
+    Array ends;                                        /* ends.buffer.obj is NULL for one version */
     Py_buffer touched;
     Array counts;
     Version version;
@@ -54,7 +54,7 @@ static void apply_record(Apply *apply, int64_t i, int64_t ordinal, Row *row)
     }
 }
 
-/* Applies the records of a version; returns 0, or -1. */
+/* Applies the records of a version. Returns 0, or -1 for an id without a row. */
 static int apply_records(Apply *apply, int64_t first, int64_t end)
 {
     int64_t i, count = apply->ids.count;
@@ -88,7 +88,8 @@ static int apply_records(Apply *apply, int64_t first, int64_t end)
     return 0;
 }
 
-/* Applies the versions up to the first with several records of a key; returns 0, or why not. */
+/* Applies the versions up to the first that has several records of a key. Returns NULL, or an error
+ * message. */
 static const char *apply_versions(Apply *apply, int64_t step, int64_t flags)
 {
     int64_t version, versions = apply->ends.buffer.obj ? apply->ends.count : 1;
@@ -110,7 +111,7 @@ static const char *apply_versions(Apply *apply, int64_t step, int64_t flags)
     return NULL;
 }
 
-/* Opens the arrays that have one number per record. */
+/* Opens the arrays that have one number per record. Returns 0, or -1 with an exception set. */
 static int columns_open(PyObject *const objects[5], Apply *apply)
 {
     Array *const arrays[5] = {&apply->ids, &apply->key_sizes, &apply->value_sizes, &apply->hashes,
@@ -152,7 +153,7 @@ static int apply_open(PyObject *table, PyObject *const columns[5], PyObject *con
     return 0;
 }
 
-static void apply_close(Apply *apply) /* releasing a buffer that was not filled does nothing */
+static void apply_close(Apply *apply) /* a buffer that was not filled is left alone */
 {
     tally_close(&apply->tally);
     PyBuffer_Release(&apply->counts.buffer);

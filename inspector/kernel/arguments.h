@@ -11,7 +11,7 @@
 #define INSPECTOR_KERNEL_ARGUMENTS_H
 
 #include <patchlevel.h>
-#if PY_VERSION_HEX >= 0x030B0000 /* the buffer protocol entered the limited API in 3.11 */
+#if PY_VERSION_HEX >= 0x030B0000 /* the limited API has the buffer protocol since 3.11 */
 #define Py_LIMITED_API 0x030B0000
 #endif
 #define PY_SSIZE_T_CLEAN
@@ -20,13 +20,13 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { SPAN = 4 }; /* numbers per record */
+enum { SPAN = 4 }; /* numbers of a record */
 
 #define OUTSIDE "a span lies outside of the buffer"
 
 typedef struct {
     Py_buffer buffer;
-    int64_t count; /* numbers in it */
+    int64_t count; /* numbers in the buffer */
 } Array;
 
 /* Opens a contiguous array of 64-bit integers. Returns 0, or -1 with an exception set. */
@@ -58,19 +58,19 @@ static inline void array_set(Array *array, int64_t index, int64_t value)
     memcpy((char *)array->buffer.buf + index * 8, &value, 8);
 }
 
-/* The sum of two numbers, one of them the caller's; it wraps as that of numpy does. */
+/* Returns the sum of two numbers. It wraps on overflow, as numpy's does. */
 static inline int64_t wrapped_sum(int64_t one, int64_t other)
 {
     return (int64_t)((uint64_t)one + (uint64_t)other);
 }
 
-/* Adds to a number of the caller. */
+/* Adds a value to a number of the array. */
 static inline void array_add(Array *array, int64_t index, int64_t value)
 {
     array_set(array, index, wrapped_sum(array_get(array, index), value));
 }
 
-/* A buffer and the spans in it: the arguments that most functions share. */
+/* A buffer and the spans in it; most functions take these arguments. */
 typedef struct {
     Py_buffer bytes;
     Array offsets, lengths;
@@ -81,7 +81,7 @@ typedef struct {
     int64_t size;
 } Span;
 
-/* memcpy that may get the null pointer of an empty buffer. */
+/* Does memcpy; an empty buffer may have a null pointer. */
 static inline void copy(void *target, Span span)
 {
     if (span.size)
@@ -100,7 +100,7 @@ static inline void spans_close(Spans *spans)
     PyBuffer_Release(&spans->bytes);
 }
 
-/* Copies out span `index` and checks it. Returns 0, or -1 (no exception set: callable without GIL). */
+/* Copies span `index` and checks it. Returns 0, or -1; it sets no exception, so it needs no GIL. */
 static inline int span_at(const Spans *spans, int64_t index, Span *span)
 {
     int64_t offset = array_get(&spans->offsets, index);
@@ -113,7 +113,8 @@ static inline int span_at(const Spans *spans, int64_t index, Span *span)
     return 0;
 }
 
-/* Checks all spans before any is used, where a bad one must not leave half-done work behind. */
+/* Checks all spans before any is used, so that a bad one leaves no half-done work. Returns 0, or -1
+ * with an exception set. */
 static inline int spans_check(const Spans *spans)
 {
     Span span;
@@ -145,8 +146,9 @@ no_offsets:
     return -1;
 }
 
-/* Opens the array that takes one result per span. One of another length is left empty: what closes
- * it may still write to as many numbers as it says to have. */
+/* Opens the array that takes one result per span. An array of another length is left empty, because
+ * what closes it may still write as many numbers as it has. Returns 0, or -1 with an exception
+ * set. */
 static inline int out_open(PyObject *object, const char *formats, int64_t count, Array *out)
 {
     if (array_open(object, 1, formats, out) < 0)
@@ -160,7 +162,7 @@ static inline int out_open(PyObject *object, const char *formats, int64_t count,
     return 0;
 }
 
-/* Numbers of a row are little endian. */
+/* Returns a 32-bit number; those of a row are little endian. */
 static inline uint64_t le32(const uint8_t *at)
 {
     return (uint64_t)at[0] | (uint64_t)at[1] << 8 | (uint64_t)at[2] << 16 | (uint64_t)at[3] << 24;
@@ -176,8 +178,8 @@ static inline uint64_t rotate(uint64_t value, int bits)
     return value << bits | value >> (64 - bits);
 }
 
-/* Fetches memory that will be read soon, so that many keys wait for it at the same time. What does
- * nothing else has to be inlined: GCC drops calls of functions that only prefetch as without effect. */
+/* Fetches memory that will be read soon, so that many keys wait for it at the same time. A function
+ * that does nothing else has to be inlined: GCC drops calls of it, because it sees no effect. */
 #if defined(__GNUC__)
 #define prefetch(address) __builtin_prefetch(address)
 #define INLINE inline __attribute__((always_inline))

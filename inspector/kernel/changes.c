@@ -1,8 +1,9 @@
-/* Lists and adds up what a version did to the keys that it touched; _changes.py defines it. */
+/* Lists and adds up what a version did to the keys that it touched; _changes.py defines the
+ * result. */
 #include "functions.h"
 #include "table.h"
 
-/* A table and some touched keys of it: the arguments that both share. */
+/* A table and some of its touched keys; both functions take these arguments. */
 typedef struct {
     Py_buffer table, touched;
     int64_t rows, count;
@@ -24,7 +25,8 @@ static void touched_close(Touched *touched)
     PyBuffer_Release(&touched->table);
 }
 
-/* Reads a touched key as it was and as it is, and fetches a later one ahead. Returns 0, or -1. */
+/* Reads a touched key's previous and present state, and fetches a later one ahead. Returns 0, or -1
+ * for an id without a row. */
 static INLINE int touched_get(const Touched *touched, int64_t i, Touch *was, Row *now)
 {
     *was = touch_get(&touched->touched, i);
@@ -37,8 +39,8 @@ static INLINE int touched_get(const Touched *touched, int64_t i, Touch *was, Row
     return 0;
 }
 
-/* Eleven columns, of which this fills a part: the numbers id, key size, size before, size now, clock
- * before; and one byte for each of its outcomes. */
+/* Columns of a change; this fills a part of each. The numbers are id, key size, size before, size
+ * now and clock before; then each outcome has one byte. */
 enum { CHANGE_NUMBERS = 5 };
 
 typedef struct {
@@ -46,7 +48,7 @@ typedef struct {
     Version version;
     Array numbers;
     Py_buffer outcomes;
-    int64_t first, length; /* of the part, and of a column */
+    int64_t first, length; /* first key of the part, and length of a column */
 } Changes;
 
 static int changes_fill(Changes *changes)

@@ -1,8 +1,10 @@
 /* Lists a folder, and reads many small files at once, without the GIL.
  *
- * checkpoint/local_files.py defines both; it reads the first file that is not taken here: one that is
- * no regular file, that cannot be read, or for which no room is left. And it lists the folders that
- * hold anything but regular files and folders, or times out of the range of 64 bits. */
+ * checkpoint/local_files.py defines both. That module reads the first file that this one leaves:
+ * one that is no regular file, that cannot be read, or for which there is no room. It also lists
+ * the folders that have anything but regular files and folders, or times outside the range of 64
+ * bits.
+ */
 #include "functions.h"
 
 #include <stdlib.h>
@@ -14,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Reads a file to its end; returns how many bytes it has, or -1. */
+/* Reads a file to its end. Returns its size in bytes, or -1. */
 static int64_t file_read(const char *path, uint8_t *out, int64_t room)
 {
     struct stat status;
@@ -23,7 +25,7 @@ static int64_t file_read(const char *path, uint8_t *out, int64_t room)
     if (file < 0)
         return -1;
     if (fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_size < room) {
-        size = (int64_t)read(file, out, (size_t)status.st_size + 1); /* one more: there is none */
+        size = (int64_t)read(file, out, (size_t)status.st_size + 1); /* one more: must not exist */
         if (size != (int64_t)status.st_size)
             size = -1;
     }
@@ -40,12 +42,12 @@ static int64_t file_read(const char *path, uint8_t *out, int64_t room)
 }
 #endif
 
-/* What a folder holds: its names, one after the other, and a status each. */
+/* Content of a folder: the names, one after the other, and a status for each. */
 typedef struct {
     char *names;
-    size_t size, room; /* bytes of the names */
+    size_t size, room; /* bytes of the names, and room for them */
     struct status {
-        size_t name; /* where it begins */
+        size_t name; /* where the name begins */
         int is_dir;
         int64_t size, modified_ns, changed_ns;
         uint64_t inode;
@@ -64,14 +66,15 @@ static int64_t nanoseconds(struct timespec time)
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
-/* Whether 64 bits hold no such number of nanoseconds (before 1678, after 2261): Python has it. */
+/* Returns 1 if a time in nanoseconds exceeds 64 bits (before 1678, after 2261); Python can hold
+ * it. */
 static int is_far(struct timespec time)
 {
     return (int64_t)time.tv_sec >= INT64_MAX / 1000000000 ||
            (int64_t)time.tv_sec <= INT64_MIN / 1000000000;
 }
 
-/* Adds a name with its status; returns 0, or -1 where it is not for here, or no memory is left. */
+/* Adds a name with its status. Returns 0, or -1 if Python must list it or there is no memory. */
 static int listing_add(Listing *listing, const char *name, const struct stat *status)
 {
     size_t length = strlen(name) + 1;
@@ -108,7 +111,7 @@ static int listing_add(Listing *listing, const char *name, const struct stat *st
     return 0;
 }
 
-/* Lists a folder; returns 0, or -1 where that is not for here. */
+/* Lists a folder. Returns 0, or -1 if Python must list it. */
 static int folder_list(const char *path, Listing *listing)
 {
     struct dirent *entry;
@@ -117,7 +120,7 @@ static int folder_list(const char *path, Listing *listing)
     DIR *folder = opendir(path);
     if (!folder)
         return -1;
-    /* By an open folder names are looked up in it alone, and not the whole path for each. */
+    /* The open folder is searched for each name, so that the path is not resolved again. */
     while (result == 0 && (errno = 0, entry = readdir(folder)) != NULL) {
         const char *name = entry->d_name;
         if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
@@ -140,12 +143,12 @@ static int folder_list(const char *path, Listing *listing)
 }
 #endif
 
-/* An item as the tuple that trees.Entry is. */
+/* Returns an item as the tuple that trees.Entry is; NULL with an exception set. */
 static PyObject *item_of(const Listing *listing, const struct status *item, PyObject *start)
 {
     PyObject *name = PyUnicode_DecodeFSDefault(listing->names + item->name), *path, *result;
     int64_t ms = item->modified_ns / 1000000;
-    ms -= item->modified_ns % 1000000 < 0; /* as Python divides */
+    ms -= item->modified_ns % 1000000 < 0; /* rounds down, as Python does */
     path = name ? PyUnicode_Concat(start, name) : NULL;
     result = path ? Py_BuildValue("(OOOLLO(LLK))", name, path, item->is_dir ? Py_True : Py_False,
                                   (long long)item->size, (long long)ms, Py_False,
@@ -182,7 +185,7 @@ PyObject *kernel_list_folder(PyObject *module, PyObject *args)
     return result;
 }
 
-/* Reads the files one after the other; returns how many. */
+/* Reads the files one after the other. Returns how many were read. */
 static int64_t files_read(const char *const *paths, int64_t count, uint8_t *out, int64_t room,
                           int64_t *sizes)
 {
@@ -197,7 +200,7 @@ static int64_t files_read(const char *const *paths, int64_t count, uint8_t *out,
     return i;
 }
 
-/* The contents as a list. */
+/* Returns the contents as a list of bytes; NULL with an exception set. */
 static PyObject *contents_of(const uint8_t *data, const int64_t *sizes, int64_t count)
 {
     PyObject *result = PyList_New((Py_ssize_t)count);
@@ -213,7 +216,8 @@ static PyObject *contents_of(const uint8_t *data, const int64_t *sizes, int64_t 
     return result;
 }
 
-/* Where the paths begin, up to one that none can be; returns how many, or -1 with an exception set. */
+/* Fills in the paths, up to the first that cannot be one. Returns how many, or -1 with an exception
+ * set. */
 static int64_t paths_open(PyObject *objects, int64_t count, const char **paths)
 {
     int64_t i;

@@ -1,18 +1,18 @@
-/* The functions of the module, each in the file of its job. */
+/* Functions of the module; each file has one job. */
 #ifndef INSPECTOR_KERNEL_FUNCTIONS_H
 #define INSPECTOR_KERNEL_FUNCTIONS_H
 
 #include "arguments.h"
 
 #if defined(__GNUC__)
-#define WITHIN __attribute__((visibility("hidden"))) /* of this library alone */
+#define WITHIN __attribute__((visibility("hidden"))) /* visible in this library only */
 #else
 #define WITHIN
 #endif
 
-/* Other threads may run while there is much to do. To let them for less costs more than it brings: one takes
- * over, and this one waits for its turn again. */
-enum { MUCH = 1 << 10, RECORD = 64 }; /* records, and bytes of one at the least, about */
+/* Other threads may run while there is much to do. For less work that costs more than it brings:
+ * another thread takes over, and this one waits for its turn again. */
+enum { MUCH = 1 << 10, RECORD = 64 }; /* records, and the least bytes of one, roughly */
 #define BEGIN_WORK(records)                                                                   \
     {                                                                                         \
         PyThreadState *others = (records) < MUCH ? NULL : PyEval_SaveThread();
@@ -21,24 +21,25 @@ enum { MUCH = 1 << 10, RECORD = 64 }; /* records, and bytes of one at the least,
             PyEval_RestoreThread(others);                                                     \
     }
 
-/* How a scan ended. */
+/* Statuses at the end of a scan. */
 enum { MORE, FULL, END, BAD_KEY_LENGTH, OVER_LIMIT, BAD_BLOCK, BAD_ENTRY, BAD_ORDER, BAD_KIND };
 
 enum { ENTRY = 5 }; /* columns of the entries of a table */
 
-/* What a record of a changelog begins with. */
+/* First byte of a record of a changelog. */
 enum { KIND_END = 0x00, KIND_PUT = 0x01, KIND_REMOVAL = 0x10, KIND_MERGE = 0x11 };
 
-/* Fills a number and a flag for each row, by a program. Returns 0, or -1 if a row lies outside. */
+/* Function that fills in a number and a flag for each row, by a program. It returns 0, or -1 if a
+ * row lies outside the buffer. */
 typedef int (*RowNumbers)(const Spans *rows, const Array *program, Array *numbers, char *known);
 
-/* A scan of a buffer. */
+/* Scan of a buffer. */
 typedef struct {
     const uint8_t *data;
     int64_t size;
-    int64_t start;      /* in: the first record; out: the first byte not consumed */
-    int64_t max_length; /* of a key or value */
-    int64_t count;      /* in: columns that are taken; out: with those of the records found */
+    int64_t start;      /* in: first record; out: first byte not consumed */
+    int64_t max_length; /* most bytes of a key or value */
+    int64_t count;      /* in: records already in the columns; out: with those found */
 } Scan;
 
 WITHIN int scan_records(Scan *scan, Array *spans);

@@ -1,8 +1,8 @@
-/* Spark's own hash of the fields of UnsafeRows; _rows.py defines it. */
+/* Computes Spark's hash of the fields of UnsafeRows; _rows.py defines the result. */
 #include "functions.h"
 #include "unsafe_row.h"
 
-/* What a field is hashed as; operands follow in the program. See programs.py. */
+/* Kinds of fields; operands follow in the program. programs.py describes them. */
 enum { BYTES = 0, INT8 = 1, INT16 = 2, INT32 = 4, INT64 = 8, FLOAT = 9, DOUBLE = 10, NOTHING = 14,
        FIELDS = 15, BOOLEAN = 17 };
 
@@ -36,7 +36,7 @@ static inline uint32_t of_long(uint64_t value, uint32_t seed)
     return finished(mixed(mixed(seed, (uint32_t)value), (uint32_t)(value >> 32)), 8);
 }
 
-/* Word by word, and each of the last one to three bytes as an int of its own. */
+/* Returns the hash of bytes, by words; each of the last one to three bytes counts as an int. */
 static uint32_t of_bytes(Span bytes, uint32_t seed)
 {
     int64_t i, whole = bytes.size / 4 * 4;
@@ -47,7 +47,7 @@ static uint32_t of_bytes(Span bytes, uint32_t seed)
     return finished(seed, (uint32_t)bytes.size);
 }
 
-/* One NaN for all, and no negative zero. */
+/* Returns the hash of a float: all NaN are one, and negative zero is zero. */
 static uint32_t of_float(uint32_t bits, uint32_t seed)
 {
     uint32_t size = bits & 0x7fffffffu;
@@ -62,7 +62,7 @@ static uint32_t of_double(uint64_t bits, uint32_t seed)
 
 static int row_hash(Span row, const Array *program, int64_t at, int depth, uint32_t *hash);
 
-/* Folds the hash over one field that is not null. Returns 0 where the field does not fit. */
+/* Adds a field that is not null to the hash. Returns 0 if the field does not fit. */
 static int field_hash(int64_t kind, Span row, uint64_t slot, const Array *program, int64_t at,
                       int depth, uint32_t *hash)
 {
@@ -105,7 +105,8 @@ static int field_hash(int64_t kind, Span row, uint64_t slot, const Array *progra
     }
 }
 
-/* Folds the hash over the first fields of a row or struct, as a program says from a place on. */
+/* Adds the first fields of a row or struct to the hash, by the program at `at`. Returns 0 if one
+ * does not fit. */
 static int row_hash(Span row, const Array *program, int64_t at, int depth, uint32_t *hash)
 {
     int64_t fields = number_at(program, at++), hashed = number_at(program, at++), bits, i;

@@ -1,4 +1,4 @@
-/* Numbers byte strings; _interner.py defines it. */
+/* Numbers byte strings; _interner.py defines the result. */
 #include "functions.h"
 #include "key_hash.h"
 #include "key_table.h"
@@ -9,13 +9,13 @@ enum { AHEAD = 64 }; /* keys that are fetched at the same time */
 typedef struct {
     PyObject_HEAD
     uint64_t secret[SECRET_WORDS];
-    int hashed; /* prints stand for the keys */
-    int busy;   /* a thread is at work, perhaps without the GIL */
+    int hashed; /* 1 if prints are kept instead of keys */
+    int busy;   /* 1 while a thread is at work, perhaps without the GIL */
     KeyTable keys;
     PrintTable prints;
 } Interner;
 
-/* The number of the first key that has this tag, or -1: mostly the one that is looked for. */
+/* Returns the number of the first key with this tag, mostly the right one; -1 if there is none. */
 static int64_t candidate(const KeyTable *table, uint32_t tag)
 {
     int64_t mask = table->slot_count - 1, at;
@@ -25,9 +25,9 @@ static int64_t candidate(const KeyTable *table, uint32_t tag)
     return -1;
 }
 
-/* Finds the candidates of some keys, and fetches ahead what looking them up reads: their slots, where
- * their bytes are, the bytes. The table is random access, so that each of the three would otherwise
- * be waited for per key. */
+/* Finds the candidates of some keys, and fetches ahead what the look-ups read: slots, positions of
+ * bytes, and bytes. Access to the table is random, so each key would otherwise wait for each of the
+ * three. */
 static INLINE void fetch_ahead(const KeyTable *table, const uint32_t *tags, int few, int64_t *found)
 {
     int i;
@@ -75,7 +75,7 @@ static int intern_keys(Interner *self, const Spans *spans, int64_t first, int fe
     return 0;
 }
 
-/* The same, where prints stand for the keys. */
+/* Numbers some spans by their prints. Returns 0, -1 for a bad span, -2 for no memory. */
 static int intern_prints(Interner *self, const Spans *spans, int64_t first, int few, Array *out)
 {
     PrintTable *table = &self->prints;
@@ -111,7 +111,7 @@ static int intern_spans(Interner *self, const Spans *spans, Array *out)
     return 0;
 }
 
-/* Refuses what needs the keys themselves. */
+/* Returns 0 if the keys are kept; -1 with an exception set if only their prints are. */
 static int keys_kept(const Interner *self)
 {
     if (!self->hashed)
@@ -120,7 +120,8 @@ static int keys_kept(const Interner *self)
     return -1;
 }
 
-/* One thread at a time: the GIL is released while an interner changes. */
+/* Lets one thread in at a time, because the GIL is released while an interner changes. Returns 0,
+ * or -1 with an exception set. */
 static int interner_enter(Interner *self)
 {
     if (self->busy) {
@@ -163,7 +164,7 @@ no_spans:
     return result;
 }
 
-/* The number of a key, or -1. */
+/* Returns the number of a key; -1 if it has none. */
 static int64_t number_of(const Interner *self, Span key)
 {
     if (self->hashed)
@@ -190,7 +191,8 @@ static PyObject *interner_find(PyObject *object, PyObject *argument)
     return PyLong_FromLongLong(number);
 }
 
-/* Writes where each key will start, and returns the sum; -1 for a bad number, -2 for too much. */
+/* Fills in where each key will start. Returns the sum; -1 for a bad number, -2 if it is too
+ * large. */
 static int64_t gather_offsets(const KeyTable *table, const Array *ids, Array *offsets)
 {
     int64_t i, total = 0;
@@ -208,7 +210,8 @@ static int64_t gather_offsets(const KeyTable *table, const Array *ids, Array *of
     return total;
 }
 
-/* Checks again what gather_offsets checked: the caller's two arrays may overlap. */
+/* Copies keys out, and checks the numbers again, because the caller's two arrays may overlap.
+ * Returns 0, or -1. */
 static int copy_keys(const KeyTable *table, const Array *ids, char *target, int64_t room)
 {
     int64_t i;
@@ -289,7 +292,8 @@ static PyObject *interner_nbytes(PyObject *object, void *closure)
                                             : keys_memory(&self->keys));
 }
 
-/* Takes random bytes from os.urandom, on every platform the same. */
+/* Takes random bytes from os.urandom, which every platform has. Returns 0, or -1 with an exception
+ * set. */
 static int secret_fill(uint64_t secret[SECRET_WORDS])
 {
     const int size = SECRET_WORDS * (int)sizeof *secret;
@@ -315,7 +319,7 @@ static PyObject *interner_new(PyTypeObject *type, PyObject *args, PyObject *keyw
     int hashed = 0;
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "|p:Interner", names, &hashed))
         return NULL;
-    object = allocate_object(type, 0); /* zeroed */
+    object = allocate_object(type, 0); /* filled with zeros */
     if (object)
         ((Interner *)object)->hashed = hashed;
     if (object && secret_fill(((Interner *)object)->secret) < 0) {

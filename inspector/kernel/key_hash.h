@@ -1,11 +1,11 @@
-/* The hash by which the interner looks for a key. */
+/* Hash by which the interner finds a key. */
 #ifndef INSPECTOR_KERNEL_KEY_HASH_H
 #define INSPECTOR_KERNEL_KEY_HASH_H
 
 #include "arguments.h"
 
-/* SipHash-1-3, the hash of Rust's and Python's own tables: keys come from a file that may be
- * hostile, and XXH64 has collisions that no seed removes. */
+/* SipHash-1-3, as in the tables of Rust and Python. Keys may come from a hostile file, and XXH64
+ * has collisions for every seed. */
 #define SIP_ROUND(v0, v1, v2, v3)                                                             \
     do {                                                                                      \
         v0 += v1; v1 = rotate(v1, 13); v1 ^= v0; v0 = rotate(v0, 32);                         \
@@ -48,10 +48,10 @@ static inline Wide wide_at(const uint64_t *words)
     return (Wide)words[1] << 64 | words[0];
 }
 
-/* A strongly universal hash, of 64 bits in the upper half: a third of SipHash's time for the keys that
- * most states have. NH, the sum of products of UMAC (RFC 4418), and a multiply-shift (Dietzfelbinger) of
- * it and the length: however two keys were chosen, as long as the secret is not known the chance that
- * they meet is that of random numbers. */
+/* Returns a strongly universal hash, whose 64 bits are the upper half. It takes a third of
+ * SipHash's time for the keys of most states. It is NH, the sum of products of UMAC (RFC 4418),
+ * then a multiply-shift (Dietzfelbinger) of that sum and the length. While the secret is unknown,
+ * two chosen keys collide with the chance of random numbers. */
 static inline Wide short_hash(const uint64_t *secret, Span span)
 {
     const uint64_t *mix = secret + NH_WORDS;
@@ -69,7 +69,7 @@ static inline Wide short_hash(const uint64_t *secret, Span span)
 }
 #endif
 
-/* The hash by which a key is looked for. */
+/* Returns the hash by which a key is found. */
 static inline uint32_t tag_of(const uint64_t *secret, Span key)
 {
 #if defined(__SIZEOF_INT128__)
@@ -79,10 +79,10 @@ static inline uint32_t tag_of(const uint64_t *secret, Span key)
     return (uint32_t)siphash(secret, key);
 }
 
-/* What stands for a key that is not kept: two hashes of 64 bits, of independent secrets. Two keys of up
- * to SHORT_KEY bytes that somebody chose without knowing these are equal in one of them with a chance
- * of at most 2^-63: 2^-64 that their sums are, and as much that the upper bits of what is made of these
- * are. That 32 bits of the other are equal has one of at most 2^-32 and 2^-64. */
+/* Takes the place of a key that is not kept: two hashes of 64 bits, of independent secrets. Two
+ * keys of up to SHORT_KEY bytes, chosen by somebody who does not know the secrets, are equal in one
+ * hash with a chance of at most 2^-63: 2^-64 for equal sums, and 2^-64 for equal upper bits of the
+ * result. They are equal in 32 bits of the other hash with a chance of at most 2^-32 + 2^-64. */
 typedef struct {
     uint64_t high;
     uint32_t middle, low;

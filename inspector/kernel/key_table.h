@@ -1,4 +1,4 @@
-/* Keys with their bytes: where they lie, and the hash table over them. */
+/* Keys with their bytes: where the bytes are, and the hash table of the keys. */
 #ifndef INSPECTOR_KERNEL_KEY_TABLE_H
 #define INSPECTOR_KERNEL_KEY_TABLE_H
 
@@ -6,43 +6,43 @@
 #include "memory.h"
 
 enum { CHUNK = 1 << 20, FIRST_KEYS = 1 << 10, FIRST_SLOTS = 1 << 10 };
-enum { PACKED_MOST = 64 }; /* bytes of keys that lie side by side */
+enum { PACKED_MOST = 64 }; /* most bytes of a key that is stored without gaps */
 #define MOST_KEYS INT64_C(0x7fffffff)
 
-/* Bytes of keys that are not all of one size lie in chunks that never move. */
+/* Chunk of bytes of keys of different sizes; it never moves. */
 typedef struct Chunk {
     struct Chunk *next;
-    int64_t size; /* of the whole */
+    int64_t size; /* all bytes of the chunk */
     uint8_t data[];
 } Chunk;
 
 typedef struct {
-    uint32_t tag;    /* hash of the key: the place in the table, and a filter */
-    uint32_t number; /* of the key, plus one; 0 is an empty slot */
+    uint32_t tag;    /* hash of the key: its place in the table, and a filter */
+    uint32_t number; /* number of the key plus one; 0: the slot is empty */
 } Slot;
 
 typedef struct {
-    int64_t stride;  /* bytes of every key, while all are of one size: fields of fixed width; else 0 */
+    int64_t stride;  /* bytes of each key while all have one size (fields of fixed width); else 0 */
     uint8_t *packed; /* those keys, by number; they stay here when others come */
     int64_t packed_size;
-    Span *keys;          /* by number, while they are not of one size */
+    Span *keys;          /* by number, once sizes differ */
     int64_t key_room;
     Chunk *chunks;
-    uint8_t *end; /* of what is used in the newest shared chunk */
-    int64_t room; /* behind it */
+    uint8_t *end; /* end of the used bytes in the newest shared chunk */
+    int64_t room; /* bytes after it */
     Slot *slots; /* open addressing, linear probing, at most three quarters full */
     int64_t slot_count;
     int64_t count;
-    int64_t bytes; /* allocated */
+    int64_t bytes; /* bytes allocated */
 } KeyTable;
 
-/* Copies a key into the arena; NULL if there is no memory. */
+/* Copies a key into the arena. Returns where; NULL if there is no memory. */
 static inline const uint8_t *arena_add(KeyTable *self, Span key)
 {
     uint8_t *target;
     if (self->room < key.size || !self->end) {
         int64_t head = (int64_t)sizeof(Chunk);
-        int alone = key.size > CHUNK / 4; /* a long key has its own chunk */
+        int alone = key.size > CHUNK / 4; /* a long key has a chunk of its own */
         int64_t size = alone ? head + key.size : self->chunks ? LARGE_PAGE : CHUNK;
         Chunk *chunk = allocate(&self->bytes, size);
         if (!chunk)
@@ -71,7 +71,7 @@ static inline Span key_at(const KeyTable *self, int64_t number)
     return self->keys[number];
 }
 
-/* Doubles the room for keys of one size. */
+/* Doubles the room for keys of one size. Returns 0, or -1 if there is no memory. */
 static inline int packed_grow(KeyTable *self)
 {
     int64_t size = self->packed_size ? 2 * self->packed_size : FIRST_KEYS * self->stride;
@@ -83,7 +83,8 @@ static inline int packed_grow(KeyTable *self)
     return 0;
 }
 
-/* Notes where each key lies, as the next is of another size. */
+/* Notes where each key is, because the next has another size. Returns 0, or -1 if there is no
+ * memory. */
 static inline int keys_index(KeyTable *self)
 {
     int64_t i, room = self->packed_size / self->stride;
@@ -98,7 +99,7 @@ static inline int keys_index(KeyTable *self)
     return 0;
 }
 
-/* Doubles the room for keys of any size. */
+/* Doubles the room for keys of any size. Returns 0, or -1 if there is no memory. */
 static inline int keys_grow(KeyTable *self)
 {
     int64_t room = self->key_room ? 2 * self->key_room : FIRST_KEYS;
@@ -111,7 +112,8 @@ static inline int keys_grow(KeyTable *self)
     return 0;
 }
 
-/* Doubles the table. The tags say where each slot goes, so no key is read. */
+/* Doubles the table. The tags give the new slots, so no key is read. Returns 0, or -1 if there is
+ * no memory. */
 static inline int slots_grow(KeyTable *self)
 {
     int64_t i, at, count = self->slot_count ? 2 * self->slot_count : FIRST_SLOTS;
@@ -130,7 +132,7 @@ static inline int slots_grow(KeyTable *self)
     return 0;
 }
 
-/* The slot of a key, or the empty slot where it would go. The table is never full. */
+/* Returns the slot of a key, or the empty slot for it. The table is never full. */
 static inline Slot *slot_of(const KeyTable *self, Span key, uint32_t tag)
 {
     int64_t mask = self->slot_count - 1, at;
@@ -141,7 +143,7 @@ static inline Slot *slot_of(const KeyTable *self, Span key, uint32_t tag)
     return &self->slots[at];
 }
 
-/* Makes room for one more key everywhere but in the arena. Returns 0, or -1. */
+/* Makes room for one more key everywhere except in the arena. Returns 0, or -1 if there is none. */
 static inline int keys_reserve(KeyTable *self, Span key)
 {
     if (self->count >= MOST_KEYS)
@@ -157,7 +159,7 @@ static inline int keys_reserve(KeyTable *self, Span key)
     return self->count == self->key_room ? keys_grow(self) : 0;
 }
 
-/* The number of a key, which is new if it was not there; -1 if there is no memory. */
+/* Returns the number of a key, a new one if it had none; -1 if there is no memory. */
 static inline int64_t keys_add(KeyTable *self, Span key, uint32_t tag)
 {
     Slot *slot;
@@ -192,7 +194,8 @@ static inline void keys_free(KeyTable *self)
     system_free(self->slots, self->slot_count * (int64_t)sizeof *self->slots);
 }
 
-/* What lies ahead of the packed keys was never touched, so that it is no memory yet. */
+/* Returns the bytes in use. Room after the packed keys was never touched, so it takes no memory
+ * yet. */
 static inline int64_t keys_memory(const KeyTable *self)
 {
     int64_t packed = self->stride ? self->count * self->stride : self->packed_size;

@@ -1,8 +1,8 @@
-"""The one place that chooses between the compiled loops and their Python twin.
+"""Choice between the compiled loops and their Python twin.
 
-``INSPECTOR_KERNEL=c`` or ``=python`` requests one of them; requested and absent is an error and
-never a silent change to the other. Unset, C is used where it was built. Both give the same
-results for every input; :mod:`inspector.kernel._kernel_py` is the definition.
+``INSPECTOR_KERNEL=c`` or ``=python`` requests one of them; if it is absent, that is an error and
+never a silent change to the other. Unset, C is used if it was built. Both give the same results for
+every input; :mod:`inspector.kernel._kernel_py` is the definition.
 """
 
 from __future__ import annotations
@@ -19,14 +19,17 @@ if TYPE_CHECKING:
     from inspector.kernel._interner import Interner as Interner
     from inspector.kernel._kernel_py import Kernel as Kernel
 
-ENVIRONMENT = "INSPECTOR_KERNEL"
-PYTHON = "python"
-_C_MODULE = "inspector.kernel._kernel_c"
-_PYTHON_MODULE = "inspector.kernel._kernel_py"
+ENVIRONMENT = "INSPECTOR_KERNEL"  # variable that requests a kernel
+PYTHON = "python"  # its value for the Python kernel
+_C_MODULE = "inspector.kernel._kernel_c"  # module of the compiled kernel
+_PYTHON_MODULE = "inspector.kernel._kernel_py"  # module of the Python kernel
 
 
 def load(choice: str) -> Kernel:
-    """The kernel ``c`` or ``python``, of None C if built; EngineError: no such one, not built."""
+    """Return the kernel ``c`` or ``python``; for an empty choice C if built, else Python.
+
+    EngineError: another choice, or C is requested and not built.
+    """
     if choice not in ("c", "python", ""):
         raise EngineError(f"{ENVIRONMENT} is {choice!r}, expected 'c' or 'python'")
     if choice != "python":
@@ -40,12 +43,15 @@ def load(choice: str) -> Kernel:
 
 @functools.cache
 def kernel() -> Kernel:
-    """The kernel, chosen at the first call (EngineError: the environment's is not there)."""
+    """Return the kernel of this process, chosen at the first call by the environment.
+
+    EngineError: the requested kernel does not exist.
+    """
     return load(os.environ.get(ENVIRONMENT, ""))
 
 
 def c_function(name: str) -> Any:
-    """A function that only the compiled kernel has; None without it: its twin is not loaded."""
+    """Return a function that only the compiled kernel has; None without that kernel."""
     if os.environ.get(ENVIRONMENT) == PYTHON:
         return None
     try:
@@ -55,7 +61,7 @@ def c_function(name: str) -> Any:
 
 
 def slow_kernel_text() -> str:
-    """Return why this process uses the Python kernel, and what that means."""
+    """Return a sentence on why this process uses the Python kernel, and its effect."""
     if os.environ.get(ENVIRONMENT) == PYTHON:
         reason = f"{ENVIRONMENT}={PYTHON} asks for it"
     else:
@@ -64,6 +70,6 @@ def slow_kernel_text() -> str:
 
 
 def kernel_name() -> str:
-    """``c`` or ``python``: the kernel of this process, for reports."""
+    """Return the name of this process's kernel, ``c`` or ``python``, for reports."""
     chosen: object = kernel()
     return PYTHON if chosen is sys.modules.get(_PYTHON_MODULE) else "c"

@@ -1,7 +1,8 @@
 /* Decompresses many blocks of lz4-java's stream at once, without the GIL.
  *
- * decode/lz4block.py defines the stream, and what is wrong with one: this takes the blocks that are
- * right in every respect, as far as they go, and leaves the first that is not to that module. */
+ * decode/lz4block.py defines the stream and its errors. This takes the leading blocks that are
+ * right in every respect, and leaves the first other one to that module.
+ */
 #include "functions.h"
 #include "lz4_block.h"
 #include "xxh32.h"
@@ -10,7 +11,7 @@ enum { HEADER = 21, STORED = 0x10, LZ4 = 0x20, LEVEL_BASE = 10 };
 #define CHECKSUM_SEED 0x9747B28CU
 #define CHECKSUM_BITS 0x0FFFFFFFU
 
-/* One block of a stream. */
+/* Block of a stream. */
 typedef struct {
     const uint8_t *data;
     int64_t packed, size;
@@ -18,7 +19,7 @@ typedef struct {
     int stored;
 } Block;
 
-/* Reads the header of a block that has content. Returns whether all of it is there and right. */
+/* Reads the header of a block with content. Returns 1 if header and content are there and right. */
 static int block_at(const uint8_t *at, int64_t remaining, int64_t most, Block *block)
 {
     int level;
@@ -39,12 +40,12 @@ static int block_at(const uint8_t *at, int64_t remaining, int64_t most, Block *b
     return !block->stored || block->size == block->packed;
 }
 
-/* Blocks that were decompressed one after the other, and are not verified yet. */
+/* Blocks that were decompressed one after the other and are not verified yet. */
 typedef struct {
     Block block[XXH32_AT_ONCE];
     const uint8_t *raw[XXH32_AT_ONCE];
     int64_t raw_bytes;
-    int64_t packed_bytes; /* with their headers */
+    int64_t packed_bytes; /* bytes of the blocks with their headers */
     int count;
 } Group;
 
@@ -70,7 +71,7 @@ static Group decompress_some(const uint8_t *at, int64_t remaining, int64_t most,
     return group;
 }
 
-/* How many of the first blocks of a group have the checksums that their headers say. */
+/* Returns how many of the first blocks of a group have the checksums of their headers. */
 static int verified(const Group *group)
 {
     uint32_t sums[XXH32_AT_ONCE];
@@ -88,7 +89,7 @@ static int verified(const Group *group)
     return i;
 }
 
-/* Decompresses the blocks that are right; returns the raw bytes, and how many packed they were. */
+/* Decompresses the leading right blocks. Returns their raw bytes, and sets the bytes consumed. */
 int64_t lz4_blocks_unpacked(const uint8_t *at, int64_t remaining, int64_t most, uint8_t *out,
                             int64_t room, int64_t *consumed)
 {
@@ -107,7 +108,7 @@ int64_t lz4_blocks_unpacked(const uint8_t *at, int64_t remaining, int64_t most, 
     return done;
 }
 
-/* Raw bytes of the blocks that come first: up to `room`, but of one block at least. */
+/* Returns the raw bytes of the leading blocks: up to `room`, but at least one block. */
 int64_t lz4_raw_size(const uint8_t *at, int64_t remaining, int64_t most, int64_t room)
 {
     int64_t total = 0;
@@ -120,7 +121,7 @@ int64_t lz4_raw_size(const uint8_t *at, int64_t remaining, int64_t most, int64_t
     return total;
 }
 
-/* Whether all that is left is the end mark of a stream. */
+/* Returns 1 if only the end mark of a stream is left. */
 int lz4_is_end(const uint8_t *at, int64_t remaining)
 {
     static const uint8_t nothing[HEADER - 9];
@@ -156,7 +157,7 @@ PyObject *kernel_lz4_stream(PyObject *module, PyObject *args)
         END_WORK
     }
     PyBuffer_Release(&bytes);
-    if (raw && done < total) { /* another block than expected: what is right of them */
+    if (raw && done < total) { /* keeps the blocks before the first wrong one */
         PyObject *part = PyBytes_FromStringAndSize(PyBytes_AsString(raw), (Py_ssize_t)done);
         Py_DECREF(raw);
         raw = part;

@@ -1,4 +1,4 @@
-/* One LZ4 block, of whatever stream or file it is part of. */
+/* One LZ4 block, of any stream or file. */
 #ifndef INSPECTOR_KERNEL_LZ4_BLOCK_H
 #define INSPECTOR_KERNEL_LZ4_BLOCK_H
 
@@ -6,7 +6,7 @@
 
 enum { LZ4_NEAR_END = 64 };
 
-/* A length that goes on in the bytes behind the token. Returns -1 if they end before. */
+/* Returns a length that continues in the bytes after the token; -1 if they end before it. */
 static INLINE int64_t lz4_length(const uint8_t **in, const uint8_t *end, int64_t length)
 {
     uint8_t more = 255;
@@ -21,7 +21,7 @@ static INLINE int64_t lz4_length(const uint8_t **in, const uint8_t *end, int64_t
     return length;
 }
 
-/* Copies in steps of 16 bytes, up to 15 more than were asked for. */
+/* Copies in steps of 16 bytes, up to 15 bytes more than asked for. */
 static INLINE void lz4_copy_steps(uint8_t *to, const uint8_t *from, int64_t size)
 {
     do {
@@ -32,7 +32,7 @@ static INLINE void lz4_copy_steps(uint8_t *to, const uint8_t *from, int64_t size
     } while (size > 0);
 }
 
-/* Repeats what lies `offset` bytes before; the two may overlap. */
+/* Repeats the bytes that begin `offset` bytes before; the two may overlap. */
 static INLINE void lz4_copy_match(uint8_t *to, int64_t offset, int64_t size, const uint8_t *last)
 {
     const uint8_t *from = to - offset;
@@ -49,8 +49,8 @@ static INLINE void lz4_copy_match(uint8_t *to, int64_t offset, int64_t size, con
         *to++ = *from++;
 }
 
-/* Decompresses a block as LZ4_decompress_safe does. Returns whether it is right and of `size` bytes;
- * what is behind these, up to `last`, may be overwritten. */
+/* Decompresses a block as LZ4_decompress_safe does. Returns 1 if it is right and of `size` bytes.
+ * Bytes after these, up to `last`, may be overwritten. */
 static inline int lz4_decompress(Span block, uint8_t *out, int64_t size, const uint8_t *last)
 {
     const uint8_t *in = block.data, *in_end = in + block.size;
@@ -62,7 +62,7 @@ static inline int lz4_decompress(Span block, uint8_t *out, int64_t size, const u
             return 0;
         token = *in++;
         if (in_end - in >= LZ4_NEAR_END && out_end - to >= LZ4_NEAR_END && token < 15 << 4) {
-            /* Most are short: copied without asking how short, far from both ends. */
+            /* Most are short; far from both ends, 16 bytes are copied whatever the length. */
             memcpy(to, in, 16);
             literals = token >> 4;
             offset = in[literals] | in[literals + 1] << 8;
@@ -86,7 +86,7 @@ static inline int lz4_decompress(Span block, uint8_t *out, int64_t size, const u
             memcpy(to, in, (size_t)literals);
         in += literals;
         to += literals;
-        if (out_end - to < 12 || in_end - in < 8) /* the end of a block is literals */
+        if (out_end - to < 12 || in_end - in < 8) /* a block ends with literals */
             return in == in_end && to == out_end;
         offset = in[0] | in[1] << 8;
         in += 2;

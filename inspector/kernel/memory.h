@@ -1,5 +1,6 @@
-/* Zeroed memory from the system itself, for what lives as long as an interner: in malloc's arena it
- * would lie between the short-lived arrays of numpy, and keep their space from being given back. */
+/* Zeroed memory from the system, for what an interner keeps as long as it exists. In the arena of
+ * malloc it would be between the short-lived arrays of numpy, whose space could then not be given
+ * back. */
 #ifndef INSPECTOR_KERNEL_MEMORY_H
 #define INSPECTOR_KERNEL_MEMORY_H
 
@@ -12,8 +13,8 @@
 
 enum { LARGE_PAGE = 1 << 21, SMALL_PAGE = 1 << 12 };
 
-/* Asks for large pages, where there are any: keys come in any order, and each small page would be looked
- * up. */
+/* Requests large pages, where there are any: keys come in any order, and each small page would be
+ * looked up. */
 static inline void use_large_pages(void *memory, int64_t size)
 {
 #if defined(MADV_HUGEPAGE)
@@ -50,7 +51,7 @@ static inline void system_free(void *memory, int64_t size)
 #endif
 }
 
-/* Gives back memory, in whole large pages, whose content is of no more use. */
+/* Gives back memory that is no longer used, in whole large pages. */
 static inline void give_back(void *memory, int64_t size)
 {
 #if defined(MADV_DONTNEED)
@@ -61,7 +62,7 @@ static inline void give_back(void *memory, int64_t size)
 #endif
 }
 
-/* As above, and counted: `bytes` is what was allocated and not released. */
+/* Allocates memory and counts it in `bytes`, which is what was allocated and not released. */
 static inline void *allocate(int64_t *bytes, int64_t size)
 {
     void *memory = system_allocate(size);
@@ -70,8 +71,8 @@ static inline void *allocate(int64_t *bytes, int64_t size)
     return memory;
 }
 
-/* The same for a hash table. Its pages are read before they are written: each would be mapped twice, and
- * the other cores be told. A small one has all of them at once. */
+/* Allocates memory for a hash table. Its pages are read before they are written, so each would be
+ * mapped twice, and the other cores be told. A small table gets all pages at once. */
 static inline void *allocate_table(int64_t *bytes, int64_t size)
 {
     volatile char *memory = allocate(bytes, size);
@@ -88,11 +89,11 @@ static inline void release(int64_t *bytes, void *memory, int64_t size)
     *bytes -= size;
 }
 
-/* Memory of a larger size in place of some, with what is in it; NULL if there is none. */
+/* Returns larger memory with the same content, in place of `memory`; NULL if there is none. */
 static inline void *regrow(int64_t *bytes, void *memory, int64_t size, int64_t larger)
 {
     void *grown;
-#if defined(MREMAP_MAYMOVE) /* pages change their place, and no byte is copied */
+#if defined(MREMAP_MAYMOVE) /* pages are moved, and no byte is copied */
     if (size) {
         grown = mremap(memory, (size_t)size, (size_t)larger, MREMAP_MAYMOVE);
         if (grown == MAP_FAILED)

@@ -1,5 +1,6 @@
-/* The module inspector.kernel._kernel_c: the loops of decode and replay, compiled. Each file has one
- * job and does what the Python file of that name defines, faster; one list of cases tests both. */
+/* The module inspector.kernel._kernel_c: compiled loops for decoding and replay. Each file has one
+ * job and does what the Python file of that name defines, faster; the same test cases run on
+ * both. */
 #include "functions.h"
 
 static PyMethodDef kernel_methods[] = {
@@ -40,7 +41,7 @@ static int kernel_exec(PyObject *module)
     PyObject *type = PyType_FromSpec(&interner_spec);
     if (!type)
         return -1;
-    if (PyModule_AddObject(module, "Interner", type) < 0) { /* takes the reference if it succeeds */
+    if (PyModule_AddObject(module, "Interner", type) < 0) { /* a success takes the reference */
         Py_DECREF(type);
         return -1;
     }

@@ -1,8 +1,8 @@
-/* Compares UnsafeRows; _order.py defines it. */
+/* Compares UnsafeRows; _order.py defines the result. */
 #include "functions.h"
 #include "unsafe_row.h"
 
-/* What a field is compared by, beside the widths 1 to 8 of signed numbers. See programs.py. */
+/* Kinds of comparison, besides the widths 1 to 8 of signed numbers. programs.py describes them. */
 enum {
     BYTES = 0,
     FLOAT = 9,
@@ -15,8 +15,8 @@ enum {
     ELEMENTS
 };
 
-/* How one row stands to another: below 0 if it comes first, 0 if they are equal, above 0 if the
- * other comes first; or one of these. */
+/* Results of a comparison: below 0 if the first row comes first, 0 if they are equal, above 0 if
+ * the other comes first; or one of these. */
 enum { UNKNOWN_ORDER = 2, NO_FIT = 3 };
 
 /* A row, struct or array whose fields or elements are compared. */
@@ -25,10 +25,10 @@ typedef struct {
     int64_t nulls;  /* where its null bits start */
     int64_t values; /* where its values start */
     int64_t fixed;  /* where its variable part starts */
-    int64_t budget; /* bytes of it that no value has claimed */
+    int64_t budget; /* bytes of that part that no value has claimed */
 } Parts;
 
-/* Looks at a span as so many values. Returns whether it has room for them. */
+/* Reads a span as `count` values. Returns 0 if it has no room for them. */
 static int parts_open(Span data, int64_t count, int64_t nulls, int64_t width, Parts *parts)
 {
     int64_t values = nulls + (count + 63) / 64 * WORD, fixed = values + count * width;
@@ -46,7 +46,7 @@ static const uint8_t *value_at(const Parts *parts, int64_t i, int64_t width)
     return parts->data.data + parts->values + i * width;
 }
 
-/* The bits of an element that may be narrow. */
+/* Returns the bits of an element that may be narrow. */
 static uint64_t element_bits(const Parts *parts, int64_t i, int64_t width)
 {
     const uint8_t *at = value_at(parts, i, width);
@@ -72,7 +72,7 @@ static int compare_numbers(int64_t one, int64_t other)
     return (other < one) - (one < other);
 }
 
-/* NaN equals NaN and comes last; zeros of both signs are equal. */
+/* Compares two numbers. NaN equals NaN and comes last; zeros of both signs are equal. */
 static int compare_reals(double one, double other)
 {
     if (one != one || other != other)
@@ -93,7 +93,7 @@ static double real_of(uint64_t bits, int64_t kind)
     return narrow;
 }
 
-/* As memcmp of unsigned bytes; a beginning comes before what it begins. */
+/* Compares unsigned bytes, as memcmp does; a prefix comes before what it is a prefix of. */
 static int compare_bytes(Span one, Span other)
 {
     int64_t size = other.size < one.size ? other.size : one.size;
@@ -103,7 +103,8 @@ static int compare_bytes(Span one, Span other)
 
 enum { BIG = 16, NANOS_AT = 8 };
 
-/* A big-endian signed number of up to 16 bytes, turned so that unsigned bytes compare as it does. */
+/* Writes a big-endian signed number of up to 16 bytes as unsigned bytes in the same order. Returns
+ * 0 for another size. */
 static int big_number(Span part, unsigned char *out)
 {
     if (part.size < 1 || BIG < part.size)
@@ -122,7 +123,7 @@ static int compare_big_numbers(Span one, Span other)
     return compare_bytes((Span){first, BIG}, (Span){second, BIG});
 }
 
-/* Microseconds, and the nanoseconds within. */
+/* Compares microseconds, then the nanoseconds within them. */
 static int compare_instants(Span one, Span other)
 {
     int order;
@@ -135,7 +136,7 @@ static int compare_instants(Span one, Span other)
                            signed_of(le64(other.data + NANOS_AT), 2));
 }
 
-/* The place in a program behind the field at another. */
+/* Returns the place in a program after the field at `at`. */
 static int64_t behind(int64_t kind, const Array *program, int64_t at)
 {
     int64_t length;
@@ -148,7 +149,7 @@ static int64_t behind(int64_t kind, const Array *program, int64_t at)
 static int compare_structs(Span one, Span other, const Array *program, int64_t at, int depth);
 static int compare_arrays(Span one, Span other, const Array *program, int64_t at, int depth);
 
-/* Compares variable parts that are not mere bytes; `at` is the place behind the kind. */
+/* Compares variable parts that are not plain bytes; `at` is the place after the kind. */
 static int compare_spans(int64_t kind, Span one, Span other, const Array *program, int64_t at,
                          int depth)
 {
@@ -166,14 +167,14 @@ static int compare_spans(int64_t kind, Span one, Span other, const Array *progra
     }
 }
 
-/* One of two values that are compared: where it lies, whether it is null, its bits. */
+/* One of two values that are compared: its row, its null bit and its slot. */
 typedef struct {
     Parts *parts;
     int null;
     uint64_t bits;
 } Value;
 
-/* Compares the same field, or element, of two rows, structs or arrays. */
+/* Compares the same field or element of two rows, structs or arrays. */
 static inline int compare_values(Value one, Value other, int64_t kind, const Array *program,
                                  int64_t at, int depth)
 {
@@ -205,7 +206,7 @@ static inline Value element_at(Parts *parts, int64_t i, int64_t width)
     return (Value){parts, is_null(parts, i), element_bits(parts, i, width)};
 }
 
-/* Compares so many fields, from a place in the program on. */
+/* Compares a number of fields, by the program at `at`. */
 static inline int compare_fields(Parts *one, Parts *other, int64_t fields, const Array *program,
                                  int64_t at, int depth)
 {
@@ -219,7 +220,7 @@ static inline int compare_fields(Parts *one, Parts *other, int64_t fields, const
     return order;
 }
 
-/* Compares rows or structs field by field; `at` is the place in the program behind their number. */
+/* Compares rows or structs field by field; `at` is the place in the program after their number. */
 static inline int compare_rows(Span one, Span other, int64_t fields, const Array *program,
                                int64_t at, int depth)
 {
@@ -237,7 +238,7 @@ static int compare_structs(Span one, Span other, const Array *program, int64_t a
     return compare_rows(one, other, number_at(program, at), program, at + 1, depth);
 }
 
-/* Looks at a span as an array of values of some width. */
+/* Reads a span as an array of values of a width. Returns 0 if it has no room for them. */
 static int elements_open(Span data, int64_t width, Parts *parts, int64_t *count)
 {
     if (data.size < WORD)
@@ -246,13 +247,13 @@ static int elements_open(Span data, int64_t width, Parts *parts, int64_t *count)
     return 0 <= *count && *count <= data.size && parts_open(data, *count, WORD, width, parts);
 }
 
-/* Bytes of an array's element. */
+/* Returns the bytes of an array's element. */
 static int64_t element_width(int64_t kind)
 {
     return 1 <= kind && kind <= WORD ? kind : kind == FLOAT ? 4 : WORD;
 }
 
-/* Compares arrays element by element; a beginning comes before what it begins. */
+/* Compares arrays element by element; a prefix comes before what it is a prefix of. */
 static int compare_arrays(Span one, Span other, const Array *program, int64_t at, int depth)
 {
     int64_t kind = number_at(program, at), width = element_width(kind), ones, others, i;
@@ -270,7 +271,8 @@ static int compare_arrays(Span one, Span other, const Array *program, int64_t at
 
 enum { NOT_COMPARED = -1, SPAN_OUTSIDE = -2 };
 
-/* Whether one of the spans from a number on lies outside: arguments are refused for any of them. */
+/* Returns 1 if a span from number `i` on is outside the buffer; one such span makes the call
+ * fail. */
 static int spans_outside(const Spans *spans, int64_t i)
 {
     Span span;

@@ -1,9 +1,10 @@
-/* What stands for keys that are not kept, and its number: a hash table of prints.
+/* Hash table of prints, with the number of each; prints take the place of keys that are not kept.
  *
- * Of the 128 bits of a print 96 are compared, and 32 say where it goes: the table is in the order of
- * these, but for what had to move on to the next free slot. To compare them too would be one more
- * place of memory to wait for, half of the time of a look-up. A table that is in order is made larger by
- * one walk over the old and one over the new, and its size may be any. */
+ * Of the 128 bits of a print 96 are compared, and 32 are its home in the table. The table is in the
+ * order of these 32 bits, except for prints that moved on to the next free slot. A comparison of
+ * these bits too would wait for one more place in memory, half of the time of a look-up. A table in
+ * order grows by one walk over the old table and one over the new, and may have any size.
+ */
 #ifndef INSPECTOR_KERNEL_PRINT_TABLE_H
 #define INSPECTOR_KERNEL_PRINT_TABLE_H
 
@@ -17,15 +18,15 @@ enum { MOVED_AHEAD = 16 }; /* prints whose lowest bits are fetched at the same t
 typedef struct {
     uint64_t high;
     uint32_t middle;
-    uint32_t number; /* plus one; 0 is an empty slot */
+    uint32_t number; /* number plus one; 0: the slot is empty */
 } PrintSlot;
 
 typedef struct {
     PrintSlot *slots; /* open addressing, linear probing, at most three quarters full */
-    uint32_t *lowest; /* bits of the print of each number, for when the table grows; as many as slots */
+    uint32_t *lowest; /* lowest bits of the print of each number, to grow the table; one per slot */
     int64_t slot_count;
     int64_t count;
-    int64_t bytes; /* allocated */
+    int64_t bytes; /* bytes allocated */
 } PrintTable;
 
 typedef char print_slot_has_16_bytes[sizeof(PrintSlot) == 16 ? 1 : -1];
@@ -35,7 +36,7 @@ static inline int64_t home_of(uint32_t low, int64_t slot_count)
     return (int64_t)((uint64_t)low * (uint64_t)slot_count >> 32);
 }
 
-/* The slot of a print, or the empty slot where it would go. The table is never full. */
+/* Returns the slot of a print, or the empty slot for it. The table is never full. */
 static INLINE int64_t print_slot(const PrintTable *self, Print print)
 {
     int64_t at = home_of(print.low, self->slot_count);
@@ -47,7 +48,7 @@ static INLINE int64_t print_slot(const PrintTable *self, Print print)
     }
 }
 
-/* Fetches ahead where a print is looked for: its slot, and others behind it, in the next line mostly. */
+/* Fetches ahead the slot of a print and the slots after it, mostly in the next cache line. */
 static INLINE void fetch_slots(const PrintTable *self, Print print)
 {
     int64_t at = home_of(print.low, self->slot_count);
@@ -55,15 +56,16 @@ static INLINE void fetch_slots(const PrintTable *self, Print print)
     prefetch(&self->slots[at + 4 < self->slot_count ? at + 4 : 0]);
 }
 
-/* The number of a print, or -1. */
+/* Returns the number of a print; -1 if it has none. */
 static inline int64_t prints_find(const PrintTable *self, Print print)
 {
     return self->count ? (int64_t)self->slots[print_slot(self, print)].number - 1 : -1;
 }
 
-/* Twice as many, which are then moved less often; of large tables half as many again, and of very large ones
- * a quarter, whose empty slots would be most of their memory. Whole large pages where they are that large:
- * else there would be small ones. */
+/* Returns the next number of slots: twice as many, so that prints move less often. Large tables
+ * grow by half, and very large ones by a quarter, because empty slots would be most of their
+ * memory. A table of at least one large page takes whole large pages, so that it has no small
+ * ones. */
 static inline int64_t more_prints(int64_t slot_count)
 {
     const int64_t page = LARGE_PAGE / (int64_t)sizeof(PrintSlot);
@@ -89,7 +91,7 @@ static inline int prints_grow(PrintTable *self)
         int64_t at;
         if (old - i > MOVED_AHEAD && self->slots[i + MOVED_AHEAD].number)
             prefetch(&lowest[self->slots[i + MOVED_AHEAD].number - 1]);
-        if (i * each - given >= 2 * LARGE_PAGE) { /* what was read of the old one */
+        if (i * each - given >= 2 * LARGE_PAGE) { /* gives back what was read of the old table */
             give_back((char *)self->slots + given, i * each - given);
             given += (i * each - given) & -LARGE_PAGE;
         }
@@ -107,7 +109,7 @@ static inline int prints_grow(PrintTable *self)
     return 0;
 }
 
-/* The number of a print, which is new if it was not there; -1 if there is no memory. */
+/* Returns the number of a print, a new one if it had none; -1 if there is no memory. */
 static INLINE int64_t prints_add(PrintTable *self, Print print)
 {
     int64_t at;
@@ -127,7 +129,8 @@ static inline void prints_free(PrintTable *self)
     system_free(self->lowest, self->slot_count * (int64_t)sizeof *self->lowest);
 }
 
-/* The numbers behind the last were never touched, so that they are no memory yet. */
+/* Returns the bytes in use. Room after the last number was never touched, so it takes no memory
+ * yet. */
 static inline int64_t prints_memory(const PrintTable *self)
 {
     return self->bytes - (self->slot_count - self->count) * (int64_t)sizeof *self->lowest;

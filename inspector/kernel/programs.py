@@ -1,31 +1,32 @@
-"""The words of the programs by which the kernel looks into UnsafeRows.
+"""Words of the programs by which the kernel reads UnsafeRows.
 
-A program is an array of numbers: how many fields there are, then for each of them a word of one of
-the lists below with its operands. It ends in zeros.
+A program is an array of numbers: the number of fields, then for each field a word of one of the
+lists below with its operands. It ends in zeros.
 """
 
 from __future__ import annotations
 
 # --- what a field must be: check_rows ---------------------------------------------------------
 
-ANY = 0  # field of 8 bytes of any content
-UNUSED = 1  # narrow field; operand: its bits, above which the slot is zero
-RANGE = 2  # signed number of 64 bits; operands: the lowest and the highest
+ANY = 0  # field of 8 bytes with any content
+UNUSED = 1  # narrow field; operand: its bits, above which the slot must be zero
+RANGE = 2  # signed number of 64 bits; operands: the lowest and the highest value
 REGION = 3  # offset and size of a variable part
-STRUCT = 4  # the same of a struct; operands: how many numbers its program has, then that program
-DOUBT = 5  # field that this check does not know: whatever is there, somebody else has to look
+STRUCT = 4  # offset and size of a struct; operands: the length of its program, then that program
+DOUBT = 5  # field that this check does not know: each row with a value there is in doubt
 
 # --- what a field is compared by: descents; hashed as: row_hashes --------------------------------
 
-BYTES = 0  # variable part of unsigned bytes; what is only a beginning comes first
-WIDEST = 8  # up to here, a signed number of so many bytes
+BYTES = 0  # variable part of unsigned bytes; a prefix comes before what it is a prefix of
+WIDEST = 8  # words from 1 up to here are signed numbers of that number of bytes
 FLOAT = 9  # floating-point number of 4 bytes: NaN equals NaN and comes last, zeros are equal
-DOUBLE = 10  # the same of 8 bytes
+DOUBLE = 10  # floating-point number of 8 bytes, ordered as FLOAT
 BIG_NUMBER = 11  # variable part of 1 to 16 bytes that is a big-endian signed number
 INSTANT = 12  # variable part of 16 bytes: a signed number of 8, then one of 2
-EQUAL_BYTES = 13  # variable part of which is known only that equal bytes are equal values
+EQUAL_BYTES = 13  # variable part of which only equality is known: equal bytes are equal values
 NOTHING = 14  # field whose values are all equal, null or not
-FIELDS = 15  # struct; operands: how many numbers its program has, then that program
-ELEMENTS = 16  # array; operands: how many numbers follow, then what each element is compared by
-BOOLEAN = 17  # number of one byte of which only zero or not counts; hashed only
-UNORDERED = -1  # field of which nothing is known, not even that null comes first
+FIELDS = 15  # struct; operands: the length of its program, then that program
+# array; operands: the length of the program that compares each element, then that program
+ELEMENTS = 16
+BOOLEAN = 17  # number of one byte, zero or not; used for hashes only
+UNORDERED = -1  # field whose order is not known, not even that null comes first

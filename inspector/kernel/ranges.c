@@ -1,8 +1,8 @@
-/* Finds the keys of a range; _spans.py defines it. */
+/* Finds the keys of a range; _spans.py defines the result. */
 #include "functions.h"
 #include "xxh64.h"
 
-/* The hash of a key: word by word of what a mask leaves of it, then what follows the masked words. */
+/* Returns the hash of a key: the masked words, one by one, then the bytes after these. */
 static uint64_t hash_of(Span key, const Array *masks, uint64_t seed)
 {
     int64_t i;
@@ -22,7 +22,7 @@ typedef struct {
     uint64_t seed, ranges, range;
 } Ranges;
 
-/* Fills in which keys are of the range. Returns how many, or -1 for a bad span. */
+/* Fills in which keys are in the range. Returns how many, or -1 for a bad span. */
 static int64_t rows_of_range(const Ranges *of, Array *rows)
 {
     int64_t i, found = 0;
@@ -31,7 +31,7 @@ static int64_t rows_of_range(const Ranges *of, Array *rows)
         uint64_t hash;
         if (span_at(&of->keys, i, &key) < 0)
             return -1;
-        /* A product and no remainder: a division takes as long as the hash of a short key. */
+        /* A product instead of a remainder: a division takes as long as the hash of a short key. */
         hash = hash_of(key, &of->masks, of->seed) >> 32;
         if (hash * of->ranges >> 32 == of->range)
             array_set(rows, found++, i);

@@ -1,11 +1,11 @@
-/* Looks into UnsafeRows: checks them against a schema, reads their slots; _rows.py defines it. */
+/* Checks UnsafeRows against a schema, and reads their slots; _rows.py defines the results. */
 #include "functions.h"
 #include "unsafe_row.h"
 
-/* What a field of a row must be; operands follow in the program. See programs.py. */
+/* Conditions for a field of a row; operands follow in the program. programs.py describes them. */
 enum { ANY, UNUSED, RANGE, REGION, STRUCT, DOUBT };
 
-/* How many operands a field of some kind has; `at` is the place of the first. */
+/* Returns how many operands a kind of field has; `at` is the place of the first. */
 static int64_t operands(int64_t kind, const Array *program, int64_t at)
 {
     int64_t length;
@@ -24,7 +24,7 @@ static int64_t operands(int64_t kind, const Array *program, int64_t at)
 
 static int row_fits(Span row, const Array *program, int64_t at, int depth);
 
-/* Holds one field that is not null against its operands. */
+/* Checks a field that is not null by its operands. Returns 0 if it does not fit. */
 static int field_fits(int64_t kind, Span row, uint64_t slot, int64_t fixed, int64_t *budget,
                       const Array *program, int64_t at, int depth)
 {
@@ -47,7 +47,7 @@ static int field_fits(int64_t kind, Span row, uint64_t slot, int64_t fixed, int6
     }
 }
 
-/* Holds a row or struct against what stands in a program from a place on. */
+/* Checks a row or struct by the program at `at`. Returns 0 if it does not fit. */
 static int row_fits(Span row, const Array *program, int64_t at, int depth)
 {
     int64_t fields = number_at(program, at++), bits, fixed, budget, i;
@@ -121,8 +121,8 @@ no_program:
     return result;
 }
 
-/* Follows a path of (fields, ordinal) pairs through nested structs to a slot. Returns 1 if there
- * is a value, 0 if there is none: null, or the row does not fit. */
+/* Follows a path of (fields, ordinal) pairs through nested structs to a slot. Returns 1 if there is
+ * a value; 0 if one is null or the row does not fit. */
 static int slot_at(Span row, const Array *path, uint64_t *slot)
 {
     int64_t i;
@@ -156,7 +156,8 @@ static int read_slots(const Spans *spans, const Array *path, Array *values, char
     return 0;
 }
 
-/* What the functions share that give one number, and whether it is known, for each row. */
+/* Opens the arguments of a function that gives a number and a flag for each row, and calls `fill`.
+ * Returns None; NULL with an exception set. */
 PyObject *numbers_of_rows(PyObject *args, const char *format, RowNumbers fill)
 {
     PyObject *bytes, *offsets, *lengths, *program_object, *values_object, *valid_object;

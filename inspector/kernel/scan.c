@@ -1,4 +1,4 @@
-/* Finds the records of a delta, snapshot or changelog; _scan.py defines it. */
+/* Finds the records of a delta, snapshot or changelog; _scan.py defines the result. */
 #include "functions.h"
 
 static int64_t be32(const uint8_t *at)
@@ -20,7 +20,7 @@ static inline void set_record(Array *spans, int64_t room, int64_t index, const i
         array_set(spans, column * room + index, record[column]);
 }
 
-/* Finds records that begin with their kind, and fills in those; else as scan_records does. */
+/* Finds records that begin with their kind, and fills in the kinds; otherwise as scan_records. */
 static int scan_kinds(Scan *scan, Array *spans, uint8_t *kinds)
 {
     const uint8_t *data = scan->data;
@@ -73,8 +73,8 @@ static int scan_kinds(Scan *scan, Array *spans, uint8_t *kinds)
     return status;
 }
 
-/* Finds records from `start` on; moves it behind the last whole one, but to the value length of one
- * whose value is over the limit. */
+/* Finds records from `start` on, and sets `start` after the last whole one. If a value is over the
+ * limit, `start` is at its length. */
 int scan_records(Scan *scan, Array *spans)
 {
     const uint8_t *data = scan->data;
@@ -115,7 +115,7 @@ int scan_records(Scan *scan, Array *spans)
     return status;
 }
 
-/* Calls scan_kinds if there is an array for the kinds, else scan_records. */
+/* Calls scan_kinds if there is an array for the kinds, otherwise scan_records. */
 static PyObject *scanned(Scan *scan, Array *spans, PyObject *kinds_object)
 {
     Py_buffer kinds;

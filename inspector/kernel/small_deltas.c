@@ -1,8 +1,9 @@
 /* Decompresses, verifies and scans many small deltas at once, without the GIL.
  *
- * decode/lz4block.py and decode/records.py define what a delta is, and what is wrong with one: this
- * takes those that are right in every respect, as far as they go, and leaves the first that is not,
- * or whose records have no room, to those modules. */
+ * decode/lz4block.py and decode/records.py define a delta and its errors. This takes the leading
+ * deltas that are right in every respect. It leaves the first other one, or one whose records have
+ * no room, to those modules.
+ */
 #include "functions.h"
 
 enum { WORD = 8 };
@@ -10,13 +11,13 @@ enum { WORD = 8 };
 typedef struct {
     Span *files;
     int64_t count;
-    int64_t most_block;  /* bytes */
-    int64_t most_record; /* bytes of a key or value */
+    int64_t most_block;  /* most bytes of a block */
+    int64_t most_record; /* most bytes of a key or value */
     Array spans;
-    Array ends; /* two rows: of each file, the records and the raw bytes up to its end */
+    Array ends; /* two rows: for each file, the records and the raw bytes up to its end */
 } Deltas;
 
-/* Whether all values have whole words, so that nothing behind them has to be left out. */
+/* Returns 1 if all values are whole words, so that no bytes after them are left out. */
 static int are_whole_words(const Array *spans, int64_t first, int64_t last)
 {
     int64_t i, lengths = 3 * (spans->count / SPAN);
@@ -50,7 +51,8 @@ static int64_t read_all(Deltas *deltas, uint8_t *raw, const int64_t *sizes)
     return i;
 }
 
-/* Raw bytes of each file, and of all; of those that come before `most` is exceeded. */
+/* Fills in the raw bytes of each file while their sum is at most `most`; the files after these are
+ * left out. Returns the sum. */
 static int64_t raw_sizes(Deltas *deltas, int64_t most, int64_t *sizes)
 {
     int64_t i, total = 0;
@@ -65,7 +67,7 @@ static int64_t raw_sizes(Deltas *deltas, int64_t most, int64_t *sizes)
     return total;
 }
 
-/* Where the bytes of each file lie; the caller frees it. */
+/* Returns where the bytes of each file are, which the caller frees; NULL with an exception set. */
 static Span *spans_of(PyObject *files, int64_t count)
 {
     Span *spans = PyMem_Malloc((size_t)(count ? count : 1) * sizeof *spans);

@@ -1,8 +1,8 @@
-/* Hashes and concatenates spans; _spans.py defines it. */
+/* Hashes and concatenates spans; _spans.py defines the results. */
 #include "functions.h"
 #include "xxh64.h"
 
-enum { SLOT = 8 }; /* bytes of a row that may be left out of its hash */
+enum { SLOT = 8 }; /* bytes of a row that a hash may leave out */
 
 static int hash_spans(const Spans *spans, int64_t skip, Array *out)
 {
@@ -50,7 +50,7 @@ no_out:
     return result;
 }
 
-/* The sum of all lengths, or -1 if it is more than one object can hold. */
+/* Returns the sum of all lengths; -1 if it is more than an object can hold. */
 static int64_t spans_total(const Spans *spans)
 {
     int64_t i, total = 0;

@@ -1,4 +1,5 @@
-/* Unpacks the blocks of RocksDB's table files and finds their entries; _sst.py defines it. */
+/* Decompresses the blocks of RocksDB's table files and finds their entries; _sst.py defines the
+ * results. */
 #include "functions.h"
 #include "lz4_block.h"
 
@@ -6,7 +7,7 @@ enum { INTERNAL = 8, HASHED_BLOCK = 1 << 16, VALUE = 1 };
 
 /* --- LZ4 ----------------------------------------------------------------------------------- */
 
-/* Unpacks each span into its place. Returns how many could be, or -2 if one lies outside. */
+/* Decompresses each span into its place. Returns how many it could, or -2 if one lies outside. */
 static int64_t unpack_blocks(const Spans *spans, const Py_buffer *out, const Array *places,
                              const Array *sizes)
 {
@@ -69,14 +70,14 @@ no_out:
 
 /* --- entries ------------------------------------------------------------------------------- */
 
-/* Where the entries of a block end and its restarts begin, or -1 if it has no room for them. */
+/* Returns where the entries of a block end and its restarts begin; -1 if they have no room. */
 static int64_t entries_end(Span block)
 {
     int64_t left = block.size - 4, restarts;
     if (left < 0)
         return -1;
     restarts = (int64_t)le32(block.data + left);
-    if (block.size <= HASHED_BLOCK && restarts >> 31) { /* a hash index lies behind the restarts */
+    if (block.size <= HASHED_BLOCK && restarts >> 31) { /* a hash index follows the restarts */
         int64_t buckets;
         restarts &= 0x7FFFFFFF;
         left -= 2;
@@ -90,7 +91,7 @@ static int64_t entries_end(Span block)
     return left / 4 < restarts ? -1 : left - 4 * restarts;
 }
 
-/* Reads an integer of up to 32 bits. Returns the bytes it took, or 0 if there is none. */
+/* Reads an integer of up to 32 bits. Returns how many bytes it has; 0 if there is none. */
 static inline int varint32(const uint8_t *at, int64_t left, int64_t *value)
 {
     int i, bits = 0;
@@ -110,18 +111,18 @@ static inline int varint32(const uint8_t *at, int64_t left, int64_t *value)
 }
 
 typedef struct {
-    Span previous;  /* the internal key before, without bytes at the start of a table */
+    Span previous;  /* previous internal key; no bytes at the start of a table */
     uint8_t *out;
     int64_t room;   /* bytes */
     int64_t used;
     int64_t count;  /* entries found */
-    int64_t place;  /* in the block: of the next entry */
-    int64_t need;   /* bytes of an entry for which there is no room */
+    int64_t place;  /* place of the next entry in the block */
+    int64_t need;   /* bytes of an entry that has no room */
     int64_t max_length;
     int plain;
 } Walk;
 
-/* How the user key of an internal key compares with the one before, by `start` of which it begins. */
+/* Compares the user keys of two internal keys; the first `start` bytes are equal. */
 static int user_order(Span before, Span now, int64_t start)
 {
     int64_t one = before.size - INTERNAL, other = now.size - INTERNAL;
@@ -133,7 +134,8 @@ static int user_order(Span before, Span now, int64_t start)
     return order ? order : (other > one) - (other < one);
 }
 
-/* Copies an entry out and takes it as the one before, unless it is not above that one. */
+/* Copies an entry and makes it the previous one. Returns a status: BAD_ORDER if its key is not
+ * above the previous key. */
 static int take_entry(Walk *walk, Span shared, Span rest, Span value, Array *columns)
 {
     int64_t room = columns->count / ENTRY, at = walk->count;
@@ -165,7 +167,7 @@ static int take_entry(Walk *walk, Span shared, Span rest, Span value, Array *col
     return MORE;
 }
 
-/* Walks through the entries of a block from `place` on: MORE at its end. */
+/* Reads the entries of a block from `place` on. Returns a status: MORE at its end. */
 static int walk_block(Walk *walk, Span block, Array *columns)
 {
     int64_t end = entries_end(block);
@@ -206,7 +208,7 @@ static int walk_block(Walk *walk, Span block, Array *columns)
     return MORE;
 }
 
-/* Walks through blocks from `*index` on. Returns a status, or -1 if a block lies outside. */
+/* Reads blocks from `*index` on. Returns a status, or -1 if a block lies outside. */
 static int walk_blocks(Walk *walk, const Spans *blocks, int64_t *index, Array *columns)
 {
     for (; *index < blocks->offsets.count; ++*index) {

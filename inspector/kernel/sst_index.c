@@ -1,9 +1,9 @@
-/* Finds the handles in the index of RocksDB's table files; _sst.py defines it. */
+/* Finds the handles in the index of RocksDB's table files; _sst.py defines the result. */
 #include "functions.h"
 
 static const int64_t MOST = (int64_t)1 << 61; /* of an offset or size, so that no sum overflows */
 
-/* Takes an integer of up to 64 bits off a span. Returns 0, or -1 if there is none. */
+/* Takes an integer of up to 64 bits from a span. Returns 0, or -1 if there is none. */
 static int take_varint(Span *from, uint64_t *value)
 {
     int i;
@@ -23,7 +23,7 @@ static int take_varint(Span *from, uint64_t *value)
     return -1;
 }
 
-/* Takes an integer that is a length, or a part of a handle. Returns it, or -1 if there is none. */
+/* Takes an integer that is a length or a part of a handle. Returns it, or -1 if there is none. */
 static int64_t take_number(Span *from)
 {
     uint64_t value;
@@ -42,10 +42,10 @@ static int skip(Span *from, int64_t length)
 }
 
 typedef struct {
-    int64_t offset, size, key; /* of the entry before: its handle, the bytes of its key */
+    int64_t offset, size, key; /* of the previous entry: its handle, and the bytes of its key */
 } Before;
 
-/* Reads the handle of an entry that follows another's: only by how much its block is larger. */
+/* Reads the handle of a later entry, which is only the difference in size. Returns 0, or -1. */
 static int next_handle(Span *value, Before *before, int64_t trailer)
 {
     uint64_t zigzag;
@@ -69,7 +69,7 @@ static int whole_handle(Span *value, Before *before)
     return before->size < 0 ? -1 : 0;
 }
 
-/* Reads an entry and takes it off. Returns 0, or -1 if its lengths are impossible. */
+/* Reads an entry and takes it from the span. Returns 0, or -1 if its lengths are impossible. */
 static int take_index_entry(Span *from, Before *before, int delta, int first_keys, int64_t trailer)
 {
     int64_t shared = take_number(from), rest = shared < 0 ? -1 : take_number(from), length = 0;
@@ -94,8 +94,8 @@ static int take_index_entry(Span *from, Before *before, int delta, int first_key
     return skip(from, delta ? from->size - value.size : length);
 }
 
-/* Writes the handles as far as there are some and room for them. Returns how many; what is left of
- * the index is empty if these are all. */
+/* Writes handles while there are some and room for them. Returns how many; the index is then empty
+ * if these were all. */
 static int64_t take_handles(Span *left, int delta, int first_keys, int64_t trailer, Array *offsets,
                             Array *sizes)
 {

@@ -1,11 +1,11 @@
-/* Merges the entries of several tables and decides which live; _sst_live.py defines it. */
+/* Merges the entries of several tables and finds the live keys; _sst_live.py defines the result. */
 #include "functions.h"
 
 #include <stdlib.h>
 
 enum { DELETION = 0, PUT = 1, MERGE = 2 };
 
-/* A sorted run of entries, at its next one. */
+/* A sorted run of entries; `at` is its next one. */
 typedef struct {
     int64_t at, end;
     Span key;
@@ -16,14 +16,14 @@ typedef struct {
     const Spans *keys;
     const Array *tags;
     Run *runs;
-    int64_t *heap; /* numbers of runs, the one with the next entry first */
-    int64_t size;  /* of the heap */
+    int64_t *heap; /* numbers of runs; the run with the next entry is first */
+    int64_t size;  /* runs in the heap */
 } Merge;
 
 typedef struct {
-    const Spans *bounds; /* two spans for each: its first key, and the first one behind it */
+    const Spans *bounds; /* two spans for each: its first key, and the first key after it */
     const Array *sequences;
-    int64_t next; /* the first that does not end before the current key */
+    int64_t next; /* first range that does not end before the current key */
 } Ranges;
 
 static int compare(Span one, Span other)
@@ -33,7 +33,8 @@ static int compare(Span one, Span other)
     return order ? order : (one.size > other.size) - (one.size < other.size);
 }
 
-/* Whether a run's next entry comes before another's: by key, then the newest, then by number. */
+/* Returns 1 if a run's next entry comes before another's: by key, then the newest, then by
+ * number. */
 static int comes_before(const Merge *merge, int64_t one, int64_t other)
 {
     const Run *a = &merge->runs[one], *b = &merge->runs[other];
@@ -72,7 +73,7 @@ static int load(const Merge *merge, Run *run)
     return 1;
 }
 
-/* Moves on to the next entry of all. Returns 0, or -1 if a key lies outside. */
+/* Moves to the next entry of all runs. Returns 0, or -1 if a key lies outside. */
 static int advance(Merge *merge)
 {
     Run *run = &merge->runs[merge->heap[0]];
@@ -110,8 +111,8 @@ static int start(Merge *merge, const Array *bounds)
     return 0;
 }
 
-/* The newest sequence number that a deletion of a range has at a key; 0 if none covers it. Returns
- * -1 if a bound lies outside. */
+/* Finds the newest sequence number with which a range that has a key was deleted; 0 if none has it.
+ * Returns -1 if a bound lies outside. */
 static int covered(Ranges *ranges, Span key, uint64_t *sequence)
 {
     *sequence = 0;
@@ -138,7 +139,7 @@ static void reverse(Array *array, int64_t first, int64_t end)
     }
 }
 
-/* Takes all entries of the next key, and writes which of them make its value, the oldest first.
+/* Takes all entries of the next key, and writes those that make its value, the oldest first.
  * Returns a status, or -1 if a span lies outside. */
 static int take_key(Merge *merge, Ranges *ranges, Array *order, int64_t *used, int64_t *bad)
 {
@@ -156,7 +157,7 @@ static int take_key(Merge *merge, Ranges *ranges, Array *order, int64_t *used, i
             break;
         *bad = run->at;
         if (sequence == last)
-            return BAD_ORDER; /* nobody can tell which of two entries is the newer one */
+            return BAD_ORDER; /* it is unknown which of two entries is newer */
         last = sequence;
         open = open && sequence >= deleted;
         if (open && (type == PUT || type == MERGE)) {
@@ -178,7 +179,7 @@ static int take_keys(Merge *merge, Ranges *ranges, Array *order, Array *pieces, 
         int64_t before = found[1];
         int status = take_key(merge, ranges, order, &found[1], &found[2]);
         if (status != MORE) {
-            found[1] = before; /* nothing of a key that was not taken whole */
+            found[1] = before; /* drops what was found of an unfinished key */
             return status;
         }
         if (found[1] > before) {
@@ -190,9 +191,9 @@ static int take_keys(Merge *merge, Ranges *ranges, Array *order, Array *pieces, 
     return MORE;
 }
 
-enum { KEYS, BOUNDS, SPANS };              /* the buffers with spans */
-enum { TAGS, RUNS, SEQUENCES, READ };      /* the arrays that are read */
-enum { STATE, ORDER, PIECES, WRITTEN };    /* those that are written */
+enum { KEYS, BOUNDS, SPANS };              /* buffers with spans */
+enum { TAGS, RUNS, SEQUENCES, READ };      /* arrays that are read */
+enum { STATE, ORDER, PIECES, WRITTEN };    /* arrays that are written */
 
 typedef struct {
     Spans spans[SPANS];

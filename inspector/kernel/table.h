@@ -1,5 +1,5 @@
-/* The table of keys that a replay keeps, what a version did to each, and the sums of that: what
- * apply.c and changes.c share. The layouts are those of record_layout.py. */
+/* Table of keys that a replay keeps, what a version did to each key, and the sums of that; apply.c
+ * and changes.c share it. The layouts are those of record_layout.py. */
 #ifndef INSPECTOR_KERNEL_TABLE_H
 #define INSPECTOR_KERNEL_TABLE_H
 
@@ -7,13 +7,13 @@
 
 enum { ROWS_AHEAD = 12 }; /* rows that are fetched at the same time */
 
-/* A key of a map, and what the version before held of a key that this one touches: the layouts of
- * ROW and TOUCH in record_layout.py. A row is read and written as a whole: one place in memory. */
+/* A key of a map, and its previous state if a version touches it: ROW and TOUCH in
+ * record_layout.py. A row is read and written as a whole, because it is one place in memory. */
 typedef struct {
     uint64_t value_hash;
     int64_t clock;
     int32_t key_size, value_size, put_step, born_step;
-    int32_t touched; /* one more than the step that touched it last; 0 if none did */
+    int32_t touched; /* one more than the step that touched it last; 0: none */
     int32_t puts, record;
     uint8_t live, put_same_state, mark, unused;
 } Row;
@@ -37,7 +37,7 @@ enum { REBASED = 1, TIMED = 2 };
 
 /* A version: its number, and how its records count. */
 typedef struct {
-    int32_t step, put_step; /* put_step: the one that its puts have in the table */
+    int32_t step, put_step; /* put_step: the step of its puts in the table */
     int timed;
 } Version;
 
@@ -63,7 +63,7 @@ static inline Touch touch_get(const Py_buffer *touched, int64_t i)
     return touch;
 }
 
-/* Fetches ahead a row of a table, which may lie across two lines of the cache. */
+/* Fetches ahead a row of a table, which may be in two cache lines. */
 static INLINE void fetch_row(const Py_buffer *table, int64_t rows, int64_t id)
 {
     const char *row;
@@ -89,7 +89,7 @@ static INLINE void outcome_of(Version version, const Touch *was, const Row *now,
     outcome[SAME_VALUE] = outcome[SAME_STATE] && (!version.timed || now->clock == was->clock);
 }
 
-/* Sums over touched keys, and the live rows that come and go by size: see tally in _changes.py. */
+/* Sums over touched keys, and changes in the number of live rows by size: tally in _changes.py. */
 enum {
     SUM_WAS_ROWS,
     SUM_NOW_ROWS,
@@ -111,7 +111,7 @@ enum {
 typedef struct {
     Array sums, by_size;
     int64_t sum[SUMS];
-    int64_t room; /* of each of the three counts by size */
+    int64_t room; /* room of each of the three counts by size */
     int64_t largest;
 } Tally;
 
@@ -163,7 +163,7 @@ static INLINE void tally_key(Tally *tally, Version version, const Touch *was, co
     sum[SUM_REBORN_KEYS] += outcome[REBORN] * key;
     sum[SUM_WRITTEN_VALUES] += outcome[WRITTEN] * value;
     if (outcome[WAS_LIVE] && outcome[NOW_LIVE] && before == value)
-        return; /* as many of every size as before */
+        return; /* the number of rows of each size is unchanged */
     if (outcome[WAS_LIVE])
         tally_row(tally, key, before, -1);
     if (outcome[NOW_LIVE])

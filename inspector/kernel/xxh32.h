@@ -20,7 +20,7 @@ static inline uint32_t xxh32_round(uint32_t lane, const uint8_t *at)
     return xxh32_rotate(lane + (uint32_t)le32(at) * Q2, 13) * Q1;
 }
 
-/* The hash of what four lanes have become, and of the bytes behind those that they read. */
+/* Returns the hash of the result of four lanes and the bytes after those that they read. */
 static inline uint32_t xxh32_end(uint32_t hash, const uint8_t *data, int64_t size)
 {
     for (; size >= 4; data += 4, size -= 4)
@@ -42,7 +42,8 @@ static inline uint32_t xxh32(const uint8_t *data, int64_t size, uint32_t seed)
 {
     uint32_t hash = seed + Q5, total = (uint32_t)size;
     if (size >= 16) {
-        /* Four variables and no array: a compiler would use vectors, whose products are slow. */
+        /* Four variables instead of an array: a compiler would use vectors, whose products are
+         * slow. */
         uint32_t one = seed + Q1 + Q2, two = seed + Q2, three = seed, four = seed - Q1;
         for (; size >= 16; data += 16, size -= 16) {
             one = xxh32_round(one, data);
@@ -55,8 +56,9 @@ static inline uint32_t xxh32(const uint8_t *data, int64_t size, uint32_t seed)
     return xxh32_end(hash + total, data, size);
 }
 
-/* The hashes of some strings of one size at the same time: the steps of one wait for each other, and its
- * products for the one unit that makes them. Four lanes of each are one vector. */
+/* Number of strings of one size that are hashed at the same time. The steps of one string wait for
+ * each other, and its products for the one unit that makes them; so four lanes of each string are
+ * one vector. */
 enum { XXH32_AT_ONCE = 4 };
 
 #if defined(__GNUC__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ && \
@@ -65,7 +67,7 @@ enum { XXH32_AT_ONCE = 4 };
 typedef uint32_t Lanes __attribute__((vector_size(16)));
 
 #if defined(__x86_64__)
-#define XXH32_TARGET __attribute__((target("sse4.1"))) /* which has products of vectors */
+#define XXH32_TARGET __attribute__((target("sse4.1"))) /* sse4.1 has products of vectors */
 #define xxh32_has_lanes() __builtin_cpu_supports("sse4.1")
 #else
 #define XXH32_TARGET

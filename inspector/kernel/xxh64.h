@@ -1,4 +1,4 @@
-/* XXH64, the hash of values, and of keys where that is no secret. */
+/* XXH64, the hash of values, and of keys where the hash is no secret. */
 #ifndef INSPECTOR_KERNEL_XXH64_H
 #define INSPECTOR_KERNEL_XXH64_H
 
@@ -52,7 +52,7 @@ static inline uint64_t xxh64(const uint8_t *data, int64_t size, uint64_t seed)
     return xxh_mixed(hash);
 }
 
-/* The hash of the 8 bytes of a little-endian number. */
+/* Returns the hash of the 8 bytes of a little-endian number. */
 static inline uint64_t xxh64_of_word(uint64_t word, uint64_t seed)
 {
     uint64_t hash = seed + P5 + 8;

@@ -11,17 +11,20 @@ from __future__ import annotations
 from inspector.operators.rule import OperatorShape, RowPart, StoreRule, watermark_field
 from inspector.sparktypes import is_window
 
+# names of the operator in Spark's metadata
 NAMES = ("stateStoreSave", "StatefulStreamlineAggregate")
-SOURCE = "StateStoreSaveExec, WatermarkSupport"
+SOURCE = "StateStoreSaveExec, WatermarkSupport"  # Spark classes that the rule is from
 UNNAMED = "_groupingexpression"
-"""Name of a grouping column that is an expression without one (``PullOutGroupingExpressions``)."""
+"""Name of a grouping column for an expression without a name (``PullOutGroupingExpressions``)."""
 REWRITES = (
     "Spark writes every group that has a row in the batch, whether its result changes or not: "
     "filter rows out that cannot change it (repeats, values below a maximum) before the "
     "aggregation, or let a longer trigger interval bring them in fewer batches"
 )
-"""``StateStoreSaveExec`` puts every group that a row of the batch belongs to."""
+"""Advice on puts that change nothing: ``StateStoreSaveExec`` puts every group of the batch's rows.
+"""
 
+# Doubt about leftovers: the mode may be complete, which keeps every group.
 COMPLETE = (
     "the output mode is not in the checkpoint, and complete mode keeps every group, "
     "as does a query that a restart took withWatermark from"
@@ -29,7 +32,7 @@ COMPLETE = (
 
 
 def rule(shape: OperatorShape, store: str) -> StoreRule:
-    """The expiry rule of an aggregation's store."""
+    """Return the expiry rule of an aggregation's store: a key column by the watermark."""
     key, _ = shape.schemas[store]
     if not key.fields:
         return StoreRule(

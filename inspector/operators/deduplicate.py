@@ -1,23 +1,24 @@
-"""``dropDuplicates`` (``StreamingDeduplicateExec``). Key: the columns compared. Value: a dummy.
+"""``dropDuplicates`` (``StreamingDeduplicateExec``). Key: the compared columns. Value: a dummy.
 
-A key goes when its event-time column is at or below the watermark, *if* there is one; else never.
+A key is removed when the watermark reaches its event-time column, *if* there is one; else never.
 """
 
 from __future__ import annotations
 
 from inspector.operators.rule import OperatorShape, RowPart, StoreRule, watermark_field
 
-NAMES = ("dedupe",)
-SOURCE = "StreamingDeduplicateExec"
+NAMES = ("dedupe",)  # names of the operator in Spark's metadata
+SOURCE = "StreamingDeduplicateExec"  # Spark class that the rule is from
 REWRITES = (
     "this operator writes a key once and never again, so look for what else writes to this "
     "checkpoint; inspector verify checks its files"
 )
-"""``StreamingDeduplicateExec`` puts a key once, when it is new."""
+"""Advice on puts that change nothing: ``StreamingDeduplicateExec`` puts a key only when it is new.
+"""
 
 
 def rule(shape: OperatorShape, store: str) -> StoreRule:
-    """The expiry rule of a deduplication's store."""
+    """Return the expiry rule of a deduplication's store: a key column by the watermark, if any."""
     key, _ = shape.schemas[store]
     expiry = watermark_field(key, RowPart.KEY)
     if expiry is not None:

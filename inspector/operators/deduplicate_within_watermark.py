@@ -1,7 +1,7 @@
 """``dropDuplicatesWithinWatermark`` (``StreamingDeduplicateWithinWatermarkExec``, Spark 3.5 on).
 
-Key: the columns compared. Value: ``expiresAtMicros``, event time of the first occurrence plus the
-delay. Removed when ``expiresAtMicros <= watermark``, each batch.
+Key: the compared columns. Value: ``expiresAtMicros``, event time of the first occurrence plus the
+delay. Each batch removes rows with ``expiresAtMicros <= watermark``.
 """
 
 from __future__ import annotations
@@ -16,14 +16,17 @@ from inspector.operators.rule import (
     StoreRule,
 )
 
-NAMES = ("dedupeWithinWatermark",)
-SOURCE = "StreamingDeduplicateWithinWatermarkExec"
-REWRITES = deduplicate.REWRITES
-FIELD = "expiresAtMicros"
+NAMES = ("dedupeWithinWatermark",)  # names of the operator in Spark's metadata
+SOURCE = "StreamingDeduplicateWithinWatermarkExec"  # Spark class that the rule is from
+REWRITES = deduplicate.REWRITES  # advice on puts that change nothing
+FIELD = "expiresAtMicros"  # the only field of a value: its expiry time in microseconds
 
 
 def rule(shape: OperatorShape, store: str) -> StoreRule:
-    """The expiry rule of a deduplication within the watermark."""
+    """Return the expiry rule of the store: :data:`FIELD` by the watermark.
+
+    It is unknown if the value has other fields.
+    """
     _, value = shape.schemas[store]
     if [column.name for column in value.fields] != [FIELD]:
         return StoreRule(unknown=f"its value schema is not the one field {FIELD}")

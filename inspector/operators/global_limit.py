@@ -1,4 +1,4 @@
-"""``limit`` on a stream: ``globalLimit``. One row, the rows let through so far; never removed.
+"""``limit`` on a stream: ``globalLimit``. Its only row counts the rows let through; never removed.
 
 Key ``{key: void}``, value ``{value: long}``, in partition 0 (``StreamingGlobalLimitExec``).
 """
@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from inspector.operators.rule import OperatorShape, StoreRule
 
-NAMES = ("globalLimit",)
-SOURCE = "StreamingGlobalLimitExec"
+NAMES = ("globalLimit",)  # names of the operator in Spark's metadata
+SOURCE = "StreamingGlobalLimitExec"  # Spark class that the rule is from
 REWRITES = "a limit has one row, which costs nothing; nothing has to be done"
-"""``StreamingGlobalLimitExec`` puts how many rows it let through."""
+"""Advice on puts that change nothing: ``StreamingGlobalLimitExec`` puts its counter in each batch.
+"""
 
 
 def rule(shape: OperatorShape, store: str) -> StoreRule:  # noqa: ARG001 - one form for all
-    """A limit's one row stays as long as the query."""
+    """Return the rule of a limit's store: its only row stays for ever, which needs no rule."""
     return StoreRule(unknown="a limit has one row, which stays for ever", needs_none=True)

@@ -19,24 +19,31 @@ from __future__ import annotations
 from inspector.operators.rule import Clock, ExpiryField, OperatorShape, RowPart, StoreRule
 from inspector.sparktypes import StructType
 
+# names of the operator in Spark's metadata
 NAMES = ("flatMapGroupsWithState", "applyInPandasWithState")
-PANDAS = "applyInPandasWithState"
+PANDAS = "applyInPandasWithState"  # name of the operator for applyInPandasWithState
+# Spark classes that the rule is from
 SOURCE = "FlatMapGroupsWithStateExec, FlatMapGroupsWithStateExecHelper"
 REWRITES = "call state.update() only when the value has changed"
-"""``InputProcessor.onIteratorCompletion`` puts after ``update()``."""
+"""Advice on puts that change nothing: ``InputProcessor.onIteratorCompletion`` puts after
+``update()``.
+"""
 
-STATE_FIELD = "groupState"
-TIMEOUT_FIELD = "timeoutTimestamp"
+STATE_FIELD = "groupState"  # field of a value with the state (format 2)
+TIMEOUT_FIELD = "timeoutTimestamp"  # field of a value with the timer
 
 
 def timeout_ordinal(value: StructType) -> int | None:
-    """Ordinal of the timer: the last field, in both state formats; None without a timeout."""
+    """Return the ordinal of the timer, the last field of the value; None without a timeout."""
     last = len(value.fields) - 1
     return last if last >= 0 and value.fields[last].name == TIMEOUT_FIELD else None
 
 
 def empty_size(value: StructType) -> int:
-    """Bytes of a value whose state is null and whose timer is all it holds; -1 if it has none."""
+    """Return the bytes of a value whose state is null and which has a timer.
+
+    Returns -1 if the size of a value does not show a null state.
+    """
     # A function that removes the state and sets a timer leaves such a row (state format 2). When
     # the timer fires and the function does nothing, Spark keeps the empty row with timeout -1.
     state = value.fields[0].data_type if value.fields else None
@@ -47,7 +54,7 @@ def empty_size(value: StructType) -> int:
 
 
 def rule(shape: OperatorShape, store: str) -> StoreRule:
-    """The expiry rule of a group state's store."""
+    """Return the expiry rule of a group state's store: the timer, or never without a timeout."""
     _, value = shape.schemas[store]
     ordinal = timeout_ordinal(value)
     if ordinal is None:

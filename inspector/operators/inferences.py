@@ -1,9 +1,9 @@
-"""Inferences where the bytes allow another reading, and how often each was right.
+"""Inferences where the bytes allow another explanation, and how often each was right.
 
-Counted on random workloads whose functions logged every call (Spark 4.3 and 3.5,
+They were counted on random workloads whose functions logged every call (Spark 4.3 and 3.5,
 ``scripts/lab/judge_workloads.py``), key by key and batch by batch; those of joins, finding by
-finding. An inference that is right less often than :data:`WARNS` never warns: its keys are
-undecided, its findings for information. The reasons are in the documentation
+finding. An inference that is right less often than :data:`WARNS` never warns: its keys
+are undecided, its findings are for information. The documentation has the reasons
 (``explanation/proofs``).
 """
 
@@ -14,16 +14,16 @@ from collections.abc import Mapping
 from inspector.light_dataclasses import dataclass
 from inspector.model import Certainty
 
-WARNS = 0.95  # share of right ones from which on an inference is worth a warning
+WARNS = 0.95  # share of right conclusions from which on an inference is worth a warning
 
 
 @dataclass(frozen=True)
 class Inference:
-    """A conclusion that the bytes suggest and do not force."""
+    """A conclusion that the bytes suggest and do not prove."""
 
-    name: str  # by which code and documentation call it
-    right: int  # how often it was right on random workloads
-    of: int  # of how many times that it was drawn
+    name: str  # its name in code and documentation
+    right: int  # number of right conclusions on random workloads
+    of: int  # number of all conclusions
 
     @property
     def warns(self) -> bool:
@@ -32,7 +32,7 @@ class Inference:
 
     @property
     def certainty(self) -> Certainty:
-        """Certainty of a leftover that the inference finds."""
+        """Certainty of a leftover that it finds: INFERRED if it warns, else UNDECIDED."""
         return Certainty.INFERRED if self.warns else Certainty.UNDECIDED
 
 

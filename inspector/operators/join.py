@@ -1,24 +1,25 @@
-"""Stream-stream joins: ``symmetricHashJoin``, four stores, or four column families of one.
+"""Stream-stream joins: ``symmetricHashJoin``, four stores, or four column families of one store.
 
-``<side>-keyToNumValues`` counts the rows of a join key; ``<side>-keyWithIndexToValue`` holds them,
-each under the key and an index from 0 to count - 1. In state format 4 ``<side>-keyWithTsToValues``
-holds them under the key and their event time, and ``<side>-tsWithKey`` has an entry for each, by
-which they are evicted; the rows go by the same times as before.
+``<side>-keyToNumValues`` counts the rows of a join key. ``<side>-keyWithIndexToValue`` has the
+rows, each under the key and an index from 0 to count - 1. In state format 4
+``<side>-keyWithTsToValues`` has them under the key and their event time. ``<side>-tsWithKey`` has
+an entry for each, by which rows are evicted; the times are the same as before.
 
-A side is cleaned by a watermark on the join key, on both sides alike, or by one on its own value
-with the bound that the join condition gives to a column of the other side that carries one, too;
-else never (``StreamingSymmetricHashJoinHelper.getStateWatermarkPredicates``,
+A side is cleaned by a watermark on the join key, on both sides alike. Otherwise it is cleaned by a
+watermark on its own value, with the bound that the join condition gives to a column of the other
+side that also has a watermark; else never
+(``StreamingSymmetricHashJoinHelper.getStateWatermarkPredicates``,
 ``StreamingJoinHelper.getStateWatermarkFromLessThenPredicate``).
 
-* Join keys lose their metadata in the schema. That one carries the watermark is seen where the
-  event time of every row of a side is one and the same field of its join key, and rows went when
-  the watermark covered it. Then no row of either side outlives a batch whose watermark is not below
-  that field: rows that come late are not stored, or go in the same batch
-  (``StreamingSymmetricHashJoinExec``). So a row that does outlive it is no leftover: it shows that
-  the key carries no watermark, be its field a copy of the event time.
-* Else the condition would have to be known, which is not in the checkpoint; a row below the
-  watermark is no evidence. What can be seen is how far behind the watermark the rows of a side
-  reach, version by version.
+* Join keys lose their metadata in the schema. A key carries the watermark if the event time of
+  every row of a side equals one field of its join key, and rows were removed when the watermark
+  reached it. Then no row of either side outlives a batch whose watermark is not below that field:
+  late rows are not stored, or are removed in the same batch (``StreamingSymmetricHashJoinExec``).
+  So a row that does outlive it is no leftover: it shows that the key carries no watermark, even if
+  its field is a copy of the event time.
+* Otherwise the condition would have to be known, which is not in the checkpoint. A row below the
+  watermark is no evidence. Only the distance of the oldest rows to the watermark can be seen,
+  version by version.
 """
 
 from __future__ import annotations
@@ -36,23 +37,27 @@ from inspector.operators.rule import (
 )
 from inspector.sparktypes import AtomicType, StructType, is_window
 
-NAMES = ("symmetricHashJoin",)
+NAMES = ("symmetricHashJoin",)  # names of the operator in Spark's metadata
+# Spark classes that the rule is from
 SOURCE = "StreamingSymmetricHashJoinHelper, SymmetricHashJoinStateManager"
 REWRITES = (
     "Spark writes the counter of a join key and the rows that it moves whenever rows of that "
     "key come or go: a longer trigger interval, or a narrower time range in the condition, "
     "makes them fewer"
 )
-"""``SymmetricHashJoinStateManager`` writes the counter of a join key with every row of it."""
+"""Advice on puts that change nothing: the counter of a join key is written with every row of it."""
 
+# stores of rows: those of state formats 1 to 3 and then of format 4, left before right
 VALUE_STORES = (*model.JOIN_ROW_STORES, *model.JOIN_TIMED_ROW_STORES)
 COUNT_STORES = (*model.JOIN_COUNT_STORES, *model.JOIN_INDEX_STORES)
-"""For each of the stores of rows the one that counts them; those of state formats 1 to 3 and then
-those of format 4, left before right. A join has the stores of one format."""
-STORE_SIDES = (*model.JOIN_SIDES, *model.JOIN_SIDES)
+"""Store of counters, or index by time, for each of VALUE_STORES. A join has the stores of one
+format.
+"""
+STORE_SIDES = (*model.JOIN_SIDES, *model.JOIN_SIDES)  # side of each of VALUE_STORES
 COUNT = ExpiryField(Clock.WATERMARK, RowPart.VALUE, (0,), 1, True, "value")
-"""Where a counter's number lies."""
+"""Field of a counter's value with the number."""
 
+# advice for a join whose rows are never removed
 _ADVICE = (
     "bound the event times of both sides, each with withWatermark, by a time range in the join "
     "condition, such as rightTime BETWEEN leftTime AND leftTime + INTERVAL 1 HOUR: a watermark "
@@ -61,7 +66,10 @@ _ADVICE = (
 
 
 def match_flag_ordinal(value: StructType) -> int | None:
-    """Ordinal of the flag that a row has found a partner; state format 2 has it behind the row."""
+    """Return the ordinal of the flag in a value that says if the row has found a partner.
+
+    It is the last field from state format 2 on; None if there is none.
+    """
     last = len(value.fields) - 1
     if last < 0 or value.fields[last].name != "matched":
         return None
@@ -70,7 +78,10 @@ def match_flag_ordinal(value: StructType) -> int | None:
 
 
 def rule(shape: OperatorShape, store: str) -> StoreRule:
-    """The expiry rule of one of a join's stores."""
+    """Return the expiry rule of one of a join's stores.
+
+    It is never known from the checkpoint when rows are removed, only if none ever is.
+    """
     if store in COUNT_STORES:
         reason = (
             "an entry of the index by time goes with its row"
@@ -115,14 +126,14 @@ def rule(shape: OperatorShape, store: str) -> StoreRule:
 
 
 def columns_beside(store: str) -> int:
-    """Columns in the keys of a store beside those of the join key: a row's index, its time."""
+    """Return the number of columns in a store's keys in addition to the join key: index, time."""
     if store in (*model.JOIN_TIMED_ROW_STORES, *model.JOIN_INDEX_STORES):
         return 2
     return int(store in model.JOIN_ROW_STORES)
 
 
 def time_fields(key: StructType) -> list[tuple[int, ...]]:
-    """Paths of the join-key fields that may hold an event time: timestamps and ends of windows."""
+    """Return the paths of join-key fields that may be event times: timestamps, window ends."""
     result: list[tuple[int, ...]] = []
     for ordinal, column in enumerate(key.fields):
         kind = getattr(column.data_type, "kind", None)
@@ -134,7 +145,7 @@ def time_fields(key: StructType) -> list[tuple[int, ...]]:
 
 
 def key_times(key: StructType) -> list[ExpiryField]:
-    """The rules by which both sides would go, were one of those fields to carry the watermark."""
+    """Return a rule for each time in the join key, by which both sides would be cleaned."""
     result: list[ExpiryField] = []
     for path in time_fields(key):
         name = key.fields[path[0]].name

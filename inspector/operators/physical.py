@@ -1,18 +1,19 @@
-"""The physical operators of Spark 2.4 to 4.3: what each does to the operators below it.
+"""Physical operators of Spark 2.4 to 4.3: the effect of each on the operators below it.
 
-A checkpoint shows the stateful operators of a query, by number and name, and not its plan. Whatever
-is said of an operator by what lies above it follows from this one table, and from these facts:
+A checkpoint shows the stateful operators of a query, by number and name, but not its plan. All
+conclusions about an operator from those above it follow from this table and from these facts:
 
 * Spark numbers the operators from the sink (``IncrementalExecution``: a walk that visits a node
-  before its children), so that all that feed an operator have higher numbers. Not all with higher
-  numbers feed it: in a union or a join they may stand on another branch. They count as if they did.
-* Stateless operators emit only what comes in, and pass a watermark on. Of several branches the
-  least of those that have one counts; a branch without ``withWatermark`` has none
+  before its children), so all operators that feed another one have higher numbers. Not all with
+  higher numbers feed it: in a union or a join they may be on another branch. They count as if they
+  did.
+* Stateless operators emit only rows for rows that come in, and pass a watermark on. Of several
+  branches the lowest watermark counts; a branch without ``withWatermark`` has none
   (``PropagateWatermarkSimulator``, 3.5 and later; until 3.4, and with
   ``spark.sql.streaming.statefulOperator.allowMultiple=false``, every operator sees that of the
   query). ``EventTimeWatermark`` starts one, ``UpdateEventTimeColumn`` and ``streamingLocalLimit``
-  are as all others; none of them has state.
-* An operator that the table does not have may do anything: nothing is concluded across it.
+  are like all others; none of them has state.
+* An operator that is not in the table may do anything: nothing is concluded across it.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from inspector.operators import (
 
 
 class Asks(enum.Enum):
-    """Condition for a batch without new data (``shouldRunAnotherBatch``)."""
+    """Reason for which an operator asks for a batch without data (``shouldRunAnotherBatch``)."""
 
     NEVER = "never"
     BY_WATERMARK = "when the watermark that it gets has risen"
@@ -43,22 +44,27 @@ class Asks(enum.Enum):
 
 @dataclass(frozen=True)
 class PhysicalOperator:
-    """Effect of an operator on downstream operators, and on its own rows."""
+    """An operator's effect on the operators below it, and on its own rows."""
 
-    name: str  # as Spark's operator metadata has it
-    hands_on: bool  # for sure all of the watermark that it gets (``produceOutputWatermark``)
-    emits: bool  # perhaps rows in a batch in which it gets none itself
-    asks: Asks  # for batches without data
-    # it may go by the watermark of the batch before
+    name: str  # name in Spark's operator metadata
+    # True if it surely passes on the whole watermark that it gets (``produceOutputWatermark``)
+    hands_on: bool
+    emits: bool  # True if it may emit rows in a batch in which it gets none
+    asks: Asks  # when it asks for batches without data
+    # True if it may evict by the previous batch's watermark
     # (``spark.sql.streaming.statefulOperator.incrementalCleanupFactor``, 4.3)
     evicts_later: bool = False
-    single_partition: bool = False  # all its rows are in partition 0
+    single_partition: bool = False  # True if all its rows are in partition 0
 
 
-_AGGREGATION, _STREAMLINE = aggregation.NAMES
-_EVICTS = True, True, Asks.BY_WATERMARK  # emits what the watermark evicts
-_PASSES_ON = True, False, Asks.BY_WATERMARK  # emits only what comes in
-_HAS_TIMERS = False, True, Asks.PERHAPS_ALWAYS  # emits when timeouts fire
+_AGGREGATION, _STREAMLINE = aggregation.NAMES  # Names of the two operators of an aggregation.
+# hands_on, emits and asks of operators that emit the rows which the watermark evicts
+_EVICTS = True, True, Asks.BY_WATERMARK
+# the same of operators that emit only for rows that come in
+_PASSES_ON = True, False, Asks.BY_WATERMARK
+# the same of operators that emit when timeouts fire, and of unknown ones
+_HAS_TIMERS = False, True, Asks.PERHAPS_ALWAYS
+# the known operators
 _TABLE: Iterable[PhysicalOperator] = (
     # Append emits what the watermark evicts, Complete every group, a global one its row. Complete
     # never asks; the mode is not in the checkpoint (StateStoreSaveExec).
@@ -88,6 +94,7 @@ _TABLE: Iterable[PhysicalOperator] = (
 PHYSICAL: Mapping[str, PhysicalOperator] = {operator.name: operator for operator in _TABLE}
 """Every operator by the name that Spark's metadata gives it."""
 
+# hands_on, emits and asks of transformWithState by its time mode, if that is known
 _BY_TIME_MODE: Mapping[str, tuple[bool, bool, Asks]] = {
     transform_with_state.EVENT_TIME: _EVICTS,  # when its timers fire
     transform_with_state.NO_TIME: _PASSES_ON,  # timers are refused in it
@@ -97,7 +104,10 @@ _BY_TIME_MODE: Mapping[str, tuple[bool, bool, Asks]] = {
 def physical_operator(
     name: str, properties: Mapping[str, object] | None = None
 ) -> PhysicalOperator:
-    """Return an operator by its name and its properties in operator metadata v2."""
+    """Return an operator by its name and its properties in operator metadata v2.
+
+    An operator that is not known may do anything.
+    """
     result = PHYSICAL.get(name)
     if result is None:
         return PhysicalOperator(name, *_HAS_TIMERS)  # or whatever else
@@ -109,13 +119,19 @@ def physical_operator(
 
 
 def only_sources_feed(upstream: Iterable[PhysicalOperator]) -> bool:
-    """Return whether only new data of the sources can reach an operator."""
+    """Return True if only new data of the sources reaches an operator.
+
+    ``upstream`` are the operators with higher numbers.
+    """
     # A group-state function below one that emits by the clock is called without new data of
     # sources.
     return not any(operator.emits for operator in upstream)
 
 
 def holds_watermark_back(upstream: Iterable[PhysicalOperator]) -> PhysicalOperator | None:
-    """The last of some operators, from the sources on, that may keep the watermark back."""
+    """Return the last operator, from the sources on, that may keep the watermark back.
+
+    Returns None if none of them may.
+    """
     operators = [operator for operator in upstream if not operator.hands_on]
     return operators[-1] if operators else None

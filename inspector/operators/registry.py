@@ -1,7 +1,7 @@
-"""Module that describes an operator; and recognition of operators without metadata.
+"""The module that describes each operator, and recognition of operators without metadata.
 
-Spark 4.0 and later write the name (``OperatorStateMetadata``). Before, it is recognised by the
-shape of the stores and their schemas.
+Spark 4.0 and later write the name (``OperatorStateMetadata``). Before 4.0 an operator is recognised
+by its stores and their schemas.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from inspector.operators import (
 from inspector.operators.rule import OperatorShape, RowPart, StoreRule
 from inspector.sparktypes import StructType, field_at, is_int64, widen_timeout
 
+# modules of operators
 _MODULES: tuple[ModuleType, ...] = (
     aggregation,
     session_window,
@@ -33,8 +34,10 @@ _MODULES: tuple[ModuleType, ...] = (
     global_limit,
     transform_with_state,
 )
+# module by the operator's name
 _MODULE_OF = {name: module for module in _MODULES for name in module.NAMES}
-UNKNOWN = "unknown"
+UNKNOWN = "unknown"  # name of an operator that is not recognised
+# advice on puts that change nothing, for operators without advice of their own
 LOOK_AT_REWRITES = (
     "see what inspector sharing says of each version, and which keys inspector top lists"
 )
@@ -46,7 +49,11 @@ def rewrite_advice(name: str) -> str:
 
 
 def rule_for(shape: OperatorShape, store: str) -> StoreRule:
-    """The expiry rule of one store of an operator."""
+    """Return the expiry rule of one store of an operator.
+
+    The rule is unknown if the operator or the store's schema is not known, or if a field that the
+    rule needs is no time.
+    """
     module = _MODULE_OF.get(shape.name)
     if shape.name == UNKNOWN:
         return StoreRule(
@@ -74,7 +81,10 @@ def rule_for(shape: OperatorShape, store: str) -> StoreRule:
 
 
 def identify(stores: Collection[str], schemas: Mapping[str, tuple[StructType, StructType]]) -> str:
-    """The operator's name from its stores and schemas, for checkpoints without metadata."""
+    """Return the operator's name by its stores and schemas; UNKNOWN if they do not show it.
+
+    applyInPandasWithState is reported as flatMapGroupsWithState, because it has the same stores.
+    """
     # applyInPandasWithState has the stores of flatMapGroupsWithState and is called that.
     if set(join.VALUE_STORES) & set(stores):
         return join.NAMES[0]

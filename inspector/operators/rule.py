@@ -1,4 +1,4 @@
-"""The words in which an operator's module says when a row should be gone."""
+"""Terms in which an operator's module says when a row should be removed."""
 
 from __future__ import annotations
 
@@ -10,23 +10,24 @@ from inspector.model import BatchClock, TimeoutKind
 from inspector.sparktypes import StructField, StructType
 
 WATERMARK_KEY = "spark.watermarkDelayMs"
-"""Metadata of a column that carries the event time (``EventTimeWatermark.delayKey``)."""
+"""Metadata key of a column that carries the event time (``EventTimeWatermark.delayKey``)."""
 
-MICROS_PER_MS = 1000
+MICROS_PER_MS = 1000  # microseconds in a millisecond
 
 
 class Clock(enum.Enum):
-    """Clock of a batch that a rule compares with: ``batchWatermarkMs`` or ``batchTimestampMs``."""
+    """Clock of a batch that a rule compares with.
 
-    # Of offsets/N, for batch N; never the watermark that it produced, which only the next one
-    # applies.
+    It is the watermark or time in ``offsets/N`` for batch N, never the watermark that the batch
+    makes.
+    """
 
-    WATERMARK = "watermark"
-    PROCESSING_TIME = "processing_time"
-    TIMEOUT = "timeout"
+    WATERMARK = "watermark"  # ``batchWatermarkMs``
+    PROCESSING_TIME = "processing_time"  # ``batchTimestampMs``
+    TIMEOUT = "timeout"  # one of the two, whichever the timers of a group state follow
 
     def time_ms(self, batch: BatchClock, kind: TimeoutKind | None = None) -> int | None:
-        """Return the clock in a batch, in epoch ms; for timeouts by ``kind``.
+        """Return the clock in a batch, in epoch ms; ``kind`` is the clock that timers follow.
 
         Returns None if the batch did not record it.
         """
@@ -36,7 +37,7 @@ class Clock(enum.Enum):
 
 
 class RowPart(enum.Enum):
-    """One of the two UnsafeRows of a row."""
+    """Key or value of a row, each an UnsafeRow."""
 
     KEY = "key"
     VALUE = "value"
@@ -44,20 +45,21 @@ class RowPart(enum.Enum):
 
 @dataclass(frozen=True)
 class ExpiryField:
-    """The field that says when a row should go."""
+    """Field whose comparison with a clock decides when a row is removed."""
 
-    clock: Clock
-    part: RowPart
-    path: tuple[int, ...]  # where it lies in that: ordinals from the row inwards
+    clock: Clock  # clock that it is compared with
+    part: RowPart  # row that has it
+    path: tuple[int, ...]  # its ordinals, from that row inwards
     per_ms: int  # units of the field in one millisecond (1000 for Spark timestamps, else 1)
-    inclusive: bool  # gone at ``field <= clock`` (watermarks); else at ``field < clock`` (timeouts)
-    name: str
-    delay_ms: int = 0  # how far behind the clock the rule goes (the retention of a join's side)
-    # the batch may evict by the watermark of the batch before it; only what that one covers is sure
-    # to go
+    # True if removed at ``field <= clock`` (watermarks), False at ``field < clock`` (timeouts)
+    inclusive: bool
+    name: str  # its name for reports
+    delay_ms: int = 0  # ms by which the rule is behind the clock (the retention of a join's side)
+    # True if the batch may evict by the previous batch's watermark, so that only rows which that
+    # one covers are sure to be removed
     previous_bound: bool = False
-    # the batch that puts a row may leave it, whatever its clock: only those after it are sure to
-    # remove it (timers of transformWithState)
+    # True if the batch that puts a row may leave it, whatever its clock, so that only later batches
+    # are sure to remove it (timers of transformWithState)
     after_put: bool = False
 
 
@@ -73,22 +75,28 @@ class RowKind(enum.Enum):
 class StoreRule:
     """Expiry rule of one store's rows. At most one of the first three fields is set."""
 
-    expiry: ExpiryField | None = None  # the field and comparison by which rows go
-    never: str | None = None  # why no row can ever go by itself, by design and proven by the schema
-    unknown: str | None = None  # why the checkpoint does not show it
-    advice: str = ""  # what its user can do about rows that stay
-    source: str = ""  # the Spark class that says so, or the option that gave the rule
-    doubt: str = ""  # why a row that it covers may lawfully stay; its leftovers are then inferred
-    event_time: ExpiryField | None = None  # where that of the rows lies, if no rule is known
-    user_supplied: bool = False
-    needs_none: bool = False  # lacks no rule: its rows are few, or go with another store's
-    # fields of the key one of which may carry the watermark, where nothing but the rows can show
-    # which; if one does, no row outlives it, so that it never makes a leftover
+    expiry: ExpiryField | None = None  # field by which rows are removed
+    # why no row is ever removed by itself, by design and proven by the schema
+    never: str | None = None
+    unknown: str | None = None  # why the checkpoint does not show when rows are removed
+    advice: str = ""  # what the user can do about rows that stay
+    source: str = ""  # Spark class that has the rule, or the option that gave it
+    # why a row may rightly stay although the rule covers it; leftovers are then inferred
+    doubt: str = ""
+    event_time: ExpiryField | None = None  # field with the rows' event time, if no rule is known
+    user_supplied: bool = False  # True if the user gave the rule
+    # True if no rule is needed: the rows are few, or are removed with another store's
+    needs_none: bool = False
+    # fields of the key one of which may carry the watermark, if only the rows can show which. If
+    # one does, no row outlives it, so that it never makes a leftover
     key_times: tuple[ExpiryField, ...] = ()
-    row_kind: RowKind = RowKind.ROW
+    row_kind: RowKind = RowKind.ROW  # meaning of the rows
 
     def by_key_time(self, path: tuple[int, ...] | None) -> StoreRule:
-        """The rule, if the rows show that this field of ``key_times`` carries the watermark."""
+        """Return the rule if the rows show that the ``key_times`` field at ``path`` applies.
+
+        The rule is returned unchanged if there is no such field, or if the user gave the rule.
+        """
         key_time = next((item for item in self.key_times if item.path == path), None)
         if key_time is None or self.user_supplied:
             return self
@@ -100,15 +108,15 @@ class StoreRule:
 class OperatorShape:
     """Stateful operator as its metadata, schemas and confs describe it."""
 
-    name: str  # operator name as Spark's operator metadata has it
+    name: str  # name in Spark's operator metadata
     # key and value schema by store name; a store without schema file is absent
     schemas: Mapping[str, tuple[StructType, StructType]]
-    # what the operator says of itself (operator metadata v2)
+    # properties in operator metadata v2
     properties: Mapping[str, object] = field(default_factory=dict)
 
 
 def event_time_field(schema: StructType) -> tuple[int, StructField] | None:
-    """The first column that carries an event-time watermark, with its ordinal, or None."""
+    """Return ordinal and column of the first one with an event-time watermark, or None."""
     for ordinal, column in enumerate(schema.fields):
         if WATERMARK_KEY in column.metadata:
             return ordinal, column
@@ -116,7 +124,11 @@ def event_time_field(schema: StructType) -> tuple[int, StructField] | None:
 
 
 def watermark_field(schema: StructType, part: RowPart) -> ExpiryField | None:
-    """``WatermarkSupport.watermarkExpression``: window end, or the column, ``<=`` the watermark."""
+    """Return the rule of the column with a watermark, or of its window's end; None without one.
+
+    It is removed at ``<=`` the watermark (``WatermarkSupport.watermarkExpression``). ``part`` says
+    if the schema is of keys or of values.
+    """
     result = event_time_field(schema)
     if result is None:
         return None
@@ -134,13 +146,14 @@ def watermark_field(schema: StructType, part: RowPart) -> ExpiryField | None:
 
 @dataclass(frozen=True)
 class WhatIf:
-    """A change of the query; ms, None for what stays."""
+    """A change of the query to simulate; None for each part that stays."""
 
-    watermark_delay_ms: int | None = None  # of ``withWatermark``
-    old_delay_ms: int | None = None  # that of the query, where its schemas do not say it
-    timeout_ms: int | None = None  # of group state, after the last call for a key
-    ttl_ms: int | None = None  # of the state variables of transformWithState, after the last write
-    # the delay of ``dropDuplicatesWithinWatermark`` in place of what the deduplication has
+    watermark_delay_ms: int | None = None  # new delay of ``withWatermark`` in ms
+    old_delay_ms: int | None = None  # present delay in ms, if the schemas do not show it
+    timeout_ms: int | None = None  # ms from the last call for a key of group state to its timeout
+    # ms from the last write of a state variable of transformWithState to its expiry
+    ttl_ms: int | None = None
+    # delay of ``dropDuplicatesWithinWatermark`` in ms, instead of the present deduplication
     dedup_within_ms: int | None = None
 
 
@@ -148,25 +161,25 @@ class WhatIf:
 class Scenario:
     """Effect of a simulated change on the rows of one store."""
 
-    clock: Clock  # which one they go by
-    kind: TimeoutKind | None = None  # of timers, the clock that they follow
-    clock_shift_ms: int = 0  # the clock of every batch is so much later
-    field_shift_ms: int = 0  # the row's own deadline is so much later
-    # the deadline is so long after the clock of the batch that put the row; None for the row's own
+    clock: Clock  # clock by which the rows are removed
+    kind: TimeoutKind | None = None  # clock that timers follow; None without timers
+    clock_shift_ms: int = 0  # ms by which the clock of every batch is later
+    field_shift_ms: int = 0  # ms by which each row's own deadline is later
+    # ms from the clock of the batch that put a row to its deadline; None to keep the row's own
     after_put_ms: int | None = None
-    premise: str = ""  # what is assumed, in words; empty where the numbers follow from the bytes
-    # a key that is still there is not put again: what came meanwhile is in no file
+    premise: str = ""  # assumption, in words; empty if the numbers follow from the bytes
+    # True if a key that still exists is not put again; what came meanwhile is in no file
     first_put: bool = False
-    # a row takes the key of a removed one, as those of a join do by their index
-    moved: bool = False
-    # how long before its deadline, as it is, the event of a row is, where that decides whether the
-    # row is late; None where its deadline does
+    moved: bool = False  # True if a row takes the key of a removed row, as in a join by its index
+    # ms from a row's event to its real deadline, if the event decides whether the row is late; None
+    # if the deadline decides
     event_before_ms: int | None = None
-    # as a watermark of events that come when they happen: the clock of the last batch before that
-    # put rows
+    # True if the watermark of a batch is the clock of the last earlier batch that put rows, as if
+    # events came when they happen
     behind: bool = False
-    more_bytes: int = 0  # by which each value grows
-    fed_less: bool = False  # with a shorter delay an operator before drops more events as late
+    more_bytes: int = 0  # bytes by which each value grows
+    # True if an operator above drops more events as late with a shorter delay
+    fed_less: bool = False
 
 
 class Unknown(str):

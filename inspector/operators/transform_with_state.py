@@ -38,35 +38,42 @@ NAMES = (
     "transformWithStateInPySparkExec",
     "transformWithStateInPandasExec",
 )
-"""In 4.0 the last one is what Python has, later the second."""
+"""Names of the operator in Spark's metadata; Python has the last one in 4.0 and later the second.
+"""
 
-SOURCE = "TransformWithStateExec, TTLState, TimerStateImpl"
+SOURCE = "TransformWithStateExec, TTLState, TimerStateImpl"  # Spark classes that the rules are from
 REWRITES = "call update, put or updateValue only when the value has changed"
-"""``ValueStateImpl.update`` puts whatever it is given; with TTL the new expiry is a change."""
+"""Advice on puts that change nothing: ``ValueStateImpl.update`` puts any value that it is given.
+With TTL the new expiry is a change.
+"""
 
+# advice how to find and remove old keys; ``keys`` are options that name a key
 _NAMED = (
     "For the keys that are there, inspector top PATH --by oldest lists those that no batch has "
     "written for the longest time. A copy leaves out all state of the keys that you name "
     "(inspector explain leaked-keys): inspector copy PATH NEW {keys} --by removal --plan"
 )
 TTL_OPTION = "TTLConfig(Duration), or ttlDurationMs in Python"
-"""Where a processor says how long a variable keeps its values."""
-TTL_FIELD = "ttlExpirationMs"
-TIMER_FIELD = "expiryTimestampMs"
-OWN_STORES = "$"  # begins the names of stores that are not the user's: timers and helpers
-GROUPING_KEY = "key"  # field of a map's and a timer's key that is the grouping key
+"""How a processor sets the time for which a variable keeps its values."""
+TTL_FIELD = "ttlExpirationMs"  # field of a value with its expiry time in ms
+TIMER_FIELD = "expiryTimestampMs"  # field of a timer's key with its time in ms
+OWN_STORES = "$"  # beginning of the names of stores that are not the user's: timers and helpers
+GROUPING_KEY = "key"  # field with the grouping key in the key of a map and of a timer
 _MAP_KEY = [GROUPING_KEY, "userKey"]  # fields of a map's key
 
+# Beginnings of the names of stores of timers, by their clock.
 _PROC_TIMERS, _EVENT_TIMERS = "$procTimers", "$eventTimers"
-_BY_KEY, _BY_TIME = "_keyToTimestamp", "_timestampToKey"
+_BY_KEY, _BY_TIME = "_keyToTimestamp", "_timestampToKey"  # Ends of the names of stores of timers.
+# Time modes of a query.
 EVENT_TIME, PROCESSING_TIME, NO_TIME = "EventTime", "ProcessingTime", "NoTime"
 
 
 class Family(enum.Enum):
-    """Content of a store of the operator."""
+    """Kind of a store of the operator, by its content.
 
-    # VALUE, LIST and MAP are the user's; TIMERS are set by the user; all others are Spark's
-    # helpers, whose rows come and go with those.
+    VALUE, LIST and MAP are the user's variables, TIMERS are set by the user. All others are Spark's
+    helpers, whose rows are written and removed with those.
+    """
 
     VALUE = "value"
     LIST = "list"
@@ -86,18 +93,21 @@ class Family(enum.Enum):
 
     @property
     def is_helper(self) -> bool:
-        """True if Spark alone reads the rows."""
+        """True if only Spark itself reads the rows."""
         return not self.is_variable and self is not Family.TIMERS
 
 
+# kind of a helper by the beginning of its store's name
 _HELPERS: Mapping[str, Family] = {
     "$rowCounter_": Family.ROW_COUNTER,
     "$ttl_": Family.TTL_INDEX,
     "$min_": Family.MIN_EXPIRY,
     "$count_": Family.ENTRY_COUNT,
 }
-ENTRY_COUNTS = ("$rowCounter_", "$count_")  # indexes that only lists have
+# beginnings of the names of helpers that only lists have
+ENTRY_COUNTS = ("$rowCounter_", "$count_")
 
+# kind of a variable by its type in the metadata
 _KINDS = {
     "ValueState": Family.VALUE,
     "ListState": Family.LIST,
@@ -108,24 +118,25 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class Variable:
-    """A state variable by the operator's metadata: value, list, map or timers; whether with TTL."""
+    """A state variable as the operator's metadata describe it."""
 
-    name: str
-    kind: Family
-    has_ttl: bool
+    name: str  # name that the user gave it
+    kind: Family  # value, list, map or timers
+    has_ttl: bool  # True if its values have a TTL
 
 
 @dataclass(frozen=True)
 class Properties:
-    """Processor of the newest run, by its ``TransformWithStateOperatorProperties``."""
+    """Processor of the newest run, from ``TransformWithStateOperatorProperties``."""
 
-    time_mode: str = ""  # ``NoTime``, ``ProcessingTime`` or ``EventTime``; empty if it is not known
-    output_mode: str = ""  # as Spark names it; empty if it is not known
-    variables: Mapping[str, Variable] | None = None  # by name; those that the processor declares
+    time_mode: str = ""  # ``NoTime``, ``ProcessingTime`` or ``EventTime``; empty if not known
+    output_mode: str = ""  # output mode as Spark names it; empty if not known
+    # variables that the processor declares, by name; None if not known
+    variables: Mapping[str, Variable] | None = None
 
     @classmethod
     def of(cls, properties: Mapping[str, object]) -> Properties:
-        """From the metadata's JSON; what is not as Spark writes it counts as not known."""
+        """Return the properties in the metadata's JSON; parts of another form are not known."""
         variables: dict[str, Variable] = {}
         listed = properties.get("stateVariables")
         for item in listed if isinstance(listed, list) else ():
@@ -137,22 +148,22 @@ class Properties:
         return cls(time, output, variables if isinstance(listed, list) else None)
 
     def declares(self, name: str) -> bool | None:
-        """Return whether the newest run declares a variable; None if that is unknown."""
+        """Return True if the newest run declares a variable; None if that is not known."""
         return None if self.variables is None else name in self.variables
 
 
 def is_helper(store: str) -> bool:
-    """Return whether the rows of a store are removed together with those of another."""
+    """Return True if the rows of a store are removed together with rows of a variable."""
     return store.startswith(tuple(_HELPERS))
 
 
 def timers_of(store: str) -> str:
-    """The store whose timers a store has by their times."""
+    """Return the store of timers by key that belongs to a store of timers by time."""
     return store.removesuffix(_BY_TIME) + _BY_KEY
 
 
 def variable_of(store: str) -> str:
-    """The variable that a store belongs to."""
+    """Return the variable that a store belongs to."""
     prefix = next(filter(store.startswith, _HELPERS), "")
     return store[len(prefix) :]
 
@@ -160,7 +171,10 @@ def variable_of(store: str) -> str:
 def family_of(
     store: str, properties: Properties, stores: Collection[str], key: StructType | None
 ) -> tuple[Family, str]:
-    """Return the content of a store, and the variable that it belongs to (empty for timers)."""
+    """Return the kind of a store, and the variable that it belongs to (empty for timers).
+
+    ``stores`` are the names of all stores, ``key`` is the schema of the store's keys.
+    """
     for prefix, family in _HELPERS.items():
         if store.startswith(prefix):
             return family, store[len(prefix) :]
@@ -181,11 +195,12 @@ def family_of(
 class GroupingKey:
     """Position of the grouping key in the keys of a store."""
 
-    path: tuple[int, ...] = ()  # ordinals from the key inwards; empty if its fields are the key's
-    fields: int = 0  # how many leading fields at that position belong to it
+    # ordinals of its struct, from the key inwards; empty if it is in the key itself
+    path: tuple[int, ...] = ()
+    fields: int = 0  # number of leading fields of that struct that are the grouping key
 
     def schema(self, key: StructType) -> StructType:
-        """Return the schema of the grouping key, from that of the store's keys."""
+        """Return the schema of the grouping key, from the schema of the store's keys."""
         schema = key
         for ordinal in self.path:
             inner = schema.fields[ordinal].data_type
@@ -195,7 +210,7 @@ class GroupingKey:
 
 
 def grouping_key_of(family: Family, variable: Family | None, key: StructType) -> GroupingKey | None:
-    """Return where a store's keys have the grouping key; None if they have none.
+    """Return where the grouping key is in a store's keys; None if they have none.
 
     ``variable`` is the kind of the variable that the store belongs to; None if that is not known.
     """
@@ -224,7 +239,7 @@ def grouping_key_of(family: Family, variable: Family | None, key: StructType) ->
 
 
 def grouping_fields(family: Family, key: StructType) -> int:
-    """Return how many leading fields of a store's keys are the grouping key; 0 if none are."""
+    """Return how many leading fields of a store's keys are the grouping key, or 0."""
     if family in (Family.MAP, Family.TIMERS):
         return 1
     if family in (Family.TTL_INDEX, Family.TIMERS_BY_TIME, Family.UNUSED):
@@ -243,13 +258,13 @@ def _key_options(family: Family, key: StructType) -> str:
 
 
 def has_ttl(value: StructType) -> bool:
-    """Return whether the values of a schema have an expiry time."""
+    """Return True if the values of a schema have an expiry time."""
     names = [field.name for field in value.fields]
     return names == ["value", TTL_FIELD] and value.fields[1].data_type == LONG
 
 
 def rule(shape: OperatorShape, store: str) -> StoreRule:
-    """The expiry rule of one of the operator's stores."""
+    """Return the expiry rule of one of the operator's stores: a TTL, a timer, or none."""
     key, value = shape.schemas[store]
     properties = Properties.of(shape.properties)
     family, variable = family_of(store, properties, shape.schemas, key)
@@ -301,6 +316,7 @@ def rule(shape: OperatorShape, store: str) -> StoreRule:
 
 
 def _timers(store: str) -> StoreRule:
+    """Return the expiry rule of a store of timers."""
     clock = Clock.WATERMARK if store.startswith(_EVENT_TIMERS) else Clock.PROCESSING_TIME
     expiry = ExpiryField(clock, RowPart.KEY, (1,), 1, True, TIMER_FIELD, after_put=True)
     return StoreRule(
@@ -312,13 +328,17 @@ def _timers(store: str) -> StoreRule:
     )
 
 
+# encodings of keys that only joins of format 4 use
 _TIMED = (KeyEncoding.TIMESTAMP_FIRST, KeyEncoding.TIMESTAMP_LAST)
 
 
 def has_several_values(
     metadata: OperatorMetadata | None, family: ColumnFamily, siblings: Collection[str] = ()
 ) -> bool:
-    """Return whether a value of a column family has several rows."""
+    """Return True if a value of a column family has several rows, as lists and joins of format 4.
+
+    ``siblings`` are the names of the store's column families.
+    """
     # Those of a join of format 4 do, both the rows and the index by time
     # (SymmetricHashJoinStateManagerV4), and the list states of transformWithState
     # (TransformWithStateOperatorProperties), which do not list a variable that the newest run no

@@ -1,15 +1,15 @@
-"""Rules that the user gives, where the checkpoint does not tell: parsed, and put in their place.
+"""Rules that the user gives if the checkpoint does not show them: parsed, and applied to stores.
 
 ``--event-time-field [OP=]FIELD``, ``--operator-rule OP[:STORE]=RULE``,
-``--join-retention [OP:]SIDE=DURATION``. A rule is ``never``, or holds a field against a clock::
+``--join-retention [OP:]SIDE=DURATION``. A rule is ``never``, or compares a field with a clock::
 
     never
     key.ts <= watermark
     value.session.end <= watermark - 1h
     value.expires < processing
 
-FIELD starts with ``key.`` or ``value.``; without, the key is searched first. A long counts
-milliseconds, or microseconds where ``:us`` follows; a timestamp knows its unit.
+FIELD starts with ``key.`` or ``value.``; otherwise the key is searched first. A long counts
+milliseconds, or microseconds if ``:us`` follows. The unit of a timestamp is known.
 """
 
 from __future__ import annotations
@@ -24,26 +24,29 @@ from inspector.operators import aggregation, join
 from inspector.operators.rule import MICROS_PER_MS, Clock, ExpiryField, RowPart, StoreRule
 from inspector.sparktypes import AtomicType, DataType, StructType, is_window, type_name
 
+# milliseconds in each unit of a duration
 _UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
-_DURATION = re.compile(r"(\d+)\s*(ms|min|s|m|h|d)")
+_DURATION = re.compile(r"(\d+)\s*(ms|min|s|m|h|d)")  # number and unit of a part of a duration
+# field, sign, clock and optional delay of a rule
 _RULE = re.compile(
     r"(?P<field>[^<]+?)\s*(?P<sign><=?)\s*(?P<clock>watermark|processing)\s*(?:-\s*(?P<delay>.+))?"
 )
-_MICRO = "us"
+_MICRO = "us"  # suffix of a field that counts microseconds
+# doubt about leftovers of a join whose key has the user's event-time field
 IN_JOIN_KEY = "the join key carries the watermark, as --event-time-field says"
 
-Schemas = Mapping[str, tuple[StructType, StructType]]
+Schemas = Mapping[str, tuple[StructType, StructType]]  # Key and value schema by store name.
 
 
 @dataclass(frozen=True)
 class UserRules:
     """Expiry rules that the user gave."""
 
-    # operator id, or None for all -> field
+    # field with the event time, by operator id; None for all operators
     event_time_fields: Mapping[int | None, str] = field(default_factory=dict)
-    # operator id and store, or None for its every store -> rule
+    # rule by operator id and store name; None for every store
     operator_rules: Mapping[tuple[int, str | None], str] = field(default_factory=dict)
-    # operator id, or None for all joins, and side -> milliseconds
+    # retention in ms, by operator id (None for all joins) and side
     join_retention: Mapping[tuple[int | None, str], int] = field(default_factory=dict)
 
     @classmethod
@@ -53,7 +56,7 @@ class UserRules:
         operator_rules: Iterable[str] = (),
         join_retention: Iterable[str] = (),
     ) -> UserRules:
-        """From the texts of the options; ValueError says what was expected of one."""
+        """Return the rules in the texts of the options. ValueError: a text has another form."""
         return cls(
             dict(map(_event_time_field, event_time_fields)),
             dict(map(_operator_rule, operator_rules)),
@@ -63,7 +66,11 @@ class UserRules:
     def apply(
         self, operator_id: int, name: str, schemas: Schemas, rules: Mapping[str, StoreRule]
     ) -> dict[str, StoreRule]:
-        """An operator's rules with the user's in place; CheckpointError: no such field, no time."""
+        """Return an operator's rules by store, with the user's rules in place.
+
+        ``name`` is the operator's. CheckpointError: a store has no such field, or the field is no
+        time.
+        """
         changed = dict(rules)
         for store in rules:
             operator_rule = self.operator_rules.get((operator_id, store))
@@ -83,6 +90,10 @@ class UserRules:
         return changed
 
     def _retain(self, operator_id: int, rules: dict[str, StoreRule]) -> None:
+        """Replace the rules of a join's rows for which the user gave a retention.
+
+        CheckpointError: no field of that side has the event time.
+        """
         for side, store in zip(join.STORE_SIDES, join.VALUE_STORES, strict=True):
             default_retention = self.join_retention.get((None, side))
             retention = self.join_retention.get((operator_id, side), default_retention)
@@ -103,7 +114,7 @@ class UserRules:
 
 
 def parse_duration(text: str) -> int:
-    """``1h``, ``90s``, ``1h30m``, ``250ms``, ``2d`` in milliseconds (ValueError: it is none)."""
+    """Return a duration such as ``1h30m``, ``90s``, ``250ms`` or ``2d`` in ms. ValueError: none."""
     compact = text.replace(" ", "")
     parts = _DURATION.findall(compact)
     if not parts or "".join(amount + unit for amount, unit in parts) != compact:
@@ -112,6 +123,7 @@ def parse_duration(text: str) -> int:
 
 
 def _event_time_field(text: str) -> tuple[int | None, str]:
+    """Return operator id (None for all) and field of an option. ValueError: another form."""
     head, sign, tail = text.partition("=")
     if not sign:
         return None, text.strip()
@@ -121,6 +133,7 @@ def _event_time_field(text: str) -> tuple[int | None, str]:
 
 
 def _operator_rule(text: str) -> tuple[tuple[int, str | None], str]:
+    """Return operator id, store (None: all) and rule of an option. ValueError: no rule."""
     head, sign, rule = text.partition("=")
     operator, colon, store = head.strip().partition(":")
     if not sign or not operator.isdecimal() or (colon and not store):
@@ -134,6 +147,7 @@ def _operator_rule(text: str) -> tuple[tuple[int, str | None], str]:
 
 
 def _join_retention(text: str) -> tuple[tuple[int | None, str], int]:
+    """Return operator id (None: all joins), side and ms of an option. ValueError: none."""
     location, sign, duration = text.partition("=")
     operator, colon, side = location.strip().rpartition(":")
     if not sign or side not in JOIN_SIDES or (colon and not operator.isdecimal()):
@@ -142,6 +156,7 @@ def _join_retention(text: str) -> tuple[tuple[int | None, str], int]:
 
 
 def _user_rule(text: str, store: str, schemas: tuple[StructType, StructType] | None) -> StoreRule:
+    """Return the expiry rule for the text of a rule. CheckpointError: no such field."""
     source = f"--operator-rule {text}"
     if text == "never":
         return StoreRule(
@@ -166,7 +181,10 @@ def _user_rule(text: str, store: str, schemas: tuple[StructType, StructType] | N
 def _with_event_time(
     store: str, name: str, schemas: Schemas, rule: StoreRule, named: str
 ) -> StoreRule:
-    """A rule with the field that carries the watermark, where the schema does not mark one."""
+    """Return a rule with the user's event-time field; the rule itself for stores without one.
+
+    ``name`` is the operator's, ``named`` the field. CheckpointError: the store has no such field.
+    """
     if store not in schemas or (name in join.NAMES and store not in join.VALUE_STORES):
         return rule
     result = find_field(named, schemas[store])
@@ -182,7 +200,10 @@ def _with_event_time(
 
 
 def find_field(text: str, schemas: tuple[StructType, StructType]) -> ExpiryField | None:
-    """The field of a name against a watermark (a window's end); CheckpointError: it has no time."""
+    """Return the field of a name, compared with the watermark; of a window, its end.
+
+    Returns None if the schemas have no such field. CheckpointError: it is no time.
+    """
     name, _, unit = text.strip().partition(":")
     side, _, remainder = name.partition(".")
     is_given = side in ("key", "value") and bool(remainder)
@@ -198,6 +219,7 @@ def find_field(text: str, schemas: tuple[StructType, StructType]) -> ExpiryField
 
 
 def _path(names: list[str], schema: StructType) -> tuple[tuple[int, ...], DataType, str] | None:
+    """Return ordinals, type and dotted name of a field, or of a window's end; else None."""
     ordinals: list[int] = []
     data_type: DataType = schema
     for name in names:
@@ -213,6 +235,7 @@ def _path(names: list[str], schema: StructType) -> tuple[tuple[int, ...], DataTy
 
 
 def _per_ms(data_type: DataType, unit: str, name: str) -> int:
+    """Return the units of a time in one millisecond. CheckpointError: the type is no time."""
     kind = data_type.kind if isinstance(data_type, AtomicType) else ""
     if kind in ("timestamp", "timestamp_ntz"):
         return MICROS_PER_MS

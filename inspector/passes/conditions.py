@@ -24,7 +24,7 @@ from inspector.schemas import compute
 from inspector.sparktypes import DataType, StructType, storage_type, unique_names
 from inspector.sparktypes.ddl import to_ddl
 
-KEY, VALUE = "key", "value"  # The two sides of a row, as they are named in conditions.
+KEY, VALUE = "key", "value"  # the sides of a row, as conditions name them
 SHOWN = 60  # characters of what a user typed that an error repeats
 
 Part = tuple[StructType, tuple[int, ...]]
@@ -237,7 +237,10 @@ def _fields(schema: StructType, depth: int = _DEEPEST) -> Iterator[tuple[str, Da
 
 
 def _find(schema: StructType, parts: Sequence[str]) -> tuple[tuple[int, ...], DataType] | None:
-    """The field of a dotted name: the longest name that fits first, for names may have dots."""
+    """Return the path of ordinals and the type of a dotted name; None if there is no such field.
+
+    Names may have dots themselves, so the longest name that fits is tried first.
+    """
     names = unique_names(schema.fields)
     for size in range(len(parts), 0, -1):
         head = ".".join(parts[:size])
@@ -256,6 +259,7 @@ def _find(schema: StructType, parts: Sequence[str]) -> tuple[tuple[int, ...], Da
 def _conditions_of(
     data_type: DataType, value: Any, path: tuple[int, ...], name: str
 ) -> Iterator[Condition]:
+    """Yield the conditions for a JSON value of a field; of a struct, one for each of its fields."""
     if isinstance(data_type, StructType) and isinstance(value, dict):
         yield Condition(path, present=True)
         yield from conditions_of_object(data_type, value, f"{name}.", path)
@@ -264,6 +268,7 @@ def _conditions_of(
 
 
 def _scalar(data_type: DataType, value: Any, name: str) -> Any:
+    """Return a JSON value as an Arrow scalar; None for null. CheckpointError: of another type."""
     try:
         plain = plain_value(data_type, value)
         return None if plain is None else pa.scalar(plain, arrow_type(data_type))
@@ -272,4 +277,5 @@ def _scalar(data_type: DataType, value: Any, name: str) -> Any:
 
 
 def _misfit(name: str, value: Any, message: str) -> CheckpointError:
+    """Return the error for a value that does not suit the field of a name."""
     return CheckpointError(f"{name[:SHOWN]}: got {str(value)[:SHOWN]!r}, {message}")

@@ -78,7 +78,7 @@ class CopyTask(Message):
     """One partition."""
 
     task: Task  # the partition, at the version that is copied
-    folders: tuple[FolderCopy, ...]
+    folders: tuple[FolderCopy, ...]  # folders of the partition that are copied
     # url, options: the new root; an empty URL to find out what would be written. The options may
     # hold credentials: never shown.
     url: str = field(default="", repr=False)

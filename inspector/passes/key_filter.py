@@ -188,8 +188,8 @@ class _Names:
 class _Fields:
     """Conditions on the keys or on the values of a store, with a decoder of these rows."""
 
-    conditions: tuple[Condition, ...]
-    decoder: RowDecoder
+    conditions: tuple[Condition, ...]  # conditions on the rows
+    decoder: RowDecoder  # decoder of the rows
 
     @classmethod
     def of(cls, schema: StructType | None, conditions: Sequence[Condition]) -> _Fields | None:
@@ -218,7 +218,7 @@ class _Groups:
     """Position of the grouping key within the keys of a store."""
 
     schema: StructType  # of the keys
-    grouping: GroupingKey
+    grouping: GroupingKey  # grouping key within them
     alone: bool  # True if bytes and hashes name only the grouping key, never the whole key
 
     @classmethod
@@ -263,9 +263,8 @@ class BoundFilter:
 
     rows: tuple[bytes, ...] = ()  # all bytes of the key; no key matches two different entries
     hashes: tuple[str, ...] = ()  # first digits of the key's SHA-256 hash
-    # keys, values: what fields have to hold
-    keys: _Fields | None = None
-    values: _Fields | None = None
+    keys: _Fields | None = None  # conditions on the fields of keys; None without any
+    values: _Fields | None = None  # conditions on the fields of values; None without any
     groups: _Groups | None = None  # None if the grouping key is the whole key, or there is none
 
     def mask(self, block: RecordBlock, among: Bools | None = None) -> Bools:

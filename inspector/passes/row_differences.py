@@ -65,7 +65,7 @@ class _Part:
         self.task, self.filter = task, filter_of(task, self.store)
 
 
-_File = tuple[_Part, StoreFile]
+_File = tuple[_Part, StoreFile]  # a file and the part that it belongs to
 
 
 class _Unit:

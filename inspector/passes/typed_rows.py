@@ -26,7 +26,7 @@ from inspector.passes.worker import rows_of
 from inspector.schemas import STORE_COLUMNS, compute, spans_of, specs_in
 from inspector.sparktypes import StructType
 
-_Columns = list[tuple[str, pa.DataType]]
+_Columns = list[tuple[str, pa.DataType]]  # names and types of columns
 # column of the operator's name, which follows its number
 _NAME: _Columns = [("operator_name", pa.string())]
 # columns that name the store, the version and the batch of a row
@@ -58,11 +58,11 @@ class TypedTask(Message):
     """The rows, or the changes, of one store of one partition."""
 
     task: Task  # the partition, with this one store
-    operator_name: str
+    operator_name: str  # name of the operator, for a column
     changes: bool = False  # every change, else the rows of the task's version
     first_version: int = 0  # changes of older versions are left out
     raw: bool = False  # with the UnsafeRow bytes beside the decoded key and value
-    mode: ProblemMode = ProblemMode.PERMISSIVE
+    mode: ProblemMode = ProblemMode.PERMISSIVE  # handling of files that cannot be read
     listed: tuple[Problem, ...] = ()  # problems that the listing shows; emitted with the task's own
 
 

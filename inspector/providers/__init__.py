@@ -1,4 +1,5 @@
-"""State store providers: how each names its files, which make a version, how their records stream.
+"""State store providers: the names of their files, the chains that make versions, and readers.
 
-One folder per provider (:mod:`inspector.providers.registry`). No room above knows a file's name.
+There is one folder for each provider (:mod:`inspector.providers.registry`). No module above this
+package knows the name of a state file.
 """

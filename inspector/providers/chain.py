@@ -16,33 +16,35 @@ from inspector.model import FileKind, StoreFile
 
 @dataclass(frozen=True)
 class FileNames:
-    """Names of a provider's files of a version, for messages; ``{}`` stands for the version."""
+    """Names of a provider's files of a version; ``{}`` stands for the version."""
 
-    # delta, snapshot: their names
-    delta: str
-    snapshot: str
-    absent: str = "CANNOT_LOAD_STATE_STORE.UNCATEGORIZED"  # Spark's error of no delta
+    delta: str  # name of a delta
+    snapshot: str  # name of a snapshot
+    # condition of Spark's error if a delta is missing
+    absent: str = "CANNOT_LOAD_STATE_STORE.UNCATEGORIZED"
 
     @property
     def delta_noun(self) -> str:
-        """``changelog``: what is counted; ``delta`` where names have no suffix."""
+        """Word for a delta in messages: its suffix, such as ``changelog``, or else ``delta``."""
         return self.delta.rpartition(".")[2] if "." in self.delta else "delta"
 
 
 @dataclass(frozen=True)
 class StoreFiles:
-    """The state files of one store by version, and how their provider spells them."""
+    """State files of one store by version."""
 
-    deltas: Mapping[int, StoreFile]
-    snapshots: Mapping[int, StoreFile]
-    names: FileNames
-    compares: bool = False  # whether snapshots are written alone, and show what batches changed
+    deltas: Mapping[int, StoreFile]  # deltas by version
+    snapshots: Mapping[int, StoreFile]  # snapshots by version
+    names: FileNames  # names of such files, for messages
+    # True if a version may have only a snapshot, whose difference from the previous one is its
+    # change
+    compares: bool = False
 
     @classmethod
     def of(
         cls, files: Iterable[StoreFile], names: FileNames, *, compares: bool = False
     ) -> StoreFiles:
-        """Sort a store's files; whatever is neither delta nor snapshot is left out."""
+        """Return a store's deltas and snapshots by version; other files are left out."""
         kinds: dict[FileKind, dict[int, StoreFile]] = {FileKind.DELTA: {}, FileKind.SNAPSHOT: {}}
         for file in files:
             if file.kind in kinds and file.version is not None:
@@ -51,7 +53,7 @@ class StoreFiles:
 
     @property
     def newest(self) -> int:
-        """The newest version that any file is of; 0 if there is no file."""
+        """Newest version of any file; 0 if there is no file."""
         return max([*self.deltas, *self.snapshots], default=0)
 
     def without(self, file: StoreFile) -> StoreFiles:
@@ -63,37 +65,44 @@ class StoreFiles:
 
 @dataclass(frozen=True)
 class Chain:
-    """The files that make one version: a snapshot, or None for the empty state, then deltas."""
+    """Files that make one version: a snapshot, or none, and the deltas after it."""
 
-    version: int
-    base: StoreFile | None
-    deltas: tuple[StoreFile, ...]
+    version: int  # the version
+    base: StoreFile | None  # the snapshot; None to begin with the empty version 0
+    deltas: tuple[StoreFile, ...]  # the deltas after it, in order
 
     @property
     def files(self) -> tuple[StoreFile, ...]:
-        """All of them, in the order in which they are applied."""
+        """All of its files, in the order in which they are applied."""
         return self.deltas if self.base is None else (self.base, *self.deltas)
 
 
 @dataclass(frozen=True)
 class Step:
-    """One version of a replay."""
+    """One version of a replay, with the files that make it."""
 
-    version: int
-    base: StoreFile | None = None  # snapshot to start again from; None to go on from the last
-    delta: StoreFile | None = None  # changes since the version before; not applied with a base
-    check: StoreFile | None = None  # snapshot of the same version, to hold against the replayed map
-    compared: StoreFile | None = None  # snapshot without delta: how it differs is what changed
+    version: int  # the version
+    # snapshot to load instead of continuing from the previous version; None to continue
+    base: StoreFile | None = None
+    # changes since the previous version; not applied if there is a base
+    delta: StoreFile | None = None
+    # snapshot of the same version, to be compared with the replayed map
+    check: StoreFile | None = None
+    # snapshot without a delta, whose difference from the map is the change
+    compared: StoreFile | None = None
 
     @property
     def files(self) -> tuple[StoreFile, ...]:
-        """Files that the step reads, in order. A step with a base does not read its delta."""
+        """Files that the step reads, in order; the delta is not among them if there is a base."""
         files = (self.base,) if self.base is not None else (self.delta, self.check, self.compared)
         return tuple(filter(None, files))
 
 
 def chain_for(files: StoreFiles, version: int) -> Chain:
-    """The files that make a version, as Spark chooses them (MissingVersionError: first gap)."""
+    """Return the files that make a version, as Spark chooses them.
+
+    MissingVersionError: a delta is missing; the message names the first one.
+    """
     base = max((v for v in files.snapshots if v <= version), default=0)
     missing = next((v for v in range(base + 1, version + 1) if v not in files.deltas), None)
     if missing is not None:
@@ -107,7 +116,7 @@ def chain_for(files: StoreFiles, version: int) -> Chain:
 
 
 def restorable_versions(files: StoreFiles) -> list[int]:
-    """Every version that can be rebuilt from the files, oldest first."""
+    """Return every version that can be made from the files, oldest first."""
     result: list[int] = []
     reached = 0
     for version in sorted({*files.deltas, *files.snapshots}):
@@ -118,14 +127,14 @@ def restorable_versions(files: StoreFiles) -> list[int]:
 
 
 def compared_versions(files: StoreFiles) -> list[int]:
-    """The versions of which only a comparison of snapshots shows what they changed."""
+    """Return the versions whose changes only a comparison of snapshots shows."""
     steps = replay_steps(files, files.newest) if files.compares else []
     compared = (step.compared for step in steps)
     return [f.version or 0 for f in compared if f is not None and f.continues is None]
 
 
 def replay_steps(files: StoreFiles, upto: int) -> list[Step]:
-    """One pass over all restorable versions up to ``upto``, oldest first, each file once."""
+    """Return one pass over all restorable versions up to ``upto``, oldest first, each file once."""
     # Deltas are preferred, because only they show what a batch changed; a snapshot starts the pass,
     # bridges a gap, and is otherwise compared with the map that the deltas made. One of a
     # repartitioning starts it anew: its rows come from other folders too.

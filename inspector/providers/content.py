@@ -1,4 +1,4 @@
-"""Contents of a provider's files besides rows, and the writer of files that continue them."""
+"""Contents of a provider's files other than rows, and how a changed version is written."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:  # it imports what decodes rows
 
 @dataclass(frozen=True)
 class FolderVersion:
-    """One folder of state files, at one version."""
+    """One folder of state files at one version."""
 
-    storage: Storage
-    files: Sequence[StoreFile]
-    chain: Chain
+    storage: Storage  # storage that has the folder
+    files: Sequence[StoreFile]  # files in the folder
+    chain: Chain  # files that make the version
 
     def with_side_files(self, chosen: Iterable[StoreFile]) -> tuple[StoreFile, ...]:
-        """Some of the files with their checksum files, and with those of checksum files."""
+        """Return the chosen files with their checksum files, and with the checksums of these."""
         sides = [file for file in self.files if file.kind in KINDS_OF_SUMS]
         result = {file.path: file for file in chosen}
         for _ in KINDS_OF_SUMS:
@@ -37,35 +37,39 @@ class FolderVersion:
 
 @dataclass(frozen=True)
 class Contents(Sums):
-    """Counts that files record about their contents. No row is read."""
+    """Counts that files record about their contents, so that no row is read. Adds up."""
 
-    entries: int = 0  # all entries: puts, tombstones and what is to be merged
+    entries: int = 0  # all entries: puts, tombstones and merge operands
     tombstones: int = 0  # entries that delete a key or a range of keys
     merge_operands: int = 0  # entries that are added to an older value
-    raw_bytes: int = 0  # of keys and values, decompressed, with RocksDB's 8 bytes for each entry
+    # decompressed bytes of keys and values, with RocksDB's 8 bytes for each entry
+    raw_bytes: int = 0
 
 
 @dataclass(frozen=True)
 class SnapshotFiles:
-    """The files that a snapshot consists of."""
+    """A snapshot and the table files that it names."""
 
-    file: StoreFile
-    tables: int  # files that it names
-    table_bytes: int  # of them, as the snapshot says
-    new_tables: int | None  # that no older one names; None of the oldest that is there
-    new_bytes: int | None  # of these and the snapshot: what its version uploaded. None as above.
-    missing: int  # files that are not there, or have another size than the snapshot says
-    rows: int | None  # as Spark counted them; None if it did not (``trackTotalNumberOfRows``)
-    contents: Contents | None  # what the files hold together; None if one of them cannot tell it
+    file: StoreFile  # the snapshot
+    tables: int  # number of table files that it names
+    table_bytes: int  # their bytes, as the snapshot records them
+    new_tables: int | None  # table files that no older snapshot names; None for the oldest snapshot
+    # bytes of these and of the snapshot, which its version uploaded; None for the oldest snapshot
+    new_bytes: int | None
+    missing: int  # table files that are missing, or have another size than the snapshot records
+    rows: int | None  # rows as Spark counted them; None if it did not (``trackTotalNumberOfRows``)
+    contents: Contents | None  # contents of all its table files; None if one does not record them
 
 
 @dataclass(frozen=True)
 class SharedFiles:
     """Table files that the snapshots in one folder share."""
 
-    snapshots: tuple[SnapshotFiles, ...]
-    orphans: tuple[StoreFile, ...] | None  # files of no snapshot; None if one cannot be read
-    problems: tuple[tuple[StoreFile, Exception], ...] = ()  # what cannot be read
+    snapshots: tuple[SnapshotFiles, ...]  # the snapshots, oldest first
+    # table files that no snapshot names; None if a snapshot cannot be read
+    orphans: tuple[StoreFile, ...] | None
+    # files that cannot be read, with the errors
+    problems: tuple[tuple[StoreFile, Exception], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -75,55 +79,58 @@ class ChangedVersion:
     Spark loads the same version number from them, so that no batch is appended.
     """
 
-    form: DeltaForm  # the file that is written
-    # files that are copied byte for byte, each with its name in the copy: a path in the folder
+    form: DeltaForm  # the file to write
+    # files that are copied byte for byte, each with its path in the folder of the copy
     copied: tuple[tuple[StoreFile, str], ...] = ()
-    # the changelog of the version, whose records are written before the changes; None: it has none
+    # changelog of the version, whose records are written before the changes; None if there is none
     changelog: StoreFile | None = None
-    has_all_rows: bool = False  # the file has all rows of the version, not only what is changed
+    # True if the file has all rows of the version, False if it has only the changes
+    has_all_rows: bool = False
 
 
 class StoreContent:
-    """Records of a provider's files besides rows. The base class is for files of rows alone."""
+    """Access to contents of files other than rows; the base class is for files of rows."""
 
     def list_shared_files(self, storage: Storage, files: Sequence[StoreFile]) -> SharedFiles | None:
-        """Return the files that the snapshots in a folder share; None if snapshots share none."""
+        """Return the table files that the snapshots in a folder share; None if they share none."""
         return None
 
     def files_to_copy(self, folder: FolderVersion) -> tuple[StoreFile, ...]:
-        """Return the files that load a version, with checksum files (InspectorError, OSError)."""
+        """Return the files that load a version, and checksum files. InspectorError, OSError."""
         return folder.with_side_files(folder.chain.files)
 
     def check_snapshot(self, storage: Storage, file: StoreFile, files: Sequence[StoreFile]) -> str:
-        """Return what Spark loses of a snapshot without an error, as a sentence, or no text.
+        """Return a sentence on rows of a snapshot that Spark loses without an error; empty if none.
 
-        Reads no row, and nothing of a provider whose snapshots share no files. ``files`` are those
-        of the store. Raises DecodeError, with the path, if Spark does not load it, and OSError.
+        No row is read. ``files`` are the listed files of the store. Snapshots that share no files
+        are not checked. DecodeError, with the path: Spark does not load the snapshot. Raises
+        OSError.
         """
         return ""
 
     def snapshot_format(self, storage: Storage, file: StoreFile) -> int:
-        """The number in a snapshot's version line, else 1; InspectorError, OSError: unreadable."""
+        """Return the format number in a snapshot, or 1. InspectorError, OSError: unreadable."""
         return 1
 
     def first_put(self, storage: Storage, file: StoreFile) -> tuple[bytes, int] | None:
         """Return the key of the first put in a state file, and the bytes of its value.
 
-        None without a put, or if the provider's files do not begin with rows (InspectorError,
-        OSError: unreadable).
+        Returns None without a put, or if the provider's files do not begin with rows.
+        InspectorError, OSError: the file cannot be read.
         """
         return None
 
     def lineage(self, storage: Storage, file: StoreFile) -> Mapping[int, str]:
-        """The versions that a delta is based on, with the unique ids of their checkpoints."""
+        """Return by version the unique ids of checkpoints that a delta is based on, if any."""
         return {}
 
     def encode_version(
         self, folder: FolderVersion, options: ReadOptions, unique_id: str | None
     ) -> ChangedVersion:
-        """Return how the version is written if its rows are changed (InspectorError, OSError).
+        """Return how a version is written if its rows change. Raises InspectorError, OSError.
 
-        ``unique_id`` is the new id of the version's checkpoint; None where names have no id.
+        ``unique_id`` is the new id of the version's checkpoint; None if names have no id. The base
+        class raises UnsupportedProviderError.
         """
         message = "no state can be written for this state store provider, only copied as it is"
         raise UnsupportedProviderError(message, folder.storage.root)

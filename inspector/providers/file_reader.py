@@ -1,4 +1,4 @@
-"""Common part of the readers of state files: checksums, counts, and blocks of records."""
+"""Base of the readers of state files: checksums, counts, and blocks of records."""
 
 from __future__ import annotations
 
@@ -23,7 +23,11 @@ from inspector.sums import group_by
 def inflate_file(
     file: StoreFile, chunks: Iterator[bytes], options: ReadOptions, report: Report, summed: set[str]
 ) -> Iterator[bytes]:
-    """The raw bytes of a file (DecodeError), by its first bytes where the log has another codec."""
+    """Yield the decompressed bytes of a file in blocks.
+
+    If the first bytes show another codec than the log, it is used and reported. The path is added
+    to ``summed`` if blocks have checksums. Raises DecodeError.
+    """
     # summed takes the path of one whose blocks hold checksums.
     head = next(chunks, b"")
     recorded = options.codecs.get(file.version or 0, DEFAULT_CODEC)
@@ -45,17 +49,22 @@ def inflate_file(
 
 @dataclass(frozen=True)
 class Checked:
-    """Counts of what a reader read to the end and found sound."""
+    """Counts of contents that a reader read to the end and found right."""
 
-    files: int
-    file_checksums: int
-    row_checksums: int
+    files: int  # files
+    file_checksums: int  # checksum files that match
+    row_checksums: int  # records that match their own checksum
 
 
 class FileReader(ABC):
-    """Reads the state files of one store, whose records a provider decodes by :meth:`decode`."""
+    """Reader of the state files of one store; a provider's subclass decodes them by :meth:`decode`.
 
-    other_cause: ClassVar[str] = ""  # what else may make checksums of rows differ
+    Attributes:
+        raw_bytes: decompressed bytes of the last file, counted by :meth:`raw_blocks` or
+            :meth:`decode`; 0 for a file that another store's reader has decompressed.
+    """
+
+    other_cause: ClassVar[str] = ""  # other cause of wrong row checksums, for the message
 
     def __init__(
         self,
@@ -83,18 +92,22 @@ class FileReader(ABC):
 
     @property
     def paths_without_sums(self) -> frozenset[str]:
-        """Paths of files decoded to their end without a checksum in blocks, rows, or beside."""
+        """Paths of files that were decoded to the end and have no checksum of any kind."""
         if self._options.row_checksum:
             return frozenset()
         return frozenset(self._decoded.keys() - self._summed - self._checks.vouched)
 
     def expect(self, files: Iterable[StoreFile]) -> None:
-        """Announce which files will be read next, and in which order."""
+        """Announce the files that will be read next, in order, to request them ahead."""
         sides = self._checks.sides_of
         self._ahead.expect(item for file in files for item in (*sides(file), file))
 
     def blocks(self, file: StoreFile) -> Iterator[RecordBlock]:
-        """The records of a file, block by block; the last block only after its end was verified."""
+        """Yield the records of a file in blocks; the last one only after its end is verified.
+
+        DecodeError: the file is damaged; it has path and offset. OSError: it cannot be read, or is
+        not the file that was listed. Wrong row checksums are reported.
+        """
         # DecodeError has path and offset; OSError also if it is not the file that was listed.
         self.raw_bytes = records = 0
         wrong: list[tuple[int, int]] = []
@@ -126,14 +139,17 @@ class FileReader(ABC):
     def read_together(
         self, files: Sequence[StoreFile]
     ) -> tuple[Sequence[bytes], SmallDeltas | None]:
-        """Read small deltas at once: their bytes, and the first that are right in every respect."""
+        """Read small deltas at once; return their bytes, and the records of the good first ones.
+
+        The base class reads none. :meth:`note` must be called for the files that are used.
+        """
         # Nothing is noted of them before note(). By default none is read so.
         return (), None
 
     def note(
         self, files: Sequence[StoreFile], contents: Sequence[bytes], records: Sequence[int]
     ) -> None:
-        """Note of files that were read together what :meth:`blocks` notes."""
+        """Note files that were read together as read, with their contents and record counts."""
         paths = [file.path for file in files]
         self._decoded.update(zip(paths, records, strict=True))
         self._summed.update(paths)
@@ -142,23 +158,26 @@ class FileReader(ABC):
                 pass
 
     def resume_from(self, earlier: FileReader) -> None:  # noqa: B027 - most have nothing to take over
-        """Take over what another reader knows of the store's last version; by default nothing."""
+        """Take over what another reader of the store knows; the base class does nothing."""
 
     def snapshot_rows(self, file: StoreFile) -> int | None:
-        """Return the row count that a snapshot records for all stores sharing it; None if none."""
+        """Return the row count that a snapshot records for its stores; None if it has none."""
         return None
 
     def family(self, file: StoreFile) -> int | None:
-        """The store's column family in a file, or None; DecodeError: not said. OSError: unread."""
+        """Return the number of the store's column family in a file; None if the store has none.
+
+        DecodeError: no snapshot shows it. OSError: a snapshot cannot be read.
+        """
         return None
 
     def files_to_check(self, files: Iterable[StoreFile]) -> Iterator[StoreFile]:
-        """Yield the files with checksums that have not been read to their end."""
+        """Yield the files that have checksum files and were not read to their end."""
         checks = self._checks
         return (f for f in files if f.path in checks.sides and f.path not in checks.done)
 
     def check(self, file: StoreFile) -> None:
-        """Compare a file with its checksums without decoding it (OSError: it cannot be read)."""
+        """Compare a file with its checksums without decoding it. OSError: it cannot be read."""
         for _ in self.chunks(file):
             pass
 
@@ -166,25 +185,33 @@ class FileReader(ABC):
 
     @abstractmethod
     def decode(self, file: StoreFile) -> Iterator[RecordBlock]:
-        """The records of a file, in its order; :class:`DecodeError` may lack the path."""
+        """Yield a file's records in blocks, in order; a :class:`DecodeError` may lack the path."""
 
     def raw_blocks(self, file: StoreFile) -> Iterator[bytes]:
-        """The decompressed blocks of a file in one of Spark's codecs: :meth:`chunks`, inflated."""
+        """Yield the decompressed blocks of a file in a codec of Spark, and count their bytes."""
         blocks = inflate_file(file, self.chunks(file), self._options, self._report, self._summed)
         for block in blocks:
             self.raw_bytes += len(block)
             yield block
 
     def chunks(self, file: StoreFile) -> Iterator[bytes]:
-        """The bytes of a file as it lies there, compared with its checksum files."""
+        """Yield the stored bytes of a file, and compare them with its checksum files at the end."""
         return self._checks.watch(file, self._ahead.chunks(file))
 
 
-SLUG = "file-checksum"  # a checksum file that does not match; the file itself may well be readable
+# slug of the problem that a checksum file does not match; the file itself may be readable
+SLUG = "file-checksum"
 
 
 class SideChecks:
-    """The checksum files with main files: how many hold, and the paths that they vouch for."""
+    """Comparison of files with their checksum files.
+
+    Attributes:
+        sides: checksum files by the path of their file.
+        done: paths of files that were read to their end.
+        passed: number of checksum files that matched.
+        vouched: paths of files that matched a checksum file.
+    """
 
     def __init__(
         self, read: Callable[[StoreFile], bytes], sides: Iterable[StoreFile], report: Report
@@ -196,11 +223,11 @@ class SideChecks:
         self.vouched: set[str] = set()
 
     def sides_of(self, file: StoreFile) -> Sequence[StoreFile]:
-        """The checksum files of a file."""
+        """Return the checksum files of a file."""
         return self.sides.get(file.path, ())
 
     def watch(self, file: StoreFile, chunks: Iterator[bytes]) -> Iterator[bytes]:
-        """Pass on the chunks of a file and sum them; compared when the last one has passed."""
+        """Yield the chunks of a file unchanged; at its end report checksums that do not match."""
         sums = [] if file.path in self.done else list(self._open(file))
         for chunk in chunks:
             for _, item in sums:
@@ -217,6 +244,7 @@ class SideChecks:
                 self._report(SLUG, f"{name}: {mismatch.message}", file, mismatch.offset)
 
     def _open(self, file: StoreFile) -> Iterator[tuple[StoreFile, SideSum]]:
+        """Yield each checksum file of a file with its sum; report those that cannot be read."""
         for side in self.sides_of(file):
             kind = HadoopSum if side.kind is FileKind.HADOOP_CHECKSUM else SparkSum
             try:

@@ -1,4 +1,4 @@
-"""Known providers (packages here with a ``PROVIDER``), and the choice of one by checkpoint."""
+"""Known providers (packages here with a ``PROVIDER``), and the choice of one for a checkpoint."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from inspector.providers.provider import Provider
 
 
 def list_providers() -> tuple[Provider, ...]:
-    """All of them, in the order in which they are asked."""
+    """Return all providers in the order in which they are asked."""
     return _load(tuple(providers.__path__))
 
 
 @lru_cache(maxsize=8)
 def _load(folders: tuple[str, ...]) -> tuple[Provider, ...]:
+    """Return the providers in some folders, by rank."""
     packages = [module.name for module in pkgutil.iter_modules(folders) if module.ispkg]
     modules = [importlib.import_module(f"{providers.__name__}.{name}") for name in packages]
     result: list[Provider] = [module.PROVIDER for module in modules]
@@ -27,8 +28,10 @@ def _load(folders: tuple[str, ...]) -> tuple[Provider, ...]:
 
 
 def classify(name: str, *, is_dir: bool = False) -> tuple[FileKind, Version | None]:
-    """The kind of a file in a store's folder, and the state version in its name."""
-    # The first provider that knows such a name decides; what none knows is OTHER.
+    """Return the kind and version of a file in a store's folder, by its name.
+
+    The first provider that knows the name decides. The kind is OTHER if none does.
+    """
     for provider in list_providers():
         kind, version = provider.classify(name, is_dir=is_dir)
         if kind is not FileKind.OTHER:
@@ -44,9 +47,9 @@ def provider_for(
 ) -> Provider:
     """Return the provider that wrote a checkpoint.
 
-    UnsupportedProviderError: the class is none of those that are read here, there is state, and the
-    user names no format. A file named as one of theirs shows nothing: a provider of another class
-    may write anything under such a name.
+    UnsupportedProviderError: there is state, its class is of no provider here, and the user names
+    no format. The names of files prove nothing then: a foreign provider may write anything under
+    them.
     """
     if provider_format is not None:
         return provider_by_name(provider_format)
@@ -66,7 +69,7 @@ def provider_for(
 
 
 def provider_by_name(name: str) -> Provider:
-    """The provider of a task (UnsupportedProviderError: this process has no such provider)."""
+    """Return the provider of a task. UnsupportedProviderError: this process lacks it."""
     for provider in list_providers():
         if provider.name == name:
             return provider

@@ -1,8 +1,8 @@
-"""The files of one task: each is requested once, some before the task begins.
+"""Files of one task: each is requested once, some before the task begins.
 
-An object store takes its 50 ms for every file. So the next few files of a chain are under way while
-one is read (:class:`ReadAhead`), and behind the last one those of the tasks that come next
-(:func:`upcoming`). A remote file that a task reads more than once is kept as it was read first.
+An object store takes 50 ms for every file. So the next few files of a chain are requested while one
+is read (:class:`ReadAhead`), and after the last one the files of the next tasks (:func:`upcoming`).
+A remote file that a task reads more than once is kept from its first read.
 """
 
 from __future__ import annotations
@@ -25,12 +25,15 @@ from inspector.model import LIMITS, StoreFile
 if TYPE_CHECKING:  # what is kept is decoded elsewhere
     from inspector.decode.records import Scanned
 
-AHEAD = 32  # files of one store that are under way at most, each of at most ``SMALL_BYTES``
-IN_MEMORY_BYTES = 16 << 20  # bytes of kept files in memory; what is more goes to a temporary file
-MOST_SHARED_BYTES = 1 << 30  # of tables that a task keeps, as several snapshots may name them
+AHEAD = 32  # most files of one store that are requested ahead, each of at most ``SMALL_BYTES``
+IN_MEMORY_BYTES = 16 << 20  # bytes of kept files in memory; more go to a temporary file
+# most bytes of tables that a task keeps, because several snapshots may name them
+MOST_SHARED_BYTES = 1 << 30
 
 
 class _Upcoming:
+    """Small files of the next tasks, some of them requested ahead."""
+
     def __init__(self, storage: Storage, files: Iterable[StoreFile]) -> None:
         self._storage = storage
         small = (file for file in files if file.size <= SMALL_BYTES)
@@ -40,13 +43,13 @@ class _Upcoming:
         self._lock = threading.Lock()
 
     def take(self, relative: str) -> Callable[[], bytes] | None:
-        """A file that is under way, if it is; nobody else requests it from now on."""
+        """Return a file's pending request, or None; it will not be requested here again."""
         with self._lock:
             self._taken.add(relative)
             return self._started.pop(relative, None)
 
     def start(self, max_files: int) -> None:
-        """Let so many files be under way that nobody has taken yet."""
+        """Request files until ``max_files`` requests are waiting to be taken."""
         with self._lock:
             while self._todo and len(self._started) < max_files:
                 relative, size = self._todo.popleft()
@@ -57,12 +60,15 @@ class _Upcoming:
                     self._started[relative] = request
 
 
-_places: dict[str, _Upcoming] = {}
+_places: dict[str, _Upcoming] = {}  # files of the next tasks by the URL of their storage
 
 
 @contextmanager
 def upcoming(storage: Storage, files: Iterable[StoreFile]) -> Iterator[None]:
-    """Let tasks here request what those after them read, in order, once, while the block lasts."""
+    """Let tasks request the small ``files`` of the next tasks ahead while the block runs.
+
+    ``files`` are in the order of reading. Nothing is done for local files.
+    """
     if is_local(storage.url):
         yield
         return
@@ -76,7 +82,12 @@ def upcoming(storage: Storage, files: Iterable[StoreFile]) -> Iterator[None]:
 
 
 class TaskFiles(Storage):
-    """A storage as one task reads it, one file at a time."""
+    """Storage that keeps files which a task reads more than once.
+
+    Attributes:
+        turns: shares blocks of files while several stores read them in turns; else None.
+        known: facts about files that stores share, by path.
+    """
 
     def __init__(self, storage: Storage) -> None:
         self.__dict__.update(storage.__dict__)
@@ -90,7 +101,7 @@ class TaskFiles(Storage):
 
     @contextmanager
     def in_turns(self) -> Iterator[None]:
-        """Let stores that read the same few files one after the other share their blocks."""
+        """Let stores share the blocks of the files that they read, while the block runs."""
         self.turns = Turns()
         try:
             yield
@@ -98,13 +109,13 @@ class TaskFiles(Storage):
             self.turns = None
 
     def keep(self, files: Iterable[StoreFile]) -> None:
-        """Announce files that are read more than once; those of this machine are not kept."""
+        """Announce files that are read more than once, so that remote ones are kept."""
         if self._is_remote:
             self._open_content()
             self._to_keep |= {self.relative(file.path) for file in files}
 
     def read_range(self, relative: str, start: int, end: int) -> bytes:
-        """Read a range as Storage does; a remote range is kept, as tables are shared."""
+        """Return a range of a file; a remote range is kept, because tables are shared."""
         if not self._is_remote:
             return super().read_range(relative, start, end)
         key = relative, start, end
@@ -117,6 +128,7 @@ class TaskFiles(Storage):
         return content
 
     def _open_content(self) -> None:
+        """Open the temporary file with kept content, once."""
         if self._content is None:
             import tempfile  # noqa: PLC0415 - only for remote storages
 
@@ -126,7 +138,7 @@ class TaskFiles(Storage):
     def request(
         self, relative: str, limit: int = LIMITS.small_file_bytes, *, size: int | None = None
     ) -> Callable[[], bytes]:
-        """Request a file as Storage does. A file that is kept is not requested again."""
+        """Request a file as Storage does; a file that is kept is not requested again."""
         if relative in self._kept:
             return partial(self._content_in_cache, relative)
         next_tasks = _places.get(self.url) if self._is_remote else None
@@ -140,7 +152,7 @@ class TaskFiles(Storage):
     def stream(
         self, relative: str, chunk_bytes: int = LIMITS.chunk_bytes, *, size: int | None = None
     ) -> Iterator[bytes]:
-        """Stream a file as Storage does. A file that is kept is not requested again."""
+        """Yield a file in chunks as Storage does; a file that is kept is not requested again."""
         if relative in self._kept:
             yield from self._between(*self._kept[relative], chunk_bytes)
             return
@@ -156,25 +168,29 @@ class TaskFiles(Storage):
         self._kept[relative] = start, location
 
     def request_upcoming(self, max_files: int) -> None:
-        """Request files of the next tasks, until so many of them are under way."""
+        """Request files of the next tasks until ``max_files`` requests are pending."""
         next_tasks = _places.get(self.url)
         if next_tasks is not None:
             next_tasks.start(max_files)
 
     def _keeping(self, relative: str, requested: Callable[[], bytes]) -> bytes:
+        """Return the answer of a request, and keep it."""
         content = requested()
         self._keep_content(relative, content)
         return content
 
     def _keep_content(self, key: str | tuple[str, int, int], content: bytes) -> None:
+        """Keep a content under a path or range."""
         start = self._content.seek(0, 2)
         self._content.write(content)
         self._kept[key] = start, start + len(content)
 
     def _content_in_cache(self, key: str | tuple[str, int, int]) -> bytes:
+        """Return the content that is kept under a path or range."""
         return b"".join(self._between(*self._kept[key], LIMITS.chunk_bytes))
 
     def _between(self, start: int, end: int, chunk_bytes: int) -> Iterator[bytes]:
+        """Yield the kept content between two positions in chunks."""
         while start < end:
             self._content.seek(start)
             piece = self._content.read(min(chunk_bytes, end - start))
@@ -183,7 +199,10 @@ class TaskFiles(Storage):
 
 
 class ReadAhead:
-    """Reads the files of one store in an order that is known before; others may be read too."""
+    """Reads the files of one store in an announced order, and requests the next ones ahead.
+
+    Other files may be read too.
+    """
 
     def __init__(self, storage: Storage, files: Sequence[StoreFile] = ()) -> None:
         self._storage = storage
@@ -193,13 +212,13 @@ class ReadAhead:
         self.expect(files)
 
     def expect(self, files: Iterable[StoreFile]) -> None:
-        """Announce which files will be read next, and in which order."""
+        """Announce the files that will be read next, in their order."""
         if self.is_remote:
             small = (file for file in files if file.size <= SMALL_BYTES)
             self._todo = deque(file for file in small if file.path not in self._under_way)
 
     def chunks(self, file: StoreFile) -> Iterator[bytes]:
-        """A file from start to end (OSError: it cannot be read)."""
+        """Yield a file from start to end in chunks. OSError: it cannot be read."""
         self._fill()
         if file.size <= SMALL_BYTES:
             try:
@@ -212,7 +231,7 @@ class ReadAhead:
         yield from self._storage.stream(self._storage.relative(file.path), size=file.size)
 
     def whole(self, file: StoreFile) -> bytes:
-        """A small file; LimitError if it is larger than one may be, OSError if unreadable."""
+        """Return the bytes of a small file. LimitError: it is too large. OSError: unreadable."""
         self._fill()
         try:
             return self._request(file)()
@@ -220,6 +239,7 @@ class ReadAhead:
             return self._storage.read(self._storage.relative(file.path))
 
     def _request(self, file: StoreFile) -> Callable[[], bytes]:
+        """Return the pending request of a file, or a new one."""
         requested = self._under_way.pop(file.path, None)
         if requested is not None:
             return requested
@@ -227,6 +247,7 @@ class ReadAhead:
         return self._storage.request(relative, SMALL_BYTES, size=file.size)
 
     def _fill(self) -> None:
+        """Request the next files, of this store and then of the next tasks."""
         while self._todo and len(self._under_way) < AHEAD:
             file = self._todo.popleft()
             self._under_way[file.path] = self._request(file)
@@ -234,20 +255,21 @@ class ReadAhead:
             self._storage.request_upcoming(AHEAD - len(self._under_way))
 
 
-MOST_BYTES = 4 << 20  # of one file's last blocks that are kept: who is behind makes them again
+# most bytes of one file's last blocks that are kept; a reader that is further behind reads the file
+MOST_BYTES = 4 << 20
 
 
 @dataclass
 class _Made:
-    """The last blocks of a file, as far as its first reader has come."""
+    """Last blocks of a file that its first reader has made so far."""
 
     last: deque[Scanned] = field(default_factory=deque)  # these blocks
-    nbytes: int = 0  # of them
-    count: int = 0  # of all blocks so far
-    whole: bool = False  # the first reader has come to the end
+    nbytes: int = 0  # their bytes
+    count: int = 0  # number of all blocks so far
+    whole: bool = False  # True if the first reader has reached the end
 
     def add(self, block: Scanned, most_bytes: int) -> None:
-        """Keep one more, and forget the oldest ones for it."""
+        """Keep one more block, and drop the oldest ones above ``most_bytes``."""
         self.last.append(block)
         self.count += 1
         self.nbytes += block.nbytes
@@ -255,17 +277,18 @@ class _Made:
             self.nbytes -= self.last.popleft().nbytes
 
     def since(self, index: int) -> Iterator[Scanned]:
-        """The blocks from one on, as long as they are there."""
+        """Yield the kept blocks from an index on; nothing if that one was dropped."""
         while self.count - len(self.last) <= index < self.count:
             yield self.last[index - self.count]
             index += 1
 
 
 class Turns:
-    """Gives the readers of a file the blocks that the first one of them has made."""
+    """Gives all readers of a file the blocks that the first one of them has made.
 
-    # They may take turns by the block or by the file. The first one decides where a block ends; who
-    # comes to a block that is not there reads the file for itself from there on.
+    Readers may take turns by block or by file. A reader that comes to a dropped block reads the
+    file itself from there on.
+    """
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
         self._most = most_bytes
@@ -277,7 +300,11 @@ class Turns:
         make: Callable[[], Iterator[Scanned]],
         again: Callable[[], Iterator[Scanned]] | None = None,
     ) -> Iterator[Scanned]:
-        """The blocks of a file, as ``make`` reads them."""
+        """Yield the blocks of a file, which the first reader makes by ``make``.
+
+        ``again`` reads only the needed part of a file that was read to the end, if its blocks were
+        dropped.
+        """
         # again: reads what is needed of one that was read whole, and whose first blocks are gone.
         file_blocks = self._files.get(path)
         if file_blocks is None:
@@ -300,7 +327,7 @@ class Turns:
 
 
 def check_identity(storage: Storage, file: StoreFile) -> None:
-    """Raise FileNotFoundError if a file is not the one that was listed, rather than damaged."""
+    """Raise FileNotFoundError if a file was removed or rewritten since it was listed."""
     # Spark removes versions while they are read, and a batch that runs again writes them again.
     entry = storage.stat(storage.relative(file.path))
     if entry is None:

@@ -1,4 +1,4 @@
-"""Spark SQL types as plain values; fields by ordinal, as the names of buffers repeat."""
+"""Spark SQL types as plain values; fields are found by ordinal, because names may repeat."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from inspector.exceptions import DecodeError
 from inspector.light_dataclasses import dataclass, field, replace
 
 SLOT_BYTES = 8  # every field of an UnsafeRow has a slot of this many bytes
-LONG_DIGITS = 18  # decimals up to it are a long in their slot (``Decimal.MAX_LONG_DIGITS``)
-MAX_DIGITS = 38  # ``DecimalType.MAX_PRECISION``
+LONG_DIGITS = 18  # digits up to which a decimal is a long in its slot (``Decimal.MAX_LONG_DIGITS``)
+MAX_DIGITS = 38  # most digits of a decimal (``DecimalType.MAX_PRECISION``)
 
-BINARY_COLLATION = "UTF8_BINARY"
+BINARY_COLLATION = "UTF8_BINARY"  # collation that compares strings by their bytes
 
 
 @dataclass(frozen=True)
 class DataType:
-    """A Spark SQL type."""
+    """Base of Spark SQL types."""
 
     @property
     def slot_width(self) -> int | None:
-        """Bytes of a value in its slot and in an array (1, 2, 4, 8), None if of variable size."""
+        """Bytes of a value in its slot and in an array (1, 2, 4, 8); None if of variable size."""
         return None
 
 
@@ -35,7 +35,7 @@ class AtomicType(DataType):
 
     @property
     def slot_width(self) -> int | None:
-        """Bytes of a value in its slot and in an array, None if of variable size."""
+        """Bytes of a value in its slot and in an array; None if of variable size."""
         return KINDS.get(self.kind)
 
 
@@ -51,22 +51,30 @@ KINDS: Mapping[str, int | None] = {
     **dict.fromkeys(("timestamp_nanos", "timestamp_ntz_nanos"), None),
     **dict.fromkeys(("binary", "variant", "geometry", "geography"), None),
 }
-"""Atomic kinds and the width of their values; None is of variable size."""
+"""Bytes of a value of each atomic kind; None if of variable size."""
 
+# kinds whose values are a 64-bit number
 INT64_KINDS = ("long", "timestamp", "timestamp_ntz", "time", "day_time")
 
 UNKNOWN = "unknown"  # kind of a type that no release has
 
 
 def _plain(name: str) -> AtomicType:
+    """Return an atomic type whose kind and name are equal."""
     return AtomicType(name, name)
 
 
+# truth values, and whole numbers of 1, 2 and 4 bytes
 BOOLEAN, BYTE, SHORT, INTEGER = (_plain(n) for n in ("boolean", "byte", "short", "integer"))
+# whole numbers of 8 bytes, floating-point numbers, and bytes
 LONG, FLOAT, DOUBLE, BINARY = (_plain(n) for n in ("long", "float", "double", "binary"))
+# days, and microseconds with and without a time zone
 DATE, TIMESTAMP, TIMESTAMP_NTZ = (_plain(n) for n in ("date", "timestamp", "timestamp_ntz"))
+# nulls alone, values of any type, and calendar intervals
 VOID, VARIANT, CALENDAR_INTERVAL = (_plain(n) for n in ("void", "variant", "interval"))
+# interval from days to seconds
 DAY_TIME_INTERVAL = AtomicType("day_time", "interval day to second")
+# interval of years and months
 YEAR_MONTH_INTERVAL = AtomicType("year_month", "interval year to month")
 
 
@@ -74,38 +82,38 @@ YEAR_MONTH_INTERVAL = AtomicType("year_month", "interval year to month")
 class DecimalType(DataType):
     """A decimal of ``precision`` digits, ``scale`` of them after the point."""
 
-    precision: int = 10
-    scale: int = 0
+    precision: int = 10  # all digits
+    scale: int = 0  # digits after the point
 
     @property
     def slot_width(self) -> int | None:
-        """8 up to 18 digits, above that of variable size."""
+        """8 for up to 18 digits; None above, because values are of variable size."""
         return SLOT_BYTES if self.precision <= LONG_DIGITS else None
 
 
 @dataclass(frozen=True)
 class StringType(DataType):
-    """UTF-8 text: ``string``, ``char(n)`` or ``varchar(n)``; no collation changes bytes."""
+    """UTF-8 text: ``string``, ``char(n)`` or ``varchar(n)``; a collation changes no bytes."""
 
-    collation: str = BINARY_COLLATION
-    declared: str = "string"
+    collation: str = BINARY_COLLATION  # name of the collation
+    declared: str = "string"  # type as declared, such as ``varchar(10)``
 
 
 @dataclass(frozen=True)
 class ArrayType(DataType):
-    """A list of values of one type."""
+    """List of values of one type."""
 
-    element: DataType
-    contains_null: bool = True
+    element: DataType  # type of its elements
+    contains_null: bool = True  # True if elements may be null, as declared
 
 
 @dataclass(frozen=True)
 class MapType(DataType):
-    """Keys to values; a key is never null."""
+    """Map from keys to values; a key is never null."""
 
-    key: DataType
-    value: DataType
-    value_contains_null: bool = True
+    key: DataType  # type of its keys
+    value: DataType  # type of its values
+    value_contains_null: bool = True  # True if values may be null, as declared
 
 
 @dataclass(frozen=True)
@@ -113,26 +121,27 @@ class StructField:
     """A field of a struct."""
 
     name: str  # as declared; may repeat within a struct
-    data_type: DataType
-    # as declared; says nothing about the bytes, where every field has a null bit
+    data_type: DataType  # its type
+    # True if it may be null, as declared; in the bytes every field has a null bit
     nullable: bool = True
-    # Spark's field metadata, such as ``spark.watermarkDelayMs`` of an event-time column; collations
-    # are part of the type and not repeated here
+    # Spark's field metadata, such as ``spark.watermarkDelayMs`` of an event-time column, without
+    # collations, which are part of the type
     metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True)
 class StructType(DataType):
-    """Fields in order; a schema is one of these."""
+    """Fields in order; also the type of a schema."""
 
-    fields: tuple[StructField, ...] = ()
+    fields: tuple[StructField, ...] = ()  # the fields
 
 
 @dataclass(frozen=True)
 class UserDefinedType(DataType):
-    """A type of the user's: the SQL type that is stored, and the JSON with its class names."""
+    """User-defined type."""
 
-    sql_type: DataType
+    sql_type: DataType  # SQL type that is stored
+    # its JSON, with the names of its classes
     definition: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     @property
@@ -142,14 +151,17 @@ class UserDefinedType(DataType):
 
 
 def storage_type(data_type: DataType) -> DataType:
-    """The type whose bytes are stored: user-defined types unwrapped."""
+    """Return the type whose bytes are stored; a user-defined type becomes its SQL type."""
     while isinstance(data_type, UserDefinedType):
         data_type = data_type.sql_type
     return data_type
 
 
 def unique_names(fields: Sequence[StructField]) -> list[str]:
-    """Names of fields with every repetition numbered: ``count``, ``count#2``, ``count#3``."""
+    """Return the names of fields with repetitions numbered: ``count``, ``count#2``, ``count#3``.
+
+    A number is skipped if a declared name uses it already.
+    """
     # A number that a declared name already uses is passed over: no collision, always the same
     # names.
     used = {item.name for item in fields}
@@ -168,7 +180,7 @@ def unique_names(fields: Sequence[StructField]) -> list[str]:
 
 
 def widen_timeout(schema: StructType) -> StructType:
-    """Declare the last field ``timeoutTimestamp`` as the long that it is, if it is there."""
+    """Return the schema with a last field ``timeoutTimestamp`` as long, even if it is integer."""
     # Group state of format 1 declares ``integer`` but stores epoch milliseconds in all 64 bits
     # (FlatMapGroupsWithStateExecHelper, every release).
     if not schema.fields:
@@ -180,7 +192,7 @@ def widen_timeout(schema: StructType) -> StructType:
 
 
 def unknown_type(data_type: DataType) -> str | None:
-    """The first type in it that no release up to 4.3 has; None if all are known."""
+    """Return the name of the first type within a type that no release has; None without one."""
     if isinstance(data_type, AtomicType):
         return data_type.name if data_type.kind == UNKNOWN else None
     parts: tuple[DataType, ...] = ()
@@ -196,13 +208,13 @@ def unknown_type(data_type: DataType) -> str | None:
 
 
 def is_window(data_type: DataType | None) -> bool:
-    """Return whether a type is that of ``window`` and ``session_window``: start and end."""
+    """Return True if a type is that of ``window`` and ``session_window``: start and end."""
     fields = data_type.fields if isinstance(data_type, StructType) else ()
     return [column.name for column in fields] == ["start", "end"]
 
 
 def field_at(schema: StructType, path: Sequence[int]) -> DataType | None:
-    """The type of the field that ordinals lead to; None if they lead to none."""
+    """Return the type of the field at a path of ordinals; None if there is none."""
     result = storage_type(schema)
     for ordinal in path:
         if not isinstance(result, StructType) or not 0 <= ordinal < len(result.fields):
@@ -212,12 +224,13 @@ def field_at(schema: StructType, path: Sequence[int]) -> DataType | None:
 
 
 def is_int64(data_type: DataType | None) -> bool:
-    """Return whether values are a 64-bit number in their slot, as clocks and counters are."""
+    """Return True if values are a 64-bit number in their slot, as clocks and counters are."""
     return isinstance(data_type, AtomicType) and data_type.kind in INT64_KINDS
 
 
 # --- names of atomic types -------------------------------------------------------------------
 
+# kind by the spelling of a type's name; an empty kind stands for the name itself
 _KIND_OF: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"interval (year|month)\b.*"), "year_month"),
     (re.compile(r"interval (day|hour|minute|second)\b.*"), "day_time"),
@@ -231,12 +244,13 @@ _KIND_OF: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"void|null"), "void"),  # "null" until 3.0
     (re.compile(r"boolean|byte|short|integer|long|float|double|binary|date|interval|variant"), ""),
 )
+# name of a decimal type with precision and scale
 _DECIMAL = re.compile(r"decimal(?:\((\d{1,3})(?:, ?(-?\d{1,3}))?\))?")
-_STRING = re.compile(r"string|(var)?char\(\d+\)")
+_STRING = re.compile(r"string|(var)?char\(\d+\)")  # names of string types
 
 
 def atomic(name: str) -> DataType:
-    """The type of a name in Spark's JSON; one that no release has becomes kind ``unknown``."""
+    """Return the type of a name in Spark's JSON; its kind is ``unknown`` if no release has it."""
     if match := _DECIMAL.fullmatch(name):
         return decimal_type(int(match[1] or 10), int(match[2] or 0))
     if _STRING.fullmatch(name):
@@ -248,7 +262,7 @@ def atomic(name: str) -> DataType:
 
 
 def decimal_type(precision: int, scale: int) -> DecimalType:
-    """A decimal type; DecodeError above 38 digits, or for more after the point than there are."""
+    """Return a decimal type. DecodeError: over 38 digits, or more after the point than in all."""
     # A negative scale is legal (spark.sql.legacy.allowNegativeScaleOfDecimal).
     if not 1 <= precision <= MAX_DIGITS or not -MAX_DIGITS <= scale <= precision:
         raise DecodeError(f"decimal({precision},{scale}) is not a type that Spark has")
@@ -256,7 +270,7 @@ def decimal_type(precision: int, scale: int) -> DecimalType:
 
 
 def type_name(data_type: DataType) -> str:
-    """The name of an atomic type in Spark's JSON."""
+    """Return the name of an atomic type in Spark's JSON; of other types the name of the class."""
     if isinstance(data_type, DecimalType):
         return f"decimal({data_type.precision},{data_type.scale})"
     if isinstance(data_type, StringType):

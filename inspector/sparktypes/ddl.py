@@ -1,4 +1,4 @@
-"""Schemas as DDL: what people type (``user string, sub struct<a: int, b: string>``)."""
+"""Schemas as DDL, as users type them (``user string, sub struct<a: int, b: string>``)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from inspector.exceptions import DecodeError
 from inspector.light_dataclasses import replace
 from inspector.model import LIMITS, Limits, above_limit
 
+# DDL name of a type by its name in JSON, if they differ
 _DDL_NAMES = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
+# name in JSON of a type by its DDL name, if they differ
 _FROM_DDL: Mapping[str, str] = {
     **{ddl: name for name, ddl in _DDL_NAMES.items()},
     "real": "float",
@@ -22,17 +24,21 @@ _FROM_DDL: Mapping[str, str] = {
     "numeric": "decimal",
     "time": "time(6)",
 }
-_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")  # name that needs no backquotes
+# one token: a quoted name, a text, a word or a sign
 _TOKEN = re.compile(
     r"\s*(?:(?P<quoted>`(?:[^`]|``)+`)|(?P<text>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"
     r"|(?P<word>\w+)|(?P<sign>[<>(),:-]))",
     re.DOTALL,
 )
-_INTERVAL_UNITS = ("year", "month", "day", "hour", "minute", "second")
+_INTERVAL_UNITS = ("year", "month", "day", "hour", "minute", "second")  # units of an interval
 
 
 def to_ddl(data_type: types.DataType) -> str:
-    """DDL text of a type; a schema becomes ``a bigint, b string``, without nullability."""
+    """Return the DDL text of a type; a schema becomes ``a bigint, b string``, without nullability.
+
+    :func:`parse_ddl` reads it back. A user-defined type is written as its SQL type.
+    """
     # parse_ddl reads it back, except for user-defined types (written as what they store).
     if isinstance(data_type, types.StructType):
         return ", ".join(f"{_quote(f.name)} {_ddl(f.data_type)}" for f in data_type.fields)
@@ -40,6 +46,7 @@ def to_ddl(data_type: types.DataType) -> str:
 
 
 def _ddl(data_type: types.DataType) -> str:
+    """Return the DDL text of a type within another one."""
     data_type = types.storage_type(data_type)
     if isinstance(data_type, types.StructType):
         inner = ", ".join(f"{_quote(f.name)}: {_ddl(f.data_type)}" for f in data_type.fields)
@@ -55,14 +62,15 @@ def _ddl(data_type: types.DataType) -> str:
 
 
 def _quote(name: str) -> str:
+    """Return a name, in backquotes if it needs them."""
     return name if _PLAIN_NAME.fullmatch(name) else "`" + name.replace("`", "``") + "`"
 
 
 def parse_ddl(text: str, limits: Limits = LIMITS) -> types.StructType:
-    """Read a schema from DDL text; DecodeError, with the character, for what is none.
+    """Return the schema of a DDL text. DecodeError, with the character: it is no DDL.
 
-    ``user string, cnt long``, with ``name: type`` as well, backquoted names, ``NOT NULL``,
-    ``COMMENT 'text'``, nested ``struct<>``, ``array<>`` and ``map<,>``; also one ``struct<...>``.
+    ``user string, cnt long``, also with ``name: type``, backquoted names, ``NOT NULL``, ``COMMENT
+    'text'``, nested ``struct<>``, ``array<>`` and ``map<,>``; or one ``struct<...>``.
     """
     if text.count(",") >= limits.fields:
         raise above_limit("fields", f"schema with {text.count(',') + 1:,} fields", limits)
@@ -79,6 +87,8 @@ def parse_ddl(text: str, limits: Limits = LIMITS) -> types.StructType:
 
 
 class _DdlParser:
+    """Parser of a DDL text, token by token; ``depth`` is the most levels of nested types."""
+
     def __init__(self, text: str, depth: int) -> None:
         self._depth = depth
         self._next = 0
@@ -95,37 +105,42 @@ class _DdlParser:
         self._places.append(end)
 
     def peek(self, ahead: int = 0) -> str:
-        """A token to come, empty at the end."""
+        """Return the next token, or one further ahead; empty at the end."""
         location = self._next + ahead
         return self._tokens[location] if location < len(self._tokens) else ""
 
     def error(self, expected: str) -> DecodeError:
+        """Return the error for the next token, of which something else is expected."""
         got = self.peek()[:40] or "the end"
         location = self._places[min(self._next, len(self._places) - 1)]
         return DecodeError(f"schema text at character {location}: got {got!r}, expected {expected}")
 
     def _take(self) -> str:
+        """Return the next token and go to the following one."""
         self._next += 1
         return self._tokens[self._next - 1]
 
     def _accept(self, *words: str) -> bool:
-        """Take these tokens if all of them come next, whatever their case."""
+        """Take these tokens if all of them come next, in any case; return True if they did."""
         if all(self.peek(i).lower() == word for i, word in enumerate(words)):
             self._next += len(words)
             return True
         return False
 
     def _expect(self, token: str) -> None:
+        """Take a token. DecodeError: another one comes next."""
         if not self._accept(token):
             raise self.error(repr(token))
 
     def fields(self, closing: str) -> Iterator[types.StructField]:
+        """Yield the fields up to a closing token."""
         while self.peek() != closing:
             yield self._field()
             if not self._accept(","):
                 return
 
     def _field(self) -> types.StructField:
+        """Return the next field: name, type, nullability and comment."""
         token = self.peek()
         if token[:1] == "`":
             name = token[1:-1].replace("``", "`")
@@ -145,6 +160,7 @@ class _DdlParser:
         return types.StructField(name, data_type, nullable, metadata)
 
     def data_type(self) -> types.DataType:
+        """Return the next type. DecodeError: it is not known."""
         word = self.peek().lower()
         if not word.isidentifier():
             raise self.error("a type")
@@ -166,6 +182,7 @@ class _DdlParser:
         return parsed
 
     def _parse_nested(self, word: str) -> types.DataType:
+        """Return a struct, array or map. DecodeError: nested too deeply."""
         self._depth -= 1
         if self._depth <= 0:
             raise DecodeError("schema text is nested too deeply")
@@ -184,7 +201,7 @@ class _DdlParser:
         return parsed
 
     def _interval(self) -> str:
-        """Spark's name: ``interval``, ``interval day``, ``interval day to hour``."""
+        """Return Spark's name of an interval, for example ``interval day to hour``."""
         name = "interval"
         if self.peek().lower() in _INTERVAL_UNITS:
             name += f" {self._take().lower()}"
@@ -193,7 +210,7 @@ class _DdlParser:
         return name
 
     def _arguments(self) -> str:
-        """Arguments in parentheses, spelt as Spark's JSON does."""
+        """Return the arguments in parentheses, spelled as in Spark's JSON."""
         self._expect("(")
         parts = []
         while self.peek() not in (")", ""):

@@ -1,4 +1,4 @@
-"""Arrangement of RocksDB's keys, as a schema file gives it for each column family.
+"""Arrangement of RocksDB's keys, as a schema file records it for each column family.
 
 ``KeyStateEncoderSpec`` of Spark 4.0 to 4.3, as JSON in a schema file of format 3::
 
@@ -16,23 +16,26 @@ from collections.abc import Mapping
 
 from inspector.light_dataclasses import dataclass
 
-_TYPE = "keyStateEncoderType"
-_MOST_COLUMNS = 1 << 16
+_TYPE = "keyStateEncoderType"  # field with Spark's name of the encoder
+_MOST_COLUMNS = 1 << 16  # bound of the number of a column
 
 
 class KeyEncoding(enum.Enum):
-    """Encoding that replaces a key's UnsafeRow."""
+    """Form in which a key's UnsafeRow is stored."""
 
     ROW = "row"  # the row itself
-    PREFIX = "prefix"  # the row of the leading columns, to be scanned by, then the rest
-    RANGE = "range"  # the columns that are scanned by as bytes in their order, then the rest
-    # the row without its last column, which is a time, and that time as 8 bytes in their order
-    # before or behind it
+    # the row of the leading columns, by which it is scanned, then the row of the rest
+    PREFIX = "prefix"
+    # the columns that order it as bytes that sort like their values, then the row of the rest
+    RANGE = "range"
+    # the last column, a time, as 8 bytes that sort like it, then the row of the rest
     TIMESTAMP_FIRST = "timestamp_first"
+    # the row without its last column, a time, then that time as 8 bytes that sort like it
     TIMESTAMP_LAST = "timestamp_last"
     UNKNOWN = "unknown"  # none of these
 
 
+# arrangement by Spark's name of the encoder
 _KINDS = {
     "NoPrefixKeyStateEncoderSpec": KeyEncoding.ROW,
     "PrefixKeyScanStateEncoderSpec": KeyEncoding.PREFIX,
@@ -46,14 +49,14 @@ _KINDS = {
 class KeyEncoder:
     """Arrangement of the keys of a store."""
 
-    kind: KeyEncoding = KeyEncoding.ROW  # which arrangement
-    prefix_columns: int = 0  # prefix: leading columns of the key that come first
-    ordinals: tuple[int, ...] = ()  # range: which columns of the key come first, in this order
-    name: str = ""  # what Spark calls it; for messages
+    kind: KeyEncoding = KeyEncoding.ROW  # form of the keys
+    prefix_columns: int = 0  # for PREFIX: number of leading columns that come first
+    ordinals: tuple[int, ...] = ()  # for RANGE: columns that come first, in this order
+    name: str = ""  # Spark's name of it, for messages
 
     @classmethod
     def parse(cls, fields: Mapping[str, object]) -> KeyEncoder:
-        """The encoder that a schema file describes; of an unknown kind if it is none of Spark's."""
+        """Return the encoder that a schema file describes; UNKNOWN if it is none of Spark's."""
         # That is no error here: the other column families of the store can be read.
         name = str(fields.get(_TYPE, ""))[:80]
         kind = _KINDS.get(name, KeyEncoding.UNKNOWN)
@@ -67,16 +70,17 @@ class KeyEncoder:
 
     @classmethod
     def of_prefix(cls, columns: int) -> KeyEncoder:
-        """The encoder of a store whose metadata says by how many columns it is scanned."""
+        """Return the encoder of a store whose keys are scanned by some columns; ROW for 0."""
         return cls(KeyEncoding.PREFIX, columns) if columns else cls()
 
 
 def _column(value: object) -> int | None:
+    """Return a number of columns, or an ordinal; None if it is none."""
     return value if type(value) is int and 0 <= value < _MOST_COLUMNS else None
 
 
 def _ordinals(value: object) -> tuple[int, ...]:
-    """Distinct ordinals; empty if it is anything else."""
+    """Return distinct ordinals; empty if the value is anything else."""
     result = [_column(item) for item in value] if isinstance(value, list) else []
     encoders = [item for item in result if item is not None]
     return tuple(encoders) if len(encoders) == len(result) == len(set(encoders)) else ()

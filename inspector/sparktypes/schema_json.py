@@ -1,4 +1,4 @@
-"""Schemas as JSON: what ``StructType.json`` writes into a store's ``_metadata/schema``."""
+"""Schemas as JSON, as ``StructType.json`` writes them into a store's ``_metadata/schema``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from inspector.model import LIMITS, Limits, above_limit
 
 @lru_cache(maxsize=64)  # all partitions have the same
 def parse_schema_json(text: str | bytes, limits: Limits = LIMITS) -> types.StructType:
-    """Read Spark's ``StructType`` JSON; DecodeError for what Spark would not write."""
+    """Return the schema of Spark's ``StructType`` JSON. DecodeError: Spark would not write it."""
     fields = text.count('"name"') if isinstance(text, str) else text.count(b'"name"')
     if fields > 2 * limits.fields:  # a field may be called "name"
         raise above_limit("fields", f"schema with more than {fields // 2:,} fields", limits)
@@ -32,7 +32,10 @@ def parse_schema_json(text: str | bytes, limits: Limits = LIMITS) -> types.Struc
 
 
 def _from_json(node: Any, collations: Mapping[str, Any], path: str, depth: int) -> types.DataType:
-    """The type of a JSON node; ``path`` is its place in its field, as in ``__COLLATIONS``."""
+    """Return the type of a JSON node.
+
+    ``path`` is its position in its field, by which ``collations`` has the collations of strings.
+    """
     if depth <= 0:
         raise DecodeError("schema is nested too deeply")
     if isinstance(node, str):
@@ -48,17 +51,19 @@ def _from_json(node: Any, collations: Mapping[str, Any], path: str, depth: int) 
 
 
 def _get(node: Any, key: str, kind: type[Any]) -> Any:
-    """``node[key]`` if the node is an object that has it with that type."""
+    """Return ``node[key]``. DecodeError: the node is no object that has it with that type."""
     if not isinstance(node, dict) or not isinstance(node.get(key), kind):
         raise DecodeError(f"schema lacks {key!r} ({kind.__name__}) in {node!r:.80}")
     return node[key]
 
 
 def _struct(node: Any, _collations: Mapping[str, Any], _path: str, depth: int) -> types.DataType:
+    """Return a struct type."""
     return types.StructType(tuple(_field(item, depth) for item in _get(node, "fields", list)))
 
 
 def _field(node: Any, depth: int) -> types.StructField:
+    """Return a field of a struct."""
     # A lone surrogate is legal in JSON and in a Java string, but not in Arrow.
     name = str(_get(node, "name", str)).encode("utf-8", "replace").decode()
     metadata = dict(_get(node, "metadata", dict)) if "metadata" in node else {}
@@ -71,16 +76,19 @@ def _field(node: Any, depth: int) -> types.StructField:
 
 
 def _array(node: Any, collations: Mapping[str, Any], path: str, depth: int) -> types.DataType:
+    """Return an array type."""
     element = _from_json(node.get("elementType"), collations, f"{path}.element", depth)
     return types.ArrayType(element, bool(node.get("containsNull", True)))
 
 
 def _map(node: Any, collations: Mapping[str, Any], path: str, depth: int) -> types.DataType:
+    """Return a map type."""
     key = _from_json(node.get("keyType"), collations, f"{path}.key", depth)
     value = _from_json(node.get("valueType"), collations, f"{path}.value", depth)
     return types.MapType(key, value, bool(node.get("valueContainsNull", True)))
 
 
+# functions that make a type of a JSON object, by its ``type``
 _COMPLEX: Mapping[str, Callable[[Any, Mapping[str, Any], str, int], types.DataType]] = {
     "struct": _struct,
     "array": _array,
@@ -92,11 +100,12 @@ _COMPLEX: Mapping[str, Callable[[Any, Mapping[str, Any], str, int], types.DataTy
 
 
 def to_json(data_type: types.DataType) -> str:
-    """Spark's JSON of a type, compact, collations in the metadata of their field."""
+    """Return Spark's JSON of a type, compact, with collations in the metadata of their field."""
     return json.dumps(_node(data_type), separators=(",", ":"))
 
 
 def _node(data_type: types.DataType) -> Any:
+    """Return the JSON value of a type."""
     if isinstance(data_type, types.StructType):
         return {"type": "struct", "fields": [_field_node(field) for field in data_type.fields]}
     if isinstance(data_type, types.ArrayType):
@@ -113,6 +122,7 @@ def _node(data_type: types.DataType) -> Any:
 
 
 def _field_node(field: types.StructField) -> dict[str, Any]:
+    """Return the JSON value of a field."""
     metadata = dict(field.metadata)
     if collations := dict(_collations(field.data_type, field.name)):
         metadata["__COLLATIONS"] = collations
@@ -121,7 +131,7 @@ def _field_node(field: types.StructField) -> dict[str, Any]:
 
 
 def _collations(data_type: types.DataType, path: str) -> Iterator[tuple[str, str]]:
-    """Paths within a field, and collations, of the strings that are not compared by bytes."""
+    """Yield (path within a field, collation) for strings that are not compared by bytes."""
     if isinstance(data_type, types.StringType) and data_type.collation != types.BINARY_COLLATION:
         provider = "spark" if data_type.collation.startswith("UTF8_") else "icu"
         yield path, f"{provider}.{data_type.collation}"

@@ -1,1 +1,1 @@
-"""Chains of files that make a version, and the replay of their records into a map."""
+"""Replay of the records of a chain of files into a map of live keys."""

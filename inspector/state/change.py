@@ -1,4 +1,4 @@
-"""Changes of one version: counts of records, keys before and after, and sums over them."""
+"""Changes of one version: counts of records, keys before and after, and sums over the keys."""
 
 from __future__ import annotations
 
@@ -14,23 +14,28 @@ from inspector.kernel.loader import kernel
 from inspector.kernel.record_layout import NO_CLOCK, ChangeSums, RecordCounts
 from inspector.light_dataclasses import dataclass, field
 
-NO_LATER = (1 << 63) - 1  # in place of the earliest of no clocks
-_SMALL = 1 << 14  # sizes, bytes, below which the kernel counts rows, in a table of that length
+NO_LATER = (1 << 63) - 1  # earliest clock of a version that puts no clock
+# size in bytes below which the kernel counts rows of each size, in a table of that length
+_SMALL = 1 << 14
 
 
 class Moves(NamedTuple):
-    """Live rows more (1), or less (-1), than in the version before: its place, and sizes."""
+    """Rows that a version adds, removes or changes in size; arrays run parallel."""
 
-    at: Int64s
-    key_size: Int64s
-    value_size: Int64s
-    rows: Int64s
+    at: Int64s  # index of the version
+    key_size: Int64s  # bytes of the key
+    value_size: Int64s  # bytes of the value
+    rows: Int64s  # 1 for a row with these sizes that the version adds, -1 for one that it removes
 
     @classmethod
     def of(
         cls, steps: Int64s, key_size: Int64s, touched: npt.NDArray[Any], now_size: Int64s
     ) -> Moves:
-        """Return the moves of touched keys, from their old entries and the new sizes of values."""
+        """Return the moves of touched keys; a key whose size changes is removed and added.
+
+        ``steps`` has the version of each key, ``touched`` its entry before it, ``now_size`` the
+        size of its value after it (negative if removed).
+        """
         was, old_size = touched["live"], touched["size"].astype(np.int64)
         now = now_size >= 0
         moved = ~(was & now & (old_size == now_size))
@@ -48,43 +53,40 @@ class Moves(NamedTuple):
 class Change:
     """Changes of one version."""
 
-    version: int
-    # the map was loaded from a snapshot, so that nothing is known of the change
+    version: int  # the version
+    # True if the map was loaded from a snapshot, so that the change is not known
     rebased: bool = False
-    # over the keys that it touched
+    # sums over the keys that it touched
     sums: ChangeSums = ChangeSums._make([*[0] * len(layout.SUMS), {}])
-    counts: RecordCounts = field(default_factory=RecordCounts)  # over its records
-    # position of the first record whose key is below the one before it in its block; None if the
+    counts: RecordCounts = field(default_factory=RecordCounts)  # counts over its records
+    # position of the first record whose key is below the previous one in its block; None if the
     # keys ascend, or were not compared
     first_descent: int | None = None
-    # the least clock that its records put; None if none has one. A timer that is not armed (-1) is
-    # none.
+    # least clock that its records put; None without one. A timer that is not set (-1) does not
+    # count
     earliest_put: int | None = None
-    # the greatest clock that a row had which its records remove; None as above
+    # greatest clock of the rows that its records remove; None without one
     latest_removal: int | None = None
-    # the records stand in the order in which the batch wrote them; those by which two snapshots
-    # differ stand in the order of the tables
+    # True if the records are in the order in which the batch wrote them, False if they come from
+    # the difference of two snapshots
     ordered: bool = True
 
 
 class Changes(NamedTuple):
-    """Changes of several successive versions; arrays have one number for each version."""
+    """Changes of several consecutive versions; arrays have one number for each version."""
 
-    versions: Int64s
-    # sums, counts: as of :class:`Change`, with arrays in place of numbers and without sizes
-    sums: ChangeSums
-    counts: RecordCounts
-    # rows, key_bytes, value_bytes: of the map behind each version
-    rows: Int64s
-    key_bytes: Int64s
-    value_bytes: Int64s
-    # earliest_put, latest_removal: as of :class:`Change`; NO_LATER and NO_CLOCK for none
-    earliest_put: Int64s
-    latest_removal: Int64s
-    moves: Moves  # the rows that came, went, or changed their size
+    versions: Int64s  # the versions, ascending
+    sums: ChangeSums  # sums over the touched keys, as arrays and without sizes
+    counts: RecordCounts  # counts over the records, as arrays
+    rows: Int64s  # live rows after the version
+    key_bytes: Int64s  # bytes of their keys
+    value_bytes: Int64s  # bytes of their values
+    earliest_put: Int64s  # least clock that its records put; NO_LATER for none
+    latest_removal: Int64s  # greatest clock of the rows that it removes; NO_CLOCK for none
+    moves: Moves  # rows that were added, removed, or changed in size
 
     def iterate(self, selection: Int64s | slice = slice(None)) -> Iterator[Change]:
-        """Yield the changes of each version, or of those at ``selection``, without their sums."""
+        """Yield the change of each version, or of ``selection``, without sums and moves."""
         counts = vars(self.counts).values()
         columns = self.versions, self.earliest_put, self.latest_removal, *counts
         parts = (column[selection].tolist() for column in columns)
@@ -103,26 +105,28 @@ class TouchedKeys:
 
     ids: Int64s  # every key that a record of the version names, once
     key_size: Int64s  # UnsafeRow bytes of the key
-    # was_size, was_clock, was_live: in the version before (NO_CLOCK where there was none)
-    was_size: Int64s
-    now_size: Int64s
-    was_clock: Int64s
-    was_live: Bools
-    now_live: Bools
-    written: Bools  # put at least once, so that the value object is new
-    reborn: Bools  # absent at some moment before its put, so that the key object is new too
-    # live before and after, was written, and its value is equal except for the clock slot
+    was_size: Int64s  # bytes of the value in the previous version
+    now_size: Int64s  # bytes of the value in this version
+    was_clock: Int64s  # clock in the previous version; NO_CLOCK if there was none
+    was_live: Bools  # True if the key is in the previous version
+    now_live: Bools  # True if the key is in this version
+    written: Bools  # True if it was put at least once, so that the value object is new
+    reborn: Bools  # True if it was absent before its put, so that the key object is new too
+    # True if it was put, is in both versions, and its value is equal except for the clock slot
     same_state: Bools
-    same_value: Bools  # its clock is too
-    # places of the keys whose last record replaced one of the same version, with a clock slot only:
-    # of those ``was_clock`` is the clock that the record before had put
+    same_value: Bools  # True if its clock is equal as well
+    # with a clock slot only: indexes of the keys whose last record replaced another one of the same
+    # version. Their ``was_clock`` is the clock that the other record had put
     again: Int64s = field(default_factory=lambda: np.empty(0, np.int64))
 
     @classmethod
     def of(
         cls, table: npt.NDArray[Any], parts: list[npt.NDArray[Any]], step: int, flags: int
     ) -> TouchedKeys:
-        """Return the keys that the kernel recorded as touched by a version, and clear ``parts``."""
+        """Return the keys that the kernel recorded as touched by a version, and empty ``parts``.
+
+        ``table`` is the map's table, ``step`` the version's index, ``flags`` those of the version.
+        """
         count = sum(map(len, parts))
         numbers = np.empty((len(layout.NUMBERS), count), np.int64)
         outcomes = np.empty((len(layout.OUTCOMES), count), np.bool_)
@@ -137,7 +141,12 @@ class TouchedKeys:
 
 
 class Adder:
-    """The sums over the keys that a version touches, version after version."""
+    """Sums over the keys that a version touches, which the kernel adds up.
+
+    Attributes:
+        sums: sums in the order of the kernel's layout.
+        by_size: changes in the number of rows by kind and size, for sizes below ``_SMALL``.
+    """
 
     def __init__(self) -> None:
         self.sums = np.zeros(len(layout.SUMS), np.int64)
@@ -145,17 +154,17 @@ class Adder:
         self._largest = 0
 
     def clear(self) -> None:
-        """Start a version."""
+        """Set all sums to zero for a new version."""
         self.sums[:] = 0
         self.by_size[:, : self._largest + 1] = 0
         self._largest = 0
 
     def note_largest(self, size: int) -> None:
-        """Note the largest size that the kernel has added."""
+        """Note the largest size that the kernel has met."""
         self._largest = max(self._largest, size)
 
     def finish(self, keys: Callable[[], TouchedKeys]) -> ChangeSums:
-        """The sums of a version; ``keys`` gives those that it touched, where rows are too large."""
+        """Return the sums of a version; ``keys`` gives its touched keys, if a row is too large."""
         counters: list[dict[int, int]] = [{} for _ in layout.SIZES]
         used = self.by_size[:, : self._largest + 1]
         step_index, sizes = used.nonzero()
@@ -173,7 +182,7 @@ class Adder:
 
 
 def _count_large(keys: TouchedKeys, counters: list[dict[int, int]]) -> None:
-    """Count the rows of sizes for which the kernel's table has no room."""
+    """Add the rows to ``counters`` whose size is too large for the kernel's table."""
     moved = ~(keys.was_live & keys.now_live & (keys.was_size == keys.now_size))
     for live, values, rows in (
         (keys.was_live, keys.was_size, -1),

@@ -1,4 +1,4 @@
-"""Snapshots compared with maps: of the same version, or of the version before."""
+"""Snapshots compared with maps of the same version, or of the previous version."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from inspector.sums import Sums
 
 @dataclass(frozen=True)
 class SnapshotDifference(Sums):
-    """Keys in which a snapshot and the replay differ: missing in the former, extra, different."""
+    """Numbers of keys in which a snapshot and the replayed map differ. False if there are none."""
 
-    missing: int
-    extra: int
-    different: int
+    missing: int  # live keys of the map that the snapshot lacks
+    extra: int  # keys of the snapshot that are not live in the map
+    different: int  # keys that both have, with another value
 
     @property
     def text(self) -> str:
@@ -35,9 +35,9 @@ class SnapshotDifference(Sums):
 
 
 def apply_snapshot(state: StateMap, blocks: Iterable[RecordBlock]) -> None:
-    """Apply to a map what a snapshot has otherwise, as puts and removals of the version begun.
+    """Change a map to the rows of a snapshot, by puts and removals of the version that has begun.
 
-    That a key was put again with the value that it had is not seen.
+    A put of a key with the value that it had is not seen.
     """
     seen = np.zeros(len(state), np.bool_)
     for block in blocks:
@@ -57,7 +57,7 @@ def apply_snapshot(state: StateMap, blocks: Iterable[RecordBlock]) -> None:
 
 
 def compare_snapshot(state: StateMap, blocks: Iterable[RecordBlock]) -> SnapshotDifference:
-    """Hold a snapshot's records against a map; the map's live keys stay as they are."""
+    """Return how a snapshot's records differ from a map, whose live keys stay unchanged."""
     seen = np.zeros(len(state), np.bool_)
     extra = different = 0
     for block in blocks:
@@ -73,10 +73,10 @@ def compare_snapshot(state: StateMap, blocks: Iterable[RecordBlock]) -> Snapshot
 
 
 def compare_delta(state: StateMap, blocks: Iterable[RecordBlock]) -> SnapshotDifference:
-    """Hold a map that a snapshot made against the delta of its own version.
+    """Return how a map that a snapshot made differs from the delta of its own version.
 
-    What a key's last record put has to be there, and what it removed must not be. The map's live
-    keys stay as they are.
+    A key whose last record is a put must be live with that value; one whose last record is a
+    removal must not be live. The map's live keys stay unchanged.
     """
     no_ids = np.empty(0, np.int64)
     all_ids, put, is_same = [no_ids], [no_ids.astype(np.bool_)], [no_ids.astype(np.bool_)]

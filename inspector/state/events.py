@@ -1,9 +1,8 @@
 """Effect of each record of a delta on its key: insert, update, same value, removal.
 
-A :class:`Presence` is the least that shows it: per key whether it is there, and size and hash of
-its value. Where nothing is known of the version before (a delta beside the snapshot that the
-history starts from, or one behind a file that could not be read) a record is a plain ``put`` or
-``removal``.
+A :class:`Presence` keeps the least that shows it: for each key if it is live, and size and hash of
+its value. If the previous version is not known, a record is a plain ``put`` or ``removal``. That is
+so for a delta next to the snapshot that the history starts from, or after an unreadable file.
 """
 
 from __future__ import annotations
@@ -17,36 +16,37 @@ from inspector.decode.records import RecordBlock
 from inspector.kernel.loader import kernel
 from inspector.light_dataclasses import dataclass
 
-_UNSEEN, _LIVE, _ABSENT = 0, 1, 2
-_UNKNOWN_SIZE = -1
+_UNSEEN, _LIVE, _ABSENT = 0, 1, 2  # States of a key: never seen, live, removed.
+_UNKNOWN_SIZE = -1  # size of a previous value that is not known
 
 
 class Event(enum.IntEnum):
     """Effect of a record, judged by the value that its key had before."""
 
-    IN_SNAPSHOT = 0
-    PUT = 1
-    INSERT = 2
-    UPDATE = 3
-    SAME_VALUE = 4
-    REMOVAL = 5
-    ABSENT_REMOVAL = 6
+    IN_SNAPSHOT = 0  # a row of the snapshot from which the history starts
+    PUT = 1  # a put of a key that may have existed
+    INSERT = 2  # a put of a key that did not exist
+    UPDATE = 3  # a put of another value for a key that existed
+    SAME_VALUE = 4  # a put of the value that the key had
+    REMOVAL = 5  # a removal of a key that existed or may have existed
+    ABSENT_REMOVAL = 6  # a removal of a key that did not exist
 
 
-WORDS = tuple(event.name.lower() for event in Event)  # as reports spell each, by its number
+# spelling of each event in reports, by its number
+WORDS = tuple(event.name.lower() for event in Event)
+# events of a removal, by the state of the key
 _REMOVALS = [Event.REMOVAL, Event.REMOVAL, Event.ABSENT_REMOVAL]
 _EVENTS = np.array([_REMOVALS, [Event.PUT, Event.UPDATE, Event.INSERT]])
-"""By whether a record is a put, and what was there: unseen, live, absent."""
+"""Events by kind of record (0: removal, 1: put) and by state of the key (unseen, live, absent)."""
 
 
 @dataclass(frozen=True)
 class BlockEvents:
-    """The events of one block of records, in order of the file."""
+    """Effects of the records of one block, in the order of the file."""
 
-    events: Int8s
-    # bytes of the value that the key held, -1 where it held none or it is unknown
-    old_sizes: Int64s
-    # that value, None where it held none or it is unknown; empty unless they are kept
+    events: Int8s  # an :class:`Event` for each record
+    old_sizes: Int64s  # bytes of the value that the key had; -1 if it had none or it is not known
+    # that value, None if the key had none or it is not known; empty if values are not kept
     old_values: tuple[bytes | None, ...] = ()
 
     def select(self, rows: Int64s) -> BlockEvents:
@@ -56,11 +56,11 @@ class BlockEvents:
 
 
 class Presence:
-    """Present keys of one store while its versions are replayed in order.
+    """Live keys of one store while its versions are replayed in order.
 
     If ``known``, a key that was never seen is absent; else nothing is known of it. With ``values``
-    those of live keys are kept, to show what a record replaced. They then are most of the memory:
-    their bytes, and some 40 bytes each.
+    the values of live keys are kept, to show what a record replaced. They then take most of the
+    memory: their bytes, and some 40 bytes each.
     """
 
     def __init__(self, *, known: bool = True, values: bool = False) -> None:
@@ -68,7 +68,7 @@ class Presence:
         self.forget(known=known)
 
     def forget(self, *, known: bool) -> None:
-        """Start anew: from the empty map if ``known``, else from one that nothing is known of."""
+        """Start again, from an empty map if ``known``, else from one whose keys are not known."""
         self.known = known
         self._interner = kernel().Interner()
         self._state = np.zeros(0, np.int8)
@@ -78,7 +78,7 @@ class Presence:
         self._met = np.zeros(0, np.bool_)
 
     def load(self, block: RecordBlock) -> None:
-        """Take over a block of a snapshot."""
+        """Add the rows of a block of a snapshot."""
         ids = self._ids(block)
         hashes, sizes = hash_values(block)
         self._state[ids] = _LIVE
@@ -86,7 +86,7 @@ class Presence:
         self._replace(block, ids)
 
     def apply(self, block: RecordBlock) -> BlockEvents:
-        """Apply a block of a delta and return what each record did."""
+        """Apply a block of a delta, and return the effect of each record."""
         ids = self._ids(block)
         replaced = self._replace(block, ids)
         hashes, sizes = hash_values(block)
@@ -111,11 +111,11 @@ class Presence:
         return BlockEvents(events, old_sizes, replaced)
 
     def begin_comparison(self) -> None:
-        """The blocks that are applied from now on are all rows of a snapshot."""
+        """Begin a comparison: the blocks applied from now on are all rows of a snapshot."""
         self._met[:] = False
 
     def end_comparison(self) -> tuple[RecordBlock, BlockEvents]:
-        """The keys that were there before and are not in the snapshot, as removals."""
+        """Remove the live keys that the snapshot lacks; return their removals and the effects."""
         gone = np.flatnonzero((self._state == _LIVE) & ~self._met)
         ends = np.zeros(len(gone) + 1, np.int64)
         keys = self._interner.gather(gone, ends)
@@ -124,7 +124,7 @@ class Presence:
         return block, self.apply(block)
 
     def _replace(self, block: RecordBlock, ids: Int64s) -> tuple[bytes | None, ...]:
-        """Keep the values of a block in the place of older ones, and return those."""
+        """Keep the values of a block, and return the replaced ones; empty if none are kept."""
         if not self._keep:
             return ()
         old_values, replaced = self._values, []
@@ -137,6 +137,7 @@ class Presence:
         return tuple(replaced)
 
     def _ids(self, block: RecordBlock) -> Int64s:
+        """Return the ids of the keys of a block, and mark them as met."""
         ids = np.empty(block.count, np.int64)
         self._interner.intern(block.buffer, block.key_offset, block.key_length, ids)
         make_room(self, ("_state", "_size", "_hash", "_met"), len(self._interner))
@@ -145,7 +146,7 @@ class Presence:
 
 
 def hash_values(block: RecordBlock) -> tuple[UInt64s, Int64s]:
-    """A 64-bit hash of each record's value, and its bytes; of a removal, those of no bytes."""
+    """Return a 64-bit hash and the size of each record's value; of no bytes for a removal."""
     sizes = np.maximum(block.value_length, 0)
     offsets = np.where(block.value_length >= 0, block.value_offset, 0)
     hashes = np.zeros(block.count, np.uint64)

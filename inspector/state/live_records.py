@@ -1,11 +1,11 @@
 """Positions of the live rows of a version, and keys that differ between two versions.
 
-A position is the number of a file and that of a record in it, as one number. Rows are read in
-full, but only the last put of a key is live. So files are read twice: once to learn, per key, the
-position of its last record (8 bytes a key), once more to return those.
+A position is the number of a file and the number of a record in it, as one number. Rows are read in
+full, but only the last put of a key is live. So files are read twice: first to learn for each key
+the position of its last record (8 bytes a key), then to return these records.
 
-Of two versions both are read once and leave, per key, the position of its last record and the
-value's size and hash. The rows that differ are then read again at those positions.
+To compare two versions, both are read once. For each key the position of its last record and the
+size and hash of its value are kept. The rows that differ are read again at their positions.
 """
 
 from __future__ import annotations
@@ -21,33 +21,36 @@ from inspector.kernel.loader import kernel
 from inspector.light_dataclasses import dataclass
 from inspector.state.events import hash_values
 
-_FILE_SHIFT = 40
+_FILE_SHIFT = 40  # bits of a position that number the record; the higher ones number the file
 
 
 def positions_of(file_number: int, ordinals: Int64s) -> Int64s:
-    """The positions of some records of a file; they grow with the files and within them."""
+    """Return the positions of records of a file; they ascend with files and within them."""
     return (file_number << _FILE_SHIFT) + ordinals
 
 
 @dataclass(frozen=True)
 class Positions:
-    """Some records of some files, by ascending position."""
+    """Positions of records in files, in ascending order."""
 
-    sorted: Int64s
+    sorted: Int64s  # the positions
 
     @classmethod
     def join(cls, parts: Iterable[Positions]) -> Positions:
-        """Return the positions of several parts, sorted."""
+        """Return the positions of several parts as one."""
         return cls(np.sort(np.concatenate([part.sorted for part in parts])))
 
     def has_any_in(self, file_number: int) -> bool:
-        """Return whether a file has one of these positions."""
+        """Return True if a file has one of these positions."""
         ends = [file_number << _FILE_SHIFT, (file_number + 1) << _FILE_SHIFT]
         low, high = np.searchsorted(self.sorted, ends)
         return bool(high > low)
 
     def find(self, file_number: int, ordinals: Int64s) -> tuple[Int64s, Int64s]:
-        """Return the indexes of matches in ``ordinals`` and in ``sorted``."""
+        """Return which records of a file are at these positions, and at which of them.
+
+        Both are arrays of indexes: the first in ``ordinals``, the second in ``sorted``.
+        """
         if not len(self.sorted):
             return np.empty(0, np.int64), np.empty(0, np.int64)
         sought = positions_of(file_number, ordinals)
@@ -57,14 +60,14 @@ class Positions:
 
 
 class LastPuts:
-    """Positions of the live rows of one version, learnt by reading its chain of files in order."""
+    """Positions of the live rows of one version, learned from its chain of files in order."""
 
     def __init__(self) -> None:
         self._interner = kernel().Interner(hashed=True)
         self._last = np.zeros(0, np.int64)
 
     def learn(self, file_number: int, block: RecordBlock, ordinals: Int64s) -> None:
-        """Take a block over; files and blocks come in the order in which Spark applies them."""
+        """Add a block of a file; files and blocks must come in the order of Spark."""
         ids = np.empty(block.count, np.int64)
         self._interner.intern(block.buffer, block.key_offset, block.key_length, ids)
         make_room(self, ("_last",), len(self._interner))
@@ -73,7 +76,7 @@ class LastPuts:
         np.maximum.at(self._last, ids, position << 1 | (block.value_length >= 0))
 
     def finish(self) -> Positions:
-        """The positions of the live rows; nothing of the keys is kept."""
+        """Return the positions of the live rows, without their keys."""
         last = self._last[: len(self._interner)]
         return Positions(np.sort(last[(last & 1) == 1] >> 1))
 
@@ -87,13 +90,13 @@ class Compared(enum.IntEnum):
 
 @dataclass(frozen=True)
 class Differences:
-    """The keys that differ, by their numbers from 0 on; nothing of their bytes."""
+    """Keys that differ between two versions, numbered from 0; their bytes are not kept."""
 
-    # the numbers of the keys that are "added", "removed", and "changed": these are live in both
-    # versions with another value
+    # numbers of the keys that are "added", "removed", and "changed" (live in both with another
+    # value)
     ids: Mapping[str, Int64s]
-    last: Int64s  # of each version and key, twice the place of the last record, and 1 for a put
-    sizes: Int32s  # bytes of its value there
+    last: Int64s  # by version and key, twice the position of the last record, plus 1 for a put
+    sizes: Int32s  # by version and key, bytes of the value of the last record
     key_sizes: Int32s  # bytes of each key
 
     @classmethod
@@ -114,19 +117,19 @@ class Differences:
         )
 
     def value_sizes(self, side: Compared, ids: Int64s) -> Int64s:
-        """Bytes of each of their values in a version."""
+        """Return the bytes of some keys' values in a version."""
         sizes: Int64s = self.sizes[side][ids].astype(np.int64)
         return sizes
 
     def places(self, side: Compared, ids: Int64s) -> tuple[Positions, Int64s]:
-        """Return the positions of some keys' rows in the files of a version, and the keys."""
+        """Return the positions of some keys' rows in a version, and the keys in that order."""
         positions = self.last[side][ids] >> 1
         order = np.argsort(positions)
         return Positions(positions[order]), ids[order]
 
 
 class TwoVersions:
-    """The keys of two versions of one store; some 40 bytes a key beside its own."""
+    """Keys of two versions of one store; takes some 40 bytes a key in addition to its own."""
 
     def __init__(self) -> None:
         self._interner = kernel().Interner()
@@ -136,7 +139,7 @@ class TwoVersions:
         self._key_size = np.zeros(0, np.int32)
 
     def learn(self, side: Compared, file_number: int, block: RecordBlock, ordinals: Int64s) -> None:
-        """Take a block over; files and blocks come in the order in which Spark applies them."""
+        """Add a block of a version; files and blocks must come in the order of Spark."""
         ids = np.empty(block.count, np.int64)
         self._interner.intern(block.buffer, block.key_offset, block.key_length, ids)
         make_room(self, ("_key_size", "_last", "_hash", "_size"), len(self._interner))
@@ -149,16 +152,16 @@ class TwoVersions:
         self._hash[side][ids[final]], self._size[side][ids[final]] = hashes[final], sizes[final]
 
     def start_from_old(self) -> None:
-        """Let the new version begin with the files of the old one, which are not read again."""
+        """Let the new version begin with the old one's rows; its files are not read again."""
         for columns in (self._last, self._hash, self._size):
             columns[Compared.NEW] = columns[Compared.OLD]
 
     def forget(self, side: Compared) -> None:
-        """Nothing of a version is known any more."""
+        """Forget the records of one version."""
         self._last[side] = 0
 
     def differences(self) -> Differences:
-        """The keys that differ."""
+        """Return the keys that differ between the two versions."""
         old, new = (self._last & 1) == 1
         is_same = (self._hash[0] == self._hash[1]) & (self._size[0] == self._size[1])
         differ = np.flatnonzero((old | new) & ~(old & new & is_same))

@@ -1,12 +1,12 @@
-"""The map that records make: which keys live, how large they are, when they were last put.
+"""The map that records make: which keys are live, their sizes, and when they were last put.
 
-Spark keeps a ``ConcurrentHashMap<UnsafeRow, UnsafeRow>`` per version
-(``HDFSBackedStateStoreMap``). A :class:`StateMap` keeps, for every distinct key, a dense id and a
-few numbers; values are reduced to size and hash as they pass. So its memory grows with the
-distinct keys and never with the number of versions, and one pass gives every version's facts.
+Spark keeps a ``ConcurrentHashMap<UnsafeRow, UnsafeRow>`` for each version
+(``HDFSBackedStateStoreMap``). A :class:`StateMap` keeps a dense id and a few numbers for every
+distinct key; of a value only size and hash are kept. So its memory grows with the distinct keys and
+never with the number of versions, and one pass gives every version's facts.
 
 Identity is Spark's: a put of a present key keeps the *key object* and replaces the *value object*
-(``ConcurrentHashMap.put``); a key that was removed and put again has new objects.
+(``ConcurrentHashMap.put``). A key that was removed and put again has new objects.
 """
 
 from __future__ import annotations
@@ -39,65 +39,75 @@ __all__ = ["BEFORE_WINDOW", "NO_CLOCK", "StateMap", "Tracking"]
 class Tracking:
     """Fields to read from every record in addition to its sizes."""
 
-    # gives each record's clock value (its operator's expiry field), NO_CLOCK where it is null or
-    # where the record is a removal; None if the operator has none
+    # returns the clock of each record (its operator's expiry field), NO_CLOCK for null and for
+    # removals; None if the operator has none
     clock: Callable[[RecordBlock], Int64s] | None = None
-    # byte offset in the value row of an 8-byte clock that is left out when values are compared (the
-    # timer of a group state, so that "same state, new timer" is seen); -1 for none
+    # byte offset in the value of an 8-byte clock that does not count when values are compared: the
+    # timer of a group state, so that "same state, new timer" is seen; -1 for none
     clock_slot: int = -1
-    # for each record of a block, whether its key is below the one before; None where the order of
-    # records is of no interest
+    # returns a mask of the records whose key is below the previous one; None if the order is not
+    # needed
     descends: Callable[[RecordBlock], Bools] | None = None
     keys: RangeFilter | None = None  # the keys that are kept; None for all
-    # a number below 256 for the key of each of some records of a block, by index; noted when a key
-    # is met first
+    # returns a number below 256 for the keys of the records at some indexes of a block; it is
+    # called when a key is met first. None if keys have no marks
     mark: Callable[[RecordBlock, Int64s], UInt8s] | None = None
-    # keep no key but a hash of 16 bytes, so that nobody can ask for its bytes later
+    # True to keep a hash of 16 bytes instead of each key, so that its bytes are not known later
     hashed: bool = False
-    most_bytes: int = 0  # memory that the keys may take; 0 for as much as they need
+    most_bytes: int = 0  # bytes of memory that the keys may take; 0 for no limit
 
 
-_MOST_RECORD = (1 << 31) - 1
-_WORD = 8
+_MOST_RECORD = (1 << 31) - 1  # bits of a record's position that are kept
+_WORD = 8  # bytes of a word
 
 _PORTION = 1 << 14  # keys of a portion: 768 KiB of the table
 
 _LARGEST_KEPT = 1 << 24
-"""Bytes of the largest array of a version that malloc is to keep, and twice that altogether."""
+"""Bytes of the largest array of a version that malloc is to keep; it keeps twice that in all."""
 
 
 def id_of(placeholder: bytes) -> int:
-    """The id for which :meth:`StateMap.keys` gave something in place of a key that is not kept."""
+    """Return the id of a key that is not kept, from the bytes that stand for it."""
     return int.from_bytes(placeholder, "little")
 
 
 class StateMap:
-    """The live keys of one store at the version that was replayed last.
+    """Keys of one store and their state at the version that was replayed last.
 
-    The columns are views into one table of :data:`~inspector.kernel.record_layout.ROW`: what is
-    known of a key lies in one place. One value per key id; ``[:len(state)]`` of each is valid.
+    The columns are views into one table of :data:`~inspector.kernel.record_layout.ROW`, so that all
+    numbers of a key are next to each other. They are indexed by key id; ``[:len(state)]`` of each
+    is valid.
 
-    ``records`` is how many the version has that was begun last, kept or not. The first
-    ``inherited`` steps are of other partitions (:mod:`inspector.facts.inherited`).
+    Attributes:
+        tracking: fields that are read from every record.
+        versions: version of each step.
+        rows: live rows; ``key_bytes`` and ``value_bytes`` are their bytes.
+        born: rows at the beginning of the window, and keys that appeared since; a key that is
+            removed and put again counts again.
+        base_step: first step of the unbroken history.
+        records: number of records of the last version, kept or not.
+        inherited: number of first steps that are of other partitions
+            (:mod:`inspector.facts.inherited`).
+        interner: gives each distinct key its id.
     """
 
-    live: Bools  # the key is in the map
-    # key_size, value_size: UnsafeRow bytes; of a removed key, its last
-    key_size: Int32s
-    value_size: Int32s
+    live: Bools  # True if the key is in the map
+    key_size: Int32s  # UnsafeRow bytes of the key
+    value_size: Int32s  # UnsafeRow bytes of the value; of a removed key, of its last one
     value_hash: UInt64s  # XXH64 of the value, without the clock slot of the tracking
-    # put_step, born_step: number of the step (see ``versions``) of the last put, and of the put
-    # that made the key object; BEFORE_WINDOW when a snapshot brought it
+    # step (index in ``versions``) of the last put; BEFORE_WINDOW if a snapshot brought it
     put_step: Int32s
+    # step of the put that made the key object; BEFORE_WINDOW if a snapshot brought it
     born_step: Int32s
-    puts: Int32s  # since the version of ``base_step``, the first step of an unbroken history
-    clock: Int64s  # the expiry field, NO_CLOCK if the tracking reads none
+    puts: Int32s  # puts since the version of ``base_step``
+    clock: Int64s  # the expiry field; NO_CLOCK if none is tracked
     record: Int32s  # position of the last record, put or removal, in its delta
-    # with a clock slot only: the clock that the last put replaced, of the version before or of an
-    # earlier record of its own; and whether the version left the rest of the value as it was
+    # with a clock slot only: clock that the last put replaced, from the previous version or an
+    # earlier record of its own
     put_over_clock: Int64s
+    # with a clock slot only: True if the version left the rest of the value unchanged
     put_same_state: Bools
-    mark: UInt8s  # what the tracking's says of the key
+    mark: UInt8s  # number that ``tracking.mark`` gave for the key
 
     def __init__(self, tracking: Tracking | None = None) -> None:
         self.tracking = tracking or Tracking()
@@ -115,10 +125,11 @@ class StateMap:
         self._clear()
 
     def __len__(self) -> int:
-        """Distinct keys seen, live or not."""
+        """Return the number of distinct keys seen, live or not."""
         return self._keys
 
     def _clear(self) -> None:
+        """Forget all keys."""
         self.inherited = self._passed = self._passed_before = 0
         self._appeared: Int64s = np.empty(0, np.int64)
         self.interner: Interner = self._kernel.Interner(self.tracking.hashed)
@@ -127,12 +138,14 @@ class StateMap:
         self._use(np.empty(0, layout.ROW), np.empty(0, np.int64))
 
     def _use(self, table: npt.NDArray[Any], put_over_clock: Int64s) -> None:
+        """Let the columns be views into this table."""
         self._table = table
         self.put_over_clock = put_over_clock
         for name in layout.ROW.names or ():
             setattr(self, name, table[name])
 
     def _count_keys(self) -> None:
+        """Make room for the interner's new keys. LimitError: they take too much memory."""
         old_keys, self._keys = self._keys, len(self.interner)
         if self._keys > len(self._table):
             self._reserve(self._keys)
@@ -153,7 +166,7 @@ class StateMap:
         return self.interner.nbytes + rows + sum(part.nbytes for part in self._touched)
 
     def _reserve(self, room: int) -> None:
-        """Lengthen the tables by zeros, without a copy if nobody else looks at their columns."""
+        """Lengthen the tables by zeros, without a copy if no other object uses their columns."""
         empty = np.empty(0, np.int64)
         self._use(np.empty(0, layout.ROW), empty)  # no view of ours remains
         table = self._rows.reserve(room)  # it has room for more, and so have the clocks
@@ -161,9 +174,9 @@ class StateMap:
         self._use(table, self._over.reserve(len(table)) if timed else empty)
 
     def begin(self, version: int, *, rebase: bool = False, ordered: bool = True) -> None:
-        """Start a version; with ``rebase`` from nothing, for a snapshot to be loaded.
+        """Start a version; with ``rebase`` from an empty map, into which a snapshot is loaded.
 
-        Its records are ``ordered`` if they stand as the batch wrote them.
+        ``ordered``: its records are in the order in which the batch wrote them.
         """
         self._ordered = ordered
         if rebase:
@@ -190,7 +203,10 @@ class StateMap:
         # numbers
         follow: Callable[[Change], None] | None = None,
     ) -> Changes:
-        """Apply the records of several versions to come, and close each: what they changed."""
+        """Apply the records of several next versions, close each of them, and return their changes.
+
+        The map must keep all keys.
+        """
         ids, hashes, clocks = self._read(block)
         touched_steps = record_steps = ends.searchsorted(np.arange(len(ids)), "right")
         touched = np.empty(len(ids), layout.TOUCH)
@@ -257,9 +273,9 @@ class StateMap:
         )
 
     def apply(self, block: RecordBlock, *, kept: bool = False) -> None:
-        """Apply one block of records of the version, in file order.
+        """Apply one block of records of the version that has begun, in file order.
 
-        With ``kept`` all of them have keys that are kept, and that the map has met before.
+        With ``kept`` all records have keys that this map keeps and has met before.
         """
         if not block.count:
             return
@@ -287,7 +303,11 @@ class StateMap:
     def _apply(
         self, columns: Any, first: int, touched: Any, counts: Any, sums: Any, *ends: Int64s
     ) -> int:
-        """Apply records to the table; returns how many rows of ``touched`` were filled."""
+        """Apply records to the table, and return how many rows of ``touched`` were filled.
+
+        ``first`` is the position of the first record; counts and sums are added to the given
+        arrays.
+        """
         apply: Callable[..., tuple[int, int]] = self._kernel.apply
         position = len(self.versions) - 1, first, self._flags
         results = touched, counts, sums, self._adder.by_size
@@ -296,7 +316,7 @@ class StateMap:
         return count
 
     def end(self) -> Change:
-        """Close the version: update the totals and return what it changed."""
+        """Close the version: update the totals, and return its change."""
         counts = RecordCounts(*self._counts.tolist())
         if counts.puts + counts.removals > sum(map(len, self._touched)):
             self._add_again(self._adder.sums)  # a key has several records
@@ -320,7 +340,7 @@ class StateMap:
         return change
 
     def list_touched_keys(self) -> TouchedKeys:
-        """Return the effect of the last finished version on each key that it touched."""
+        """Return the effect of the last version on each key that it touched."""
         if self._touched_keys is None:
             table, step = self._table[: self._keys], len(self.versions) - 1
             touched = TouchedKeys.of(table, self._touched, step, self._flags)
@@ -332,45 +352,47 @@ class StateMap:
         return self._touched_keys
 
     def keys(self, ids: Int64s) -> list[bytes]:
-        """The key bytes of some ids; of keys that are not kept, what :func:`id_of` reads."""
+        """Return the bytes of some keys; of keys that are not kept, bytes for :func:`id_of`."""
         data, ends = self.join_keys(ids)
         return [data[a:b] for a, b in pairwise(ends.tolist())]
 
     def join_keys(self, ids: Int64s) -> tuple[bytes, Int64s]:
-        """Return the keys joined, and the offset of each, with the end of the last."""
+        """Return the joined bytes of some keys, and where each begins, with the end of the last."""
         if self.tracking.hashed:
             return ids.astype("<i8").tobytes(), np.arange(len(ids) + 1, dtype=np.int64) * _WORD
         ends = np.zeros(len(ids) + 1, np.int64)
         return self.interner.gather(np.ascontiguousarray(ids, np.int64), ends), ends
 
     def row_size(self, keys: Int64s | slice) -> Int64s:
-        """Key and value bytes of some ids; of a removed key, its last."""
+        """Return the key and value bytes of some ids; of a removed key, those of its last value."""
         return np.add(self.key_size[keys], self.value_size[keys], dtype=np.int64)
 
     def appearance(self, ids: Int64s) -> Int64s:
-        """Numbers by which keys stand in the order in which they appeared.
+        """Return numbers that order keys by their first appearance.
 
-        They are the same relative to each other for all keys of a partition, whatever range of
-        them a map keeps.
+        Their order is the same for all keys of a partition, whatever range of them a map keeps.
         """
         return ids if self.tracking.keys is None else self._appeared[ids]
 
     def portions(self) -> Iterator[slice]:
-        """All ids, in portions whose rows the processor's caches hold.
+        """Yield slices of all ids, in portions whose rows the processor's caches hold.
 
-        A column is a stride through the table: who reads several reads the table several times,
-        unless it does so portion by portion.
+        A column is a stride through the table. To read several columns portion by portion reads the
+        table once, and not once for each column.
         """
         for start in range(0, self._keys, _PORTION):
             yield slice(start, min(start + _PORTION, self._keys))
 
     def where(self, holds: Callable[[slice], Bools]) -> Int64s:
-        """The ids for which something holds, portion by portion."""
+        """Return the ids for which ``holds`` is True; it is called with one portion at a time."""
         result = [np.flatnonzero(holds(portion)) + portion.start for portion in self.portions()]
         return np.concatenate(result) if result else np.empty(0, np.int64)
 
     def holds(self, block: RecordBlock) -> tuple[RecordBlock, Int64s, Bools]:
-        """Return the puts of kept keys in a block, their ids, and whether each is unchanged."""
+        """Return a block's records of kept keys, their ids, and a mask of equal live rows.
+
+        New keys get an id and are not live.
+        """
         old_keys = self._keys
         block = self._records_in_memory(block)
         ids, hashes, clocks = self._read(block)
@@ -384,6 +406,7 @@ class StateMap:
         return block, ids, is_same
 
     def _records_in_memory(self, block: RecordBlock) -> RecordBlock:
+        """Return the records of a block whose keys this map keeps, and count all of them."""
         keys = self.tracking.keys
         if keys is None:
             return block
@@ -391,7 +414,7 @@ class StateMap:
         return keys.of(block)
 
     def _note_new_keys(self, block: RecordBlock, ids: Int64s, known_keys: int) -> None:
-        """Note of the keys that are new what is asked, and how many records stood before them."""
+        """Note the mark of each new key, and the number of records before its first one."""
         if self._keys == known_keys or (block.chosen is None and self.tracking.mark is None):
             return
         (first,) = (ids >= known_keys).nonzero()
@@ -406,7 +429,10 @@ class StateMap:
             self._appeared[known_keys : self._keys] = block.chosen[first] + self._passed_before
 
     def _read(self, block: RecordBlock) -> tuple[Int64s, UInt64s, Int64s | None]:
-        """Ids of the keys, made where they are new; hashes and clocks of the values."""
+        """Return the ids of a block's keys, new ones included, and hashes and clocks of its values.
+
+        The clocks are None if none are tracked.
+        """
         ids = np.empty(block.count, np.int64)
         old_keys = self._keys
         self.interner.intern(block.buffer, block.key_offset, block.key_length, ids)
@@ -421,13 +447,13 @@ class StateMap:
         return ids, hashes, None if clock is None else clock(block)
 
     def _descent(self, block: RecordBlock) -> int | None:
-        """Position of the first record of a block whose key is below the one before it."""
+        """Return the position of the first record whose key is below the previous, or None."""
         descends = self.tracking.descends
         descending = [] if descends is None else np.flatnonzero(descends(block)).tolist()
         return block.first_record + descending[0] if descending else None
 
     def _note_clocks(self, block: RecordBlock, ids: Int64s, clocks: Int64s) -> None:
-        """Note the least clock that is put, and the greatest that is removed."""
+        """Note the least clock that a block puts, and the greatest that it removes."""
         minimum = int(clocks.min())
         if minimum <= NO_TIMEOUT:  # one that is none, or before 1970
             put = clocks[(clocks != NO_CLOCK) & (clocks != NO_TIMEOUT)]
@@ -445,20 +471,24 @@ class StateMap:
                 self._latest_removal = maximum if previous is None else max(previous, maximum)
 
     def _note_timers(self) -> None:
-        """Note of the keys that the version put what became of their timers and states."""
+        """Note by put key the replaced clock, and if the rest of its value is unchanged."""
         touched = self.list_touched_keys()
         columns = touched.ids, touched.was_clock, touched.same_state
         ids, old_clocks, same_state = rows_of(columns, touched.written)
         self.put_over_clock[ids], self.put_same_state[ids] = old_clocks, same_state
 
     def _clocks_put(self, ids: Int64s) -> Int64s:
-        """The clocks that earlier blocks of the version put for some keys; NO_CLOCK for none."""
+        """Return the clocks that earlier blocks of the version put for keys; NO_CLOCK if none."""
         put = self._table["touched"][ids] == len(self.versions)
         clocks: Int64s = np.where(put & self.live[ids], self.clock[ids], NO_CLOCK)
         return clocks
 
     def _note_again(self, ids: Int64s, clocks: Int64s, earlier: Int64s | None) -> None:
-        """Note of the keys that had a record of the version before what the last one replaced."""
+        """Note for keys with several records in the version the clock that the last one replaced.
+
+        ``clocks`` are those that a block's records put, ``earlier`` those that :meth:`_clocks_put`
+        gave before the block; None for the first block.
+        """
         # Of a block's records the keys and the clocks that they put, and what `_clocks_put` gave
         # before the block; None for the first one.
         if earlier is not None:
@@ -471,7 +501,7 @@ class StateMap:
         self._again |= zip(keys.tolist(), replaced.tolist(), strict=True)
 
     def _add_again(self, sums: Int64s) -> None:
-        """Add up what became of the keys by the whole version, not by the first record of each."""
+        """Compute the sums of the version again from its touched keys, each counted once."""
         self._adder.clear()
         sums[:] = 0
         table = self._table[: self._keys]
@@ -480,7 +510,7 @@ class StateMap:
             self._adder.note_largest(self._kernel.tally(table, part, *version_sums))
 
     def _totals(self, sums: Any) -> tuple[Int64s, Int64s, Int64s]:
-        """Take over the sums of one or several versions: rows and bytes behind each of them."""
+        """Add the sums of versions, and return rows, key and value bytes after each of them."""
         rows = self.rows + np.cumsum(sums.now_rows - sums.was_rows)
         key_bytes = self.key_bytes + np.cumsum(sums.now_key_bytes - sums.was_key_bytes)
         value_bytes = self.value_bytes + np.cumsum(sums.now_value_bytes - sums.was_value_bytes)

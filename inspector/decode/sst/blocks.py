@@ -1,7 +1,7 @@
-"""The blocks of a table by their handles: checked, decompressed, many at a time.
+"""Blocks of a table by their handles: checked and decompressed, many at a time.
 
-Behind each block lie 5 bytes: the type of its compression and its checksum. Type 1 is raw Snappy,
-which begins with a varint: its bytes decompressed. Of the others that varint comes first: 2 raw
+After each block are 5 bytes: the type of its compression and its checksum. Type 1 is raw Snappy,
+which begins with a varint: its decompressed bytes. The other types have that varint first: 2 raw
 Deflate, 3 bzip2, 4 and 5 an LZ4 block, 7 Zstandard (``UncompressData``, from format_version 2 on).
 Other types and dictionaries are refused.
 """
@@ -26,46 +26,49 @@ from inspector.kernel.loader import kernel
 from inspector.light_dataclasses import dataclass
 from inspector.model import Limits, above_limit
 
-_SUM = np.arange(1, footer.TRAILER)  # behind the byte of the type
-_BYTES = 1 << 8 * np.arange(footer.TRAILER - 1)
+_SUM = np.arange(1, footer.TRAILER)  # positions of the checksum's bytes in a trailer
+_BYTES = 1 << 8 * np.arange(footer.TRAILER - 1)  # weights of these bytes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RawBlocks:
-    """Some consecutive blocks, decompressed."""
+    """Consecutive blocks of a table, decompressed."""
 
-    buffer: bytes | bytearray
-    offset: Int64s
-    length: Int64s
-    place: Int64s  # where each lies in the file, for messages
+    buffer: bytes | bytearray  # their bytes
+    offset: Int64s  # where each starts in the buffer
+    length: Int64s  # bytes of each
+    place: Int64s  # where each is in the file, for messages
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Packed:
-    kind: Int64s  # type of the compression of each
-    start: Int64s  # where in the piece what is compressed begins
-    length: Int64s
-    size: Int64s  # what it holds
-    place: Int64s
+    """Consecutive blocks as they are stored."""
+
+    kind: Int64s  # type of compression of each
+    start: Int64s  # where its compressed bytes begin in the piece of the file
+    length: Int64s  # number of these bytes
+    size: Int64s  # decompressed bytes
+    place: Int64s  # where each is in the file, for messages
 
     def rows(self, start: int, end: int) -> _Packed:
+        """Return the blocks from ``start`` to ``end``."""
         item = (self.kind, self.start, self.length, self.size, self.place)
         return _Packed(*(column[start:end] for column in item))
 
 
 class Blocks:
-    """Reads the blocks of one file, none larger than ``frame_bytes`` packed or decompressed."""
+    """Reader of the blocks of one file, none larger than ``frame_bytes`` packed or decompressed."""
 
     def __init__(self, source: footer.Source, end: footer.Footer, limits: Limits) -> None:
         self._source, self._footer, self._limits = source, end, limits
 
     @property
     def max_count(self) -> int:
-        """Return the greatest number of blocks that a file of this size can have."""
+        """Greatest number of blocks that a file of this size can have."""
         return self._source.size // footer.TRAILER
 
     def read(self, handle: footer.Handle, noun: str) -> bytes:
-        """One block, as ``noun`` in messages (DecodeError, OSError)."""
+        """Return one block, decompressed; ``noun`` names it in messages. DecodeError, OSError."""
         for blocks in self.stretch(iter((Handles.of(handle),)), 1, 1, noun):
             return bytes(blocks.buffer[: int(blocks.length[0])])
         raise AssertionError("a handle is a block")
@@ -77,7 +80,7 @@ class Blocks:
         raw_bytes: int,  # decompressed bytes in memory; a larger block is held whole
         noun: str = "data blocks",  # they are, for messages
     ) -> Iterator[RawBlocks]:
-        """Blocks one behind the other, decompressed many at a time (DecodeError, OSError)."""
+        """Yield blocks one after the other, decompressed many at a time. DecodeError, OSError."""
         for handle in handles:
             for piece in self._pieces(handle, piece_bytes):
                 start = int(piece.offset[0])
@@ -88,6 +91,7 @@ class Blocks:
                     yield _unpack(data, packed.rows(first, end))
 
     def _pieces(self, handles: Handles, max_bytes: int) -> Iterator[Handles]:
+        """Yield the handles in groups that are read at once. LimitError: a block is too large."""
         self._check_sizes(handles.size, handles.offset)
         ends = handles.offset + handles.size + footer.TRAILER
         # A gap between blocks (aligned ones have some) counts as read.
@@ -95,6 +99,7 @@ class Blocks:
             yield handles.part(first, end)
 
     def _pack(self, data: bytes, handles: Handles, start: int) -> _Packed:
+        """Return the blocks of a piece of the file, from ``start``, after checking their sums."""
         octets = np.frombuffer(data, np.uint8)
         offsets = handles.offset - start
         end = offsets + handles.size
@@ -110,6 +115,7 @@ class Blocks:
         return _Packed(kind, offsets + skipped, handles.size - skipped, size, handles.offset)
 
     def _check_sizes(self, sizes: Int64s, offsets: Int64s) -> None:
+        """Raise LimitError if a block is too large; ``offsets`` are for the error."""
         large = np.flatnonzero(sizes > self._limits.frame_bytes)
         if len(large):
             text = f"a block of {int(sizes[large[0]]):,} bytes"
@@ -117,7 +123,10 @@ class Blocks:
 
 
 def _groups(ends: Int64s, max_bytes: int) -> Iterator[tuple[int, int]]:
-    """Neighbours of at most so many bytes, or one that has more; ``ends`` ascend from 0."""
+    """Yield (first, end) of groups of at most ``max_bytes``, or of one larger item.
+
+    ``ends`` are the cumulative sizes, which ascend from 0.
+    """
     first, decoded_size = 0, 0
     while first < len(ends):
         end = max(int(np.searchsorted(ends, decoded_size + max_bytes, "right")), first + 1)
@@ -126,6 +135,7 @@ def _groups(ends: Int64s, max_bytes: int) -> Iterator[tuple[int, int]]:
 
 
 def _unpack(data: bytes, blocks: _Packed) -> RawBlocks:
+    """Return the blocks decompressed. FrameError: one is corrupt."""
     if not blocks.kind.any():
         return RawBlocks(data, blocks.start, blocks.length, blocks.place)
     output = bytearray(int(blocks.size.sum()))
@@ -148,20 +158,21 @@ def _unpack(data: bytes, blocks: _Packed) -> RawBlocks:
 
 # --- what blocks hold ---------------------------------------------------------------------------
 
-NONE = 0
-LZ4 = (4, 5)
-_SNAPPY = 1
-_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
-_ZSTD_KNOWN = 0xC0
-_ZSTD_SINGLE = 0x20
+NONE = 0  # type of a block that is not compressed
+LZ4 = (4, 5)  # types of LZ4 blocks
+_SNAPPY = 1  # type of a Snappy block
+_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"  # first bytes of a Zstandard frame
+_ZSTD_KNOWN = 0xC0  # bits of a frame's descriptor that show that its size is recorded
+_ZSTD_SINGLE = 0x20  # bit of a frame of a single segment, whose size is recorded
 
 
 def raw_sizes(
     octets: npt.NDArray[np.uint8], start: Int64s, end: Int64s, kind: Int64s, base: int
 ) -> tuple[Int64s, Int64s]:
-    """The bytes that blocks of a piece of a file hold, and where what is compressed begins in each.
+    """Return the decompressed bytes of blocks, and the bytes before what is compressed.
 
-    Raises RecordError where a compressed block has no size of 32 bits; the piece lies at ``base``.
+    ``octets`` is a piece of the file at ``base``, ``start`` and ``end`` are the blocks in it.
+    RecordError: a compressed block has no size of 32 bits.
     """
     size, skipped = end - start, np.zeros(len(start), np.int64)
     left = np.flatnonzero(kind != NONE)
@@ -183,10 +194,9 @@ def raw_sizes(
 
 
 def decompress(kind: int, block: bytes, size: int, offset: int) -> bytes:
-    """Return a decompressed block of ``size`` bytes, which are within limits.
+    """Return a block decompressed to ``size`` bytes, which must be within limits.
 
-    Raises FrameError if it is corrupt or does not hold ``size`` bytes, DecodeError for an unknown
-    type.
+    FrameError: it is corrupt or has another size. DecodeError: ``kind`` is an unknown compression.
     """
     if kind not in _FUNCTIONS:
         raise DecodeError(f"a block of compression type {kind}, which is not read", offset=offset)
@@ -201,11 +211,13 @@ def decompress(kind: int, block: bytes, size: int, offset: int) -> bytes:
 
 
 def _deflate(block: bytes, size: int) -> bytes:
+    """Return a Deflate block, decompressed; at most one byte more than ``size``."""
     # One byte more than it should have: so one that has more is noticed, and none more is made.
     return zlib.decompressobj(-zlib.MAX_WBITS).decompress(block, size + 1)
 
 
 def _snappy(block: bytes, size: int) -> bytes:
+    """Return a Snappy block, decompressed. ValueError: it records another size."""
     # pyarrow does not hold the two sizes against each other.
     if footer.Varints(block, 0).next("size") != size:
         raise ValueError("it says another size")
@@ -213,14 +225,14 @@ def _snappy(block: bytes, size: int) -> bytes:
 
 
 def _zstd(block: bytes, size: int) -> bytes:
-    """By pyarrow, which notices that a frame holds less only if the frame tells its size."""
+    """Return a Zstandard block, decompressed; at most one byte more than ``size``."""
     if _content_size(block) == size:
         return bytes(_codec("zstd").decompress(block, size, asbytes=True))
     return bytes(pa.CompressedInputStream(pa.BufferReader(block), "zstd").read(size + 1))
 
 
 def _content_size(frame: bytes) -> int:
-    """The size in the header of a Zstandard frame; -1 if it has none."""
+    """Return the size in the header of a Zstandard frame; -1 if it has none."""
     if not frame.startswith(_ZSTD_MAGIC) or len(frame) < 18:
         return -1
     descriptor = frame[4]
@@ -234,9 +246,11 @@ def _content_size(frame: bytes) -> int:
 
 @cache
 def _codec(name: Literal["snappy", "zstd"]) -> Any:
+    """Return pyarrow's codec of a name."""
     return pa.Codec(name)
 
 
+# Name and function of each compression, by type.
 _FUNCTIONS: Mapping[int, tuple[str, Callable[[bytes, int], bytes]]] = {
     1: ("Snappy", _snappy),
     2: ("zlib", _deflate),

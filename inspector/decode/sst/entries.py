@@ -1,4 +1,4 @@
-"""Data blocks to entries: user keys, sequence numbers, types and values as spans."""
+"""Entries of data blocks: user keys, sequence numbers, types and values, as spans."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from inspector.kernel.loader import kernel
 from inspector.light_dataclasses import dataclass
 from inspector.model import Limits, above_limit
 
-DELETION, VALUE, MERGE, SINGLE_DELETION, RANGE_DELETION = 0, 1, 2, 7, 15
-_READ = (DELETION, VALUE, MERGE, SINGLE_DELETION)
+DELETION, VALUE, MERGE, SINGLE_DELETION, RANGE_DELETION = 0, 1, 2, 7, 15  # Types of entries.
+_READ = (DELETION, VALUE, MERGE, SINGLE_DELETION)  # types that are read
+# types of RocksDB that are refused, in words
 _UNREAD = {
     17: "a value in a blob file",
     20: "a deletion with a user's timestamp",
@@ -23,8 +24,10 @@ _UNREAD = {
     24: "a value with a preferred sequence number",
 }
 
-_SMALLEST = 11  # bytes of an entry in a block: three lengths and the end of an internal key
-_ROOM = 1 << 16
+# bytes of the smallest entry in a block: three lengths and the end of an internal key
+_SMALLEST = 11
+_ROOM = 1 << 16  # most entries of one block of entries
+# message by the status of the kernel
 _MESSAGES = {
     layout.BAD_BLOCK: "a block without room for its restarts",
     layout.BAD_ENTRY: "an entry with impossible lengths or an impossible sequence number",
@@ -34,10 +37,10 @@ _MESSAGES = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LiveBlock:
-    """Some consecutive live keys with their values; ``spans``: offset and length of both."""
+    """Consecutive live keys with their values."""
 
-    buffer: bytes
-    spans: Int64s
+    buffer: bytes  # bytes of keys and values
+    spans: Int64s  # four rows: offset and length of each key, offset and length of each value
 
     @property
     def count(self) -> int:
@@ -47,40 +50,45 @@ class LiveBlock:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EntryBlock(LiveBlock):
-    """Some consecutive entries of a table.
+    """Consecutive entries of a table.
 
-    Keys are user keys; deletions have values of no bytes. Key and value of an entry lie side by
-    side, with the 8 bytes of the internal key between them, and the entries one behind the other.
+    Keys are user keys; deletions have empty values. Key and value of an entry are next to each
+    other in the buffer, with the 8 bytes of the internal key between them, and entries follow each
+    other.
     """
 
-    tag: Int64s  # the last 8 bytes of each internal key: sequence number << 8 | type
-    # every entry is a value, and no user key is there twice, neither among these nor at the end of
-    # the block before
+    tag: Int64s  # last 8 bytes of each internal key: sequence number << 8 | type
+    # True if every entry is a value and no user key occurs twice, neither here nor at the end of
+    # the previous block
     plain: bool
 
     @property
     def sequence(self) -> Int64s:
-        """The sequence number of each entry."""
+        """Sequence number of each entry."""
         return self.tag >> 8
 
     @property
     def type(self) -> Int64s:
-        """The type of each entry: 0 deletion, 1 value, 2 merge operand, 7 single deletion."""
+        """Type of each entry: 0 deletion, 1 value, 2 merge operand, 7 single deletion."""
         return self.tag & 0xFF
 
     def key(self, index: int) -> bytes:
-        """One user key."""
+        """Return the user key of an entry."""
         start, length = self.spans[:2, index].tolist()
         return self.buffer[start : start + length]
 
     def value(self, index: int) -> bytes:
-        """One value."""
+        """Return the value of an entry."""
         start, length = self.spans[2:, index].tolist()
         return self.buffer[start : start + length]
 
 
 class EntryReader:
-    """Finds the entries of one table's blocks, which have to come in order."""
+    """Finds the entries in one table's blocks, which must be given in order.
+
+    Attributes:
+        count: number of entries so far.
+    """
 
     def __init__(
         self,
@@ -95,10 +103,10 @@ class EntryReader:
         self.count = 0
 
     def read(self, blocks: RawBlocks) -> Iterator[EntryBlock]:
-        """Their entries.
+        """Yield the entries of some blocks.
 
-        Raises RecordError for one that is corrupt, or not above the one before; LimitError for a
-        long key or value; DecodeError for one of a type that is not read.
+        RecordError: an entry is corrupt, or not above the previous one. LimitError: a key or value
+        is too long. DecodeError: an entry has a type that is not read.
         """
         room = min(_ROOM, int(blocks.length.sum()) // _SMALLEST + 1)
         if len(self._columns) < room * layout.ENTRY:
@@ -125,6 +133,7 @@ class EntryReader:
     def _block(
         self, count: int, used: int, plain: bool, blocks: RawBlocks, state: Int64s
     ) -> EntryBlock:
+        """Return the entries that the kernel found. DecodeError: a type that is not read."""
         columns = self._columns.reshape(layout.ENTRY, -1)[:, :count].copy()
         buffer = bytes(memoryview(self._out)[:used])
         block = EntryBlock(buffer, columns[:4], columns[4], plain)

@@ -1,4 +1,4 @@
-"""The last 53 bytes of a table file: how its blocks are summed, and where to begin.
+"""Footer of a table file, its last 53 bytes: the kind of checksums, and where to begin.
 
 Layout (``FooterBuilder::Build``), integers little endian::
 
@@ -11,10 +11,11 @@ Layout (``FooterBuilder::Build``), integers little endian::
 
 A handle is an offset and a size without the trailer of the block, both varints.
 
-Checksums are over a block and the byte that names its compression, of 32 bits
-(``ComputeBuiltinChecksumWithLastByte``): 1 CRC32C, masked; 2 XXH32; 3 the lower half of XXH64; 4
-that of XXH3-64 of the block, XOR the last byte times a constant. From format_version 6 on a number
-is added that depends on the place of the block in the file (``ChecksumModifierForContext``).
+Checksums have 32 bits and are over a block and the byte that names its compression
+(``ComputeBuiltinChecksumWithLastByte``): 1 CRC32C, masked; 2 XXH32; 3 the lower half of XXH64. Type
+4 is the lower half of XXH3-64 of the block, XOR the last byte times a constant. From format_version
+6 on a number is added that depends on the block's position in the file
+(``ChecksumModifierForContext``).
 """
 
 from __future__ import annotations
@@ -30,18 +31,21 @@ from inspector.light_dataclasses import dataclass
 
 
 class Source(Protocol):
-    """A file of known size that is read in pieces."""
+    """File of known size that is read in pieces."""
 
     @property
     def size(self) -> int:
-        """Its bytes."""
+        """Bytes of the file."""
 
     def read(self, offset: int, length: int, /) -> bytes:
-        """The bytes at an offset; fewer than asked for where the file ends before (OSError)."""
+        """Return the bytes at an offset; fewer if the file ends before. Raises OSError."""
 
 
 def read_exactly(source: Source, offset: int, length: int, noun: str) -> bytes:
-    """All bytes at an offset (``noun`` for messages); TruncatedError if the file ends before."""
+    """Return all ``length`` bytes at an offset. TruncatedError: the file ends before.
+
+    ``noun`` names them in messages.
+    """
     if offset < 0 or length < 0 or source.size < offset or source.size - offset < length:
         message = f"{noun} of {length} bytes, the file has {source.size}"
         raise TruncatedError(message, offset=max(offset, 0))
@@ -51,14 +55,15 @@ def read_exactly(source: Source, offset: int, length: int, noun: str) -> bytes:
     return data
 
 
-_MOST_BITS = 64
-_HIGH = 0x80
+_MOST_BITS = 64  # most bits of a varint
+_HIGH = 0x80  # bit of a byte after which a varint continues
 
 
 class Varints:
-    """Reads varints, and bytes of a given length between them.
+    """Reader of varints, and of bytes of a given length between them.
 
-    ``place`` is the index in ``data`` of the next byte; ``offset`` in the file, of ``data[0]``.
+    ``place`` is the index in ``data`` of the next byte. ``offset`` is that of ``data[0]`` in the
+    file, for errors.
     """
 
     __slots__ = ("_data", "_offset", "place")
@@ -67,7 +72,7 @@ class Varints:
         self._data, self._offset, self.place = data, offset, start
 
     def next(self, noun: str) -> int:
-        """The next varint, of at most 64 bits (RecordError: it does not end, or has more bits)."""
+        """Return the next varint, of at most 64 bits. RecordError: no end, or longer."""
         data, start = self._data, self.place
         value = bits = 0
         for position in range(start, min(len(data), start + 10)):
@@ -81,7 +86,7 @@ class Varints:
         raise RecordError(f"{noun}: no integer of 64 bits", offset=self._offset + start)
 
     def bytes(self, length: int, noun: str) -> bytes:
-        """The next bytes (RecordError: fewer are left)."""
+        """Return the next ``length`` bytes. RecordError: fewer are left."""
         start = self.place
         if len(self._data) - start < length:
             message = f"{noun} of {length} bytes where {len(self._data) - start} are left"
@@ -96,36 +101,37 @@ class Varints:
 
 
 SIZE = 53  # bytes of the footer, of every format version
-TRAILER = 5  # bytes behind each block: its compression and its checksum
+TRAILER = 5  # bytes after each block: type of compression and checksum
 
-_MAGIC = 0x88E241B785F4CFF7
+_MAGIC = 0x88E241B785F4CFF7  # magic number of a block-based table
+# kinds of tables that are not read, by magic number
 _OTHER_TABLES = {
     0xDB4775248B80FB57: "a table of LevelDB or of format_version 0",
     0x8242229663BF9564: "a plain table of RocksDB",
     0x4F3418EB7A8F13B8: "a plain table of RocksDB",
     0x926789D0C5F17873: "a cuckoo table of RocksDB",
 }
-_FORMATS = range(2, 8)
-_CONTEXT_FROM = 6
-_EXTENDED_MAGIC = b"\x3e\x00\x7a\x00"
-_TAIL = struct.Struct("<IQ")
-_EXTENDED = struct.Struct("<4sIII16sQ")
+_FORMATS = range(2, 8)  # format versions that are read
+_CONTEXT_FROM = 6  # format version from which on checksums depend on the position
+_EXTENDED_MAGIC = b"\x3e\x00\x7a\x00"  # bytes of a footer of the extended form
+_TAIL = struct.Struct("<IQ")  # format version and magic number
+_EXTENDED = struct.Struct("<4sIII16sQ")  # the extended form of a footer, without its first byte
 
 
 @dataclass(frozen=True)
 class Handle:
     """Position of a block: its offset, and its size without the trailer."""
 
-    offset: int
-    size: int
+    offset: int  # where it is in the file
+    size: int  # its bytes without the trailer
 
     def check(self) -> None:
-        """Raise RecordError if no file is so large."""
+        """Raise RecordError if no file can have a block of that offset and size."""
         if max(self.offset, self.size) > _MOST:
             raise RecordError(f"a block of {self.size} bytes at byte {self.offset}")
 
 
-_MOST = 1 << 61  # bytes: a sum of an offset and a size fits an int64
+_MOST = 1 << 61  # most bytes of a file: a sum of an offset and a size fits an int64
 
 
 @dataclass(frozen=True)
@@ -133,14 +139,15 @@ class Footer:
     """Footer of a table file."""
 
     format_version: int  # 2 to 7
-    checksum_type: int  # of every block; one of :data:`~inspector.decode.sst.footer.CHECKSUMS`
-    base: int  # of the context checksums, 0 where there are none
-    metaindex: Handle
-    index: Handle | None  # where it lies; None where the metaindex tells it
+    # kind of every block's checksum; one of :data:`~inspector.decode.sst.footer.CHECKSUMS`
+    checksum_type: int
+    base: int  # base of checksums that depend on the position; 0 if they do not
+    metaindex: Handle  # position of the metaindex
+    index: Handle | None  # position of the index; None if the metaindex has it
 
 
 def read_footer(source: Source) -> Footer:
-    """The footer of a file (TruncatedError, RecordError; DecodeError: a table that is not read)."""
+    """Return the footer of a file. TruncatedError, RecordError; DecodeError: not a read table."""
     if source.size < SIZE:
         raise TruncatedError(f"got {source.size} bytes, a footer has {SIZE}", offset=0)
     start = source.size - SIZE
@@ -165,6 +172,7 @@ def read_footer(source: Source) -> Footer:
 
 
 def _read_extended_form(data: bytes, version: int, start: int) -> Footer:
+    """Return the footer of format version 6 or 7. RecordError: it is corrupt."""
     magic, stored, base, size, _, reserved = _EXTENDED.unpack_from(data, 1)
     if magic != _EXTENDED_MAGIC or reserved or not base:
         raise RecordError(f"no footer of format_version {version}", offset=start + 1)
@@ -178,36 +186,39 @@ def _read_extended_form(data: bytes, version: int, start: int) -> Footer:
 
 
 def read_handle(varints: Varints) -> Handle:
-    """The next handle of a stream of varints."""
+    """Return the next handle in a stream of varints."""
     return Handle(varints.next("offset of a block"), varints.next("size of a block"))
 
 
-NO_CHECKSUM = 0
-_MASK = 0xFFFFFFFF
-_CRC_DELTA = 0xA282EAD8
-_LAST_BYTE = 0x6B9083D9
+NO_CHECKSUM = 0  # checksum type of a table without checksums
+_MASK = 0xFFFFFFFF  # 32 bits
+_CRC_DELTA = 0xA282EAD8  # number added to a rotated CRC32C
+_LAST_BYTE = 0x6B9083D9  # factor of the last byte in checksums of XXH3
 
-Checksum = Callable[[memoryview, int], int]  # takes a block and its last byte
+# Function of a block and the byte after it that returns a checksum.
+Checksum = Callable[[memoryview, int], int]
 
 
 def _crc32c(block: memoryview, last: int) -> int:
+    """Return the masked CRC32C of a block and the byte after it."""
     import google_crc32c  # noqa: PLC0415 - Spark's tables have XXH3 instead
 
     crc: int = google_crc32c.value(bytes(block) + bytes((last,)))
     return ((crc >> 15 | crc << 17) + _CRC_DELTA) & _MASK
 
 
+# functions of the checksum types
 _FUNCTIONS: Mapping[int, Checksum] = {
     1: _crc32c,
     2: lambda block, last: int(xxhash.xxh32_intdigest(bytes(block) + bytes((last,)))),
     3: lambda block, last: int(xxhash.xxh64_intdigest(bytes(block) + bytes((last,)))) & _MASK,
     4: lambda block, last: (xxhash.xxh3_64_intdigest(block) ^ last * _LAST_BYTE) & _MASK,
 }
-CHECKSUMS = (NO_CHECKSUM, *_FUNCTIONS)  # the types that a footer may name
+CHECKSUMS = (NO_CHECKSUM, *_FUNCTIONS)  # checksum types that a footer may name
 
 
 def checksum(kind: int, block: bytes | memoryview, last: int) -> int:
-    """The checksum, of one of :data:`CHECKSUMS`, of a block and the byte behind it."""
+    """Return the checksum of type ``kind`` of a block and the byte after it."""
     return _FUNCTIONS[kind](memoryview(block), last)
 
 
@@ -224,5 +235,5 @@ def check_block(end: Footer, block: memoryview, last: int, expected: int, offset
 
 
 def context(base: int, offset: int) -> int:
-    """Return the number that is added to the checksum of a block; 0 if ``base`` is 0."""
+    """Return the number added to the checksum of a block at an offset; 0 if ``base`` is 0."""
     return base ^ ((offset + (offset >> 32)) & _MASK) if base else 0

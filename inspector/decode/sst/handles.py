@@ -13,8 +13,8 @@ from inspector.light_dataclasses import dataclass
 class Handles:
     """Positions of several adjacent blocks; sums of an offset and a size fit an int64."""
 
-    offset: Int64s
-    size: Int64s
+    offset: Int64s  # where each block is in the file
+    size: Int64s  # bytes of each without its trailer
 
     @classmethod
     def of(cls, handle: Handle) -> Handles:

@@ -1,9 +1,9 @@
-"""The keys that several tables hold together, each with its newest value.
+"""Live keys that several tables have together, each with its newest value.
 
-A k-way merge that moves whole blocks of entries. Each table that is open has a block and the one
-after it at hand. What is below the first key of every next block, and below every table that is not
-open yet, is complete: nothing of these keys can still come. Where it is the entries of one table
-alone, all of them values, they are passed on as they are.
+It is a k-way merge that moves whole blocks of entries. For each open table a block and the next one
+are loaded. Keys below the first key of every next block, and below every table that is not open
+yet, are complete: no more of their entries can come. If these are the entries of one table alone,
+all of them values, they are passed on unchanged.
 """
 
 from __future__ import annotations
@@ -26,12 +26,13 @@ from inspector.light_dataclasses import dataclass
 from inspector.model import LIMITS, Limits, above_limit
 
 DELIMITER = b","
-"""Between operands (RocksDB's ``StringAppendOperator``, version 1 of Spark's merge operator; in
-version 2, the default of 4.3, there is nothing between them)."""
+"""Byte between merged operands (RocksDB's ``StringAppendOperator``, version 1 of Spark's merge
+operator). Version 2, the default of 4.3, has nothing between them.
+"""
 
-_OPERATOR = "StringAppendOperator"
-_HELD_BYTES = 32 << 20
-_LEAST_HELD = 64 << 10
+_OPERATOR = "StringAppendOperator"  # merge operator that is read
+_HELD_BYTES = 32 << 20  # bytes of all tables that are held at once
+_LEAST_HELD = 64 << 10  # least bytes of one table that are held at once
 
 
 def live_entries(
@@ -46,11 +47,11 @@ def live_entries(
     # database sees.
     end: bytes | None = None,
 ) -> Iterator[LiveBlock]:
-    """Yield the live keys of a database of these tables, in order.
+    """Yield the live keys of a database of these tables, in order, in blocks.
 
-    Of the entries of a key the one with the highest sequence number decides. Memory is bounded by
-    ``limits``, the number of tables whose keys overlap, and the longest value. A table that is not
-    what its format says raises DecodeError, with path and offset.
+    The entry of a key with the highest sequence number decides. Memory is bounded by ``limits``,
+    the number of tables whose keys overlap, and the longest value. DecodeError, with path and
+    offset: a table breaks its format.
     """
     deletions = [range_deletion for table in tables for range_deletion in table.range_deletions()]
     merge = _Merge(Tombstones.of(deletions), limits, delimiter)
@@ -80,7 +81,14 @@ def live_entries(
 
 
 class _Run:
-    """The entries of one table, at its next one."""
+    """Entries of one table, from the next one on.
+
+    Attributes:
+        block: loaded entries; None at the end of the table.
+        at: index of the first entry in the block that was not taken.
+        until: first key of the next block; keys below it are complete. None if there is no next
+            block.
+    """
 
     def __init__(self, table: Table, blocks: Iterator[EntryBlock]) -> None:
         self.table = table
@@ -89,6 +97,7 @@ class _Run:
         self._shift()
 
     def _shift(self) -> None:
+        """Go to the next block."""
         # the entries at hand, None at the end; and the first of them that was not taken
         self.block, self.at = self._next, 0
         self._next = None if self.block is None else next(self._blocks, None)
@@ -96,7 +105,7 @@ class _Run:
         self.until = None if self._next is None else self._next.key(0)
 
     def cut(self, bound: bytes | None) -> int:
-        """The first entry at hand whose key is not below a bound."""
+        """Return the index of the first loaded entry whose key is not below a bound."""
         assert self.block is not None
         high = self.block.count
         if bound is None or (high and self.block.key(high - 1) < bound):
@@ -104,12 +113,13 @@ class _Run:
         return bisect_left(range(high), bound, self.at, key=self.block.key)
 
     def go_on(self, position: int) -> None:
+        """Continue at an index of the block, or at the next block if it was the last."""
         self.at = position
         if self.block is not None and position == self.block.count:
             self._shift()
 
     def join(self) -> None:
-        """Have the next blocks at hand, too: a key goes on there."""
+        """Load the next blocks into this one, because a key continues there."""
         # As many as double what is at hand, so that a long one is joined a few times and not often.
         assert self.block is not None
         parts = [_part(self.block, self.at, self.block.count)]
@@ -123,7 +133,7 @@ class _Run:
 
 
 def _part(block: EntryBlock, start: int, end: int) -> EntryBlock:
-    """Some entries of a block, and no bytes of others."""
+    """Return the entries from ``start`` to ``end`` of a block, without the bytes of others."""
     if start == 0 and end == block.count:
         return block
     spans = block.spans[:, start:end].copy()
@@ -133,6 +143,7 @@ def _part(block: EntryBlock, start: int, end: int) -> EntryBlock:
 
 
 def _join(parts: list[EntryBlock]) -> EntryBlock:
+    """Return the entries of several blocks as one block."""
     buffers = [part.buffer for part in parts]
     spans = np.concatenate([part.spans for part in parts], axis=1)
     starts = np.cumsum([0, *map(len, buffers[:-1])])
@@ -142,14 +153,14 @@ def _join(parts: list[EntryBlock]) -> EntryBlock:
 
 
 class _Merge:
-    """Decides which entries live; the delimiter stands between an operand and what is before it."""
+    """Decides which entries are live; ``delimiter`` is put between merged operands."""
 
     def __init__(self, tombstones: Tombstones, limits: Limits, delimiter: bytes) -> None:
         self._tombstones, self._limits, self._delimiter = tombstones, limits, delimiter
         self._state = np.zeros(2, np.int64)
 
     def live(self, parts: list[tuple[_Run, int]]) -> Iterator[LiveBlock]:
-        """The live keys among the next entries of some runs, which are complete."""
+        """Yield the live keys among entries of runs up to an index; they must be complete."""
         if len(parts) == 1 and not len(self._tombstones):
             (run, end) = parts[0]
             block = run.block
@@ -162,6 +173,7 @@ class _Merge:
             yield result
 
     def _resolve(self, blocks: list[EntryBlock], tables: list[Table]) -> LiveBlock:
+        """Return the live keys of several tables' entries. RecordError: a sequence number twice."""
         all_of_them = _join(blocks)
         runs = np.cumsum([0, *(block.count for block in blocks)])
         order, pieces = np.empty((2, all_of_them.count), np.int64)
@@ -183,7 +195,11 @@ class _Merge:
         return self._values(all_of_them, order[:used], pieces[:keys], tables[0])
 
     def _values(self, block: EntryBlock, order: Int64s, pieces: Int64s, table: Table) -> LiveBlock:
-        """The keys with their values, put together where these have several pieces."""
+        """Return keys with their values, joined if a value has several pieces.
+
+        ``order`` has the entries of all pieces, ``pieces`` their number for each key. LimitError: a
+        merged value is too long.
+        """
         first = np.cumsum(pieces) - pieces
         spans, buffer = block.spans.take(order[first], axis=1), block.buffer
         merged_keys = np.flatnonzero(pieces > 1)
@@ -209,14 +225,15 @@ class _Merge:
 class Tombstones:
     """Disjoint ranges of deleted keys, ascending."""
 
-    buffer: bytes  # what the offsets count from
-    offset: Int64s  # of each bound, two for a range: its first key, and the first one behind it
+    buffer: bytes  # bytes that the offsets refer to
+    # where each bound is, two for a range: its first key, and the first key after it
+    offset: Int64s
     length: Int64s  # bytes of each bound
-    sequence: Int64s  # of each range: entries below it are deleted
+    sequence: Int64s  # for each range, the sequence number below which entries are deleted
 
     @classmethod
     def of(cls, deletions: Iterable[RangeDeletion]) -> Tombstones:
-        """Return the union of range deletions."""
+        """Return the union of range deletions as disjoint ranges."""
         ranges = list(_disjoint(deletions))
         bounds = [bound for item in ranges for bound in (item.start, item.end)]
         sequence = np.array([item.sequence for item in ranges], np.int64)
@@ -227,7 +244,7 @@ class Tombstones:
 
 
 def _disjoint(deletions: Iterable[RangeDeletion]) -> Iterator[RangeDeletion]:
-    """The ranges between neighbouring bounds, with the newest deletion that covers each."""
+    """Yield the ranges between neighbouring bounds, with the newest deletion of each."""
     pending = sorted((d for d in deletions if d.start < d.end), key=lambda d: d.start)
     bounds = sorted({bound for deletion in pending for bound in (deletion.start, deletion.end)})
     covering: list[tuple[int, bytes]] = []  # the newest first: minus its sequence number, its end

@@ -1,4 +1,4 @@
-"""Properties of a table file: what it says of itself in its last blocks.
+"""Properties of a table file, which are in its last blocks.
 
 They are read without numpy and PyArrow, so that a command that reads no row starts without both:
 RocksDB does not compress these blocks (``BlockBasedTableBuilder::WritePropertiesBlock``).
@@ -26,8 +26,10 @@ from inspector.exceptions import DecodeError, FrameError, LimitError, RecordErro
 from inspector.light_dataclasses import dataclass, field
 from inspector.model import LIMITS, Limits, above_limit
 
-_META_BYTES = 1 << 20  # of a block that is read entry by entry; RocksDB's own have a few thousand
+# most bytes of a block that is read entry by entry; RocksDB's own have a few thousand
+_META_BYTES = 1 << 20
 
+# field of TableProperties by the name of a property that is a number
 _NUMBERS: Mapping[str, str] = {
     "rocksdb.num.entries": "entries",
     "rocksdb.deleted.keys": "deletions",
@@ -37,31 +39,32 @@ _NUMBERS: Mapping[str, str] = {
     "rocksdb.raw.value.size": "raw_value_bytes",
     "rocksdb.index.value.is.delta.encoded": "delta_encoded_index",
 }
+# field of TableProperties by the name of a property that is a text
 _TEXTS = {"rocksdb.comparator": "comparator", "rocksdb.merge.operator": "merge_operator"}
 
 
 @dataclass(frozen=True)
 class TableProperties:
-    """Properties of a table (``TableProperties`` of RocksDB); 0 or "" if not recorded."""
+    """Properties of a table (``TableProperties`` of RocksDB); 0 or empty if not recorded."""
 
     # all entries: values, deletions of every kind, merge operands, range deletions
     entries: int = 0
     deletions: int = 0  # tombstones: deletions, single deletions and range deletions
     merge_operands: int = 0  # entries that are appended to an older value
-    range_deletions: int = 0
-    raw_key_bytes: int = 0  # of all keys, uncompressed, with the 8 bytes of each internal key
-    raw_value_bytes: int = 0  # of all values, uncompressed
+    range_deletions: int = 0  # entries that delete a range of keys
+    raw_key_bytes: int = 0  # bytes of all keys, uncompressed, with the 8 bytes of each internal key
+    raw_value_bytes: int = 0  # bytes of all values, uncompressed
     delta_encoded_index: int = 0  # 1 if values of the index are delta-encoded
     comparator: str = ""  # name of the order of keys
-    merge_operator: str = ""  # its name; "" or ``nullptr`` if none
-    # every property as it is stored, those of user collectors included, by its full name
+    merge_operator: str = ""  # name of the merge operator; empty or ``nullptr`` if there is none
+    # every property as stored, those of user collectors included, by its full name
     stored: Mapping[str, bytes] = field(default_factory=dict)
 
 
 def read_properties(
     source: Source, path: str | None = None, limits: Limits = LIMITS
 ) -> TableProperties:
-    """Read the properties of a table file; DecodeError, with ``path``, and OSError."""
+    """Return the properties of a table file. DecodeError, with ``path``; OSError."""
     try:
         return MetaBlocks(source, limits).properties()
     except DecodeError as error:
@@ -69,10 +72,10 @@ def read_properties(
 
 
 class MetaBlocks:
-    """The footer of a table file, and the positions of its meta blocks by their names."""
+    """Footer of a table file, and the positions of its meta blocks by name (``handles``)."""
 
     def __init__(self, source: Source, limits: Limits = LIMITS) -> None:
-        """Read footer and metaindex; DecodeError without a path, and OSError."""
+        """Read footer and metaindex. DecodeError, without a path; OSError."""
         self._source, self._limits = source, limits
         self.footer: Footer = read_footer(source)
         metaindex = self.footer.metaindex
@@ -87,7 +90,7 @@ class MetaBlocks:
             self.handles[name] = read_handle(Varints(value, metaindex.offset))
 
     def properties(self) -> TableProperties:
-        """Read the block of the properties; DecodeError without a path, and OSError."""
+        """Read and return the properties. DecodeError, without a path; OSError."""
         # Its name was ``rocksdb.stats`` before.
         handle = self.handles.get("rocksdb.properties") or self.handles.get("rocksdb.stats")
         if handle is None:
@@ -104,7 +107,7 @@ class MetaBlocks:
         return TableProperties(**fields)
 
     def _read(self, handle: Handle, noun: str) -> bytes:
-        """Return one block, as ``noun`` in messages; DecodeError, OSError."""
+        """Return one block; ``noun`` names it in messages. DecodeError, OSError."""
         handle.check()
         if handle.size > self._limits.frame_bytes:
             text = f"a block of {handle.size:,} bytes"
@@ -127,9 +130,10 @@ class MetaBlocks:
 
 @contextmanager
 def opening(noun: str) -> Iterator[None]:
-    """Raise RecordError for a corrupt block without which RocksDB does not open the table.
+    """Raise RecordError for a FrameError in the block: RocksDB does not open such a table.
 
-    A corrupt block of rows is a FrameError (``BlockBasedTable::Open``).
+    A corrupt block of rows stays a FrameError (``BlockBasedTable::Open``). ``noun`` names the
+    block.
     """
     try:
         yield
@@ -137,11 +141,14 @@ def opening(noun: str) -> Iterator[None]:
         raise RecordError(f"{noun}: {error.message}", offset=error.offset) from None
 
 
-_UINT32 = struct.Struct("<I")
+_UINT32 = struct.Struct("<I")  # a number of 32 bits
 
 
 def block_entries(block: bytes, offset: int) -> Iterator[tuple[bytes, bytes]]:
-    """The keys and values of a block at an offset, in order; RecordError for impossible lengths."""
+    """Yield the keys and values of a block in order. RecordError: impossible lengths.
+
+    ``offset`` is the block's position in the file, for errors.
+    """
     varints = Varints(content(block, offset), offset)
     key = b""
     while varints.remaining:
@@ -155,7 +162,7 @@ def block_entries(block: bytes, offset: int) -> Iterator[tuple[bytes, bytes]]:
 
 
 def content(block: bytes, offset: int) -> bytes:
-    """The entries of a block, without the restarts behind them; RecordError if those do not fit."""
+    """Return a block's entries without the restarts. RecordError: the restarts do not fit."""
     left = len(block) - _UINT32.size
     restarts = _UINT32.unpack_from(block, left)[0] if left >= 0 else 0
     if left < restarts * _UINT32.size:

@@ -1,10 +1,10 @@
-"""A table file as a whole: what it says about itself, and its entries block by block.
+"""A table file as a whole: its properties, and its entries block by block.
 
 An entry of the index has a key that is not below any of its block, and the handle of the block.
 With two levels (index type 2) the blocks that the first level leads to are indexes themselves.
-Values are delta-encoded where ``rocksdb.index.value.is.delta.encoded`` says so (from format_version
-4 on), and the first key of a block follows its handle with index type 3. Whether the keys have
-sequence numbers (format_version 2) makes no difference: they are not needed to read everything.
+Values are delta-encoded if ``rocksdb.index.value.is.delta.encoded`` is set (from format_version 4
+on). With index type 3 the first key of a block follows its handle. It does not matter if the keys
+have sequence numbers (format_version 2): they are not needed to read everything.
 """
 
 from __future__ import annotations
@@ -27,15 +27,17 @@ from inspector.kernel.loader import kernel
 from inspector.light_dataclasses import dataclass
 from inspector.model import LIMITS, Limits, above_limit
 
-_INDEX_TYPE = "rocksdb.block.based.table.index.type"  # 4 bytes, little endian
-_INGESTED = "rocksdb.external_sst_file.version"
+# property with the index type: 4 bytes, little endian
+_INDEX_TYPE = "rocksdb.block.based.table.index.type"
+_INGESTED = "rocksdb.external_sst_file.version"  # property of a table that was made to be ingested
+# index types in words, by number
 _TYPES = ("binary search", "hash search", "two levels", "binary search with first keys")
-_TWO_LEVELS, _FIRST_KEYS = 2, 3
-_SMALLEST = 3  # bytes of an entry: two lengths and by how much a size is larger
+_TWO_LEVELS, _FIRST_KEYS = 2, 3  # Two of these types.
+_SMALLEST = 3  # bytes of the smallest entry: two lengths and the difference of a size
 
 
 class Index:
-    """The index of a table (DecodeError: it is of a type that is not read)."""
+    """Index of a table. DecodeError: it is of a type that is not read."""
 
     def __init__(self, blocks: Blocks, handle: Handle, properties: TableProperties) -> None:
         self._blocks, self._handle = blocks, handle
@@ -46,7 +48,7 @@ class Index:
             raise DecodeError(message, offset=handle.offset)
 
     def handles(self) -> Iterator[Handles]:
-        """The handles of the data blocks, ascending (DecodeError: they are not, or corrupt)."""
+        """Yield the handles of the data blocks, ascending. DecodeError: they are corrupt."""
         # Partitions are read as they are needed.
         first = self._level(self._handle)
         if self._type != _TWO_LEVELS:
@@ -61,6 +63,7 @@ class Index:
                 yield part
 
     def _level(self, handle: Handle) -> Handles:
+        """Return the handles in one index block. RecordError: corrupt, or not ascending."""
         with opening("index"):
             block = self._blocks.read(handle, "index")
         entries = content(block, handle.offset)
@@ -79,38 +82,43 @@ class Index:
         return handles
 
     def _check_ascending(self, end: int, offset: int) -> None:
+        """Raise RecordError if a block begins before the end of the previous one."""
         if offset < end:
             message = f"the index leads to byte {offset}, the block before ends at {end}"
             raise RecordError(message, offset=self._handle.offset)
 
 
 COMPARATORS = ("", "leveldb.BytewiseComparator")
-"""Names of the one order of keys that is read: that of unsigned bytes."""
+"""Names of the only order of keys that is read: unsigned bytes."""
 
 _FIRST = 1 << 14  # bytes that are read for the first key
-_MOST_RANGES = 1 << 18  # deleted ranges of a table: they are held all the time
-_PIECES = 4  # bytes read at once, for each one that is held decompressed
+_MOST_RANGES = 1 << 18  # most deleted ranges of a table, because they are held all the time
+_PIECES = 4  # bytes read at once for each byte that is held decompressed
 
 
 @dataclass(frozen=True)
 class RangeDeletion:
-    """Entries below a sequence number are deleted, from a key on to before another."""
+    """Deletion of a range of keys."""
 
-    start: bytes
-    end: bytes
-    sequence: int
+    start: bytes  # first key of the range
+    end: bytes  # first key after it
+    sequence: int  # sequence number below which entries are deleted
 
 
 class Table:
-    """An open table file, with what its properties say about it."""
+    """An open table file.
+
+    Attributes:
+        path: path for errors.
+        properties: its properties.
+    """
 
     def __init__(self, source: Source, path: str | None = None, limits: Limits = LIMITS) -> None:
-        """Read footer, metaindex and properties; no data block, nor the index.
+        """Read footer, metaindex and properties, but no data block and not the index.
 
-        ``path`` is for errors; ``limits``: ``frame_bytes`` for a block after decompression,
-        ``record_bytes`` for a key or value, ``block_bytes`` for entries held at once, ``ratio``.
-        Raises DecodeError where the file is not what its format says, or has a feature that is not
-        read; and OSError.
+        ``limits``: ``frame_bytes`` for a decompressed block, ``record_bytes`` for a key or value,
+        ``block_bytes`` for entries held at once, ``ratio``. DecodeError: the file breaks its
+        format, or has a feature that is not read. Raises OSError.
         """
         self.path = path
         self._limits, self._size = limits, source.size
@@ -127,15 +135,15 @@ class Table:
     def entries(
         self, held_bytes: int | None = None, start: bytes = b"", end: bytes | None = None
     ) -> Iterator[EntryBlock]:
-        """The entries in the order of the file: by user key, the newest of a key first.
+        """Yield the entries in the order of the file: by user key, the newest of a key first.
 
-        Every block's checksum is verified before a byte of it is used, and so is the order of the
-        keys; of all entries, at the end, the number in the properties. At most ``held_bytes``, by
-        default ``limits.block_bytes``, are held at once, except for an entry that has more.
+        Every block's checksum is verified before it is used, and the order of the keys; at the end
+        also the number of entries in the properties. At most ``held_bytes``, by default
+        ``limits.block_bytes``, are held at once, except for a larger entry.
 
-        Entries are needed from the user key ``start``, which is searched for, so that the order
-        before it must be known to be right, up to ``end``; some before and behind may come too.
-        Raises DecodeError with path and offset, and OSError.
+        Entries are needed from the user key ``start`` up to ``end``; some before and after may come
+        too. ``start`` is searched for, so the order before it must be known to be right.
+        DecodeError, with path and offset; OSError.
         """
         limits, raw = self._limits, 0
         block_bytes = held_bytes or limits.block_bytes
@@ -158,13 +166,13 @@ class Table:
                 raise RecordError(message, offset=self._metaindex_offset)
 
     def first_key(self) -> bytes | None:
-        """The smallest user key, from the first block alone; None if there is no entry."""
+        """Return the smallest user key, from the first block alone; None if there is no entry."""
         with _locate(self.path):
             self._check_readable()
             return self._first_key(self._index.handles())
 
     def range_deletions(self) -> tuple[RangeDeletion, ...]:
-        """The ranges of keys that the table deletes from older data."""
+        """Return the ranges of keys that the table deletes from older data."""
         with _locate(self.path):
             handle = self._meta.get("rocksdb.range_del")
             if handle is None:
@@ -173,6 +181,7 @@ class Table:
             return tuple(self._ranges(handle))
 
     def _ranges(self, handle: Handle) -> Iterator[RangeDeletion]:
+        """Yield the range deletions in a block. LimitError: too many."""
         # In its block an entry is a start key, whose value is the end; several may start at a key.
         reader = EntryReader(self._limits, (RANGE_DELETION,))
         for blocks in self._blocks.stretch(iter((Handles.of(handle),)), 1, 1):
@@ -185,7 +194,7 @@ class Table:
                     yield RangeDeletion(block.key(i), block.value(i), sequences[i])
 
     def _first_key(self, handles: Iterator[Handles]) -> bytes | None:
-        """The smallest user key of the blocks that these handles lead to; only one is read."""
+        """Return the smallest user key in the blocks of these handles, or None; reads one block."""
         reader = EntryReader(self._limits)
         for blocks in self._blocks.stretch(handles, _FIRST, _FIRST):
             for block in reader.read(blocks):
@@ -193,7 +202,7 @@ class Table:
         return None
 
     def _from(self, start: bytes) -> Iterator[Handles]:
-        """The handles of the index from the last block on that begins below a key."""
+        """Yield the handles of the index from the last block on that begins below a key."""
         groups = self._index.handles()
         part = Handles(*np.empty((2, 0), np.int64))
         for following in groups if start else ():
@@ -207,6 +216,7 @@ class Table:
         yield from groups
 
     def _first_key_at(self, handles: Handles, index: int) -> bytes:
+        """Return the first key of one block; empty if it has none."""
         return self._first_key(iter((handles.part(index, index + 1),))) or b""
 
     def _check_readable(self) -> None:
@@ -224,6 +234,7 @@ class Table:
 
 @contextmanager
 def _locate(path: str | None) -> Iterator[None]:
+    """Add the path to a DecodeError that the block raises."""
     try:
         yield
     except DecodeError as error:

@@ -1,4 +1,4 @@
-"""The identity of a table file, by which RocksDB notices that it is another one.
+"""Identity of a table file, by which RocksDB notices another table.
 
 A MANIFEST records the unique id of each table. RocksDB opens a table only if its properties make
 the same id (``GetSstInternalUniqueId``, ``BlockBasedTable::Open``)::
@@ -18,12 +18,13 @@ import xxhash
 from inspector.decode.sst.footer import Varints
 from inspector.exceptions import DecodeError
 
-_DATABASE = "rocksdb.creating.db.identity"
-_SESSION = "rocksdb.creating.session.identity"
+_DATABASE = "rocksdb.creating.db.identity"  # property with the identity of the database
+_SESSION = "rocksdb.creating.session.identity"  # property with the identity of the session
+# property with the number that the table had when it was made
 _NUMBER = "rocksdb.original.file.number"
-_LOWER_CHARACTERS = 12
+_LOWER_CHARACTERS = 12  # characters of the lower part of a session's identity
 _SESSION_CHARACTERS = range(13, 25)  # lengths of a session's identity that RocksDB takes apart
-_LOWER_BITS = 62
+_LOWER_BITS = 62  # bits of the lower part
 
 
 def unique_id(stored: Mapping[str, bytes]) -> tuple[int, int] | None:

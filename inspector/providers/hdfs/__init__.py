@@ -17,17 +17,19 @@ from inspector.model import FileKind, StoreFile, Version
 from inspector.providers.chain import FileNames
 from inspector.providers.provider import Provider
 
+# names of the provider's files
 SPELLED = FileNames(
     delta="{}.delta",
     snapshot="{}.snapshot",
     absent="CANNOT_LOAD_STATE_STORE.CANNOT_READ_DELTA_FILE_NOT_EXISTS",
 )
 
-_STATE = re.compile(r"([0-9]+)\.(delta|snapshot)", re.IGNORECASE)
+_STATE = re.compile(r"([0-9]+)\.(delta|snapshot)", re.IGNORECASE)  # name of a delta or snapshot
 
 
 @lru_cache(maxsize=1 << 14)  # all partitions have the same names
 def _classify(name: str) -> tuple[FileKind, Version | None]:
+    """Return the kind and version of a file by its name."""
     match = _STATE.fullmatch(name)
     version = None if match is None else number(match[1], MAX_BATCH)
     if match is None or version is None:
@@ -36,7 +38,7 @@ def _classify(name: str) -> tuple[FileKind, Version | None]:
 
 
 class HdfsProvider(Provider):
-    """Spark's default: it takes every checkpoint that no other provider claims."""
+    """Spark's default provider, which takes every checkpoint that no other provider claims."""
 
     spark_class = "HDFSBackedStateStoreProvider"
     names = SPELLED
@@ -44,7 +46,7 @@ class HdfsProvider(Provider):
     reads_each_file_whole = True
 
     def classify(self, name: str, *, is_dir: bool = False) -> tuple[FileKind, Version | None]:
-        """Deltas and snapshots, and what lies beside them; no folder is its own."""
+        """Return the kind and version of a file by its name; every folder is OTHER."""
         return (FileKind.OTHER, None) if is_dir else _classify(name)
 
     def detect(self, provider_class: str | None, files: Iterable[StoreFile]) -> bool:
@@ -52,7 +54,7 @@ class HdfsProvider(Provider):
         return True
 
     def snapshot_name(self, version: int) -> str:
-        """A snapshot holds the rows of its version."""
+        """Return the name of a version's snapshot, which has all rows itself."""
         return SPELLED.snapshot.format(version)
 
 

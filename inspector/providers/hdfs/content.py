@@ -14,10 +14,10 @@ from inspector.providers.reader_options import ReadOptions
 
 
 class HdfsContent(StoreContent):
-    """A delta or a snapshot has rows and nothing else."""
+    """Content of deltas and snapshots, which have rows and nothing else."""
 
     def first_put(self, storage: Storage, file: StoreFile) -> tuple[bytes, int] | None:
-        """Return the key of the first put in a file, and the bytes of its value."""
+        """Return the key of the first put in a file, and its value's bytes; None without one."""
         # What lists alone starts without numpy.
         from inspector.decode.records import read_records  # noqa: PLC0415
 
@@ -35,7 +35,7 @@ class HdfsContent(StoreContent):
     def encode_version(
         self, folder: FolderVersion, options: ReadOptions, unique_id: str | None
     ) -> ChangedVersion:
-        """Return a snapshot of the version, alone, with the codec of the version."""
+        """Return a version as one snapshot with all rows, in the codec of the version."""
         version = folder.chain.version
         codec = codec_of(options.codecs.get(version, DEFAULT_CODEC))
         form = DeltaForm(SPELLED.snapshot.format(version), codec, options.row_checksum)

@@ -12,12 +12,12 @@ from inspector.providers.file_reader import FileReader
 
 
 class HdfsReader(FileReader):
-    """Reads the deltas and snapshots of one store."""
+    """Reader of the deltas and snapshots of one store."""
 
     other_cause = ", or spark.sql.streaming.stateStore.rowChecksum.enabled was"
 
     def decode(self, file: StoreFile) -> Iterator[RecordBlock]:
-        """The records of a delta or a snapshot."""
+        """Yield the records of a delta or a snapshot in blocks."""
         return read_records(
             self.raw_blocks(file),
             snapshot=file.kind is FileKind.SNAPSHOT,
@@ -27,7 +27,10 @@ class HdfsReader(FileReader):
     def read_together(
         self, files: Sequence[StoreFile]
     ) -> tuple[Sequence[bytes], SmallDeltas | None]:
-        """Deltas of this machine in Spark's default codec, up to the first that is not there."""
+        """Read local deltas in Spark's default codec at once, up to the first one that is missing.
+
+        Returns their bytes, and the records of the first that are right.
+        """
         codecs, storage = self._options.codecs, self._storage
         if self._options.row_checksum or self._ahead.is_remote:
             return (), None

@@ -1,13 +1,14 @@
 """``RocksDBStateStoreProvider``: changelogs, and snapshots that name RocksDB's table files.
 
-``7.changelog`` or ``7_<id>.changelog`` is what version 7 changed, ``7.zip`` or ``7_<id>.zip`` its
-snapshot: which table files it consists of. ``<id>`` is the unique id of the checkpoint that the
-version belongs to (format 2, Spark 4.0 on). ``SSTs/000008-<uuid>.sst`` is a table file, shared by
-the versions that name it, ``logs/000004-<uuid>.log`` RocksDB's own log of writes.
+``7.changelog`` or ``7_<id>.changelog`` has the changes of version 7. ``7.zip`` or ``7_<id>.zip`` is
+its snapshot, which names the table files of the version. ``<id>`` is the unique id of the
+checkpoint that the version belongs to (format 2, Spark 4.0 on). ``SSTs/000008-<uuid>.sst`` is a
+table file, shared by the versions that name it, ``logs/000004-<uuid>.log`` RocksDB's own log of
+writes.
 
-Each attempt at a batch names its files by an id of its own (checkpoint format 2), so a version may
-have several. The commit log says which was committed. It keeps fewer batches than the state has
-versions: of the others the lineage in a changelog says it, by what that changelog is based on.
+Each attempt at a batch has an id of its own in the names of its files (checkpoint format 2), so a
+version may have several. The commit log records which attempt was committed. It keeps fewer batches
+than the state has versions: for older versions the lineage in a later changelog shows it.
 """
 
 from __future__ import annotations
@@ -24,30 +25,33 @@ from inspector.model import KINDS_OF_VERSION, FileKind, StoreFile, Version
 from inspector.providers.chain import FileNames
 from inspector.providers.provider import Provider
 
+# names of the provider's files
 SPELLED = FileNames(
     delta="{}.changelog",
     snapshot="{}.zip",
     absent="CANNOT_LOAD_STATE_STORE.CANNOT_READ_STREAMING_STATE_FILE",
 )
 
-PIECE_BYTES = 1 << 20  # bytes of one request; what was read is kept for the next few
+PIECE_BYTES = 1 << 20  # bytes of one request for a part of a file; the last few parts are kept
 
+# Folders in a store's folder with table files and with logs of writes.
 TABLES, LOGS = "SSTs", "logs"
+# name of a changelog or snapshot: version, unique id, suffix
 _STATE = re.compile(r"([0-9]+)(?:_([0-9A-Za-z-]+))?\.(zip|changelog)")
-_KINDS = {"changelog": FileKind.DELTA, "zip": FileKind.SNAPSHOT}
-_FOLDERS = {TABLES: FileKind.TABLE, LOGS: FileKind.TABLE_LOG}
+_KINDS = {"changelog": FileKind.DELTA, "zip": FileKind.SNAPSHOT}  # kind of a file by its suffix
+_FOLDERS = {TABLES: FileKind.TABLE, LOGS: FileKind.TABLE_LOG}  # kind of the files in each folder
 
 
 class StateName(NamedTuple):
-    """The parts of a state file's name."""
+    """Parts of the name of a changelog or snapshot."""
 
-    version: Version  # that it is of
-    unique_id: str | None  # of its checkpoint; None in format 1
-    kind: FileKind
+    version: Version  # version of the file
+    unique_id: str | None  # unique id of its checkpoint; None in format 1
+    kind: FileKind  # delta or snapshot
 
 
 def parse_name(name: str) -> StateName | None:
-    """The parts of a changelog's or snapshot's name; None if it is neither."""
+    """Return the parts of a changelog's or snapshot's name; None for other names."""
     match = _STATE.fullmatch(name)
     version = None if match is None else number(match[1], MAX_BATCH)
     if match is None or version is None:
@@ -56,9 +60,9 @@ def parse_name(name: str) -> StateName | None:
 
 
 class RocksDbProvider(Provider):
-    """Recognised by the recorded class or, where none is recorded, by its files."""
+    """Spark's provider on RocksDB, recognised by the recorded class or else by its files."""
 
-    removes_what_it_has = False  # RocksDB.remove writes it without a look at the key
+    removes_what_it_has = False  # RocksDB.remove writes a removal whether the key exists or not
     spark_class = "RocksDBStateStoreProvider"
     names = SPELLED
     has_column_families = True
@@ -68,7 +72,7 @@ class RocksDbProvider(Provider):
     writes_snapshots_alone = True
 
     def classify(self, name: str, *, is_dir: bool = False) -> tuple[FileKind, Version | None]:
-        """Changelogs, snapshots and what lies beside them; its two folders of shared files."""
+        """Return the kind and version of a file by its name, or the kind of a shared folder."""
         if is_dir:
             return _FOLDERS.get(name, FileKind.OTHER), None
         result = parse_name(name)
@@ -80,10 +84,11 @@ class RocksDbProvider(Provider):
         committed: Mapping[int, frozenset[str]],
         storage: Storage | None = None,
     ) -> tuple[StoreFile, ...]:
-        """The files with those of attempts that were not committed as abandoned."""
+        """Return the files of one store, with those of uncommitted attempts as abandoned."""
         named = super().resolve_attempts(files, committed)
 
         def lineage(file: StoreFile) -> Mapping[int, str]:
+            """Return the lineage in a changelog; empty if it cannot be read."""
             try:
                 return {} if storage is None else self.content.lineage(storage, file)
             except (InspectorError, OSError):
@@ -92,7 +97,7 @@ class RocksDbProvider(Provider):
         return mark_attempts(named, committed, lineage)
 
     def requests_of(self, file: StoreFile, *, has_sums: bool) -> int:
-        """A table is looked up and read in pieces; of a large zip its directory and one entry."""
+        """Return the requests for a file: a table is read in pieces, a large zip in two parts."""
         pieces = -(-file.size // PIECE_BYTES)
         if file.kind is FileKind.TABLE:
             return 1 + pieces
@@ -101,7 +106,7 @@ class RocksDbProvider(Provider):
         return super().requests_of(file, has_sums=has_sums)
 
     def unique_id(self, file: StoreFile) -> str | None:
-        """The id in the name (checkpoint format 2)."""
+        """Return the id in the name of a file (checkpoint format 2), else None."""
         name = parse_name(file.path.rpartition("/")[2])
         return None if name is None else name.unique_id
 
@@ -111,7 +116,11 @@ def mark_attempts(
     committed: Mapping[int, frozenset[str]],
     lineage: Callable[[StoreFile], Mapping[int, str]],  # of a changelog; empty if unreadable
 ) -> tuple[StoreFile, ...]:
-    """The files of a store, those of other attempts than the committed ones as abandoned."""
+    """Return the files of a store, with those of uncommitted attempts as abandoned.
+
+    ``committed`` has the unique ids by version. If neither the commit log nor a lineage shows the
+    committed attempt of a version, the attempt that wrote last counts.
+    """
     # Of a version that neither the commit log nor the lineage says anything of, the attempt that
     # wrote last is taken: it is newer than the last commit, or as old as the oldest snapshot.
     attempts: dict[int, dict[str | None, list[StoreFile]]] = {}

@@ -1,10 +1,10 @@
-"""Entries whose rows are Avro, as the same entries with UnsafeRows.
+"""Entries whose rows are Avro, rewritten as entries with UnsafeRows.
 
 A row is a byte, version 0, the 2 bytes of its schema id, little-endian, and the Avro record. The
-prefix of a key lacks the id; so does the range of a key, whose record has a mark and the bytes of
-each ordered column. All else lies as in :mod:`inspector.decode.encoded_rows`
-(``AvroStateEncoder``, Spark 4.0 to 4.3). So each entry is written again with the UnsafeRows that
-Spark makes of its records.
+prefix of a key lacks the id, and so does the range of a key, whose record has a mark and the bytes
+of each ordered column. The rest is as in :mod:`inspector.decode.encoded_rows`
+(``AvroStateEncoder``, Spark 4.0 to 4.3). Each entry is rewritten with the UnsafeRows that Spark
+makes of its records.
 """
 
 from __future__ import annotations
@@ -23,32 +23,37 @@ from inspector.light_dataclasses import dataclass, field
 from inspector.sparktypes import BINARY, StructField, StructType
 from inspector.sparktypes.key_encoders import KeyEncoder, KeyEncoding
 
-_VERSION = b"\0"
-_ID_BYTES = 2
-_SIZE_BYTES = 4
+_VERSION = b"\0"  # first byte of a row
+_ID_BYTES = 2  # bytes of a schema id
+_SIZE_BYTES = 4  # bytes of a size before a part of a key or a value
 
 
 class Parts(NamedTuple):
-    """Positions of keys and values in a separate buffer. Values of removals are not used."""
+    """Keys and values in a buffer of their own; values of removals have a negative length."""
 
-    buffer: bytes
-    keys: Spans
-    values: Spans
+    buffer: bytes  # the bytes
+    keys: Spans  # where each key is
+    values: Spans  # where each value is
 
 
 @dataclass(frozen=True)
 class AvroEntries:
-    """Writes the entries of one store again."""
+    """Rewrites the entries of one store with UnsafeRows."""
 
     key: StructType  # schema of its keys, as they are stored
-    value: StructType
-    encoder: KeyEncoder
-    written_values: Mapping[int, StructType] = field(default_factory=dict)  # of values, by id
-    delimiter_bytes: int | None = None  # between merged rows; None where a value has one row
-    checksum_bytes: int = 0  # before each value and merged row
+    value: StructType  # schema of its values
+    encoder: KeyEncoder  # how keys are arranged
+    # schemas of values, by their number
+    written_values: Mapping[int, StructType] = field(default_factory=dict)
+    delimiter_bytes: int | None = None  # bytes between merged rows; None if a value has one row
+    checksum_bytes: int = 0  # bytes of a checksum before each value and merged row; 0 without one
 
     def with_unsafe_rows(self, buffer: bytes, keys: Spans, values: Spans) -> Parts:
-        """Return the entries as UnsafeRows: keys without a column family, and values."""
+        """Return the entries with UnsafeRows; ``keys`` must be without column family.
+
+        Values of removals have a length below 0. RecordError: a row cannot be read; it has the
+        offset in the buffer.
+        """
         # Those of removals have a length below 0. RecordError has the offset in the buffer.
         output = bytearray()
         spans = np.zeros((4, len(keys.offsets)), np.int64)
@@ -67,6 +72,7 @@ class AvroEntries:
 
     @staticmethod
     def _put_row(read: Callable[[bytes], bytes], buffer: bytes, start: int, size: int) -> bytes:
+        """Return a span of the buffer converted by ``read``. RecordError: with the offset."""
         try:
             return read(buffer[start : start + size])
         except DecodeError as error:
@@ -75,6 +81,7 @@ class AvroEntries:
     # -- keys --------------------------------------------------------------------------------
 
     def _key(self, data: bytes) -> bytes:
+        """Return a key with UnsafeRows, arranged as before."""
         first_columns, remaining_columns = self._parts_of_key
         if self.encoder.kind is KeyEncoding.ROW:
             return _VERSION + first_columns.unsafe_row(_record(data, has_id=True))
@@ -90,6 +97,7 @@ class AvroEntries:
         return len(first).to_bytes(_SIZE_BYTES, "little") + first + suffix
 
     def _first(self, columns: AvroRows, record: bytes) -> bytes:
+        """Return the first columns of a key as an UnsafeRow; ordered columns stay bytes."""
         if self.encoder.kind is KeyEncoding.PREFIX:
             return columns.unsafe_row(record)
         parts = columns.values(record)
@@ -102,7 +110,10 @@ class AvroEntries:
 
     @cached_property
     def _parts_of_key(self) -> tuple[AvroRows, AvroRows]:
-        """Return the readers of the first columns of a key and of the remaining columns."""
+        """Readers of the first columns of a key, and of the remaining ones.
+
+        DecodeError: the encoder of the keys does not fit their schema, or is not known.
+        """
         columns, ordinals = self.key.fields, self.encoder.ordinals
         if max(ordinals, default=-1) >= len(columns):
             raise DecodeError(
@@ -123,6 +134,7 @@ class AvroEntries:
     # -- values ------------------------------------------------------------------------------
 
     def _value_of(self, data: bytes) -> bytes:
+        """Return a value with UnsafeRows, with its delimiters if several rows were merged."""
         if self.delimiter_bytes is None:
             return self._row(data)
         spans = Spans(np.zeros(1, np.int64), np.array([len(data)], np.int64))
@@ -135,6 +147,7 @@ class AvroEntries:
         return bytes(result)
 
     def _piece(self, data: bytes) -> bytes:
+        """Return one merged row, with sizes (and an empty checksum) before it, as an UnsafeRow."""
         if not self.checksum_bytes:
             row = self._row(data)
             return len(row).to_bytes(_SIZE_BYTES, "little") + row
@@ -144,6 +157,7 @@ class AvroEntries:
         return bytes(self.checksum_bytes) + len(inner).to_bytes(_SIZE_BYTES, "little") + inner
 
     def _row(self, data: bytes) -> bytes:
+        """Return a row as an UnsafeRow. DecodeError: its schema id is not known."""
         record = _record(data, has_id=True)
         # In the machine's order, by Platform.putShort (RocksDBDataEncoder.encodeWithStateSchemaId).
         schema_id = int.from_bytes(data[1 : 1 + _ID_BYTES], "little")
@@ -154,10 +168,12 @@ class AvroEntries:
 
     @cached_property
     def _of_id(self) -> Mapping[int, AvroRows]:
+        """Readers of values by the number of their schema."""
         return {id_: AvroRows(self.value, schema) for id_, schema in self.written_values.items()}
 
 
 def _record(data: bytes, *, has_id: bool) -> bytes:
+    """Return the Avro record in a row. RecordError: another version, or too short."""
     head = 1 + has_id * _ID_BYTES
     if len(data) < head:
         raise RecordError("a row without a version of its encoding")

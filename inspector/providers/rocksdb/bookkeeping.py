@@ -1,12 +1,12 @@
 """RocksDB's own files in a snapshot: ``CURRENT``, and the ``MANIFEST`` that it names.
 
-Spark unpacks them, fetches the tables that the entry ``metadata`` lists, and has RocksDB open all
-that (``RocksDB.load``). RocksDB takes the tables that the MANIFEST lists, and no others:
+Spark unpacks them, fetches the tables that the entry ``metadata`` lists, and lets RocksDB open all
+of them (``RocksDB.load``). RocksDB uses the tables that the MANIFEST lists, and no others:
 
 * It refuses the snapshot if CURRENT or MANIFEST is damaged, or if the MANIFEST lists a table that
-  is not there, has another size, or is another table.
-* It deletes, without a word, a table that the MANIFEST does not list.
-* It hides, without a word, entries above the last sequence number of the MANIFEST.
+  is missing, has another size, or is another table.
+* It deletes, without a message, a table that the MANIFEST does not list.
+* It hides, without a message, entries above the last sequence number of the MANIFEST.
 * It opens the database without ``OPTIONS``, whatever is in it.
 
 All of this is as Spark 4.3.0 does it.
@@ -22,12 +22,12 @@ from inspector.decode.manifest import LiveTable, Manifest, read_manifest
 from inspector.exceptions import DecodeError, NewerFormError, RefusedSnapshotError
 from inspector.light_dataclasses import dataclass, field
 
-CURRENT = "CURRENT"
-_MANIFEST = re.compile(r"MANIFEST-[0-9]+")
-_LOG = re.compile(r"[0-9]+\.log")
-_TABLE = re.compile(r"([0-9]{1,19})\.sst")
-_MOST_BYTES = 8 << 20  # of a MANIFEST that is read; Spark's have some kilobytes
-_SHOWN = 60  # characters of what CURRENT says
+CURRENT = "CURRENT"  # entry of the zip with the name of the MANIFEST
+_MANIFEST = re.compile(r"MANIFEST-[0-9]+")  # names that a MANIFEST can have
+_LOG = re.compile(r"[0-9]+\.log")  # names of logs of writes
+_TABLE = re.compile(r"([0-9]{1,19})\.sst")  # number in the name of a table
+_MOST_BYTES = 8 << 20  # most bytes of a MANIFEST that is read; Spark's have some kilobytes
+_SHOWN = 60  # characters of CURRENT that a message shows
 _LAST_SEQUENCE_NUMBER = (1 << 56) - 1  # the largest one of RocksDB (``kMaxSequenceNumber``)
 
 
@@ -37,22 +37,24 @@ class Bookkeeping:
 
     # why RocksDB does not open the snapshot; None if it does, or if that is not known
     refusal: RefusedSnapshotError | None = None
-    # sentence on rows that RocksDB loses when it opens the snapshot; unlisted tables are separate
+    # sentence on rows that RocksDB hides when it opens the snapshot; empty if there are none
     hidden: str = ""
-    # tables that ``metadata`` lists and that RocksDB deletes, as the MANIFEST does not list them
+    # tables that ``metadata`` lists and that RocksDB deletes, because the MANIFEST does not list
+    # them
     unlisted: frozenset[str] = frozenset()
-    # unique ids of tables as the MANIFEST has them, by the tables' names on the storage
+    # unique ids that the MANIFEST records, by the tables' names on the storage
     unique_ids: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    # numbers of the tables that the MANIFEST lists, by the same names
+    # numbers of the tables that the MANIFEST lists, by their names on the storage
     numbers: Mapping[str, int] = field(default_factory=dict)
-    manifest: str = ""  # name of the MANIFEST; no text if none was read
+    manifest: str = ""  # name of the MANIFEST; empty if none was read
 
 
 def manifest_name(current: bytes | None, names: Iterable[str]) -> str:
-    """Return the name of the MANIFEST that CURRENT names; RefusedSnapshotError: it names none.
+    """Return the name of the MANIFEST that CURRENT names; empty if the database is empty.
 
-    ``current`` is the content of CURRENT, None if the zip has none, and ``names`` are all entries.
-    The result is no text where RocksDB begins an empty database, as there is no CURRENT.
+    ``current`` is the content of CURRENT, None if the zip has none (then the database is empty).
+    ``names`` are the names of all entries. RefusedSnapshotError: CURRENT names no MANIFEST in the
+    zip, or is missing next to a log.
     """
     if current is None:
         log = next((name for name in names if _LOG.fullmatch(name)), None)
@@ -85,10 +87,10 @@ def manifest_name(current: bytes | None, names: Iterable[str]) -> str:
 def compare_tables(
     name: str, content: bytes, listed: Iterable[tuple[str, Mapping[str, Any]]]
 ) -> Bookkeeping:
-    """Compare the tables of a MANIFEST with those of ``metadata``.
+    """Compare the tables of a MANIFEST with those of ``metadata``, and return the findings.
 
-    ``name`` and ``content`` are those of the MANIFEST, no text and no bytes if there is none.
-    ``listed`` are pairs of a table's name on the storage and its entry in ``metadata``.
+    ``name`` and ``content`` are those of the MANIFEST, empty if there is none. ``listed`` are pairs
+    of a table's name on the storage and its entry in ``metadata``.
     """
     if len(content) > _MOST_BYTES:
         return Bookkeeping(manifest=name)
@@ -119,7 +121,7 @@ def compare_tables(
 
 
 def lost_message(bookkeeping: Bookkeeping) -> str:
-    """Return the sentence on rows of a snapshot that RocksDB loses; no text if it has them all."""
+    """Return the sentence on rows of a snapshot that RocksDB loses; empty if it loses none."""
     if not bookkeeping.unlisted:
         return bookkeeping.hidden
     names = sorted(bookkeeping.unlisted)
@@ -133,7 +135,7 @@ def lost_message(bookkeeping: Bookkeeping) -> str:
 
 
 def _hidden_message(name: str, manifest: Manifest) -> str:
-    """Return the sentence on rows that RocksDB does not show; no text if it shows all."""
+    """Return the sentence on rows that RocksDB hides; empty if it shows all."""
     last, largest = manifest.last_sequence, manifest.largest_sequence
     if manifest.overlap is not None:
         level, numbers = manifest.overlap
@@ -157,6 +159,7 @@ def _hidden_message(name: str, manifest: Manifest) -> str:
 
 
 def _manifest(name: str, content: bytes) -> Manifest:
+    """Return the content of a MANIFEST. RefusedSnapshotError: RocksDB does not accept it."""
     if not name:
         return Manifest()
     try:
@@ -179,6 +182,7 @@ def _manifest(name: str, content: bytes) -> Manifest:
 def _check_listed(
     name: str, number: int, table: LiveTable, listed_tables: Mapping[int, tuple[str, object]]
 ) -> None:
+    """Raise RefusedSnapshotError if ``metadata`` lacks a MANIFEST's table or differs in size."""
     local = f"{number:06}.sst"
     if number not in listed_tables:
         raise RefusedSnapshotError.of(

@@ -1,7 +1,7 @@
-"""Contents of snapshots and changelogs besides rows, and the writer of changed versions.
+"""Contents of snapshots and changelogs other than rows, and how a changed version is written.
 
 Spark loads the newest snapshot up to a version and the changelogs after it, whatever its conf
-(``RocksDB.load``, 3.5 to 4.3). So a changelog of the version, behind an older snapshot, makes it.
+(``RocksDB.load``, 3.5 to 4.3). So an older snapshot and a changelog of the version make it.
 """
 
 from __future__ import annotations
@@ -29,14 +29,17 @@ if TYPE_CHECKING:  # it decodes rows, and `info` starts without what does
 
 
 class RocksDbContent(StoreContent):
-    """Snapshots that name table files, and changelogs that name what they are based on."""
+    """Content of snapshots, which name table files, and of changelogs, which name their lineage."""
 
     def list_shared_files(self, storage: Storage, files: Sequence[StoreFile]) -> SharedFiles:
         """Return the table files that the snapshots in one folder share."""
         return list_shared_files(storage, files)
 
     def files_to_copy(self, folder: FolderVersion) -> tuple[StoreFile, ...]:
-        """A snapshot and the changelogs after it, and the files that the snapshot names."""
+        """Return a snapshot and the changelogs after it, and the files that the snapshot names.
+
+        MissingVersionError: one of these is missing.
+        """
         copied = super().files_to_copy(folder)
         shared = (FileKind.TABLE, FileKind.TABLE_LOG)
         entry = {"/".join(f.path.rsplit("/", 2)[1:]): f for f in folder.files if f.kind in shared}
@@ -52,7 +55,10 @@ class RocksDbContent(StoreContent):
         return (*copied, *folder.with_side_files(tables.values()))
 
     def check_snapshot(self, storage: Storage, file: StoreFile, files: Sequence[StoreFile]) -> str:
-        """Compare RocksDB's own files in a snapshot with its tables."""
+        """Return a sentence on rows of a snapshot that RocksDB loses; empty if it loses none.
+
+        DecodeError: Spark does not load the snapshot.
+        """
         return check_snapshot(storage, file, files)
 
     def snapshot_format(self, storage: Storage, file: StoreFile) -> int:
@@ -66,11 +72,11 @@ class RocksDbContent(StoreContent):
     def encode_version(
         self, folder: FolderVersion, options: ReadOptions, unique_id: str | None
     ) -> ChangedVersion:
-        """Return a changelog of the version, with what it is based on.
+        """Return how a version is written: as a changelog behind an older snapshot.
 
         The changelog of the version is written again, with the changes after its own records. If
-        only a snapshot makes the version, the snapshot gets the name of the version before, and a
-        changelog has the changes. Version 1 has no version before: its changelog has all rows.
+        only a snapshot makes the version, the snapshot gets the name of the previous version, and a
+        changelog has the changes. Version 1 has no previous version: its changelog has all rows.
         """
         # `info` checks snapshots by this class, and starts without what decodes and encodes rows.
         from inspector.decode.changelog import WITH_KINDS, LineageItem  # noqa: PLC0415
@@ -118,7 +124,7 @@ class RocksDbContent(StoreContent):
 
 
 def _in_folder(file: StoreFile) -> str:
-    """Path of a file in the folder of its store, such as ``7.zip`` or ``SSTs/000008-1.sst``."""
+    """Return the path of a file in its store, such as ``7.zip`` or ``SSTs/000008-1.sst``."""
     parts = 2 if file.path.rsplit("/", 2)[-2] in (TABLES, LOGS) else 1
     return "/".join(file.path.rsplit("/", parts)[1:])
 

@@ -1,4 +1,4 @@
-"""Changelogs and snapshots of one store to records."""
+"""Reader that decodes changelogs and snapshots of one store to records."""
 
 from __future__ import annotations
 
@@ -31,28 +31,29 @@ from inspector.providers.task_files import TaskFiles
 
 
 class RocksDbReader(FileReader):
-    """Reads the changelogs and snapshots of one store.
+    """Reader of the changelogs and snapshots of one store.
 
-    One of several column families reads the files that it shares with the others, and passes over
-    what is theirs. What one has decompressed the next ones find if they take turns
+    A store that is one of several column families reads the shared files and passes over the
+    entries of the others. If stores take turns, each uses what another one has decompressed
     (:meth:`.TaskFiles.in_turns`). The ``raw_bytes`` of a snapshot are those of its entries.
     """
 
     @cached_property
     def _lists(self) -> ListLengths | None:
+        """Lengths of the store's lists; None if its values have one row."""
         return ListLengths() if self._options.form.several_values else None
 
     def expect(self, files: Iterable[StoreFile]) -> None:
-        """Announce which files will be read next: of a snapshot only parts are."""
+        """Announce the files that will be read next; only changelogs are requested ahead."""
         super().expect(file for file in files if file.kind is FileKind.DELTA)
 
     def resume_from(self, earlier: FileReader) -> None:
-        """Take over what another reader of the store knows of the version that it read last."""
+        """Take over the lengths of lists that another reader of the store knows."""
         if isinstance(earlier, RocksDbReader):
             self._lists = earlier._lists
 
     def decode(self, file: StoreFile) -> Iterator[RecordBlock]:
-        """The records of the store among those of a changelog or a snapshot."""
+        """Yield the store's records in a changelog or a snapshot, in blocks."""
         snapshot = file.kind is FileKind.SNAPSHOT
         if self._lists is not None:
             self._lists.begin(file.path, file.version or 0, snapshot=snapshot)
@@ -69,7 +70,10 @@ class RocksDbReader(FileReader):
             self._lists.end(file.path, file.version or 0)
 
     def snapshot_rows(self, file: StoreFile) -> int | None:
-        """Return the row count recorded in a snapshot, or an upper bound from its tables."""
+        """Return the row count in a snapshot; None for other files.
+
+        If Spark did not count rows, it is the number of entries in the tables, an upper bound.
+        """
         if file.kind is not FileKind.SNAPSHOT:
             return None
         snapshot = self._snapshot(file)
@@ -81,7 +85,7 @@ class RocksDbReader(FileReader):
     # -- files -------------------------------------------------------------------------------
 
     def _in_turn(self, file: StoreFile, family: int | None) -> Iterator[Scanned]:
-        """The entries of a file, which the stores that share it make once for all of them."""
+        """Yield the entries of a file; stores that share it make them once for all."""
         # The first one reads it as a whole. A snapshot that is too large to be kept is then known
         # to be sound and in order: the others read their own part of it.
         snapshot = file.kind is FileKind.SNAPSHOT
@@ -93,6 +97,7 @@ class RocksDbReader(FileReader):
         return turns.blocks(file.path, read, again)
 
     def _changelog(self, file: StoreFile) -> Iterator[Scanned]:
+        """Yield the entries of a changelog. DecodeError: its lineage has a newer version."""
         head, result = read_changelog(self.raw_blocks(file))
         newest = max((item.version for item in head.lineage), default=None)
         if newest is not None and newest >= (file.version or 0):
@@ -101,7 +106,7 @@ class RocksDbReader(FileReader):
         yield from result
 
     def _entries(self, file: StoreFile, family: int | None = None) -> Iterator[Scanned]:
-        """The entries of a snapshot: all, or those of a column family with others around them."""
+        """Yield the live entries of a snapshot, or only those around one column family."""
         # Of a family only where the tables were read as a whole before.
         self._summed.add(file.path)  # every part of its archive has one, and every block of a table
         snapshot = self._snapshot(file)
@@ -114,7 +119,7 @@ class RocksDbReader(FileReader):
             yield Scanned(live_block.buffer, 0, 0, live_block.spans, None)
 
     def _report_lost_rows(self, file: StoreFile, snapshot: Snapshot) -> None:
-        """Report rows that RocksDB loses, once for the stores that share the snapshot."""
+        """Report rows that RocksDB loses, once for all stores that share the snapshot."""
         reported = f"{file.path}#{UNLISTED}"
         message = lost_message(snapshot.bookkeeping)
         if message and reported not in self._storage.known:
@@ -122,6 +127,7 @@ class RocksDbReader(FileReader):
             self._report(UNLISTED, message, file, None)
 
     def _snapshot(self, file: StoreFile) -> Snapshot:
+        """Return a snapshot's description, read once for all stores; check its checksums."""
         cache = self._storage.known
         if file.path not in cache:
             content = None
@@ -137,7 +143,7 @@ class RocksDbReader(FileReader):
 
     @cached_property
     def _encoding(self) -> Encoding:
-        """Return the encoding of the store's entries, without the family. DecodeError: unknown."""
+        """Encoding of the store's entries, without column family. DecodeError: not known."""
         options, form = self._options, self._options.form
         if form.key is None and self._has_families():
             raise NoSchemaError("column families cannot be read: the state schema is missing")
@@ -146,6 +152,7 @@ class RocksDbReader(FileReader):
         return Encoding(keys, None, *arguments)
 
     def _avro(self) -> AvroEntries | None:
+        """Return what reads Avro rows; None for UnsafeRows. DecodeError: another encoding."""
         options, form = self._options, self._options.form
         if options.encoding.lower() == UNSAFE_ROW:
             return None
@@ -163,14 +170,18 @@ class RocksDbReader(FileReader):
         )
 
     def _has_families(self) -> bool:
-        """Return whether a snapshot names column families, which only a schema describes."""
+        """Return True if a snapshot names column families, which only a schema describes."""
         for file in (item for item in self._files if item.kind is FileKind.SNAPSHOT):
             with suppress(DecodeError, OSError):
                 return bool(self._snapshot(file).families)
         return False
 
     def family(self, file: StoreFile) -> int | None:
-        """The number of the store's column family in a file, which only snapshots say."""
+        """Return the number of the store's column family in a file; None if the store has none.
+
+        It is NO_FAMILY if snapshots show that the family does not exist. DecodeError, OSError: no
+        snapshot shows the number.
+        """
         # Spark writes a snapshot with the version that makes a family
         # (RocksDB.createColFamilyIfAbsent), and the number stays until a repartition, which begins
         # with a snapshot of its own numbers. So the newest snapshot up to the file says it; others
@@ -201,7 +212,7 @@ class RocksDbReader(FileReader):
 
 
 def _agree(families: Mapping[str, int], numbered: Mapping[str, int]) -> bool:
-    """Return whether two snapshots number column families alike, so without a repartitioning."""
+    """Return True if two snapshots number column families alike: no repartitioning between."""
     numbers = {number: name for name, number in numbered.items()}
     return all(
         numbered.get(name, number) == number and numbers.get(number, name) == name
@@ -210,10 +221,10 @@ def _agree(families: Mapping[str, int], numbered: Mapping[str, int]) -> bool:
 
 
 def open_tables(storage: TaskFiles, file: StoreFile, snapshot: Snapshot) -> list[Table]:
-    """The table files of a snapshot that RocksDB opens, of which no row is read.
+    """Open the table files of a snapshot that RocksDB opens, without reading a row.
 
-    DecodeError, with the path and, within a table, the offset: one is missing, has another size
-    than the snapshot says, breaks its format, or is refused by RocksDB. OSError.
+    DecodeError, with the path and, within a table, the offset: a table is missing, has another size
+    than the snapshot records, breaks its format, or is refused by RocksDB. Raises OSError.
     """
     folder, _, name = file.path.rpartition("/")
     listed = []

@@ -1,9 +1,9 @@
-"""Snapshots: a zip that says which table files a version consists of.
+"""Snapshots: zip files that name the table files of a version.
 
 The entry ``metadata`` of the zip is a line ``v1`` or ``v2`` and a JSON object
-(``RocksDBCheckpointMetadata``), which says where the rows are. ``CURRENT`` and the ``MANIFEST``
-that it names say whether RocksDB opens the tables (``bookkeeping``). Spark unpacks all entries, so
-that all of them have to be sound.
+(``RocksDBCheckpointMetadata``), which names the files with the rows. ``CURRENT`` and the
+``MANIFEST`` that it names decide if RocksDB opens the tables (``bookkeeping``). Spark unpacks all
+entries, so all of them must be intact.
 """
 
 from __future__ import annotations
@@ -41,27 +41,31 @@ from inspector.providers.rocksdb.bookkeeping import (
 )
 from inspector.providers.task_files import check_identity
 
-# Spark 4.0 takes this number from spark.sql.streaming.stateStore.checkpointFormatVersion, once for
-# each JVM (RocksDBCheckpointMetadata.VERSION of 4.0.5); what follows is the same. 4.1 writes v1.
+# Newest format of ``metadata`` that is known. Spark 4.0 takes this number from
+# spark.sql.streaming.stateStore.checkpointFormatVersion, once for each JVM
+# (RocksDBCheckpointMetadata.VERSION of 4.0.5); the JSON is the same. 4.1 writes v1.
 _NEWEST_METADATA = 2
-_METADATA = "metadata"
-_MAX_FAMILY = (1 << 15) - 1
+_METADATA = "metadata"  # entry with the description of the snapshot
+_MAX_FAMILY = (1 << 15) - 1  # largest number of a column family
 _LONGEST_NAME = 255  # bytes of a file's name, on every file system that Spark writes to
-_SHOWN_OF_NAME = 60
-_LOCAL_HEADER = struct.Struct("<I22xHH")  # before an entry: signature, bytes of name and extra
+_SHOWN_OF_NAME = 60  # characters of a file's name that a message shows
+# header before an entry: signature, bytes of name and of extra fields
+_LOCAL_HEADER = struct.Struct("<I22xHH")
+# Signature of a local header, and the flag of an encrypted entry.
 _LOCAL_SIGNATURE, _ENCRYPTED = 0x04034B50, 1
-_MOST_CHECKED = 4 << 20  # raw bytes of the entries of a zip that are all read
-_MOST_TABLES = 1_000  # tables of a snapshot whose ends are read for the restart alone
-_TAIL_BYTES = 1 << 13  # bytes at the end of a table that hold its properties, as a rule
+_MOST_CHECKED = 4 << 20  # raw bytes of the entries of a zip up to which all of them are read
+_MOST_TABLES = 1_000  # tables of a snapshot whose ends are read to judge a restart
+_TAIL_BYTES = 1 << 13  # bytes at the end of a table that usually contain its properties
+# errors that a damaged zip raises
 _BAD_ZIP = (zipfile.BadZipFile, zlib.error, struct.error, NotImplementedError, RuntimeError)
 
 
 @dataclass(frozen=True)
 class TableFile:
-    """A file that snapshots share: name below the store's folder; size, None if unknown."""
+    """A file that snapshots share."""
 
-    name: str
-    size: int | None
+    name: str  # its path below the store's folder
+    size: int | None  # its bytes as the snapshot records them; None if it does not
 
 
 @dataclass(frozen=True)
@@ -70,26 +74,28 @@ class Snapshot:
 
     tables: tuple[TableFile, ...]  # its table files
     logs: tuple[TableFile, ...] = ()  # its archived logs of writes
-    keys: int = -1  # rows that Spark counts; -1 where it does not (``trackTotalNumberOfRows``)
-    internal_keys: int = 0  # those of Spark's own column families; counted apart from the others
-    families: Mapping[str, int] = field(default_factory=dict)  # number of each column family
-    internal: frozenset[str] = frozenset()  # names of those that are Spark's own
-    format: int = 1  # the number of the version line
-    bookkeeping: Bookkeeping = Bookkeeping()  # what RocksDB's own files say
+    keys: int = -1  # rows that Spark counted; -1 if it did not (``trackTotalNumberOfRows``)
+    internal_keys: int = 0  # rows of Spark's own column families, which ``keys`` does not include
+    # number of each column family by its name
+    families: Mapping[str, int] = field(default_factory=dict)
+    internal: frozenset[str] = frozenset()  # names of Spark's own column families
+    format: int = 1  # number in the version line
+    bookkeeping: Bookkeeping = Bookkeeping()  # findings from RocksDB's own files
 
 
 def parse_snapshot(data: bytes) -> Snapshot:
-    """The entry ``metadata`` of a snapshot; DecodeError: not Spark's, or of a later format."""
+    """Return the description in the entry ``metadata``. DecodeError: not Spark's."""
     return _snapshot(*_fields(data))
 
 
 def _fields(data: bytes) -> tuple[int, dict[str, object]]:
-    """The number of the version line of ``metadata``, and its fields."""
+    """Return the number in the version line of ``metadata``, and its fields."""
     version, lines = split_log(data, _NEWEST_METADATA)
     return version, json_object("\n".join(lines))
 
 
 def _snapshot(version: int, fields: dict[str, object]) -> Snapshot:
+    """Return the description from the fields of ``metadata``."""
     keys = long_field(fields, "numKeys")
     families = object_field(fields, "columnFamilyMapping")
     internal = object_field(fields, "columnFamilyTypeMap")
@@ -105,9 +111,10 @@ def _snapshot(version: int, fields: dict[str, object]) -> Snapshot:
 
 
 def read_snapshot(storage: Storage, file: StoreFile, content: bytes | None = None) -> Snapshot:
-    """Read the description of a snapshot from its content or by ranges (DecodeError, OSError).
+    """Return the description of a snapshot, read from its content or else by ranges.
 
-    A snapshot that RocksDB refuses is no error here: :attr:`Snapshot.bookkeeping` has the reason.
+    If RocksDB refuses the snapshot, :attr:`Snapshot.bookkeeping` has the reason, and no error is
+    raised. Raises DecodeError, OSError.
     """
     try:
         if content is not None:
@@ -121,10 +128,11 @@ def read_snapshot(storage: Storage, file: StoreFile, content: bytes | None = Non
 
 
 class _StorageError(Exception):
-    """A failure of the storage, on its way through ``zipfile``, to which OSErrors are damage."""
+    """Wraps a failure of the storage within ``zipfile``, which takes OSErrors for damage."""
 
 
 def _read(source: IO[bytes], size: int) -> Snapshot:
+    """Return the description of a snapshot of ``size`` bytes. DecodeError: it is damaged."""
     if not size:
         raise TruncatedError("the file is empty", offset=0)
     reading = _METADATA
@@ -150,7 +158,7 @@ def _read(source: IO[bytes], size: int) -> Snapshot:
 
 
 class _Zip:
-    """The entries of an open zip. Each is read once, and its checksum is verified."""
+    """Entries of an open zip; each is read once and compared with its checksum."""
 
     def __init__(
         self, archive: zipfile.ZipFile, source: IO[bytes], entries: Mapping[str, zipfile.ZipInfo]
@@ -164,13 +172,13 @@ class _Zip:
         return frozenset(self._entries)
 
     def check_entries(self) -> None:
-        """Read every entry, as Spark does, which unpacks all of them; errors are those of a zip."""
+        """Read every entry, as Spark does, unless they are too large. Raises errors of a zip."""
         if sum(entry.file_size for entry in self._entries.values()) <= _MOST_CHECKED:
             for name in self._entries:
                 self.content(name)
 
     def content(self, name: str) -> bytes:
-        """The content of an entry that is there (LimitError); errors are those of a zip."""
+        """Return the content of an entry. LimitError: too large. Raises errors of a zip."""
         if name not in self._read:
             entry = self._entries[name]
             if entry.file_size > LIMITS.small_file_bytes:
@@ -183,6 +191,7 @@ class _Zip:
         return self._read[name]
 
     def _inflate(self, entry: zipfile.ZipInfo) -> bytes:
+        """Return the decompressed content of an entry, checked by its CRC."""
         # ``ZipFile.open`` takes several times as long, which counts for 100 snapshots of 10 KB.
         self._source.seek(entry.header_offset)
         header = self._source.read(_LOCAL_HEADER.size)
@@ -204,13 +213,13 @@ class _Zip:
         return data
 
     def _open_entry(self, entry: zipfile.ZipInfo) -> bytes:
-        """The content of an entry of an unusual form."""
+        """Return the content of an entry of an unusual form, by ``zipfile``."""
         with self._archive.open(entry) as stream:
             return stream.read(entry.file_size + 1)
 
 
 def _bookkeeping(zip_file: _Zip, snapshot: Snapshot, fields: Mapping[str, object]) -> Bookkeeping:
-    """Check RocksDB's own files in a zip against the tables of the snapshot."""
+    """Return the findings from RocksDB's own files in a zip, compared with its tables."""
     names = zip_file.names
     if CURRENT not in names and not any(name.startswith("MANIFEST-") for name in names):
         return Bookkeeping()  # no zip that Spark made: what reads it is not known
@@ -228,6 +237,8 @@ def _bookkeeping(zip_file: _Zip, snapshot: Snapshot, fields: Mapping[str, object
 
 
 class _Seekable(io.RawIOBase):
+    """File object that reads ranges of a stored file, for ``zipfile``."""
+
     def __init__(self, source: StorageSource) -> None:
         self._source = source
         self._place = 0
@@ -256,6 +267,7 @@ class _Seekable(io.RawIOBase):
 
 
 def _files(value: object, folder: str, key: str) -> tuple[TableFile, ...]:
+    """Return the files in a list of ``metadata``; ``key`` is the field with the name."""
     if value is None:
         return ()
     if not isinstance(value, list):
@@ -264,6 +276,7 @@ def _files(value: object, folder: str, key: str) -> tuple[TableFile, ...]:
 
 
 def _file(item: object, folder: str, key: str) -> TableFile:
+    """Return one file of such a list. DecodeError: it has no safe name."""
     fields = item if isinstance(item, dict) else {}
     name, size = fields.get(key), fields.get("sizeBytes")
     # A name from outside must not lead out of the store's folder.
@@ -281,6 +294,7 @@ def _file(item: object, folder: str, key: str) -> TableFile:
 
 
 def _family(number: object) -> int:
+    """Return the number of a column family. DecodeError: it is no 15-bit number."""
     if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number <= _MAX_FAMILY:
         raise DecodeError(f"got {str(number)[:40]!r} as a column family's number")
     return number
@@ -289,7 +303,7 @@ def _family(number: object) -> int:
 def check_table_file(table: TableFile, size: int | None, path: str, snapshot_name: str) -> None:
     """Raise DecodeError, with the path, if Spark does not fetch a table file of a snapshot.
 
-    ``size`` is that of the file on the storage, None if there is no such file.
+    ``size`` is the file's size on the storage, None if there is no such file.
     """
     if size is None or table.size not in (None, size):
         got = "no table file" if size is None else f"a table file of {size:,} bytes"
@@ -304,7 +318,7 @@ def check_unique_id(
     path: str,
     snapshot_name: str,
 ) -> None:
-    """Raise RefusedSnapshotError, with the path, if a table is another than the snapshot's.
+    """Raise RefusedSnapshotError, with the path, if a table is not the one that the snapshot had.
 
     ``stored`` are the properties of the table by their full names.
     """
@@ -322,10 +336,10 @@ def check_unique_id(
 
 
 def check_snapshot(storage: Storage, file: StoreFile, files: Sequence[StoreFile]) -> str:
-    """Return the sentence on rows that RocksDB loses, no text if it loses none.
+    """Return a sentence on rows of a snapshot that RocksDB loses; empty if it loses none.
 
     DecodeError, with the path: Spark does not load the snapshot. No row of it is read. ``files``
-    are those of the store, as they were listed. OSError.
+    are those of the store, as they were listed. Raises OSError.
     """
     snapshot = read_snapshot(storage, file)
     folder, _, name = file.path.rpartition("/")
@@ -355,7 +369,7 @@ def check_snapshot(storage: Storage, file: StoreFile, files: Sequence[StoreFile]
 
 
 class _Tail:
-    """A table file of which the end is read in one request, and other ranges as they are needed."""
+    """A table file whose end is read in one request, and other ranges when they are needed."""
 
     def __init__(self, storage: Storage, file: StoreFile) -> None:
         self.size = file.size
@@ -364,18 +378,18 @@ class _Tail:
         self._tail = self._read(self._start, file.size) if file.size else b""
 
     def read(self, offset: int, length: int, /) -> bytes:
-        """The bytes at an offset; fewer where the file ends before (OSError)."""
+        """Return the bytes at an offset; fewer if the file ends before. Raises OSError."""
         end = min(offset + length, self.size)
         if offset >= self._start:
             return self._tail[offset - self._start : max(end - self._start, 0)]
         return self._read(offset, end) if offset < end else b""
 
 
-_KEPT = 3
+_KEPT = 3  # pieces of a file that are kept
 
 
 class StorageSource:
-    """The bytes of a file by ranges."""
+    """Bytes of a stored file, read by ranges in pieces of PIECE_BYTES."""
 
     # A table file is read from its end (index, properties) and then from start to end in blocks of
     # some kilobytes: each piece of the file is requested once or twice.
@@ -386,13 +400,14 @@ class StorageSource:
 
         @lru_cache(maxsize=_KEPT)
         def piece(number: int) -> bytes:
+            """Return a piece of the file."""
             start = number * PIECE_BYTES
             return storage.read_range(relative, start, min(start + PIECE_BYTES, size))
 
         self._piece = piece
 
     def read(self, offset: int, length: int, /) -> bytes:
-        """The bytes at an offset; fewer where the file ends before (OSError)."""
+        """Return the bytes at an offset; fewer if the file ends before. Raises OSError."""
         end = min(offset + length, self.size)
         if offset >= end:
             return b""
@@ -404,7 +419,7 @@ class StorageSource:
 
 
 def list_shared_files(storage: Storage, files: Sequence[StoreFile]) -> SharedFiles:
-    """Return the table files that the snapshots of one folder share."""
+    """Return the table files that the snapshots of one folder share, with problems of reading."""
     usage = _Usage(storage, files)
     result: list[SnapshotFiles] = []
     older: set[str] = set()
@@ -421,7 +436,7 @@ def list_shared_files(storage: Storage, files: Sequence[StoreFile]) -> SharedFil
 
 
 class _Usage:
-    """Reads snapshots and the properties of tables, each once, and notes what it could not."""
+    """Reads snapshots and the properties of tables, each once, and notes what cannot be read."""
 
     def __init__(self, storage: Storage, files: Sequence[StoreFile]) -> None:
         self._storage = storage
@@ -433,6 +448,7 @@ class _Usage:
         self.problems: list[tuple[StoreFile, Exception]] = []
 
     def read(self, file: StoreFile) -> Snapshot | None:
+        """Return the description of a snapshot; None if it cannot be read, which is noted."""
         try:
             snapshot = read_snapshot(self._storage, file)
         except (InspectorError, OSError) as error:
@@ -445,7 +461,7 @@ class _Usage:
     def describe(
         self, file: StoreFile, snapshot: Snapshot, older: set[str], *, oldest: bool
     ) -> SnapshotFiles:
-        """The files of a snapshot, compared with the tables that older ones name."""
+        """Return a snapshot's files, compared with the tables that ``older`` snapshots name."""
         new = [table for table in snapshot.tables if table.name not in older]
         contents: Contents | None = Contents()
         for table in snapshot.tables:
@@ -468,15 +484,18 @@ class _Usage:
         )
 
     def orphans(self) -> tuple[StoreFile, ...] | None:
+        """Return the table files that no snapshot names; None if a snapshot cannot be read."""
         if not self._all_read:
             return None
         return tuple(file for name, file in self._tables.items() if name not in self._named)
 
     def _size(self, table: TableFile) -> int:
+        """Return a table's bytes, by the snapshot or else the listing; 0 if neither has them."""
         entry = self._tables.get(table.name)
         return table.size if table.size is not None else entry.size if entry else 0
 
     def _note_failure(self, file: StoreFile, error: Exception) -> None:
+        """Note an unreadable file with the error; a file that has changed has its own error."""
         try:
             check_identity(self._storage, file)
         except OSError as changed:
@@ -484,6 +503,7 @@ class _Usage:
         self.problems.append((file, error))
 
     def _read_table(self, name: str) -> Contents | None:
+        """Return the contents that a table records; None if it is missing or cannot be read."""
         file = self._tables.get(name)
         if file is None:
             return None

@@ -1,7 +1,7 @@
-"""Entries of a changelog or a snapshot to the records of one store, as Spark's provider has them.
+"""Records of one store, from the entries of a changelog or a snapshot.
 
-A value with several rows (a list, the rows of a join of format 4) becomes a record for each: its
-key is the key's row with one more column, the place in the list. So no list is held.
+A value with several rows (a list, the rows of a join of format 4) becomes one record for each row.
+Its key is the key's row with one more column, the position in the list. So no list is held.
 """
 
 from __future__ import annotations
@@ -35,36 +35,42 @@ from inspector.kernel.record_layout import KIND_MERGE
 from inspector.light_dataclasses import dataclass
 from inspector.providers.rocksdb.avro_entries import AvroEntries
 
-_GROWN_BY = 1024  # lengths of lists that are made room for at once
+_GROWN_BY = 1024  # lengths of lists for which room is made at once
 
 
 @dataclass(frozen=True)
 class Encoding:
     """Encoding of the entries of one store."""
 
-    keys: KeyDecoder
+    keys: KeyDecoder  # decodes keys
     family: int | None = None  # number of its column family; None if the store has none
-    row_checksum: bool = False  # each value, and the key of a removal, begins with a checksum
-    several_values: bool = False
-    delimiter_bytes: int = 1  # between rows that were merged into one value
-    avro: AvroEntries | None = None  # reads the rows, where they are not UnsafeRows
+    # True if each value, and the key of a removal, begins with a checksum
+    row_checksum: bool = False
+    several_values: bool = False  # True if a value may have several rows
+    delimiter_bytes: int = 1  # bytes between rows that were merged into one value
+    avro: AvroEntries | None = None  # converts Avro rows; None for UnsafeRows
 
 
 class _Entries(NamedTuple):
-    """Entries of a block that belong to the store, without family and checksums."""
+    """Entries of a block that belong to the store, without column family and checksums."""
 
-    keys: Spans  # where each key lies; arranged
-    values: Spans  # where each value lies; encoded
-    removed: Bools  # it has none
-    merged: Bools  # it is appended to what is there
-    wrong: tuple[int, ...]  # those whose checksum is not that of their bytes
-    places: Int64s  # where the keys lie in the block as it was read
+    keys: Spans  # where each key is, as it is arranged in the file
+    values: Spans  # where each value is, as it is encoded
+    removed: Bools  # True for a removal
+    merged: Bools  # True if the value is appended to the existing one
+    wrong: tuple[int, ...]  # indexes of entries whose checksum is wrong
+    places: Int64s  # where the keys are in the block as it was read
 
 
 def decode_block(
     scanned: Scanned, first_record: int, encoding: Encoding, lists: ListLengths | None
 ) -> RecordBlock | None:
-    """The records of a block, after so many of the store in the file; None if there are none."""
+    """Return the store's records in a block; None if there are none.
+
+    ``first_record`` is the number of the store's records before it in the file. ``lists`` has the
+    lengths of lists if values have several rows. RecordError: an entry is not encoded so; it has
+    the offset in the decompressed file.
+    """
     # The lists say how many rows each value has before it, where values have several. RecordError:
     # an entry is not encoded so, at its offset in the decompressed file.
     try:
@@ -88,6 +94,7 @@ def decode_block(
 
 
 def _entries(scanned: Scanned, encoding: Encoding) -> _Entries:
+    """Return the block's entries that belong to the store. RecordError: a short checksum."""
     buffer = scanned.buffer
     key_at, key_size, value_at, value_size = scanned.spans
     keys, values, removed = Spans(key_at, key_size), Spans(value_at, value_size), value_size < 0
@@ -158,6 +165,7 @@ def _check(
 def _rows(
     scanned: Scanned, first_record: int, entries: _Entries, encoding: Encoding
 ) -> RecordBlock:
+    """Return the records of entries whose values have one row."""
     value_at, value_size = _plain_values(scanned.buffer, entries)
     if encoding.keys.in_place:
         keys = plain_rows(scanned.buffer, entries.keys)
@@ -177,6 +185,7 @@ def _rows(
 
 
 def _plain_values(buffer: bytes, entries: _Entries) -> tuple[Int64s, Int64s]:
+    """Return offsets and lengths of values' UnsafeRows; a removal's length is negative."""
     if not entries.removed.any():
         return plain_rows(buffer, entries.values)
     put = np.flatnonzero(~entries.removed)
@@ -189,7 +198,7 @@ def _plain_values(buffer: bytes, entries: _Entries) -> tuple[Int64s, Int64s]:
 def _lists(
     scanned: Scanned, first_record: int, entries: _Entries, encoding: Encoding, lists: ListLengths
 ) -> RecordBlock:
-    """A record for each row of each value, and for each that goes with the value before."""
+    """Return a record for each row of each value, and for each row that the entry removes."""
     buffer = scanned.buffer
     owners, values = _elements(buffer, entries, encoding)
     counts = np.bincount(owners, minlength=len(entries.removed))
@@ -215,7 +224,7 @@ def _lists(
 def _elements(
     buffer: bytes, entries: _Entries, encoding: Encoding
 ) -> tuple[npt.NDArray[np.int64], Spans]:
-    """The rows of all values: which entry each belongs to, and where it lies."""
+    """Return the rows of all values: the entry that each belongs to, and where it is."""
     put = np.flatnonzero(~entries.removed)
     prefix_size = ROW_CHECKSUM_BYTES if encoding.row_checksum else 0
     values = entries.values.select(put)
@@ -229,15 +238,19 @@ def _elements(
 
 
 class Places(NamedTuple):
-    """The records that the entries of a block make, in order."""
+    """Records that the entries of a block make, in order."""
 
-    entries: Int64s  # index of the entry that each comes from
-    indices: Int64s  # its place in the list
-    elements: Int64s  # index of the row that it puts, among those of the block; -1 for a removal
+    entries: Int64s  # index of the entry that each record comes from
+    indices: Int64s  # its position in the list
+    elements: Int64s  # index of the row that it puts, among the rows of the block; -1 for a removal
 
 
 class ListLengths:
-    """The rows of each value of one store, by key; 4 bytes an entry."""
+    """Number of rows of each value of one store, by key; takes 4 bytes for each key.
+
+    Attributes:
+        version: version of the lengths; None after a file that could not be read to its end.
+    """
 
     # Files are read in the order of versions, some a second time: by the lengths of the first.
 
@@ -249,11 +262,15 @@ class ListLengths:
         self._recorded: list[Int32s] = []
 
     def _clear(self) -> None:
+        """Forget all lengths."""
         self._keys = kernel().Interner()
         self._lengths: Int32s = np.zeros(0, np.int32)
 
     def begin(self, path: str, version: int, *, snapshot: bool) -> None:
-        """Start a file: a snapshot from nothing, a changelog from the version before."""
+        """Start a file: a snapshot with empty lists, a changelog with the previous version's.
+
+        A file that was read before uses the lengths of its first read.
+        """
         self._replayed = list(self._known[path]) if path in self._known else None
         self._recorded = []
         if self._replayed is None and (snapshot or self.version != version - 1):
@@ -262,13 +279,16 @@ class ListLengths:
             self.version = None
 
     def end(self, path: str, version: int) -> None:
-        """End a file that could be read whole."""
+        """Finish a file that was read to its end, and keep its lengths for a second read."""
         if self._replayed is None:
             self._known[path] = self._recorded
             self.version = version
 
     def apply(self, buffer: bytes, keys: Spans, merged: Bools, counts: Int64s) -> Places:
-        """The records that the next entries of the file make; what is ``merged`` is appended."""
+        """Return the records that the next entries of the file make; ``merged`` ones are appended.
+
+        ``counts`` has the number of rows in the value of each entry, 0 for a removal.
+        """
         # The counts are the rows of each entry's value; none of a removal's.
         if self._replayed:
             old_counts = self._replayed.pop(0)
@@ -278,7 +298,7 @@ class ListLengths:
         return _places(old_counts.astype(np.int64), merged, counts)
 
     def _before(self, buffer: bytes, keys: Spans, merged: Bools, counts: Int64s) -> Int32s:
-        """The length of each entry's list before it, and the new lengths kept."""
+        """Return the length of each entry's list before it, and update the lengths."""
         ids = np.empty(len(counts), np.int64)
         self._keys.intern(buffer, keys.offsets, keys.lengths, ids)
         if len(self._keys) > len(self._lengths):
@@ -299,7 +319,7 @@ class ListLengths:
 
 
 def _places(old_counts: Int64s, merged: Bools, counts: Int64s) -> Places:
-    """Return, for each entry, the rows that it puts, and then the rows that it removes."""
+    """Return the records of entries: for each the rows that it puts, then those it removes."""
     gone = np.where(merged, 0, np.maximum(old_counts - counts, 0))
     total = counts + gone
     entries = np.repeat(np.arange(len(total), dtype=np.int64), total)
