@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 from itertools import islice
 from typing import Annotated, Any, Literal
 
-from inspector.analyses.offsets.rows import (
+from inspector.analyses.offsets.offset_rows import (
     FoundRow,
     OffsetRow,
     ReadFileRow,
@@ -16,7 +16,7 @@ from inspector.analyses.offsets.rows import (
     part_rows,
     source_row,
 )
-from inspector.analyses.offsets.search import (
+from inspector.analyses.offsets.position_search import (
     PositionSearch,
     answer,
     entry_of,

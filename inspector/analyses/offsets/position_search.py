@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from inspector.analyses.offsets.rows import FoundRow
+from inspector.analyses.offsets.offset_rows import FoundRow
 from inspector.checkpoint.log_entries import NAME_CHARS
 from inspector.checkpoint.source_kinds import (
     FILES,
