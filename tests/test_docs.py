@@ -35,7 +35,9 @@ else:
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "inspector" / "docs"
-FILES = [ROOT / "README.md", *sorted(FOLDER.rglob("*.md"))]
+CONTRIBUTING = ROOT / "scripts" / "CONTRIBUTING.md"
+PAGE_FILES = sorted(FOLDER.rglob("*.md"))
+FILES = [ROOT / "README.md", CONTRIBUTING, *PAGE_FILES]
 MOST_LINES = 300
 LISTS = {"spark-errors", "findings", "symptoms", "tables", "restart-rules"}
 """Pages that list all there is of a kind, in which one looks up an entry."""
@@ -49,7 +51,7 @@ page = pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 
 
 def test_every_page_is_in_the_reading_order() -> None:
-    result = {path.relative_to(FOLDER).with_suffix("").as_posix() for path in FILES[1:]}
+    result = {path.relative_to(FOLDER).with_suffix("").as_posix() for path in PAGE_FILES}
     assert result == set(docs.PAGES)
     assert len({name.rpartition("/")[2] for name in docs.PAGES}) == len(docs.PAGES)
 
@@ -83,8 +85,8 @@ def test_outputs_and_generated_parts_are_where_they_should_be() -> None:
     assert result["commands"] == ["commands", "shared-options"]
     assert result["errors"] == ["errors"]
     assert result["metrics"] == ["metrics"]
-    assert result["proofs"] == ["inferences"]
-    assert result["architecture"] == ["layers"]
+    assert result["inferences"] == ["inferences"]
+    assert result["CONTRIBUTING"] == ["layers"]
 
 
 def test_the_pages_of_commands_are_as_they_would_be_made() -> None:
@@ -104,7 +106,7 @@ def test_the_page_of_a_command_has_all_its_options(command: str) -> None:
     text = docs.read_page(f"reference/commands/{command}") + docs.read_page("reference/commands")
     for parameter in result.params:
         if isinstance(parameter, click.Option):
-            assert re.search(rf"^\| `(-\w, )?{parameter.opts[-1]}[ `]", text, re.M), parameter
+            assert re.search(rf"^- `(-\w, )?{parameter.opts[-1]}[ `]", text, re.M), parameter
 
 
 def test_a_made_part_needs_something_that_makes_it() -> None:
@@ -181,14 +183,14 @@ def test_every_command_has_help_and_an_entry(command: str) -> None:
 
 def test_the_architecture_has_every_room() -> None:
     rooms = {path.parent.name for path in (ROOT / "inspector").glob("*/__init__.py")}
-    text = docs.read_page("explanation/architecture")
+    text = CONTRIBUTING.read_text("utf-8")
     assert set(re.findall(r"^\| `(\w+)/`", text, re.M)) == rooms
 
 
 def test_the_page_of_exit_codes_has_each_of_them() -> None:
     text = docs.read_page("reference/exit-codes")
     for code in Exit:
-        assert f"| {code.value} | `{code.name}` |" in text
+        assert f"- {code.value} `{code.name}`: " in text
 
 
 # --- topics ----------------------------------------------------------------------------------
@@ -281,7 +283,7 @@ def test_every_class_of_spark_about_state_and_checkpoints_has_an_entry() -> None
             assert text is not None, name + below
             display = {f"`{name}{below}`", f"`{below[1:]}`"}
             assert any(item in text for item in display), name + below
-            assert "**What to do.**" in text
+            assert "**Next.**" in text
 
 
 @pytest.mark.parametrize(
