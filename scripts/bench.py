@@ -73,69 +73,72 @@ WARM_BYTES = 2 << 30  # more than an audit here takes, and what Spark's heap beg
 # --- what is measured ------------------------------------------------------------------------
 
 
-def measure_stages(made: Made, small: Made, runs: Runs) -> dict[str, Any]:
+def measure_stages(sample: Made, small: Made, runs: Runs) -> dict[str, Any]:
     """Stages with the C kernel; with both kernels on the smaller share."""
     warm_memory(runs.warm_bytes)
-    whole = stages.best(made.path, runs.repeat)
+    complete = stages.best(sample.path, runs.repeat)
     share, twin = stages.best(small.path, runs.repeat), stages.best(small.path, 1, "python")
-    lz4 = whole.seconds["lz4 alone"]
+    lz4 = complete.seconds["lz4 alone"]
     rows = [
-        _stage(name, took, whole, twin.seconds[name] / max(share.seconds[name], 1e-9))
-        for name, took in whole.seconds.items()
+        _stage(name, took, complete, twin.seconds[name] / max(share.seconds[name], 1e-9))
+        for name, took in complete.seconds.items()
     ]
-    both = twin.decode_to_map / share.decode_to_map
-    took = whole.decode_to_map
-    rows.append(_stage("decode to map", took, whole, both))
+    pair = twin.decode_to_map / share.decode_to_map
+    took = complete.decode_to_map
+    rows.append(_stage("decode to map", took, complete, pair))
     table(
-        f"stages, seconds of one core: {whole.records:,} records, "
-        f"{whole.raw_bytes / 1e6:.0f} MB raw",
+        f"stages, seconds of one core: {complete.records:,} records, "
+        f"{complete.raw_bytes / 1e6:.0f} MB raw",
         ("stage", "s", "x lz4 alone", "ns/record", "python kernel x"),
         rows,
     )
     return {
-        "seconds": rounded(whole.seconds),
+        "seconds": rounded(complete.seconds),
         "decode_to_map_s": round(took, 3),
         "decode_to_map_per_lz4": round(took / lz4, 2),
-        "python_kernel_per_c": round(both, 1),
+        "python_kernel_per_c": round(pair, 1),
     }
 
 
-def _stage(name: str, took: float, whole: stages.Stages, twin: float) -> tuple[str, ...]:
-    per_lz4, per_record = took / whole.seconds["lz4 alone"], took / whole.records * 1e9
+def _stage(name: str, took: float, complete: stages.Stages, twin: float) -> tuple[str, ...]:
+    per_lz4, per_record = took / complete.seconds["lz4 alone"], took / complete.records * 1e9
     return name, f"{took:.3f}", f"{per_lz4:.2f}", f"{per_record:.0f}", f"{twin:.0f}"
 
 
-def measure_whole(made: Made, runs: Runs, spark: bool) -> dict[str, Any]:
+def measure_whole(sample: Made, runs: Runs, spark: bool) -> dict[str, Any]:
     """The whole audit against Spark's count."""
-    run, alone = runs.audit(made.path), runs.audit(made.path, workers=1)
-    memory = alone.peak_mb - runs.audit(made.shape.fixture, workers=1).peak_mb
-    version_mb = made.size.keys * (ROW_BYTES + SPARK_OVERHEAD) / 1e6
-    found: dict[str, Any] = {
+    run, alone = runs.audit(sample.path), runs.audit(sample.path, workers=1)
+    memory = alone.peak_mb - runs.audit(sample.shape.fixture, workers=1).peak_mb
+    version_mb = sample.size.keys * (ROW_BYTES + SPARK_OVERHEAD) / 1e6
+    result: dict[str, Any] = {
         "wall_s": round(run.wall_s, 2),
         "cpu_s": round(run.cpu_s, 2),
         "peak_mb": round(run.peak_mb),
         "spark_version_mb": round(version_mb),
         "peak_per_spark_version": round(run.peak_mb / version_mb, 2),
-        "bytes_per_key": round(memory * 1e6 / made.keys_of_a_partition),
+        "bytes_per_key": round(memory * 1e6 / sample.keys_of_a_partition),
     }
     rows = [
         ("audit", *_cells(run), "", ""),
-        ("audit --workers 1", *_cells(alone), f"{found['bytes_per_key']}", ""),
+        ("audit --workers 1", *_cells(alone), f"{result['bytes_per_key']}", ""),
         ("one version in Spark, by its own metric", "", "", f"{version_mb:.0f}", "", ""),
     ]
     if spark:
-        found |= runs.spark(made, run)
-        session, count = found["spark_session_s"], found["spark_count_s"]
-        whole, only = found["faster_than_spark"], found["faster_than_spark_count_alone"]
-        rows.append(("Spark: session and count", f"{session + count:.2f}", "", "", "", f"{whole}"))
+        result |= runs.spark(sample, run)
+        session, count = result["spark_session_s"], result["spark_count_s"]
+        complete, only = result["faster_than_spark"], result["faster_than_spark_count_alone"]
+        rows.append(
+            ("Spark: session and count", f"{session + count:.2f}", "", "", "", f"{complete}")
+        )
         rows.append(("Spark: count alone", f"{count:.2f}", "", "", "", f"{only}"))
     table(
-        f"the whole process, {cores()} cores: {made.size.keys:,} keys, {made.records:,} records, "
-        f"{made.raw_bytes / 1e6:.0f} MB raw, {made.file_bytes / 1e6:.0f} MB in files",
+        f"the whole process, {cores()} cores: {sample.size.keys:,} keys, "
+        f"{sample.records:,} records, "
+        f"{sample.raw_bytes / 1e6:.0f} MB raw, {sample.file_bytes / 1e6:.0f} MB in files",
         ("process", "wall s", "cpu s", "peak MB", "B/key", "x audit"),
         rows,
     )
-    return found
+    return result
 
 
 def _cells(run: Run) -> tuple[str, str, str]:
@@ -146,42 +149,42 @@ def measure_growth(folder: Path, size: Size, factor: int, runs: Runs) -> dict[st
     """Processor time beyond the start and peak memory of audits of growing checkpoints."""
     # More versions of the same keys, with more updates: only history grows.
     updates = (1 + size.updates) * factor - 1
-    more = Size(size.keys, size.versions * factor, size.partitions, updates)
+    extras = Size(size.keys, size.versions * factor, size.partitions, updates)
     cases = {
         "base": size,
         f"{factor}x keys": size._replace(keys=size.keys * factor),
-        f"{factor}x versions": more,
+        f"{factor}x versions": extras,
         f"{factor}x partitions": size._replace(
             keys=size.keys * factor, partitions=size.partitions * factor
         ),
     }
     start = runs.audit(WINDOWED_COUNT.fixture)
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     rows: list[tuple[str, ...]] = []
-    for name, each in cases.items():
-        made = kept(folder / name.replace(" ", "_"), each)
-        run = runs.audit(made.path)
+    for name, item in cases.items():
+        actual = kept(folder / name.replace(" ", "_"), item)
+        run = runs.audit(actual.path)
         cost, memory = run.cpu_s - start.cpu_s, run.peak_mb - start.peak_mb
-        found[name] = {
-            "records": made.records,
-            "keys": each.keys,
+        result[name] = {
+            "records": actual.records,
+            "keys": item.keys,
             "cpu_s": round(cost, 3),
             "memory_mb": round(memory, 1),
         }
-        base = found["base"]
+        base = result["base"]
         times = (
-            made.records / base["records"],
+            actual.records / base["records"],
             cost / max(base["cpu_s"], 1e-3),
             memory / max(base["memory_mb"], 0.1),
         )
-        counts = (f"{each.keys:,}", f"{made.records:,}", f"{cost:.2f}", f"{memory:.0f}")
-        rows.append((name, *counts, *(f"{each:.1f}" for each in times)))
+        counts = (f"{item.keys:,}", f"{actual.records:,}", f"{cost:.2f}", f"{memory:.0f}")
+        rows.append((name, *counts, *(f"{time:.1f}" for time in times)))
     table(
         "cost as the work grows, without that of the start",
         ("case", "keys", "records", "cpu s", "MB", "x records", "x time", "x memory"),
         rows,
     )
-    return found
+    return result
 
 
 def measure_start(runs: Runs) -> dict[str, Any]:
@@ -227,16 +230,16 @@ def rounded(numbers: dict[str, float]) -> dict[str, float]:
 
 def machine() -> dict[str, Any]:
     """Versions, and what they ran on."""
-    found: dict[str, Any] = {"python": platform.python_version(), "system": platform.platform()}
-    installed = {each.name: each.version for each in distributions()}
-    found |= {name: installed.get(name) for name in ("numpy", "pyarrow", "pyspark")}
+    result: dict[str, Any] = {"python": platform.python_version(), "system": platform.platform()}
+    installed = {distribution.name: distribution.version for distribution in distributions()}
+    result |= {name: installed.get(name) for name in ("numpy", "pyarrow", "pyspark")}
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
-        found["cpu"] = next(line.split(": ")[1] for line in lines if line.startswith("model name"))
+        result["cpu"] = next(line.split(": ")[1] for line in lines if line.startswith("model name"))
     except (OSError, StopIteration):
-        found["cpu"] = platform.processor()
-    found["cores"] = os.cpu_count()
-    return found
+        result["cpu"] = platform.processor()
+    result["cores"] = os.cpu_count()
+    return result
 
 
 def options() -> argparse.Namespace:
@@ -255,64 +258,64 @@ def options() -> argparse.Namespace:
     parser.add_argument("--smoke", action="store_true", help="tiny; Spark for --engine spark only")
     parser.add_argument("--json", action="store_true", help="only the line of JSON")
     parser.add_argument("--folder", type=Path, help="where checkpoints are made and kept")
-    given = parser.parse_args()
-    given.partitions = given.partitions or (16 if given.engine == "spark" else 2)
-    if given.no_spark and given.engine == "spark":
+    args = parser.parse_args()
+    args.partitions = args.partitions or (16 if args.engine == "spark" else 2)
+    if args.no_spark and args.engine == "spark":
         parser.error("--engine spark has nothing to measure with --no-spark")
-    if given.history_versions < history.FACTOR:
+    if args.history_versions < history.FACTOR:
         parser.error(f"--history-versions has no tenth below {history.FACTOR}")
-    if given.smoke:
-        given.keys, given.versions, given.partitions, given.repeat = 2_000, 3, 2, 1
-        given.operator_keys, given.history_versions = 2_000, 10
-        given.no_spark, given.fleet, given.files = True, 3, 40
-    return given
+    if args.smoke:
+        args.keys, args.versions, args.partitions, args.repeat = 2_000, 3, 2, 1
+        args.operator_keys, args.history_versions = 2_000, 10
+        args.no_spark, args.fleet, args.files = True, 3, 40
+    return args
 
 
-def measure(folder: Path, given: argparse.Namespace) -> dict[str, Any]:
+def measure(folder: Path, arguments: argparse.Namespace) -> dict[str, Any]:
     """Everything, in one run."""
-    size = Size(given.keys, given.versions, given.partitions)
-    runs = Runs(given.repeat, 0 if given.smoke else WARM_BYTES)
-    if given.engine == "spark":
-        made = kept(folder / "spark_whole", size)
-        return {"engine": on_spark.measure(folder, made, runs)} | about(made)
-    made = kept(folder / "whole", size)
-    small = kept(folder / "share", size._replace(keys=max(given.keys // 60, 100)))
-    base = size._replace(keys=max(given.keys // 15, 100))
-    others, spark = size._replace(keys=given.operator_keys), not given.no_spark
+    size = Size(arguments.keys, arguments.versions, arguments.partitions)
+    runs = Runs(arguments.repeat, 0 if arguments.smoke else WARM_BYTES)
+    if arguments.engine == "spark":
+        result = kept(folder / "spark_whole", size)
+        return {"engine": on_spark.measure(folder, result, runs)} | about(result)
+    result = kept(folder / "whole", size)
+    small = kept(folder / "share", size._replace(keys=max(arguments.keys // 60, 100)))
+    base = size._replace(keys=max(arguments.keys // 15, 100))
+    siblings, spark = size._replace(keys=arguments.operator_keys), not arguments.no_spark
     return {
         "start": measure_start(runs),
-        "audit": measure_whole(made, runs, spark),
-        "stages": measure_stages(made, small, runs),
-        "operators": operators.measure(folder, others, runs, spark),
-        "copy": copying.measure(folder, others, runs),
-        "growth": measure_growth(folder, base, 3 if given.smoke else 10, runs),
-        "history": history.measure(folder, given.keys // 5, given.history_versions, runs),
-        "again": again.measure(folder, given.fleet),
-        "many": many.measure_fleet(folder, given.fleet, runs, spark),
-        "small_files": many.measure_files(folder, given.files, runs),
-        "variants": variants.measure(folder, given.operator_keys // 2, given.files, runs),
-    } | about(made)
+        "audit": measure_whole(result, runs, spark),
+        "stages": measure_stages(result, small, runs),
+        "operators": operators.measure(folder, siblings, runs, spark),
+        "copy": copying.measure(folder, siblings, runs),
+        "growth": measure_growth(folder, base, 3 if arguments.smoke else 10, runs),
+        "history": history.measure(folder, arguments.keys // 5, arguments.history_versions, runs),
+        "again": again.measure(folder, arguments.fleet),
+        "many": many.measure_fleet(folder, arguments.fleet, runs, spark),
+        "small_files": many.measure_files(folder, arguments.files, runs),
+        "variants": variants.measure(folder, arguments.operator_keys // 2, arguments.files, runs),
+    } | about(result)
 
 
-def about(made: Made) -> dict[str, Any]:
+def about(sample: Made) -> dict[str, Any]:
     """What was read, and on what."""
-    size, numbers = made.size, ("records", "raw_bytes", "file_bytes")
-    checkpoint = {"keys": size.keys} | {name: getattr(made, name) for name in numbers}
+    size, numbers = sample.size, ("records", "raw_bytes", "file_bytes")
+    checkpoint = {"keys": size.keys} | {name: getattr(sample, name) for name in numbers}
     checkpoint |= {"versions": size.versions, "partitions": size.partitions}
     return {"checkpoint": checkpoint, "machine": machine()}
 
 
 def main() -> None:
     """Measure and tell."""
-    given = options()
-    if given.json:
+    result = options()
+    if result.json:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - the tables go there
-    if given.folder:
-        given.folder.mkdir(parents=True, exist_ok=True)
-        print(json.dumps(measure(given.folder, given)))
+    if result.folder:
+        result.folder.mkdir(parents=True, exist_ok=True)
+        print(json.dumps(measure(result.folder, result)))
         return
     with tempfile.TemporaryDirectory(prefix="inspector-bench-") as folder:
-        print(json.dumps(measure(Path(folder), given)))
+        print(json.dumps(measure(Path(folder), result)))
 
 
 if __name__ == "__main__":

@@ -61,7 +61,7 @@ PLATFORMS = (
 def build(platform: Platform, into: Path) -> Path:
     """Build the wheel of one platform, and look whether its kernel is of that platform."""
     with tempfile.TemporaryDirectory() as folder:
-        source, made = Path(folder, "source"), Path(folder, "made")
+        source, target = Path(folder, "source"), Path(folder, "made")
         # A copy for each: setuptools would take the objects of another platform for its own.
         shutil.copytree(ROOT, source, ignore=shutil.ignore_patterns(*NOT_NEEDED))
         compiler = f"{ZIG} cc -target {platform.target}"
@@ -71,10 +71,10 @@ def build(platform: Platform, into: Path) -> Path:
             "CFLAGS": "-g0 -fno-sanitize=undefined -Wall -Wextra -Werror",
         }
         options = [f"--plat-name={platform.tag}", *(["--py-limited-api=cp311"] * STABLE)]
-        command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", str(made)]
+        command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", str(target)]
         command += [f"--config-settings=--build-option={option}" for option in options]
         subprocess.run([*command, str(source)], check=True, env=environment)
-        (wheel,) = made.glob("*.whl")
+        (wheel,) = target.glob("*.whl")
         _check(wheel, platform)
         into.mkdir(parents=True, exist_ok=True)
         return Path(shutil.copy(wheel, into))
@@ -95,10 +95,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("dist", type=Path, help="folder for the wheels")
     parser.add_argument("--only", default="", help="platforms whose tag has this in it")
-    given = parser.parse_args()
+    args = parser.parse_args()
     for platform in PLATFORMS:
-        if re.search(given.only, platform.tag):
-            print(build(platform, given.dist))
+        if re.search(args.only, platform.tag):
+            print(build(platform, args.dist))
 
 
 if __name__ == "__main__":

@@ -2,9 +2,10 @@
 
     python scripts/check_english.py [FOLDER]
 
-Every measure has a limit. The exit code is 1 if a measure is above its limit. The worst examples
-are printed. Other packages (websockets, coverage.py, memray, pyelftools) stay below all limits.
-A measure is met by a better name or sentence, not by another word of the same kind.
+Every measure has a limit. Of tests and scripts only the names are measured. The exit code is 1 if a
+measure is above its limit. The worst examples are printed. Other packages (websockets, coverage.py,
+memray, pyelftools) stay below all limits. A measure is met by a better name or sentence, not by
+another word of the same kind.
 """
 
 from __future__ import annotations
@@ -17,7 +18,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-PACKAGE = Path(__file__).resolve().parents[1] / "inspector"
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "inspector"
+ELSEWHERE = ("tests", "scripts")
+"""Folders of which only the names that are pronouns are counted."""
 LONGEST_SENTENCE = 30
 """Words of a sentence at the most."""
 SHOWN = 12
@@ -79,6 +83,7 @@ MOST_PRONOUNS = 8
 MOST_PARTICIPLES = 2
 MOST_LONG_SENTENCES = 246
 MOST_PHRASES = 89
+MOST_PRONOUNS_ELSEWHERE = 4  # of tests and scripts
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +120,9 @@ class Writing:
 def main(arguments: list[str]) -> int:
     """Print the measures of a package; return 1 if one is above its limit."""
     measures = measure(read_package(Path(arguments[0]) if arguments else PACKAGE))
+    for folder in () if arguments else ELSEWHERE:
+        names = read_package(ROOT / folder).names
+        measures.append(measure_pronouns(names, MOST_PRONOUNS_ELSEWHERE, f" in {folder}"))
     for item in measures:
         print(item.text())
     return int(not all(item.is_met for item in measures))
@@ -124,7 +132,6 @@ def measure(writing: Writing) -> list[Measure]:
     """Return all measures, in the order in which they are printed."""
     openings = Counter(filter(is_relative, (text.split()[0] for text in writing.docstrings)))
     prepositions = _select(writing.names, starts_with_preposition)
-    pronouns = _select(writing.names, lambda name: name.strip("_") in PRONOUNS)
     participles = _select(writing.functions, is_participle)
     prose = [*writing.docstrings, *writing.pages]
     long = [
@@ -146,12 +153,7 @@ def measure(writing: Writing) -> list[Measure]:
             MOST_PREPOSITIONS,
             prepositions,
         ),
-        Measure(
-            "names that are pronouns, per mille",
-            1000 * pronouns.total() / max(writing.names.total(), 1),
-            MOST_PRONOUNS,
-            pronouns,
-        ),
+        measure_pronouns(writing.names, MOST_PRONOUNS),
         Measure(
             "functions named by a participle or pronoun, %",
             100 * participles.total() / max(writing.functions.total(), 1),
@@ -166,6 +168,13 @@ def measure(writing: Writing) -> list[Measure]:
         ),
         Measure("phrases of the word list", phrases.total(), MOST_PHRASES, +phrases),
     ]
+
+
+def measure_pronouns(names: Counter[str], limit: float, folder: str = "") -> Measure:
+    """Return the measure of names that are pronouns; ``folder`` ends the name of the measure."""
+    pronouns = _select(names, lambda name: name.strip("_") in PRONOUNS)
+    value = 1000 * pronouns.total() / max(names.total(), 1)
+    return Measure(f"names that are pronouns{folder}, per mille", value, limit, pronouns)
 
 
 def read_package(package: Path) -> Writing:

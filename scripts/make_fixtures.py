@@ -176,11 +176,11 @@ def cases_for(options: argparse.Namespace) -> list[Case]:
     """The cases that are asked for."""
     version = options.spark_version
     if options.random is None:
-        known = cases_of(version)
+        cases = cases_of(version)
     else:
         first, last = options.random
-        known = random_processors(version, range(first, last + 1))
-    return [case for case in known if re.search(options.only, case.name)]
+        cases = random_processors(version, range(first, last + 1))
+    return [case for case in cases if re.search(options.only, case.name)]
 
 
 def main() -> None:

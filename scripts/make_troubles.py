@@ -58,11 +58,11 @@ Feed = Callable[[int], list[Row]]
 Build = Callable[[DataFrame, DataFrame], DataFrame]
 
 
-def event(batch: int, number: int, user: str, **more: Any) -> Row:
+def event(batch: int, number: int, user: str, **options: Any) -> Row:
     """One event, a minute later in each batch."""
     at = START + timedelta(minutes=batch, seconds=number)
     row = {"id": f"e{batch:03d}-{number:03d}", "user": user, "ts": at.isoformat(), "n": number}
-    return row | {"raw": at.isoformat()} | more
+    return row | {"raw": at.isoformat()} | options
 
 
 def comers(batch: int) -> list[Row]:
@@ -308,12 +308,12 @@ def joined(
 ) -> Build:
     """Two streams; ``at`` is what is taken for the time of the first."""
 
-    def build(events: DataFrame, others: DataFrame) -> DataFrame:
+    def build(events: DataFrame, siblings: DataFrame) -> DataFrame:
         events = events.withColumn("ts", expr(at)) if at != "ts" else events
-        second = others.selectExpr("user other_user", "ts other_ts", "id other_id")
-        one = events.withWatermark("ts", left) if left else events
+        second = siblings.selectExpr("user other_user", "ts other_ts", "id other_id")
+        item = events.withWatermark("ts", left) if left else events
         two = second.withWatermark("other_ts", right) if right else second
-        return one.join(two, expr(on), how)
+        return item.join(two, expr(on), how)
 
     return build
 
@@ -322,14 +322,14 @@ def functions(
     timeout: str,
     function: Callable[..., Iterator[pd.DataFrame]],
     *,
-    both: bool = False,
+    pair: bool = False,
     at: str = "ts",
 ) -> Build:
     """A group state in Python, of one stream or of two."""
 
-    def build(events: DataFrame, others: DataFrame) -> DataFrame:
+    def build(events: DataFrame, siblings: DataFrame) -> DataFrame:
         rows = events.withColumn("ts", expr(at)).withWatermark("ts", LATENESS)
-        rows = rows.union(others.withWatermark("ts", LATENESS)) if both else rows
+        rows = rows.union(siblings.withWatermark("ts", LATENESS)) if pair else rows
         return rows.groupBy("user").applyInPandasWithState(
             function, "user string", "n bigint, seen string", "update", timeout
         )
@@ -382,10 +382,10 @@ class Keeper(StatefulProcessor):
         timer: str = "",
         keep: int = 0,
         forgets: bool = True,
-        beside: tuple[int | None, ...] = (),
+        neighbour: tuple[int | None, ...] = (),
     ) -> None:
         self.kind, self.ttl, self.timer, self.keep = kind, ttl, timer, keep
-        self.forgets, self.beside = forgets, beside
+        self.forgets, self.beside = forgets, neighbour
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Declare it."""
@@ -444,13 +444,13 @@ class Keeper(StatefulProcessor):
         """Nothing is open."""
 
 
-def processed(clock: str = "None", **more: Any) -> Build:
+def processed(clock: str = "None", **options: Any) -> Build:
     """A transformWithState."""
 
     def build(events: DataFrame, _: DataFrame) -> DataFrame:
         rows = events.withWatermark("ts", LATENESS) if clock == "EventTime" else events
         return rows.groupBy("user").transformWithStateInPandas(
-            Keeper(**more), "user string", "update", clock
+            Keeper(**options), "user string", "update", clock
         )
 
     return build
@@ -459,8 +459,8 @@ def processed(clock: str = "None", **more: Any) -> Build:
 def union_of(late: str) -> Build:
     """Two streams in one aggregation."""
 
-    def build(events: DataFrame, others: DataFrame) -> DataFrame:
-        rows = events.withWatermark("ts", late).union(others.withWatermark("ts", late))
+    def build(events: DataFrame, siblings: DataFrame) -> DataFrame:
+        rows = events.withWatermark("ts", late).union(siblings.withWatermark("ts", late))
         return rows.groupBy(expr(MINUTE), "user").count()
 
     return build
@@ -470,14 +470,14 @@ def counted_users(ttl: int) -> Build:
     """Records of the source that counts them, by user, each kept for so many ms."""
     build = processed("ProcessingTime", kind="value", ttl=ttl)
     user = "cast(value % 20 as string)"
-    return lambda events, others: build(events.withColumn("user", expr(user)), others)
+    return lambda events, siblings: build(events.withColumn("user", expr(user)), siblings)
 
 
 def chained(columns: list[str]) -> Build:
     """Windows over events without their duplicates."""
 
-    def build(events: DataFrame, others: DataFrame) -> DataFrame:
-        return distinct(columns, LATENESS)(events, others).groupBy(expr(MINUTE), "user").count()
+    def build(events: DataFrame, siblings: DataFrame) -> DataFrame:
+        return distinct(columns, LATENESS)(events, siblings).groupBy(expr(MINUTE), "user").count()
 
     return build
 
@@ -511,7 +511,9 @@ def ruled(rules: int) -> Build:
 
 def wide(build: Build) -> Build:
     """The same with a text of 3 KB in each event."""
-    return lambda events, others: build(events.withColumn("raw", expr("repeat(raw, 120)")), others)
+    return lambda events, siblings: build(
+        events.withColumn("raw", expr("repeat(raw, 120)")), siblings
+    )
 
 
 def limited(rows: int) -> Build:
@@ -533,11 +535,11 @@ def grouped_by_sets(events: DataFrame, _: DataFrame) -> DataFrame:
     return events.cube("user", expr("n % 3")).count()
 
 
-def of_all(events: DataFrame, others: DataFrame) -> DataFrame:
+def of_all(events: DataFrame, siblings: DataFrame) -> DataFrame:
     """A join by a key that is the same for all."""
-    one = events.withColumn("every", expr("'all'")).withWatermark("ts", "10 minutes")
-    two = others.selectExpr("'all' other", "ts other_ts").withWatermark("other_ts", "10 minutes")
-    return one.join(two, expr("every = other AND other_ts BETWEEN ts AND ts + INTERVAL 1 MINUTE"))
+    item = events.withColumn("every", expr("'all'")).withWatermark("ts", "10 minutes")
+    two = siblings.selectExpr("'all' other", "ts other_ts").withWatermark("other_ts", "10 minutes")
+    return item.join(two, expr("every = other AND other_ts BETWEEN ts AND ts + INTERVAL 1 MINUTE"))
 
 
 MINUTE = "window(ts, '1 minute')"
@@ -575,7 +577,7 @@ AFTER_WATERMARK = keeping(
 )
 UNTIL_LATER = keeping(lambda state, newest: state.setTimeoutTimestamp(newest + 90_000))
 REMOVED = functions(EVENT_TIME, UNTIL_SOON)
-OF_BOTH = functions(EVENT_TIME, UNTIL_SOON, both=True)
+OF_BOTH = functions(EVENT_TIME, UNTIL_SOON, pair=True)
 
 
 TROUBLES: dict[str, tuple[Query, Query | str]] = {
@@ -1337,21 +1339,21 @@ def run(spark: SparkSession, query: Query, folder: Path) -> None:
             spark.conf.set(name, value)
     reader = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
     reader = reader.options(**query.options)
-    one, two = (reader.json(str(folder / name)) for name in ("one", "two"))
+    item, two = (reader.json(str(folder / name)) for name in ("one", "two"))
     if query.rate:
         counted = spark.readStream.format("rate-micro-batch").options(
             rowsPerBatch=query.rate,
             startTimestamp=int(START.timestamp() * 1000),
             advanceMillisPerBatch=60_000,
         )
-        one = counted.load().withColumnRenamed("timestamp", "ts")
+        item = counted.load().withColumnRenamed("timestamp", "ts")
 
     def sink(rows: DataFrame, batch: int) -> None:
         if batch == query.fails_at:
             raise RuntimeError("a sink that fails")
         rows.write.format("noop").mode("overwrite").save()
 
-    writer = query.build(one, two).writeStream.outputMode(query.mode).foreachBatch(sink)
+    writer = query.build(item, two).writeStream.outputMode(query.mode).foreachBatch(sink)
     writer = writer.option("checkpointLocation", str(folder / "checkpoint"))
     if query.endless:
         stream = writer.trigger(processingTime="4 seconds").start()

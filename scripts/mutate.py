@@ -192,12 +192,12 @@ def main() -> None:
         finally:
             path.write_text(sources[path], encoding="utf-8")
         counts[result] += 1
-        place = f"{name}:{node.lineno}"
+        location = f"{name}:{node.lineno}"
         change = f"{ast.unparse(node)} -> {ast.unparse(changed)}"
         with results.open("a", encoding="utf-8") as out:
-            line = {"line": place, "change": change, "tests": len(tests), "result": result}
+            line = {"line": location, "change": change, "tests": len(tests), "result": result}
             out.write(json.dumps(line) + "\n")
-        print(f"{result:10} {place} {change[:120]} ({len(tests)} tests)", flush=True)
+        print(f"{result:10} {location} {change[:120]} ({len(tests)} tests)", flush=True)
     print(", ".join(f"{count} {result}" for result, count in counts.most_common()))
 
 

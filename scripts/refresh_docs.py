@@ -63,13 +63,13 @@ def pages() -> Iterator[Path]:
 
 def write_command_pages() -> None:
     """A page for each analysis, and none for one that is no more."""
-    made = {DOCS / f"{name}.md": text for name, text in command_pages(printed).items()}
+    result = {DOCS / f"{name}.md": text for name, text in command_pages(printed).items()}
     (DOCS / FOLDER).mkdir(exist_ok=True)
     for page in (DOCS / FOLDER).glob("*.md"):
-        if page not in made:
+        if page not in result:
             page.unlink()
             print(f"{page.relative_to(ROOT)}: removed")
-    for page, text in made.items():
+    for page, text in result.items():
         if not page.exists() or page.read_text("utf-8") != text:
             page.write_text(text, "utf-8")
             print(f"{page.relative_to(ROOT)}: changed")

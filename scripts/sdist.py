@@ -16,4 +16,4 @@ class Sdist(sdist):
 
     def make_release_tree(self, base_dir: str, files: Sequence[str]) -> None:
         """Lay out the files, those of the tests left out."""
-        super().make_release_tree(base_dir, [each for each in files if each[:6] != "tests/"])
+        super().make_release_tree(base_dir, [file for file in files if file[:6] != "tests/"])

@@ -230,13 +230,13 @@ def _type(root: Path, chance: random.Random) -> str:
         (b"string", b"binary"),
         (b"integer", b"boolean"),
     )
-    data, product = path.read_bytes(), []
+    data, changes = path.read_bytes(), []
     for old, new in (*pairs, (b"timestamp", b"timestamq"), (b"groupState", b"groupStbte")):
         if len(old) == len(new) and old in data and chance.random() < 0.5:
             data = data.replace(old, new)
-            product.append(f"{old!r} to {new!r}")
+            changes.append(f"{old!r} to {new!r}")
     path.write_bytes(data)
-    return f"{', '.join(product)} in {path.relative_to(root)}"
+    return f"{', '.join(changes)} in {path.relative_to(root)}"
 
 
 _CHANGES: tuple[Callable[[list[Record], random.Random], None], ...] = (

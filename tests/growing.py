@@ -112,13 +112,13 @@ class Endless:
     def go_on(self) -> None:
         """One more batch, and the cleanup after it."""
         self.batch += 1
-        product = self.batch + 1
+        new_version = self.batch + 1
         for path, content in self._templates.items():
-            if _is_snapshot(path) != self._deltas or (_is_snapshot(path) and product % 3 == 0):
-                name, of_made = f"{product}{path.suffix}", content
+            if _is_snapshot(path) != self._deltas or (_is_snapshot(path) and new_version % 3 == 0):
+                name, of_made = f"{new_version}{path.suffix}", content
                 if self._ids[path.parent]:
-                    name = f"{product}_{self._id(path.parent, product)}{path.suffix}"
-                    of_made = self._with_lineage(path, content, product)
+                    name = f"{new_version}_{self._id(path.parent, new_version)}{path.suffix}"
+                    of_made = self._with_lineage(path, content, new_version)
                 path.with_name(name).write_bytes(of_made)
         head, line, *sources = (self.root / "offsets" / str(self.batch - 1)).read_text().split("\n")
         entry = json.loads(line)
@@ -127,10 +127,10 @@ class Endless:
         (self.root / "offsets" / str(self.batch)).write_text(text)
         if any(self._ids.values()):
             stores = sorted(self._ids)  # one operator, partition by partition
-            ids = {"0": [[self._id(store, product)] for store in stores]}
+            ids = {"0": [[self._id(store, new_version)] for store in stores]}
             self._commit |= {"stateUniqueIds": ids}
         self._write_commit()
-        self._clean_up(product - self._retained)
+        self._clean_up(new_version - self._retained)
 
     def _write_commit(self) -> None:
         text = f"{self._head}\n{json.dumps(self._commit)}"
@@ -142,14 +142,14 @@ class Endless:
             return self._ids[store]
         return str(UUID(int=version * 100 + int(store.name)))
 
-    def _with_lineage(self, path: Path, content: bytes, product: int) -> bytes:
+    def _with_lineage(self, path: Path, content: bytes, new_version: int) -> bytes:
         """A changelog with the lineage that a version's has: back to the newest snapshot."""
         if _is_snapshot(path):
             return content
         raw = b"".join(inflate([content], "lz4"))
         head, _ = read_changelog([raw])
-        base = max(v for v in range(self._version, product) if v % 3 == 0 or v == self._version)
-        lineage = [LineageItem(v, self._id(path.parent, v)) for v in range(base, product)]
+        base = max(v for v in range(self._version, new_version) if v % 3 == 0 or v == self._version)
+        lineage = [LineageItem(v, self._id(path.parent, v)) for v in range(base, new_version)]
         begin = b"".join(islice(changelog((), head.version, lineage), 2))
         return compress(begin + raw[head.size :], "lz4")
 

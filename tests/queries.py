@@ -226,7 +226,7 @@ class Query:
         records: list[Record] = []
         for name in sorted(data):
             self._call(name, data[name], version, records, timed_out=False)
-        product = [False] * len(records)
+        is_by_timeout = [False] * len(records)
         for name in trigger.order:
             timer = self.state.get(name, (0, NO_TIMER))[1]
             if timer != NO_TIMER and timer < self.thresholds[-1]:
@@ -234,7 +234,7 @@ class Query:
                 self.streak.setdefault(name, []).append(version)
                 self._call(name, trigger.timeouts[name], version, records, timed_out=True)
         self.deltas.append(Step(records))
-        self.by_timeout.append(product + [True] * (len(records) - len(product)))
+        self.by_timeout.append(is_by_timeout + [True] * (len(records) - len(is_by_timeout)))
 
     def _call(
         self, name: str, call: Call, version: int, records: list[Record], *, timed_out: bool

@@ -278,7 +278,9 @@ def test_the_top_level_is_what_it_should_be() -> None:
         "fixtures",
         "scripts",
     }
-    product = {"build", "dist", "__pycache__"}
+    build_folders = {"build", "dist", "__pycache__"}
     seen = {path.name for path in ROOT.iterdir() if not path.name.startswith(".")}
     assert remaining <= seen
-    assert {name for name in seen - remaining - product if not name.endswith(".egg-info")} == set()
+    assert {
+        name for name in seen - remaining - build_folders if not name.endswith(".egg-info")
+    } == set()

@@ -95,9 +95,9 @@ def pages(folder: Path) -> dict[str, Path]:
         run("audit", checkpoint_of(CASES[0]), broken, "--history", folder / "history")
     result["trend"] = folder / "trend.html"
     assert run("trend", folder / "history", "-O", result["trend"]).code == 0
-    product = folder / "made.html"
-    product.write_text("".join(render_page(report(checkpoint=f"/{HOSTILE}"))), "ascii")
-    return result | {"made": product}
+    page = folder / "made.html"
+    page.write_text("".join(render_page(report(checkpoint=f"/{HOSTILE}"))), "ascii")
+    return result | {"made": page}
 
 
 NAMES = (*CASES, "broken", "hostile", "fleet", "trend", "made")

@@ -21,17 +21,17 @@ CASE = FIXTURES / "4.3.0/codec_zstd/checkpoint"
 def test_a_damage_changes_something(
     act: Callable[[Path, random.Random], None], tmp_path: Path
 ) -> None:
-    product = []
+    contents = []
     for name in ("one", "other"):
         root = tmp_path / name
         shutil.copytree(CASE, root)
         byte_damage.with_sums(root)
         before = {path: path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
         act(root, random.Random(5))
-        product.append(_contents(root))
+        contents.append(_contents(root))
         result = {path: path.read_bytes() for path in before if path.is_file() and _small(path)}
         assert result != before
-    assert product[0] == product[1]
+    assert contents[0] == contents[1]
 
 
 def _small(path: Path) -> bool:

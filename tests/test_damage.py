@@ -49,8 +49,8 @@ def test_no_damage_ends_a_command_with_a_fault_of_its_own(seed: int, tmp_path: P
 
 
 def test_a_damage_is_made_again_from_its_seed(tmp_path: Path) -> None:
-    product = []
+    damages = []
     for name in ("one", "other"):
         shutil.copytree(FIXTURES / OF_OPERATORS[0] / "checkpoint", tmp_path / name)
-        product.append(damage(tmp_path / name, 3))
-    assert product[0] == product[1]
+        damages.append(damage(tmp_path / name, 3))
+    assert damages[0] == damages[1]

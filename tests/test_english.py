@@ -82,5 +82,16 @@ def test_a_measure_above_its_limit_ends_with_1(
     assert "FAIL docstrings that open with a relative clause, %: 66.7" in capsys.readouterr().out
 
 
+def test_pronoun_names_in_tests_and_scripts_are_counted(
+    package: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (package / "tests").mkdir()
+    (package / "tests" / "test_rows.py").write_text("found = told = 1\nrows = 2\n", "utf-8")
+    monkeypatch.setattr(check_english, "ROOT", package)
+    monkeypatch.setattr(check_english, "ELSEWHERE", ("tests",))
+    assert check_english.main([]) == 1
+    assert "FAIL names that are pronouns in tests, per mille: 666.7" in capsys.readouterr().out
+
+
 def test_the_package_is_within_the_limits(capsys: pytest.CaptureFixture[str]) -> None:
     assert check_english.main([]) == 0, capsys.readouterr().out

@@ -67,16 +67,16 @@ def measure(folder: Path, checkpoints: int) -> dict[str, Any]:
 def _estimate(path: str, requests: Requests) -> dict[str, float]:
     """What an audit was estimated to request, against what it did."""
     summary = api.audit(path, estimate=True).summary
-    told = {"lists": summary["list_requests"], "gets": summary["get_requests"]}
+    messages = {"lists": summary["list_requests"], "gets": summary["get_requests"]}
     requests.kinds.clear()
     api.audit(path)
     kinds = requests.kinds
     seen = {"lists": kinds["LIST"], "gets": kinds["GET"] + kinds["HEAD"]}
-    ratios = {name: round(told[name] / count, 3) for name, count in seen.items()}
+    ratios = {name: round(messages[name] / count, 3) for name, count in seen.items()}
     table(
         "an estimate, against what a store counts",
         ("requests", "estimated", "counted", "x"),
-        [(name, f"{told[name]}", f"{n}", f"{ratios[name]:.2f}") for name, n in seen.items()],
+        [(name, f"{messages[name]}", f"{n}", f"{ratios[name]:.2f}") for name, n in seen.items()],
     )
     return ratios
 

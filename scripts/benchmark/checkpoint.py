@@ -101,14 +101,14 @@ def kept(path: Path, size: Size, shape: Shape = WINDOWED_COUNT) -> Made:
     """The checkpoint of a size and shape, made unless an earlier run left it."""
     note = path.with_name(f"{path.name}.json")
     if note.is_file():
-        known = json.loads(note.read_text())
-        if (known["size"], known.get("shape")) == ([*size], shape.name):
-            return Made(path, size, shape, **known["made"])
+        document = json.loads(note.read_text())
+        if (document["size"], document.get("shape")) == ([*size], shape.name):
+            return Made(path, size, shape, **document["made"])
         sys.exit(f"{path} holds a checkpoint of another size or shape")
-    made = make(path, size, shape)
-    numbers = {name: getattr(made, name) for name in Written._fields}
+    result = make(path, size, shape)
+    numbers = {name: getattr(result, name) for name in Written._fields}
     note.write_text(json.dumps({"size": size, "shape": shape.name, "made": numbers}))
-    return made
+    return result
 
 
 # --- metadata --------------------------------------------------------------------------------
@@ -116,7 +116,7 @@ def kept(path: Path, size: Size, shape: Shape = WINDOWED_COUNT) -> Made:
 
 def _metadata(path: Path, size: Size, shape: Shape) -> None:
     source = shape.fixture
-    schemas = [each.relative_to(source) for each in source.glob("state/0/0/**/_metadata/schema")]
+    schemas = [item.relative_to(source) for item in source.glob("state/0/0/**/_metadata/schema")]
     for name in (Path("metadata"), *schemas):
         (path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source / name, path / name)
@@ -148,7 +148,7 @@ def _logs(path: Path, size: Size, source: Path) -> None:
 
 def _newest(log: Path) -> list[str]:
     """Lines of the newest entry."""
-    names = [each.name for each in log.iterdir() if each.name.isdigit()]
+    names = [item.name for item in log.iterdir() if item.name.isdigit()]
     return (log / max(names, key=int)).read_text().splitlines()
 
 
@@ -162,21 +162,21 @@ def _share(size: Size, shape: Shape) -> int:
 
 def _placed(size: Size, shape: Shape) -> list[Int64s]:
     """The ids of each partition's keys, as many for each: where Spark's hash sends them."""
-    each = _share(size, shape)
+    item = _share(size, shape)
     row_hash = RowHash.of(parse_ddl(shape.key), shape.hashed)
     assert row_hash is not None
-    found: list[list[Int64s]] = [[] for _ in range(size.partitions)]
+    result: list[list[Int64s]] = [[] for _ in range(size.partitions)]
     start = 0
-    while min(sum(map(len, parts)) for parts in found) < each:
+    while min(sum(map(len, parts)) for parts in result) < item:
         ids = np.arange(start, start + IDS_AT_ONCE)
         keys = shape.stores[0].key(ids)
         length = keys.shape[1]
         lengths, offsets = np.full(len(ids), length, np.int64), np.arange(len(ids)) * length
         where, _ = row_hash.partitions(keys.tobytes(), offsets, lengths, size.partitions)
-        for partition, parts in enumerate(found):
+        for partition, parts in enumerate(result):
             parts.append(ids[where == partition])
         start += IDS_AT_ONCE
-    return [np.concatenate(parts)[:each] for parts in found]
+    return [np.concatenate(parts)[:item] for parts in result]
 
 
 def _touched(keys: int, size: Size, chance: np.random.Generator) -> list[Int64s]:
@@ -205,12 +205,12 @@ class _Live:
         self._put = np.zeros(len(mine), np.bool_)
         self._values: UInt8s | None = None
 
-    def put(self, which: Int64s, values: UInt8s) -> None:
+    def put(self, choice: Int64s, values: UInt8s) -> None:
         """Note what a version puts."""
         if self._values is None:
             self._values = np.zeros((len(self._mine), values.shape[1]), np.uint8)
-        self._values[which] = values
-        self._put[which] = True
+        self._values[choice] = values
+        self._put[choice] = True
 
     def rows(self) -> tuple[Int64s, UInt8s]:
         """Ids and values."""
@@ -227,13 +227,13 @@ def _files(
 ) -> Iterator[Written]:
     """Write the files of one store of one partition."""
     live = _Live(mine) if size.snapshots else None
-    for version, which in enumerate(_touched(len(mine), size, chance), 1):
-        ids = mine[which]
+    for version, choice in enumerate(_touched(len(mine), size, chance), 1):
+        ids = mine[choice]
         values = store.value(ids, version, chance)
         yield _write(folder / f"{version}.delta", store.key(ids), values)
         if live is None:
             continue
-        live.put(which, values)
+        live.put(choice, values)
         if version % size.snapshots == 0:
             ids, values = live.rows()
             yield _write(folder / f"{version}.snapshot", store.key(ids), values)

@@ -20,19 +20,28 @@ def measure(folder: Path, size: Size, runs: Runs) -> dict[str, Any]:
 
     The rows are named by a condition, so that all keys are decoded, and go by their timers.
     """
-    made, dest = kept(folder / "copied", size, GROUP_STATE), folder / "copy"
+    sample, dest = kept(folder / "copied", size, GROUP_STATE), folder / "copy"
     users = sorted(
-        row["key"]["value"] for row in api.rows(str(made.path), limit=10_000).primary.rows
+        row["key"]["value"] for row in api.rows(str(sample.path), limit=10_000).primary.rows
     )
     condition = f"value<{users[len(users) // 10]}"
-    command = [sys.executable, "-c", AUDIT, "copy", str(made.path), str(dest), "--where", condition]
-    audit = runs.audit(made.path)
+    command = [
+        sys.executable,
+        "-c",
+        AUDIT,
+        "copy",
+        str(sample.path),
+        str(dest),
+        "--where",
+        condition,
+    ]
+    audit = runs.audit(sample.path)
     copies = []
     for _ in range(runs.repeat):
         shutil.rmtree(dest, ignore_errors=True)
         copies.append(runs._replace(repeat=1).best(command))
     wall, cpu = min(run.wall_s for run in copies), min(run.cpu_s for run in copies)
-    found = {
+    result = {
         "audit_s": round(audit.wall_s, 2),
         "copy_s": round(wall, 2),
         "copy_per_audit": round(wall / audit.wall_s, 2),
@@ -42,7 +51,7 @@ def measure(folder: Path, size: Size, runs: Runs) -> dict[str, Any]:
         ("process", "wall s", "cpu s", "x audit"),
         [
             ("audit", f"{audit.wall_s:.2f}", f"{audit.cpu_s:.2f}", ""),
-            ("copy", f"{wall:.2f}", f"{cpu:.2f}", f"{found['copy_per_audit']}"),
+            ("copy", f"{wall:.2f}", f"{cpu:.2f}", f"{result['copy_per_audit']}"),
         ],
     )
-    return found
+    return result

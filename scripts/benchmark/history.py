@@ -31,48 +31,51 @@ def measure(folder: Path, keys: int, versions: int, runs: Runs) -> dict[str, Any
     """
     start = runs.audit(WINDOWED_COUNT.fixture, workers=1)
     updates = (1 + UPDATES) * FACTOR - 1
-    found: dict[str, dict[str, dict[str, float]]] = {}
+    result: dict[str, dict[str, dict[str, float]]] = {}
     for name, snapshots in (("delta only", 0), ("with snapshots", versions // FACTOR)):
         path = folder / f"history_{name.replace(' ', '_')}"
         short = Size(keys, versions // FACTOR, 1, snapshots=snapshots)
         tenth = _cost(path.with_name(f"{path.name}_tenth"), short, runs, start)
-        whole = _cost(path, Size(keys, versions, 1, updates, snapshots), runs, start)
+        complete = _cost(path, Size(keys, versions, 1, updates, snapshots), runs, start)
         ratios = {
-            ratio: round(whole[of] / max(tenth[of], least), 2)
-            for ratio, (of, least) in RATIOS.items()
+            ratio: round(complete[of] / max(tenth[of], minimum), 2)
+            for ratio, (of, minimum) in RATIOS.items()
         }
-        found[name] = {"tenth": tenth, "whole": whole, "ratios": ratios}
+        result[name] = {"tenth": tenth, "whole": complete, "ratios": ratios}
     table(
         f"long histories, {versions:,} versions of {keys:,} keys in 1 partition, against a tenth "
         "of the versions; without the cost of the start, --workers 1",
         HEAD,
-        [row for name, each in found.items() for row in _rows(name, each)],
+        [row for name, item in result.items() for row in _rows(name, item)],
     )
-    return found
+    return result
 
 
 def _cost(path: Path, size: Size, runs: Runs, start: Run) -> dict[str, float]:
     """What an audit takes beyond its start."""
-    made = kept(path, size)
+    result = kept(path, size)
     run = runs.audit(path, workers=1)
     return {
         "versions": size.versions,
-        "records": made.records,
-        "file_bytes": made.file_bytes,
+        "records": result.records,
+        "file_bytes": result.file_bytes,
         "cpu_s": round(run.cpu_s - start.cpu_s, 3),
         "memory_mb": round(run.peak_mb - start.peak_mb, 1),
     }
 
 
-def _rows(name: str, found: dict[str, dict[str, float]]) -> list[tuple[str, ...]]:
-    tenth, whole = (
+def _rows(name: str, result: dict[str, dict[str, float]]) -> list[tuple[str, ...]]:
+    tenth, complete = (
         (
-            f"{name}, {each['versions']:,} versions",
-            f"{each['records']:,}",
-            f"{each['file_bytes'] / 1e6:.1f}",
-            f"{each['cpu_s']:.2f}",
-            f"{each['memory_mb']:.0f}",
+            f"{name}, {item['versions']:,} versions",
+            f"{item['records']:,}",
+            f"{item['file_bytes'] / 1e6:.1f}",
+            f"{item['cpu_s']:.2f}",
+            f"{item['memory_mb']:.0f}",
         )
-        for each in (found["tenth"], found["whole"])
+        for item in (result["tenth"], result["whole"])
     )
-    return [(*tenth, "", "", ""), (*whole, *(f"{each:.1f}" for each in found["ratios"].values()))]
+    return [
+        (*tenth, "", "", ""),
+        (*complete, *(f"{value:.1f}" for value in result["ratios"].values())),
+    ]

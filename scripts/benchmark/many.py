@@ -48,24 +48,24 @@ def measure_files(folder: Path, files: int, runs: Runs) -> dict[str, float]:
         files: deltas of it.
         runs: how processes are measured.
     """
-    made = small_files(folder, files)
-    path = made.path
+    result = small_files(folder, files)
+    path = result.path
     start = runs.audit(WINDOWED_COUNT.fixture, workers=1)
     nothing = runs.best([sys.executable, "-c", READ, str(path / "metadata")])
     audit = runs.audit(path, workers=1)
     alone = runs.best([sys.executable, "-c", READ, str(path)])
     count = sum(entry.is_file() for entry in path.rglob("*"))
-    each = (audit.cpu_s - start.cpu_s) / count * 1e6
+    item = (audit.cpu_s - start.cpu_s) / count * 1e6
     read = (alone.cpu_s - nothing.cpu_s) / count * 1e6
     table(
-        f"small files, {count:,} of {made.file_bytes // count} bytes and less",
+        f"small files, {count:,} of {result.file_bytes // count} bytes and less",
         ("what", "us a file", "x"),
         [
             ("open and read", f"{read:.1f}", ""),
-            ("audit --workers 1, less its start", f"{each:.1f}", f"{each / read:.1f}"),
+            ("audit --workers 1, less its start", f"{item:.1f}", f"{item / read:.1f}"),
         ],
     )
-    return {"audit_us": round(each, 1), "read_us": round(read, 1), "x": round(each / read, 1)}
+    return {"audit_us": round(item, 1), "read_us": round(read, 1), "x": round(item / read, 1)}
 
 
 def measure_fleet(folder: Path, checkpoints: int, runs: Runs, spark: bool) -> dict[str, Any]:
@@ -91,21 +91,21 @@ def measure_fleet(folder: Path, checkpoints: int, runs: Runs, spark: bool) -> di
             shutil.copytree(base / "made", base / str(count) / str(number), copy_function=os.link)
         turns = runs if count < checkpoints else runs._replace(repeat=1)
         fleets[count] = turns.best([*command, str(base / str(count))])
-    held = max((count for count in counts if count * GROWTH <= checkpoints), default=counts[0])
-    ratio = fleets[checkpoints].peak_mb / fleets[held].peak_mb
+    result = max((count for count in counts if count * GROWTH <= checkpoints), default=counts[0])
+    ratio = fleets[checkpoints].peak_mb / fleets[result].peak_mb
     table(
         "many checkpoints" + (", on Spark" if spark else ""),
         ("checkpoints", "wall s", "cpu s", "peak MB", "x memory"),
         [
             (
                 *(f"{count:,}", f"{run.wall_s:.2f}", f"{run.cpu_s:.2f}", f"{run.peak_mb:.0f}"),
-                f"{run.peak_mb / fleets[held].peak_mb:.2f}",
+                f"{run.peak_mb / fleets[result].peak_mb:.2f}",
             )
             for count, run in fleets.items()
         ],
     )
     return {
         "peak_mb": {count: round(run.peak_mb) for count, run in fleets.items()},
-        "held_against": held,
+        "held_against": result,
         "peak_ratio": round(ratio, 2),
     }

@@ -43,30 +43,30 @@ class Session(NamedTuple):
     warm_bytes: int
 
 
-def measure(folder: Path, made: Made, runs: Runs) -> dict[str, Any]:
+def measure(folder: Path, sample: Made, runs: Runs) -> dict[str, Any]:
     """All of it on a checkpoint, and its memory on others of twice the keys."""
-    size = made.size
-    told = {
-        cores: session(made.path, size, Session(cores, runs.repeat, runs.warm_bytes))
+    size = sample.size
+    result = {
+        cores: session(sample.path, size, Session(cores, runs.repeat, runs.warm_bytes))
         for cores in CORES
     }
-    best = {cores: _best(told[cores]["rounds"]) for cores in CORES}
-    rows = [row for cores in CORES for row in _rows(cores, told[cores]["rounds"])]
+    best = {cores: _best(result[cores]["rounds"]) for cores in CORES}
+    rows = [row for cores in CORES for row in _rows(cores, result[cores]["rounds"])]
     table(
-        f"on Spark {told[1]['spark']}: {size.keys:,} keys, {made.records:,} records in "
+        f"on Spark {result[1]['spark']}: {size.keys:,} keys, {sample.records:,} records in "
         f"{size.partitions} partitions",
         ("cores, way", *(f"{of} {in_}" for in_ in "sx" for of in OF), "1 core x"),
         [(*row, _ratio(best[1][way], best[cores][way])) for cores, way, row in rows],
     )
     return {
-        "spark": told[1]["spark"],
-        "session_s": {cores: round(told[cores]["session_s"], 2) for cores in CORES},
-        "rounds": {cores: told[cores]["rounds"] for cores in CORES},
+        "spark": result[1]["spark"],
+        "session_s": {cores: round(result[cores]["session_s"], 2) for cores in CORES},
+        "rounds": {cores: result[cores]["rounds"] for cores in CORES},
         "faster_than_count": {c: round(best[c]["count"] / best[c]["spark"], 2) for c in CORES},
         "faster_than_values": {c: round(best[c]["values"] / best[c]["spark"], 2) for c in CORES},
         "per_local": {c: round(best[c]["spark"] / best[c]["local"], 2) for c in CORES},
         "two_cores_faster": round(best[1]["spark"] / best[2]["spark"], 2),
-        "memory": measure_memory(folder, size, runs, told[2]["workers"]),
+        "memory": measure_memory(folder, size, runs, result[2]["workers"]),
     }
 
 
@@ -76,54 +76,54 @@ def measure_memory(
     """What the largest Python worker took, as keys grow in the same partitions and in more."""
     more_keys = size._replace(keys=2 * size.keys)
     more_partitions = more_keys._replace(partitions=2 * size.partitions)
-    found = {"base": _memory(size, workers)}
-    for name, each in (("2x keys", more_keys), ("2x keys and partitions", more_partitions)):
-        made = kept(folder / f"spark_{name.replace(' ', '_')}", each)
-        told = session(made.path, each, Session(CORES[-1], 2, runs.warm_bytes), ("spark",))
-        found[name] = _memory(each, told["workers"])
+    result = {"base": _memory(size, workers)}
+    for name, element in (("2x keys", more_keys), ("2x keys and partitions", more_partitions)):
+        actual = kept(folder / f"spark_{name.replace(' ', '_')}", element)
+        outcome = session(actual.path, element, Session(CORES[-1], 2, runs.warm_bytes), ("spark",))
+        result[name] = _memory(element, outcome["workers"])
     head = ("start_mb", "peak_mb", "took_mb", "partition_mb", "took_per_partition")
     table(
         "memory of the largest Python worker, against the rows of the largest partition",
         ("case", "start MB", "peak MB", "took MB", "rows MB", "took x rows"),
-        [(name, *(f"{each[key]:.1f}" for key in head)) for name, each in found.items()],
+        [(name, *(f"{item[key]:.1f}" for key in head)) for name, item in result.items()],
     )
-    return found
+    return result
 
 
 def session(
-    path: Path, size: Size, wanted: Session, ways: tuple[str, ...] = tuple(WAYS)
+    path: Path, size: Size, target: Session, ways: tuple[str, ...] = tuple(WAYS)
 ) -> dict[str, Any]:
     """What one session tells of a checkpoint.
 
     Args:
         path: the checkpoint.
         size: of the checkpoint.
-        wanted: the session.
+        target: the session.
         ways: what is done in each round.
     """
-    warm_memory(wanted.warm_bytes)
-    numbers = str(wanted.cores), str(wanted.rounds)
+    warm_memory(target.warm_bytes)
+    numbers = str(target.cores), str(target.rounds)
     command = [sys.executable, str(SESSION), str(path), *numbers, ",".join(ways)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"{' '.join(command)}\n{done.stdout}{done.stderr[-4000:]}")
-    told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    document: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     expected = dict.fromkeys(ways, size.keys)
-    if told["rows"] != expected:
-        sys.exit(f"rows by way: {told['rows']}, expected {expected}")
-    return told
+    if document["rows"] != expected:
+        sys.exit(f"rows by way: {document['rows']}, expected {expected}")
+    return document
 
 
 def _best(rounds: dict[str, list[dict[str, float]]], of: str = "wall_s") -> dict[str, float]:
-    return {way: min(each[of] for each in took) for way, took in rounds.items()}
+    return {way: min(item[of] for item in took) for way, took in rounds.items()}
 
 
 def _rows(
     cores: int, rounds: dict[str, list[dict[str, float]]]
 ) -> list[tuple[int, str, tuple[str, ...]]]:
     """A line for each way: its seconds, and how many times those of the Spark engine they are."""
-    walls = {way: [each["wall_s"] for each in took] for way, took in rounds.items()}
+    walls = {way: [entry["wall_s"] for entry in took] for way, took in rounds.items()}
     first = {way: took[0] for way, took in walls.items()}
     medians = {way: statistics.median(took) for way, took in walls.items()}
     each_of = (first, medians, _best(rounds), _best(rounds, "cpu_s"))
@@ -133,22 +133,22 @@ def _rows(
             way,
             (
                 f"{cores}, {words}",
-                *(f"{each[way]:.2f}" for each in each_of),
-                *(_ratio(each[way], each["spark"]) for each in each_of),
+                *(f"{element[way]:.2f}" for element in each_of),
+                *(_ratio(item[way], item["spark"]) for item in each_of),
             ),
         )
         for way, words in WAYS.items()
     ]
 
 
-def _ratio(one: float, other: float) -> str:
-    return f"{one / other:.2f}"
+def _ratio(first: float, second: float) -> str:
+    return f"{first / second:.2f}"
 
 
 def _memory(size: Size, workers: list[dict[str, float]]) -> dict[str, float]:
     """Of the worker that grew most; one started late has no start of its own: the least counts."""
-    start = min(each["start_mb"] for each in workers if "start_mb" in each)
-    peak = max(each["peak_mb"] for each in workers)
+    start = min(item["start_mb"] for item in workers if "start_mb" in item)
+    peak = max(worker["peak_mb"] for worker in workers)
     partition = -(-size.keys // size.partitions) * ROW_BYTES / 1e6
     return {
         "start_mb": round(start, 1),

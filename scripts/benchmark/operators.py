@@ -22,44 +22,44 @@ HEAD = (
 
 def measure(folder: Path, size: Size, runs: Runs, spark: bool) -> dict[str, Any]:
     """The audit of each operator's checkpoint, and Spark's count of the same rows."""
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for shape in OTHERS:
-        made = kept(folder / shape.name.replace(" ", "_"), size, shape)
-        found[shape.name] = _measured(made, runs, spark)
+        actual = kept(folder / shape.name.replace(" ", "_"), size, shape)
+        result[shape.name] = _measured(actual, runs, spark)
     table(
         f"other operators, {size.keys:,} keys in {size.partitions} partitions each; ns, MB and B "
         "without the start; MB and B with --workers 1; Spark: session and count, count alone",
         HEAD,
-        [(name, *_cells(each)) for name, each in found.items()],
+        [(name, *_cells(item)) for name, item in result.items()],
     )
-    return found
+    return result
 
 
-def _measured(made: Made, runs: Runs, spark: bool) -> dict[str, Any]:
-    run, alone = runs.audit(made.path), runs.audit(made.path, workers=1)
-    start = runs.audit(made.shape.fixture, workers=1)
+def _measured(sample: Made, runs: Runs, spark: bool) -> dict[str, Any]:
+    run, alone = runs.audit(sample.path), runs.audit(sample.path, workers=1)
+    start = runs.audit(sample.shape.fixture, workers=1)
     memory = alone.peak_mb - start.peak_mb
-    found: dict[str, Any] = {
-        "records": made.records,
-        "file_bytes": made.file_bytes,
+    result: dict[str, Any] = {
+        "records": sample.records,
+        "file_bytes": sample.file_bytes,
         "wall_s": round(run.wall_s, 2),
-        "ns_per_record": round((run.cpu_s - start.cpu_s) / made.records * 1e9),
+        "ns_per_record": round((run.cpu_s - start.cpu_s) / sample.records * 1e9),
         "memory_mb": round(memory, 1),
-        "bytes_per_key": round(memory * 1e6 / made.keys_of_a_partition),
+        "bytes_per_key": round(memory * 1e6 / sample.keys_of_a_partition),
     }
-    return found | (runs.spark(made, run) if spark else {})
+    return result | (runs.spark(sample, run) if spark else {})
 
 
-def _cells(found: dict[str, Any]) -> tuple[str, ...]:
+def _cells(result: dict[str, Any]) -> tuple[str, ...]:
     ours = (
-        f"{found['records']:,}",
-        f"{found['wall_s']:.2f}",
-        f"{found['ns_per_record']}",
-        f"{found['memory_mb']:.0f}",
-        f"{found['bytes_per_key']}",
+        f"{result['records']:,}",
+        f"{result['wall_s']:.2f}",
+        f"{result['ns_per_record']}",
+        f"{result['memory_mb']:.0f}",
+        f"{result['bytes_per_key']}",
     )
-    if "spark" not in found:
+    if "spark" not in result:
         return *ours, "", "", "", ""
-    whole = f"{found['spark_session_s'] + found['spark_count_s']:.2f}"
-    times = f"{found['faster_than_spark']}", f"{found['faster_than_spark_count_alone']}"
-    return *ours, whole, times[0], f"{found['spark_count_s']:.2f}", times[1]
+    complete = f"{result['spark_session_s'] + result['spark_count_s']:.2f}"
+    times = f"{result['faster_than_spark']}", f"{result['faster_than_spark_count_alone']}"
+    return *ours, complete, times[0], f"{result['spark_count_s']:.2f}", times[1]

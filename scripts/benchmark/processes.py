@@ -95,15 +95,15 @@ class Runs(NamedTuple):
         command = [sys.executable, "-c", AUDIT, "audit", "--fail-on", "never", str(path)]
         return self.best(command + (["--workers", str(workers)] if workers else []))
 
-    def spark(self, made: Made, ours: Run) -> dict[str, Any]:
+    def spark(self, sample: Made, ours: Run) -> dict[str, Any]:
         """Spark's ``statestore`` source counting the rows of what was made, against our audit.
 
         Seconds are of the start of its session, and of all counts after it: one for each side of
         a join. Ratios say how many times the audit's wall clock they are.
         """
-        counts = [self._spark_count(made) for _ in range(min(self.repeat, MOST_SPARK_RUNS))]
-        session = min(each["session_s"] for each in counts)
-        count = min(each["count_s"] for each in counts)
+        counts = [self._spark_count(sample) for _ in range(min(self.repeat, MOST_SPARK_RUNS))]
+        session = min(element["session_s"] for element in counts)
+        count = min(item["count_s"] for item in counts)
         return {
             "spark": counts[0]["version"],
             "spark_session_s": round(session, 2),
@@ -112,17 +112,17 @@ class Runs(NamedTuple):
             "faster_than_spark_count_alone": round(count / ours.wall_s, 1),
         }
 
-    def _spark_count(self, made: Made) -> dict[str, Any]:
+    def _spark_count(self, sample: Made) -> dict[str, Any]:
         warm_memory(self.warm_bytes)
-        sides = made.shape.sides
-        command = [sys.executable, "-c", SPARK, str(made.path), str(cores()), *sides]
+        sides = sample.shape.sides
+        command = [sys.executable, "-c", SPARK, str(sample.path), str(cores()), *sides]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             sys.exit(f"Spark does not read what was made:\n{done.stderr[-4000:]}")
         answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-        expected = [made.keys_of_a_store] * len(sides)
+        expected = [sample.keys_of_a_store] * len(sides)
         if answer["rows"] != expected:
-            sys.exit(f"{made.path}: Spark counts {answer['rows']} rows, expected {expected}")
+            sys.exit(f"{sample.path}: Spark counts {answer['rows']} rows, expected {expected}")
         return answer
 
 

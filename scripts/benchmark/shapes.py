@@ -77,8 +77,8 @@ class Shape(NamedTuple):
 def unsafe_rows(count: int, *columns: Column) -> UInt8s:
     """UnsafeRows, a line each: a bit for each null, a slot for each field, then what varies."""
     bits = -(-len(columns) // 64) * 8
-    place = bits + 8 * len(columns)
-    rows = np.zeros((count, place + sum(_padded(_length(each)) for each in columns)), np.uint8)
+    location = bits + 8 * len(columns)
+    rows = np.zeros((count, location + sum(_padded(_length(item)) for item in columns)), np.uint8)
     slots = rows.view("<i8")[:, bits // 8 :]
     for number, column in enumerate(columns):
         length = _length(column)
@@ -87,9 +87,9 @@ def unsafe_rows(count: int, *columns: Column) -> UInt8s:
         elif not length:
             slots[:, number] = column
         else:
-            slots[:, number] = place << 32 | length
-            rows[:, place : place + length] = column
-            place += _padded(length)
+            slots[:, number] = location << 32 | length
+            rows[:, location : location + length] = column
+            location += _padded(length)
     return rows
 
 
@@ -112,8 +112,8 @@ def _text(prefix: bytes, numbers: Int64s, digits: int) -> UInt8s:
     start = len(prefix)
     text = np.empty((len(numbers), start + digits), np.uint8)
     text[:, :start] = np.frombuffer(prefix, np.uint8)
-    for place in reversed(range(start, start + digits)):
-        numbers, text[:, place] = np.divmod(numbers, 10)
+    for item in reversed(range(start, start + digits)):
+        numbers, text[:, item] = np.divmod(numbers, 10)
     text[:, start:] += ord("0")
     return text
 

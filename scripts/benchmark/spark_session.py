@@ -95,17 +95,17 @@ def measure(path: str, cores: int, repeat: int, names: list[str]) -> dict[str, A
         "session_s": begun,
         "rows": rows,
         "rounds": rounds,
-        "workers": [each for each in workers.values() if "peak_mb" in each],
+        "workers": [value for value in workers.values() if "peak_mb" in value],
     }
 
 
 def see_workers(seen: dict[int, dict[str, float]], name: str) -> None:
     """Note the peak memory of each Python worker, by process; one that is gone keeps its last."""
     running = list(below())
-    daemons = {each.pid for each in running if each.is_python_daemon}
-    for each in running:
-        if each.is_python_daemon and each.parent in daemons:
-            seen.setdefault(each.pid, {})[name] = _peak_mb(each.pid)
+    daemons = {item.pid for item in running if item.is_python_daemon}
+    for element in running:
+        if element.is_python_daemon and element.parent in daemons:
+            seen.setdefault(element.pid, {})[name] = _peak_mb(element.pid)
 
 
 def cpu_s() -> dict[int, float]:
@@ -113,18 +113,18 @@ def cpu_s() -> dict[int, float]:
 
     The sum would not do: Spark ends workers that were idle for a minute, and their time with them.
     """
-    return {each.pid: each.cpu_s for each in below()}
+    return {item.pid: item.cpu_s for item in below()}
 
 
 def below() -> Iterator[Process]:
     """This process and all that it started, by itself or through others."""
-    running = {each.pid: each for entry in os.listdir("/proc") if (each := _process(entry))}
-    for each in running.values():
-        above = each
+    running = {value.pid: value for entry in os.listdir("/proc") if (value := _process(entry))}
+    for value in running.values():
+        above = value
         while above.pid != os.getpid() and above.parent in running:
             above = running[above.parent]
         if above.pid == os.getpid():
-            yield each
+            yield value
 
 
 def _process(entry: str) -> Process | None:

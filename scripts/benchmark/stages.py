@@ -81,7 +81,7 @@ def run(path: Path) -> Stages:
         state, sizes = StateMap(Tracking(window_end(), hashed=True)), LiveSizes()
         state._kernel = cast("Kernel", _Apart(state._kernel, clock))
         state._clear()
-        for file in sorted(folder.glob("*.delta"), key=lambda each: int(each.stem)):
+        for file in sorted(folder.glob("*.delta"), key=lambda item: int(item.stem)):
             data = file.read_bytes()
             clock.run("lz4 alone", _decompress, list(_payloads(data)))
             raw = _Counted(clock.each("inflate", inflate([data], "lz4")))
@@ -108,8 +108,8 @@ def best(path: Path, repeat: int, kernel_name: str = "c") -> Stages:
         os.environ.pop(ENVIRONMENT)
         if before is not None:
             os.environ[ENVIRONMENT] = before
-    least = {name: min(each.seconds[name] for each in runs) for name in runs[0].seconds}
-    return runs[0]._replace(seconds=least)
+    minimum = {name: min(item.seconds[name] for item in runs) for name in runs[0].seconds}
+    return runs[0]._replace(seconds=minimum)
 
 
 def window_end() -> Any:

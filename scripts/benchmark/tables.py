@@ -12,5 +12,5 @@ def table(title: str, head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) ->
     print(f"\n{title}", file=sys.stderr)
     for row in (head, *rows):
         first = row[0].ljust(widths[0])
-        rest = (cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))
-        print("  " + "  ".join((first, *rest)).rstrip(), file=sys.stderr)
+        remainder = (cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))
+        print("  " + "  ".join((first, *remainder)).rstrip(), file=sys.stderr)

@@ -39,28 +39,28 @@ def measure(folder: Path, keys: int, files: int, runs: Runs) -> dict[str, Any]:
     small = small_files(folder, files).path
     history = folder / "history_of_audits"
     shutil.rmtree(history, ignore_errors=True)
-    one, two = runs.best_of(_audit(lonely, "--workers", "1"), _audit(lonely, "--workers", "2"))
-    limit = max(int(one.peak_mb * 1e6 * LIMIT_SHARE), START_BYTES + 2 * READING_BYTES)
+    item, two = runs.best_of(_audit(lonely, "--workers", "1"), _audit(lonely, "--workers", "2"))
+    limit = max(int(item.peak_mb * 1e6 * LIMIT_SHARE), START_BYTES + 2 * READING_BYTES)
     limited = runs.best(_audit(lonely, "--workers", "1", "--memory-limit", str(limit)))
     verify = [sys.executable, "-c", AUDIT, "verify", "--fail-on", "never", str(small)]
-    whole, part = runs.best_of(verify, [*verify, "--subset", SUBSET])
+    complete, part = runs.best_of(verify, [*verify, "--subset", SUBSET])
     alone, kept_in = runs.best_of(_audit(small), _audit(small, "--history", str(history)))
     ratios = {
-        "second_core_wall": two.wall_s / one.wall_s,
-        "memory_limit_wall": limited.wall_s / one.wall_s,
+        "second_core_wall": two.wall_s / item.wall_s,
+        "memory_limit_wall": limited.wall_s / item.wall_s,
         "memory_limit_peak_per_limit": limited.peak_mb * 1e6 / limit,
-        "subset_cpu": part.cpu_s / whole.cpu_s,
+        "subset_cpu": part.cpu_s / complete.cpu_s,
         "history_cpu": kept_in.cpu_s / alone.cpu_s,
     }
     table(
         f"with an option and without: {keys:,} keys in 1 partition; {files:,} small files",
         ("process", "wall s", "cpu s", "peak MB", "x wall", "x cpu"),
         [
-            _row("audit --workers 1, one partition", one, one),
-            _row("audit --workers 2", two, one),
-            _row(f"audit --workers 1 --memory-limit {limit / 1e6:.0f}MB", limited, one),
-            _row("verify, small files", whole, whole),
-            _row(f"verify --subset {SUBSET}", part, whole),
+            _row("audit --workers 1, one partition", item, item),
+            _row("audit --workers 2", two, item),
+            _row(f"audit --workers 1 --memory-limit {limit / 1e6:.0f}MB", limited, item),
+            _row("verify, small files", complete, complete),
+            _row(f"verify --subset {SUBSET}", part, complete),
             _row("audit, small files", alone, alone),
             _row("audit --history", kept_in, alone),
         ],

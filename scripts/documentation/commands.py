@@ -48,17 +48,17 @@ def command_pages(printed: Callable[[list[str]], str]) -> dict[str, str]:
 
 def _page(analysis: Analysis, printed: Callable[[list[str]], str]) -> str:
     sections = _sections(analysis)
-    declared = {each.flag for each in analysis.options}
-    own = [each for each in sections.get(Section.OWN, ()) if long_flag(each) not in declared]
+    declared = {element.flag for element in analysis.options}
+    own = [item for item in sections.get(Section.OWN, ()) if long_flag(item) not in declared]
     flags = {
-        section.value: {long_flag(each): _own_default(each) for each in options}
+        section.value: {long_flag(option): _own_default(option) for option in options}
         for section, options in sections.items()
         if section is not Section.OWN
     }
     shared = SharedText(frozenset(map(meaning, shared_columns())), flags)
     text = reference(analysis, _help_rows(own), example(analysis.name, printed), shared)
-    title, rest = text.split("\n", 1)
-    return f"{title}\n{_MARK.format(analysis.name)}\n{rest.rstrip()}\n"
+    title, remainder = text.split("\n", 1)
+    return f"{title}\n{_MARK.format(analysis.name)}\n{remainder.rstrip()}\n"
 
 
 def _sections(analysis: Analysis) -> dict[Section, list[click.Option]]:
@@ -69,7 +69,7 @@ def _sections(analysis: Analysis) -> dict[Section, list[click.Option]]:
 
 def _help_rows(options: Iterable[click.Option]) -> list[CommandOption]:
     context = click.Context(group)
-    records = [each.get_help_record(context) for each in options]
+    records = [option.get_help_record(context) for option in options]
     return [CommandOption(*record) for record in records if record is not None]
 
 
@@ -82,21 +82,21 @@ def command_list() -> str:
 
 def _line(name: str) -> str:
     analysis = analyses.load(name)
-    more = "" if analysis.command else " A call of `inspector.api`, and no command."
-    return f"| [{name}](commands/{name}.md) | {analysis.text.split(chr(10))[0]}{more} |"
+    options = "" if analysis.command else " A call of `inspector.api`, and no command."
+    return f"| [{name}](commands/{name}.md) | {analysis.text.split(chr(10))[0]}{options} |"
 
 
 def shared_options() -> str:
     """Return the options that several commands have, by the sections of the help."""
     options: dict[Section, dict[str, click.Option]] = {section: {} for section in Section}
     for name in analyses.names():
-        for section, found in _sections(analyses.load(name)).items():
-            for each in found:  # the longest list of choices is that of all formats
-                known = options[section].get(long_flag(each))
-                options[section][long_flag(each)] = max(known or each, each, key=_choices)
-    declared = {each.flag: each for each in SHARED}
+        for section, result in _sections(analyses.load(name)).items():
+            for entry in result:  # the longest list of choices is that of all formats
+                actual = options[section].get(long_flag(entry))
+                options[section][long_flag(entry)] = max(actual or entry, entry, key=_choices)
+    declared = {element.flag: element for element in SHARED}
     lines: list[str] = []
-    for section in [one for one in Section if one is not Section.OWN]:
+    for section in [item for item in Section if item is not Section.OWN]:
         lines += ["", f"### {section.value}", "", *OPTION_HEAD]
         for flag, option in options[section].items():
             default = _BY_COMMAND if _own_default(option) else None
@@ -112,12 +112,12 @@ def shared_options() -> str:
 @cache
 def _defaults() -> Mapping[str, Set[str]]:
     """Return the defaults of each shared option over all commands."""
-    found: dict[str, set[str]] = {}
+    result: dict[str, set[str]] = {}
     for name in analyses.names():
         for options in _sections(analyses.load(name)).values():
-            for each in options:
-                found.setdefault(long_flag(each), set()).add(str(each.default))
-    return found
+            for option in options:
+                result.setdefault(long_flag(option), set()).add(str(option.default))
+    return result
 
 
 def _own_default(option: click.Option) -> str:
@@ -131,10 +131,10 @@ def _choices(option: click.Option) -> int:
 
 
 def _help_row(option: CommandOption, default: str | None) -> str:
-    spelling, text = (each.replace("|", "\\|") for each in (option.spelling, option.meaning))
+    spelling, text = (item.replace("|", "\\|") for item in (option.spelling, option.meaning))
     text, _, notes = text.partition("  [")
-    shown = notes.removeprefix("default: ").partition("]")[0] if "default" in notes else ""
-    return f"| `{spelling}` |  | {default or shown} | {text} |"
+    display = notes.removeprefix("default: ").partition("]")[0] if "default" in notes else ""
+    return f"| `{spelling}` |  | {default or display} | {text} |"
 
 
 @cache
@@ -152,11 +152,11 @@ def shared_columns() -> list[Column]:
                 columns.setdefault(meaning(column), column)
                 users.setdefault(meaning(column), set()).add(name)
                 frequency[meaning(column)] += 1
-    found: dict[str, Column] = {}
+    result: dict[str, Column] = {}
     for key, _ in frequency.most_common():
         if len(users[key]) >= _SEVERAL:
-            found.setdefault(key[0], columns[key])
-    return [found[name] for name in sorted(found)]
+            result.setdefault(key[0], columns[key])
+    return [result[name] for name in sorted(result)]
 
 
 def column_list() -> str:

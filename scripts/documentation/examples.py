@@ -45,6 +45,6 @@ def example(name: str, printed: Callable[[list[str]], str]) -> list[str]:
         return []
     command = EXAMPLES[name]
     output = printed(shlex.split(command)).rstrip().split("\n\n")
-    shown = "\n\n".join(part for part in output if not part.startswith("checkpoint ")).split("\n")
-    more = ["..."] if len(shown) > LINES else []
-    return ["```text", f"$ inspector {command}", *shown[:LINES], *more, "```", ""]
+    parts = "\n\n".join(part for part in output if not part.startswith("checkpoint ")).split("\n")
+    options = ["..."] if len(parts) > LINES else []
+    return ["```text", f"$ inspector {command}", *parts[:LINES], *options, "```", ""]

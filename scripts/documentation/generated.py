@@ -73,10 +73,12 @@ def rule_entry(rule: type[Rule[Any]]) -> str:
         lines.append(f"Slugs: {', '.join(f'`{slug}`' for slug in rule.slugs)}.\n")
     shared = _shared_thresholds()
     own = [threshold for threshold in rule.thresholds() if threshold.name not in shared]
-    others = [threshold for threshold in rule.thresholds() if threshold.name in shared]
+    siblings = [threshold for threshold in rule.thresholds() if threshold.name in shared]
     lines += [f"- `{t.name}` ({_default_text(t)}): {t.meaning}" for t in own]
-    if others:
-        lines.append(f"- Shared: {', '.join(f'`{t.name}` ({_default_text(t)})' for t in others)}.")
+    if siblings:
+        lines.append(
+            f"- Shared: {', '.join(f'`{t.name}` ({_default_text(t)})' for t in siblings)}."
+        )
     return "\n".join(lines)
 
 
@@ -121,9 +123,9 @@ def restart_rules(before: str) -> str:
     """
     entries = []
     for rule in sorted(RULES, key=lambda rule: rule.id):
-        title, _, *others = _entry(rule.id, before)
+        title, _, *siblings = _entry(rule.id, before)
         text = f"{rule.heading}{rule.does}"
-        entries.append("\n\n".join([f"\n### {rule.id} · {title}", text, *others]))
+        entries.append("\n\n".join([f"\n### {rule.id} · {title}", text, *siblings]))
     return "\n".join(entries)
 
 
@@ -172,12 +174,12 @@ def _tree(kind: type[InspectorError]) -> Iterator[type[InspectorError]]:
 
 
 def _error(kind: type[InspectorError]) -> str:
-    said = (kind.__doc__ or "").strip().splitlines()[0]
+    result = (kind.__doc__ or "").strip().splitlines()[0]
     bases = ", ".join(f"`{base.__name__}`" for base in kind.__bases__)
     code = exit_of(kind())
     return (
-        f"\n### `{kind.__name__}` · `{kind.slug}`\n\n{said} A subclass of {bases}. A command that "
-        f"it stops ends with exit code {code.value}."
+        f"\n### `{kind.__name__}` · `{kind.slug}`\n\n{result} A subclass of {bases}. A command "
+        f"that it stops ends with exit code {code.value}."
     )
 
 
@@ -188,33 +190,33 @@ def ranks(before: str) -> str:
         before: the block as it is; why a rank is before others, and a finding named in their place,
             stays.
     """
-    said = dict(re.findall(r"^\| (SS\d+|\d) \| .+ \| ([^|]+) \|$", before, re.MULTILINE))
+    result = dict(re.findall(r"^\| (SS\d+|\d) \| .+ \| ([^|]+) \|$", before, re.MULTILINE))
     reasons = [*map(str, range(1, len(RANKS) + 1)), *(k.id for k in all_kinds() if k.explains)]
-    if missing := [name for name in reasons if name not in said]:
+    if missing := [name for name in reasons if name not in result]:
         raise ValueError(f"explanation/judgements.md does not say why: {missing}")
     lines = ["| rank | findings | severity | because |", "|---|---|---|---|"]
-    for place, (groups, least) in enumerate(RANKS, 1):
+    for location, (groups, minimum) in enumerate(RANKS, 1):
         named = " and ".join(group.value for group in groups)
-        words = f"{least.word} and graver" if least < Severity.ERROR else least.word
-        lines.append(f"| {place} | {named} | {words} | {said[str(place)]} |")
+        words = f"{minimum.word} and graver" if minimum < Severity.ERROR else minimum.word
+        lines.append(f"| {location} | {named} | {words} | {result[str(location)]} |")
     lines += ["", "| cause | is named in place of | because |", "|---|---|---|"]
     for kind in sorted((kind for kind in all_kinds() if kind.explains), key=by_reach):
         where = ", of the same store" if kind.in_store else ""
-        lines.append(f"| {kind.id} | {', '.join(kind.explains)}{where} | {said[kind.id]} |")
+        lines.append(f"| {kind.id} | {', '.join(kind.explains)}{where} | {result[kind.id]} |")
     return "\n".join(lines)
 
 
 def inferences(before: str) -> str:
     """Every inference with what the page says about it, and how often it was right."""
-    return "\n".join(_inference(one, before) for one in INFERENCES.values())
+    return "\n".join(_inference(value, before) for value in INFERENCES.values())
 
 
-def _inference(one: Inference, before: str) -> str:
-    _, says, notes = _entry(f"`{one.name}`", before)
-    effect = "It warns." if one.warns else "It never warns: it is right too seldom."
+def _inference(item: Inference, before: str) -> str:
+    _, says, notes = _entry(f"`{item.name}`", before)
+    effect = "It warns." if item.warns else "It never warns: it is right too seldom."
     return (
-        f"\n### `{one.name}`\n\n{says}\n\n"
-        f"- Right {one.right:,} of {one.of:,} times ({one.right / one.of:.0%}; {WARNS:.0%} are "
+        f"\n### `{item.name}`\n\n{says}\n\n"
+        f"- Right {item.right:,} of {item.of:,} times ({item.right / item.of:.0%}; {WARNS:.0%} are "
         f"needed for a warning). {effect}\n{notes.splitlines()[-1]}"
     )
 
@@ -222,18 +224,18 @@ def _inference(one: Inference, before: str) -> str:
 def layers() -> str:
     """The layers of the contract, top to bottom."""
     settings = tomllib.loads(_PYPROJECT.read_text("utf-8"))["tool"]["importlinter"]
-    found = next(one["layers"] for one in settings["contracts"] if one["id"] == "layers")
-    return "\n".join(["```text", *(layer.replace("inspector.", "") for layer in found), "```"])
+    result = next(item["layers"] for item in settings["contracts"] if item["id"] == "layers")
+    return "\n".join(["```text", *(layer.replace("inspector.", "") for layer in result), "```"])
 
 
 def metrics() -> str:
     """Every metric, with the name that Prometheus gets."""
     parts = ["| metric | measured in | a limit | in Prometheus | meaning |", "|---|" + "---|" * 4]
-    for one in METRICS:
-        about = "" if one.exact else " An estimate."
+    for metric in METRICS:
+        about = "" if metric.exact else " An estimate."
         parts.append(
-            f"| `{one.name}` | {one.quantity.value} | `{one.name}={one.example}` "
-            f"| `{NAMES[one.name][0]}` | {one.doc}{about} |"
+            f"| `{metric.name}` | {metric.quantity.value} | `{metric.name}={metric.example}` "
+            f"| `{NAMES[metric.name][0]}` | {metric.doc}{about} |"
         )
     return "\n".join(parts)
 

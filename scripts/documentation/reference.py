@@ -103,11 +103,13 @@ def _lines(
         yield from (paragraph, "")
     if analysis.facts is not None:
         extras = [text for name, text in _FACTS.items() if getattr(analysis.facts, name)]
-        more = f", and {' and '.join(extras)}" if extras else ""
-        yield from (f"It replays every version that the state files can restore{more}.", "")
+        options = f", and {' and '.join(extras)}" if extras else ""
+        yield from (f"It replays every version that the state files can restore{options}.", "")
     yield from ("## Options", "", *_options(analysis, command_options, shared), *_call(analysis))
     for i, table in enumerate(analysis.tables):
-        same = [one.table_name for one in analysis.tables[:i] if one.columns() == table.columns()]
+        same = [
+            item.table_name for item in analysis.tables[:i] if item.columns() == table.columns()
+        ]
         yield from _table(table, same[:1], shared.columns)
     for data in analysis.data_tables:
         yield from _data_table(data)
@@ -124,12 +126,12 @@ def _options(
     analysis: Analysis, command_options: Iterable[CommandOption], shared: SharedText
 ) -> Iterator[str]:
     described = {flag for flags in shared.flags.values() for flag in flags}
-    rows = [option_row(each, each.name) for each in analysis.options]
+    rows = [option_row(option, option.name) for option in analysis.options]
     rows += map(_command_option, command_options)
     rows += [
-        option_row(each, f"Options.{each.name}")
-        for each in analysis.shared
-        if each.flag not in described
+        option_row(item, f"Options.{item.name}")
+        for item in analysis.shared
+        if item.flag not in described
     ]
     rows = [*OPTION_HEAD, *rows] if rows else []
     if not analysis.command:  # its options have no spelling on the command line
@@ -153,47 +155,47 @@ OPTION_HEAD = ("| option | in a call | default | meaning |", "| --- | --- | --- 
 
 
 def _usage(analysis: Analysis) -> str:
-    words = [_argument(each, many=analysis.many) for each in analysis.arguments]
+    words = [_argument(argument, several_values=analysis.many) for argument in analysis.arguments]
     return " ".join(["inspector", analysis.name, "[OPTIONS]", *words])
 
 
-def _argument(each: Parameter, *, many: bool) -> str:
-    if each.choices:
-        return "|".join(each.choices)
-    name = each.option.metavar or each.name.upper()
-    if many and each.name == "path":
+def _argument(item: Parameter, *, several_values: bool) -> str:
+    if item.choices:
+        return "|".join(item.choices)
+    name = item.option.metavar or item.name.upper()
+    if several_values and item.name == "path":
         return f"{name}..."
-    return name if each.required else f"[{name}]"
+    return name if item.required else f"[{name}]"
 
 
-def option_row(each: Parameter, name_in_call: str, default: str | None = None) -> str:
+def option_row(item: Parameter, name_in_call: str, default: str | None = None) -> str:
     """Return the row of a declared option in a table of options.
 
     Args:
-        each: the option.
+        item: the option.
         name_in_call: its parameter, or field of ``Options``, in ``inspector.api``.
         default: text that replaces the default.
     """
-    values = f" One of `{'`, `'.join(each.choices)}`." if each.choices else ""
-    text = f"{_DEFAULT.sub('', ' '.join(each.option.help.split()))}{values}"
-    shown = _default(each) if default is None else default
-    return f"| `{_cell(_spelling(each))}` | `{name_in_call}` | {shown} | {_cell(text)} |"
+    values = f" One of `{'`, `'.join(item.choices)}`." if item.choices else ""
+    text = f"{_DEFAULT.sub('', ' '.join(item.option.help.split()))}{values}"
+    display = _default(item) if default is None else default
+    return f"| `{_cell(_spelling(item))}` | `{name_in_call}` | {display} | {_cell(text)} |"
 
 
-def _spelling(each: Parameter) -> str:
+def _spelling(item: Parameter) -> str:
     """``--batch N``: the option with what stands for its value."""
-    value = each.option.metavar
-    if value is None and not each.choices:
-        value = "SIZE" if each.option.size else {int: "N", str: "TEXT"}.get(each.kind)
-    return f"{each.flag} {value}" if value else each.flag
+    value = item.option.metavar
+    if value is None and not item.choices:
+        value = "SIZE" if item.option.size else {int: "N", str: "TEXT"}.get(item.kind)
+    return f"{item.flag} {value}" if value else item.flag
 
 
-def _default(each: Parameter) -> str:
-    words = _DEFAULT.search(each.option.help)
+def _default(item: Parameter) -> str:
+    words = _DEFAULT.search(item.option.help)
     if words is not None:
         return words[1]
-    text = _value(each.default)
-    of_call = _value(attrgetter(each.name)(Options())) if "." in each.name else ""
+    text = _value(item.default)
+    of_call = _value(attrgetter(item.name)(Options())) if "." in item.name else ""
     return f"{text}, in a call {of_call}" if of_call not in ("", text) else text
 
 
@@ -203,17 +205,21 @@ def _value(value: Any) -> str:
     return "" if value in (None, (), {}) or value is False else f"`{value}`"
 
 
-def _command_option(each: CommandOption) -> str:
-    words = _DEFAULT.search(each.meaning)
+def _command_option(item: CommandOption) -> str:
+    words = _DEFAULT.search(item.meaning)
     default = "" if words is None else words[1]
-    meaning = _DEFAULT.sub("", each.meaning)
-    return f"| `{_cell(each.spelling)}` |  | {default} | {_cell(meaning)} |"
+    meaning = _DEFAULT.sub("", item.meaning)
+    return f"| `{_cell(item.spelling)}` |  | {default} | {_cell(meaning)} |"
 
 
 def _call(analysis: Analysis) -> Iterator[str]:
     words = [
-        f'"{each.choices[0]}"' if each.choices else each.name if each.required else "None"
-        for each in analysis.arguments
+        f'"{argument.choices[0]}"'
+        if argument.choices
+        else argument.name
+        if argument.required
+        else "None"
+        for argument in analysis.arguments
     ]
     chosen = 'where=("user=a",)' if KEYS in analysis.uses else "partition_id=0"
     call = f"api.{analysis.name}({', '.join([*words, f'api.Options({chosen})'])})"
@@ -238,8 +244,8 @@ def _table(table: type[Row], same: list[str], shared: Set[Meaning]) -> Iterator[
         yield from (f"It has the columns of `{same[0]}`.", "")
         return
     columns = table.columns()
-    elsewhere = [each for each in columns if meaning(each) in shared]
-    described = [each for each in columns if meaning(each) not in shared]
+    elsewhere = [item for item in columns if meaning(item) in shared]
+    described = [column for column in columns if meaning(column) not in shared]
     described += _marked(table.columns(raw=True)[len(columns) :])
     if described:
         yield from (*COLUMN_HEAD, *map(column_row, described), "")
@@ -258,8 +264,8 @@ def meaning(column: Column) -> Meaning:
 
 
 def _marked(columns: Iterable[Column]) -> Iterator[Column]:
-    for each in columns:
-        yield Column(each.name, each.unit, each.exact, f"With `--raw`: {_lower(each.doc)}")
+    for column in columns:
+        yield Column(column.name, column.unit, column.exact, f"With `--raw`: {_lower(column.doc)}")
 
 
 def _lower(text: str) -> str:
@@ -281,9 +287,9 @@ def _data_table(data: DataTable) -> Iterator[str]:
     for paragraph in _paragraphs(data.doc):
         yield from (paragraph, "")
     own = [name for name in TableOptions.parameters() if name in data.options]
-    more = "".join(f", {name}=..." for name in own)
+    options = "".join(f", {name}=..." for name in own)
     where = "[in a notebook](../../how-to/notebook.md)"
-    yield from (f"`inspector.spark.{data.name}(spark, path, options{more})`, see {where}.", "")
+    yield from (f"`inspector.spark.{data.name}(spark, path, options{options})`, see {where}.", "")
 
 
 def _cell(text: str) -> str:

@@ -58,7 +58,7 @@ _SHARE: Schema = _TYPES[Unit.SHARE]
 def report_schema() -> str:
     """The schema as text."""
     offered = [analyses.load(name) for name in analyses.names()]
-    commands = [one for one in offered if one.tables]
+    commands = [item for item in offered if item.tables]
     schema: Schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": f"urn:spark-state-inspector:report:{SCHEMA_VERSION}",
@@ -70,9 +70,9 @@ def report_schema() -> str:
         "else": {"$ref": "#/$defs/report"},
         "$defs": {"report": _report(commands), **_fleet(commands), **_definitions()}
         | {
-            f"{one.name}.{name}": row
-            for one in commands
-            for name, row in _tables(one).items()
+            f"{command.name}.{name}": row
+            for command in commands
+            for name, row in _tables(command).items()
             if name not in LISTED
         },
     }
@@ -83,7 +83,7 @@ def _fleet(commands: Sequence[Analysis]) -> Schema:
     """The envelope about several checkpoints, and what stands for one that failed."""
     head: Schema = {
         "schema_version": {"const": SCHEMA_VERSION},
-        "command": {"enum": [one.name for one in commands]},
+        "command": {"enum": [command.name for command in commands]},
     }
     level: Schema = {"enum": [level.value for level in Level]}
     error = {"kind": _TEXT, "message": _TEXT, "exit_code": _INTEGER}
@@ -129,7 +129,7 @@ def _report(commands: Sequence[Analysis]) -> Schema:
         **_object(
             {
                 "schema_version": {"const": SCHEMA_VERSION},
-                "command": {"enum": [one.name for one in commands]},
+                "command": {"enum": [command.name for command in commands]},
                 "checkpoint": _TEXT | {"description": "Its root, as the user spelled it."},
                 "part": {"anyOf": [{"$ref": "#/$defs/part"}, {"type": "null"}]},
                 "verdict": {"anyOf": [{"$ref": "#/$defs/verdict"}, {"type": "null"}]},
@@ -162,7 +162,7 @@ def _report(commands: Sequence[Analysis]) -> Schema:
             },
             optional=("rows", "metrics"),
         ),
-        "allOf": [_of_command(one) for one in commands],
+        "allOf": [_of_command(item) for item in commands],
     }
 
 
@@ -173,10 +173,10 @@ def _text(value: Any, indent: str = "") -> str:
         return line
     deeper = f"{indent}  "
     if isinstance(value, dict):
-        lines = [f"{json.dumps(name)}: {_text(each, deeper)}" for name, each in value.items()]
+        lines = [f"{json.dumps(name)}: {_text(entry, deeper)}" for name, entry in value.items()]
     else:
-        lines = [_text(each, deeper) for each in value]
-    inside = ",\n".join(f"{deeper}{each}" for each in lines)
+        lines = [_text(element, deeper) for element in value]
+    inside = ",\n".join(f"{deeper}{item}" for item in lines)
     opened, closed = "{}" if isinstance(value, dict) else "[]"
     return f"{opened}\n{inside}\n{indent}{closed}"
 
@@ -184,24 +184,24 @@ def _text(value: Any, indent: str = "") -> str:
 def _of_command(analysis: Analysis) -> Schema:
     """What follows from the name of a command."""
     names = dict.fromkeys(table.table_name for table in analysis.tables)
-    others = [name for name in names if name not in LISTED]
-    made: Schema = {
+    siblings = [name for name in names if name not in LISTED]
+    schema: Schema = {
         "properties": {
             "table": {"enum": list(names)},
             "columns": {"propertyNames": {"enum": list(names)}},
             "tables": {
-                "properties": {name: _rows_of(analysis, name) for name in others},
+                "properties": {name: _rows_of(analysis, name) for name in siblings},
                 "additionalProperties": False,
             },
         },
         "allOf": [
             _if("table", name, {"required": ["rows"], "properties": {"rows": rows}})
-            for name in others
+            for name in siblings
             for rows in (_rows_of(analysis, name),)
         ]
         + [_if("table", name, {"not": {"required": ["rows"]}}) for name in names if name in LISTED],
     }
-    return _if("command", analysis.name, made)
+    return _if("command", analysis.name, schema)
 
 
 def _if(name: str, value: str, then: Schema) -> Schema:
@@ -214,11 +214,11 @@ def _rows_of(analysis: Analysis, name: str) -> Schema:
 
 def _tables(analysis: Analysis) -> dict[str, Schema]:
     """Row by table name; two tables of one name have the columns of both."""
-    found: dict[str, dict[str, Column]] = {}
+    result: dict[str, dict[str, Column]] = {}
     for table in analysis.tables:
-        columns = found.setdefault(table.table_name, {})
+        columns = result.setdefault(table.table_name, {})
         columns.update({column.name: column for column in table.columns(raw=True)})
-    return {name: _row(columns.values()) for name, columns in found.items()}
+    return {name: _row(columns.values()) for name, columns in result.items()}
 
 
 def _row(columns: Iterable[Column], required: bool = False) -> Schema:
@@ -234,8 +234,8 @@ def _row(columns: Iterable[Column], required: bool = False) -> Schema:
 
 def _object(properties: dict[str, Schema], optional: Sequence[str] = ()) -> Schema:
     required = [name for name in properties if name not in optional]
-    made: Schema = {"type": "object", "properties": properties}
-    return made | ({"required": required} if required else {}) | {"additionalProperties": False}
+    schema: Schema = {"type": "object", "properties": properties}
+    return schema | ({"required": required} if required else {}) | {"additionalProperties": False}
 
 
 def _or_null(schema: Schema) -> Schema:
@@ -247,8 +247,8 @@ def _definitions() -> dict[str, Schema]:
     finding, problem = _row(FindingRow.columns(), True), _row(ProblemRow.columns(), True)
     finding["properties"] |= {
         "id": _TEXT | {"pattern": r"^SS\d{3}$"},
-        "severity": {"enum": [one.word for one in Severity]},
-        "certainty": {"enum": [one.value for one in Certainty]},
+        "severity": {"enum": [element.word for element in Severity]},
+        "certainty": {"enum": [item.value for item in Certainty]},
     }
     return {
         "part": _part(),

@@ -143,16 +143,16 @@ def restart_counts() -> Iterator[str]:
     yield "| Spark | restarts | | said what Spark did | said `unknown` | false alarms | wrong |"
     yield "|---|---|---|---|---|---|---|"
     for record in _records():
-        for asked, head in (("said", "OLD and NEW"), ("said_before", "with `--before`")):
-            score = record["scores"][asked]
+        for questions, head in (("said", "OLD and NEW"), ("said_before", "with `--before`")):
+            score = record["scores"][questions]
             counts = [score.get(name, 0) for name in ("right", "open", "alarm", "wrong")]
             cells = [record["spark"], sum(score.values()), head, *counts]
             yield f"| {' | '.join(map(str, cells))} |"
 
 
-def _each(change: Mapping[str, Any], what: str) -> str:
+def _each(change: Mapping[str, Any], subject: str) -> str:
     """What is so on both providers; or of each, where they differ."""
-    values = {name: str(run.get(what) or "") for name, run in change["on"].items()}
+    values = {name: str(run.get(subject) or "") for name, run in change["on"].items()}
     if len(set(values.values())) == 1:
         return next(iter(values.values()))
     return ", ".join(f"{value or '-'} ({name})" for name, value in values.items())

@@ -94,7 +94,7 @@ def _table(table: DataTable) -> str:
         if name in table.options
     ]
     parameters = ["spark: SparkSession", "path: str", "options: Options | None = ..."]
-    lines = "".join(f"    {each},\n" for each in (*parameters, *(["*", *own] if own else ())))
+    lines = "".join(f"    {item},\n" for item in (*parameters, *(["*", *own] if own else ())))
     return f"def {table.name}(\n{lines}) -> DataFrame: ...\n"
 
 
@@ -108,9 +108,11 @@ def typed_methods() -> str:
 def _imports() -> Iterator[str]:
     """An import for every type of this package that a signature names."""
     loaded = (analyses.load(name).function for name in analyses.names())
-    hints = [hint for each in (Options, *loaded) for hint in get_type_hints(each).values()]
+    hints = [hint for item in (Options, *loaded) for hint in get_type_hints(item).values()]
     by_module: dict[str, list[str]] = {}
-    for kind in sorted(set(_classes(hints)), key=lambda each: (each.__module__, each.__name__)):
+    for kind in sorted(
+        set(_classes(hints)), key=lambda element: (element.__module__, element.__name__)
+    ):
         if kind not in (Options, Opened):
             by_module.setdefault(kind.__module__, []).append(kind.__name__)
     for module, names in by_module.items():
@@ -128,7 +130,7 @@ def _classes(hints: Iterable[Any]) -> Iterator[type]:
 def _method(analysis: Analysis) -> str:
     hints = get_type_hints(analysis.function)
     parameters = list(_parameters(analysis, signature_of(analysis), hints))
-    lines = "".join(f"        {each},\n" for each in ("self", *parameters))
+    lines = "".join(f"        {item},\n" for item in ("self", *parameters))
     return f"    def {analysis.name}(\n{lines}    ) -> {_text(hints['return'])}: ...\n"
 
 
@@ -136,14 +138,14 @@ def _parameters(
     analysis: Analysis, signature: Signature, hints: Mapping[str, Any]
 ) -> Iterator[str]:
     star = False
-    for name, each in signature.parameters.items():
-        if each.kind is Parameter.KEYWORD_ONLY and not star:
+    for name, item in signature.parameters.items():
+        if item.kind is Parameter.KEYWORD_ONLY and not star:
             star = True
             yield "*"
         kind = _text(hints[name]) if name in hints else _shared(name)
         if any(argument.name == name for argument in analysis.arguments) and kind.startswith("str"):
             kind = kind.replace("str", "str | PathLike[str]", 1)
-        yield f"{name}: {kind}" + ("" if each.default is Parameter.empty else " = ...")
+        yield f"{name}: {kind}" + ("" if item.default is Parameter.empty else " = ...")
 
 
 def _shared(name: str) -> str:
@@ -151,9 +153,9 @@ def _shared(name: str) -> str:
     if name == "engine":
         return "EngineOptions | str"
     hint = get_type_hints(Options)[name]
-    if any(get_origin(each) is tuple for each in (hint, *get_args(hint))):
+    if any(get_origin(item) is tuple for item in (hint, *get_args(hint))):
         return "str | Sequence[str]"
-    words = any(isinstance(each, type) and issubclass(each, Enum) for each in get_args(hint))
+    words = any(isinstance(arg, type) and issubclass(arg, Enum) for arg in get_args(hint))
     return _text(hint).replace(" | None", " | str | None") if words else _text(hint)
 
 

@@ -367,21 +367,21 @@ def session_of(folder: Path) -> SparkSession:
     return session
 
 
-def collect(queries: dict[str, Live], given: argparse.Namespace) -> list[Run]:
+def collect(queries: dict[str, Live], arguments: argparse.Namespace) -> list[Run]:
     """Start a reader for each query, restart the queries now and then; every run of a command."""
     context = multiprocessing.get_context("spawn")
     results = context.Queue()
-    seconds = 60 * given.minutes
+    seconds = 60 * arguments.minutes
     readers = [
         context.Process(
-            target=read_on, args=(name, str(live.checkpoint), seconds, given.slow, results)
+            target=read_on, args=(name, str(live.checkpoint), seconds, arguments.slow, results)
         )
         for name, live in queries.items()
     ]
     for reader in readers:
         reader.start()
     runs: list[Run] = []
-    restart = time.monotonic() + given.restart
+    restart = time.monotonic() + arguments.restart
     while any(reader.is_alive() for reader in readers) or not results.empty():
         for live in queries.values():
             live.note()
@@ -393,7 +393,7 @@ def collect(queries: dict[str, Live], given: argparse.Namespace) -> list[Run]:
             if false:
                 print(f"{runs[-1].query}, {runs[-1].command}: {false}"[:700], flush=True)
         if time.monotonic() > restart:
-            restart = time.monotonic() + given.restart
+            restart = time.monotonic() + arguments.restart
             for live in queries.values():
                 live.stop()
                 live.start()
@@ -425,8 +425,8 @@ def table(runs: list[Run], compared: Mapping[str, int], queries: Mapping[str, Li
         "|---|---|---:|---:|---:|---:|",
     ]
     for query, command in sorted(by_place, key=lambda key: (list(queries).index(key[0]), key[1])):
-        some = by_place[query, command]
-        sums = (len(some), *(sum(map(bool, column)) for column in _columns(some)))
+        sample = by_place[query, command]
+        sums = (len(sample), *(sum(map(bool, column)) for column in _columns(sample)))
         lines.append(f"| {query} | {command} | " + " | ".join(f"{n:,}" for n in sums) + " |")
     sums = (len(runs), *(sum(map(bool, column)) for column in _columns(runs)))
     lines.append("| all | | " + " | ".join(f"{n:,}" for n in sums) + " |")
@@ -446,13 +446,13 @@ def main() -> int:
     parser.add_argument("--slow", type=float, default=1, metavar="FACTOR", help="slow the reader")
     parser.add_argument("--restart", type=float, default=60, help="seconds between restarts")
     parser.add_argument("--only", default="", metavar="REGEX", help="queries whose name matches")
-    given = parser.parse_args()
+    args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         session = session_of(Path(folder))
         queries = {
             name: Live(session, name, frame(session), mode, confs, Path(folder, str(number)))
             for number, (name, (frame, mode, confs)) in enumerate(QUERIES.items())
-            if re.search(given.only, name)
+            if re.search(args.only, name)
         }
         for live in queries.values():
             live.start()
@@ -460,7 +460,7 @@ def main() -> int:
             for live in queries.values():
                 live.note()
             time.sleep(0.5)
-        runs = collect(queries, given)
+        runs = collect(queries, args)
         for live in queries.values():
             live.stop()
         compared = compare_counts(runs, queries)

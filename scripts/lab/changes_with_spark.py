@@ -48,8 +48,8 @@ def feed_of(case: Path, pairs: type[list[Any]]) -> Feed | None:
             row, options = dict(read["row"]), dict(read["opts"])
             if not isinstance(row["key"], pairs):
                 return None
-            place = (read["op"], read["store"], row["partition_id"])
-            rows.setdefault(place, []).append(row)
+            location = (read["op"], read["store"], row["partition_id"])
+            rows.setdefault(location, []).append(row)
             ends = options["changeStartBatchId"], options["changeEndBatchId"]
             batches.add((int(ends[0]), int(ends[1])))
     if not batches:
@@ -66,12 +66,12 @@ def compare_changes(path: str, feed: Feed, equal: Equal) -> tuple[int, list[str]
     for row in report.primary.rows:
         mine.setdefault(_place(row), []).append(row)
     faults = [f"problem: {problem.message}" for problem in report.problems]
-    for place in sorted({*mine, *feed.rows}):
-        theirs, ours = feed.rows.get(place, ()), mine.get(place, ())
+    for item in sorted({*mine, *feed.rows}):
+        theirs, ours = feed.rows.get(item, ()), mine.get(item, ())
         wrong = list(_differences(theirs, ours, equal))
-        faults += [f"changes of {place}: {fault}" for fault in wrong]
+        faults += [f"changes of {item}: {fault}" for fault in wrong]
         if not wrong:
-            faults += _histories(path, feed, place, list(zip(theirs, ours, strict=True)), equal)
+            faults += _histories(path, feed, item, list(zip(theirs, ours, strict=True)), equal)
     if not faults and feed.first_batch == 0:
         faults += _diffs(path, feed, mine)
     return sum(map(len, feed.rows.values())), faults
@@ -104,27 +104,27 @@ def _same(spark: Mapping[str, Any], mine: Mapping[str, Any], equal: Equal) -> bo
 
 
 def _histories(
-    path: str, feed: Feed, place: Store, both: Sequence[tuple[Any, Any]], equal: Equal
+    path: str, feed: Feed, location: Store, pair: Sequence[tuple[Any, Any]], equal: Equal
 ) -> Iterator[str]:
     """The history of some keys against the feed's rows of the same key."""
-    keys = list(dict.fromkeys(mine["key_hex"] for _, mine in both))
+    keys = list(dict.fromkeys(mine["key_hex"] for _, mine in pair))
     chosen = {keys[i] for i in (0, len(keys) // 2, -1)} if keys else set()
     for key in sorted(chosen)[:HISTORIES]:
         options = api.Options(
             key=key,
             batch=feed.last_batch,
-            operator_id=place[0],
-            store_name=place[1],
-            partition_id=place[2],
+            operator_id=location[0],
+            store_name=location[1],
+            partition_id=location[2],
         )
         rows = [
             row
             for row in api.history(path, options).primary.rows
             if row["event"] != "in_snapshot" and row["batch_id"] >= feed.first_batch
         ]
-        theirs = [spark for spark, mine in both if mine["key_hex"] == key]
+        theirs = [spark for spark, mine in pair if mine["key_hex"] == key]
         for fault in _differences(theirs, rows, equal):
-            yield f"history of {key} in {place}: {fault}"
+            yield f"history of {key} in {location}: {fault}"
 
 
 def _diffs(path: str, feed: Feed, mine: Mapping[Store, Sequence[Mapping[str, Any]]]) -> list[str]:
@@ -138,7 +138,11 @@ def _diffs(path: str, feed: Feed, mine: Mapping[Store, Sequence[Mapping[str, Any
         want = {
             **dict.fromkeys(new.keys() - old.keys(), "added"),
             **dict.fromkeys(old.keys() - new.keys(), "removed"),
-            **{place: "changed" for place in old.keys() & new.keys() if old[place] != new[place]},
+            **{
+                location: "changed"
+                for location in old.keys() & new.keys()
+                if old[location] != new[location]
+            },
         }
         rows = api.diff(path, from_batch=first, to_batch=second, raw=True).primary.rows
         have = {(*_place(row), row["key_hex"]): row["change"] for row in rows}
@@ -152,14 +156,14 @@ def _folded(
     feed: Feed, mine: Mapping[Store, Sequence[Mapping[str, Any]]], batch: int
 ) -> dict[tuple[Any, ...], str]:
     """Store and key -> Spark's value, after a batch; keys by their bytes, which Spark hides."""
-    found: dict[tuple[Any, ...], str] = {}
-    for place, rows in feed.rows.items():
-        for spark, row in zip(rows, mine[place], strict=True):
+    result: dict[tuple[Any, ...], str] = {}
+    for location, rows in feed.rows.items():
+        for spark, row in zip(rows, mine[location], strict=True):
             if spark["batch_id"] > batch:
                 continue
-            key = (*place, row["key_hex"])
+            key = (*location, row["key_hex"])
             if spark["change_type"] == "delete":
-                found.pop(key, None)
+                result.pop(key, None)
             else:
-                found[key] = json.dumps(spark["value"])
-    return found
+                result[key] = json.dumps(spark["value"])
+    return result

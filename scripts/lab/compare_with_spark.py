@@ -47,8 +47,8 @@ def checkpoint_of(case: Path) -> Path:
 
 def cases(folder: Path, only: str = "") -> list[Path]:
     """The cases below a folder, at any depth."""
-    found = (truth.parent for truth in folder.rglob("truth.jsonl.gz"))
-    return sorted(case for case in found if re.search(only, case.name))
+    result = (truth.parent for truth in folder.rglob("truth.jsonl.gz"))
+    return sorted(case for case in result if re.search(only, case.name))
 
 
 def truth(case: Path) -> dict[int, list[dict[str, Any]]]:
@@ -87,8 +87,8 @@ def compare(case: Path, *, decoded: bool = True) -> Verdict:
         faults += _differences(version, expected, got)
         if decoded and not faults:
             faults += _value_differences(version, expected, got)
-    found, wrong = compare_leftovers(case)
-    return Verdict(case.name, len(recorded), rows, found, faults + wrong)
+    result, wrong = compare_leftovers(case)
+    return Verdict(case.name, len(recorded), rows, result, faults + wrong)
 
 
 def options_of(case: Path, state_version: int | None = None) -> api.Options:
@@ -97,8 +97,8 @@ def options_of(case: Path, state_version: int | None = None) -> api.Options:
         return api.Options(state_version=state_version)
     stores = json.loads((case / "schemas.json").read_text())
     keys, values = (
-        tuple(f"{store['op']}:{store['store']}={json.dumps(store[what])}" for store in stores)
-        for what in ("key", "value")
+        tuple(f"{store['op']}:{store['store']}={json.dumps(store[subject])}" for store in stores)
+        for subject in ("key", "value")
     )
     return api.Options(state_version=state_version, key_schemas=keys, value_schemas=values)
 
@@ -185,13 +185,15 @@ def compare_leftovers(case: Path) -> tuple[int | None, list[str]]:
     # what is told of it has to be so; a key without a timer from its beginning is only inferred to
     # have expired (no batch is named).
     oldest = min(open_checkpoint(path).logs.clocks, default=0)
-    all_ = Counter((str(row["key"]), row["class"], row["expired_batch"]) for row in _expected(file))
-    want = Counter({row: count for row, count in all_.items() if row[2] >= oldest})
+    counter = Counter(
+        (str(row["key"]), row["class"], row["expired_batch"]) for row in _expected(file)
+    )
+    want = Counter({row: count for row, count in counter.items() if row[2] >= oldest})
     rows = [row for row in report.primary.rows if row["expired_batch"] is not None]
     have = _leftovers(rows)
     faults = [
         f"leftovers: {sum(odd.values())} {word}, such as {sorted(odd)[:3]}"
-        for word, odd in (("missed", want - have), ("too many", have - all_))
+        for word, odd in (("missed", want - have), ("too many", have - counter))
         if odd
     ]
     return sum(have.values()), faults
@@ -219,14 +221,14 @@ def main() -> int:
     parser.add_argument("--codec", default="", help="only checkpoints whose state has this codec")
     parser.add_argument("--bytes-only", action="store_true", help="do not compare decoded values")
     parser.add_argument("--changes", action="store_true", help="hold changes against the feed")
-    asked = parser.parse_args()
-    if asked.changes:
-        return compare_feeds(asked.folder, asked.only)
+    args = parser.parse_args()
+    if args.changes:
+        return compare_feeds(args.folder, args.only)
     bad = done = 0
-    for case in cases(asked.folder, asked.only):
-        if asked.codec and asked.codec != codec_of(case):
+    for case in cases(args.folder, args.only):
+        if args.codec and args.codec != codec_of(case):
             continue
-        verdict = compare(case, decoded=not asked.bytes_only)
+        verdict = compare(case, decoded=not args.bytes_only)
         done += 1
         bad += bool(verdict.faults)
         leftovers = "" if verdict.leftovers is None else f" leftovers={verdict.leftovers}"

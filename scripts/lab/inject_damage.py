@@ -51,7 +51,7 @@ def _of(case: Case, command: str) -> Case:
 
 
 def _line(case: Case) -> str:
-    wrong = ", ".join(f"{name} {found}" for name, found in case.outcomes.items() if found in WRONG)
+    wrong = ", ".join(f"{name} {item}" for name, item in case.outcomes.items() if item in WRONG)
     files = ", ".join(case.changed[:4])
     return f"seed {case.seed}: {case.fixture} ({case.sums}), {case.kind}: {wrong}; {files}"
 

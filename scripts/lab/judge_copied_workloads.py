@@ -93,8 +93,8 @@ def prepare(case: Case) -> None:
     except api.InspectorError as error:
         case.faults.append(str(error))
         return
-    kept = json.dumps([case.operator, case.way, sorted(case.keys), sorted(case.own)])
-    (case.out / f"{case.source.name}.json").write_text(kept, "utf-8")
+    dumps = json.dumps([case.operator, case.way, sorted(case.keys), sorted(case.own)])
+    (case.out / f"{case.source.name}.json").write_text(dumps, "utf-8")
 
 
 def evict(case: Case, checkpoint: Path, dest: Path) -> None:
@@ -122,13 +122,13 @@ def evict(case: Case, checkpoint: Path, dest: Path) -> None:
     evictions = list(rows_of)
     case.operator = max(row["operator_id"] for row in evictions)
     case.way = evictions[0]["way"]
-    kept, every = (
-        {(row["operator_id"], row["key_hex"], row["value_hex"]): row for row in found}
-        for found in (
+    remaining, every = (
+        {(row["operator_id"], row["key_hex"], row["value_hex"]): row for row in item}
+        for item in (
             api.rows(str(root), raw=True, limit=0).primary.rows for root in (dest, checkpoint)
         )
     )
-    for key in every.keys() - kept.keys():
+    for key in every.keys() - remaining.keys():
         values = json.dumps(list((every[key]["key"] or {}).values()))
         case.keys |= {every[key]["key_hex"], values}
         if every[key]["operator_id"] == case.operator:
@@ -159,22 +159,22 @@ def line_of(case: Case, variant: str, ticks: int) -> str:
 
 def compare(case: Case) -> None:
     """Hold what the copies did against what their twin did."""
-    found = {name: read(case.folder(name)) for name in case.variants}
-    if found[TWIN].problem:
-        case.unjudged = found[TWIN].problem[:200]
+    result = {name: read(case.folder(name)) for name in case.variants}
+    if result[TWIN].problem:
+        case.unjudged = result[TWIN].problem[:200]
         return
-    for variant, workload in found.items():
+    for variant, workload in result.items():
         if workload.problem:
             case.faults.append(f"{variant}: {workload.problem[:300]}")
     if case.faults:
         return
-    twin, plain = found[TWIN], found[PLAIN]
+    twin, plain = result[TWIN], result[PLAIN]
     if calls_of(twin) != calls_of(plain):
         case.faults.append("the plain copy makes other calls")
     if emitted(twin) != emitted(plain):
         case.faults.append("the plain copy emits other rows")
-    if EVICTED in found and case.operator is not None:
-        compare_evicted(case, twin, found[EVICTED])
+    if EVICTED in result and case.operator is not None:
+        compare_evicted(case, twin, result[EVICTED])
 
 
 def compare_evicted(case: Case, twin: Workload, evicted: Workload) -> None:
@@ -284,9 +284,9 @@ def main() -> int:
             if not (case.faults or case.unjudged)
             else 0
         )
-        told = f"{rows:>6} {len(case.keys) // 2:>5} {case.way or '-':<8} {case.called:>5}"
+        messages = f"{rows:>6} {len(case.keys) // 2:>5} {case.way or '-':<8} {case.called:>5}"
         verdict = "; ".join(case.faults) or case.unjudged or "equal"
-        print(f"{case.source.name:<{width}} {told}  {verdict}")
+        print(f"{case.source.name:<{width}} {messages}  {verdict}")
     bad = sum(bool(case.faults) for case in cases)
     evicted = sum(bool(case.keys) for case in cases)
     unjudged = sum(bool(case.unjudged) for case in cases)

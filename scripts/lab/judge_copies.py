@@ -191,9 +191,10 @@ class Judge:
         if verdict.faults:
             return verdict
         if family.evicts and not (family.expired or family.tables):
-            count, told = self.counts(evicted), evictions["summary"]["rows"]
+            count, messages = self.counts(evicted), evictions["summary"]["rows"]
             verdict.expect(
-                holds=count in (None, told), otherwise=f"Spark counts {count} rows, not {told}"
+                holds=count in (None, messages),
+                otherwise=f"Spark counts {count} rows, not {messages}",
             )
         for batch in range(BEFORE, BEFORE + AFTER):
             write_input(inputs, batch, victims=False)
@@ -219,10 +220,10 @@ class Judge:
     ) -> None:
         """Judge what only holds for leftovers, for timers that are set, or for timers that go."""
         if family.expired:
-            counts = [self.counts(place, VARIABLES) for place in checkpoints]
+            counts = [self.counts(checkpoint, VARIABLES) for checkpoint in checkpoints]
             # 4.2 itself leaves values that expired while no query declared them.
-            kept, rest = (0 if count is None else count for count in counts)
-            holds = kept > rest if self.release == (4, 2) else kept == rest
+            remaining, remainder = (0 if count is None else count for count in counts)
+            holds = remaining > remainder if self.release == (4, 2) else remaining == remainder
             verdict.expect(holds=holds, otherwise=f"Spark counts {counts} rows")
         if family.by_timeout:
             verdict.expect(
@@ -280,12 +281,12 @@ class Judge:
             words = f"the evicted copy differs: {_difference(twin, mine)}"
             verdict.expect(holds=expected == batches, otherwise=words)
             return
-        others = [
+        siblings = [
             Counter({row: n for row, n in rows.items() if row[0] >= VICTIMS})
             for rows in (twin, mine)
         ]
-        words = f"other users have other results: {_difference(*others)}"
-        verdict.expect(holds=others[0] == others[1], otherwise=words)
+        words = f"other users have other results: {_difference(*siblings)}"
+        verdict.expect(holds=siblings[0] == siblings[1], otherwise=words)
         gone = [row for row in mine.elements() if row[0] < VICTIMS]
         if family.by_timeout:
             verdict.called = sum(row[-1] == "timeout" for row in gone)
@@ -317,12 +318,12 @@ def main() -> None:
     parser.add_argument("--providers", default=",".join(PROVIDERS))
     parser.add_argument("--inspector", default=sys.executable)
     parser.add_argument("--starts", action="store_true")
-    given = parser.parse_args()
+    args = parser.parse_args()
     failed = 0
     with tempfile.TemporaryDirectory(prefix="judge-copies-") as folder:
-        judge = Judge(Path(folder), given.inspector)
+        judge = Judge(Path(folder), args.inspector)
         print(f"Spark {judge.spark.version}", flush=True)
-        if given.starts:
+        if args.starts:
             starting.measure(
                 Path(folder),
                 judge.spark.conf.set,
@@ -334,8 +335,8 @@ def main() -> None:
         print(
             f"{'query':<18}{'provider':<12}{'batches':>8}{'rows':>7}{'evicted':>9}{'called':>8}{'again':>7}"
         )
-        for name in given.families.split(","):
-            for provider in given.providers.split(","):
+        for name in args.families.split(","):
+            for provider in args.providers.split(","):
                 if not FAMILIES[name].is_for(provider, judge.release):
                     continue
                 verdict = judge.judge_again(name, provider)

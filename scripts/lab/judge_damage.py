@@ -84,13 +84,13 @@ class Runs:
         if (home / "base").exists():
             return
         shutil.rmtree(home, ignore_errors=True)
-        several = shape.source.startswith("rate")  # each start of the query runs one batch
+        items = shape.source.startswith("rate")  # each start of the query runs one batch
         for number in range(BATCHES):
             write_input(home / "inputs", number)
-            if several:
+            if items:
                 self._run(shape, home / "live", "checkpoint", shape.confs)
                 time.sleep(0.3 if shape.is_timed else 0)
-        if not several:
+        if not items:
             self._run(shape, home / "live", "checkpoint", shape.confs)
         time.sleep(1)  # the last maintenance ends
         for number in range(BATCHES, BATCHES + MORE):
@@ -179,11 +179,11 @@ class Runs:
         session = self._spark.newSession()
         for key, value in {**CONFS, **PROVIDERS[shape.provider], **confs}.items():
             session.conf.set(key, value)
-        given: list[list[Any]] = []
+        arguments: list[list[Any]] = []
 
         def keep(rows: Any, batch: int) -> None:
             texts = sorted(json.dumps(list(row), default=str) for row in rows.collect())
-            given.append([batch, texts])
+            arguments.append([batch, texts])
 
         writer = shape.frame(session, live.parent / "inputs").writeStream.outputMode(shape.mode)
         if shape.sink == "foreachBatch":
@@ -199,7 +199,7 @@ class Runs:
         if not query.awaitTermination(PATIENCE_S):
             query.stop()
             raise RuntimeError("the query does not end")
-        return given if shape.sink == "foreachBatch" else None
+        return arguments if shape.sink == "foreachBatch" else None
 
 
 def _save(path: Path, record: Mapping[str, Any]) -> None:
@@ -214,15 +214,15 @@ def _newest_commit(checkpoint: Path) -> int | None:
     return max(numbers, default=None)
 
 
-def chosen_damages(shape: Shape, each: int) -> list[str]:
+def chosen_damages(shape: Shape, item: int) -> list[str]:
     """Return ``each`` of the changes for a shape, others for the next one, and always ``sound``."""
     names = [*DAMAGES, MOVED]
     start = crc32(shape.name.encode()) % len(names)
     turned = names[start:] + names[:start]
-    return list(dict.fromkeys(["sound", *turned]))[:each] if each else names
+    return list(dict.fromkeys(["sound", *turned]))[:item] if item else names
 
 
-def run(folder: Path, only: str, each: int, changes: str = "") -> None:
+def run(folder: Path, only: str, item: int, changes: str = "") -> None:
     """Run all shapes, and write what Spark did to the record of the folder."""
     spark = start_session("damage", SESSION)
     runs = Runs(spark, folder)
@@ -237,7 +237,7 @@ def run(folder: Path, only: str, each: int, changes: str = "") -> None:
         except Exception as error:  # noqa: BLE001 - a shape that this Spark does not run
             print(f"{shape.name}: does not run: {error_text(str(error))}", flush=True)
             return
-        for damage in chosen_damages(shape, each):
+        for damage in chosen_damages(shape, item):
             if not re.search(changes, damage):
                 continue
             key = f"{shape.name} {damage}"
@@ -258,7 +258,7 @@ def run(folder: Path, only: str, each: int, changes: str = "") -> None:
     spark.stop()
 
 
-def copy(folder: Path, only: str, each: int, changes: str = "") -> None:
+def copy(folder: Path, only: str, item: int, changes: str = "") -> None:
     """Copy the damaged checkpoints of a run, restart the copies, and write the record."""
     spark = start_session("copies", SESSION)
     runs = Runs(spark, folder)
@@ -273,7 +273,7 @@ def copy(folder: Path, only: str, each: int, changes: str = "") -> None:
     def copy_shape(name: str) -> None:
         chosen = cases[name]
         start = crc32(name.encode()) % len(chosen)
-        for shape, damage in [*chosen[start:], *chosen[:start]][: each or None]:
+        for shape, damage in [*chosen[start:], *chosen[:start]][: item or None]:
             key = f"{shape.name} {damage}"
             if key not in copies:
                 copies[key] = runs.restart_copy(shape, damage)
@@ -387,11 +387,11 @@ def _score(answer: str, restarted: bool) -> str:
     return "right" if (answer == "yes") == restarted else "wrong"
 
 
-def _score_file(said: Mapping[str, Any], outcome: Mapping[str, Any]) -> str:
+def _score_file(message: Mapping[str, Any], outcome: Mapping[str, Any]) -> str:
     """Score the file that stands in the way, by those that Spark's message names; "" for none."""
     named = set(outcome.get("files") or ())
-    own = named_files(said["file"])
-    if outcome["restarted"] or said["audit"] != "no" or not named or not own:
+    own = named_files(message["file"])
+    if outcome["restarted"] or message["audit"] != "no" or not named or not own:
         return ""
     return "right" if own & named else "other"
 
@@ -429,16 +429,16 @@ def judge_case(
         The answers, and the score of each command: ``right``, ``open`` or ``wrong``.
     """
     home = folder / shape.name
-    place = home / "live" / (MOVED if damage == MOVED else "checkpoint")
+    location = home / "live" / (MOVED if damage == MOVED else "checkpoint")
     shutil.rmtree(home / "live", ignore_errors=True)
-    shutil.copytree(home / "cases" / damage, place)
+    shutil.copytree(home / "cases" / damage, location)
     confs = shape.confs if shape.restart_confs is None else shape.restart_confs
     try:
         has_state = OPERATORS[shape.operator].has_state
-        said = answers(place, release, confs, has_state=has_state)
+        result = answers(location, release, confs, has_state=has_state)
     finally:
         shutil.rmtree(home / "live", ignore_errors=True)
-    return said, {command: _score(said[command], outcome["restarted"]) for command in COMMANDS}
+    return result, {command: _score(result[command], outcome["restarted"]) for command in COMMANDS}
 
 
 def judge(folders: Sequence[Path], only: str) -> int:
@@ -456,25 +456,25 @@ def judge(folders: Sequence[Path], only: str) -> int:
         sound = {shape.name: outcome for shape, damage, outcome in cases if damage == "sound"}
         table: dict[str, Counter[str]] = {}
         for shape, damage, outcome in cases:
-            said, scores = judge_case(folder, shape, damage, outcome, release)
+            result, scores = judge_case(folder, shape, damage, outcome, release)
             loses_rows = _has_other_rows(shape, outcome, sound.get(shape.name))
-            if loses_rows and scores["audit"] == "right" and not said["findings"]:
+            if loses_rows and scores["audit"] == "right" and not result["findings"]:
                 scores["audit"] = "wrong"  # it restarts without some rows, and nothing says so
             row = table.setdefault(damage, Counter())
             row["restarted" if outcome["restarted"] else "refused"] += 1
             row.update(f"{command} {score}" for command, score in scores.items())
-            file = _score_file(said, outcome)
+            file = _score_file(result, outcome)
             if file:
                 row[f"file {file}"] += 1
             if file == "other":
                 print(f"{spark} {shape.name} {damage}: Spark names {outcome['files']}")
-                print(f"   said: {said['sentence']}")
-            false_damage = damage in HARMLESS and outcome["restarted"] and bool(said["findings"])
+                print(f"   said: {result['sentence']}")
+            false_damage = damage in HARMLESS and outcome["restarted"] and bool(result["findings"])
             row["false damage"] += false_damage
             if "wrong" in scores.values() or false_damage:
                 print(f"{spark} {shape.name} {damage}: restarted {outcome['restarted']}")
                 print(f"   Spark: {outcome['error']}")
-                print(f"   said: {json.dumps(said)}")
+                print(f"   said: {json.dumps(result)}")
         record[spark] = {
             "shapes": len({shape.name for shape, _, _ in cases}),
             "changes": {damage: dict(row) for damage, row in table.items()},
@@ -487,7 +487,7 @@ def judge(folders: Sequence[Path], only: str) -> int:
     shapes = [s for s in SHAPES if s.source == "files" and s.provider != "format2" and not s.confs]
     # A moved checkpoint of transformWithState does not restart, and the edits are made on copies.
     operators = {
-        name for name, each in OPERATORS.items() if each.has_state and not each.needs_rocksdb
+        name for name, item in OPERATORS.items() if item.has_state and not item.needs_rocksdb
     }
     names = [shape.name for shape in shapes if shape.operator in operators]
     paths = [folder / name / "base/checkpoint" for folder in folders for name in names]
@@ -503,7 +503,7 @@ def judge(folders: Sequence[Path], only: str) -> int:
 
 def score_copy(
     shape: Shape,
-    made: Mapping[str, Any],
+    answer: Mapping[str, Any],
     damaged: Mapping[str, Any],
     sound: Mapping[str, Any] | None,
 ) -> str:
@@ -511,7 +511,7 @@ def score_copy(
 
     Args:
         shape: the query.
-        made: the reason of a refusal, or what Spark did with the copy.
+        answer: the reason of a refusal, or what Spark did with the copy.
         damaged: what Spark did with the damaged checkpoint.
         sound: what Spark did with the undamaged one, or None.
 
@@ -521,12 +521,12 @@ def score_copy(
         ``equal`` if the copy restarts with the rows of the undamaged or the damaged checkpoint, or
         stops as the undamaged one does. Else ``wrong``.
     """
-    says_no = made.get("conditional") and OPERATORS[shape.operator].has_state
-    if "refusal" in made or says_no:
+    says_no = answer.get("conditional") and OPERATORS[shape.operator].has_state
+    if "refusal" in answer or says_no:
         return "strict" if damaged["restarted"] else "refused"
-    if not made["restarted"]:
+    if not answer["restarted"]:
         return "wrong" if sound is None or sound["restarted"] else "equal"
-    differs = _has_other_rows(shape, made, sound) and _has_other_rows(shape, made, damaged)
+    differs = _has_other_rows(shape, answer, sound) and _has_other_rows(shape, answer, damaged)
     return "wrong" if differs else "equal"
 
 
@@ -538,15 +538,16 @@ def judge_copies(folder: Path, only: str) -> dict[str, int]:
     sound = {shape.name: outcome for shape, damage, outcome in cases if damage == "sound"}
     counts: Counter[str] = Counter()
     for shape, damage, outcome in cases:
-        made = copies.get(f"{shape.name} {damage}")
-        if made is None:
+        result = copies.get(f"{shape.name} {damage}")
+        if result is None:
             continue
-        score = score_copy(shape, made, outcome, sound.get(shape.name))
+        score = score_copy(shape, result, outcome, sound.get(shape.name))
         counts[score] += 1
         if score in ("strict", "wrong"):
-            print(f"copy of {shape.name} {damage}: {score}: {made.get('refusal')}")
+            print(f"copy of {shape.name} {damage}: {score}: {result.get('refusal')}")
             print(
-                f"   Spark: of the damaged one {outcome['error']}, of the copy {made.get('error')}"
+                f"   Spark: of the damaged one {outcome['error']}, "
+                f"of the copy {result.get('error')}"
             )
     return dict(counts)
 
@@ -557,11 +558,11 @@ def judge_hand_made(bases: Sequence[Path]) -> dict[str, dict[str, int]]:
     with tempfile.TemporaryDirectory() as folder:
         for name, checkpoint in hand_made_cases(bases, Path(folder)):
             edit = SOURCE_EDITS[name]
-            said = answers(checkpoint, (4, 3), {}, has_state=True)
-            is_right = said["audit"] == edit.answer and said["sources"] == list(edit.findings)
+            result = answers(checkpoint, (4, 3), {}, has_state=True)
+            is_right = result["audit"] == edit.answer and result["sources"] == list(edit.findings)
             table[name]["right" if is_right else "wrong"] += 1
             if not is_right:
-                print(f"by hand {name}: {json.dumps(said)}")
+                print(f"by hand {name}: {json.dumps(result)}")
     return {name: dict(counts) for name, counts in table.items() if counts}
 
 
@@ -573,14 +574,14 @@ def main() -> int:
     parser.add_argument("--only", default="", help="shapes whose name matches this pattern")
     parser.add_argument("--each", type=int, default=0, help="number of changes for each shape")
     parser.add_argument("--changes", default="", help="changes whose name matches this pattern")
-    given = parser.parse_args()
-    folders = [folder.resolve() for folder in given.folders]
-    if given.verb == "judge":
-        return judge(folders, given.only)
+    args = parser.parse_args()
+    folders = [folder.resolve() for folder in args.folders]
+    if args.verb == "judge":
+        return judge(folders, args.only)
     (folder,) = folders
     folder.mkdir(parents=True, exist_ok=True)
-    verb = copy if given.verb == "copy" else run
-    verb(folder, given.only, given.each, given.changes)
+    verb = copy if args.verb == "copy" else run
+    verb(folder, args.only, args.each, args.changes)
     return 0
 
 

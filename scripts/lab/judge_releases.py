@@ -80,11 +80,11 @@ def confs_of(name: str) -> Iterator[tuple[str, Mapping[str, str]]]:
 
 def places(runs: Runs, only: str) -> list[tuple[str, str]]:
     """Return the providers and queries that a release runs, of those whose name has a pattern."""
-    found = []
+    result = []
     for number, name in enumerate(name for name in NAMES if re.search(only, name)):
         able = [provider for provider in PROVIDERS if runs.can_run(QUERIES[name], provider)]
-        found += [(p, name) for p in (able if name in ON_BOTH else able[number % 2 :][:1] or able)]
-    return found
+        result += [(p, name) for p in (able if name in ON_BOTH else able[number % 2 :][:1] or able)]
+    return result
 
 
 def begin(folder: Path, only: str) -> int:
@@ -96,13 +96,13 @@ def begin(folder: Path, only: str) -> int:
     with ThreadPoolExecutor(AT_ONCE) as pool:
         for number in ("1", "2"):
             write_input(runs.inputs, number)
-        begun = pool.map(lambda place: runs.begin(*place), all_places)
+        begun = pool.map(lambda location: runs.begin(*location), all_places)
         errors = dict(zip(all_places, begun, strict=True))
         write_input(runs.inputs, "3")
-        right = pool.map(lambda place: runs.go_on(*place), all_places)
-        for place, rows in zip(all_places, right, strict=True):
-            error = errors[place] or rows.error
-            done[" ".join(place)] = {"error": error, "right": rows.rows}
+        right = pool.map(lambda location: runs.go_on(*location), all_places)
+        for location, rows in zip(all_places, right, strict=True):
+            error = errors[location] or rows.error
+            done[" ".join(location)] = {"error": error, "right": rows.rows}
     (runs.folder / DONE).write_text(json.dumps(done, indent=1))
     print(f"{len(done)} checkpoints of Spark {spark.version}")
     return 0
@@ -120,18 +120,18 @@ def restart(folder: Path, only: str) -> int:
         done: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
 
         def restart_one(
-            place: str, runs: Runs = runs, begun: Any = begun, done: Any = done
+            location: str, runs: Runs = runs, begun: Any = begun, done: Any = done
         ) -> None:
-            provider, name = place.split(" ")
+            provider, name = location.split(" ")
             if (
                 not re.search(only, name)
-                or begun[place]["error"]
+                or begun[location]["error"]
                 or not runs.can_run(QUERIES[name], provider)
             ):
                 return
-            right = Outcome(tuple(begun[place]["right"]))
+            right = Outcome(tuple(begun[location]["right"]))
             for called, conf in confs_of(name):
-                case = f"{place} {called}".strip()
+                case = f"{location} {called}".strip()
                 if case in done:
                     continue
                 change = Change(name, name, "", "", conf=conf)
@@ -161,22 +161,22 @@ def judge(folder: Path, _only: str) -> int:
     for file in sorted(folder.glob("*/in-*.json")):
         old, new = file.parent.name, file.stem.removeprefix("in-")
         cases = record.get(f"{old} to {new}", {}).get("cases", {})
-        for name, told in sorted(json.loads(file.read_text()).items()):
+        for name, messages in sorted(json.loads(file.read_text()).items()):
             provider, query, *called = name.split(" ")
-            path = file.parent / provider / told.get("checkpoint", query)
+            path = file.parent / provider / messages.get("checkpoint", query)
             conf = (
                 {k: v for k, v in QUERIES[query].conf.items() if "." in k}
                 if query in QUERIES
                 else {}
             )
-            for each in called:
-                conf |= CONFS.get(each, {})
-            conf |= told.get("conf", {})
-            said, rules = said_of(path, new, conf, told.get("mode"))
-            score = score_of(said, told["did"])
-            cases[name] = {**told, "said": said, "rules": rules}
+            for value in called:
+                conf |= CONFS.get(value, {})
+            conf |= messages.get("conf", {})
+            result, rules = said_of(path, new, conf, messages.get("mode"))
+            score = score_of(result, messages["did"])
+            cases[name] = {**messages, "said": result, "rules": rules}
             if score in ("wrong", "alarm"):
-                print(f"{score}: {old} to {new}: {name}: {said} {rules}: {told}")
+                print(f"{score}: {old} to {new}: {name}: {result} {rules}: {messages}")
         counts: Counter[str] = Counter()
         for case in cases.values():
             counts.update((case["did"], score_of(case["said"], case["did"])))
@@ -184,8 +184,8 @@ def judge(folder: Path, _only: str) -> int:
     RELEASES_RECORD.parent.mkdir(parents=True, exist_ok=True)
     RELEASES_RECORD.write_text(json.dumps(record, indent=1) + "\n")
     total: Counter[str] = Counter()
-    for each in record.values():
-        total.update(each["counts"])
+    for value in record.values():
+        total.update(value["counts"])
     print(dict(total))
     return int(total["wrong"] > 0)
 
@@ -195,16 +195,16 @@ def said_of(path: Path, release: str, conf: Mapping[str, str], mode: Any) -> tup
     from inspector import api
 
     report = api.preflight(str(path), conf=conf, to_spark=release, mode=mode)
-    said = report.summary["verdict"]
-    rules = {row["rule"] for row in report.primary.rows if row["verdict"] == said != "ok"}
-    return said, sorted(rules)
+    result = report.summary["verdict"]
+    rules = {row["rule"] for row in report.primary.rows if row["verdict"] == result != "ok"}
+    return result, sorted(rules)
 
 
-def score_of(said: str, did: str) -> str:
+def score_of(message: str, did: str) -> str:
     """Compare a verdict with what Spark did: right, open, alarm or wrong."""
-    if said == "unknown":
+    if message == "unknown":
         return "open"
-    if said in RIGHT[did] or (said == "option" and did != EQUAL):
+    if message in RIGHT[did] or (message == "option" and did != EQUAL):
         return "right"
     return "alarm" if did == EQUAL else "wrong"
 
@@ -216,8 +216,8 @@ def main() -> int:
     parser.add_argument("verbs", metavar="VERB", nargs="+", choices=verbs)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", default="", help="queries whose name has this pattern")
-    given = parser.parse_args()
-    return max(verbs[verb](given.folder.resolve(), given.only) for verb in given.verbs)
+    args = parser.parse_args()
+    return max(verbs[verb](args.folder.resolve(), args.only) for verb in args.verbs)
 
 
 if __name__ == "__main__":

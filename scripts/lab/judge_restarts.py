@@ -132,7 +132,7 @@ class _Work:
         best: dict[tuple[str, bool], str] = {}
         for provider, change in pairs:
             best.setdefault((change.new, change.later), provider)
-        outcomes = pool.map(lambda of: self.runs.go_on(best[of], of[0], whole=of[1]), best)
+        outcomes = pool.map(lambda of: self.runs.go_on(best[of], of[0], complete=of[1]), best)
         self._right.update(zip(best, outcomes, strict=True))
         able = []
         for provider, change in pairs:
@@ -183,11 +183,11 @@ def judge(folders: Sequence[Path]) -> int:
                 if done["did"] != NOT_RUN:
                     on[provider] = said_of(folder / provider, change, release, done)
                     break
-        for (provider, told), (asked, score) in product(on.items(), scores.items()):
-            word = score_of(told[asked], told["did"])
+        for (provider, entry), (question, score) in product(on.items(), scores.items()):
+            word = score_of(entry[question], entry["did"])
             score[word] = score.get(word, 0) + 1
             if word in ("wrong", "alarm"):
-                print(f"{word}: {provider} {change.name}: {told}")
+                print(f"{word}: {provider} {change.name}: {entry}")
         if on:
             told_of = {name: getattr(change, name) for name in ("group", "says", "traceless")}
             record["changes"][change.name] = {**told_of, "on": on}
@@ -206,13 +206,13 @@ def can_judge(folder: Path, provider: str, change: Change) -> bool:
 def said_of(folder: Path, change: Change, release: str, done: Mapping[str, Any]) -> dict[str, Any]:
     """What was said of a restart, without and with the old query's state, beside what was done."""
     error = done["error"] and shorten(PATH.sub("PATH", done["error"]), 140, placeholder="")
-    told: dict[str, Any] = {"did": done["did"], "error": error}
+    entry: dict[str, Any] = {"did": done["did"], "error": error}
     for suffix in ("", "_before"):
         report = preflight(folder, change, release, before=bool(suffix))
-        said = report.summary["verdict"]
-        rules = {row["rule"] for row in report.primary.rows if row["verdict"] == said != "ok"}
-        told |= {f"said{suffix}": said, f"rules{suffix}": sorted(rules)}
-    return told
+        verdict = report.summary["verdict"]
+        rules = {row["rule"] for row in report.primary.rows if row["verdict"] == verdict != "ok"}
+        entry |= {f"said{suffix}": verdict, f"rules{suffix}": sorted(rules)}
+    return entry
 
 
 def preflight(folder: Path, change: Change, release: str, *, before: bool) -> Any:
@@ -238,18 +238,18 @@ def preflight(folder: Path, change: Change, release: str, *, before: bool) -> An
     return api.preflight(str(old), str(new), conf=conf, to_spark=release, before=before_path)
 
 
-def score_of(said: str, did: str) -> str:
+def score_of(message: str, did: str) -> str:
     """How what was said compares with what Spark did.
 
     Returns:
         ``right``; ``open`` where it was said that files do not decide it; ``alarm`` where results
         that were doubted are equal; else ``wrong``.
     """
-    if said == "unknown":
+    if message == "unknown":
         return "open"
-    if said in RIGHT[did]:
+    if message in RIGHT[did]:
         return "right"
-    return "alarm" if did == EQUAL and said == "silent" else "wrong"
+    return "alarm" if did == EQUAL and message == "silent" else "wrong"
 
 
 def main() -> int:
@@ -264,23 +264,21 @@ def main() -> int:
         help="make the checkpoints alone, to judge restarts that the record has",
     )
     parser.add_argument("--alone", action="store_true", help="each change on one provider alone")
-    given = parser.parse_args()
-    chosen = [change for change in CHANGES if re.search(given.only, change.name)]
+    args = parser.parse_args()
+    chosen = [change for change in CHANGES if re.search(args.only, change.name)]
     start = time.monotonic()
-    if given.verb == "judge":
-        return judge([folder.resolve() for folder in given.folders])
-    if given.verb == "run":
+    if args.verb == "judge":
+        return judge([folder.resolve() for folder in args.folders])
+    if args.verb == "run":
         spark = session()
-        (folder,) = (each.resolve() for each in given.folders)
+        (folder,) = (item.resolve() for item in args.folders)
 
         def save(done: Mapping[str, Any]) -> None:
-            told = {"spark": spark.version, "restarts": not given.no_restarts, "done": done}
-            (folder / DONE).write_text(json.dumps(told, indent=1))
+            document = {"spark": spark.version, "restarts": not args.no_restarts, "done": done}
+            (folder / DONE).write_text(json.dumps(document, indent=1))
 
         folder.mkdir(parents=True, exist_ok=True)
-        done = run(
-            *(spark, folder, chosen, save), restarts=not given.no_restarts, alone=given.alone
-        )
+        done = run(*(spark, folder, chosen, save), restarts=not args.no_restarts, alone=args.alone)
         save(done)
         print(f"{len(done)} restarts on Spark {spark.version} in {time.monotonic() - start:.0f} s")
     return 0

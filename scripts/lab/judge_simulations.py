@@ -371,13 +371,15 @@ def values_of(case: Case, chance: random.Random) -> tuple[int, list[int]]:
     return chance.choice((10, 20, 45)), [chance.choice((1, 5)), chance.choice((60, 90, 170))]
 
 
-def run(spark: SparkSession, source: Path, case: Case, made: Query, value: int, to: Path) -> None:
+def run(
+    spark: SparkSession, source: Path, case: Case, checkpoint: Query, value: int, to: Path
+) -> None:
     """Run a query until its input is at its end."""
     if (to / "done").exists():
         return
     read = spark.readStream.schema("user string, id long, at long").option("maxFilesPerTrigger", 1)
     events = read.json(str(source)).withColumn("at", f.col("at").cast("timestamp"))
-    frame = made(events, f"{value} seconds")
+    frame = checkpoint(events, f"{value} seconds")
     query = frame.writeStream.format("noop").outputMode(case.mode)
     query = query.option("checkpointLocation", str(to))
     if case.clocked:
@@ -408,9 +410,9 @@ def clock_difference(root: Path) -> float:
     return max(abs(b - a - PACE * 1000) for a, b in pairwise(times)) / 1000
 
 
-def close(said: int, real: int) -> bool:
+def close(message: int, real: int) -> bool:
     """Whether the two are within what is tolerated."""
-    return abs(said - real) <= TOLERATED * max(real, 1)
+    return abs(message - real) <= TOLERATED * max(real, 1)
 
 
 HOLDS: dict[str, Callable[[int, int], bool]] = {
@@ -439,32 +441,32 @@ def judged(name: str, case: Case, old: int, new: int, where: Path) -> Counter[st
     # A processing-time timer asks for batches for ever.
     batch = CLOCKED_BATCHES - 1 if case.clocked else None
     options = api.Options(batch=batch, join_retention=retention)
-    said = api.simulate(str(before), options, **call)
+    report = api.simulate(str(before), options, **call)
     real = {
         (row["operator_id"], row["store_name"], row["batch_id"]): row
         for row in api.timeline(str(after), options).primary.rows
     }
-    found: Counter[str] = Counter()
+    counter: Counter[str] = Counter()
     wrong: list[str] = []
     in_time = case.change in ("timeout", "ttl") or all(
         (path / "done").read_text() == "0" for path in (before, after)
     )
-    for what, certainty, a, b in numbers_of(said, real, real_heaps(after, options, call)):
+    for subject, certainty, a, b in numbers_of(report, real, real_heaps(after, options, call)):
         if certainty == "inferred" and not in_time:  # it says that nothing was late
-            found["of unmet conditions"] += 1
+            counter["of unmet conditions"] += 1
             continue
-        found["numbers"] += 1
+        counter["numbers"] += 1
         if not HOLDS[certainty](a, b):
-            wrong.append(f"{what} {certainty} {a} real {b}")
+            wrong.append(f"{subject} {certainty} {a} real {b}")
         elif not close(a, b):
-            found["loose"] += 1
-    found.update(row["certainty"] for row in said.primary.rows)
-    of = ", ".join(f"{found[key]} {key}" for key in sorted(found))
+            counter["loose"] += 1
+    counter.update(row["certainty"] for row in report.primary.rows)
+    of = ", ".join(f"{counter[key]} {key}" for key in sorted(counter))
     verdict = "BAD" if wrong else "ok "
     print(f"{verdict} {name:20} {case.change} {old}s -> {new}s: {of}", flush=True)
     for line in wrong[:6]:
         print(f"      {line}")
-    return found + Counter(reruns=1, wrong=len(wrong), bad=bool(wrong))
+    return counter + Counter(reruns=1, wrong=len(wrong), bad=bool(wrong))
 
 
 def real_heaps(path: Path, options: api.Options, call: Mapping[str, Any]) -> Counter[int]:
@@ -476,13 +478,13 @@ def real_heaps(path: Path, options: api.Options, call: Mapping[str, Any]) -> Cou
 
 
 def numbers_of(
-    said: api.Report, real: Mapping[tuple[int, str, int], Mapping[str, Any]], heaps: Counter[int]
+    message: api.Report, real: Mapping[tuple[int, str, int], Mapping[str, Any]], heaps: Counter[int]
 ) -> Iterator[tuple[str, str, int, int]]:
     """What is compared: a name for it, how certain it is, the number that is said, the real one."""
     batches: dict[tuple[int, str], list[Mapping[str, Any]]] = {}
-    for row in said.tables[1].rows:
+    for row in message.tables[1].rows:
         batches.setdefault((row["operator_id"], row["store_name"]), []).append(row)
-    rows = [row for row in said.primary.rows if row["store_name"] != UNTOUCHED]
+    rows = [row for row in message.primary.rows if row["store_name"] != UNTOUCHED]
     for row in rows:
         store, certainty = (row["operator_id"], row["store_name"]), row["certainty"]
         if certainty == "unknown":

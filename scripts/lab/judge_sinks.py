@@ -220,13 +220,13 @@ class Runner:
         """Restart a query on its new input; the rate source makes a batch of each start."""
         if query.files:
             return self.run(query, sink, home)
-        whole: Rows = Counter()
+        counter: Rows = Counter()
         ids: list[int] = []
         for _ in range(number):
-            rows, more = self.run(query, sink, home)
-            whole = rows if sink == "file" else whole + rows
-            ids += more
-        return whole, ids
+            rows, options = self.run(query, sink, home)
+            counter = rows if sink == "file" else counter + rows
+            ids += options
+        return counter, ids
 
     def judge(self, name: str, store: str, sink: str, ways: list[str]) -> list[tuple[str, str]]:
         """Judge the ways of copying one query with one provider and sink."""
@@ -265,8 +265,8 @@ class Runner:
         """Restart a copy and compare it with its twin."""
         before = self.ask("rows", str(home / "ck"), "", [], None, {})
         try:
-            more = 1 if way == "batch-told" else 0
-            actual, ids = self.go_on(twin.query, twin.sink, home, AFTER + more)
+            options = 1 if way == "batch-told" else 0
+            actual, ids = self.go_on(twin.query, twin.sink, home, AFTER + options)
         except Exception as error:  # noqa: BLE001 - the others are judged too
             return f"DIFFERS: no restart: {str(error)[:300]}"
         after = self.ask("rows", str(home / "ck"), "", [], None, {})
@@ -274,9 +274,9 @@ class Runner:
             return "restarts" if "error" not in after else f"DIFFERS: {after['error']}"
         faults = _differences(way, twin, Seen(twin.query, twin.sink, actual, after))
         faults += [f"before: {before}"] * ("error" in before)
-        found = {*before.get("findings", ()), *after.get("findings", ())}
-        found -= {*twin.state.get("findings", ())}
-        faults += [f"the audit finds {sorted(found)}"] * bool(found)
+        result = {*before.get("findings", ()), *after.get("findings", ())}
+        result -= {*twin.state.get("findings", ())}
+        faults += [f"the audit finds {sorted(result)}"] * bool(result)
         faults += [f"batches {ids}"] * (ids != sorted(set(ids)))
         return f"DIFFERS: {'; '.join(faults)}" if faults else "equal"
 
@@ -402,8 +402,8 @@ def _compared(row: list[str], query: Query) -> list[str]:
 
 
 def _user(row: list[str]) -> str:
-    found = re.search(r'"(user-\d+)"', row[-1])
-    return "" if found is None else found[1]
+    match = re.search(r'"(user-\d+)"', row[-1])
+    return "" if match is None else match[1]
 
 
 def main() -> None:
@@ -416,14 +416,14 @@ def main() -> None:
         "--ways", default="plain,compact,evict,rearm,planned,batch,batch-told,foreign"
     )
     parser.add_argument("--inspector", default=sys.executable)
-    given = parser.parse_args()
+    args = parser.parse_args()
     differing = total = 0
     with tempfile.TemporaryDirectory(prefix="judge-sinks-") as folder:
-        runner = Runner(Path(folder), given.inspector)
+        runner = Runner(Path(folder), args.inspector)
         print(f"Spark {runner.spark.version}", flush=True)
         print(f"{'query':<13}{'store':<16}{'sink':<9}{'way':<12}verdict")
-        for name in given.queries.split(","):
-            for store in given.stores.split(","):
+        for name in args.queries.split(","):
+            for store in args.stores.split(","):
                 if store.startswith("format2") and runner.release < (4, 0):
                     continue
                 if "checksums" in store and runner.release < (4, 2):
@@ -431,10 +431,10 @@ def main() -> None:
                 family = ALL_FAMILIES.get(QUERIES[name].family)
                 if family is not None and not family.is_for(store, runner.release):
                     continue
-                for sink in given.sinks.split(","):
+                for sink in args.sinks.split(","):
                     if sink not in QUERIES[name].sinks:
                         continue
-                    ways = [way for way in given.ways.split(",") if way in QUERIES[name].ways]
+                    ways = [way for way in args.ways.split(",") if way in QUERIES[name].ways]
                     ways = [way for way in ways if way != "compact" or store.startswith("hdfs")]
                     try:
                         verdicts = runner.judge(name, store, sink, ways)

@@ -42,16 +42,16 @@ def main() -> int:
     scores: dict[str, Score] = defaultdict(Score)
     warned: dict[str, list[str]] = defaultdict(list)
     damaged: dict[str, list[str]] = defaultdict(list)
-    made = 0
-    for name, found in _judged(options.folders, options.only):
-        scores[_family(name)] += found
-        made += 1
-        for finding in found.warnings:
+    checkpoint = 0
+    for name, result in _judged(options.folders, options.only):
+        scores[_family(name)] += result
+        checkpoint += 1
+        for finding in result.warnings:
             warned[finding].append(name)
-        for finding in found.damage:
+        for finding in result.damage:
             damaged[finding].append(name)
     total = sum(scores.values(), Score())
-    print(f"{made} workloads\n\n{keys_table(scores)}\n\n{table(scores)}\n")
+    print(f"{checkpoint} workloads\n\n{keys_table(scores)}\n\n{table(scores)}\n")
     print("\n".join(inferences(total)) or "nothing was inferred")
     for (certainty, severity, right), count in sorted(total.never.items()):
         print(f"SS201, {certainty}, {severity}: {count} {'right' if right else 'wrong'}")
@@ -66,7 +66,7 @@ def main() -> int:
 
 def _judged(folders: Iterable[Path], only: str) -> Iterator[tuple[str, Score]]:
     """The scores of all workloads whose calls account for Spark's rows."""
-    for folder in (each for root in folders for each in sorted(root.iterdir())):
+    for folder in (item for root in folders for item in sorted(root.iterdir())):
         if not re.search(only, folder.name) or not (folder / "spec.txt").is_file():
             continue
         workload = read(folder)

@@ -85,11 +85,11 @@ def compile_programs(spark: Spark) -> None:
     digest = hashlib.sha256()
     for path in sorted([*SOURCES.glob("*.scala"), *FIXTURES.glob("*.scala")]):
         digest.update(path.read_bytes())
-    kept = spark.cache / f"workloads-{spark.version}-{digest.hexdigest()[:16]}.jar"
-    if not kept.is_file():
+    remaining = spark.cache / f"workloads-{spark.version}-{digest.hexdigest()[:16]}.jar"
+    if not remaining.is_file():
         spark.compile(SOURCES)
-        shutil.copy(spark.jar, kept)
-    spark.jar = kept
+        shutil.copy(spark.jar, remaining)
+    spark.jar = remaining
 
 
 def submit(spark: Spark, chosen: list[str], out: Path, file: Path, *, pandas: bool) -> None:

@@ -72,12 +72,12 @@ def entries(root: Path, log: str) -> list[int]:
 
 def clocks(root: Path) -> dict[int, str]:
     """Return the clock of each entry of the offset log."""
-    found = {}
+    result = {}
     for number in entries(root, "offsets"):
         text = (root / "offsets" / str(number)).read_text("utf-8")
         match = re.search(r'"batchTimestampMs":(\d+)', text)
-        found[number] = match[1] if match else "none"
-    return found
+        result[number] = match[1] if match else "none"
+    return result
 
 
 def main() -> None:

@@ -95,14 +95,18 @@ def _past_watermark(case: Path, checkpoint: Checkpoint) -> Iterator[Label]:
     judged = {
         operator.operator_id
         for operator in checkpoint.operators
-        if "symmetricHashJoin" not in {operator.name, *(each.name for each in operator.upstream)}
+        if "symmetricHashJoin" not in {operator.name, *(item.name for item in operator.upstream)}
     }
     schemas = json.loads((case / "schemas.json").read_text())
     times = {
-        (one["op"], one["store"]): found
-        for one in schemas
-        if one["op"] in judged
-        and (found := _time_of(*(parse_schema_json(json.dumps(one[s])) for s in ("key", "value"))))
+        (element["op"], element["store"]): result
+        for element in schemas
+        if element["op"] in judged
+        and (
+            result := _time_of(
+                *(parse_schema_json(json.dumps(element[s])) for s in ("key", "value"))
+            )
+        )
     }
     with gzip.open(case / "truth.jsonl.gz", "rt") as lines:
         for line in lines:
@@ -120,9 +124,9 @@ def _past_watermark(case: Path, checkpoint: Checkpoint) -> Iterator[Label]:
 
 def _time_of(key: StructType, value: StructType) -> tuple[str, StructType, int, bool] | None:
     for side, schema in (("k", key), ("v", value)):
-        found = event_time_field(schema)
-        if found is not None:
-            return side, schema, found[0], isinstance(found[1].data_type, StructType)
+        result = event_time_field(schema)
+        if result is not None:
+            return side, schema, result[0], isinstance(result[1].data_type, StructType)
     if [column.name for column in value.fields] == ["expiresAtMicros"]:
         return "v", value, 0, False
     return None
@@ -154,15 +158,15 @@ def score(case: Path) -> dict[str, Score] | None:
     for row in api.leftovers(path, _options(case, checkpoint)).primary.rows:
         before = row["expired_batch"] is None
         name = f"{row['class']} before window" if before else row["class"]
-        one = scores.setdefault(name, Score())
+        item = scores.setdefault(name, Score())
         label = _label(row, by_log=by_log)
-        found = _before(case, label) if before else left.pop(label, None)
-        if found is None and by_log and row["expired_batch"] in earlier:
-            known = _before(case, label)
-            found = known if known and known["expired_batch"] == row["expired_batch"] else None
-            one.labelled += found is not None
-        good = found is not None and _agrees(found, row, before=before)
-        (one.right if good else one.wrong)[row["certainty"]] += 1
+        result = _before(case, label) if before else left.pop(label, None)
+        if result is None and by_log and row["expired_batch"] in earlier:
+            actual = _before(case, label)
+            result = actual if actual and actual["expired_batch"] == row["expired_batch"] else None
+            item.labelled += result is not None
+        good = result is not None and _agrees(result, row, before=before)
+        (item.right if good else item.wrong)[row["certainty"]] += 1
     for label in left:
         scores.setdefault(label[1], Score()).missed += 1
     for label in labels:
@@ -215,8 +219,8 @@ def _word(key: Any) -> str:
     return str(list(key.values()) if isinstance(key, dict) else key)
 
 
-def _share(part: int, whole: int) -> str:
-    return f"{part / whole:.3f}" if whole else "-"
+def _share(part: int, complete: int) -> str:
+    return f"{part / complete:.3f}" if complete else "-"
 
 
 def main() -> int:
@@ -224,7 +228,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", default="", help="regular expression on the case's name")
-    asked = parser.parse_args()
+    args = parser.parse_args()
     head = (
         "CASE",
         "CLASS",
@@ -238,15 +242,15 @@ def main() -> int:
     )
     lines: list[tuple[str, ...]] = [head]
     bad = healthy = 0
-    for case in cases(asked.folder, asked.only):
+    for case in cases(args.folder, args.only):
         scores = score(case)
-        name = str(case.relative_to(asked.folder))
+        name = str(case.relative_to(args.folder))
         if scores is not None and not scores:
             healthy += 1
             lines.append((name, "none", "0", "0", "0", "-", "-", "-", "-"))
-        for kind, one in sorted((scores or {}).items()):
-            bad += one.bad
-            lines.append((name, kind, *_figures(one)))
+        for kind, item in sorted((scores or {}).items()):
+            bad += item.bad
+            lines.append((name, kind, *_figures(item)))
     for line in lines:
         print("  ".join(f"{cell:<{_width(lines, i)}}" for i, cell in enumerate(line)).rstrip())
     print(
@@ -256,17 +260,17 @@ def main() -> int:
     return 1 if bad or len(lines) == 1 else 0
 
 
-def _figures(one: Score) -> tuple[str, ...]:
-    right, wrong = one.right, one.wrong
+def _figures(item: Score) -> tuple[str, ...]:
+    right, wrong = item.right, item.wrong
     proven, every = right["proven"] + wrong["proven"], right.total() + wrong.total()
     return (
-        str(one.labelled),
+        str(item.labelled),
         str(proven),
         str(every - proven),
         _share(right["proven"], proven),
         _share(right.total(), every),
-        _share(right["proven"], one.labelled),
-        _share(right.total(), one.labelled),
+        _share(right["proven"], item.labelled),
+        _share(right.total(), item.labelled),
     )
 
 

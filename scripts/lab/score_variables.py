@@ -78,11 +78,11 @@ def scores(case: Path) -> dict[str, Score]:
     report = api.leftovers(path)
     proven = by_class(path, report.primary.rows)
     open_ = by_class(path, next((t.rows for t in report.tables if t.name == "undecided_keys"), ()))
-    found: dict[str, Score] = {}
+    result: dict[str, Score] = {}
     for kind in (VALUE, TIMER):
         expected = Counter(label_of(row) for row in labels if row["class"] == kind)
         sure, unsure = proven[kind], open_[kind]
-        found[kind] = Score(
+        result[kind] = Score(
             expected.total(),
             sure.total(),
             unsure.total(),
@@ -90,9 +90,9 @@ def scores(case: Path) -> dict[str, Score]:
             (expected - sure - unsure).total(),
         )
     bare = sum(row["class"] == BARE for row in labels)
-    said = sum(one.rows or 0 for one in report.findings if one.kind.id == "SS214")
-    found[BARE] = Score(bare, said, 0, max(said - bare, 0), max(bare - said, 0))
-    return found
+    actual = sum(finding.rows or 0 for finding in report.findings if finding.kind.id == "SS214")
+    result[BARE] = Score(bare, actual, 0, max(actual - bare, 0), max(bare - actual, 0))
+    return result
 
 
 def label_of(row: dict[str, Any]) -> Label:
@@ -102,16 +102,16 @@ def label_of(row: dict[str, Any]) -> Label:
 
 def by_class(path: str, rows: Any) -> dict[str, Counter[Label]]:
     """What is reported, as the log would say it."""
-    operators = {each.operator_id: each for each in open_checkpoint(path).operators}
-    found: dict[str, Counter[Label]] = {VALUE: Counter(), TIMER: Counter()}
+    operators = {operator.operator_id: operator for operator in open_checkpoint(path).operators}
+    result: dict[str, Counter[Label]] = {VALUE: Counter(), TIMER: Counter()}
     for row in rows:
         store, key = row["store_name"], row["key"]
         timer = operators[row["operator_id"]].family(store) is Family.TIMERS
         name = TIMER if timer else store
         grouping = key.get("key", key) if isinstance(key, dict) else key
         user = next(iter(grouping.values())) if isinstance(grouping, dict) else grouping
-        found[TIMER if timer else VALUE][name, str(user), row["clock_ms"]] += 1
-    return found
+        result[TIMER if timer else VALUE][name, str(user), row["clock_ms"]] += 1
+    return result
 
 
 def main() -> int:
@@ -119,13 +119,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", default="", help="regular expression on the case's name")
-    asked = parser.parse_args()
+    args = parser.parse_args()
     print("CASE  CLASS  LABELLED  PROVEN  UNDECIDED  PRECISION_PROVEN  RECALL")
     bad = lines = 0
-    for case in cases(asked.folder, asked.only):
-        for kind, one in scores(case).items():
-            print("  ".join((case.name, kind, *one.cells)))
-            bad += bool(one.wrong or one.missed)
+    for case in cases(args.folder, args.only):
+        for kind, item in scores(case).items():
+            print("  ".join((case.name, kind, *item.cells)))
+            bad += bool(item.wrong or item.missed)
             lines += 1
     print(f"{lines - bad} of {lines} lines without a wrong and without a missed one")
     return 1 if bad or not lines else 0

@@ -167,7 +167,7 @@ def cases(quick: bool) -> list[Case]:
 # --- live --------------------------------------------------------------------------------------
 
 
-def run_spark(wanted: list[Case], folder: Path, java_options: str) -> None:
+def run_spark(expected: list[Case], folder: Path, java_options: str) -> None:
     """Run the cases in one JVM; each leaves its checkpoint and ``heap.json``."""
     import pyspark
 
@@ -178,7 +178,7 @@ def run_spark(wanted: list[Case], folder: Path, java_options: str) -> None:
     options = ["--master", "local[2]", "--driver-memory", "3g", *java, *conf]
     command = [str(home / "bin" / "spark-submit"), *options, "--class", MAIN_CLASS, str(jar)]
     environment = {**os.environ, "SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1"}
-    arguments = [str(folder), *(case.argument for case in wanted)]
+    arguments = [str(folder), *(case.argument for case in expected)]
     with (folder / "spark.log").open("wb") as log:
         done = subprocess.run(
             [*command, *arguments], env=environment, cwd=folder, stdout=log, stderr=log, check=False
@@ -205,8 +205,8 @@ def live_heap(classes: dict[str, list[int]]) -> Heap:
     """The histogram's classes by the model's parts."""
     parts = {}
     for part, names in CLASSES.items():
-        found = [classes.get(name, [0, 0]) for name in names]
-        parts[part] = Part(sum(one[0] for one in found), sum(one[1] for one in found))
+        result = [classes.get(name, [0, 0]) for name in names]
+        parts[part] = Part(sum(element[0] for element in result), sum(item[1] for item in result))
     return Heap(**parts)
 
 
@@ -215,14 +215,14 @@ def live_heap(classes: dict[str, list[int]]) -> Heap:
 
 def model(case: Case, checkpoint: Path, layout: Layout) -> Heap:
     """What the inspector says of a checkpoint's newest version."""
-    found = open_checkpoint(str(checkpoint))
+    result = open_checkpoint(str(checkpoint))
     # Not the recorded codecs: the cases `working` have one of their own, which writes plain LZ4.
-    tasks = [replace(t, codecs={}) for t in plan(found, found.newest_version)]
+    tasks = [replace(t, codecs={}) for t in plan(result, result.newest_version)]
     work = [Work(task.to_json()) for task in tasks]
     facts = collect(LocalEngine().run(Job(run_tasks, facts_schema(), work)))
     if facts.problems:
         sys.exit(f"{case.name}: {facts.problems[0]}")
-    prefixes = dict(_prefixes(found, tasks)) if case.query == "session" else {}
+    prefixes = dict(_prefixes(result, tasks)) if case.query == "session" else {}
     total = Heap()
     for store, versions in by_store(facts.versions).items():
         mine = prefixes.get(store, {})
@@ -236,8 +236,8 @@ def by_store(
 ) -> dict[StoreId, dict[int, VersionFacts]]:
     """The facts of each store in each partition by version."""
     stores: dict[StoreId, dict[int, VersionFacts]] = {}
-    for (store, version), one in facts.items():
-        stores.setdefault(store, {})[version] = one
+    for (store, version), item in facts.items():
+        stores.setdefault(store, {})[version] = item
     return dict(stores)
 
 
@@ -251,28 +251,28 @@ def _prefixes(checkpoint: Checkpoint, tasks: list[Task]) -> Iterator[tuple[Store
 def _prefixes_of(task: Task, store: StoreTask, reader: StoreReader) -> Prefixes:
     schema = parse_schema_json(store.key_schema or "")
     state, live = StateMap(), LivePrefixes(len(schema.fields))
-    found = {}
+    result = {}
     for step in replay_steps(reader.provider.files_of(store.files), task.version):
         file = step.base or step.delta
         assert file is not None
         state.begin(step.version, rebase=step.base is not None)
         for block in reader.blocks(file):
             state.apply(block)
-        found[step.version] = live.update(state.end(), state)
-    return found
+        result[step.version] = live.update(state.end(), state)
+    return result
 
 
 # --- side by side ------------------------------------------------------------------------------
 
 
-def results(wanted: list[Case], folder: Path, java_options: str) -> Iterator[Result]:
+def results(expected: list[Case], folder: Path, java_options: str) -> Iterator[Result]:
     """Read what the cases left."""
     foreign = Heap()
-    for case in wanted:
+    for case in expected:
         layout = layout_of(java_options, row_checksum=case.row_checksum)
-        said: dict[str, Any] = json.loads((folder / case.name / "heap.json").read_text())
+        document: dict[str, Any] = json.loads((folder / case.name / "heap.json").read_text())
         mine = model(case, folder / case.name / "checkpoint", layout)
-        live = live_heap(said["classes"])
+        live = live_heap(document["classes"])
         if case.keys == IDLE:
             foreign = minus(live, mine)
             continue
@@ -282,8 +282,8 @@ def results(wanted: list[Case], folder: Path, java_options: str) -> Iterator[Res
             model=mine,
             live=minus(live, foreign) if working else live,
             parts=IN_A_TASK if working else tuple(CLASSES),
-            memory_used=said["memoryUsedBytes"],
-            current_version=said["stateOnCurrentVersionSizeBytes"],
+            memory_used=document["memoryUsedBytes"],
+            current_version=document["stateOnCurrentVersionSizeBytes"],
         )
 
 
@@ -308,29 +308,29 @@ def _sum(heap: Heap, parts: tuple[str, ...]) -> int:
     return sum(heap.parts[part].bytes for part in parts)
 
 
-def show(one: Result) -> None:
+def show(item: Result) -> None:
     """Print a case, part by part."""
-    print(f"\n{one.case.name}")
+    print(f"\n{item.case.name}")
     print(f"  {'':14}{'objects: model':>16}{'live':>12}{'bytes: model':>16}{'live':>14}{'':>9}")
-    for part in one.parts:
-        mine, live = one.model.parts[part], one.live.parts[part]
+    for part in item.parts:
+        mine, live = item.model.parts[part], item.live.parts[part]
         if mine.bytes or live.bytes:
             counts = f"{mine.objects:>16,}{live.objects:>12,}{mine.bytes:>16,}{live.bytes:>14,}"
             print(f"  {part:14}{counts}{_percent(mine.bytes, live.bytes):>9}")
 
 
-def summary(found: list[Result]) -> None:
+def summary(result: list[Result]) -> None:
     """Print one line a case."""
     columns = f"{'model':>14}{'histogram':>14}{'off by':>9}{'memoryUsed':>14}{'':>9}"
     print(f"\n{'case':34}{columns}{'currentVersion':>16}")
-    for one in found:
-        mine, live = _sum(one.model, one.parts), _sum(one.live, one.parts)
-        spark = f"{one.memory_used:>14,}{_percent(one.memory_used, live):>9}"
-        spark += f"{one.current_version:>16,}"
-        if one.case.query == "working":
+    for item in result:
+        mine, live = _sum(item.model, item.parts), _sum(item.live, item.parts)
+        spark = f"{item.memory_used:>14,}{_percent(item.memory_used, live):>9}"
+        spark += f"{item.current_version:>16,}"
+        if item.case.query == "working":
             spark = ""  # what Spark says is of another moment, and of all parts
-        mark = "" if one.ok else "  FAILED"
-        print(f"{one.case.name:34}{mine:>14,}{live:>14,}{_percent(mine, live):>9}{spark}{mark}")
+        mark = "" if item.ok else "  FAILED"
+        print(f"{item.case.name:34}{mine:>14,}{live:>14,}{_percent(mine, live):>9}{spark}{mark}")
 
 
 def _percent(a: int, b: int) -> str:
@@ -344,18 +344,18 @@ def main() -> None:
     parser.add_argument("--only", default="", metavar="REGEX", help="cases whose name matches")
     parser.add_argument("--java-options", default="", help="for the JVM that holds the state")
     options = parser.parse_args()
-    wanted = [case for case in cases(options.quick) if re.search(options.only, case.name)]
+    expected = [case for case in cases(options.quick) if re.search(options.only, case.name)]
     start = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="validate-heap-") as directory:
         folder = Path(directory)
-        run_spark(wanted, folder, options.java_options)
-        found = []
-        for one in results(wanted, folder, options.java_options):
-            show(one)
-            found.append(one)
-    summary(found)
-    print(f"\n{len(found)} cases in {time.monotonic() - start:.0f} s")
-    sys.exit(0 if found and all(one.ok for one in found) else 1)
+        run_spark(expected, folder, options.java_options)
+        result = []
+        for value in results(expected, folder, options.java_options):
+            show(value)
+            result.append(value)
+    summary(result)
+    print(f"\n{len(result)} cases in {time.monotonic() - start:.0f} s")
+    sys.exit(0 if result and all(item.ok for item in result) else 1)
 
 
 if __name__ == "__main__":

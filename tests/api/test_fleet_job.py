@@ -88,10 +88,10 @@ def test_a_job_lists_and_a_job_audits_so_many(monkeypatch: pytest.MonkeyPatch) -
     engine = Executors()
     assert all(audited(FEW, engine).values())
     assert [len(job) for job in engine.jobs] == [3, 3, 1, 1]
-    listed, product = engine.jobs[0], engine.jobs[1]
+    listed, tasks = engine.jobs[0], engine.jobs[1]
     assert {work.cost for work in listed} == {0}
     # What a task is packed by: bytes and files, as the listing told.
-    for work, path in zip(product, FEW, strict=False):
+    for work, path in zip(tasks, FEW, strict=False):
         files = [item for item in (Path(path) / "state").rglob("*.delta") if item.is_file()]
         assert work.files >= len(files)
         assert work.weight >= sum(file.stat().st_size for file in files)

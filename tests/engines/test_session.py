@@ -70,8 +70,8 @@ class FakeSession:
 @pytest.fixture
 def builder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeBuilder]:
     """No Spark is started; Java is there, and somebody listens wherever it is asked."""
-    product, logged = FakeBuilder(), list(logging.getLogger().filters)
-    monkeypatch.setattr(sessions, "SparkSession", SimpleNamespace(builder=product))
+    builder, logged = FakeBuilder(), list(logging.getLogger().filters)
+    monkeypatch.setattr(sessions, "SparkSession", SimpleNamespace(builder=builder))
     monkeypatch.setattr(sessions, "provide_java", lambda: None)
     monkeypatch.setattr(socket, "create_connection", lambda *_: socket.socket())
     monkeypatch.setattr(atexit, "register", lambda *_, **__: None)
@@ -80,7 +80,7 @@ def builder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeBui
     for name in AROUND:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PYSPARK_PYTHON", "as-it-was")
-    yield product
+    yield builder
     for filter_ in logging.getLogger().filters[len(logged) :]:
         logging.getLogger().removeFilter(filter_)
 

@@ -311,9 +311,9 @@ def test_calls_say_of_no_query_what_it_did_not_do(workload: Workload) -> None:
     for query in workload.partitions:
         calls = follow(query.deltas, query.clocks, premises).calls
         for version, result in calls.items():
-            kind, product = query.kinds[version - 1], query.by_timeout[version - 1]
+            kind, is_by_timeout = query.kinds[version - 1], query.by_timeout[version - 1]
             assert kind not in result.against
-            assert all(product[result.sure_from :])
-            assert not any(product[: result.last_data[kind] + 1])
+            assert all(is_by_timeout[result.sure_from :])
+            assert not any(is_by_timeout[: result.last_data[kind] + 1])
             if version in query.quiet and not workload.below:
                 assert result.sure_from == 0

@@ -65,13 +65,13 @@ def test_error_follows_the_items_before_it(makers: MakerThreads) -> None:
 
 
 def test_few_items_are_made_ahead(makers: MakerThreads) -> None:
-    product = []
+    numbers = []
     maker_is_full = threading.Event()
 
     def items() -> Iterator[int]:
         for number in range(100):
-            product.append(number)
-            if len(product) == 1 + MOST_AHEAD + 1:
+            numbers.append(number)
+            if len(numbers) == 1 + MOST_AHEAD + 1:
                 maker_is_full.set()
             yield number
 
@@ -79,10 +79,10 @@ def test_few_items_are_made_ahead(makers: MakerThreads) -> None:
     assert next(blocks) == 0
     assert maker_is_full.wait(PATIENCE_S)
     # One item is taken, MOST_AHEAD are in the queue, and one waits for room.
-    assert len(product) == 1 + MOST_AHEAD + 1
+    assert len(numbers) == 1 + MOST_AHEAD + 1
     blocks.close()  # type: ignore[attr-defined]
     assert makers.wait_for_end()
-    assert len(product) < 100
+    assert len(numbers) < 100
 
 
 def test_another_thread_makes_the_items(makers: MakerThreads) -> None:

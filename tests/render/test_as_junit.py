@@ -30,8 +30,8 @@ def judged(**options: object) -> Report:
     return report(**arguments)
 
 
-def suite_of(product: Report) -> TestSuite:
-    (suite,) = JUnitXml.fromstring("".join(render_junit(product)))
+def suite_of(report: Report) -> TestSuite:
+    (suite,) = JUnitXml.fromstring("".join(render_junit(report)))
     return suite
 
 

@@ -17,9 +17,9 @@ from inspector.render.text import render_markdown, render_text
 from tests.render.samples import PART, finding, growth, report, verdict
 
 
-def lines(product: Verdict | None, **options: Any) -> dict[str, str]:
+def lines(verdict: Verdict | None, **options: Any) -> dict[str, str]:
     """Kind -> text."""
-    result = [*first_screen(report(verdict=product, checkpoint="/data/my query", **options))]
+    result = [*first_screen(report(verdict=verdict, checkpoint="/data/my query", **options))]
     assert len({line.kind for line in result}) == len(result)
     return {line.kind: line.text for line in result}
 

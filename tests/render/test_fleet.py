@@ -46,12 +46,12 @@ def audit(path: str, size: int = 0, *, bad: bool = False, **options: Any) -> Rep
     return Report("audit", path, {"batch_id": 4, "query_id": "q"}, (table,), **(complete | options))
 
 
-def members(product: Form, *reports: Report) -> list[Member]:
-    return [product.member(report, lambda: 0) for report in reports]
+def members(form: Form, *reports: Report) -> list[Member]:
+    return [form.member(report, lambda: 0) for report in reports]
 
 
-def text(product: Form, result: Sequence[Member], gone: Sequence[str] = ()) -> str:
-    return "".join(document(product, result, gone))
+def text(form: Form, result: Sequence[Member], gone: Sequence[str] = ()) -> str:
+    return "".join(document(form, result, gone))
 
 
 def test_the_worst_is_first_then_what_fails_then_the_largest() -> None:

@@ -67,16 +67,16 @@ def test_a_class_makes_its_table() -> None:
 
 
 def test_rows_of_a_generator_are_read_when_the_table_is() -> None:
-    product: list[str] = []
+    calls: list[str] = []
 
     def rows() -> Iterator[ThingRow]:
         for name in "ab":
-            product.append(name)
+            calls.append(name)
             yield ThingRow(name=name, rows=1)
 
     table = ThingRow.table("Things", rows())
     assert isinstance(table.rows, StreamedRows)
-    assert not product
+    assert not calls
     assert [row["name"] for row in table.rows] == ["a", "b"]
     with pytest.raises(InspectorError, match="things"):
         list(table.rows)

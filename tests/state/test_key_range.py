@@ -36,7 +36,7 @@ def test_a_part_of_a_part_has_the_places_of_the_whole() -> None:
 
 
 def states(count: int) -> list[StateMap]:
-    product = []
+    states = []
     for item in filters(count):
         state = StateMap(Tracking(keys=item))
         for version, sample in enumerate((ENTRIES[:60], ENTRIES[60:]), 1):
@@ -45,8 +45,8 @@ def states(count: int) -> list[StateMap]:
                 state.apply(block(sample[start : start + 25], first_record=start))
             state.end()
             assert state.records == min(len(sample), 50)
-        product.append(state)
-    return product
+        states.append(state)
+    return states
 
 
 @pytest.mark.parametrize("count", [2, 7])

@@ -167,13 +167,13 @@ def test_a_map_knows_the_put_that_each_row_is_of(history: list[Step]) -> None:
     for number, step in enumerate(history):
         if step.rebase:
             put, born, puts = {}, {}, {}
-        product = BEFORE_WINDOW if step.rebase else number
+        written = BEFORE_WINDOW if step.rebase else number
         for key, value in step.records:
             if value is None:
                 put.pop(key, None)
                 continue
-            born[key] = born[key] if key in put else product
-            put[key] = product
+            born[key] = born[key] if key in put else written
+            put[key] = written
             puts[key] = puts.get(key, 0) + (not step.rebase)
     ids = np.flatnonzero(state.live[: len(state)])
     for key, at in zip(state.keys(ids), ids, strict=True):

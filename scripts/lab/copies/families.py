@@ -48,10 +48,10 @@ def write_input(folder: Path, batch: int, *, victims: bool, ghosts: bool = False
         victims: with rows of the users that are evicted; otherwise with new users and late rows.
         ghosts: give these users other names, so that their rows only move the watermark.
     """
-    rows, others = [], []
+    rows, siblings = [], []
     for i in range(ROWS):
         user = (batch * 7 + i * 3) % USERS
-        is_new, is_late = (not victims and i % each == 0 for each in (NEW, LATE))
+        is_new, is_late = (not victims and i % item == 0 for item in (NEW, LATE))
         user += is_new * (USERS + batch * ROWS)
         if victims or user >= int(VICTIMS[-3:]):
             second = i // 4 if is_late else batch * 15 + i // 4
@@ -59,15 +59,15 @@ def write_input(folder: Path, batch: int, *, victims: bool, ghosts: bool = False
             is_victim = user < int(VICTIMS[-3:])
             name = f"user-{user + (GHOSTS if ghosts and is_victim else 0):03d}"
             rows.append({"user": name, "ts": time, "v": batch * VALUES + i})
-            others.append({"user2": name, "ts2": time, "w": i})
-    for side, lines in (("left", rows), ("right", others[: len(others) // 2])):
-        place = folder / side
-        place.mkdir(parents=True, exist_ok=True)
+            siblings.append({"user2": name, "ts2": time, "w": i})
+    for side, lines in (("left", rows), ("right", siblings[: len(siblings) // 2])):
+        location = folder / side
+        location.mkdir(parents=True, exist_ok=True)
         text = "\n".join(map(json.dumps, lines))
-        (place / f".{batch:03d}").write_text(text, "utf-8")
+        (location / f".{batch:03d}").write_text(text, "utf-8")
         # The file source reads files in the order of their times.
-        os.utime(place / f".{batch:03d}", (EPOCH_S + batch, EPOCH_S + batch))
-        (place / f".{batch:03d}").rename(place / f"b{batch:03d}.json")
+        os.utime(location / f".{batch:03d}", (EPOCH_S + batch, EPOCH_S + batch))
+        (location / f".{batch:03d}").rename(location / f"b{batch:03d}.json")
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ def _state_by_clock(key: Any, frames: Iterator[Any], state: Any) -> Iterator[Any
 
 
 def _processed(
-    time_mode: str, processor: str = "Counting", **given: Any
+    time_mode: str, processor: str = "Counting", **options: Any
 ) -> Callable[[Callable[[str], Any]], Any]:
     def build(source: Callable[[str], Any]) -> Any:
         from copies import processors
@@ -180,14 +180,14 @@ def _processed(
         output = "user string, n long, why string"
         grouped = _events(source).groupBy("user")
         return grouped.transformWithStateInPandas(
-            getattr(processors, processor)(**given), output, "append", time_mode
+            getattr(processors, processor)(**options), output, "append", time_mode
         )
 
     return build
 
 
-def _values(**given: Any) -> Callable[[Callable[[str], Any]], Any]:
-    return _processed("ProcessingTime", timed=False, **given)
+def _values(**options: Any) -> Callable[[Callable[[str], Any]], Any]:
+    return _processed("ProcessingTime", timed=False, **options)
 
 
 def _stateful(source: Callable[[str], Any]) -> Any:

@@ -88,8 +88,8 @@ class Counting(_Processor):
 
     def _variables(self) -> str:
         listed = sorted(row[0] for row in self._newest.get())
-        kept = sorted((k[0], v[0]) for k, v in self._kept.iterator())
-        return f"{listed} {kept}"
+        result = sorted((k[0], v[0]) for k, v in self._kept.iterator())
+        return f"{listed} {result}"
 
 
 class Forgetful(_Processor):

@@ -60,8 +60,8 @@ def _remove(path: Path) -> None:
         shutil.rmtree(path)
         return
     path.unlink()
-    for other in (path.with_name(f".{path.name}.crc"), path.with_name(f"{path.name}.crc")):
-        other.unlink(missing_ok=True)
+    for item in (path.with_name(f".{path.name}.crc"), path.with_name(f"{path.name}.crc")):
+        item.unlink(missing_ok=True)
 
 
 def newest_commit_gone(checkpoint: Path) -> None:

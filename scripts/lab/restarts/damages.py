@@ -25,9 +25,9 @@ class NotThere(Exception):  # noqa: N818 - it is no error of the program
     """The checkpoint lacks what would be changed."""
 
 
-def _first(paths: list[Path], what: str) -> Path:
+def _first(paths: list[Path], subject: str) -> Path:
     if not paths:
-        raise NotThere(what)
+        raise NotThere(subject)
     return paths[0]
 
 
@@ -48,8 +48,8 @@ def _write(path: Path, data: bytes) -> None:
 
 def _partition(root: Path, number: int = 1) -> Path:
     """Folder of one partition of the first operator, or of its only partition."""
-    found = [root / "state/0" / str(n) for n in (number, 0)]
-    return _first([path for path in found if path.is_dir()], "a partition")
+    result = [root / "state/0" / str(n) for n in (number, 0)]
+    return _first([path for path in result if path.is_dir()], "a partition")
 
 
 def state_files(root: Path, kinds: tuple[str, ...], partition: int = 1) -> list[Path]:
@@ -74,8 +74,8 @@ SNAPSHOTS = ("snapshot", "zip")
 
 def _entries(root: Path, log: str) -> list[Path]:
     """Entries of a log, the newest first."""
-    found = [path for path in (root / log).glob("[0-9]*") if path.name.isdecimal()]
-    return sorted(found, key=lambda path: -int(path.name))
+    result = [path for path in (root / log).glob("[0-9]*") if path.name.isdecimal()]
+    return sorted(result, key=lambda path: -int(path.name))
 
 
 def _newest_entry(root: Path, log: str) -> Path:
@@ -128,8 +128,8 @@ def lose_newest_version(root: Path) -> None:
     files = state_files(root, (*CHANGES, *SNAPSHOTS))
     newest = STORED.fullmatch(_first(files, "a state file").name)
     for path in files:
-        found = STORED.fullmatch(path.name)
-        if found and newest and found[1] == newest[1]:
+        match = STORED.fullmatch(path.name)
+        if match and newest and match[1] == newest[1]:
             _remove(path)
 
 
@@ -171,10 +171,10 @@ def lengthen_newest_change(root: Path) -> None:
 def exchange_newest_change(root: Path) -> None:
     """Replace the newest delta or changelog by that of another partition."""
     path = _first(state_files(root, CHANGES, 1), "a delta")
-    other = _first(state_files(root, CHANGES, 0), "a delta")
-    if path == other:
+    second = _first(state_files(root, CHANGES, 0), "a delta")
+    if path == second:
         raise NotThere("a second partition")
-    _write(path, other.read_bytes())
+    _write(path, second.read_bytes())
 
 
 def lose_partition(root: Path) -> None:
@@ -202,8 +202,8 @@ def lose_schema(root: Path) -> None:
 
 def lose_operator_metadata(root: Path) -> None:
     """Remove the metadata of the first operator."""
-    found = [path for path in [root / "state/0/_metadata"] if path.is_dir()]
-    _remove(_first(found, "metadata of an operator"))
+    result = [path for path in [root / "state/0/_metadata"] if path.is_dir()]
+    _remove(_first(result, "metadata of an operator"))
 
 
 # --- tables of RocksDB ---------------------------------------------------------------------------
@@ -227,11 +227,11 @@ def cut_table(root: Path) -> None:
 
 def exchange_table(root: Path) -> None:
     """Replace the tables of one partition by those of another, where the sizes are equal."""
-    own, others = _tables(root, 1), _tables(root, 0)
+    own, siblings = _tables(root, 1), _tables(root, 0)
     for path in own:
-        for other in others:
-            if other != path and other.stat().st_size == path.stat().st_size:
-                _write(path, other.read_bytes())
+        for sibling in siblings:
+            if sibling != path and sibling.stat().st_size == path.stat().st_size:
+                _write(path, sibling.read_bytes())
                 return
     raise NotThere("two tables of one size")
 
@@ -349,8 +349,8 @@ def _interrupt(root: Path, partition: str) -> None:
 
 def _lose_version(root: Path, version: int, partition: str) -> None:
     for path in (root / "state").glob(f"*/{partition}/**/*"):
-        found = STORED.fullmatch(path.name)
-        if found and int(found[1]) == version:
+        match = STORED.fullmatch(path.name)
+        if match and int(match[1]) == version:
             _remove(path)
 
 

@@ -18,11 +18,11 @@ def named_files(text: str) -> set[str]:
     Entries of the logs have their number alone, because Spark often names no folder. Ids of
     checkpoint format 2 are left out.
     """
-    found = [*_NAMED.findall(text), *_LOG.findall(text), *_BATCH.findall(text)]
-    return {_UNIQUE.sub("", name) for name in found}
+    result = [*_NAMED.findall(text), *_LOG.findall(text), *_BATCH.findall(text)]
+    return {_UNIQUE.sub("", name) for name in result}
 
 
 def message_of(failure: BaseException) -> str:
     """Return the message of an error of Spark with the messages of its causes."""
-    known: Any = failure
-    return f"{failure}\n{getattr(known, '_stackTrace', None) or ''}"
+    facts: Any = failure
+    return f"{failure}\n{getattr(facts, '_stackTrace', None) or ''}"

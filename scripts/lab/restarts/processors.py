@@ -53,8 +53,8 @@ class Counter(StatefulProcessor):  # type: ignore[misc, unused-ignore]
             newest = max(int(batch["ts"].max().timestamp() * 1000) for batch in batches)
             self._handle.registerTimer(newest + self._timer)
         total = sum(
-            getattr(self, f"_{kind}")(state, number(count), (None,) * more)
-            for kind, state, number, more in self._states
+            getattr(self, f"_{kind}")(state, number(count), (None,) * options)
+            for kind, state, number, options in self._states
         )
         yield pd.DataFrame({"k": [key[0]], "total": [int(total)]})
 
@@ -64,18 +64,18 @@ class Counter(StatefulProcessor):  # type: ignore[misc, unused-ignore]
             state.clear()
         yield pd.DataFrame({"k": [key[0]], "total": [-1]})
 
-    def _value(self, state: Any, count: float, others: tuple[None, ...]) -> float:
+    def _value(self, state: Any, count: float, siblings: tuple[None, ...]) -> float:
         total = count + (type(count)(state.get()[0] or 0) if state.exists() else 0)
-        state.update((total, *others))
+        state.update((total, *siblings))
         return total
 
-    def _list(self, state: Any, count: float, others: tuple[None, ...]) -> int:
-        state.appendValue((count, *others))
+    def _list(self, state: Any, count: float, siblings: tuple[None, ...]) -> int:
+        state.appendValue((count, *siblings))
         return sum(int(entry[0]) for entry in state.get())
 
-    def _map(self, state: Any, count: float, others: tuple[None, ...]) -> float:
+    def _map(self, state: Any, count: float, siblings: tuple[None, ...]) -> float:
         total = count + (type(count)(state.getValue(KEY)[0]) if state.containsKey(KEY) else 0)
-        state.updateValue(KEY, (total, *others))
+        state.updateValue(KEY, (total, *siblings))
         return total
 
     def close(self) -> None:

@@ -122,9 +122,9 @@ def _join(  # noqa: PLR0913 - what a change changes
 
 def _select(columns: str, where: str = "true", *, tables: str = "one") -> Build:
     def build(spark: SparkSession, inputs: Path) -> DataFrame:
-        first, *others = tables.split()
+        first, *siblings = tables.split()
         rows = _events(spark, inputs, first)
-        for table in others:
+        for table in siblings:
             rows = rows.union(_events(spark, inputs, table))
         return rows.where(where).selectExpr(*(part.strip() for part in columns.split(";")))
 
@@ -142,10 +142,10 @@ def _used_twice(tables: str, *, ends_with_first: bool = False) -> Build:
     """A sum over a union that uses the first table's source twice, and others once."""
 
     def build(spark: SparkSession, inputs: Path) -> DataFrame:
-        first, *others = (_events(spark, inputs, table) for table in tables.split())
+        first, *siblings = (_events(spark, inputs, table) for table in tables.split())
         rows = first if ends_with_first else first.union(first)
-        for other in others:
-            rows = rows.union(other)
+        for item in siblings:
+            rows = rows.union(item)
         rows = rows.union(first) if ends_with_first else rows
         return rows.groupBy("k").agg(expr("sum(n)"))
 
@@ -156,9 +156,9 @@ def _idle_end(tables: str) -> Build:
     """Windows over a union, whose last batch evicts and reads no files."""
 
     def build(spark: SparkSession, inputs: Path) -> DataFrame:
-        rows, *others = (_events(spark, inputs, table) for table in tables.split())
-        for other in others:
-            rows = rows.union(other)
+        rows, *siblings = (_events(spark, inputs, table) for table in tables.split())
+        for item in siblings:
+            rows = rows.union(item)
         windows = rows.withWatermark("ts", "0 seconds").groupBy(expr("window(ts, '1 second')"), "k")
         return windows.agg(expr("sum(n)"))
 
@@ -327,11 +327,11 @@ def _windows_end(values: str, delay: str = "1 second") -> Build:
     return _aggregate("window(ts, '10 seconds'); k", values, delay=delay)
 
 
-def _with_state(variables: str, **others: Any) -> Query:
-    conf = others.pop("conf", {})
-    mode = others.get("mode", "Update").lower()
-    once = others.get("time_mode") == "ProcessingTime"
-    build = _processor(variables, **others)
+def _with_state(variables: str, **options: Any) -> Query:
+    conf = options.pop("conf", {})
+    mode = options.get("mode", "Update").lower()
+    once = options.get("time_mode") == "ProcessingTime"
+    build = _processor(variables, **options)
     return Query(build, mode, conf, only=ROCKSDB, since=(4, 0), once=once)
 
 

@@ -91,35 +91,37 @@ def run_modes(folder: Path, only: str) -> int:
     spark = session()
     out = folder / spark.version
     done: dict[str, Any] = {}
-    for change in (each for each in CHANGES if re.search(only, each.name)):
+    for change in (item for item in CHANGES if re.search(only, item.name)):
         name = f"{change.name}-{change.source}-{change.old}"
-        made, error = out / "modes" / f"{name}-to-{change.new}", None
-        shutil.rmtree(made, ignore_errors=True)
-        source = _Source(spark, out / "mode-inputs" / made.name, change)
-        first = _run(source, change, change.old, made, change.conf)
+        modes_folder, error = out / "modes" / f"{name}-to-{change.new}", None
+        shutil.rmtree(modes_folder, ignore_errors=True)
+        source = _Source(spark, out / "mode-inputs" / modes_folder.name, change)
+        first = _run(source, change, change.old, modes_folder, change.conf)
         if first is None:
-            checkpoint = out / "modes" / f"{made.name}.restarted"
+            checkpoint = out / "modes" / f"{modes_folder.name}.restarted"
             shutil.rmtree(checkpoint, ignore_errors=True)
-            made.rename(checkpoint)  # which Spark goes on with, at the path that it has
-            shutil.copytree(checkpoint, made)
-            shutil.move(str(made), f"{made}.kept")
-            checkpoint.rename(made)
-            error = _run(source, change, change.new, made, {**change.conf, **change.new_conf})
-            shutil.rmtree(made)
-            shutil.move(f"{made}.kept", str(made))
+            modes_folder.rename(checkpoint)  # which Spark goes on with, at the path that it has
+            shutil.copytree(checkpoint, modes_folder)
+            shutil.move(str(modes_folder), f"{modes_folder}.kept")
+            checkpoint.rename(modes_folder)
+            error = _run(
+                source, change, change.new, modes_folder, {**change.conf, **change.new_conf}
+            )
+            shutil.rmtree(modes_folder)
+            shutil.move(f"{modes_folder}.kept", str(modes_folder))
         else:
             error = f"its first run failed: {first}"
-            print(f"{made.name}: {error}", flush=True)
+            print(f"{modes_folder.name}: {error}", flush=True)
             continue
-        told = error and shorten(PATH.sub("PATH", error), 140, placeholder="")
-        done[f"modes {made.name}"] = {
+        messages = error and shorten(PATH.sub("PATH", error), 140, placeholder="")
+        done[f"modes {modes_folder.name}"] = {
             "did": EQUAL if error is None else REFUSED,
-            "error": told,
+            "error": messages,
             "mode": change.new,
-            "checkpoint": made.name,
+            "checkpoint": modes_folder.name,
             "conf": {**change.conf, **change.new_conf},
         }
-        print(made.name, done[f"modes {made.name}"]["did"], told, flush=True)
+        print(modes_folder.name, done[f"modes {modes_folder.name}"]["did"], messages, flush=True)
     (out / f"in-{spark.version}.json").write_text(json.dumps(done, indent=1))
     return 0
 
@@ -151,8 +153,8 @@ class _Source:
         self._number += 1
         if self._kind == "files":
             write_input(self._inputs, str(1 + self._number % 3))
-            one = self._inputs / "one"
-            (one / f"{1 + self._number % 3}.json").rename(one / f"{self._number}-more.json")
+            item = self._inputs / "one"
+            (item / f"{1 + self._number % 3}.json").rename(item / f"{self._number}-more.json")
         elif self._kind == "memory":
             jvm: Any = self.spark._jvm
             self._stream.addData(

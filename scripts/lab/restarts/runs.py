@@ -82,13 +82,13 @@ class Outcome:
 
 def write_input(inputs: Path, number: str) -> None:
     """One more file for each table."""
-    for table, more in _TABLES.items():
+    for table, options in _TABLES.items():
         folder = table_path(inputs, table)
         folder.mkdir(parents=True, exist_ok=True)
         lines = []
         for k, g, n, m, i, d, second in ROWS[number]:
             time = (_START + timedelta(seconds=second)).isoformat(timespec="milliseconds")
-            values = (k, g, n + more, m + more, i, d, time)
+            values = (k, g, n + options, m + options, i, d, time)
             lines.append(json.dumps(dict(zip(_NAMES, values, strict=True))))
         file = folder / f"{number}.json"
         file.write_text("\n".join(lines) + "\n")
@@ -143,7 +143,7 @@ class Runs:
                 return error
         return None
 
-    def go_on(self, provider: str, name: str, *, whole: bool = False) -> Outcome:
+    def go_on(self, provider: str, name: str, *, complete: bool = False) -> Outcome:
         """What a query says of the third file, and later ones, that has run from the beginning."""
         path = self.path_of(provider, name)
         copy = path.with_name(f"{name}.right")
@@ -151,7 +151,7 @@ class Runs:
         if not path.exists():
             return Outcome(None, "it made no checkpoint")
         shutil.copytree(path, copy)
-        return self.run(name, provider, copy, whole=whole)
+        return self.run(name, provider, copy, complete=complete)
 
     def run(
         self,
@@ -160,7 +160,7 @@ class Runs:
         checkpoint: Path,
         inputs: Path | None = None,
         *,
-        whole: bool = False,
+        complete: bool = False,
         conf: Mapping[str, str] | None = None,
     ) -> Outcome:
         """Run a query over all that is there and not yet read.
@@ -168,11 +168,11 @@ class Runs:
         The outcome has the rows of the last batch; of all batches if ``whole``.
         """
         query = QUERIES[name]
-        given: list[tuple[str, ...]] = []
+        arguments: list[tuple[str, ...]] = []
 
         def keep(rows: DataFrame, _batch: int) -> None:
             of_batch = [json.dumps(list(row), default=str) for row in rows.collect()]
-            given.extend([tuple(sorted(of_batch))] if of_batch else [])
+            arguments.extend([tuple(sorted(of_batch))] if of_batch else [])
 
         target = checkpoint.with_name(f"{checkpoint.name}.{query.output}")
 
@@ -200,11 +200,13 @@ class Runs:
                 keep(session.read.schema(rows.schema).format(kind).load(new), 0)
         except Exception as error:  # noqa: BLE001 - whatever Spark refuses with is the result
             return Outcome(None, error_text(str(error)))
-        return Outcome(tuple(row for rows in (given if whole else given[-1:]) for row in rows))
+        return Outcome(
+            tuple(row for rows in (arguments if complete else arguments[-1:]) for row in rows)
+        )
 
-    def _session(self, query: Query, provider: str, more: Mapping[str, str]) -> SparkSession:
+    def _session(self, query: Query, provider: str, options: Mapping[str, str]) -> SparkSession:
         """A session of its own with the confs of a query, and more that go before them."""
-        conf = {**_BASE, **query.conf, **more}
+        conf = {**_BASE, **query.conf, **options}
         if conf.pop("provider", None):
             provider = next(name for name in PROVIDERS if name != provider)
         conf.setdefault(PREFIX + "stateStore.providerClass", PROVIDERS[provider])
@@ -216,17 +218,17 @@ class Runs:
     def restart(self, change: Change, provider: str) -> Outcome:
         """Let the new query take over the checkpoint of the old one, which is as before then."""
         old = self.path_of(provider, change.old)
-        kept = old.with_name(f"{old.name}.kept")
+        result = old.with_name(f"{old.name}.kept")
         damaged = self.path_of(provider, f"{change.name}.damaged")
         # A file sink skips the batches that an earlier restart has written.
         output = old.with_name(f"{old.name}.{QUERIES[change.new].output}")
         kept_output = output.with_name(f"{output.name}.kept")
         if output.exists():
             shutil.copytree(output, kept_output)
-        old.rename(kept)
+        old.rename(result)
         try:
             target = old.with_name(f"{old.name}.moved") if change.moved else old
-            shutil.copytree(kept, target)
+            shutil.copytree(result, target)
             if change.damage is not None:
                 try:
                     change.damage(target)
@@ -236,11 +238,11 @@ class Runs:
             if change.damage is not None or change.moved:
                 shutil.rmtree(damaged, ignore_errors=True)
                 shutil.copytree(target, damaged)
-            return self.run(change.new, provider, target, whole=change.later, conf=change.conf)
+            return self.run(change.new, provider, target, complete=change.later, conf=change.conf)
         finally:
             shutil.rmtree(old, ignore_errors=True)
             shutil.rmtree(old.with_name(f"{old.name}.moved"), ignore_errors=True)
-            kept.rename(old)
+            result.rename(old)
             shutil.rmtree(output, ignore_errors=True)
             if kept_output.exists():
                 kept_output.rename(output)
@@ -248,7 +250,7 @@ class Runs:
 
 def error_text(message: str) -> str:
     """Return the innermost error class in Spark's message, or the first line of its cause."""
-    classes: list[str] = [found for found in _CLASS.findall(message) if found not in _OUTER]
+    classes: list[str] = [item for item in _CLASS.findall(message) if item not in _OUTER]
     if classes:
         return classes[0]
     _, _, cause = message.partition(_CAUSE)

@@ -113,11 +113,11 @@ def _marked(frame: Frame, delay: str = "10 seconds") -> Frame:
     return frame.withWatermark("ts", delay)
 
 
-def _aggregation(frame: Frame, _other: Callable[[], Frame]) -> Frame:
+def _aggregation(frame: Frame, _second: Callable[[], Frame]) -> Frame:
     return frame.groupBy("k").agg({"n": "sum", "ts": "max"})
 
 
-def _window(frame: Frame, _other: Callable[[], Frame]) -> Frame:
+def _window(frame: Frame, _second: Callable[[], Frame]) -> Frame:
     return _windows(_marked(frame))
 
 
@@ -128,31 +128,33 @@ def _windows(marked: Frame) -> Frame:
     return windows.select("k", "window.end", "count")
 
 
-def _session(frame: Frame, _other: Callable[[], Frame]) -> Frame:
+def _session(frame: Frame, _second: Callable[[], Frame]) -> Frame:
     from pyspark.sql import functions as sql
 
     sessions = _marked(frame).groupBy("k", sql.session_window("ts", "5 seconds")).count()
     return sessions.select("k", "session_window.end", "count")
 
 
-def _total(frame: Frame, _other: Callable[[], Frame]) -> Frame:
+def _total(frame: Frame, _second: Callable[[], Frame]) -> Frame:
     return frame.groupBy().count()
 
 
-def _deduplication(frame: Frame, _other: Callable[[], Frame]) -> Frame:
+def _deduplication(frame: Frame, _second: Callable[[], Frame]) -> Frame:
     return _marked(frame).dropDuplicates(["k", "ts"])
 
 
-def _deduplication_within(frame: Frame, _other: Callable[[], Frame]) -> Frame:
+def _deduplication_within(frame: Frame, _second: Callable[[], Frame]) -> Frame:
     return _marked(frame).dropDuplicatesWithinWatermark(["k"])
 
 
 def _join(how: str) -> Callable[[Frame, Callable[[], Frame]], Frame]:
-    def build(frame: Frame, other: Callable[[], Frame]) -> Frame:
+    def build(frame: Frame, second: Callable[[], Frame]) -> Frame:
         from pyspark.sql import functions as sql
 
         right = (
-            other().selectExpr("k as k2", "ts as ts2", "n as n2").withWatermark("ts2", "10 seconds")
+            second()
+            .selectExpr("k as k2", "ts as ts2", "n as n2")
+            .withWatermark("ts2", "10 seconds")
         )
         condition = "k = k2 and ts2 between ts - interval 10 seconds and ts + interval 10 seconds"
         return _marked(frame).join(right, sql.expr(condition), how)
@@ -160,19 +162,19 @@ def _join(how: str) -> Callable[[Frame, Callable[[], Frame]], Frame]:
     return build
 
 
-def _chain(frame: Frame, _other: Callable[[], Frame]) -> Frame:
+def _chain(frame: Frame, _second: Callable[[], Frame]) -> Frame:
     return _windows(_marked(frame).dropDuplicates(["k", "ts"]))
 
 
-def _limit(frame: Frame, _other: Callable[[], Frame]) -> Frame:
+def _limit(frame: Frame, _second: Callable[[], Frame]) -> Frame:
     return frame.select("k", "n").limit(1000)
 
 
-def _select(frame: Frame, _other: Callable[[], Frame]) -> Frame:
+def _select(frame: Frame, _second: Callable[[], Frame]) -> Frame:
     return frame.where("n >= 0").select("k", "n")
 
 
-def _pandas_state(frame: Frame, _other: Callable[[], Frame]) -> Frame:
+def _pandas_state(frame: Frame, _second: Callable[[], Frame]) -> Frame:
     def count(key: Any, batches: Iterator[Any], state: Any) -> Iterator[Any]:
         import pandas as pd
 
@@ -185,7 +187,7 @@ def _pandas_state(frame: Frame, _other: Callable[[], Frame]) -> Frame:
     )
 
 
-def _processor(frame: Frame, _other: Callable[[], Frame]) -> Frame:
+def _processor(frame: Frame, _second: Callable[[], Frame]) -> Frame:
     from pyspark import cloudpickle
     from restarts import processors
 

@@ -80,24 +80,24 @@ class Workload:
 
     def committed_calls(self) -> list[Call]:
         """Calls of the attempts whose batch was committed; of tasks, the last attempt."""
-        found = [call for call in self.calls if self._was_committed(call["b"], call["run"])]
+        result = [call for call in self.calls if self._was_committed(call["b"], call["run"])]
         attempts: dict[tuple[int | None, ...], int] = {}
-        for call in found:
+        for call in result:
             task = call["b"], call.get("p"), call.get("op")
             attempts[task] = max(attempts.get(task, 0), call.get("att", 0))
         return [
             call
-            for call in found
+            for call in result
             if call.get("att", 0) == attempts[call["b"], call.get("p"), call.get("op")]
         ]
 
     def committed_variables(self) -> dict[int, list[Call]]:
         """By operator, the calls of its processor whose batch was committed."""
-        found: dict[int, list[Call]] = defaultdict(list)
+        result: dict[int, list[Call]] = defaultdict(list)
         for call in self.variables:
             if self._was_committed(call["batch"], call["run"]):
-                found[call["op"]].append(call)
-        return found
+                result[call["op"]].append(call)
+        return result
 
     def _was_committed(self, batch: int, run: int) -> bool:
         return batch in self.batches and self.batches[batch]["run"] == run
@@ -105,9 +105,9 @@ class Workload:
 
 def read(folder: Path) -> Workload:
     """Read all of a workload but its checkpoint."""
-    line, *rest = (folder / "spec.txt").read_text(encoding="utf-8").splitlines()
+    line, *remainder = (folder / "spec.txt").read_text(encoding="utf-8").splitlines()
     name, *words = line.split()
-    problem = rest[0].removeprefix("# ") if rest else "unfinished"
+    problem = remainder[0].removeprefix("# ") if remainder else "unfinished"
     return Workload(
         folder,
         name,
@@ -195,18 +195,18 @@ def operators_with_calls(workload: Workload) -> dict[int, list[Call]]:
     """Committed calls by operator id, 0 nearest the sink."""
     functions = ("flatMapGroupsWithState", PANDAS)
     named = [operator for operator, name in workload.names().items() if name in functions]
-    found: dict[int, list[Call]] = {operator: [] for operator in named}
+    result: dict[int, list[Call]] = {operator: [] for operator in named}
     for call in workload.committed_calls():
         operator = call["op"] if call["op"] >= 0 else named[0]
-        found.setdefault(operator, []).append(call)
-    return found
+        result.setdefault(operator, []).append(call)
+    return result
 
 
 def check(workload: Workload) -> list[str]:
     """Return how the replayed state differs from Spark's rows of the newest version."""
     if workload.problem:
         return [f"did not run: {workload.problem}"]
-    found = []
+    result = []
     for operator, calls in operators_with_calls(workload).items():
         state: State = {}
         pandas = workload.is_pandas(operator)
@@ -216,8 +216,8 @@ def check(workload: Workload) -> list[str]:
             key_hex(key) if pandas else key: (entry.timer, entry.null)
             for key, entry in state.items()
         }
-        found += _differences(operator, ours, _rows_of(workload, operator))
-    return found
+        result += _differences(operator, ours, _rows_of(workload, operator))
+    return result
 
 
 def _rows_of(workload: Workload, operator: int) -> dict[str, tuple[int, bool]]:

@@ -72,12 +72,12 @@ def lines(seed: int, count: int, version: str, only: str = "") -> list[str]:
     names = [name for name in FAMILIES if not old or name not in SINCE_4]
     names = [name for name in names if name not in SINCE_4_3 or release_of(version) >= (4, 3)]
     names = [name for name in names if name not in APART or (only and re.search(only, name))]
-    all_ = (
+    everything = (
         line_of(names[number % len(names)], seed, number, version)
         for number in range(max(count, 10) * len(names) * SEARCHED)
     )
-    found = (line for line in all_ if re.search(only, line.split(" ", 1)[0]))
-    return list(islice(found, count))
+    result = (line for line in everything if re.search(only, line.split(" ", 1)[0]))
+    return list(islice(result, count))
 
 
 def release_of(version: str) -> tuple[int, int]:
@@ -96,10 +96,10 @@ def line_of(family: str, seed: int, number: int, version: str = "") -> str:
     _fit_release(chosen, release)
     chosen |= knobs.store(Random(f"{seed}/{family}/{number}/store"), release, chosen)
     chosen["seed"] = seed * 10_000 + number
-    told = [
+    result = [
         str(chosen[word]) for word in ("timeout", "how", "cond", "key", "profile") if word in chosen
     ]
-    name = "_".join([f"{family}{number:04d}s{seed}", *told])
+    name = "_".join([f"{family}{number:04d}s{seed}", *result])
     return " ".join([name, *(f"{key}={value}" for key, value in chosen.items())])
 
 

@@ -95,8 +95,8 @@ class Keys:
     silent: frozenset[LeftoverKey] = frozenset()
     kept: frozenset[LeftoverKey] = frozenset()
 
-    def __add__(self, other: Keys) -> Keys:
-        return Keys(*(getattr(self, name) | getattr(other, name) for name in vars(self)))
+    def __add__(self, operand: Keys) -> Keys:
+        return Keys(*(getattr(self, name) | getattr(operand, name) for name in vars(self)))
 
     @property
     def counts(self) -> tuple[int, ...]:
@@ -105,11 +105,11 @@ class Keys:
         The others are proven, inferred, undecided and passed over. Then the keys that something
         wrong was said of, and the rows of complete mode.
         """
-        best, rest = [], self.leftover
+        best, remainder = [], self.leftover
         for group in (self.proven, self.inferred, self.undecided):
-            best.append(len(rest & group))
-            rest -= group
-        return (len(self.leftover), *best, len(rest), len(self.wrong), len(self.kept))
+            best.append(len(remainder & group))
+            remainder -= group
+        return (len(self.leftover), *best, len(remainder), len(self.wrong), len(self.kept))
 
 
 @dataclass
@@ -143,12 +143,12 @@ class Score:
     never: Counter[tuple[str, str, bool]] = field(default_factory=Counter)
     examples: list[str] = field(default_factory=list)
 
-    def __add__(self, other: Score) -> Score:
-        return Score(*(getattr(self, name) + getattr(other, name) for name in vars(self)))
+    def __add__(self, operand: Score) -> Score:
+        return Score(*(getattr(self, name) + getattr(operand, name) for name in vars(self)))
 
-    def claims(self, certainty: Certainty, which: Counter[tuple[str, str]]) -> int:
+    def claims(self, certainty: Certainty, choice: Counter[tuple[str, str]]) -> int:
         """How many right or wrong claims of a certainty there are."""
-        return sum(count for (word, _), count in which.items() if word == certainty.value)
+        return sum(count for (word, _), count in choice.items() if word == certainty.value)
 
 
 def judge(workload: Workload) -> Score:
@@ -168,9 +168,9 @@ def judge(workload: Workload) -> Score:
             continue
         score.batches += 1
         _compare(workload, batch, report, truths.get(batch, {}), score)
-        for operator, held in variables.get(batch, {}).items():
+        for operator, stored in variables.get(batch, {}).items():
             if f"timeMode{operator}" in workload.spec:  # corpora of others do not say it
-                _compare_variables(workload, operator, batch, report, held, score)
+                _compare_variables(workload, operator, batch, report, stored, score)
         damage |= {f.kind.id for f in report.findings if is_damage(f)}
         if is_healthy(workload):
             warned |= {f.kind.id for f in report.findings if f.severity.word != "info"}
@@ -185,7 +185,7 @@ def _never(workload: Workload, findings: Iterable[Finding]) -> Iterator[tuple[st
     """Each SS201 of an operator whose plan says whether it has a predicate by which rows go."""
     newest = max(workload.batches)
     plan = {operator["op"]: operator for operator in workload.batches[newest]["ops"]}
-    kept = workload.word("mode", newest) == "complete"
+    remaining = workload.word("mode", newest) == "complete"
     for finding in findings:
         operator = plan.get(finding.operator_id, {})
         if finding.kind.id != "SS201" or " is null in " in finding.evidence:
@@ -194,7 +194,7 @@ def _never(workload: Workload, findings: Iterable[Finding]) -> Iterator[tuple[st
             side = f"{(finding.store_name or '').split('-')[0]} = null"
             goes = side not in operator["pred"] and bool(operator["pred"])
         elif operator.get("name") in BY_WATERMARK and "goes" in operator:
-            goes = operator["goes"] and not kept
+            goes = operator["goes"] and not remaining
         else:
             continue
         yield finding.certainty.value, finding.severity.word, not goes
@@ -235,27 +235,27 @@ def _compare(
 ) -> None:
     score.judged += len(truths)
     score.leftovers += sum(truth is not None for truth in truths.values())
-    said: set[Key] = set()
+    result: set[Key] = set()
     sets = _KeySets(workload.name)
     sets.add("leftover", (key for key, truth in truths.items() if truth is not None))
     for row in _rows(report, workload):
         key = row["operator_id"], row["key_hex"]
-        said.add(key)
-        found = fault(workload, batch, row, truths.get(key))
-        place = row["certainty"], _inference(row)
-        (score.wrong if found else score.right)[place] += 1
-        is_kept = row["class"] == PAST and not found
-        sets.add("wrong" if found else "kept" if is_kept else row["certainty"], [key])
-        if found:
-            score.examples.append(f"{workload.name} batch {batch} {key}: {place}: {found}")
+        result.add(key)
+        actual = fault(workload, batch, row, truths.get(key))
+        location = row["certainty"], _inference(row)
+        (score.wrong if actual else score.right)[location] += 1
+        is_kept = row["class"] == PAST and not actual
+        sets.add("wrong" if actual else "kept" if is_kept else row["certainty"], [key])
+        if actual:
+            score.examples.append(f"{workload.name} batch {batch} {key}: {location}: {actual}")
     for row in _rows(report, workload, undecided=True):
         key = row["operator_id"], row["key_hex"]
-        score.undecided[truths.get(key) is not None] += key not in said
-        said.add(key)
+        score.undecided[truths.get(key) is not None] += key not in result
+        result.add(key)
         sets.add("undecided", [key])
     window = report.summary.get("proof_from_batch") or 0
     for key, truth in truths.items():
-        if truth is not None and key not in said and truth.batch >= window:
+        if truth is not None and key not in result and truth.batch >= window:
             score.silent += 1
             sets.add("silent", [key])
             score.examples.append(f"{workload.name} batch {batch} {key}: silent: {truth}")
@@ -274,12 +274,12 @@ class _KeySets:
 
         The certainties ``proven`` and ``inferred`` are fields.
         """
-        found = ((self._workload, operator, variable, key) for operator, key in keys)
-        self._sets.setdefault(name, set()).update(found)
+        result = ((self._workload, operator, variable, key) for operator, key in keys)
+        self._sets.setdefault(name, set()).update(result)
 
     def keys(self) -> Keys:
         """Return what was collected."""
-        return Keys(**{name: frozenset(found) for name, found in self._sets.items()})
+        return Keys(**{name: frozenset(item) for name, item in self._sets.items()})
 
 
 def _rows(
@@ -299,32 +299,32 @@ def _processors(workload: Workload) -> set[int]:
 
 def _variables(workload: Workload) -> Iterator[tuple[int, dict[int, Held]]]:
     """By batch, what each transformWithState holds after it."""
-    found: dict[int, dict[int, Held]] = {batch: {} for batch in workload.batches}
+    result: dict[int, dict[int, Held]] = {batch: {} for batch in workload.batches}
     calls = workload.committed_variables()
     clocks = {batch: entry["P"] for batch, entry in workload.batches.items()}
     for operator in _processors(workload):
-        for batch, held in state_from_calls.replay(
+        for batch, stored in state_from_calls.replay(
             calls.get(operator, []), clocks, between="evicts" in workload.spec
         ):
-            found[batch][operator] = deepcopy(held)
-    yield from found.items()
+            result[batch][operator] = deepcopy(stored)
+    yield from result.items()
 
 
 def _compare_variables(
-    workload: Workload, operator: int, batch: int, report: Report, held: Held, score: Score
+    workload: Workload, operator: int, batch: int, report: Report, stored: Held, score: Score
 ) -> None:
     entry, spec = workload.batches[batch], workload.spec
     watermark = next(op["evict"] for op in entry["ops"] if op["op"] == operator)
     clock = {"event": watermark, "processing": entry["P"]}.get(spec[f"timeMode{operator}"])
     path = str(workload.folder / "checkpoint")
-    leftovers = state_from_calls.leftovers(held, clock, entry["P"])
-    said = by_class(path, _rows(report, workload, operator))
+    leftovers = state_from_calls.leftovers(stored, clock, entry["P"])
+    result = by_class(path, _rows(report, workload, operator))
     unsure = by_class(path, _rows(report, workload, operator, undecided=True))
-    score.judged += sum(1 for _ in held.rows())
+    score.judged += sum(1 for _ in stored.rows())
     sets = _KeySets(workload.name)
     for kind in (VALUE, TIMER):
         expected = Counter(label_of(row) for row in leftovers if row["class"] == kind)
-        proven, wrong = said[kind] & expected, said[kind] - expected
+        proven, wrong = result[kind] & expected, result[kind] - expected
         score.leftovers += expected.total()
         score.right[Certainty.PROVEN.value, ""] += proven.total()
         score.wrong[Certainty.PROVEN.value, ""] += wrong.total()
@@ -344,9 +344,9 @@ def _compare_variables(
         for name, labels in groups.items():
             for variable, key, _ in labels:
                 sets.add(name, [(operator, key)], variable)
-        place = f"{workload.name} batch {batch} operator {operator}"
-        score.examples += [f"{place}: {kind} that is none: {label}" for label in wrong]
-        score.examples += [f"{place}: silent: {kind} {label}" for label in silent]
+        location = f"{workload.name} batch {batch} operator {operator}"
+        score.examples += [f"{location}: {kind} that is none: {label}" for label in wrong]
+        score.examples += [f"{location}: silent: {kind} {label}" for label in silent]
     score.keys += sets.keys()
 
 
@@ -433,7 +433,7 @@ class Runs:
 
     def _timed_at_end(self, key: str, entry: Entry, batch: int) -> list[Call]:
         """The calls for timeouts behind the last call for data that wrote; oldest first."""
-        found: list[Call] = []
+        result: list[Call] = []
         for call in reversed(self._calls[key]):
             if call["b"] > batch:
                 continue
@@ -442,8 +442,8 @@ class Runs:
                 if quiet or call["b"] > entry.last_put_batch:
                     continue
                 break
-            found.append(call)
-        return found[::-1]
+            result.append(call)
+        return result[::-1]
 
 
 def keys_table(scores: Mapping[str, Score]) -> str:
@@ -493,8 +493,8 @@ def _inference(row: Mapping[str, Any]) -> str:
     if row["certainty"] != Certainty.INFERRED.value:
         return ""
     if row["reason"] in (AMONG_DATA, NO_LOG_ENTRY):
-        kept = row["class"] == LeftoverClass.KEPT_WITHOUT_TIMEOUT.value
-        return str((Needs.KEPT_BY_HABIT if kept else Needs.REARMED_BY_HABIT).value)
+        remaining = row["class"] == LeftoverClass.KEPT_WITHOUT_TIMEOUT.value
+        return str((Needs.KEPT_BY_HABIT if remaining else Needs.REARMED_BY_HABIT).value)
     return _BY_REASON[row["reason"]]
 
 

@@ -271,14 +271,14 @@ def store(random: Random, release: tuple[int, int], knobs: Knobs) -> Knobs:
     processors = [word for word in stateful if word.startswith("tws")]
     if not processors and "repart" not in knobs and random.random() < 0.65:
         return {}
-    found: Knobs = {"rocks": "true", "changelog": _word(random.random() < 0.8)}
+    result: Knobs = {"rocks": "true", "changelog": _word(random.random() < 0.8)}
     if random.random() < 0.3:
-        found["counted"] = "false"
-    if release >= (4, 0) and found["changelog"] == "true" and random.random() < 0.25:
-        found["ckFmt"] = 2
+        result["counted"] = "false"
+    if release >= (4, 0) and result["changelog"] == "true" and random.random() < 0.25:
+        result["ckFmt"] = 2
     if processors and processors == stateful and random.random() < 0.5:
-        found["encoding"] = "avro"  # no other operator can write it
-    return found
+        result["encoding"] = "avro"  # no other operator can write it
+    return result
 
 
 SHAPES = ["{top}.{below}", "{top}.{below}", "u({below}|{other})", "{low}.u({beside}|{below})"]
@@ -300,8 +300,8 @@ def plan(random: Random, function: str = "fm", processor: str = "tws") -> Knobs:
         knobs |= {"emit": "plain", "timeMode": mode, "timeout": "processing"}
     marked = knobs["emit"] != "plain"
     top = random.choice(["dedup", function, function] + (["ddw", "agg", "ddw"] if marked else []))
-    beside = random.choice(["second", "second", "dedup.second", "ddw.second", "agg.second"])
-    words = {"below": f"{processor}.{source}", "top": top, "beside": beside}
+    neighbour = random.choice(["second", "second", "dedup.second", "ddw.second", "agg.second"])
+    words = {"below": f"{processor}.{source}", "top": top, "beside": neighbour}
     words |= {"low": random.choice(["dedup", function]), "other": f"{function}.second"}
     text = random.choice(SHAPES).format(**words)
     if text.startswith(f"{function}.{function}."):  # what a function emits has no watermark
@@ -440,8 +440,8 @@ def unsettled(random: Random) -> Knobs:
     later.append(f"changelog:{_word(random.random() < 0.5)}")
     modes = {"append": ["update"], "update": ["append", "complete"], "complete": ["update"]}
     if maker is aggregation and knobs["op"] != "sess":
-        others = modes[str(knobs["mode"])] if knobs["op"] == "agg" else ["update", "complete"]
-        later.append(f"mode:{random.choice(others)}")
+        siblings = modes[str(knobs["mode"])] if knobs["op"] == "agg" else ["update", "complete"]
+        later.append(f"mode:{random.choice(siblings)}")
     elif knobs["op"] == "fm":
         knobs |= {
             "key": random.choice(["long", "string", "int"]),
@@ -529,9 +529,16 @@ def _two_delays(random: Random) -> Knobs:
 
 def _without_one(random: Random) -> Knobs:
     """An operator that a restart takes out of the query; 4.0 and later refuse that."""
-    whole, rest = random.choice([("dedup_agg", "agg"), ("fm_dedup", "fm"), ("fm_ddw", "fm")])
-    knobs = functions(random) | {"op": whole, "key": "long", "wm": "true", "later": f"op:{rest}"}
-    return knobs | {"mode": "append" if whole != "dedup_agg" else "update"}
+    complete, remainder = random.choice(
+        [("dedup_agg", "agg"), ("fm_dedup", "fm"), ("fm_ddw", "fm")]
+    )
+    knobs = functions(random) | {
+        "op": complete,
+        "key": "long",
+        "wm": "true",
+        "later": f"op:{remainder}",
+    }
+    return knobs | {"mode": "append" if complete != "dedup_agg" else "update"}
 
 
 def _run_twice(random: Random) -> Knobs:

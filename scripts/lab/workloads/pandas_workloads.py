@@ -264,8 +264,8 @@ def processed(
     event_time = "ts" if emits == "column" else ""
     call = by_user.transformWithStateInPandas if frames else by_user.transformWithState
     first = None
-    if most := int(spec.get("initial", 0)):
-        names = rows.sparkSession.range(most).withColumnRenamed("id", "amount")
+    if maximum := int(spec.get("initial", 0)):
+        names = rows.sparkSession.range(maximum).withColumnRenamed("id", "amount")
         names = names.withColumn("id", expr("CAST(amount AS INT)"))
         first = names.select(*keys, "amount").groupBy("user", *["k"] * (len(keys) - 1))
     return call(processor, output, "append", TIME_MODES[mode], first, event_time)

@@ -104,9 +104,9 @@ class Emitting(Scripted):
         return now.getCurrentWatermarkInMs() if self.emits == "column" else None
 
     def _events(self, rows: Iterator[Any]) -> list[dict[str, Any]]:
-        found = [self._event(row) for row in super()._events(rows)]
-        self.newest = max(event["at_ms"] for event in found)
-        return found
+        result = [self._event(row) for row in super()._events(rows)]
+        self.newest = max(event["at_ms"] for event in result)
+        return result
 
     def _event(self, row: dict[str, Any]) -> dict[str, Any]:
         at_ms = 0 if pd.isna(row["ts"]) else int(row["ts"].timestamp() * 1000)

@@ -254,12 +254,12 @@ def test_rows_that_are_given_away_are_looked_at_before_the_first(
             (living.root / path).unlink()
 
         def go_on(
-            _storage: Storage, path: str, living: Living = living, product: list[Path] = snapshots
+            _storage: Storage, path: str, living: Living = living, names: list[Path] = snapshots
         ) -> None:
             """The first read meets a batch, the snapshots of an older one, and the cleanup."""
-            while product and path.endswith(".delta"):
-                shutil.copy(checkpoint / product[-1], living.root / product.pop())
-            if not product and living.batch == 11:
+            while names and path.endswith(".delta"):
+                shutil.copy(checkpoint / names[-1], living.root / names.pop())
+            if not names and living.batch == 11:
                 living.go_on()
 
         with (
