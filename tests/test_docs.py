@@ -25,6 +25,7 @@ from inspector.cli.main import EXPLAIN, inspector
 from inspector.facts.expired import LeftoverClass
 from inspector.findings.rule import all_kinds
 from inspector.operators.inferences import INFERENCES
+from inspector.render.first_screen import _TOP
 from tests.cli.support import run
 from tests.operators.test_premises import PREMISES
 
@@ -132,7 +133,7 @@ def commands_shown() -> Iterator[tuple[str, list[str]]]:
 
 
 def _inspector(line: str) -> Iterator[list[str]]:
-    words = shlex.split(re.split(r" \| | > ", line)[0], comments=True)
+    words = shlex.split(re.split(r" \| | > |(?:^|\s)#", line)[0])
     for program in ("inspector", "inspector/__main__.py"):
         if program in words:
             yield words[words.index(program) + 1 :]
@@ -151,6 +152,31 @@ def test_every_command_shown_exists_with_its_options() -> None:
         options = {spelled for parameter in command.params for spelled in parameter.opts}
         used = {word.split("=")[0] for word in words[1:] if word.startswith("-")}
         assert used <= options | {"--help"}, (stem, words)
+
+
+def test_every_command_shown_is_accepted_with_its_values() -> None:
+    """Click accepts all arguments, and choices are those that there are."""
+    context = click.Context(inspector)
+    for stem, words in commands_shown():
+        if not words or words[0] == "COMMAND" or "..." in words or "--help" in words:
+            continue
+        command = inspector.get_command(context, words[0])
+        assert command is not None, (stem, words)
+        if not any(not word.startswith("-") for word in words[1:]):
+            continue  # the name of a command in a sentence
+        try:
+            command.make_context(words[0], ["1" if each == "N" else each for each in words[1:]])
+        except click.ClickException as error:
+            pytest.fail(f"{stem}: inspector {shlex.join(words)}: {error.format_message()}")
+
+
+def test_every_command_of_a_message_is_accepted_with_its_values() -> None:
+    context = click.Context(inspector)
+    shown = {_TOP[1], *(kind.command for kind in all_kinds() if kind.command)}
+    for words in map(shlex.split, shown):
+        command = inspector.get_command(context, words[0])
+        assert command is not None, words
+        command.make_context(words[0], [*words[1:], "PATH"])
 
 
 def test_python_in_a_page_is_python() -> None:

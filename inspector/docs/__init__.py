@@ -474,4 +474,4 @@ def _plain(page: str) -> str:
     def without(link: re.Match[str]) -> str:
         return link[1] if link[1].casefold() == link[3] else f"{link[1]} (topic `{link[3]}`)"
 
-    return _LINK.sub(without, _NO_TEXT.sub("", page))
+    return _LINK.sub(without, _NO_TEXT.sub("", page)).replace("\\*", "*")

@@ -89,6 +89,8 @@ def _lines(
     shared: SharedText,
 ) -> Iterator[str]:
     first, *paragraphs = _paragraphs(analysis.text)
+    if not analysis.command:
+        first += " It is a call of `inspector.api`, not a command."
     yield from (f"# {analysis.name}", "", first, "", *example)
     for paragraph in paragraphs:
         yield from (paragraph, "")
