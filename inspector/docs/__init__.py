@@ -31,7 +31,14 @@ def _commands() -> list[str]:
 PAGES = (
     *("index", "tutorial", "how-to/install", "how-to/cluster", "how-to/object-stores"),
     *("how-to/page", "how-to/ci-gate", "how-to/deployment", "how-to/fleet", "how-to/notebook"),
-    *("how-to/keys", "how-to/leaked-keys", _COMMANDS, *_commands(), "reference/columns"),
+    *(
+        "how-to/keys",
+        "how-to/leaked-keys",
+        "how-to/new-checkpoint",
+        _COMMANDS,
+        *_commands(),
+        "reference/columns",
+    ),
     *("reference/leftover-classes", "reference/findings", "reference/errors"),
     *("reference/restart-rules", "reference/restarts", "reference/spark-errors"),
     *("reference/symptoms", "reference/exit-codes", "reference/configuration"),

@@ -17,6 +17,7 @@ EXAMPLES: Mapping[str, str] = {
     "info": f"info {_QUERY}",
     "leftovers": f"leftovers {_QUERY} --limit 3",
     "memory": f"memory {_QUERY}",
+    "offsets": f"offsets {_QUERY}",
     "preflight": f"preflight {_QUERY} {_FIXED}",
     "rows": f"rows {_QUERY} --limit 2",
     "sharing": f"sharing {_QUERY}",

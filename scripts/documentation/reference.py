@@ -215,8 +215,10 @@ def _call(analysis: Analysis) -> str:
         else "None"
         for argument in analysis.arguments
     ]
+    names = {option.name for option in analysis.shared}
     chosen = 'where=("user=a",)' if KEYS in analysis.uses else "partition_id=0"
-    return f"api.{analysis.name}({', '.join([*words, f'api.Options({chosen})'])})"
+    options = [f"api.Options({chosen})"] if KEYS in analysis.uses or "partition_id" in names else []
+    return f"api.{analysis.name}({', '.join([*words, *options])})"
 
 
 # --- tables ----------------------------------------------------------------------------------
