@@ -55,8 +55,9 @@ LOG_OF_RESTARTS = ROOT / "scripts" / "lab" / "restarts" / "changes.md"
 
 
 def pages() -> Iterator[Path]:
-    """README.md, the log of restarts and every page."""
+    """README.md, CONTRIBUTING.md, the log of restarts and every page."""
     yield ROOT / "README.md"
+    yield ROOT / "scripts" / "CONTRIBUTING.md"
     yield LOG_OF_RESTARTS
     yield from sorted(DOCS.rglob("*.md"))
 

@@ -25,6 +25,7 @@ from inspector.cli.main import EXPLAIN, inspector
 from inspector.facts.expired import LeftoverClass
 from inspector.findings.rule import all_kinds
 from inspector.operators.inferences import INFERENCES
+from inspector.render.first_screen import _TOP
 from tests.cli.support import run
 from tests.operators.test_premises import PREMISES
 
@@ -35,7 +36,9 @@ else:
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "inspector" / "docs"
-FILES = [ROOT / "README.md", *sorted(FOLDER.rglob("*.md"))]
+CONTRIBUTING = ROOT / "scripts" / "CONTRIBUTING.md"
+PAGE_FILES = sorted(FOLDER.rglob("*.md"))
+FILES = [ROOT / "README.md", CONTRIBUTING, *PAGE_FILES]
 MOST_LINES = 300
 LISTS = {"spark-errors", "findings", "symptoms", "tables", "restart-rules"}
 """Pages that list all there is of a kind, in which one looks up an entry."""
@@ -49,7 +52,7 @@ page = pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 
 
 def test_every_page_is_in_the_reading_order() -> None:
-    result = {path.relative_to(FOLDER).with_suffix("").as_posix() for path in FILES[1:]}
+    result = {path.relative_to(FOLDER).with_suffix("").as_posix() for path in PAGE_FILES}
     assert result == set(docs.PAGES)
     assert len({name.rpartition("/")[2] for name in docs.PAGES}) == len(docs.PAGES)
 
@@ -83,8 +86,8 @@ def test_outputs_and_generated_parts_are_where_they_should_be() -> None:
     assert result["commands"] == ["commands", "shared-options"]
     assert result["errors"] == ["errors"]
     assert result["metrics"] == ["metrics"]
-    assert result["proofs"] == ["inferences"]
-    assert result["architecture"] == ["layers"]
+    assert result["inferences"] == ["inferences"]
+    assert result["CONTRIBUTING"] == ["layers"]
 
 
 def test_the_pages_of_commands_are_as_they_would_be_made() -> None:
@@ -104,7 +107,7 @@ def test_the_page_of_a_command_has_all_its_options(command: str) -> None:
     text = docs.read_page(f"reference/commands/{command}") + docs.read_page("reference/commands")
     for parameter in result.params:
         if isinstance(parameter, click.Option):
-            assert re.search(rf"^\| `(-\w, )?{parameter.opts[-1]}[ `]", text, re.M), parameter
+            assert re.search(rf"^- `(-\w, )?{parameter.opts[-1]}[ `]", text, re.M), parameter
 
 
 def test_a_made_part_needs_something_that_makes_it() -> None:
@@ -130,7 +133,7 @@ def commands_shown() -> Iterator[tuple[str, list[str]]]:
 
 
 def _inspector(line: str) -> Iterator[list[str]]:
-    words = shlex.split(re.split(r" \| | > ", line)[0], comments=True)
+    words = shlex.split(re.split(r" \| | > |(?:^|\s)#", line)[0])
     for program in ("inspector", "inspector/__main__.py"):
         if program in words:
             yield words[words.index(program) + 1 :]
@@ -149,6 +152,31 @@ def test_every_command_shown_exists_with_its_options() -> None:
         options = {spelled for parameter in command.params for spelled in parameter.opts}
         used = {word.split("=")[0] for word in words[1:] if word.startswith("-")}
         assert used <= options | {"--help"}, (stem, words)
+
+
+def test_every_command_shown_is_accepted_with_its_values() -> None:
+    """Click accepts all arguments, and choices are those that there are."""
+    context = click.Context(inspector)
+    for stem, words in commands_shown():
+        if not words or words[0] == "COMMAND" or "..." in words or "--help" in words:
+            continue
+        command = inspector.get_command(context, words[0])
+        assert command is not None, (stem, words)
+        if not any(not word.startswith("-") for word in words[1:]):
+            continue  # the name of a command in a sentence
+        try:
+            command.make_context(words[0], ["1" if each == "N" else each for each in words[1:]])
+        except click.ClickException as error:
+            pytest.fail(f"{stem}: inspector {shlex.join(words)}: {error.format_message()}")
+
+
+def test_every_command_of_a_message_is_accepted_with_its_values() -> None:
+    context = click.Context(inspector)
+    shown = {_TOP[1], *(kind.command for kind in all_kinds() if kind.command)}
+    for words in map(shlex.split, shown):
+        command = inspector.get_command(context, words[0])
+        assert command is not None, words
+        command.make_context(words[0], [*words[1:], "PATH"])
 
 
 def test_python_in_a_page_is_python() -> None:
@@ -181,14 +209,14 @@ def test_every_command_has_help_and_an_entry(command: str) -> None:
 
 def test_the_architecture_has_every_room() -> None:
     rooms = {path.parent.name for path in (ROOT / "inspector").glob("*/__init__.py")}
-    text = docs.read_page("explanation/architecture")
+    text = CONTRIBUTING.read_text("utf-8")
     assert set(re.findall(r"^\| `(\w+)/`", text, re.M)) == rooms
 
 
 def test_the_page_of_exit_codes_has_each_of_them() -> None:
     text = docs.read_page("reference/exit-codes")
     for code in Exit:
-        assert f"| {code.value} | `{code.name}` |" in text
+        assert f"- {code.value} `{code.name}`: " in text
 
 
 # --- topics ----------------------------------------------------------------------------------
@@ -281,7 +309,7 @@ def test_every_class_of_spark_about_state_and_checkpoints_has_an_entry() -> None
             assert text is not None, name + below
             display = {f"`{name}{below}`", f"`{below[1:]}`"}
             assert any(item in text for item in display), name + below
-            assert "**What to do.**" in text
+            assert "**Next.**" in text
 
 
 @pytest.mark.parametrize(

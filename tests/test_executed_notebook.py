@@ -55,7 +55,7 @@ def outputs() -> dict[str, dict[str, Any]]:
 
 
 def test_a_checkpoint_shows_itself_in_a_line(outputs: dict[str, dict[str, Any]]) -> None:
-    assert outputs["open"]["text/plain"].startswith(f"<Checkpoint {str(LEAK)!r}: query ")
+    assert outputs["open"]["text/plain"].startswith(f"<OpenCheckpoint {str(LEAK)!r}: query ")
     assert outputs["names"]["text/plain"] == "['leftovers']"
 
 

@@ -82,7 +82,7 @@ class OpenCheckpoint(Methods):
         self._words = f"query {run.checkpoint.logs.query_id}, {names}, batch {run.version - 1}"
 
     def __repr__(self) -> str:
-        return f"<Checkpoint {redact(self.path)!r}: {self._words}>"
+        return f"<OpenCheckpoint {redact(self.path)!r}: {self._words}>"
 
     if not TYPE_CHECKING:  # else a misspelt name would be Any
 

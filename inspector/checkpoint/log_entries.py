@@ -86,8 +86,7 @@ class CommitEntry:
     """One entry of the commit log."""
 
     next_watermark_ms: int | None = None  # ``nextBatchWatermarkMs``; None if absent (Spark 2.3)
-    # ``stateUniqueIds`` (format 2): by operator, for each partition the ids that its stores
-    # committed
+    # ``stateUniqueIds`` (format 2): ids that the stores of each partition committed, by operator
     unique_ids: Mapping[int, tuple[frozenset[str], ...]] = field(default_factory=dict)
 
 

@@ -85,14 +85,13 @@ class Logs:
     sources: Mapping[BatchId, tuple[SourceOffset, ...]] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()  # entries that are unreadable, too many, or contradictory
     query_id: str | None = None  # id of the query; None if it cannot be read
-    # by committed batch and operator, for each partition the ids of its stores' checkpoints (format
-    # 2)
+    # ids of the checkpoints of each partition's stores (format 2), by committed batch and operator
     unique_ids: Mapping[BatchId, Mapping[int, tuple[frozenset[str], ...]]] = field(
         default_factory=dict
     )
     formats: Mapping[str, int] = field(default_factory=dict)  # log -> format of its newest entry
-    # by batch that changed the number of partitions, the batch whose state it divided: the previous
-    # one, unless failed batches were given up
+    # by batch that changed the number of partitions: batch whose state it divided, which is the
+    # previous one unless failed batches were given up
     repartitions: Mapping[BatchId, BatchId] = field(default_factory=dict)
     # True if both logs have the same gaps and there is no state, as with asynchronous progress
     # tracking
@@ -115,7 +114,7 @@ class Logs:
         if batch not in self.confs:
             if not self.confs:
                 return ConfValue(default_of(name), "default", None)
-            # Of two as near, the older: an upgrade adds keys, and it comes later.
+            # The older of two that are equally near, because an upgrade adds keys and comes later.
             batch = min(self.confs, key=lambda conf: (abs(conf - batch_id), conf))
             origin = "nearest"
         value = self.confs[batch].get(name)
@@ -157,7 +156,7 @@ def read_logs(storage: Storage, max_entries: int = MOST_ENTRIES, near: Near | No
     commits = reader.list(COMMITS)
     offsets = reader.list(OFFSETS)
     if commits is not None and batches_before_newest(offsets or ()) - set(commits):
-        # Batches may have finished between the listings; what is still not there is lost.
+        # Batches may have finished between the listings; an entry that is still absent is lost.
         commits = _Reader(storage, max_entries, near).list(COMMITS)
     entries = dict(reader.parse_entries(commits or {}, parse_commit))
     if near is not None and any(entry.unique_ids for entry in entries.values()):
@@ -369,10 +368,11 @@ class _Planned:
         It did if the batch is a control batch or repeats an older batch's offsets, watermark and
         time.
         """
-        # Its entry has the offsets, the watermark and the very time stamp of the batch whose state
-        # it resumes from. That is the one before; a repartitioning that gives up failed batches
-        # (OfflineStateRepartitionRunner.skipUncommittedBatches) copies an older one, and then the
-        # number of partitions shows it (OfflineStateRepartitionUtils.isRepartitionBatch).
+        # A repartitioning's entry has the offsets, the watermark and even the time stamp of the
+        # batch whose state it resumes from. That is the previous batch. A repartitioning that gives
+        # up failed batches (OfflineStateRepartitionRunner.skipUncommittedBatches) copies an older
+        # one, and then the number of partitions shows it
+        # (OfflineStateRepartitionUtils.isRepartitionBatch).
         sources = hash(frozenset(entry.sources.items()))
         key = entry.timestamp_ms, entry.watermark_ms, sources
         like = None if entry.timestamp_ms is None else self._planned.get(key)

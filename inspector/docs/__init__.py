@@ -46,50 +46,31 @@ PAGES = (
     *("format/layout", "format/state-files", "format/rocksdb", "format/rocksdb-tables"),
     "format/unsafe-rows",
     *("format/operators", "format/transform-with-state", "format/watermarks"),
-    *("explanation/judgements", "explanation/proofs", "explanation/accuracy", "explanation/heap"),
-    *("explanation/engines", "explanation/performance", "explanation/architecture"),
-    *("explanation/limits", "glossary", "contributing", "changelog"),
+    *("explanation/judgements", "explanation/proofs", "explanation/inferences"),
+    *("explanation/accuracy", "explanation/heap"),
+    *("explanation/engines", "explanation/performance"),
+    *("explanation/limits", "glossary", "changelog"),
 )
 
 # files for programs, which are no pages
 DATA = ("reference/report.schema.json", "how-to/grafana.json", "how-to/Dockerfile")
 
-PAGES_BY_WORD = {
-    "emr": "how-to/cluster",
-    "yarn": "how-to/cluster",
-    "kubernetes": "how-to/cluster",
-    "spark connect": "how-to/cluster",
-    "s3": "how-to/object-stores",
-    "pandas": "how-to/notebook",
-    "jupyter": "how-to/notebook",
-    "dataframe": "how-to/notebook",
-    "starting offsets": "how-to/new-checkpoint",
-    "startingoffsets": "how-to/new-checkpoint",
-    "startingversion": "how-to/new-checkpoint",
-    "gate": "how-to/ci-gate",
-    "junit": "how-to/ci-gate",
-    "prometheus": "how-to/fleet",
-    "grafana": "how-to/fleet",
-    "heap number": "explanation/heap",
-    "how many executors": "reference/commands/memory",
-}
-"""Words that people look for, in lower case -> the page that answers them."""
-
 _FENCE = re.compile(r"^\s*```")  # begin or end of a block of code
 _HEADING = re.compile(r"^(#{1,6}) (.+)$")  # heading of Markdown: marks and text
 # link to another page: text, folder and page
 _LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]*?)([\w-]+)\.md(?:#[\w-]*)?\)")
-_NO_TEXT = re.compile(r"^(?:<!--.*-->|In words: .*\n?)\n", re.MULTILINE)
-"""Comments, and lines with words that users may ask in; both are left out of what is shown."""
+_NO_TEXT = re.compile(r"^<!--.*-->\n", re.MULTILINE)
+"""Comments of a page, which only programs read."""
 _PARAGRAPH = re.compile(r"(?:\*\*([^*]+)\.\*\* |(?:- )?([A-Z][a-zA-Z ]{1,20}): )?(.+)")
 """A line of text, and the words before it: in bold, or before a colon."""
 _CODE = re.compile(r"`([^`]+)`")  # text between backquotes
 _ALSO = "In Spark: "  # begin of a line of an entry whose code words are names of the entry, too
+_CLASSES = "Classes: "  # begin of the line whose code words are names like that of the heading
 _MESSAGES = "In messages: "  # begin of a line with phrases of messages; ``...`` stands for anything
-# begin of a line with words that people use; they are too common to be looked for in a log
-_WORDS = "In words: "
+_WORDS = "words.txt"
+"""File with a line for a page or a symptom: its name, and the words that people use for it."""
 _SYMPTOMS = "reference/symptoms"  # page of the symptoms
-_TO_DO = "**What to do.**"  # begin of the advice in an entry
+_TO_DO = "**Next.**"  # begin of the advice in an entry
 # line before entries that only share single words with the text
 _GUESS = "No symptom is known in these words. The nearest by single words:\n"
 _MOST_WORDS = 30  # words of a description by a person at most; a longer text is a message or a log
@@ -135,7 +116,7 @@ _WORD = re.compile(r"[A-Za-z0-9]+")  # word of a text
 _PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]{2,}(?![a-z])")
 """A word of a metric or a class, such as ``commit``, ``Time`` and ``Ms`` of ``commitTimeMs``."""
 _MOST_NAMES = 3  # names in a heading at most that are all shown
-_SEVERITY = re.compile("Severity \\w+; ")  # begin of an entry's line with its severity
+_SEVERITY = "Severity: "  # begin of an entry's line with its severity
 _ENTRY_LEVEL = 3  # level of the headings of entries
 
 
@@ -165,8 +146,9 @@ def lookup(topic: str) -> str | None:
     for name in PAGES:
         if requested in (name, _stem(name)):
             return _plain(read_page(name))
-    if requested in PAGES_BY_WORD:
-        return _plain(read_page(PAGES_BY_WORD[requested]))
+    for name, words in _words_by_name().items():
+        if name in PAGES and requested in words:
+            return _plain(read_page(name))
     entries = _entries_of_name(requested) or ([] if _is_foreign(topic) else _in_message(topic))
     if not entries and (beginning := requested.rstrip("_.*…")) != requested:
         entries = [*_family(beginning), *_entries_of_name(beginning)]
@@ -213,11 +195,14 @@ def _entries_of_name(name: str) -> list[str]:
 
 def _under(text: str, name: str) -> str:
     """Return an entry with the requested name as its heading, if the heading has many names."""
-    names = _names(text)
+    names = _own_names(text)
     if len(names) <= _MOST_NAMES:
         return text
     spelling = next(candidate for candidate in names if candidate.casefold() == name)
-    return f"### `{spelling}`\n" + text.partition("\n")[2]
+    lines = text.splitlines(keepends=True)[1:]
+    while lines[0] == "\n" or lines[0].startswith(_CLASSES):
+        del lines[0]
+    return "".join([f"### `{spelling}`\n\n", *lines])
 
 
 def _family(beginning: str) -> list[str]:
@@ -225,10 +210,11 @@ def _family(beginning: str) -> list[str]:
     listed = []
     for name, (text, *_) in _entries()[0].items():
         if name.startswith(beginning):
-            spelling = next(n for n in _names(text) if n.casefold() == name)
+            spelling = next(n for n in _own_names(text) if n.casefold() == name)
             lines = text.splitlines()[1:]
-            words = next(line for line in lines if line and not _SEVERITY.match(line))
-            first = words.replace("**What it means.** ", "").partition(". ")[0].rstrip(".")
+            others = _SEVERITY, _CLASSES
+            words = next(line for line in lines if line and not line.startswith(others))
+            first = words.partition(". ")[0].rstrip(".")
             listed.append((spelling, f"- `{spelling}`: {first}."))
     lines = [line for _, line in sorted(listed)]
     return [f"# Topics that begin with {beginning.upper()}\n", *lines, ""] if lines else []
@@ -280,7 +266,7 @@ def _by_words(text: str) -> list[str]:
     if best < _LEAST_SCORE:
         return []
     entries = [entry for entry in list(scores)[:_MOST_ENTRIES] if scores[entry] >= best * _ALMOST]
-    is_known = any(words.search(text.casefold()) for words, _ in _phrases(_WORDS))
+    is_known = any(words.search(text.casefold()) for words, _ in _words_of_symptoms())
     return entries if is_known else [_GUESS, *entries]
 
 
@@ -309,7 +295,7 @@ def _scores(text: str) -> dict[str, float]:
         score = weight(shared & own_stems) + _IN_TEXT * weight(shared - own_stems)
         # One word alone is a hint and no answer.
         scores[entry] = score / threshold if len(shared) > 1 else min(score, _LEAST_SCORE / 2)
-    for words, entry in _phrases(_WORDS):
+    for words, entry in _words_of_symptoms():
         if words.search(line.casefold()):
             scores[entry] = max(scores.get(entry, 0), _LEAST_SCORE) + _IN_ORDER
     return dict(sorted(scores.items(), key=lambda item: -item[1]))
@@ -321,9 +307,8 @@ def _stems_of_symptoms() -> dict[str, tuple[Set[str], Set[str]]]:
     symptoms = {}
     for names, text in _entries_of(read_page(_SYMPTOMS)):
         lines = text.splitlines()[1:]
-        own_text = " ".join(
-            (*names, *(line for line in lines if line.startswith((_WORDS, _MESSAGES))))
-        )
+        messages = (line for line in lines if line.startswith(_MESSAGES))
+        own_text = " ".join((*names, *_words_by_name().get(names[0], ()), *messages))
         full_text = " ".join(line for line in lines if not line.startswith(_TO_DO))
         symptoms[text] = _stems(own_text), _stems(full_text)
     return symptoms
@@ -400,7 +385,7 @@ def _entries() -> tuple[dict[str, list[str]], dict[str, list[str]]]:
     also: dict[str, list[str]] = {}
     for page in PAGES:
         for names, text in _entries_of(read_page(page)):
-            heading = {name.casefold() for name in _names(text)}
+            heading = {name.casefold() for name in _own_names(text)}
             for name in dict.fromkeys(name.casefold() for name in names):
                 (headed if name in heading else also).setdefault(name, []).append(text)
     return headed, also
@@ -412,14 +397,36 @@ def _phrases(begin: str) -> list[tuple[re.Pattern[str], str]]:
 
     ``begin`` is such as ``In messages: ``; patterns are in lower case.
     """
-    gap = f".{{0,{_BETWEEN}}}?"
     return [
-        (re.compile(gap.join(map(re.escape, words.casefold().split(" ... ")))), text)
+        (_pattern(words), text)
         for page in PAGES
         for _, text in _entries_of(read_page(page))
         for line in text.splitlines()
         if line.startswith(begin)
         for words in _CODE.findall(line)
+    ]
+
+
+def _pattern(words: str) -> re.Pattern[str]:
+    """Return the pattern of words in lower case; ``...`` stands for anything."""
+    gap = f".{{0,{_BETWEEN}}}?"
+    return re.compile(gap.join(map(re.escape, words.casefold().split(" ... "))))
+
+
+@cache
+def _words_by_name() -> dict[str, list[str]]:
+    """Return the words that people use for a page or a symptom, by its name."""
+    lines = (line.partition(": ") for line in _read(_WORDS).splitlines())
+    return {name: words.split("; ") for name, _, words in lines}
+
+
+@cache
+def _words_of_symptoms() -> list[tuple[re.Pattern[str], str]]:
+    """Return the patterns of the words that people use, each with the entry of its symptom."""
+    return [
+        (_pattern(words), text)
+        for names, text in _entries_of(read_page(_SYMPTOMS))
+        for words in _words_by_name().get(names[0], ())
     ]
 
 
@@ -432,7 +439,7 @@ def _entries_of(page: str) -> Iterator[tuple[list[str], str]]:
             if names:
                 yield names, "\n".join(lines) + "\n"
             names, lines = (_names(heading) if level == _ENTRY_LEVEL else []), []
-        if names and line.startswith(_ALSO):
+        if names and line.startswith((_ALSO, _CLASSES)):
             names += _CODE.findall(line)
         lines.append(line)
     if names:
@@ -457,6 +464,12 @@ def _names(text: str) -> list[str]:
     return [part.replace("`", "").strip() for part in heading.split(" · ")]
 
 
+def _own_names(text: str) -> list[str]:
+    """Return the names of an entry: those of its heading, then those of its list of classes."""
+    lines = (line for line in text.splitlines() if line.startswith(_CLASSES))
+    return [*_names(text), *(name for line in lines for name in _CODE.findall(line))]
+
+
 def _stem(name: str) -> str:
     """Return the last part of a path."""
     return name.rpartition("/")[2]
@@ -468,4 +481,4 @@ def _plain(page: str) -> str:
     def without(link: re.Match[str]) -> str:
         return link[1] if link[1].casefold() == link[3] else f"{link[1]} (topic `{link[3]}`)"
 
-    return _LINK.sub(without, _NO_TEXT.sub("", page))
+    return _LINK.sub(without, _NO_TEXT.sub("", page)).replace("\\*", "*")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import enum
+import re
 from collections.abc import Mapping, Sequence
 from pkgutil import get_data
 
@@ -20,10 +21,10 @@ Value = float | int | None  # value of a metric; None if the checkpoint does not
 Values = Mapping[str, Value]  # name of a metric -> its value
 # documentation's page of metrics
 _PAGE = (get_data("inspector", "docs/reference/metrics.md") or b"").decode()
-# cells of the rows of the page's table
-_ROWS = (line.strip("| ").split(" | ") for line in _PAGE.splitlines() if line.startswith("| `"))
-# meaning of each metric, from that table
-_MEANINGS = {cells[0].strip("`"): cells[-1].removesuffix(" An estimate.") for cells in _ROWS}
+# names of metrics and their meanings, from its list
+_LINES = re.findall(r"^- `([\w.]+)` \([^)]+\): (.+)$", _PAGE, re.MULTILINE)
+# meaning of each metric, from that list
+_MEANINGS = {name: meaning.removesuffix(" An estimate.") for name, meaning in _LINES}
 
 
 class Quantity(enum.Enum):

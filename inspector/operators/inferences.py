@@ -4,7 +4,7 @@ They were counted on random workloads whose functions logged every call (Spark 4
 ``scripts/lab/judge_workloads.py``), key by key and batch by batch; those of joins, finding by
 finding. An inference that is right less often than :data:`WARNS` never warns: its keys
 are undecided, its findings are for information. The documentation has the reasons
-(``explanation/proofs``).
+(``explanation/inferences``).
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ _OF_LARGE_VALUES = (
     "If the values are not expected to grow, bound the lists and maps in them, or store a count or "
     "a sketch instead."
 )
-_TOP = _OF_LARGE_VALUES, "top --by value"  # that advice, and the command that shows more
+_TOP = _OF_LARGE_VALUES, "top --by value_bytes"  # that advice, and the command that shows more
 
 
 class Line(NamedTuple):

@@ -33,4 +33,19 @@ def _made(name: str, before: str, printed: Callable[[list[str]], str]) -> str:
     program, *arguments = shlex.split(command[2])
     if program != "inspector":
         raise ValueError(f"block {name!r}: got the command {program!r}, expected inspector")
-    return f"{command[1]}{printed(arguments).rstrip()}\n```\n"
+    return f"{command[1]}{_as_before(printed(arguments).rstrip(), before)}\n```\n"
+
+
+def _as_before(output: str, before: str) -> str:
+    """Return the part of an output that a page shows.
+
+    A page that left out the block that names the checkpoint leaves it out again. A page whose
+    output ended with ``...`` shows the first lines, the same number of lines as before.
+    """
+    if not re.search("^checkpoint  ", before, re.MULTILINE):
+        parts = output.split("\n\n")
+        output = "\n\n".join(part for part in parts if not part.startswith("checkpoint  "))
+    lines = output.split("\n")
+    old_lines = before.rstrip().split("\n")[2:-1]
+    is_cut = old_lines[-1:] == ["..."]
+    return "\n".join([*lines[: len(old_lines) - 1], "..."] if is_cut else lines)

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cache
 
 import click
 from documentation.examples import example
 from documentation.reference import (
-    COLUMN_HEAD,
-    OPTION_HEAD,
+    UNITS,
     CommandOption,
     Meaning,
     SharedText,
-    column_row,
+    column_line,
     meaning,
-    option_row,
+    option_line,
     reference,
+    spelled_line,
 )
 
 from inspector import analyses
@@ -27,13 +27,12 @@ from inspector.cli.commands import command_of
 from inspector.cli.help_pages import Section, long_flag, options_by_section
 from inspector.cli.main import EXPLAIN, commands
 from inspector.cli.main import inspector as group
-from inspector.render.tabular import Column
+from inspector.render.tabular import Column, Row
 
 FOLDER = "reference/commands"
 """Folder of the pages, below the documentation."""
 
 _MARK = "<!-- Made by scripts/refresh_docs.py from inspector/analyses/{}.py -->"
-_BY_COMMAND = "see the command"  # default of an option, if it differs from command to command
 _SEVERAL = 2  # analyses whose tables have a column that is described once for all of them
 
 
@@ -48,17 +47,34 @@ def command_pages(printed: Callable[[list[str]], str]) -> dict[str, str]:
 
 def _page(analysis: Analysis, printed: Callable[[list[str]], str]) -> str:
     sections = _sections(analysis)
-    declared = {element.flag for element in analysis.options}
-    own = [item for item in sections.get(Section.OWN, ()) if long_flag(item) not in declared]
+    declared = {entry.flag for entry in analysis.options}
+    own = [
+        element for element in sections.get(Section.OWN, ()) if long_flag(element) not in declared
+    ]
     flags = {
-        section.value: {long_flag(option): _own_default(option) for option in options}
+        long_flag(option)
         for section, options in sections.items()
         if section is not Section.OWN
+        for option in options
     }
-    shared = SharedText(frozenset(map(meaning, shared_columns())), flags)
+    if not analysis.command:
+        flags = {item.flag for item in analysis.shared}
+    shared = SharedText(
+        frozenset(map(meaning, shared_columns())), frozenset(flags), _owners_of_tables()
+    )
     text = reference(analysis, _help_rows(own), example(analysis.name, printed), shared)
     title, remainder = text.split("\n", 1)
     return f"{title}\n{_MARK.format(analysis.name)}\n{remainder.rstrip()}\n"
+
+
+@cache
+def _owners_of_tables() -> Mapping[type[Row], str]:
+    """Return the analysis that describes a table: of those that have it, the one with fewest."""
+    result: dict[type[Row], str] = {}
+    for name in sorted(analyses.names(), key=lambda name: len(analyses.load(name).tables)):
+        for table in analyses.load(name).tables:
+            result.setdefault(table, name)
+    return result
 
 
 def _sections(analysis: Analysis) -> dict[Section, list[click.Option]]:
@@ -77,64 +93,79 @@ def command_list() -> str:
     """Return a line for each command, in the order of the help, and for calls of the API alone."""
     names = [name for name in commands() if name != EXPLAIN]
     calls = [name for name in analyses.names() if name not in names]
-    return "\n".join(["| command | what it shows |", "|---|---|", *map(_line, [*names, *calls])])
+    return "\n".join(map(_line, [*names, *calls]))
 
 
 def _line(name: str) -> str:
     analysis = analyses.load(name)
-    options = "" if analysis.command else " A call of `inspector.api`, and no command."
-    return f"| [{name}](commands/{name}.md) | {analysis.text.split(chr(10))[0]}{options} |"
+    options = "" if analysis.command else " It is a call of `inspector.api`, and no command."
+    return f"- [{name}](commands/{name}.md): {analysis.text.split(chr(10))[0]}{options}"
 
 
 def shared_options() -> str:
-    """Return the options that several commands have, by the sections of the help."""
+    """Return the options that several commands have, by the sections of the help.
+
+    Each option has its commands, unless all commands have it, and its defaults.
+    """
     options: dict[Section, dict[str, click.Option]] = {section: {} for section in Section}
-    for name in analyses.names():
+    users: dict[str, dict[str, str]] = {}
+    for name in _command_names():
         for section, result in _sections(analyses.load(name)).items():
             for entry in result:  # the longest list of choices is that of all formats
                 actual = options[section].get(long_flag(entry))
                 options[section][long_flag(entry)] = max(actual or entry, entry, key=_choices)
+                if section is not Section.OWN:
+                    default = entry.default if isinstance(entry.default, str) else ""
+                    users.setdefault(long_flag(entry), {})[name] = default
     declared = {element.flag: element for element in SHARED}
     lines: list[str] = []
     for section in [item for item in Section if item is not Section.OWN]:
-        lines += ["", f"### {section.value}", "", *OPTION_HEAD]
+        lines += ["", f"### {section.value}", ""]
         for flag, option in options[section].items():
-            default = _BY_COMMAND if _own_default(option) else None
+            default = _default_text(users[flag])
+            notes = _users_text(users[flag])
             if flag in declared:
-                name = f"Options.{declared[flag].name}"
-                lines.append(option_row(declared[flag], name, default))
+                lines.append(option_line(declared[flag], notes, default or None))
             else:
                 (row,) = _help_rows([option])
-                lines.append(_help_row(row, default))
+                lines.append(_help_line(row, notes, default))
     return "\n".join(lines)
 
 
-@cache
-def _defaults() -> Mapping[str, Set[str]]:
-    """Return the defaults of each shared option over all commands."""
-    result: dict[str, set[str]] = {}
-    for name in analyses.names():
-        for options in _sections(analyses.load(name)).values():
-            for option in options:
-                result.setdefault(long_flag(option), set()).add(str(option.default))
-    return result
+def _command_names() -> list[str]:
+    return [name for name in analyses.names() if analyses.load(name).command]
 
 
-def _own_default(option: click.Option) -> str:
-    """Return the default of an option whose default differs from command to command, else ""."""
-    differs = len(_defaults()[long_flag(option)]) > 1
-    return option.default if differs and isinstance(option.default, str) else ""
+def _users_text(users: Collection[str]) -> list[str]:
+    """Return the commands that have an option, or the commands without it, as few as there are."""
+    siblings = [name for name in _command_names() if name not in users]
+    if not siblings:
+        return []
+    is_rare = len(users) <= len(siblings)
+    return [f"only {', '.join(users)}" if is_rare else f"not {', '.join(siblings)}"]
+
+
+def _default_text(defaults: Mapping[str, str]) -> str:
+    """Return the defaults of an option, each with its commands; "" if they have one default."""
+    commands: dict[str, list[str]] = {}
+    for name, default in defaults.items():
+        commands.setdefault(default, []).append(name)
+    if len(commands) == 1 or "" in commands:
+        return ""
+    *sample, (frequent, _) = sorted(commands.items(), key=lambda item: len(item[1]))
+    stated = [f"`{text}` for {' and '.join(names)}" for text, names in sample]
+    return ", ".join([*stated, f"else `{frequent}`"])
 
 
 def _choices(option: click.Option) -> int:
     return len(option.type.choices) if isinstance(option.type, click.Choice) else 0
 
 
-def _help_row(option: CommandOption, default: str | None) -> str:
-    spelling, text = (item.replace("|", "\\|") for item in (option.spelling, option.meaning))
-    text, _, notes = text.partition("  [")
-    display = notes.removeprefix("default: ").partition("]")[0] if "default" in notes else ""
-    return f"| `{spelling}` |  | {default or display} | {text} |"
+def _help_line(option: CommandOption, siblings: list[str], default: str) -> str:
+    text, _, bracket = option.meaning.partition("  [")
+    display = bracket.removeprefix("default: ").partition("]")[0] if "default" in bracket else ""
+    notes = [f"default {default or display}"] if default or display else []
+    return spelled_line(option.spelling, [*notes, *siblings], text)
 
 
 @cache
@@ -159,10 +190,18 @@ def shared_columns() -> list[Column]:
     return [result[name] for name in sorted(result)]
 
 
+_PERCENTILES = ("_p50", "_p90", "_p99")
+
+
 def column_list() -> str:
-    """Return the table of the shared columns."""
-    return "\n".join([*COLUMN_HEAD, *map(_unmarked, shared_columns())])
-
-
-def _unmarked(column: Column) -> str:
-    return column_row(column).replace("\\*", "", 1)
+    """Return the list of the shared columns; the percentiles of a number share one line."""
+    lines = []
+    for column in shared_columns():
+        name = column.name[:-4] if column.name.endswith(_PERCENTILES) else ""
+        if not name:
+            lines.append(column_line(column).replace("\\*", "", 1))
+        elif column.name.endswith(_PERCENTILES[0]):
+            names = ", ".join(f"`{name}{percentile}`" for percentile in _PERCENTILES)
+            text = column.doc.replace("Median", "50th, 90th and 99th percentile")
+            lines.append(f"- {names} ({UNITS[column.unit]}): {text}")
+    return "\n".join(lines)

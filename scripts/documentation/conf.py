@@ -31,7 +31,7 @@ myst_heading_anchors = 4
 
 _BELOW = {"reference/commands": [name for name in PAGES if name.startswith("reference/commands/")]}
 """Page -> the pages that the site shows below it."""
-_PROJECT = ("glossary", "contributing", "changelog")
+_PROJECT = ("glossary", "changelog")
 _SECTIONS = {
     "": [name for name in PAGES if "/" not in name and name not in ("index", *_PROJECT)],
     **{

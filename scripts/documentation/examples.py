@@ -30,13 +30,17 @@ EXAMPLES: Mapping[str, str] = {
 """Analysis -> arguments of ``inspector``. An analysis that writes files, or whose output depends on
 the time of day, has no example."""
 
-LINES = 18  # lines of output that an example shows
+LINES = {"audit": 18, "files": 12, "memory": 12, "rows": 12}
+"""Analysis -> lines of output that its example shows, if not ``DEFAULT_LINES``."""
+
+DEFAULT_LINES = 7
 
 
 def example(name: str, printed: Callable[[list[str]], str]) -> list[str]:
     """Return the lines of an example as Markdown; none if the analysis has no example.
 
-    The output is cut at ``LINES`` lines, and the block that names the checkpoint is left out.
+    The output is cut after its first lines, at the end of a block if possible. The block that names
+    the checkpoint is left out.
 
     Args:
         name: of the analysis.
@@ -45,7 +49,13 @@ def example(name: str, printed: Callable[[list[str]], str]) -> list[str]:
     if name not in EXAMPLES:
         return []
     command = EXAMPLES[name]
+    limit = LINES.get(name, DEFAULT_LINES)
     output = printed(shlex.split(command)).rstrip().split("\n\n")
-    parts = "\n\n".join(part for part in output if not part.startswith("checkpoint ")).split("\n")
-    options = ["..."] if len(parts) > LINES else []
-    return ["```text", f"$ inspector {command}", *parts[:LINES], *options, "```", ""]
+    parts = [part.split("\n") for part in output if not part.startswith("checkpoint ")]
+    result = parts[0][:limit]
+    for part in parts[1:]:
+        if len(result) + 1 + len(part) > limit:
+            break
+        result += ["", *part]
+    options = ["..."] if len(result) < sum(map(len, parts)) + len(parts) - 1 else []
+    return ["```text", f"$ inspector {command}", *result, *options, "```", ""]

@@ -27,7 +27,7 @@ from inspector.findings.restart_rules import RULES
 from inspector.findings.rule import Rule, all_kinds, rules
 from inspector.findings.thresholds import Threshold
 from inspector.findings.verdict import RANKS, by_reach
-from inspector.operators.inferences import INFERENCES, WARNS, Inference
+from inspector.operators.inferences import INFERENCES, Inference
 from inspector.quantities import share_text
 from inspector.render.as_prometheus import NAMES
 
@@ -65,8 +65,9 @@ def rule_entry(rule: type[Rule[Any]]) -> str:
     sections["What to do"] = f"{kind.to_do[0].upper()}{kind.to_do[1:]}."
     lines = [
         f"\n### {kind.id} · {kind.title}\n",
-        f"Severity {kind.severity.word}; {_certainties(kind)}.\n",
-        *(f"**{label}.** {sections[label]}\n" for label in _RULE_SECTIONS),
+        f"Severity: {kind.severity.word}; {_certainties(kind)}.\n",
+        f"{sections['What it means']}\n",
+        *(f"**{label}.** {sections[name]}\n" for name, label in _LABELS.items()),
         f"In Spark: `{kind.spark}`.\n",
     ]
     if issubclass(rule, ProblemRule) and rule.slugs:
@@ -89,7 +90,7 @@ def thresholds() -> str:
 
 
 def _shared_thresholds() -> dict[str, Threshold[Any]]:
-    """Return the thresholds that more than one rule has, by name."""
+    """Return the thresholds that more than one rule has, by name; each has one default."""
     declared = [threshold for rule in rules() for threshold in rule.thresholds()]
     counts = Counter(threshold.name for threshold in declared)
     return {threshold.name: threshold for threshold in declared if counts[threshold.name] > 1}
@@ -105,7 +106,8 @@ def _default_text(threshold: Threshold[Any]) -> str:
     return f"{threshold.default:,g} {unit}"
 
 
-_RULE_SECTIONS = ("What it means", "How it is proven", "What to do", "Source")
+_LABELS = {"How it is proven": "Evidence", "What to do": "Next", "Source": "Source"}
+"""Section of a finding -> its label on the page."""
 
 
 def rule_sections(rule: type[Rule[Any]]) -> dict[str, str]:
@@ -178,8 +180,8 @@ def _error(kind: type[InspectorError]) -> str:
     bases = ", ".join(f"`{base.__name__}`" for base in kind.__bases__)
     code = exit_of(kind())
     return (
-        f"\n### `{kind.__name__}` · `{kind.slug}`\n\n{result} A subclass of {bases}. A command "
-        f"that it stops ends with exit code {code.value}."
+        f"\n### `{kind.__name__}` · `{kind.slug}`\n\n{result} Subclass of {bases}; exit code "
+        f"{code.value}."
     )
 
 
@@ -190,19 +192,20 @@ def ranks(before: str) -> str:
         before: the block as it is; why a rank is before others, and a finding named in their place,
             stays.
     """
-    result = dict(re.findall(r"^\| (SS\d+|\d) \| .+ \| ([^|]+) \|$", before, re.MULTILINE))
+    result = dict(re.findall(r"^(?:- )?(SS\d+|\d)\b.+: ([^:\n]+)$", before, re.MULTILINE))
     reasons = [*map(str, range(1, len(RANKS) + 1)), *(k.id for k in all_kinds() if k.explains)]
     if missing := [name for name in reasons if name not in result]:
         raise ValueError(f"explanation/judgements.md does not say why: {missing}")
-    lines = ["| rank | findings | severity | because |", "|---|---|---|---|"]
+    lines: list[str] = []
     for location, (groups, minimum) in enumerate(RANKS, 1):
         named = " and ".join(group.value for group in groups)
-        words = f"{minimum.word} and graver" if minimum < Severity.ERROR else minimum.word
-        lines.append(f"| {location} | {named} | {words} | {result[str(location)]} |")
-    lines += ["", "| cause | is named in place of | because |", "|---|---|---|"]
+        words = f"{minimum.word} or more severe" if minimum < Severity.ERROR else minimum.word
+        lines.append(f"{location}. {named}, {words}: {result[str(location)]}")
+    lines += ["", "Causes that are named in place of their effects:", ""]
     for kind in sorted((kind for kind in all_kinds() if kind.explains), key=by_reach):
         where = ", of the same store" if kind.in_store else ""
-        lines.append(f"| {kind.id} | {', '.join(kind.explains)}{where} | {result[kind.id]} |")
+        effects = ", ".join(kind.explains)
+        lines.append(f"- {kind.id} in place of {effects}{where}: {result[kind.id]}")
     return "\n".join(lines)
 
 
@@ -213,11 +216,11 @@ def inferences(before: str) -> str:
 
 def _inference(item: Inference, before: str) -> str:
     _, says, notes = _entry(f"`{item.name}`", before)
-    effect = "It warns." if item.warns else "It never warns: it is right too seldom."
+    effect = "it warns" if item.warns else "it never warns"
     return (
         f"\n### `{item.name}`\n\n{says}\n\n"
-        f"- Right {item.right:,} of {item.of:,} times ({item.right / item.of:.0%}; {WARNS:.0%} are "
-        f"needed for a warning). {effect}\n{notes.splitlines()[-1]}"
+        f"- Right {item.right:,} of {item.of:,} times ({item.right / item.of:.0%}): {effect}.\n"
+        f"{notes.splitlines()[-1]}"
     )
 
 
@@ -230,14 +233,11 @@ def layers() -> str:
 
 def metrics() -> str:
     """Every metric, with the name that Prometheus gets."""
-    parts = ["| metric | measured in | a limit | in Prometheus | meaning |", "|---|" + "---|" * 4]
-    for metric in METRICS:
-        about = "" if metric.exact else " An estimate."
-        parts.append(
-            f"| `{metric.name}` | {metric.quantity.value} | `{metric.name}={metric.example}` "
-            f"| `{NAMES[metric.name][0]}` | {metric.doc}{about} |"
-        )
-    return "\n".join(parts)
+    return "\n".join(
+        f"- `{metric.name}` ({metric.quantity.value}, in Prometheus `{NAMES[metric.name][0]}`): "
+        f"{metric.doc}{'' if metric.exact else ' An estimate.'}"
+        for metric in METRICS
+    )
 
 
 GENERATED: Mapping[str, Callable[[], str]] = {

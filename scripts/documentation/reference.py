@@ -29,16 +29,6 @@ UNITS = {
 }
 """Unit of a column -> what its values are."""
 
-_FACTS = {
-    "fit": "checks every row against its schema and every file against its checksums",
-    "matched": "counts the rows of joins that have found a partner",
-    "fields": "measures what each field takes",
-    "rewrites": "counts in how many versions in a row each key was put",
-    "top": "ranks the keys",
-    "partitions": "keeps the numbers of each partition apart",
-}
-"""Field of a fact request -> what the command does besides replaying."""
-
 _DEFAULT = re.compile(r"\s*\[default: (.*)\]")
 """A default in the words of an option's help."""
 
@@ -61,16 +51,17 @@ Meaning = tuple[str, Unit, bool, str]  # name, unit, exactness and description o
 
 @dataclass(frozen=True)
 class SharedText:
-    """What stands once for all commands, on pages of their own.
+    """Descriptions that have pages of their own.
 
     Attributes:
         columns: columns that tables of several analyses have.
-        flags: options that several commands have, by the title of their section. The value of an
-            option is its default, if that differs from command to command, else "".
+        flags: options that several commands have.
+        tables: table -> the analysis whose page describes it.
     """
 
     columns: Set[Meaning] = frozenset()
-    flags: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    flags: Set[str] = frozenset()
+    tables: Mapping[type[Row], str] = field(default_factory=dict)
 
 
 def reference(
@@ -98,19 +89,23 @@ def _lines(
     shared: SharedText,
 ) -> Iterator[str]:
     first, *paragraphs = _paragraphs(analysis.text)
+    if not analysis.command:
+        first += " It is a call of `inspector.api`, not a command."
     yield from (f"# {analysis.name}", "", first, "", *example)
     for paragraph in paragraphs:
         yield from (paragraph, "")
-    if analysis.facts is not None:
-        extras = [text for name, text in _FACTS.items() if getattr(analysis.facts, name)]
-        options = f", and {' and '.join(extras)}" if extras else ""
-        yield from (f"It replays every version that the state files can restore{options}.", "")
-    yield from ("## Options", "", *_options(analysis, command_options, shared), *_call(analysis))
+    yield from ("## Options", "", *_options(analysis, command_options, shared))
+    described: set[Meaning] = set()
     for i, table in enumerate(analysis.tables):
+        owner = shared.tables.get(table, analysis.name)
+        if owner != analysis.name:
+            yield from _table_elsewhere(table, owner)
+            continue
         same = [
             item.table_name for item in analysis.tables[:i] if item.columns() == table.columns()
         ]
-        yield from _table(table, same[:1], shared.columns)
+        yield from _table(table, same[:1], shared.columns, described)
+        described |= set(map(meaning, table.columns()))
     for data in analysis.data_tables:
         yield from _data_table(data)
 
@@ -125,33 +120,23 @@ def _paragraphs(text: str) -> list[str]:
 def _options(
     analysis: Analysis, command_options: Iterable[CommandOption], shared: SharedText
 ) -> Iterator[str]:
-    described = {flag for flags in shared.flags.values() for flag in flags}
-    rows = [option_row(option, option.name) for option in analysis.options]
-    rows += map(_command_option, command_options)
-    rows += [
-        option_row(item, f"Options.{item.name}")
-        for item in analysis.shared
-        if item.flag not in described
+    lines = [option_line(entry) for entry in analysis.options]
+    lines += map(_command_option, command_options)
+    lines += [
+        option_line(element) for element in analysis.shared if element.flag not in shared.flags
     ]
-    rows = [*OPTION_HEAD, *rows] if rows else []
-    if not analysis.command:  # its options have no spelling on the command line
-        rows = [f"| {row.split('| ', 2)[2]}" for row in rows]
+    if shared.flags and not analysis.command:
+        lines = [option_line(option) for option in analysis.options]
     if analysis.command:
         yield from ("```text", _usage(analysis), "```", "")
-    yield from (*rows, *([""] if rows else []))
-    for title, flags in shared.flags.items():
-        anchor = title.lower().replace(" ", "-")
-        names = ", ".join(map(_flag_text, flags, flags.values()))
-        yield f"- [{title}](../commands.md#{anchor}): {names}"
-    yield from [""] if shared.flags else []
-
-
-def _flag_text(flag: str, default: str) -> str:
-    return f"`{flag}` (default `{default}`)" if default else f"`{flag}`"
-
-
-OPTION_HEAD = ("| option | in a call | default | meaning |", "| --- | --- | --- | --- |")
-"""The head of a table of options."""
+    yield from (*lines, *([""] if lines else []))
+    options = "[shared options](../commands.md#shared-options)"
+    if shared.flags and analysis.command:
+        yield from (f"It also has {options}.", "")
+    elif shared.flags:
+        names = ", ".join(f"`{item.flag}`" for item in analysis.shared)
+        yield from (f"It also has these {options}: {names}.", "")
+    yield from (f"In Python: [`{_call(analysis)}`](../commands.md#calls).", "")
 
 
 def _usage(analysis: Analysis) -> str:
@@ -168,24 +153,34 @@ def _argument(item: Parameter, *, several_values: bool) -> str:
     return name if item.required else f"[{name}]"
 
 
-def option_row(item: Parameter, name_in_call: str, default: str | None = None) -> str:
-    """Return the row of a declared option in a table of options.
+def option_line(item: Parameter, notes: Iterable[str] = (), default: str | None = None) -> str:
+    """Return the line of a declared option in a list of options.
 
     Args:
         item: the option.
-        name_in_call: its parameter, or field of ``Options``, in ``inspector.api``.
+        notes: what else the parentheses behind the option have.
         default: text that replaces the default.
     """
-    values = f" One of `{'`, `'.join(item.choices)}`." if item.choices else ""
-    text = f"{_DEFAULT.sub('', ' '.join(item.option.help.split()))}{values}"
+    text = _DEFAULT.sub("", " ".join(item.option.help.split()))
     display = _default(item) if default is None else default
-    return f"| `{_cell(_spelling(item))}` | `{name_in_call}` | {display} | {_cell(text)} |"
+    stated = [f"default {display}"] if display else []
+    if item.flag[2:].replace("-", "_") != item.name.removeprefix("engine."):
+        stated.append(f"in a call `{item.name}`")
+    return spelled_line(_spelling(item), [*stated, *notes], text)
+
+
+def spelled_line(spelling: str, notes: Sequence[str], text: str) -> str:
+    """Return the line of an option in a list: its spelling, the notes in parentheses, its text."""
+    parentheses = f" ({'; '.join(notes)})" if notes else ""
+    return f"- `{spelling}`{parentheses}: {text}"
 
 
 def _spelling(item: Parameter) -> str:
     """``--batch N``: the option with what stands for its value."""
     value = item.option.metavar
-    if value is None and not item.choices:
+    if value is None and item.choices:
+        value = "|".join(item.choices)
+    if value is None:
         value = "SIZE" if item.option.size else {int: "N", str: "TEXT"}.get(item.kind)
     return f"{item.flag} {value}" if value else item.flag
 
@@ -207,12 +202,11 @@ def _value(value: Any) -> str:
 
 def _command_option(item: CommandOption) -> str:
     words = _DEFAULT.search(item.meaning)
-    default = "" if words is None else words[1]
-    meaning = _DEFAULT.sub("", item.meaning)
-    return f"| `{_cell(item.spelling)}` |  | {default} | {_cell(meaning)} |"
+    notes = [] if words is None else [f"default {words[1]}"]
+    return spelled_line(item.spelling, notes, _DEFAULT.sub("", item.meaning))
 
 
-def _call(analysis: Analysis) -> Iterator[str]:
+def _call(analysis: Analysis) -> str:
     words = [
         f'"{argument.choices[0]}"'
         if argument.choices
@@ -221,43 +215,39 @@ def _call(analysis: Analysis) -> Iterator[str]:
         else "None"
         for argument in analysis.arguments
     ]
-    names = {each.name for each in analysis.shared}
+    names = {option.name for option in analysis.shared}
     chosen = 'where=("user=a",)' if KEYS in analysis.uses else "partition_id=0"
     options = [f"api.Options({chosen})"] if KEYS in analysis.uses or "partition_id" in names else []
-    call = f"api.{analysis.name}({', '.join([*words, *options])})"
-    yield from ("## As a call", "", "```python", "from inspector import api", "")
-    if analysis.files:
-        yield from (f"for table in {call}:", "    for batch in table.batches:")
-        yield "        print(table.name, batch.num_rows)"
-    elif analysis.follows:
-        yield from (f"for report in {call}:", "    for row in report.primary.rows:")
-        yield "        print(row)"
-    else:
-        yield from (f"report = {call}", "for row in report.primary.rows:", "    print(row)")
-    yield from ("```", "")
+    return f"api.{analysis.name}({', '.join([*words, *options])})"
 
 
 # --- tables ----------------------------------------------------------------------------------
 
 
-def _table(table: type[Row], same: list[str], shared: Set[Meaning]) -> Iterator[str]:
-    yield from (f"## Table `{table.table_name}`", "", f"A row: {table.row_meaning()}.", "")
+def _table_elsewhere(table: type[Row], owner: str) -> Iterator[str]:
+    name = table.table_name
+    yield from (f"## Table `{name}`", "", _row_text(table), "")
+    yield from (f"It is the table [{name} of {owner}]({owner}.md#table-{name}).", "")
+
+
+def _table(
+    table: type[Row], same: list[str], shared: Set[Meaning], described: Set[Meaning]
+) -> Iterator[str]:
+    yield from (f"## Table `{table.table_name}`", "", _row_text(table), "")
     if same:
         yield from (f"It has the columns of `{same[0]}`.", "")
         return
     columns = table.columns()
-    elsewhere = [item for item in columns if meaning(item) in shared]
-    described = [column for column in columns if meaning(column) not in shared]
-    described += _marked(table.columns(raw=True)[len(columns) :])
-    if described:
-        yield from (*COLUMN_HEAD, *map(column_row, described), "")
+    elsewhere = [element for element in columns if meaning(element) in shared]
+    above = [item for item in columns if meaning(item) in described - shared]
+    new = [column for column in columns if meaning(column) not in described | shared]
+    new += _marked(table.columns(raw=True)[len(columns) :])
+    yield from (*map(column_line, new), *([""] if new else []))
+    if above:
+        yield from (f"Columns as above: {', '.join(map(_column_name, above))}.", "")
     if elsewhere:
         names = ", ".join(map(_column_name, elsewhere))
         yield from (f"[Shared columns](../columns.md): {names}.", "")
-
-
-COLUMN_HEAD = ("| column | unit | meaning |", "|---|---|---|")
-"""The head of a table of columns."""
 
 
 def meaning(column: Column) -> Meaning:
@@ -274,10 +264,17 @@ def _lower(text: str) -> str:
     return text[0].lower() + text[1:]
 
 
-def column_row(column: Column) -> str:
-    """Return the row of a column in a table of columns."""
-    unit = UNITS[column.unit] + ("" if column.exact else ", estimate")
-    return f"| {_column_name(column)} | {unit} | {_cell(column.doc)} |"
+def _row_text(table: type[Row]) -> str:
+    """Return the sentence on what a row of a table is."""
+    text = table.row_meaning()
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def column_line(column: Column) -> str:
+    """Return the line of a column in a list of columns; a column without a unit is text."""
+    unit = "" if column.unit is Unit.TEXT else UNITS[column.unit]
+    notes = ", ".join(filter(None, (unit, "" if column.exact else "estimate")))
+    return f"- {_column_name(column)}{f' ({notes})' if notes else ''}: {column.doc}"
 
 
 def _column_name(column: Column) -> str:
@@ -292,7 +289,3 @@ def _data_table(data: DataTable) -> Iterator[str]:
     options = "".join(f", {name}=..." for name in own)
     where = "[in a notebook](../../how-to/notebook.md)"
     yield from (f"`inspector.spark.{data.name}(spark, path, options{options})`, see {where}.", "")
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")

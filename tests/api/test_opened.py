@@ -29,7 +29,7 @@ def test_paths_and_urls_open_it(path: Any) -> None:
     opened = inspector.open_checkpoint(path)
     assert isinstance(opened, api.OpenCheckpoint)
     assert opened.verify().summary["version"] == 13
-    assert repr(opened).startswith(f"<Checkpoint {str(path)!r}: query f9accdf0")
+    assert repr(opened).startswith(f"<OpenCheckpoint {str(path)!r}: query f9accdf0")
     assert "flatMapGroupsWithState, batch 12" in repr(opened)
 
 
@@ -39,7 +39,7 @@ def test_every_analysis_is_a_method_and_gives_the_report_of_its_function(command
     function = getattr(api, command)
     assert json_of(method()) == json_of(function(str(LEAK)))
     assert inspect.getdoc(method) == inspect.getdoc(function)
-    assert repr(method).startswith(f"<{command} of <Checkpoint ")
+    assert repr(method).startswith(f"<{command} of <OpenCheckpoint ")
     assert "function" not in str(inspect.signature(method))
 
 

@@ -102,7 +102,7 @@ def test_ids_never_change_their_meaning() -> None:
 @pytest.mark.parametrize("kind", all_kinds(), ids=lambda kind: kind.id)
 def test_the_page_says_at_length_what_a_kind_is_in_whole_sentences(kind: Kind) -> None:
     paragraphs = docs.entry(kind.id).paragraphs
-    for part in ("What it means", "How it is proven", "What to do", "Source"):
+    for part in ("", "Evidence", "Next", "Source"):
         assert re.fullmatch(r"[`A-Z].*\.", paragraphs[part]), part
     assert re.search(r"\d\.\d", paragraphs["Source"]), "the versions of Spark for which it holds"
 

@@ -259,7 +259,7 @@ SAYS = re.compile(
 def texts_of(kind: Kind) -> tuple[str, ...]:
     """What a finding means, what to do about it, and its causes."""
     cases = (case for rule in rules() if rule.id == kind.id for case in rule.cases().values())
-    means = docs.entry(kind.id).paragraphs["What it means"]
+    means = docs.entry(kind.id).paragraphs[""]
     return means, kind.to_do, kind.cause, *(case.cause for case in cases)
 
 

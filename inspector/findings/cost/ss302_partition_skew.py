@@ -8,8 +8,7 @@ How it is proven:
     The rows of every partition are counted. If one key has most, SS307 is reported.
 
 Source:
-    StatefulOperatorPartitioning, HashPartitioning (2.3 to 4.3): rows go where the hash of the
-    grouping columns or of the join key sends them.
+    StatefulOperatorPartitioning, HashPartitioning (2.3 to 4.3).
 """
 
 from __future__ import annotations

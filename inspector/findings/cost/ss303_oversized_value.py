@@ -9,7 +9,7 @@ How it is proven:
     The size of every value of the judged version is measured; the median is over all of them.
 
 Source:
-    HDFSBackedStateStoreProvider.put (2.3 to 4.3): a value is one UnsafeRow, written whole.
+    HDFSBackedStateStoreProvider.put (2.3 to 4.3).
 """
 
 from __future__ import annotations

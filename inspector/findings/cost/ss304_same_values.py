@@ -9,7 +9,7 @@ How it is proven:
     keeps as an index are left out.
 
 Source:
-    HDFSBackedStateStoreProvider.put (2.3 to 4.3): a put is written whatever the value.
+    HDFSBackedStateStoreProvider.put (2.3 to 4.3).
 """
 
 from __future__ import annotations

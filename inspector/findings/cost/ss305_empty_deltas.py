@@ -8,8 +8,7 @@ How it is proven:
     The records of each delta are counted. A column family of RocksDB is not judged.
 
 Source:
-    HDFSBackedStateStoreProvider.commitUpdates (2.3 to 4.3): the file is made when the store is
-    opened.
+    HDFSBackedStateStoreProvider.commitUpdates (2.3 to 4.3).
 """
 
 from __future__ import annotations

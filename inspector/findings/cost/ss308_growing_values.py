@@ -8,7 +8,7 @@ How it is proven:
     The mean size is measured in each version. That it continues to grow is inferred.
 
 Source:
-    HDFSBackedStateStoreProvider.put (2.3 to 4.3): a value is one UnsafeRow, written whole.
+    HDFSBackedStateStoreProvider.put (2.3 to 4.3).
 """
 
 from __future__ import annotations

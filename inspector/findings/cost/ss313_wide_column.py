@@ -9,7 +9,7 @@ How it is proven:
     the other rows are like them is inferred.
 
 Source:
-    StateStore.put (2.3 to 4.3): keys and values are UnsafeRows with all columns.
+    StateStore.put (2.3 to 4.3).
 """
 
 from __future__ import annotations

@@ -6,11 +6,10 @@ What it means:
     fails all of it runs again.
 
 How it is proven:
-    The largest number of rows of a batch is compared with the median of the others. Why is a guess.
+    The largest number of rows of a batch is compared with the median of the others.
 
 Source:
-    MicroBatchExecution.constructNextBatch (2.4 to 4.3): without a limit a batch reads all that
-    there is.
+    MicroBatchExecution.constructNextBatch (2.4 to 4.3).
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ What it means:
 
 How it is proven:
     A batch takes from the time of its file in `offsets` to that of its file in `commits`. In a copy
-    the clock of the batch without new data that follows shows the end, which is inferred.
+    the end is inferred from the clock of the next batch.
 
 Source:
     MicroBatchExecution.markMicroBatchStart, markMicroBatchEnd (2.3 to 4.3).

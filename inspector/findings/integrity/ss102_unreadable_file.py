@@ -5,8 +5,7 @@ What it means:
     row checksums. The table of problems has the byte offset of each fault.
 
 How it is proven:
-    Every file of the chains is read to its end: compression frames, the length of each record, the
-    marker at the end, and row checksums.
+    Every file of the chains is read to its end, with all lengths and checksums.
 
 Source:
     HDFSBackedStateStoreProvider.updateFromDeltaFile, readSnapshotFile (2.3 to 4.3). Spark 4.2 and

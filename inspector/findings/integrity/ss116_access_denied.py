@@ -6,7 +6,7 @@ What it means:
     has credentials of its own, can read them.
 
 How it is proven:
-    By the storage's own answer to a request, which the table of problems has.
+    The storage itself refused a request; the table of problems has its answer.
 
 Source:
     Any storage, with Spark 2.3 to 4.3: HTTP 401 and 403, POSIX permissions.

@@ -5,7 +5,7 @@ What it means:
     the file or folder is sound is not known.
 
 How it is proven:
-    By the storage's own answer, or by no answer within the time limit.
+    The storage itself answered so, or not within the time limit.
 
 Source:
     Any storage, with Spark 2.3 to 4.3: timeouts, closed connections, HTTP 5xx, disk faults.

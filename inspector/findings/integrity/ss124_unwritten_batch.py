@@ -10,7 +10,7 @@ How it is proven:
     between batches (6 minutes if unknown).
 
 Source:
-    MicroBatchExecution.markMicroBatchStart (2.3 to 4.3): the entry precedes the tasks.
+    MicroBatchExecution.markMicroBatchStart (2.3 to 4.3).
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ What it means:
     function removes some keys.
 
 How it is proven:
-    By the schema, and by every version that can be replayed. A `withWatermark` that a restart added
-    shows in no schema, so columns with a time are inferred (inference `unmarked-time`).
+    The schema, and every version that can be replayed. A `withWatermark` that a restart added shows
+    in no schema, so columns with a time are inferred (inference `unmarked-time`).
 
 Source:
     WatermarkSupport.watermarkExpression, StreamingDeduplicateExec, FlatMapGroupsWithStateExec,

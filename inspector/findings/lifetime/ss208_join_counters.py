@@ -11,8 +11,7 @@ How it is proven:
     For every key the counter is compared with the rows.
 
 Source:
-    SymmetricHashJoinStateManager (2.3 to 4.3): getJoinedRows, evictByKeyCondition,
-    evictByValueCondition.
+    SymmetricHashJoinStateManager (2.3 to 4.3).
 """
 
 from __future__ import annotations

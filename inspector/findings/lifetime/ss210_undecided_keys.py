@@ -7,7 +7,7 @@ What it means:
     go.
 
 How it is proven:
-    It is not. The tables `undecided` and `undecided_keys` say what would decide it.
+    None that decides. The tables `undecided` and `undecided_keys` say what would decide it.
 
 Source:
     FlatMapGroupsWithStateExec (2.4 to 4.3), FlatMapGroupsInPandasWithStateExec (3.4 to 4.3),

@@ -10,7 +10,7 @@ How it is proven:
     event is inferred.
 
 Source:
-    StateStoreSaveExec, FlatMapGroupsWithStateExec (2.3 to 4.3): a row for each key.
+    StateStoreSaveExec, FlatMapGroupsWithStateExec (2.3 to 4.3).
 """
 
 from __future__ import annotations

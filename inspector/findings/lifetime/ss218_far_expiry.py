@@ -1,9 +1,9 @@
 """SS218: expiry far ahead of the clock.
 
 What it means:
-    Rows stay for long: milliseconds were taken for seconds, an event has a wrong time, an
-    event-time timeout was set from the wall clock, or a delay, window, gap or timeout is far longer
-    than the history.
+    Rows stay for a long time. The reason is milliseconds taken for seconds, an event with a wrong
+    time, an event-time timeout set from the wall clock, or a delay, window, gap or timeout far
+    longer than the history.
 
 How it is proven:
     The expiry of every row is compared with the clock of its batch; if either clock is possible,

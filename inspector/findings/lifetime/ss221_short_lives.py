@@ -9,7 +9,7 @@ How it is proven:
     distinct keys are those that come back. Why is inferred.
 
 Source:
-    StateTTL, TTLConfig (4.0 to 4.3): a value past its TTL counts as absent.
+    StateTTL, TTLConfig (4.0 to 4.3).
 """
 
 from __future__ import annotations

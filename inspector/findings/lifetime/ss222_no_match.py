@@ -8,7 +8,7 @@ How it is proven:
     2). That no pair belongs together is inferred.
 
 Source:
-    SymmetricHashJoinStateManager (3.0 to 4.3): each row has a flag that it was matched.
+    SymmetricHashJoinStateManager (3.0 to 4.3).
 """
 
 from __future__ import annotations

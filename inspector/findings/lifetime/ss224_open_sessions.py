@@ -6,7 +6,7 @@ What it means:
 
 How it is proven:
     The ends are compared with the clock that they follow; every put of a group state was made by
-    data. How long sessions last is how many there are by how many are removed.
+    data.
 
 Source:
     SessionWindowStateStoreSaveExec, MergingSessionsExec (3.2 to 4.3).

@@ -10,7 +10,7 @@ How it is proven:
     `late-rows`).
 
 Source:
-    WatermarkTracker.updateWatermark, setWatermark (2.4 to 4.3): it is only ever raised.
+    WatermarkTracker.updateWatermark, setWatermark (2.4 to 4.3).
 """
 
 from __future__ import annotations

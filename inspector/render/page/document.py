@@ -179,14 +179,17 @@ def _finding(finding: Finding, checkpoint: str) -> dict[str, Any]:
     }
 
 
-# What a page shows of a finding's entry in the documentation.
-_EXPLAINED = ("What it means", "What Spark does", "How it is proven", "Reported from", "Source")
+_MEANING, _EVIDENCE = "", "Evidence"  # paragraphs of a finding's entry in the documentation
 
 
 def _explanation(kind: Kind) -> list[tuple[str, str]]:
     """Return (heading, paragraph) pairs that explain a kind of finding."""
     paragraphs = docs.entry(kind.id).paragraphs
-    return [(label, paragraphs[label]) for label in _EXPLAINED if label in paragraphs]
+    is_finding = (
+        _EVIDENCE in paragraphs
+    )  # the entry of a restart rule explains itself in the report
+    labels = {_MEANING: "What it means", _EVIDENCE: _EVIDENCE} if is_finding else {}
+    return [(label, paragraphs[name]) for name, label in (labels | {"Source": "Source"}).items()]
 
 
 def _fleet(

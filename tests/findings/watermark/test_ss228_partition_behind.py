@@ -26,7 +26,7 @@ def findings(starts: list[int], ends: list[int], **thresholds: str) -> list[Find
     checkpoint: Any = view.checkpoint
     topics = tuple(topic_progress((1, positions[0]), (11, positions[1])))
     logs = replace(checkpoint.logs, topics=topics, last_committed=BATCHES - 1)
-    view.checkpoint = replace(checkpoint, logs=logs)  # type: ignore[misc]
+    view.checkpoint = replace(checkpoint, logs=logs)
     return list(PartitionBehind(parse_thresholds(thresholds)).findings(view))
 
 

@@ -121,7 +121,7 @@ def test_findings_come_worst_first_with_what_they_mean() -> None:
     assert titles == sorted(titles, key=order.index)
     assert len(titles) == 3
     assert "What SS203 means" in page
-    assert "<strong>How it is proven.</strong> The timer was due by the clock" in page
+    assert "<strong>Evidence.</strong> The timer was due by the clock" in page
     assert "<code>rearmed</code>" in page
     assert "There are no findings." in written(bare())
 
