@@ -262,6 +262,22 @@ def _source_of_another_job(root: Path) -> None:
     (log / str(newest + 1)).write_text(f"v1\n{line}")
 
 
+def _second_source_idle(root: Path) -> None:
+    """A second source has the same offset in all entries."""
+    for path in (root / "offsets").glob("[0-9]*"):
+        path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+        path.write_text(f"{path.read_text()}\n4")
+
+
+def _partition_behind(root: Path) -> None:
+    """The source is a topic with four partitions, one of which advances slowly."""
+    for path in (root / "offsets").glob("[0-9]*"):
+        path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+        version, head, *_ = path.read_text().split("\n")
+        offsets = {str(n): int(path.name) * (1 if n == 2 else 500) for n in range(4)}
+        path.write_text("\n".join([version, head, json.dumps({"orders": offsets})]))
+
+
 def _delta_of_no_batch(root: Path) -> None:
     """A delta under the number of a version that is far off."""
     shutil.copy(root / "state/0/0/3.delta", root / "state/0/0/99.delta")
@@ -361,6 +377,10 @@ ILL: dict[str, Ill] = {
     "SS224": Ill("troubles/trouble_session_heartbeat"),
     "SS225": Ill("troubles/trouble_agg_processing_watermark", beside=frozenset(("SS217",))),
     "SS226": Ill("troubles/trouble_agg_waits_for_next"),
+    "SS227": Ill("4.3.0/agg_update", _second_source_idle, thresholds={"idle_batches": "4"}),
+    "SS228": Ill(
+        "4.3.0/fmgws_event_ignore", _partition_behind, beside=frozenset(("SS201", "SS210"))
+    ),
     "SS301": Ill("4.3.0/agg_v1"),
     "SS302": Ill("4.3.0/trouble_skew", thresholds={"hot_share": "1"}),
     "SS303": Ill("4.3.0/trouble_huge_value"),

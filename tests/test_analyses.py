@@ -98,11 +98,11 @@ def _toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.usefixtures("_toy")
 def test_a_file_is_a_command() -> None:
     assert "  toy " in run("--help").out
-    shown = run("toy", "--help").out
-    assert "Count the stores of the query, and shout." in shown
-    assert "--shout [hey|ho]" in shown
-    assert "--partition" in shown
-    assert "--batch" not in shown
+    out = run("toy", "--help").out
+    assert "Count the stores of the query, and shout." in out
+    assert "--shout [hey|ho]" in out
+    assert "--partition" in out
+    assert "--batch" not in out
     rows = run("toy", JOIN, "--shout", "ho", "--store", "left-keyToNumValues", "-o", "json").rows
     assert [(row["store_name"], row["shout"]) for row in rows] == [("left-keyToNumValues", "ho")]
     assert run("toy", JOIN, "--shout", "hoo").code == 2
@@ -155,13 +155,13 @@ def test_a_file_is_a_page_of_the_reference() -> None:
 
 @pytest.mark.parametrize("name", analyses.names())
 def test_an_analysis_is_the_function_of_its_module_s_name(name: str) -> None:
-    found = analyses.load(name)
-    assert found.name == name
-    assert found.function.__module__ == f"inspector.analyses.{name}"
-    assert found.text.count(".") >= 1
-    options = (*found.options, *found.shared)
+    result = analyses.load(name)
+    assert result.name == name
+    assert result.function.__module__ == f"inspector.analyses.{name}"
+    assert result.text.count(".") >= 1
+    options = (*result.options, *result.shared)
     assert all(item.option.help for item in options)
-    assert len({item.flag for item in options}) == len(options)
+    assert len({option.flag for option in options}) == len(options)
 
 
 @pytest.mark.parametrize("name", analyses.names())
@@ -194,8 +194,8 @@ def reports(cases: Sequence[str]) -> Iterator[Report]:
             for options in CALLED.get(name, [{}]):
                 yield getattr(api, name)(path, **options)
     path = str(checkpoint_of("fmgws_event_ignore"))
-    one = api.Options(where=("value=once-000",))
-    yield api.history(path, one, raw=True)
+    item = api.Options(where=("value=once-000",))
+    yield api.history(path, item, raw=True)
     yield api.leftovers(path, explain="value=once-000")
     yield api.leftovers(path, explain="kept_without_timeout")
     yield api.leftovers(str(checkpoint_of("fmgws_snapshots_cleaned")))
@@ -235,17 +235,17 @@ def test_the_tables_of_reports_are_the_declared_ones(cases: Sequence[str]) -> No
             assert seen.get(name, set()) == declared_names, name
 
 
-def _in_order(some: object, columns: list[Column]) -> bool:
+def _in_order(sample: object, columns: list[Column]) -> bool:
     """Whether columns are some of the declared ones, in their order."""
     left = iter(columns)
-    return all(column in left for column in some)  # type: ignore[attr-defined]
+    return all(column in left for column in sample)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("name", sorted(set(analyses.names()) - {"trend"}))
 def test_the_facts_that_are_read_are_the_declared_ones(
     name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    found = analyses.load(name)
+    result = analyses.load(name)
     read: list[Request] = []
     facts = Run.facts
 
@@ -254,16 +254,18 @@ def test_the_facts_that_are_read_are_the_declared_ones(
         return facts(run, request)
 
     monkeypatch.setattr(Run, "facts", recorded)
-    named = any(item.name == "where" for item in found.shared)
+    named = any(entry.name == "where" for entry in result.shared)
     options = api.Options(where=("value=once-000",) if named else ())
-    values = [item.choices[0] if item.choices else None for item in found.arguments]
-    given = {"path": str(checkpoint_of("fmgws_event_ignore")), "dest": str(tmp_path / "copy")}
-    places = zip(found.arguments, values, strict=True)
+    values = [argument.choices[0] if argument.choices else None for argument in result.arguments]
+    arguments = {"path": str(checkpoint_of("fmgws_event_ignore")), "dest": str(tmp_path / "copy")}
+    places = zip(result.arguments, values, strict=True)
     change = {"timeout": "1m"} if name == "simulate" else {}
-    found.function(*(given.get(item.name, v) for item, v in places), options, **change)
+    result.function(*(arguments.get(item.name, v) for item, v in places), options, **change)
     # A copy is read as its source is; what a simulation changes is an option's.
-    of_analysis = dict.fromkeys(replace(item, what_if=None, timeout_kind=None) for item in read)
-    assert list(of_analysis) == ([] if found.facts is None else [found.facts])
+    of_analysis = dict.fromkeys(
+        replace(element, what_if=None, timeout_kind=None) for element in read
+    )
+    assert list(of_analysis) == ([] if result.facts is None else [result.facts])
 
 
 def test_what_analyses_share_depends_on_none_of_them() -> None:

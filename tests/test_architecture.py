@@ -157,7 +157,9 @@ def test_a_library_has_few_importers(library: str) -> None:
         assert importers, f"nobody imports {library}: drop its rule"
 
 
-STATE_FILE = re.compile(r"(?<!\.is)(?<!\bio)\.(delta|snapshot|changelog|sst|crc)\b|\bSSTs\b")
+STATE_FILE = re.compile(
+    r"(?<!\.is)(?<!\bio)(?<!\bscan)\.(delta|snapshot|changelog|sst|crc)\b|\bSSTs\b"
+)
 """What only a provider may know: how state files, and checksum files beside them, are named."""
 
 

@@ -79,15 +79,15 @@ def test_the_log_of_restarts_is_as_it_would_be_made() -> None:
 
 
 def test_outputs_and_generated_parts_are_where_they_should_be() -> None:
-    made = {file.stem: [block[1] for block in BLOCK.findall(file.read_text())] for file in FILES}
-    assert made["README"] == ["audit"]
-    assert made["tutorial"] == ["audit", "explain-key", "history"]
-    assert made["findings"] == ["findings", "thresholds"]
-    assert made["commands"] == ["commands", "shared-options"]
-    assert made["errors"] == ["errors"]
-    assert made["metrics"] == ["metrics"]
-    assert made["inferences"] == ["inferences"]
-    assert made["CONTRIBUTING"] == ["layers"]
+    result = {file.stem: [block[1] for block in BLOCK.findall(file.read_text())] for file in FILES}
+    assert result["README"] == ["audit"]
+    assert result["tutorial"] == ["audit", "explain-key", "history"]
+    assert result["findings"] == ["findings", "thresholds"]
+    assert result["commands"] == ["commands", "shared-options"]
+    assert result["errors"] == ["errors"]
+    assert result["metrics"] == ["metrics"]
+    assert result["inferences"] == ["inferences"]
+    assert result["CONTRIBUTING"] == ["layers"]
 
 
 def test_the_pages_of_commands_are_as_they_would_be_made() -> None:
@@ -140,10 +140,10 @@ def _inspector(line: str) -> Iterator[list[str]]:
 
 
 def test_every_command_shown_exists_with_its_options() -> None:
-    display = list(commands_shown())
-    assert len(display) > 40
+    result = list(commands_shown())
+    assert len(result) > 40
     context = click.Context(inspector)
-    for stem, words in display:
+    for stem, words in result:
         name = words[0] if words else ""
         if name in ("COMMAND", ""):
             continue
@@ -165,15 +165,15 @@ def test_every_command_shown_is_accepted_with_its_values() -> None:
         if not any(not word.startswith("-") for word in words[1:]):
             continue  # the name of a command in a sentence
         try:
-            command.make_context(words[0], ["1" if item == "N" else item for item in words[1:]])
+            command.make_context(words[0], ["1" if each == "N" else each for each in words[1:]])
         except click.ClickException as error:
             pytest.fail(f"{stem}: inspector {shlex.join(words)}: {error.format_message()}")
 
 
 def test_every_command_of_a_message_is_accepted_with_its_values() -> None:
     context = click.Context(inspector)
-    display = {_TOP[1], *(kind.command for kind in all_kinds() if kind.command)}
-    for words in map(shlex.split, display):
+    shown = {_TOP[1], *(kind.command for kind in all_kinds() if kind.command)}
+    for words in map(shlex.split, shown):
         command = inspector.get_command(context, words[0])
         assert command is not None, words
         command.make_context(words[0], [*words[1:], "PATH"])
@@ -189,14 +189,14 @@ def test_python_in_a_page_is_python() -> None:
 def test_toml_in_a_page_names_options_of_audit() -> None:
     command = inspector.get_command(click.Context(inspector), "audit")
     assert command is not None
-    known = {spelled.lstrip("-") for parameter in command.params for spelled in parameter.opts}
-    result = [tomllib.loads(block) for _, block in blocks("toml")]
-    assert len(result) == 2
-    for content in result:
+    result = {spelled.lstrip("-") for parameter in command.params for spelled in parameter.opts}
+    actual = [tomllib.loads(block) for _, block in blocks("toml")]
+    assert len(actual) == 2
+    for content in actual:
         own = dict(content.get("tool", {}).get("inspector", content))
         of_command = own.pop("audit", {})
         assert own
-        assert {*own, *of_command} <= known
+        assert {*own, *of_command} <= result
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -304,7 +304,7 @@ def test_every_class_of_spark_about_state_and_checkpoints_has_an_entry() -> None
     if "STATE_STORE_COMMIT_VALIDATION_FAILED" not in conditions:
         return  # a release before those that the page is about
     for name in classes:
-        for below in ("", *(f".{item}" for item in conditions[name].get("subClass", {}))):
+        for below in ("", *(f".{element}" for element in conditions[name].get("subClass", {}))):
             text = docs.lookup(f"[{name}{below}]")
             assert text is not None, name + below
             display = {f"`{name}{below}`", f"`{below[1:]}`"}

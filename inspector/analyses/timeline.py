@@ -20,6 +20,7 @@ from inspector.analyses.shared.judged import (
 from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.options import REPLAY, RULES, Option, Options
 from inspector.analyses.shared.run import Run
+from inspector.analyses.shared.source_reads import SourceReadRow, source_read_table
 from inspector.analyses.shared.store_heaps import HeapByVersion, heap_by_version
 from inspector.discovery.batch_times import batch_durations
 from inspector.discovery.checkpoint import Checkpoint
@@ -337,7 +338,7 @@ FACTS = Request(partitions=True, expiring=True)  # facts that the command reques
 
 @analysis(
     uses=(RULES, REPLAY),
-    tables=(BatchRow, TotalRow, GrowthRow, ExpiringRow),
+    tables=(BatchRow, TotalRow, GrowthRow, ExpiringRow, SourceReadRow),
     facts=FACTS,
     many=True,
 )
@@ -377,6 +378,7 @@ def timeline_report(judged: Judged, capacity: int | None = None, last: int | Non
     sums = [_total(store_rows) for _, store_rows in groups]
     totals = TotalRow.table("batches, all stores together", sums, shown=len(merged) > 1)
     totals = totals.without_constants()
+    reads = source_read_table(judged, {total.version: total.rows for total in sums})
     together = state_growth.growth_together(judged, heaps)
     notes = [*notes_on_appended(checkpoint)]
     notes += _capacity_notes(together, capacity, has_heap=bool(heaps))
@@ -390,7 +392,7 @@ def timeline_report(judged: Judged, capacity: int | None = None, last: int | Non
     moves = sum(later > earlier for earlier, later in pairwise(marks))
     return judged.report(
         "timeline",
-        (batches, totals, _growth(judged, heaps, capacity), expiring_table(judged)),
+        (batches, totals, _growth(judged, heaps, capacity), expiring_table(judged), reads),
         {"batches_with_watermark": len(marks), "watermark_moves": moves, **reaches},
         notes=(*notes, *unknown_timers(judged)),
         charts=growth_charts(judged),

@@ -10,6 +10,7 @@ from inspector.analyses.history import history as history
 from inspector.analyses.info import info as info
 from inspector.analyses.leftovers import leftovers as leftovers
 from inspector.analyses.memory import memory as memory
+from inspector.analyses.offsets import offsets as offsets
 from inspector.analyses.preflight import preflight as preflight
 from inspector.analyses.rows import rows as rows
 from inspector.analyses.shared.fleet_run import Outcome as Outcome

@@ -255,6 +255,19 @@ class TypedMethods:
         key_schemas: str | Sequence[str] = ...,
         value_schemas: str | Sequence[str] = ...,
     ) -> Report: ...
+    def offsets(
+        self,
+        *,
+        by: Literal["source", "partition"] = ...,
+        batch: int | None = ...,
+        source: str | None = ...,
+        moment: str | None = ...,
+        find: str | None = ...,
+        form: Literal["starting-offsets"] | None = ...,
+        limit: int = ...,
+        storage_options: Mapping[str, str] = ...,
+        provider_format: Literal["hdfs", "rocksdb"] | None = ...,
+    ) -> Report: ...
     def preflight(
         self,
         new: str | PathLike[str] | None = ...,

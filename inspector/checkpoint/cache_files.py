@@ -93,7 +93,7 @@ class CacheFiles:
 
         Raises OSError if the storage does not answer.
         """
-        # Of two runs that make one at the same time on an object store one loses its files.
+        # If two runs make one at the same time on an object store, one run loses its files.
         with self._lock:
             secret = self._secret or self._read(SECRET)
             if new and (secret is None or len(secret) != _BYTES):

@@ -28,7 +28,7 @@ def listing(folder: str, relative: str) -> tuple[Entry, ...]:
         result = list(map(Entry._make, items))
         result.sort()  # by their names, which differ
         return tuple(result)
-    # By an open folder the system looks up names in it alone, and not the whole path for each.
+    # The system searches only the open folder for each name, and does not resolve the path again.
     opened = os.open(folder, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
     try:
         with os.scandir(opened) as inside:

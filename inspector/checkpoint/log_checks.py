@@ -68,7 +68,8 @@ def cross_checks(
         yield from _find_lost("offsets", offsets, commits)
         yield from _find_lost("commits", commits, needed)
     contradictions = list(_contradictions(clocks))
-    # Of one query the clock goes back where that of the machine is set, and both at once never.
+    # The clock of one query goes back if the machine's clock is set back, but clock and watermark
+    # never go back together.
     is_shuffled = sum(_goes_back(older, newer) for older, newer, _ in contradictions) >= _BY_TURNS
     for _, newer, fault in contradictions:
         path = f"offsets/{newer.batch_id}"

@@ -6,6 +6,7 @@ entries older than its retention, and a running query purges while the logs are 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple, TypeVar
@@ -21,11 +22,14 @@ from inspector.checkpoint.log_checks import (
 )
 from inspector.checkpoint.log_entries import (
     OffsetEntry,
+    Positions,
     SourceOffset,
+    TopicProgress,
     like_json,
     parse_commit,
     parse_offsets,
     source_offsets,
+    topic_progress,
 )
 from inspector.checkpoint.logfile import VANISHED_SLUG, problem, split_log
 from inspector.checkpoint.metadata import LOST_METADATA, QUERY_METADATA, read_query_id
@@ -42,6 +46,7 @@ T = TypeVar("T")
 OFFSETS, COMMITS = "offsets", "commits"  # Folders of the two logs below the root.
 MOST_ENTRIES = 10_000  # newest entries of each log that are read; Spark keeps some 100 by default
 MAX_FORMAT = 999_999_999  # limit above every format that the first line of an entry can name
+PROGRESS_BATCHES = 10  # newest batches over which the partitions of a topic are compared
 AT_ONCE = 64  # entries that are in memory at once
 # message for an entry that was removed before it was read
 _GONE = "the entry was listed, but had been removed when it was read; it is ignored"
@@ -80,18 +85,18 @@ class Logs:
     sources: Mapping[BatchId, tuple[SourceOffset, ...]] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()  # entries that are unreadable, too many, or contradictory
     query_id: str | None = None  # id of the query; None if it cannot be read
-    # by committed batch and operator, for each partition the ids of its stores' checkpoints (format
-    # 2)
+    # ids of the checkpoints of each partition's stores (format 2), by committed batch and operator
     unique_ids: Mapping[BatchId, Mapping[int, tuple[frozenset[str], ...]]] = field(
         default_factory=dict
     )
     formats: Mapping[str, int] = field(default_factory=dict)  # log -> format of its newest entry
-    # by batch that changed the number of partitions, the batch whose state it divided: the previous
-    # one, unless failed batches were given up
+    # by batch that changed the number of partitions: batch whose state it divided, which is the
+    # previous one unless failed batches were given up
     repartitions: Mapping[BatchId, BatchId] = field(default_factory=dict)
     # True if both logs have the same gaps and there is no state, as with asynchronous progress
     # tracking
     is_sparse: bool = False
+    topics: tuple[TopicProgress, ...] = ()  # of Kafka sources, in the newest batches
     # log -> batch -> epoch ms when its entry was written; lacks entries whose storage has no times
     written_ms: Mapping[str, Mapping[BatchId, int]] = field(default_factory=dict)
 
@@ -109,7 +114,7 @@ class Logs:
         if batch not in self.confs:
             if not self.confs:
                 return ConfValue(default_of(name), "default", None)
-            # Of two as near, the older: an upgrade adds keys, and it comes later.
+            # The older of two that are equally near, because an upgrade adds keys and comes later.
             batch = min(self.confs, key=lambda conf: (abs(conf - batch_id), conf))
             origin = "nearest"
         value = self.confs[batch].get(name)
@@ -151,7 +156,7 @@ def read_logs(storage: Storage, max_entries: int = MOST_ENTRIES, near: Near | No
     commits = reader.list(COMMITS)
     offsets = reader.list(OFFSETS)
     if commits is not None and batches_before_newest(offsets or ()) - set(commits):
-        # Batches may have finished between the listings; what is still not there is lost.
+        # Batches may have finished between the listings; an entry that is still absent is lost.
         commits = _Reader(storage, max_entries, near).list(COMMITS)
     entries = dict(reader.parse_entries(commits or {}, parse_commit))
     if near is not None and any(entry.unique_ids for entry in entries.values()):
@@ -199,6 +204,7 @@ def read_logs(storage: Storage, max_entries: int = MOST_ENTRIES, near: Near | No
         formats=reader.formats,
         repartitions=planned.repartitions,
         is_sparse=is_sparse,
+        topics=planned.topics,
         written_ms={
             log: {b: e.modified_ms for b, e in (batches or {}).items() if e.modified_ms is not None}
             for log, batches in ((OFFSETS, offsets), (COMMITS, commits))
@@ -297,6 +303,8 @@ class _Planned:
         self.repartitions: dict[BatchId, BatchId] = {}
         self._clocks: dict[BatchId, BatchClock] = {}
         self._before: dict[int, OffsetEntry] = {}  # the last one, by its batch
+        # Positions of the newest entries, by source, topic and partition.
+        self._recent: deque[tuple[BatchId, Positions]] = deque(maxlen=PROGRESS_BATCHES + 1)
         self._planned: dict[tuple[int | None, int | None, int], BatchId] = {}
 
     @property
@@ -326,6 +334,14 @@ class _Planned:
         )
         self.sources[batch] = source_offsets(entry, previous, appended=appended)
         self._before = {batch: entry}
+        self._recent.append((batch, entry.positions))
+
+    @property
+    def topics(self) -> tuple[TopicProgress, ...]:
+        """The topics, and how far their partitions got in the newest batches."""
+        if len(self._recent) < PROGRESS_BATCHES + 1:
+            return ()
+        return tuple(topic_progress(self._recent[0], self._recent[-1]))
 
     def clocks(
         self,
@@ -352,10 +368,11 @@ class _Planned:
         It did if the batch is a control batch or repeats an older batch's offsets, watermark and
         time.
         """
-        # Its entry has the offsets, the watermark and the very time stamp of the batch whose state
-        # it resumes from. That is the one before; a repartitioning that gives up failed batches
-        # (OfflineStateRepartitionRunner.skipUncommittedBatches) copies an older one, and then the
-        # number of partitions shows it (OfflineStateRepartitionUtils.isRepartitionBatch).
+        # A repartitioning's entry has the offsets, the watermark and even the time stamp of the
+        # batch whose state it resumes from. That is the previous batch. A repartitioning that gives
+        # up failed batches (OfflineStateRepartitionRunner.skipUncommittedBatches) copies an older
+        # one, and then the number of partitions shows it
+        # (OfflineStateRepartitionUtils.isRepartitionBatch).
         sources = hash(frozenset(entry.sources.items()))
         key = entry.timestamp_ms, entry.watermark_ms, sources
         like = None if entry.timestamp_ms is None else self._planned.get(key)

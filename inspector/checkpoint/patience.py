@@ -144,7 +144,7 @@ def in_thread(call: Callable[[], T]) -> Future[T]:
         else:
             answer.set_result(value)
 
-    # A daemon: what is stuck for good keeps no process from its end.
+    # A daemon thread, so that a request that hangs forever does not keep the process from its end.
     threading.Thread(target=make, name="request", daemon=True).start()
     return answer
 
@@ -218,7 +218,7 @@ def same_reason(message: str) -> str:
 
 def _is_timeout(error: Exception) -> bool:
     """Return True if an error is a timeout of Python or of asyncio."""
-    # That of asyncio is of its own below Python 3.11; whoever raises it has imported asyncio.
+    # Below Python 3.11 asyncio has its own TimeoutError; code that raises it has imported asyncio.
     asyncio = sys.modules.get("asyncio")
     asyncio_error: type[Exception] = getattr(asyncio, "TimeoutError", TimeoutError)
     return isinstance(error, (TimeoutError, asyncio_error))

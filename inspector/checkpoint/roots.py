@@ -139,7 +139,7 @@ def _checkpoints_hint(storage: Storage, entries: tuple[Entry, ...]) -> str:
 def above(url: str) -> Iterator[tuple[str, list[str]]]:
     """Yield the folders above a URL, nearest first, each with the parts that lead back down."""
     spelled, resolved = url.rstrip("/").split("/"), absolute(url.rstrip("/")).split("/")
-    # Of "s3://bucket/x" and "/x" the first parts are no folder's name.
+    # The first parts of "s3://bucket/x" and "/x" are not the name of a folder.
     fixed = 3 if resolved[0].endswith(":") and resolved[1:2] == [""] else 1
     for depth in range(1, min(_DEEPEST, len(resolved) - fixed) + 1):
         # The user's own spelling, as long as it goes that high up.

@@ -107,8 +107,8 @@ def read_state_schema(
     metadata name (v3), oldest first; only the names of their files count. The schema is None if
     there is none or the newest cannot be read.
     """
-    # Of v3 operator metadata names the schema_paths, oldest first; only the names of the files
-    # count, for the paths are of the place where the query ran.
+    # For v3, operator metadata names the schema_paths, oldest first. Only the names of the files
+    # count, because the paths are those of the place where the query ran.
     path = schema_path(operator_id, store_name)
     try:
         return _read(storage, path), ()
@@ -255,8 +255,8 @@ def _read_v3(
 
     The second item are the problems of reading. The schema is None if the newest cannot be read.
     """
-    # Spark writes a new file when a column family comes, goes or changes. What is not declared any
-    # more keeps its rows, and rows keep their schema (StateSchemaCompatibilityChecker).
+    # Spark writes a new file when a column family comes, goes or changes. A family that is no
+    # longer declared keeps its rows, and rows keep their schema (StateSchemaCompatibilityChecker).
     try:
         chosen = _order(storage.list(folder, missing_ok=True), schema_paths)
     except (InspectorError, OSError) as error:

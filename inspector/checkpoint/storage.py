@@ -287,7 +287,7 @@ class Storage:
 
         With its ``size`` the next chunks are requested ahead. Raises OSError.
         """
-        # With its size, if a listing has it, the next chunks are under way.
+        # If a listing has the size, the next chunks are requested ahead.
         if not self._is_remote:
             chunks = local_files.chunks(self._path(relative), chunk_bytes)
         elif is_async(self._fs) and size is not None:

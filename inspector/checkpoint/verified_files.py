@@ -22,7 +22,7 @@ from inspector.model import LIMITS
 class VerifiedFiles(Storage):
     """A storage that compares small files with their ``.NAME.crc``, where there is one."""
 
-    # What is no checksum file by its first bytes is passed over, as by ChecksumFileSystem.
+    # A file whose first bytes are not a checksum file's is ignored, as by ChecksumFileSystem.
 
     def __init__(self, storage: Storage) -> None:
         self.vouched: dict[str, bool] = {}  # path of each file read -> whether it had a sum
@@ -80,8 +80,8 @@ class VerifiedFiles(Storage):
 
         FileNotFoundError: no such folder, unless ``missing_ok``. NotADirectoryError: it is a file.
         """
-        # And the other way round: who reads a file first gets the listing that was made for it,
-        # once. Where one listing tells all that is below the root, no other is made.
+        # Conversely, a listing that was made to read a file is returned here, once. If one listing
+        # has the whole tree, no other is made.
         if relative in self._spare:
             return self._spare.pop(relative)
         tree = self.tree()
@@ -129,7 +129,7 @@ class VerifiedFiles(Storage):
 class RememberedFiles(VerifiedFiles):
     """Verified small files whose bytes are kept as long as a listing shows them unchanged."""
 
-    # Unchanged is a file of the same size, time of change and etag, as far as a storage has these.
+    # A file is unchanged if size, time of change and etag are equal, if the storage has these.
     # Spark writes an entry of a log once and never again, unless the query is set back.
 
     def __init__(self, storage: Storage) -> None:

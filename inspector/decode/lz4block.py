@@ -46,7 +46,7 @@ def inflate(source: Source, limits: Limits) -> Iterator[bytes]:
     while not source.at_end():
         raw, packed = b"", 0
         if blocks is not None:
-            # Many at once, and the GIL is free meanwhile; what it leaves is looked at here.
+            # The kernel does many blocks at once without the GIL; the rest is examined here.
             raw, packed = blocks(source.window, 0, limits.frame_bytes, room)
             source.skip(packed)
         if not packed:

@@ -157,7 +157,7 @@ def _check_fragment(content: bytes, checksum: int, kind: int, position: int) -> 
     if not _FULL <= kind <= _LAST + _RECYCLED:
         raise NewerFormError(f"a fragment of type {kind}, expected 1 to 8", offset=position)
     if kind > _LAST and any(content[1 : 1 + _LOG_NUMBER]):
-        # Its log number is not that of this log: a remainder of the log that was there before.
+        # Its log number is not this log's: it is a remainder of an earlier log.
         raise NewerFormError("a fragment of another log", offset=position)
 
 

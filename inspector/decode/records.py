@@ -122,7 +122,8 @@ def read_small_deltas(contents: Sequence[bytes], limits: Limits = LIMITS) -> Sma
 
     Returns None if the first one is not right, or without the C kernel.
     """
-    # Only the compiled kernel does, without the GIL. What it leaves is read file by file.
+    # Only the compiled kernel has this, and runs without the GIL. It leaves files that are read
+    # here one by one.
     read = getattr(kernel(), "small_deltas", None)
     if read is None:
         return None
@@ -259,7 +260,7 @@ def _block(scanned: Scanned, snapshot: bool, row_checksum: bool) -> RecordBlock:
     buffer, raw, first_record, spans, _ = scanned
     if snapshot and (removals := np.flatnonzero(spans[3] == REMOVED)).size:
         if row_checksum:
-            # What is wrong with one before it comes first, however the file is cut into blocks.
+            # An error in an earlier record comes first, however the file is cut into blocks.
             strip_and_verify(buffer, spans[:, : removals[0]], raw)
         offset = raw + int(spans[0, removals[0]])
         raise RecordError("a snapshot with a removal (raw offset of its key)", offset=offset)

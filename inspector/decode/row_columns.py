@@ -102,8 +102,8 @@ class RowDecoder:
             raise ValueError("a row lies outside of the buffer")
         array = self._decode(page, offsets, lengths, all_rows)
         if page.bad.any():
-            # Again without them: what remains was read whole, so that no field of a valid row
-            # carries what a damaged one left behind (such as a null key of a map).
+            # Decode again without them: the remaining rows fit, so that no field of a valid row has
+            # a value that a damaged row left (such as a null key of a map).
             array = self._decode(Page(buffer, len(offsets)), offsets, lengths, ~page.bad)
         return DecodedRows(array, page.misfits())
 

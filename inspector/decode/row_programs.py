@@ -132,8 +132,6 @@ class KeyOrder:
         It is all False if a key does not fit the schema, or if the block has too many values to
         check.
         """
-        # Of a block with a key that does not fit the schema, or with more values than one call
-        # checks, nothing is said.
         result = np.zeros(block.count, np.bool_)
         if block.count < 2:
             return result

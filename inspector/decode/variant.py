@@ -68,8 +68,8 @@ class _Variant:
             raise RowError(f"got variant version {header & 0x0F}, expected {_VERSION}")
         self._width = (header >> 6) + 1
         self._count = _number(metadata, 1, self._width)
-        # Parts of a sound variant lie apart. Where members share theirs, a few bytes make a value
-        # of any size: so each part counts, and no more than there are bytes.
+        # Parts of a sound variant do not overlap. If members shared their bytes, a few bytes would
+        # make a value of any size. So each part counts, up to the number of bytes.
         self._left, self._names_left = len(value), len(metadata)
         self._known: dict[int, str] = {}
 

@@ -31,7 +31,14 @@ def _commands() -> list[str]:
 PAGES = (
     *("index", "tutorial", "how-to/install", "how-to/cluster", "how-to/object-stores"),
     *("how-to/page", "how-to/ci-gate", "how-to/deployment", "how-to/fleet", "how-to/notebook"),
-    *("how-to/keys", "how-to/leaked-keys", _COMMANDS, *_commands(), "reference/columns"),
+    *(
+        "how-to/keys",
+        "how-to/leaked-keys",
+        "how-to/new-checkpoint",
+        _COMMANDS,
+        *_commands(),
+        "reference/columns",
+    ),
     *("reference/leftover-classes", "reference/findings", "reference/errors"),
     *("reference/restart-rules", "reference/restarts", "reference/spark-errors"),
     *("reference/symptoms", "reference/exit-codes", "reference/configuration"),
@@ -58,10 +65,10 @@ _PARAGRAPH = re.compile(r"(?:\*\*([^*]+)\.\*\* |(?:- )?([A-Z][a-zA-Z ]{1,20}): )
 """A line of text, and the words before it: in bold, or before a colon."""
 _CODE = re.compile(r"`([^`]+)`")  # text between backquotes
 _ALSO = "In Spark: "  # begin of a line of an entry whose code words are names of the entry, too
-_CLASSES = "Classes: "  # begin of a line whose code words are names like that of the heading
+_CLASSES = "Classes: "  # begin of the line whose code words are names like that of the heading
 _MESSAGES = "In messages: "  # begin of a line with phrases of messages; ``...`` stands for anything
 _WORDS = "words.txt"
-"""A line for a page or a symptom: its name, and the words that people use for it."""
+"""File with a line for a page or a symptom: its name, and the words that people use for it."""
 _SYMPTOMS = "reference/symptoms"  # page of the symptoms
 _TO_DO = "**Next.**"  # begin of the advice in an entry
 # line before entries that only share single words with the text

@@ -27,7 +27,7 @@ def record(key: bytes, value: bytes | None, *, row_checksum: bool = False) -> by
 
     With ``row_checksum`` a checksum precedes the value, or the key of a removal.
     """
-    # A row checksum is the CRC32C of key and value, and stands before the value; that of a removal
+    # A row checksum is the CRC32C of key and value. It comes before the value; for a removal,
     # before the key (StateStoreRowChecksum, 4.2).
     if row_checksum:
         checksum = row_checksum_of(key, value or b"")

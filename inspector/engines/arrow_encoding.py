@@ -68,7 +68,8 @@ def _encode(values: Any, kind: Any) -> Any:
         if not values.type.num_fields:
             parts = [pa.nulls(len(values), pa.string())]
         else:
-            # flatten() would mark a part null where its struct is: that is kept apart.
+            # flatten() would mark a part null where its struct is null; the struct's nulls are kept
+            # apart.
             parts = [_encode(values.field(i), field.type) for i, field in enumerate(kind)]
         return pa.StructArray.from_arrays(parts, fields=list(kind), mask=values.is_null())
     if types.is_map(kind):
@@ -82,7 +83,7 @@ def _encode(values: Any, kind: Any) -> Any:
 
 def _with_places(values: Any, kind: Any, inner: Any) -> Any:
     """Return a list or map array of a new type with new items, and the old offsets and nulls."""
-    # By their buffers: from_arrays gives the place of a null list to the list before it.
+    # Buffers are used, because from_arrays gives the place of a null list to the list before it.
     valid, ends = values.buffers()[:2]
     return pa.Array.from_buffers(
         kind, len(values), [valid, ends], values.null_count, values.offset, [inner]

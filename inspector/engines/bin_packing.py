@@ -67,8 +67,8 @@ def by_group(function: BatchFunction, groups: Sequence[Sequence[Work]]) -> Batch
 
 def partition_keys(count: int) -> list[int]:
     """Return by Spark partition, of ``count``, an ``int`` that Spark hashes into it."""
-    # repartition(n, key) goes by that hash, so that of keys chosen freely some would share a
-    # partition. Should a Spark hash otherwise, groups only share partitions.
+    # repartition(n, key) uses that hash, so some of any other keys would share a partition. If a
+    # release of Spark hashes otherwise, the only effect is that groups share partitions.
     result: dict[int, int] = {}
     for key in itertools.count():
         result.setdefault(partition_of(key, count), key)

@@ -151,7 +151,7 @@ class SharedEngines:
         batched: the same, if it runs the tasks of all runs as one job; else None.
     """
 
-    # In this process all runs together read so many partitions at a time as one would alone.
+    # In this process all runs together read as many partitions at a time as one run alone would.
 
     def __init__(self, options: EngineOptions, workers: int | None, *, shared: bool = True) -> None:
         self._options, self._workers, self._shared = options, workers, shared

@@ -110,4 +110,5 @@ class Engine(ABC):
 
         A file that cannot be read is a row of the results. EngineError: the engine fails.
         """
-        # What cannot be read is a row. One in this process lets through what the function raises.
+        # A part that cannot be read becomes a row. In this process, an error of the function is
+        # raised.

@@ -247,7 +247,7 @@ class HadoopFiles(Reader):
         paths = {file.path for file in files}
         inside = tuple(f"{folder}/" for folder in folders)
         if any(path.startswith(inside) and path not in paths for path in listing.files):
-            # Known before the files are opened: what is not requested is not read.
+            # Filtered before the files are opened: a file that is not requested is not read.
             frame = frame.where(
                 F.col("uri").isin([str(file.file_in_listing.uri) for file in files])
             )

@@ -68,7 +68,8 @@ class LocalEngine(Engine):
                 yield from waiting.pop(0).result()
                 waiting.extend(pool.submit(_run, function, task) for task in islice(todo, 1))
         finally:
-            # Whoever breaks off, in a notebook, does not wait for partitions that are being read.
+            # A user who interrupts, in a notebook, does not wait for partitions that are being
+            # read.
             pool.shutdown(wait=False, cancel_futures=True)
 
 

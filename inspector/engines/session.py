@@ -298,7 +298,7 @@ def _message(error: Exception, secrets: Mapping[str, str]) -> str:
     """Return the innermost message of a failure in one line, without secrets."""
     java = getattr(error, "java_exception", None)
     heart = _heart(str(error if java is None else java.toString())) or type(error).__name__
-    # Any parameter of an sc:// URL may be a header with a secret. What is cut must not hide one.
+    # Any parameter of an sc:// URL may be a header with a secret. The cut must not hide a secret.
     return redact(_PARAMETERS.sub(r"\1", heart), secrets)[:_MOST]
 
 
@@ -364,7 +364,6 @@ class SessionScope:
 
         All of these blocks set the same value. The last one restores the previous value.
         """
-        # All at the same time set the same value; the last restores what was before the first.
         with self._lock:
             if name not in self._overrides:
                 self._overrides[name] = _Override(settings.get(name, None))
@@ -436,8 +435,8 @@ exec {java} "$@"
 
 def provide_java() -> None:
     """Set JAVA_HOME to the packaged Java if this machine has none. EngineError: no Java."""
-    # A machine's own is taken as it is, that of JAVA_HOME before that of PATH, as Spark's launcher
-    # does. Where there is none, JAVA_HOME becomes that of the package.
+    # A machine's own Java is used unchanged, that of JAVA_HOME before that of PATH, as by Spark's
+    # launcher. Without one, JAVA_HOME becomes the package's.
     home = os.environ.get("JAVA_HOME")
     if home:
         if not (Path(home) / "bin" / "java").is_file():

@@ -185,7 +185,7 @@ def relative_path(path: str, root: str, mark: str, *, encoded: bool = False) -> 
 
     ``encoded``: the path is percent-encoded. EngineError: the mark is not in it.
     """
-    # Of the user's spelling of the root only the last part is sure to be in Spark's.
+    # Only the last part of the root as the user spells it is sure to be spelled as by Spark.
     parts = (unquote(path) if encoded else path).split("/")
     positions = [i for i, part in enumerate(parts) if part == mark]
     parent = root.rstrip("/").rsplit("/", 1)[-1]

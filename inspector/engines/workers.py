@@ -98,7 +98,7 @@ def kernel_note(workers: Iterable[Mapping[str, Any]]) -> str | None:
 
 def tune(function: BatchFunction) -> BatchFunction:
     """Return the function so that workers lose less time; they serve no other session then."""
-    # Spark reuses them for other jobs (spark.python.worker.reuse), and what is frozen stays so.
+    # Spark reuses them for other jobs (spark.python.worker.reuse), and frozen objects stay frozen.
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Freeze the imported modules, and yield the results with quick acknowledgements."""
@@ -113,7 +113,7 @@ def tune(function: BatchFunction) -> BatchFunction:
 def _freeze() -> None:
     """Exclude from garbage collections all objects that exist now, once in this process."""
     # PySpark's workers collect all generations after each task (pyspark/daemon.py), which takes
-    # longer than many a task: what they have imported is kept out of that.
+    # longer than many tasks; the imported objects are exempt from it.
     gc.freeze()
 
 

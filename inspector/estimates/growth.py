@@ -134,8 +134,8 @@ def _grows(values: _Floats) -> bool:
 
 def _is_full(values: _Floats) -> bool:
     """Return True if a series rose to its record and has fallen and risen since."""
-    # The rows of a window, or of the delay of a watermark, do so where the first of them have gone.
-    # What falls all along is a sawtooth, of which the record says nothing.
+    # The rows of a window, or of a watermark's delay, do so when the first of them have gone. A
+    # series that only falls is a sawtooth, about which the record says nothing.
     last = int(values.argmax())
     filling, full = np.diff(values[: last + 1]), np.diff(values[last:])
     risen, fallen = filling.clip(min=0).sum(), -filling.clip(max=0).sum()

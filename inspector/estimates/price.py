@@ -141,7 +141,7 @@ def _small_files(inside: Mapping[str, list[Entry]]) -> Iterator[Entry]:
         elif parts[0] == STATE and parts[2:] == ["_metadata", "v2"]:
             chosen = _by_number(entries)[-1:]
         elif parts[0] == STATE and (parts[-1] == "_metadata" or parts[2:3] == ["_stateSchema"]):
-            # Of operator metadata a newer format takes the place of the older one.
+            # A newer format of operator metadata replaces the older one.
             newer = f"{folder}/v2" in inside
             chosen = [e for e in entries if not e.name.startswith(".") and not newer]
         else:
@@ -210,7 +210,7 @@ def _work_of_restart(provider: Provider, files: Iterable[StoreFile], version: in
 
 def _work_of_store(provider: Provider, files: list[StoreFile], version: int | None) -> Work:
     """Return the requests for one store: its state files and their checksum files."""
-    # Of several attempts at a version the newest counts, as where no commit log says which does.
+    # The newest of several attempts at a version counts, as if no commit log named one.
     resolved = provider.resolve_attempts(files, {})
     sums = group_by((file for file in resolved if file.kind in _SUMS), main_path)
     work = Work()

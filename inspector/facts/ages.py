@@ -107,7 +107,6 @@ def clock_range_ms(state: StateMap, per_ms: int) -> tuple[int, ...]:
     Times are in ms, rounded up; ``per_ms`` are units of the clock in a millisecond. The last number
     is a version; BEFORE if the put was before the window. The tuple is empty if no row has a clock.
     """
-    # That of the last put of a row of that ms, or BEFORE; nothing where no row has a clock.
     oldest: list[int] = []
     newest: list[tuple[int, int]] = []
     for clock, step in _rows_with_clock(state, state.clock, state.put_step):

@@ -19,7 +19,7 @@ class ChecksPassed(StoreSum):
     file_checksums: int = 0  # checksum files that match the file they belong to
     row_checksums: int = 0  # records that match the checksum they contain
     unsummed_files: int = 0  # of ``files``, those without a checksum of any kind
-    # of ``unsummed_files``, those that a snapshot confirms: it has the rows that the deltas make
+    # number of ``unsummed_files`` that a snapshot confirms: it has the rows that the deltas make
     confirmed_files: int = 0
 
 

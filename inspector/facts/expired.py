@@ -149,7 +149,7 @@ class Leftovers:
     first_step: Int64s | None = None
     # a :class:`StateChange` for each key; None without a timer
     change: npt.NDArray[np.int8] | None = None
-    # what the judgement rests on, or why it is not proven; empty for a plain proof
+    # evidence for the judgement, or why it is not proven; empty for a plain proof
     reason: str = ""
     # evidence that makes an undecided leftover an inferred one; None if nothing does
     needs: Needs | None = None
@@ -176,8 +176,8 @@ def past_clock(
     times = clocks.watermark_ms if is_watermark else clocks.timestamp_ms
     if not len(times):
         return
-    # The watermark never goes back: where its log entry is gone, it was at least that of the batch
-    # before. The processing time may, on a machine whose clock was set.
+    # The watermark never goes back: if its log entry is gone, it was at least the watermark of the
+    # batch before. The processing time may go back, on a machine whose clock was set.
     risen = np.maximum.accumulate(times)
     if expiry.previous_bound:
         risen = np.concatenate([[NO_CLOCK], risen[:-1]])

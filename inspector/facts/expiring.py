@@ -32,8 +32,8 @@ _DAY = 86_400_000  # milliseconds in a day
 class Width(enum.IntEnum):
     """Width of a bucket in ms; each is a multiple of the previous one."""
 
-    # Those of more than a month are for clocks that no healthy query writes: with the last one, all
-    # the times of 64 bits make six buckets.
+    # Widths above a month are for clocks that no healthy query writes: with the last one, all the
+    # times of 64 bits make six buckets.
 
     SECOND = 1_000
     MINUTE = 60_000
@@ -106,7 +106,7 @@ class Expiring(Sums, Fact):
         expiry: ExpiryField,  # the rule
         # clocks of the judged batch; None if its log entry is gone: then nothing is due
         batch: BatchClock | None,
-        # of group-state timers, the clock that they are taken to follow
+        # for group-state timers, the clock that they are taken to follow
         kind: TimeoutKind | None = None,
     ) -> Expiring:
         """Return the expiry times of the live rows at the version that was replayed last."""

@@ -83,7 +83,7 @@ class Inherited:
     def apply(self, runs: TimerRuns, batches: Mapping[int, BatchClock]) -> None:
         """Write the collected history into the map, and the runs of its timers into ``runs``."""
         state, last = self._state, max(self._versions)
-        # What an attempt wrote that the repartitioning gave up is no version of the state.
+        # The writes of an attempt that the repartitioning gave up are no version of the state.
         own_steps = {step: v for step, v in enumerate(state.versions) if v <= last}
         versions = [*sorted({*own_steps.values(), *self._versions}), state.versions[-1]]
         position = {version: step for step, version in enumerate(versions)}

@@ -145,7 +145,8 @@ def without_index(
     Each item has ids, the words of each key as Spark writes it without the field (a key in each
     line), and the values of the field. The words are None if these keys are no rows of the schema.
     """
-    # By size, so that most chunks are of one; of keys that no version put the map knows none.
+    # Sorted by size, so that most chunks have one size. The map has no record of a key that no
+    # version put.
     order = ids[np.argsort(state.key_size[ids], kind="stable")]
     cuts = np.flatnonzero(np.diff(state.key_size[order])) + 1
     for chunk in (part for group in np.split(order, cuts) for part in chunks(group, ROWS_AT_ONCE)):
@@ -205,7 +206,8 @@ class KeyTimeVotes(Sums, Fact):
         ``schema`` is the schema of the keys, ``field`` the time in them. ``watermark_ms`` is the
         watermark of the batch that made the version; 0 if it has none or its log entry is gone.
         """
-        # watermark_ms: of the batch that made this version; 0 if there is none, or it is gone.
+        # watermark_ms: watermark of the batch that made this version; 0 if there is none, or it is
+        # gone.
         path = Int64Path(schema, field.path)
         all_ids = np.flatnonzero(rows.live[: len(rows)])
         equal_rows = other_rows = covered = 0
@@ -247,8 +249,8 @@ class RemovedRows(StoreSum):
     """Rows of a join's side, or timers, that were removed, by whether they were due. Adds up."""
 
     on_time: int = 0  # removed by the first batch whose watermark had passed them
-    # removed at another time, or without a time. With the watermark on the join key there are none,
-    # because every batch removes the rows that its own watermark has passed
+    # rows removed at another time, or without a time; none if the watermark is on the join key,
+    # because every batch then removes the rows that its own watermark has passed
     off_time: int = 0
     early: int = 0  # of these, rows whose time had not come yet
 

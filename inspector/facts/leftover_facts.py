@@ -300,8 +300,8 @@ class _Observer:
 
     def _positions(self, limit: int) -> Int64s:
         """Return the positions of the ``limit`` oldest and the ``limit`` largest leftovers."""
-        # Of a range of keys so many for each batch whose clock matters: other ranges may show that
-        # the timers of a batch followed another clock.
+        # A range of keys keeps up to ``limit`` for each batch whose clock matters, because other
+        # ranges may show that the timers of a batch followed another clock.
         steps = self._leftovers.kind_step
         if not limit or steps is None or self._state.tracking.keys is None:
             return self._first_of(np.arange(len(self._size)), limit)

@@ -169,7 +169,7 @@ class Simulation:
         clocked = self._from_empty and None not in map(self._reading, self._versions)
         if self._scenario.after_put_ms is not None:
             self._from_empty = clocked
-        # Of rows that came before, it is not known whether they would have been late.
+        # It is not known whether older rows would have been late.
         not_late = clocked or shift <= 0 or self._scenario.event_before_ms is None
         for step, (version, total) in enumerate(zip(self._versions, totals, strict=True)):
             if self._reading(version) is None:

@@ -54,7 +54,7 @@ class TimerView:
     kinds: tuple[TimeoutKind, ...] = (EVENT, PROCESSING)  # clocks that the timers may follow
     # premises that hold for the operator
     premises: TimerPremises = field(default_factory=TimerPremises)
-    # by version, the calls that made the records
+    # calls that made the records, by version
     calls: Mapping[int, Calls] = field(default_factory=dict)
     runs: TimerRuns | None = None  # runs of timeouts of each key; None if not followed
     empty_size: int = -1  # size of a value whose state is null; -1 if its size does not show it
@@ -100,8 +100,9 @@ def _proof_of(group: int) -> tuple[Certainty, str]:
 class _TimedOut:
     """Leftovers of a group state if its timers follow one clock."""
 
-    # A timer is due by the operator's own clock. Where its watermark may lag behind that of the
-    # query, the query's bounds it: what that has not reached is not due; of the rest, nobody knows.
+    # A timer is due by the operator's own clock. If the operator's watermark may lag behind the
+    # query's, the query's is its upper bound: a timer that it has not reached is not due, and the
+    # others are undecided.
 
     def __init__(self, state: StateMap, clocks: Clocks, kind: TimeoutKind, view: TimerView) -> None:
         self._state, self._kind, self._view = state, kind, view
@@ -141,7 +142,7 @@ class _TimedOut:
         how = (Certainty.UNDECIDED, HELD_BACK) if self._lags else (Certainty.PROVEN, "")
         yield self._timers_without_effect(ids, is_either, due_at, how)
         if not self._lags and self._kind is EVENT and is_either.any():
-            # Where the clock stays unknown: since when both had passed them.
+            # If the clock stays unknown, the version since which both had passed them.
             ids, earlier = ids[is_either], np.minimum(due_at, other_due_at)
             how = Certainty.PROVEN, BY_BOTH
             ignored = self._timers_without_effect(ids, is_either[is_either], earlier, how)
@@ -196,7 +197,7 @@ class _TimedOut:
         """
         _, timer, put, replaced, _, without_timer, sure = puts
         last = self._last
-        # Of a timer that was set again the clock of the last batch matters, too: one that has run
+        # If a timer was set again, the clock of the last batch matters, too: a timer that has run
         # out again is reported as ignored, once.
         rearmed = ~without_timer & (not self._view.premises.clears_timers)
         again, other_again = (
@@ -305,8 +306,8 @@ class _TimedOut:
 
     def of_unknown_timers(self) -> Iterator[Leftovers]:
         """Yield keys of which only a disputed snapshot shows the timer their last put replaced."""
-        # By the deltas it may have been another one, which had run out. So a timeout may have made
-        # each of these puts, and any that is older than the snapshot.
+        # By the deltas the timer may have been another one, which had run out. So a timeout may
+        # have made each of these puts, and any older than the snapshot.
         state, answered = self._state, np.zeros(len(self._state), np.bool_)
         puts = self._puts()
         answered[puts.ids[self._groups(puts)[-1]]] = True
@@ -337,8 +338,8 @@ class _TimedOut:
 
     def before_window(self) -> Iterator[Leftovers]:
         """Yield keys that have had no timer since before the window, as undecided leftovers."""
-        # Where every call for data leaves a timer, only a timeout can have taken it. Whether it is
-        # so, all partitions together decide.
+        # If every call for data leaves a timer, only a timeout can have taken it. All partitions
+        # together decide if that is so.
         state = self._state
         if self._view.runs is None:
             return

@@ -57,13 +57,13 @@ class CallsByClock(Sums, Fact):
 class Run:
     """Runs of timeouts that end each key's history under one clock, and the function's habits."""
 
-    # by key id, least number of timeouts in the run; 0 after what may be a call for data
+    # least number of timeouts in the run, by key id; 0 after what may be a call for data
     fired: Int32s = field(default_factory=lambda: np.zeros(0, np.int32))
-    # by key id, step of the first timeout of the run
+    # step of the first timeout of the run, by key id
     first: Int32s = field(default_factory=lambda: np.zeros(0, np.int32))
-    # by key id, True if a call for data removed the timer
+    # True if a call for data removed the timer, by key id
     lost: Bools = field(default_factory=lambda: np.zeros(0, np.bool_))
-    # by step, True if a timer outlived it although it had run out by this clock
+    # True if a timer outlived the step although it had run out by this clock, by step
     standing: Bools = field(default_factory=lambda: np.zeros(0, np.bool_))
     calls: TimerCalls = field(default_factory=TimerCalls)  # calls so far under this clock
 
@@ -127,7 +127,8 @@ class TimerRuns:
         ``steps`` has the new number of each old step that stays; ``batches`` has the clocks by
         batch id.
         """
-        # steps: the new number of each before the last one that stays. versions: of all steps.
+        # steps: new number of each step before the last one that stays. versions: versions of all
+        # steps.
         for kind, run in self.by_kind.items():
             times = (batches[v - 1].time_ms(kind) if v - 1 in batches else None for v in versions)
             self.thresholds[kind] = [NO_CLOCK if time is None else time for time in times]
@@ -217,7 +218,7 @@ class TimerRuns:
         reached = np.maximum.accumulate(times[:end])
         first = np.maximum(np.searchsorted(reached, timers, side="right"), since + 1)
         starts = np.bincount(first[first < end], minlength=end)[:end]
-        # Where the clock had gone back, nothing is said.
+        # Nothing is known for steps at which the clock had gone back.
         run.standing[:end] |= (np.cumsum(starts) > 0) & (times[:end] == reached)
 
     def _advance(

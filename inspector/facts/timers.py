@@ -96,8 +96,8 @@ class ClockEvidence(VersionSum):
 class CallBounds(VersionSum):
     """Bounds on the records of a version that data or timers made. Adds up over key ranges."""
 
-    # Who made the records is judged by the order of all of them: a pass over a part of a
-    # partition's keys has to be told what the others show.
+    # The order of all records shows who made them: a pass over a part of a partition's keys has to
+    # be told what the other parts show.
 
     # position of the last record that no timeout by any clock can have made; -1 for none
     by_any: int = sum_by(max, -1)
@@ -150,8 +150,8 @@ class Calls:
 
     # position from which on timeouts made every record, by whatever clock
     sure_from: int = NO_RECORD
-    # by clock, the position up to which new data made every record; a timeout may have made the
-    # records between it and ``sure_from``
+    # position by clock up to which new data made every record; a timeout may have made the records
+    # between it and ``sure_from``
     last_data: Mapping[TimeoutKind, int] = field(default_factory=dict)
     # clocks that the batch's timers cannot have followed
     against: frozenset[TimeoutKind] = frozenset()

@@ -29,7 +29,7 @@ class VersionFacts(VersionSum):
     by_partition = True
 
     stores: int = 0  # stores that have the version
-    # of these, stores whose version could only be loaded from a snapshot. Their changes are not
+    # stores among these whose version could only be loaded from a snapshot. Their changes are not
     # known and add nothing to the counts of changes
     rebased: int = 0
     rows: int = 0  # live rows
@@ -47,7 +47,7 @@ class VersionFacts(VersionSum):
     same_value_rows: int = 0  # keys that were put again with an equal value
     removed_rows: int = 0  # keys of the previous version that this version does not have
     shared_rows: int = 0  # rows whose key and value objects are those of the previous version
-    # rows whose key object is that of the previous version: each shared row, and each row put over
+    # rows whose key object is the previous version's: each shared row, and each row put over
     shared_keys: int = 0
     shared_key_bytes: int = 0  # bytes of the shared key objects
     shared_value_bytes: int = 0  # bytes of the shared value objects

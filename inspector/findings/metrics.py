@@ -23,8 +23,8 @@ Values = Mapping[str, Value]  # name of a metric -> its value
 _PAGE = (get_data("inspector", "docs/reference/metrics.md") or b"").decode()
 # names of metrics and their meanings, from its list
 _LINES = re.findall(r"^- `([\w.]+)` \([^)]+\): (.+)$", _PAGE, re.MULTILINE)
+# meaning of each metric, from that list
 _MEANINGS = {name: meaning.removesuffix(" An estimate.") for name, meaning in _LINES}
-"""What the documentation's page of metrics says of each."""
 
 
 class Quantity(enum.Enum):

@@ -55,7 +55,7 @@ def fold_ranges(
         Facts of other partitions as they come, then the facts of the split ones.
     """
     parts: list[Observed[Any]] = []
-    # By store and version, clocks that its timers cannot have followed, as all ranges show it.
+    # Clocks that the timers of a store and version cannot have followed, as all ranges show it.
     clocks: dict[tuple[StoreId, int | None], frozenset[TimeoutKind]] = defaultdict(frozenset)
     entries: Counter[tuple[StoreId, int]] = Counter()
     for observation in observations:
@@ -91,7 +91,7 @@ def _is_contradicted(fact: JudgedLeftover, against: frozenset[TimeoutKind] | Non
     ``against`` are the clocks that the leftover's batch cannot have followed. See
     :mod:`inspector.facts.timed_out`.
     """
-    # What stands by both clocks is found with the watermark.
+    # A leftover by both clocks is found with the watermark.
     is_dated = fact.clock_version is not None and fact.needs is not Needs.BEFORE_WINDOW
     return is_dated and against == frozenset([fact.timeout_kind or EVENT])
 
@@ -123,7 +123,7 @@ def _of_partition(facts: list[Any], store: StoreId, listed: Listed, entries: int
         ReadProblem: lambda: facts[:1],
         SampledKey: lambda: nlargest(listed.sampled, facts, key=lambda sampled: sampled.order),
         KeyEntries: lambda: [key for key in facts if key.is_listed(entries)],
-        # By each time that a key has: the rows of all ranges that are timed by it.
+        # For each time of a key, the rows of all ranges with that time.
         RowsTimedInRange: lambda: [
             RowsTimedByKey(
                 max(map(sum, zip(*(votes.rows for votes in facts), strict=True)), default=0)

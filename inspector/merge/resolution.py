@@ -47,7 +47,7 @@ class ClockOf(NamedTuple):
 class Resolution(Message):
     """Evidence of all partitions about the clocks that the timers of group states followed."""
 
-    # by store and version, the clocks that the timers cannot have followed
+    # clocks that the timers cannot have followed, by store and version
     against: Mapping[StoreName, Mapping[int, frozenset[TimeoutKind]]] = field(default_factory=dict)
     user_clock: TimeoutKind | None = None  # the clock that the user named; None if none
     # (store, clock, name): the function has the habit that undecided leftovers need, or its
@@ -130,13 +130,13 @@ class Resolution(Message):
             certainty = INFERENCES["clock-of-neighbours"].certainty
             leftover = replace(leftover, certainty=certainty, reason=NEIGHBOURS)
         elif not clock.shown and not leftover.is_ignored and not self._is_between(name, leftover):
-            # That both clocks had passed its timer is sure of its last timeout alone.
+            # It is certain only of the last timeout that both clocks had passed its timer.
             leftover = leftover.with_last_timeout()
         return self._with_habits(name, self._cut(name, leftover, clock.kind))
 
     def _is_between(self, name: StoreName, leftover: JudgedLeftover) -> bool:
         """Return True if batches before and after a leftover's batch show the store's clock."""
-        # Where none does after it, a restart before the run of timeouts may have changed it.
+        # If no batch after it does, a restart before the run of timeouts may have changed it.
         version = leftover.clock_version or 0
         is_older = any(step <= version for step in self.against.get(name, {}))
         return is_older and not self.may_have_changed(name, version)
@@ -185,7 +185,7 @@ class Resolution(Message):
         begin = min([last, *same_side])
         if begin <= first:
             return leftover
-        # Of a run with gaps it is not known which batches are left: the last one surely.
+        # For a run with gaps it is not known which batches are left, except the last one.
         if leftover.run_length is not None and leftover.run_length < last - first + 1:
             begin = last
         return leftover.with_run(begin, last - begin + 1)
@@ -225,7 +225,7 @@ def habits_of(
         usual = max(KNOWN_ANSWERS, _ALMOST_ALL * timeouts)
         arms = call.armed_by_data >= KNOWN_CALLS and not call.unarmed_by_data
         changes = call.changed_by_data >= KNOWN_CALLS and not call.untouched_by_data
-        # Where no timeout is known to have answered so, who did was called for data.
+        # If no timeout is known to have answered so, the functions that did were called for data.
         has_enough = timeouts >= KNOWN_CALLS
         holds = {
             Needs.KEPT_BY_HABIT: arms and call.timeout_kept >= usual,

@@ -76,7 +76,7 @@ class StoreRule:
     """Expiry rule of one store's rows. At most one of the first three fields is set."""
 
     expiry: ExpiryField | None = None  # field by which rows are removed
-    # why no row is ever removed by itself, by design and proven by the schema
+    # why Spark never removes a row, by design and as the schema proves
     never: str | None = None
     unknown: str | None = None  # why the checkpoint does not show when rows are removed
     advice: str = ""  # what the user can do about rows that stay

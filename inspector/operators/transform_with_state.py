@@ -339,10 +339,10 @@ def has_several_values(
 
     ``siblings`` are the names of the store's column families.
     """
-    # Those of a join of format 4 do, both the rows and the index by time
-    # (SymmetricHashJoinStateManagerV4), and the list states of transformWithState
-    # (TransformWithStateOperatorProperties), which do not list a variable that the newest run no
-    # longer declares: of one that was a list there is still the index of its entries.
+    # These are, in a join of format 4, the rows and the index by time
+    # (SymmetricHashJoinStateManagerV4); in transformWithState, the list states
+    # (TransformWithStateOperatorProperties). The properties do not list a variable that the newest
+    # run no longer declares; if it was a list, the index of its entries is still there.
     if family.encoder.kind in _TIMED:
         return True
     variables = Properties.of(metadata.properties if metadata else {}).variables or {}

@@ -51,13 +51,13 @@ TWINS = (
 class Choice:
     """Rows of a partition to evict."""
 
-    # of the live records of a block those to evict, by why; each at most once
+    # returns the indexes of a block's live records to evict, by reason; each index at most once
     of_block: Callable[[StoreTask, RecordBlock, Int64s], Mapping[str, Int64s]]
-    # of each store those of which it evicts none but these; none where that is not known
+    # keys by store: rows of other keys are not evicted; a store is absent if its keys are not known
     keys: Mapping[str, Collection[bytes]] = field(default_factory=dict)
     # the stores whose rows are counted and stay: no copy is made of them
     refused: Collection[str] = ()
-    # the stores of transformWithState of whose keys all rows are evicted, or none
+    # stores of transformWithState; for each of their keys, all rows are evicted or none
     whole_groups: Collection[str] = ()
 
 
@@ -87,8 +87,7 @@ class CopyTask(Message):
     compact: bool = False  # all rows go into one snapshot
     # the files of the version after it are copied too: its batch was planned and not committed
     planned: bool = False
-    # of each evicted row: the ordinal of its timer, which is set to a time that is past; None where
-    # rows are removed
+    # ordinal of the timer that each evicted row gets set to a past time; None if rows are removed
     timer: int | None = None
 
 

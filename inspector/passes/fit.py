@@ -37,7 +37,7 @@ class Fit:
     def __init__(
         self, key: StructType | None, value: StructType | None, reader: StoreReader
     ) -> None:
-        # what the columns of large keys and values take, in the rows that were measured
+        # bytes by column of large keys and values, in the measured rows
         self.sampled: dict[RowPart, RowBytes] = {}
         self._samples = 0
         sides = {RowPart.KEY: key, RowPart.VALUE: value}

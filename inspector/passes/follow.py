@@ -43,7 +43,7 @@ class _Kept:
 
     store: StoreTask  # the task that it was opened with, without its files
     pass_: StorePass  # its map and the facts that follow the map
-    # of the versions that it passed, oldest first
+    # facts of the versions that it passed, oldest first
     facts: list[Observed[Any]] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)  # problems of reading its files
     reached: int = 0  # the version of the last step

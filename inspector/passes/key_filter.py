@@ -69,7 +69,7 @@ class KeyFilter:
     """Filter of rows by key and value, as the user typed it."""
 
     key: tuple[str, ...] = ()  # names of a key, each in one of the forms above
-    # ``NAME=VALUE``, or another comparison, each: of a field of the key or of the value
+    # conditions on fields of keys or values: ``NAME=VALUE``, or with another comparison
     where: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:

@@ -41,7 +41,7 @@ class Lifetime:
             store.only_sources_feed,
             store.certainty is Certainty.PROVEN,
             store.timers_always_clear,
-            # What is inferred is that the watermark lags.
+            # The inference is that the watermark lags.
             store.certainty is not Certainty.INFERRED,
         )
         self.runs = TimerRuns(store.timeout_kinds, self._premises)
@@ -74,7 +74,7 @@ class Lifetime:
             bounds = None if given is None else timers.CallBounds(*given)
             calls = timers.calls_of(records, batch, self._premises, bounds)
             if self.disputed:
-                # By the deltas another timer may have stood where the snapshot has one, or none.
+                # The deltas may have left another timer where the snapshot has one, or none.
                 calls = timers.Calls()
                 records = replace(records, change=replace(change, rebased=True))
             self._calls[change.version] = calls

@@ -46,7 +46,7 @@ def live_blocks(
     passes, only 8 bytes are kept for each key after its pass. Problems stay with ``reader``.
     """
     passes = [range_filter(task, store)] if task.passes < 2 else passes_of(task.passes)
-    # To hash each key of a file would take longer than to learn where it lies.
+    # A hash of each key of a file would take longer than the search for its position.
     quick = None if key_filter is not None and key_filter.hashes else key_filter
     files = reader.provider.files_of(store.files)
     chain, positions = _locate(task.version, files, reader, passes, quick)

@@ -194,7 +194,7 @@ class StorePass:
         self._held = HeldDeltas()
         hashed = not exact and not task.origins and shows_few(task, store)
         self.state = StateMap(task_tracking(task, store, hashed=hashed))
-        # the map is that of the last step; False after a file that could not be read
+        # True if the map is that of the last step; False after a file that could not be read
         self.whole = True
         self._raw_bytes = 0
         self._given: Iterator[RecordBlock] | None = None

@@ -69,7 +69,7 @@ class _Walk:
         for step in self._steps:
             if step.base is not None:
                 if step.delta is not None:
-                    # It shows what its batch wrote, though not what was there before.
+                    # A delta shows what its batch wrote, but not what was there before.
                     self._presence.forget(known=False)
                     yield from self._delta(step.delta)
                 yield from self._load(step.base)
@@ -101,7 +101,7 @@ class _Walk:
         try:
             for block, ordinals in self._blocks(file):
                 events = self._presence.apply(block)
-                # That one has a value it had before is no sign that it was put.
+                # A key with its old value in a snapshot is no sign of a put.
                 rows = np.flatnonzero(events.events != Event.SAME_VALUE)
                 if len(rows):
                     changed = block.select(rows), ordinals[rows], events.select(rows)

@@ -153,7 +153,7 @@ class _Unit:
         try:
             chain = chain_for(part.reader.provider.files_of(usable), part.task.version)
         except MissingVersionError as error:
-            # What lacks a file that nobody may read is not damaged.
+            # A chain that lacks only files without read permission is not damaged.
             if not any(problem.slug in UNSEEN for problem in part.reader.problems):
                 part.reader.report(error.slug, error.message)
             raise

@@ -113,7 +113,7 @@ def range_filter(task: Task, store: StoreTask) -> RangeFilter | None:
     key, _ = (None, None) if rows is None or not is_shared else schemas(rows)
     if key is None or not key.fields:
         return RangeFilter(task.key_range)
-    # Of each field but the last, whether its word is its value.
+    # for each field but the last: True if its word is its value
     fixed = [field.data_type.slot_width is not None for field in key.fields[:-1]]
     masks = common_part(fixed, len(key.fields) - (store.store_name in COUNT_STORES))
     return RangeFilter(task.key_range, masks)

@@ -143,7 +143,7 @@ class FileReader(ABC):
 
         The base class reads none. :meth:`note` must be called for the files that are used.
         """
-        # Nothing is noted of them before note(). By default none is read so.
+        # Nothing is noted of these files before note(). By default no file is read so.
         return (), None
 
     def note(
@@ -254,6 +254,6 @@ class SideChecks:
             except InspectorError as error:
                 self._report(SLUG, error.message, side, None)
             except OSError as error:
-                # It may be as it should be: that it cannot be seen says nothing of it.
+                # The state file may be right: an unreadable checksum file says nothing about it.
                 result = problem(error, side.path)
                 self._report(result.slug, result.message, side, None)

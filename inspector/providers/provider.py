@@ -74,7 +74,7 @@ class Provider(ABC):
 
         ``has_sums``: a checksum file belongs to it, so it is read as a whole.
         """
-        # Where a checksum file lies beside it, it is read as a whole.
+        # A file with a checksum file is read as a whole.
         return parts_of(file.size)
 
     def reader(
@@ -115,8 +115,6 @@ class Provider(ABC):
         ``committed`` has by version the unique ids of the checkpoints that the commit log records,
         for all stores of the partition. Without a ``storage`` no file is read to decide.
         """
-        # Where the commit log has them, committed are the unique ids of the checkpoints of each
-        # version, of all stores of the partition. Without a storage no file is read for it.
         return tuple(self._own(file) for file in files)
 
     def _own(self, file: StoreFile) -> StoreFile:

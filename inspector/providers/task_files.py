@@ -93,7 +93,7 @@ class TaskFiles(Storage):
         self.__dict__.update(storage.__dict__)
         self._owner = storage  # what belongs to it goes when it does
         self._to_keep: set[str] = set()
-        # Of files, by path, and of ranges of them: where they lie in the content.
+        # Position in the content of each file, by path, and of each range of a file.
         self._kept: dict[str | tuple[str, int, int], tuple[int, int]] = {}
         self._content: Any = None
         self.turns: Turns | None = None  # while several stores read the same files in turns
@@ -305,7 +305,6 @@ class Turns:
         ``again`` reads only the needed part of a file that was read to the end, if its blocks were
         dropped.
         """
-        # again: reads what is needed of one that was read whole, and whose first blocks are gone.
         file_blocks = self._files.get(path)
         if file_blocks is None:
             file_blocks = self._files[path] = _Made()

@@ -40,6 +40,11 @@ def leftovers(
     *,
     mode: str = ...,
 ) -> DataFrame: ...
+def offsets(
+    spark: SparkSession,
+    path: str,
+    options: Options | None = ...,
+) -> DataFrame: ...
 def rows(
     spark: SparkSession,
     path: str,

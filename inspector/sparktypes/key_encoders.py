@@ -57,7 +57,7 @@ class KeyEncoder:
     @classmethod
     def parse(cls, fields: Mapping[str, object]) -> KeyEncoder:
         """Return the encoder that a schema file describes; UNKNOWN if it is none of Spark's."""
-        # That is no error here: the other column families of the store can be read.
+        # An unknown encoder is no error here: the other column families of the store can be read.
         name = str(fields.get(_TYPE, ""))[:80]
         kind = _KINDS.get(name, KeyEncoding.UNKNOWN)
         columns = _column(fields.get("numColsPrefixKey")) or 0

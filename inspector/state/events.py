@@ -46,7 +46,7 @@ class BlockEvents:
 
     events: Int8s  # an :class:`Event` for each record
     old_sizes: Int64s  # bytes of the value that the key had; -1 if it had none or it is not known
-    # that value, None if the key had none or it is not known; empty if values are not kept
+    # the old value, None if the key had none or it is not known; empty if values are not kept
     old_values: tuple[bytes | None, ...] = ()
 
     def select(self, rows: Int64s) -> BlockEvents:

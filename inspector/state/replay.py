@@ -102,8 +102,8 @@ class StateMap:
     puts: Int32s  # puts since the version of ``base_step``
     clock: Int64s  # the expiry field; NO_CLOCK if none is tracked
     record: Int32s  # position of the last record, put or removal, in its delta
-    # with a clock slot only: clock that the last put replaced, from the previous version or an
-    # earlier record of its own
+    # with a clock slot only: clock that the last put replaced, of the previous version or of an
+    # earlier record of the same version
     put_over_clock: Int64s
     # with a clock slot only: True if the version left the rest of the value unchanged
     put_same_state: Bools
@@ -119,8 +119,9 @@ class StateMap:
         self._touched: list[npt.NDArray[Any]] = []
         self._kernel = kernel()
         self._adder = Adder()
-        # glibc learns from what is freed how much to keep. Else it would give back the arrays of
-        # every version and get them again, zeroed page by page: an eighth of an audit's time.
+        # glibc learns from freed sizes how much memory to keep. Otherwise it would give back the
+        # arrays of every version and get them again, zeroed page by page: an eighth of an audit's
+        # time.
         np.empty(_LARGEST_KEPT, np.uint8)
         self._clear()
 
@@ -199,7 +200,7 @@ class StateMap:
         block: RecordBlock,  # all of them. The map keeps all keys.
         ends: Int64s,  # how many records these are up to the end of each version
         versions: Sequence[int],  # that they make
-        # told of each of them while the map is that of the version; of the change it learns no
+        # called for each version while the map is that version's; the change that it gets has no
         # numbers
         follow: Callable[[Change], None] | None = None,
     ) -> Changes:

@@ -17,6 +17,7 @@ EXAMPLES: Mapping[str, str] = {
     "info": f"info {_QUERY}",
     "leftovers": f"leftovers {_QUERY} --limit 3",
     "memory": f"memory {_QUERY}",
+    "offsets": f"offsets {_QUERY}",
     "preflight": f"preflight {_QUERY} {_FIXED}",
     "rows": f"rows {_QUERY} --limit 2",
     "sharing": f"sharing {_QUERY}",
@@ -51,10 +52,10 @@ def example(name: str, printed: Callable[[list[str]], str]) -> list[str]:
     limit = LINES.get(name, DEFAULT_LINES)
     output = printed(shlex.split(command)).rstrip().split("\n\n")
     parts = [part.split("\n") for part in output if not part.startswith("checkpoint ")]
-    display = parts[0][:limit]
+    result = parts[0][:limit]
     for part in parts[1:]:
-        if len(display) + 1 + len(part) > limit:
+        if len(result) + 1 + len(part) > limit:
             break
-        display += ["", *part]
-    more = ["..."] if len(display) < sum(map(len, parts)) + len(parts) - 1 else []
-    return ["```text", f"$ inspector {command}", *display, *more, "```", ""]
+        result += ["", *part]
+    options = ["..."] if len(result) < sum(map(len, parts)) + len(parts) - 1 else []
+    return ["```text", f"$ inspector {command}", *result, *options, "```", ""]

@@ -74,10 +74,12 @@ def rule_entry(rule: type[Rule[Any]]) -> str:
         lines.append(f"Slugs: {', '.join(f'`{slug}`' for slug in rule.slugs)}.\n")
     shared = _shared_thresholds()
     own = [threshold for threshold in rule.thresholds() if threshold.name not in shared]
-    others = [threshold for threshold in rule.thresholds() if threshold.name in shared]
+    siblings = [threshold for threshold in rule.thresholds() if threshold.name in shared]
     lines += [f"- `{t.name}` ({_default_text(t)}): {t.meaning}" for t in own]
-    if others:
-        lines.append(f"- Shared: {', '.join(f'`{t.name}` ({_default_text(t)})' for t in others)}.")
+    if siblings:
+        lines.append(
+            f"- Shared: {', '.join(f'`{t.name}` ({_default_text(t)})' for t in siblings)}."
+        )
     return "\n".join(lines)
 
 
@@ -123,9 +125,9 @@ def restart_rules(before: str) -> str:
     """
     entries = []
     for rule in sorted(RULES, key=lambda rule: rule.id):
-        title, _, *others = _entry(rule.id, before)
+        title, _, *siblings = _entry(rule.id, before)
         text = f"{rule.heading}{rule.does}"
-        entries.append("\n\n".join([f"\n### {rule.id} · {title}", text, *others]))
+        entries.append("\n\n".join([f"\n### {rule.id} · {title}", text, *siblings]))
     return "\n".join(entries)
 
 
@@ -174,11 +176,11 @@ def _tree(kind: type[InspectorError]) -> Iterator[type[InspectorError]]:
 
 
 def _error(kind: type[InspectorError]) -> str:
-    texts = (kind.__doc__ or "").strip().splitlines()[0]
+    result = (kind.__doc__ or "").strip().splitlines()[0]
     bases = ", ".join(f"`{base.__name__}`" for base in kind.__bases__)
     code = exit_of(kind())
     return (
-        f"\n### `{kind.__name__}` · `{kind.slug}`\n\n{texts} Subclass of {bases}; exit code "
+        f"\n### `{kind.__name__}` · `{kind.slug}`\n\n{result} Subclass of {bases}; exit code "
         f"{code.value}."
     )
 
@@ -190,34 +192,34 @@ def ranks(before: str) -> str:
         before: the block as it is; why a rank is before others, and a finding named in their place,
             stays.
     """
-    texts = dict(re.findall(r"^(?:- )?(SS\d+|\d)\b.+: ([^:\n]+)$", before, re.MULTILINE))
+    result = dict(re.findall(r"^(?:- )?(SS\d+|\d)\b.+: ([^:\n]+)$", before, re.MULTILINE))
     reasons = [*map(str, range(1, len(RANKS) + 1)), *(k.id for k in all_kinds() if k.explains)]
-    if missing := [name for name in reasons if name not in texts]:
+    if missing := [name for name in reasons if name not in result]:
         raise ValueError(f"explanation/judgements.md does not say why: {missing}")
     lines: list[str] = []
-    for place, (groups, least) in enumerate(RANKS, 1):
+    for location, (groups, minimum) in enumerate(RANKS, 1):
         named = " and ".join(group.value for group in groups)
-        words = f"{least.word} or more severe" if least < Severity.ERROR else least.word
-        lines.append(f"{place}. {named}, {words}: {texts[str(place)]}")
+        words = f"{minimum.word} or more severe" if minimum < Severity.ERROR else minimum.word
+        lines.append(f"{location}. {named}, {words}: {result[str(location)]}")
     lines += ["", "Causes that are named in place of their effects:", ""]
     for kind in sorted((kind for kind in all_kinds() if kind.explains), key=by_reach):
         where = ", of the same store" if kind.in_store else ""
         effects = ", ".join(kind.explains)
-        lines.append(f"- {kind.id} in place of {effects}{where}: {texts[kind.id]}")
+        lines.append(f"- {kind.id} in place of {effects}{where}: {result[kind.id]}")
     return "\n".join(lines)
 
 
 def inferences(before: str) -> str:
     """Every inference with what the page says about it, and how often it was right."""
-    return "\n".join(_inference(entry, before) for entry in INFERENCES.values())
+    return "\n".join(_inference(value, before) for value in INFERENCES.values())
 
 
-def _inference(entry: Inference, before: str) -> str:
-    _, says, notes = _entry(f"`{entry.name}`", before)
-    effect = "it warns" if entry.warns else "it never warns"
+def _inference(item: Inference, before: str) -> str:
+    _, says, notes = _entry(f"`{item.name}`", before)
+    effect = "it warns" if item.warns else "it never warns"
     return (
-        f"\n### `{entry.name}`\n\n{says}\n\n"
-        f"- Right {entry.right:,} of {entry.of:,} times ({entry.right / entry.of:.0%}): {effect}.\n"
+        f"\n### `{item.name}`\n\n{says}\n\n"
+        f"- Right {item.right:,} of {item.of:,} times ({item.right / item.of:.0%}): {effect}.\n"
         f"{notes.splitlines()[-1]}"
     )
 
@@ -225,16 +227,16 @@ def _inference(entry: Inference, before: str) -> str:
 def layers() -> str:
     """The layers of the contract, top to bottom."""
     settings = tomllib.loads(_PYPROJECT.read_text("utf-8"))["tool"]["importlinter"]
-    result = next(entry["layers"] for entry in settings["contracts"] if entry["id"] == "layers")
+    result = next(item["layers"] for item in settings["contracts"] if item["id"] == "layers")
     return "\n".join(["```text", *(layer.replace("inspector.", "") for layer in result), "```"])
 
 
 def metrics() -> str:
     """Every metric, with the name that Prometheus gets."""
     return "\n".join(
-        f"- `{entry.name}` ({entry.quantity.value}, in Prometheus `{NAMES[entry.name][0]}`): "
-        f"{entry.doc}{'' if entry.exact else ' An estimate.'}"
-        for entry in METRICS
+        f"- `{metric.name}` ({metric.quantity.value}, in Prometheus `{NAMES[metric.name][0]}`): "
+        f"{metric.doc}{'' if metric.exact else ' An estimate.'}"
+        for metric in METRICS
     )
 
 

@@ -1,14 +1,17 @@
-"""``timeline``, on what Spark wrote."""
+"""``inspector timeline``: its report through the API, and what the command line prints."""
 
 from __future__ import annotations
 
 import json
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from inspector import api
+from tests.cli.support import checkpoint_of, run
 from tests.fixture_folder import NEWEST
 from tests.profiles import sampled
 
@@ -182,3 +185,79 @@ def test_what_one_store_does_not_know_is_not_in_the_total() -> None:
     unknown = [row["batch_id"] for row in report.primary.rows if row["puts"] is None]
     assert unknown
     assert [row["batch_id"] for row in totals.rows if row["puts"] is None] == unknown
+
+
+def source_lines(root: Path, line: Callable[[int], str]) -> Path:
+    """A copy of a checkpoint whose source has other offsets, batch by batch."""
+    shutil.copytree(NEWEST / "agg_update" / "checkpoint", root)
+    for path in (root / "offsets").glob("[0-9]*"):
+        version, head, _ = path.read_text("utf-8").split("\n")
+        text = "\n".join([version, head, line(int(path.name))])
+        path.write_text(text, "utf-8")
+        path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+    return root
+
+
+def source_reads(root: Path) -> dict[int, tuple[str, int | None, int | None, int]]:
+    """Batch id -> kind, records, files, and rows stored."""
+    report = api.timeline(str(root))
+    (table,) = (table for table in report.tables if table.name == "source_reads")
+    assert table.shown
+    return {r["batch_id"]: (r["kind"], r["records"], r["files"], r["rows"]) for r in table.rows}
+
+
+def test_records_are_next_to_the_rows_that_are_stored(tmp_path: Path) -> None:
+    def topic(batch: int) -> str:
+        return json.dumps({"orders": {"0": 10 * batch, "1": 5 * batch}})
+
+    reads = source_reads(source_lines(tmp_path / "kafka", topic))
+    rows = {batch: row["rows"] for batch, row in batches("agg_update").items()}
+    assert {batch: row[-1] for batch, row in reads.items()} == rows
+    assert {row[:3] for batch, row in reads.items() if batch > 0} == {("kafka", 15, None)}
+
+
+def test_files_are_next_to_the_rows_that_are_stored(tmp_path: Path) -> None:
+    root = source_lines(tmp_path / "files", lambda batch: f'{{"logOffset":{2 * batch}}}')
+    folder = root / "sources" / "0"
+    folder.mkdir(parents=True)
+    for entry in range(40):
+        line = json.dumps({"path": f"file:///in/{entry}", "timestamp": 1, "batchId": entry})
+        (folder / str(entry)).write_text(f"v1\n{line}", "utf-8")
+    reads = source_reads(root)
+    assert {row[:3] for batch, row in reads.items() if batch > 0} == {("files", None, 2)}
+
+
+# --- command line --------------------------------------------------------------------------------
+
+
+def test_a_capacity_is_told_of_when_asked() -> None:
+    path = checkpoint_of("agg_complete")
+    assert "REACH_CAPACITY" not in run("timeline", path).out
+    out = run("timeline", path, "--capacity", "1MiB").out
+    assert "ROWS_REACH_CAPACITY" in out
+    assert "The row bytes of all stores together" in out
+    assert "have reached 10 B." in run("timeline", path, "--capacity", "10").out
+
+
+def test_a_limit_is_a_number_of_rows_and_no_option_of_timeline() -> None:
+    assert run("timeline", checkpoint_of("agg_complete"), "--limit", "8GiB").code == 2
+
+
+def test_there_is_a_row_for_each_batch() -> None:
+    rows = run("timeline", checkpoint_of("agg_complete"), "-o", "json").rows
+    assert [row["batch_id"] for row in rows] == list(range(8))
+
+
+def test_the_last_batches_alone() -> None:
+    path = checkpoint_of("join_left_outer")
+    outcome = run("timeline", path, "--last", "2", "-o", "json")
+    assert [row["batch_id"] for row in outcome.rows] == [8, 9] * 4
+    assert [row["batch_id"] for row in outcome.json["tables"]["totals"]] == [8, 9]
+    every = run("timeline", path, "-o", "json").json
+    assert outcome.json["tables"]["growth"] == every["tables"]["growth"]
+    assert run("timeline", path, "--last", "0").code == 2
+
+
+def test_people_see_the_total_where_there_are_several_stores() -> None:
+    assert "all stores together" in run("timeline", checkpoint_of("join_left_outer")).out
+    assert "all stores together" not in run("timeline", checkpoint_of("agg_complete")).out

@@ -48,7 +48,7 @@ def test_what_spark_cannot_load_is_an_error_and_efficiency_never_is() -> None:
         assert severity[id_] is Severity.ERROR
     costs = {k.id: k.severity for k in all_kinds() if k.group is Group.EFFICIENCY}
     # Only a limit that its user gave is worth a warning.
-    assert {id_ for id_, entry in costs.items() if entry is not Severity.INFO} == {"SS306"}
+    assert {id_ for id_, item in costs.items() if item is not Severity.INFO} == {"SS306"}
     assert costs["SS306"] is Severity.WARNING
 
 
@@ -101,10 +101,10 @@ def test_ids_never_change_their_meaning() -> None:
 
 @pytest.mark.parametrize("kind", all_kinds(), ids=lambda kind: kind.id)
 def test_the_page_says_at_length_what_a_kind_is_in_whole_sentences(kind: Kind) -> None:
-    texts = docs.entry(kind.id).paragraphs
+    paragraphs = docs.entry(kind.id).paragraphs
     for part in ("", "Evidence", "Next", "Source"):
-        assert re.fullmatch(r"[`A-Z].*\.", texts[part]), part
-    assert re.search(r"\d\.\d", texts["Source"]), "the versions of Spark for which it holds"
+        assert re.fullmatch(r"[`A-Z].*\.", paragraphs[part]), part
+    assert re.search(r"\d\.\d", paragraphs["Source"]), "the versions of Spark for which it holds"
 
 
 def test_the_page_says_how_often_an_inference_was_right() -> None:

@@ -58,6 +58,7 @@ def page_of(run: Run, judged: Judged, report: Report) -> Sequence[Section]:
         *charts.state_charts(versions, timeline_tables["batches"]),
         timeline_tables["growth"].with_wide("row_bytes"),  # a line of bars, which is drawn above
         *(timeline_tables["expiring"], timeline_tables["batches"]),
+        *(table for table in (timeline_tables["source_reads"],) if table.shown),
     ]
     changes: list[Block] = [*charts.churn_charts(versions), *sharing.tables]
     sizes_title = "Size by operator, partition and field"

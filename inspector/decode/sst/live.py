@@ -37,8 +37,8 @@ _LEAST_HELD = 64 << 10  # least bytes of one table that are held at once
 
 def live_entries(
     tables: Sequence[Table],  # all tables of one column family, in any order
-    # ``block_bytes``: what is held of a table at once; ``record_bytes``: bytes of a value with all
-    # that was merged into it
+    # ``block_bytes``: most bytes of a table in memory at once; ``record_bytes``: most bytes of a
+    # value with all its merge operands
     limits: Limits = LIMITS,
     *,
     delimiter: bytes = DELIMITER,  # between an operand and what is before it
@@ -101,7 +101,7 @@ class _Run:
         # the entries at hand, None at the end; and the first of them that was not taken
         self.block, self.at = self._next, 0
         self._next = None if self.block is None else next(self._blocks, None)
-        # the first key of the block after it: what is below is complete; None at the end
+        # first key of the next block: the live keys below it are complete; None at the end
         self.until = None if self._next is None else self._next.key(0)
 
     def cut(self, bound: bytes | None) -> int:
@@ -120,7 +120,7 @@ class _Run:
 
     def join(self) -> None:
         """Load the next blocks into this one, because a key continues there."""
-        # As many as double what is at hand, so that a long one is joined a few times and not often.
+        # Load enough to double the bytes at hand, so that a long value is joined only a few times.
         assert self.block is not None
         parts = [_part(self.block, self.at, self.block.count)]
         enough, total = 2 * len(parts[0].buffer), 0

@@ -16,9 +16,8 @@ Source:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
-from inspector.checkpoint.log_entries import SourceOffset
 from inspector.discovery.query_sources import newest_first
 from inspector.findings.finding import Concerns, Severity
 from inspector.findings.rule import Case, Evidence, Rule
@@ -26,20 +25,11 @@ from inspector.findings.thresholds import BEHIND_HOURS, DATA_BATCHES
 from inspector.findings.views.checkpoint_view import CheckpointView
 from inspector.findings.views.event_times import NewestTime, newest_times
 from inspector.findings.views.flat_batches import FlatBatches, flat_batches
-from inspector.light_dataclasses import dataclass
+from inspector.findings.views.idle_sources import idle_sources
 from inspector.model import BatchId
 
 HOUR_MS = 3_600_000  # milliseconds of an hour
 SOURCES_NAMED = 3  # sources that a message names
-
-
-@dataclass(frozen=True)
-class IdleSource:
-    """A source that brought nothing new while the watermark stood still."""
-
-    name: str  # name of the source
-    since: int  # the first batch in the log that read up to where the source is
-    offset: str  # its offset, as Spark wrote it
 
 
 class FlatWatermark(Rule[CheckpointView]):
@@ -75,7 +65,8 @@ class FlatWatermark(Rule[CheckpointView]):
         self, view: CheckpointView, flat: FlatBatches, latest: NewestTime
     ) -> Iterator[Evidence]:
         """Yield a watermark that did not move through the newest batches."""
-        idle, has_moving_source = idle_sources(flat, view.sources)
+        first, last = flat.first.batch_id + 1, flat.last.batch_id
+        idle, has_moving_source = idle_sources(first, last, view.sources)
         is_held = bool(idle) and has_moving_source and not view.clock.is_by_fastest
         watermark_ms = flat.last.watermark_ms
         if not watermark_ms and (flat.last.next_watermark_ms or not is_held):
@@ -138,6 +129,7 @@ class FlatWatermark(Rule[CheckpointView]):
         "the watermark is the least of theirs. With spark.sql.streaming.multipleWatermarkPolicy="
         "max the fastest one counts (a new checkpoint is needed), and what comes late from the "
         "others is dropped",
+        hides=("SS227",),
     )
     newest_files_first = Case(
         cause="The watermark stands still, most likely because {names:words} gives its newest "
@@ -164,36 +156,3 @@ class FlatWatermark(Rule[CheckpointView]):
         "watermark is the least of theirs, so all state waits for the slowest one",
         severity=Severity.INFO,
     )
-
-
-def idle_sources(
-    flat: FlatBatches, sources: Mapping[int, Sequence[SourceOffset]]
-) -> tuple[list[IdleSource], bool]:
-    """Return the sources that brought nothing through the flat batches, and if another one did."""
-    last = flat.last.batch_id
-    batches = range(flat.first.batch_id + 1, last + 1)
-    if any(batch not in sources for batch in batches):
-        return [], False
-    idle, has_moving_source = [], False
-    for position, source in enumerate(sources[last]):
-        seen = [offsets[position] for batch in batches if position < len(offsets := sources[batch])]
-        if len(seen) < len(batches) or any(offset.name != source.name for offset in seen):
-            continue
-        if any(offset.moved for offset in seen):
-            has_moving_source = True
-        elif all(offset.moved is False for offset in seen):
-            since = _since(position, source, flat.first.batch_id, sources)
-            idle.append(IdleSource(source.called, since, str(source.offset or "no offset")))
-    return idle, has_moving_source
-
-
-def _since(
-    position: int, source: SourceOffset, batch: int, sources: Mapping[int, Sequence[SourceOffset]]
-) -> int:
-    """Return the first batch that read up to where a source is, backwards from ``batch``."""
-    while batch in sources and position < len(sources[batch]):
-        offset = sources[batch][position]
-        if offset.name != source.name or offset.moved is not False or batch - 1 not in sources:
-            break
-        batch -= 1
-    return batch

@@ -18,7 +18,7 @@ class HdfsContent(StoreContent):
 
     def first_put(self, storage: Storage, file: StoreFile) -> tuple[bytes, int] | None:
         """Return the key of the first put in a file, and its value's bytes; None without one."""
-        # What lists alone starts without numpy.
+        # A command that only lists starts without numpy.
         from inspector.decode.records import read_records  # noqa: PLC0415
 
         path = storage.relative(file.path)

@@ -121,8 +121,8 @@ def mark_attempts(
     ``committed`` has the unique ids by version. If neither the commit log nor a lineage shows the
     committed attempt of a version, the attempt that wrote last counts.
     """
-    # Of a version that neither the commit log nor the lineage says anything of, the attempt that
-    # wrote last is taken: it is newer than the last commit, or as old as the oldest snapshot.
+    # If neither the commit log nor the lineage names a version's attempt, the attempt that wrote
+    # last is taken: it is newer than the last commit, or as old as the oldest snapshot.
     attempts: dict[int, dict[str | None, list[StoreFile]]] = {}
     for file in files:
         name = parse_name(file.path.rpartition("/")[2]) if file.kind in KINDS_OF_VERSION else None

@@ -54,7 +54,6 @@ class AvroEntries:
         Values of removals have a length below 0. RecordError: a row cannot be read; it has the
         offset in the buffer.
         """
-        # Those of removals have a length below 0. RecordError has the offset in the buffer.
         output = bytearray()
         spans = np.zeros((4, len(keys.offsets)), np.int64)
         for index, (key_at, key_size, value_at, value_size) in enumerate(

@@ -107,7 +107,7 @@ class RocksDbReader(FileReader):
 
     def _entries(self, file: StoreFile, family: int | None = None) -> Iterator[Scanned]:
         """Yield the live entries of a snapshot, or only those around one column family."""
-        # Of a family only where the tables were read as a whole before.
+        # For a column family only if the tables were read as a whole before.
         self._summed.add(file.path)  # every part of its archive has one, and every block of a table
         snapshot = self._snapshot(file)
         tables = open_tables(self._storage, file, snapshot)

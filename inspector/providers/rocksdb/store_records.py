@@ -252,7 +252,7 @@ class ListLengths:
         version: version of the lengths; None after a file that could not be read to its end.
     """
 
-    # Files are read in the order of versions, some a second time: by the lengths of the first.
+    # Files are read in the order of versions, some of them twice: first for their lengths.
 
     def __init__(self) -> None:
         self.version: int | None = 0  # that the lengths are of; None after a file that broke off

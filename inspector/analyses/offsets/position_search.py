@@ -1,0 +1,182 @@
+"""Search for the batch that read a position of a source, or a file."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from inspector.analyses.offsets.offset_rows import FoundRow
+from inspector.checkpoint.log_entries import NAME_CHARS
+from inspector.checkpoint.source_kinds import (
+    FILES,
+    Kind,
+    Part,
+    Position,
+    Sought,
+    is_before,
+    reads,
+)
+from inspector.discovery.source_positions import SourceFile, SourcePositions, SourceRange
+from inspector.discovery.starting_offsets import snapshot_of
+
+
+def entry_of(position: Position | None) -> int | None:
+    """Return the number of the newest entry of a file source's log at a position."""
+    if position is None or position.kind is not FILES:
+        return None
+    order = position.parts[0].order
+    return None if order is None else order[0]
+
+
+def files_of(
+    positions: SourcePositions, source: str, ranges: Sequence[SourceRange]
+) -> Iterator[tuple[SourceFile, SourceRange]]:
+    """Yield the files of a source with the batch that read each, oldest entry first."""
+    ends = sorted(
+        (entry, -item.batch_id, item)
+        for item in ranges
+        if (entry := entry_of(item.end)) is not None and reads_files(item)
+    )
+    entries = [entry for entry, _, _ in ends]
+    for file in positions.log(source).files():
+        place = bisect_left(entries, file.entry)
+        if place < len(ends):
+            item = ends[place][2]
+            start = entry_of(item.start)
+            if (start is None and item.is_first) or (start is not None and start < file.entry):
+                yield file, item
+
+
+def reads_files(item: SourceRange) -> bool:
+    """Return whether a batch moved its source of files, as far as the log shows it."""
+    return item.start is None or item.end is None or item.start.raw != item.end.raw
+
+
+def found_files(
+    positions: SourcePositions, source: str, ranges: Sequence[SourceRange], name: str
+) -> list[FoundRow]:
+    """Return the rows of a file that a source may have read, by its name or by its whole path."""
+    matching = [file for file in positions.log(source).files() if _has_name(file, name)]
+    shared: dict[str, Any] = {"source": source[:NAME_CHARS], "kind": FILES.name}
+    if not matching:
+        return [FoundRow(**shared, answer="absent")]
+    pairs = files_of(positions, source, ranges)
+    read = {file: item for file, item in pairs if _has_name(file, name)}
+    rows = []
+    for file in matching:
+        item = read.get(file)
+        if item is not None:
+            rows.append(_found_row(item, file.path))
+            continue
+        newest = max((entry for r in ranges if (entry := entry_of(r.end)) is not None), default=-1)
+        is_late = file.entry > newest
+        batches = [r.batch_id for r in ranges]
+        rows.append(
+            FoundRow(
+                **shared,
+                partition=file.path,
+                answer="later" if is_late else "earlier",
+                older_batch=max(batches) if is_late else None,
+                newer_batch=None if is_late else min(batches),
+            )
+        )
+    return rows
+
+
+def _has_name(file: SourceFile, name: str) -> bool:
+    return file.path == name or file.path.endswith(f"/{name.lstrip('/')}")
+
+
+def _found_row(item: SourceRange, partition: str | None) -> FoundRow:
+    return FoundRow(
+        source=item.source[:NAME_CHARS],
+        kind=item.kind,
+        partition=partition,
+        answer="read" if item.committed else "planned",
+        batch_id=item.batch_id,
+        start=None if item.start is None else item.start.summary,
+        end=None if item.end is None else item.end.summary,
+        batch_timestamp_ms=item.timestamp_ms,
+    )
+
+
+class PositionSearch:
+    """Looks for a position in the ranges of one source, which come newest batch first."""
+
+    def __init__(self, sought: Sought) -> None:
+        self._sought = sought
+        self._found: list[FoundRow] = []
+        self._newest: SourceRange | None = None  # the newest one that has the partition
+        self._later: SourceRange | None = None  # the oldest one that ended after the position
+        self._earlier: SourceRange | None = None  # the newest one that ended before it
+
+    def add(self, item: SourceRange, end: Position) -> None:
+        """Add what a batch read of the source, and where the source was after it."""
+        order = self._sought.order
+        if order is None or self._earlier is not None:
+            return
+        for part in end.parts:
+            if part.name == self._sought.place:
+                self._newest = self._newest or item
+                self._compare(item, end.kind, part, order)
+
+    def _compare(self, item: SourceRange, kind: Kind, part: Part, order: tuple[int, ...]) -> None:
+        starts = item.start.parts if item.start is not None else ()
+        start = next((s for s in starts if s.name == part.name), None)
+        if part.order is None:
+            places = [p for p in (start, part) if p is not None]
+            if any(snapshot_of(p.text) == order[0] for p in places):
+                self._found.append(_found_row(item, part.name or None))
+            return
+        if len(part.order) < len(order):
+            return
+        begin = None if start is None else start.order
+        if (begin is not None or item.is_first) and reads(kind, begin, part.order, order):
+            self._found.append(_found_row(item, part.name or None))
+        elif is_before(kind, part.order, order):
+            self._earlier = item
+        else:
+            self._later = item
+
+    def rows(self) -> list[FoundRow]:
+        """Return the batches that read it, or between which batches it is."""
+        if self._found or self._newest is None:
+            return self._found
+        last = self._newest
+        shared: dict[str, Any] = {
+            "source": last.source[:NAME_CHARS],
+            "kind": last.kind,
+            "partition": self._sought.place or None,
+        }
+        earlier, later = self._earlier, self._later
+        if earlier is None and later is None:
+            return [FoundRow(**shared, answer="absent")]
+        answer = "between" if earlier and later else "earlier" if later else "later"
+        return [
+            FoundRow(
+                **shared,
+                answer=answer,
+                older_batch=None if earlier is None else earlier.batch_id,
+                newer_batch=None if later is None else later.batch_id,
+                start=None if earlier is None or earlier.end is None else earlier.end.summary,
+                end=None if later is None or later.end is None else later.end.summary,
+            )
+        ]
+
+
+def answer(row: FoundRow, sought: str) -> str:
+    """Return a row as a sentence."""
+    source = f"source {row.source} ({row.kind})"
+    sentences = {
+        "read": f"Batch {row.batch_id} read {sought} of {source}.",
+        "planned": f"Batch {row.batch_id} reads {sought} of {source} and is not committed.",
+        "between": f"{sought} of {source} was read after batch {row.older_batch} and before the "
+        f"end of batch {row.newer_batch}: the offset log has no entry between them.",
+        "earlier": f"{sought} of {source} was read by batch {row.newer_batch} or an earlier one, "
+        "or never: the offset log does not say where that batch began.",
+        "later": f"{sought} of {source} has not been read: the newest batch, {row.older_batch}, "
+        "ended before it.",
+        "absent": f"{sought} is not in {source}.",
+    }
+    return sentences[row.answer]

@@ -1,0 +1,366 @@
+"""``offsets``: positions by batch and source, the batch of a position, and starting offsets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inspector import api
+from inspector.exceptions import CheckpointError
+from tests.cli.support import checkpoint_of, run
+from tests.profiles import costly
+
+TIME_MS = 1_700_000_000_000
+STATEFUL = checkpoint_of("trouble_idle_source")
+
+
+def query(
+    root: Path, entries: Mapping[int, Sequence[str]], *, committed: int | None = None
+) -> Path:
+    """A checkpoint of a query without state, with these lines of sources by batch.
+
+    ``committed`` is the last batch with a commit; all batches have one by default.
+    """
+    for log in ("offsets", "commits"):
+        (root / log).mkdir(parents=True)
+    (root / "metadata").write_text('{"id":"6b9eae53-51a4-46f7-8a4b-f0d2b1a6d6d4"}', "utf-8")
+    for batch, lines in entries.items():
+        head = {"batchWatermarkMs": 0, "batchTimestampMs": TIME_MS + 1000 * batch}
+        head["conf"] = {"spark.sql.shuffle.partitions": "2"}  # type: ignore[assignment]
+        text = "\n".join(["v1", json.dumps(head), *lines])
+        (root / "offsets" / str(batch)).write_text(text, "utf-8")
+        if committed is None or batch <= committed:
+            (root / "commits" / str(batch)).write_text('v1\n{"nextBatchWatermarkMs":0}', "utf-8")
+    return root
+
+
+def topic(*offsets: int) -> str:
+    return json.dumps({"orders": {str(n): offset for n, offset in enumerate(offsets)}})
+
+
+def delta(version: int, index: int = -1, *, starting: bool = False) -> str:
+    fields = {"sourceVersion": 1, "reservoirId": "t", "reservoirVersion": version, "index": index}
+    return json.dumps({**fields, "isStartingVersion": starting})
+
+
+@pytest.fixture
+def kafka(tmp_path: Path) -> Path:
+    """Batches 0 to 3 of a topic with two partitions; batch 3 is not committed."""
+    lines = {n: [topic(10 * n + 10, 5 * n + 5)] for n in range(4)}
+    root = query(tmp_path / "kafka", lines, committed=2)
+    (root / "sources" / "0").mkdir(parents=True)
+    (root / "sources" / "0" / "0").write_bytes(b"\0v1\n" + topic(4, 5).encode())
+    return root
+
+
+def rows_of(root: Path, **options: Any) -> list[Mapping[str, Any]]:
+    return list(api.offsets(str(root), **options).primary.rows)
+
+
+def test_one_row_for_each_batch_and_source(kafka: Path) -> None:
+    rows = rows_of(kafka)
+    assert [
+        (row["batch_id"], row["start"], row["end"], row["records"], row["committed"])
+        for row in rows
+    ] == [
+        (3, "orders:0@30, orders:1@15", "orders:0@40, orders:1@20", 15, False),
+        (2, "orders:0@20, orders:1@10", "orders:0@30, orders:1@15", 15, True),
+        (1, "orders:0@10, orders:1@5", "orders:0@20, orders:1@10", 15, True),
+        # Kafka's initial offsets are in sources/0/0.
+        (0, "orders:0@4, orders:1@5", "orders:0@10, orders:1@5", 6, True),
+    ]
+    assert rows[0]["batch_timestamp_ms"] == TIME_MS + 3000
+
+
+def test_one_row_for_each_partition(kafka: Path) -> None:
+    rows = rows_of(kafka, by="partition", batch=2)
+    assert [(r["partition"], r["start"], r["end"], r["records"]) for r in rows] == [
+        ("orders:0", "20", "30", 10),
+        ("orders:1", "10", "15", 5),
+    ]
+
+
+def test_one_batch_shows_the_whole_offset(kafka: Path) -> None:
+    (row,) = rows_of(kafka, batch=1)
+    assert json.loads(row["offset"]) == {"orders": {"0": 20, "1": 10}}
+
+
+@pytest.mark.parametrize("at", ["2023-11-14T22:13:22.500Z", str(TIME_MS + 2999)])
+def test_newest_batch_at_a_time(kafka: Path, at: str) -> None:
+    assert [row["batch_id"] for row in rows_of(kafka, moment=at)] == [2]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"moment": "2023-11-14T22:13:19Z"}, "no batch in offsets was planned at"),
+        ({"moment": "yesterday"}, "got 'yesterday' as time"),
+        ({"batch": 9}, "no entry of batch 9; there are batches 0 to 3"),
+        ({"source": "7"}, "there is no source '7'; there are: 0"),
+        ({"batch": 1, "moment": "1"}, "--batch and --at"),
+        ({"find": "1", "by": "partition"}, "--find looks through all batches"),
+        ({"form": "starting-offsets", "by": "partition"}, "--as prints one option"),
+    ],
+)
+def test_what_is_not_there_is_an_error(kafka: Path, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(CheckpointError, match=message):
+        api.offsets(str(kafka), **options)
+
+
+@pytest.mark.parametrize(
+    ("sought", "answer", "batches"),
+    [
+        ("orders:0@10", "read", (1, None, None)),
+        ("orders:0@29", "read", (2, None, None)),
+        ("orders:0@30", "planned", (3, None, None)),
+        ("orders:0@40", "later", (None, 3, None)),
+        ("orders:0@1", "earlier", (None, None, 0)),
+        ("orders:7@1", None, ()),
+    ],
+)
+def test_batch_that_read_a_kafka_offset(
+    kafka: Path, sought: str, answer: str | None, batches: tuple[int | None, ...]
+) -> None:
+    report = api.offsets(str(kafka), find=sought)
+    rows = list(report.primary.rows)
+    if answer is None:
+        assert rows == []
+        return
+    (row,) = rows
+    assert row["answer"] == answer
+    assert (row["batch_id"], row["older_batch"], row["newer_batch"]) == batches
+    assert sought in report.notes[0]
+
+
+def test_position_between_two_batches(tmp_path: Path) -> None:
+    root = query(tmp_path / "gap", {n: [topic(10 * n)] for n in range(1, 7)})
+    for lost in (3, 4):
+        (root / "offsets" / str(lost)).unlink()
+    (row,) = rows_of(root, find="orders:0@35")
+    assert (row["answer"], row["older_batch"], row["newer_batch"]) == ("between", 2, 5)
+
+
+def test_table_version_that_two_batches_read(tmp_path: Path) -> None:
+    lines = [delta(3), delta(5, 1), delta(6), delta(6)]
+    root = query(tmp_path / "delta", {n: [line] for n, line in enumerate(lines)})
+    assert [row["batch_id"] for row in rows_of(root, find="5")] == [2, 1]
+    assert [row["batch_id"] for row in rows_of(root, find="4")] == [1]
+    versions = rows_of(root, by="partition", batch=1)
+    assert [row["partition"] for row in versions] == ["version 3", "version 4", "version 5"]
+
+
+def test_snapshot_of_iceberg(tmp_path: Path) -> None:
+    lines = [
+        json.dumps({"version": 1, "snapshot_id": number, "position": 2, "scan_all_files": False})
+        for number in (900, 17, 17)
+    ]
+    root = query(tmp_path / "iceberg", {n: [line] for n, line in enumerate(lines)})
+    assert [row["batch_id"] for row in rows_of(root, find="17")] == [2, 1]
+    assert [row["answer"] for row in rows_of(root, find="18")] == ["absent"]
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """Batches of a source of files whose log is compacted; batch 2 reads nothing new."""
+    root = query(
+        tmp_path / "files",
+        {n: [json.dumps({"logOffset": entry})] for n, entry in enumerate((0, 2, 2, 3))},
+    )
+    folder = root / "sources" / "0"
+    folder.mkdir(parents=True)
+    lines = [
+        json.dumps({"path": f"file:///in/{name}.json", "timestamp": 5 + entry, "batchId": entry})
+        for name, entry in (("a", 0), ("b", 1), ("c", 1), ("d", 2))
+    ]
+    (folder / "2.compact").write_text("\n".join(["v1", *lines]), "utf-8")
+    (folder / "1").write_text("v1\n" + lines[1], "utf-8")  # the compact entry has it, too
+    last = {"path": "file:///in/e.json", "timestamp": 9, "batchId": 3}
+    (folder / "3").write_text("v1\n" + json.dumps(last), "utf-8")
+    return root
+
+
+def test_files_of_a_compacted_log(files: Path) -> None:
+    assert [(row["batch_id"], row["files"]) for row in rows_of(files)] == [
+        (3, 1),
+        (2, 0),
+        (1, 3),
+        (0, 1),
+    ]
+    rows = rows_of(files, by="partition")
+    assert [(row["batch_id"], row["partition"][-6:], row["file_modified_ms"]) for row in rows] == [
+        (0, "a.json", 5),
+        (1, "b.json", 6),
+        (1, "c.json", 6),
+        (1, "d.json", 7),
+        (3, "e.json", 9),
+    ]
+
+
+def test_limit_keeps_the_newest_files(files: Path) -> None:
+    rows = rows_of(files, by="partition", limit=2)
+    assert [row["partition"][-6:] for row in rows] == ["e.json", "d.json"]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("c.json", ("read", 1)), ("file:///in/e.json", ("read", 3))]
+)
+def test_batch_that_read_a_file(files: Path, name: str, expected: tuple[str, int]) -> None:
+    (row,) = rows_of(files, find=name)
+    assert (row["answer"], row["batch_id"]) == expected
+    assert [row["answer"] for row in rows_of(files, find="x.json")] == ["absent"]
+
+
+def test_lost_entry_makes_the_number_of_files_unknown(files: Path) -> None:
+    (files / "sources" / "0" / "2.compact").unlink()
+    assert [row["files"] for row in rows_of(files)] == [1, 0, None, None]
+
+
+def test_damaged_source_log_is_a_problem(files: Path) -> None:
+    (files / "sources" / "0" / "3").write_text('v1\n{"path":7}', "utf-8")
+    report = api.offsets(str(files))
+    rows = list(report.primary.rows)
+    assert [row["files"] for row in rows] == [None, 0, 3, 1]
+    assert [problem.path for problem in report.problems] == [str(files / "sources" / "0" / "3")]
+    assert run("offsets", files).code == 4
+
+
+def start(root: Path, **options: Any) -> dict[str, Any]:
+    """The first option of the new query."""
+    return dict(rows_of(root, form="starting-offsets", **options)[0])
+
+
+def test_starting_offsets_of_kafka(kafka: Path) -> None:
+    report = api.offsets(str(kafka), form="starting-offsets")
+    option, hubs = report.primary.rows
+    assert (option["option"], option["last_batch"]) == ("startingOffsets", 2)
+    assert json.loads(option["value"]) == {"orders": {"0": 30, "1": 15}}
+    assert option["delivery"] == "at least once"
+    assert hubs["option"] == "eventhubs.startingPositions"
+    positions = json.loads(hubs["value"])
+    assert positions['{"ehName": "orders", "partitionId": 1}']["seqNo"] == 15
+    assert "Batch 3 is planned and not committed" in report.notes[0]
+    assert "--batch 3" in report.notes[0]
+
+
+def test_files_that_were_read_are_listed(files: Path) -> None:
+    report = api.offsets(str(files), form="starting-offsets", batch=1)
+    (option,) = report.primary.rows
+    assert (option["option"], option["delivery"]) == (None, "at least once")
+    assert option["newest_file_ms"] == 7
+    assert [row["path"][-6:] for row in report.tables[1].rows] == [
+        *("a.json", "b.json", "c.json", "d.json")
+    ]
+    report = api.offsets(str(files), form="starting-offsets", limit=2)
+    assert len(list(report.tables[1].rows)) == 2
+    assert any("Only 2 of 5 files that were read are shown" in note for note in report.notes)
+
+
+def test_state_that_is_lost_is_named() -> None:
+    report = api.offsets(str(STATEFUL), form="starting-offsets")
+    assert any("state" in note and "is lost" in note for note in report.notes)
+
+
+@pytest.mark.parametrize(
+    ("line", "option", "value", "delivery"),
+    [
+        (delta(7), "startingVersion", "7", "exactly once"),
+        (delta(7, 2), "startingVersion", "7", "at least once"),
+        (delta(7, 2, starting=True), None, None, "at least once"),
+        ('{"offset":40,"timestamp":5000}', "startTimestamp", "5000", "exactly once"),
+        ('{"snapshotId":5,"index":1,"scanSnapshot":false}', "scan.snapshot-id", "5", None),
+        ('{"version":1,"snapshot_id":811,"position":3}', None, "811", "unknown"),
+        (
+            '{"version":1,"snapshot_id":811,"position":3,"snapshot_timestamp_ms":99}',
+            "stream-from-timestamp",
+            "99",
+            "at least once",
+        ),
+        ('{"t":[8,8,16,9]}', "startingOffsets", '{"t":[8,8,16,9]}', "unknown"),
+        ('{"seqNum":9,"sourceVersion":1}', None, "file 9", "unknown"),
+        ('{"own":1}', None, '{"own":1}', "unknown"),
+        ("7", None, "7", "unknown"),
+    ],
+)
+def test_starting_offsets_of_other_sources(
+    tmp_path: Path, line: str, option: str | None, value: str | None, delivery: str | None
+) -> None:
+    row = start(query(tmp_path / "one", {0: [line]}))
+    assert (row["option"], row["value"]) == (option, value)
+    assert delivery in (None, row["delivery"])
+
+
+@pytest.mark.parametrize(
+    ("more", "option"),
+    [
+        ({}, "startingPosition"),
+        ({"subSequenceNumber": "-1", "isLast": "true"}, "kinesis.startingposition"),
+    ],
+)
+def test_starting_position_of_kinesis(tmp_path: Path, more: dict[str, str], option: str) -> None:
+    shard = {"iteratorType": "AFTER_SEQUENCE_NUMBER", "iteratorPosition": "4959", **more}
+    line = json.dumps({"metadata": {"streamName": "s", "batchId": "0"}, "shardId-0": shard})
+    row = start(query(tmp_path / "kinesis", {0: [line]}))
+    assert (row["option"], row["value"], row["delivery"]) == (option, line, "exactly once")
+
+
+def test_source_and_limit_narrow_the_rows(tmp_path: Path) -> None:
+    root = query(tmp_path / "two", {n: [topic(n), delta(n)] for n in range(5)})
+    assert {row["kind"] for row in rows_of(root, source="1")} == {"delta"}
+    assert len(rows_of(root, limit=3)) == 3
+
+
+def test_every_format_and_arrow(kafka: Path) -> None:
+    for output in ("table", "json", "ndjson", "csv", "markdown", "html"):
+        assert run("offsets", kafka, "-o", output).code == 0
+    table = api.offsets(str(kafka)).to_arrow()
+    assert table.column("records").to_pylist() == [15, 15, 15, 6]
+
+
+def test_unreadable_entry_is_a_problem(kafka: Path) -> None:
+    (kafka / "offsets" / "2").write_bytes(b"v1\n{")
+    report = api.offsets(str(kafka))
+    rows = list(report.primary.rows)
+    assert [(row["batch_id"], row["start"]) for row in rows][:1] == [(3, None)]
+    assert [row["batch_id"] for row in rows] == [3, 1, 0]
+    assert any(problem.path == str(kafka / "offsets" / "2") for problem in report.problems)
+
+
+@costly
+@given(
+    st.lists(
+        st.sampled_from([topic(3), delta(2), "-", "7", "{", '{"logOffset":3}', '{"a":' * 50, "\0"]),
+        max_size=3,
+    ),
+    st.sampled_from(["", "0", "orders:0@1", "a.json", "@", "1:1"]),
+)
+def test_any_lines_give_rows_or_problems(lines: list[str], sought: str) -> None:
+    from tempfile import TemporaryDirectory
+
+    with TemporaryDirectory() as folder:
+        root = query(Path(folder) / "any", {0: lines, 1: lines[::-1], 2: lines})
+        for options in ({}, {"by": "partition"}, {"find": sought}, {"form": "starting-offsets"}):
+            list(api.offsets(str(root), **options).primary.rows)  # type: ignore[arg-type]
+
+
+def test_event_hubs_begin_where_their_source_says(tmp_path: Path) -> None:
+    """Offset log v2 names the provider; the source writes its first numbers as Kafka's does."""
+    root = query(tmp_path / "hub", {0: [topic(9)]})
+    head = {
+        "batchWatermarkMs": 0,
+        "batchTimestampMs": TIME_MS,
+        "conf": {},
+        "sourceMetadataInfo": {"0": {"providerName": "org.apache.EventHubsSourceProvider"}},
+    }
+    text = "\n".join(["v2", json.dumps(head), f"0:{topic(9)}"])
+    (root / "offsets" / "0").write_text(text, "utf-8")
+    (root / "sources" / "0").mkdir(parents=True)
+    (root / "sources" / "0" / "0").write_bytes(b"\0v1\n" + topic(4).encode())
+    (row,) = rows_of(root)
+    assert (row["kind"], row["records"]) == ("event-hubs", 5)
+    assert start(root)["option"] == "eventhubs.startingPositions"

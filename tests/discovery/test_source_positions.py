@@ -1,0 +1,64 @@
+"""Logs of file sources, and ranges of batches, whatever the files have."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inspector.checkpoint.storage import Storage
+from inspector.discovery.source_positions import SourceLog
+
+LINE = json.dumps({"path": "file:///in/a", "timestamp": 5, "batchId": 0}).encode()
+
+
+def log_of(folder: Path, entries: dict[str, bytes]) -> SourceLog:
+    """A log with these entries."""
+    path = folder / "sources" / "0"
+    path.mkdir(parents=True)
+    for name, data in entries.items():
+        (path / name).write_bytes(data)
+    return SourceLog(Storage(str(folder)), "sources/0")
+
+
+def test_newest_compact_entry_has_those_before_it(tmp_path: Path) -> None:
+    entries = {"0": b"v1\n" + LINE, "1.compact": b"v1\n" + LINE + b"\n", "2": b"v1\n" + LINE}
+    log = log_of(tmp_path, entries)
+    # The line of entry 2 says 0 as its number, as a copied one does.
+    assert [file.path for file in log.files()] == ["file:///in/a"] * 2
+    assert log.count(None, 0) == 2
+    assert log.count(0, 1) is None
+    assert log.count(None, 10**18) is None
+    assert log.problems == []
+
+
+def test_log_that_is_not_there_counts_nothing(tmp_path: Path) -> None:
+    log = SourceLog(Storage(str(tmp_path)), "sources/0")
+    assert list(log.files()) == []
+    assert log.count(None, 0) is None
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["0", "1", "1.compact", "x", ".2.crc", "02", "9" * 30]),
+        st.one_of(
+            st.binary(max_size=60),
+            st.lists(
+                st.sampled_from(
+                    [LINE, b"", b"{", b"[]", b'{"path":1}', b'{"path":"a","batchId":-1}']
+                )
+            ).map(lambda lines: b"v1\n" + b"\n".join(lines)),
+        ),
+    )
+)
+def test_any_bytes_give_files_or_problems(entries: dict[str, bytes]) -> None:
+    with TemporaryDirectory() as folder:
+        log = log_of(Path(folder), entries)
+        for file in log.files():
+            assert isinstance(file.path, str)
+        first = list(log.problems)
+        log.count(None, 3)
+        assert log.problems == first

@@ -1,0 +1,66 @@
+"""SS227: source that brings nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from inspector.findings.finding import Finding, Severity
+from inspector.findings.rule import parse_thresholds
+from inspector.findings.watermark.ss206_flat_watermark import FlatWatermark
+from inspector.findings.watermark.ss227_idle_source import SilentSource
+from tests.findings.watermark.test_ss206_flat_watermark import offsets
+from tests.store_views import batch_clocks, checkpoint_view
+
+BATCHES = 14
+IDLE = offsets(*[[str(n), "a"] for n in range(BATCHES)])
+
+
+def findings(sources: Any = IDLE, **thresholds: str) -> list[Finding]:
+    """Return the findings about a query without a watermark."""
+    view = checkpoint_view({}, clocks=batch_clocks(*[0] * BATCHES), sources=sources)
+    return list(SilentSource(parse_thresholds(thresholds)).findings(view))
+
+
+def test_idle_source_is_named_with_its_offset() -> None:
+    (finding,) = findings()
+    assert (finding.kind.id, finding.severity) == ("SS227", Severity.INFO)
+    assert finding.cause == (
+        "No data has come from source 1 since batch 0, while another source brought data in 10 of "
+        "the batches 4 to 13."
+    )
+    assert finding.evidence == "source 1 is at a since batch 0"
+
+
+@pytest.mark.parametrize(
+    "sources",
+    [
+        offsets(*[[str(n), str(n)] for n in range(BATCHES)]),
+        # It moved ten batches ago.
+        offsets(*[[str(n), "a" if n < 5 else "b"] for n in range(BATCHES)]),
+        # No source moved, and only one source.
+        offsets(*[["a", "a"] for _ in range(BATCHES)]),
+        offsets(*[["a"] for _ in range(BATCHES)]),
+        {n: entry for n, entry in IDLE.items() if n != 9},
+    ],
+)
+def test_healthy_sources_have_no_finding(sources: Any) -> None:
+    assert findings(sources) == []
+
+
+def test_number_of_batches_is_a_threshold() -> None:
+    assert findings(idle_batches="13")
+    assert not findings(idle_batches="14")
+
+
+def test_batches_without_data_show_nothing() -> None:
+    clocks = batch_clocks(*[0] * BATCHES)
+    idle = {n: replace(clock, has_new_data=n > 11) for n, clock in clocks.items()}
+    view = checkpoint_view({}, clocks=idle, sources=IDLE)
+    assert list(SilentSource().findings(view)) == []
+
+
+def test_finding_on_the_watermark_hides_it() -> None:
+    assert "SS227" in FlatWatermark.slow_source.hides
