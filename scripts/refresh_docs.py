@@ -30,7 +30,7 @@ from documentation.typed_methods import stubs  # noqa: E402
 from inspector.cli.main import run  # noqa: E402
 from inspector.render.display import Display  # noqa: E402
 
-WIDTH = 110
+WIDTH = 90
 """Columns of the terminal that the pages show."""
 
 

@@ -48,7 +48,7 @@ PAGES = (
     *("format/operators", "format/transform-with-state", "format/watermarks"),
     *("explanation/judgements", "explanation/proofs", "explanation/inferences"),
     *("explanation/accuracy", "explanation/heap"),
-    *("explanation/engines", "explanation/performance"),
+    "explanation/performance",
     *("explanation/limits", "glossary", "changelog"),
 )
 

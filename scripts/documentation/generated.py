@@ -192,8 +192,8 @@ def ranks(before: str) -> str:
         before: the block as it is; why a rank is before others, and a finding named in their place,
             stays.
     """
-    result = dict(re.findall(r"^(?:- )?(SS\d+|\d)\b.+: ([^:\n]+)$", before, re.MULTILINE))
-    reasons = [*map(str, range(1, len(RANKS) + 1)), *(k.id for k in all_kinds() if k.explains)]
+    result = dict(re.findall(r"^(\d)\. .+: ([^:\n]+)$", before, re.MULTILINE))
+    reasons = [*map(str, range(1, len(RANKS) + 1))]
     if missing := [name for name in reasons if name not in result]:
         raise ValueError(f"explanation/judgements.md does not say why: {missing}")
     lines: list[str] = []
@@ -205,7 +205,7 @@ def ranks(before: str) -> str:
     for kind in sorted((kind for kind in all_kinds() if kind.explains), key=by_reach):
         where = ", of the same store" if kind.in_store else ""
         effects = ", ".join(kind.explains)
-        lines.append(f"- {kind.id} in place of {effects}{where}: {result[kind.id]}")
+        lines.append(f"- {kind.id} in place of {effects}{where}")
     return "\n".join(lines)
 
 

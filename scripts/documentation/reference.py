@@ -19,13 +19,13 @@ UNITS = {
     Unit.BYTES: "bytes",
     Unit.PER_HOUR: "number per hour",
     Unit.BYTES_PER_HOUR: "bytes per hour",
-    Unit.SHARE: "share from 0 to 1",
+    Unit.SHARE: "share",
     Unit.RATIO: "ratio",
     Unit.DURATION_MS: "ms",
-    Unit.TIME_MS: "time in epoch ms",
+    Unit.TIME_MS: "epoch ms",
     Unit.ID: "number",
     Unit.VALUE: "JSON value",
-    Unit.FLAG: "true or false",
+    Unit.FLAG: "boolean",
 }
 """Unit of a column -> what its values are."""
 
