@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from inspector import api
 from inspector.exceptions import CheckpointError
-from tests.cli.support import checkpoint_of, run
+from tests.cli.support import checkpoint_of, copy_of, run
 from tests.profiles import costly
 
 TIME_MS = 1_700_000_000_000
@@ -246,6 +246,15 @@ def test_starting_offsets_of_kafka(kafka: Path) -> None:
     assert positions['{"ehName": "orders", "partitionId": 1}']["seqNo"] == 15
     assert "Batch 3 is planned and not committed" in report.notes[0]
     assert "--batch 3" in report.notes[0]
+
+
+def test_damaged_state_is_no_problem(tmp_path: Path) -> None:
+    root = copy_of("agg_update", tmp_path)
+    for delta_file in (root / "state").rglob("3.delta"):
+        delta_file.unlink()
+    for options in ((), ("--as", "starting-offsets")):
+        done = run("offsets", root, *options, "-o", "json")
+        assert (done.code, done.json["problems"]) == (0, [])
 
 
 def test_files_that_were_read_are_listed(files: Path) -> None:
