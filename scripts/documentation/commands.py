@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cache
@@ -32,7 +33,7 @@ from inspector.render.tabular import Column, Row
 FOLDER = "reference/commands"
 """Folder of the pages, below the documentation."""
 
-_MARK = "<!-- Made by scripts/refresh_docs.py from inspector/analyses/{}.py -->"
+_MARK = "<!-- Made by scripts/refresh_docs.py -->"
 _SEVERAL = 2  # analyses whose tables have a column that is described once for all of them
 
 
@@ -47,15 +48,13 @@ def command_pages(printed: Callable[[list[str]], str]) -> dict[str, str]:
 
 def _page(analysis: Analysis, printed: Callable[[list[str]], str]) -> str:
     sections = _sections(analysis)
-    declared = {entry.flag for entry in analysis.options}
-    own = [
-        element for element in sections.get(Section.OWN, ()) if long_flag(element) not in declared
-    ]
+    declared = {item.flag for item in analysis.options}
+    own = [item for item in sections.get(Section.OWN, ()) if long_flag(item) not in declared]
     flags = {
-        long_flag(option)
+        long_flag(item)
         for section, options in sections.items()
         if section is not Section.OWN
-        for option in options
+        for item in options
     }
     if not analysis.command:
         flags = {item.flag for item in analysis.shared}
@@ -64,7 +63,7 @@ def _page(analysis: Analysis, printed: Callable[[list[str]], str]) -> str:
     )
     text = reference(analysis, _help_rows(own), example(analysis.name, printed), shared)
     title, remainder = text.split("\n", 1)
-    return f"{title}\n{_MARK.format(analysis.name)}\n{remainder.rstrip()}\n"
+    return f"{title}\n{_MARK}\n{remainder.rstrip()}\n"
 
 
 @cache
@@ -85,7 +84,7 @@ def _sections(analysis: Analysis) -> dict[Section, list[click.Option]]:
 
 def _help_rows(options: Iterable[click.Option]) -> list[CommandOption]:
     context = click.Context(group)
-    records = [option.get_help_record(context) for option in options]
+    records = [item.get_help_record(context) for item in options]
     return [CommandOption(*record) for record in records if record is not None]
 
 
@@ -98,51 +97,54 @@ def command_list() -> str:
 
 def _line(name: str) -> str:
     analysis = analyses.load(name)
-    options = "" if analysis.command else " It is a call of `inspector.api`, and no command."
-    return f"- [{name}](commands/{name}.md): {analysis.text.split(chr(10))[0]}{options}"
+    more = "" if analysis.command else " It is a call of `inspector.api`, and no command."
+    return f"- [{name}](commands/{name}.md): {analysis.text.split(chr(10))[0]}{more}"
 
 
 def shared_options() -> str:
     """Return the options that several commands have, by the sections of the help.
 
-    Each option has its commands, unless all commands have it, and its defaults.
+    In a section the options of all commands come first, then those of some commands, by commands.
     """
     options: dict[Section, dict[str, click.Option]] = {section: {} for section in Section}
     users: dict[str, dict[str, str]] = {}
     for name in _command_names():
         for section, result in _sections(analyses.load(name)).items():
-            for entry in result:  # the longest list of choices is that of all formats
-                actual = options[section].get(long_flag(entry))
-                options[section][long_flag(entry)] = max(actual or entry, entry, key=_choices)
+            for item in result:  # the longest list of choices is that of all formats
+                known = options[section].get(long_flag(item))
+                options[section][long_flag(item)] = max(known or item, item, key=_choices)
                 if section is not Section.OWN:
-                    default = entry.default if isinstance(entry.default, str) else ""
-                    users.setdefault(long_flag(entry), {})[name] = default
-    declared = {element.flag: element for element in SHARED}
+                    default = item.default if isinstance(item.default, str) else ""
+                    users.setdefault(long_flag(item), {})[name] = default
+    declared = {item.flag: item for item in SHARED}
     lines: list[str] = []
-    for section in [item for item in Section if item is not Section.OWN]:
+    for section in [entry for entry in Section if entry is not Section.OWN]:
         lines += ["", f"### {section.value}", ""]
+        lines_by_users: dict[str, list[str]] = {"": []}
         for flag, option in options[section].items():
             default = _default_text(users[flag])
-            notes = _users_text(users[flag])
             if flag in declared:
-                lines.append(option_line(declared[flag], notes, default or None))
+                line = option_line(declared[flag], default or None)
             else:
                 (row,) = _help_rows([option])
-                lines.append(_help_line(row, notes, default))
-    return "\n".join(lines)
+                line = _help_line(row, default)
+            lines_by_users.setdefault(_users_text(users[flag]), []).append(line)
+        for text, entries in lines_by_users.items():
+            lines += [text, *([""] if text else []), *entries, *([""] if entries else [])]
+    return re.sub("\n{3,}", "\n\n", "\n".join(lines))
 
 
 def _command_names() -> list[str]:
     return [name for name in analyses.names() if analyses.load(name).command]
 
 
-def _users_text(users: Collection[str]) -> list[str]:
-    """Return the commands that have an option, or the commands without it, as few as there are."""
-    siblings = [name for name in _command_names() if name not in users]
-    if not siblings:
-        return []
-    is_rare = len(users) <= len(siblings)
-    return [f"only {', '.join(users)}" if is_rare else f"not {', '.join(siblings)}"]
+def _users_text(users: Collection[str]) -> str:
+    """Return a line with the commands that have an option, or that lack it; "" if all have it."""
+    others = [name for name in _command_names() if name not in users]
+    if not others:
+        return ""
+    is_rare = len(users) <= len(others)
+    return f"Only {', '.join(users)}:" if is_rare else f"All except {', '.join(others)}:"
 
 
 def _default_text(defaults: Mapping[str, str]) -> str:
@@ -152,8 +154,8 @@ def _default_text(defaults: Mapping[str, str]) -> str:
         commands.setdefault(default, []).append(name)
     if len(commands) == 1 or "" in commands:
         return ""
-    *sample, (frequent, _) = sorted(commands.items(), key=lambda item: len(item[1]))
-    stated = [f"`{text}` for {' and '.join(names)}" for text, names in sample]
+    *few, (frequent, _) = sorted(commands.items(), key=lambda item: len(item[1]))
+    stated = [f"`{text}` for {' and '.join(names)}" for text, names in few]
     return ", ".join([*stated, f"else `{frequent}`"])
 
 
@@ -161,11 +163,11 @@ def _choices(option: click.Option) -> int:
     return len(option.type.choices) if isinstance(option.type, click.Choice) else 0
 
 
-def _help_line(option: CommandOption, siblings: list[str], default: str) -> str:
+def _help_line(option: CommandOption, default: str) -> str:
     text, _, bracket = option.meaning.partition("  [")
     display = bracket.removeprefix("default: ").partition("]")[0] if "default" in bracket else ""
     notes = [f"default {default or display}"] if default or display else []
-    return spelled_line(option.spelling, [*notes, *siblings], text)
+    return spelled_line(option.spelling, notes, text)
 
 
 @cache

@@ -102,7 +102,7 @@ def _lines(
             yield from _table_elsewhere(table, owner)
             continue
         same = [
-            item.table_name for item in analysis.tables[:i] if item.columns() == table.columns()
+            entry.table_name for entry in analysis.tables[:i] if entry.columns() == table.columns()
         ]
         yield from _table(table, same[:1], shared.columns, described)
         described |= set(map(meaning, table.columns()))
@@ -120,13 +120,11 @@ def _paragraphs(text: str) -> list[str]:
 def _options(
     analysis: Analysis, command_options: Iterable[CommandOption], shared: SharedText
 ) -> Iterator[str]:
-    lines = [option_line(entry) for entry in analysis.options]
+    lines = [option_line(item) for item in analysis.options]
     lines += map(_command_option, command_options)
-    lines += [
-        option_line(element) for element in analysis.shared if element.flag not in shared.flags
-    ]
+    lines += [option_line(item) for item in analysis.shared if item.flag not in shared.flags]
     if shared.flags and not analysis.command:
-        lines = [option_line(option) for option in analysis.options]
+        lines = [option_line(item) for item in analysis.options]
     if analysis.command:
         yield from ("```text", _usage(analysis), "```", "")
     yield from (*lines, *([""] if lines else []))
@@ -140,25 +138,24 @@ def _options(
 
 
 def _usage(analysis: Analysis) -> str:
-    words = [_argument(argument, several_values=analysis.many) for argument in analysis.arguments]
+    words = [_argument(item, many=analysis.many) for item in analysis.arguments]
     return " ".join(["inspector", analysis.name, "[OPTIONS]", *words])
 
 
-def _argument(item: Parameter, *, several_values: bool) -> str:
+def _argument(item: Parameter, *, many: bool) -> str:
     if item.choices:
         return "|".join(item.choices)
     name = item.option.metavar or item.name.upper()
-    if several_values and item.name == "path":
+    if many and item.name == "path":
         return f"{name}..."
     return name if item.required else f"[{name}]"
 
 
-def option_line(item: Parameter, notes: Iterable[str] = (), default: str | None = None) -> str:
+def option_line(item: Parameter, default: str | None = None) -> str:
     """Return the line of a declared option in a list of options.
 
     Args:
         item: the option.
-        notes: what else the parentheses behind the option have.
         default: text that replaces the default.
     """
     text = _DEFAULT.sub("", " ".join(item.option.help.split()))
@@ -166,7 +163,7 @@ def option_line(item: Parameter, notes: Iterable[str] = (), default: str | None 
     stated = [f"default {display}"] if display else []
     if item.flag[2:].replace("-", "_") != item.name.removeprefix("engine."):
         stated.append(f"in a call `{item.name}`")
-    return spelled_line(_spelling(item), [*stated, *notes], text)
+    return spelled_line(_spelling(item), stated, text)
 
 
 def spelled_line(spelling: str, notes: Sequence[str], text: str) -> str:
@@ -208,17 +205,11 @@ def _command_option(item: CommandOption) -> str:
 
 def _call(analysis: Analysis) -> str:
     words = [
-        f'"{argument.choices[0]}"'
-        if argument.choices
-        else argument.name
-        if argument.required
-        else "None"
-        for argument in analysis.arguments
+        f'"{item.choices[0]}"' if item.choices else item.name if item.required else "None"
+        for item in analysis.arguments
     ]
-    names = {option.name for option in analysis.shared}
     chosen = 'where=("user=a",)' if KEYS in analysis.uses else "partition_id=0"
-    options = [f"api.Options({chosen})"] if KEYS in analysis.uses or "partition_id" in names else []
-    return f"api.{analysis.name}({', '.join([*words, *options])})"
+    return f"api.{analysis.name}({', '.join([*words, f'api.Options({chosen})'])})"
 
 
 # --- tables ----------------------------------------------------------------------------------
@@ -238,9 +229,9 @@ def _table(
         yield from (f"It has the columns of `{same[0]}`.", "")
         return
     columns = table.columns()
-    elsewhere = [element for element in columns if meaning(element) in shared]
+    elsewhere = [item for item in columns if meaning(item) in shared]
     above = [item for item in columns if meaning(item) in described - shared]
-    new = [column for column in columns if meaning(column) not in described | shared]
+    new = [item for item in columns if meaning(item) not in described | shared]
     new += _marked(table.columns(raw=True)[len(columns) :])
     yield from (*map(column_line, new), *([""] if new else []))
     if above:
@@ -256,8 +247,8 @@ def meaning(column: Column) -> Meaning:
 
 
 def _marked(columns: Iterable[Column]) -> Iterator[Column]:
-    for column in columns:
-        yield Column(column.name, column.unit, column.exact, f"With `--raw`: {_lower(column.doc)}")
+    for item in columns:
+        yield Column(item.name, item.unit, item.exact, f"With `--raw`: {_lower(item.doc)}")
 
 
 def _lower(text: str) -> str:
@@ -286,6 +277,6 @@ def _data_table(data: DataTable) -> Iterator[str]:
     for paragraph in _paragraphs(data.doc):
         yield from (paragraph, "")
     own = [name for name in TableOptions.parameters() if name in data.options]
-    options = "".join(f", {name}=..." for name in own)
-    where = "[in a notebook](../../how-to/notebook.md)"
-    yield from (f"`inspector.spark.{data.name}(spark, path, options{options})`, see {where}.", "")
+    more = "".join(f", {name}=..." for name in own)
+    call = f"inspector.spark.{data.name}(spark, path, options{more})"
+    yield from (f"[`{call}`](../../how-to/notebook.md)", "")

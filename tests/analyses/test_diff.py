@@ -1,4 +1,4 @@
-"""Differences as a report."""
+"""``inspector diff``: its report through the API, and what the command line prints."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from inspector.exceptions import CheckpointError
 from inspector.render.renderers import render
 from inspector.schemas import DIFF, batch_of
 from tests.cases import micros, small_checkpoint
-from tests.cli.support import checkpoint_of, copy_of
+from tests.cli.support import OUTPUTS, checkpoint_of, copy_of, run, tree
 
 GROUPS = str(checkpoint_of("fmgws_event_ignore"))
 JOIN = str(checkpoint_of("join_left_outer"))
@@ -136,3 +136,59 @@ def test_other_numbers_of_partitions(tmp_path: Path) -> None:
     rows = list(report.primary.rows)
     assert {row["change"] for row in rows} == {"removed"}
     assert {row["partition_id"] for row in rows} == {1, 2}
+
+
+# --- command line --------------------------------------------------------------------------------
+
+
+CASE = checkpoint_of("fmgws_event_ignore")
+
+
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_every_format(output: str) -> None:
+    before = tree(CASE)
+    outcome = run("diff", CASE, "--from-batch", "2", "--to-version", "6", "-o", output, "--raw")
+    assert outcome.code == 0
+    assert outcome.out
+    assert tree(CASE) == before
+
+
+def test_rows_have_both_values_and_counts_follow() -> None:
+    json = run("diff", CASE, "-o", "json", "--limit", "2").json
+    assert len(json["rows"]) == 2
+    row = json["rows"][0]
+    assert (row["change"], row["value"]["timeoutTimestamp"]) == ("changed", -1)
+    assert row["old_value"]["timeoutTimestamp"] > 0
+    counts = {row["change"]: row["rows"] for row in json["tables"]["counts"]}
+    assert counts == {"added": 0, "removed": 0, "changed": 15}
+
+
+def test_two_checkpoints(tmp_path: Path) -> None:
+    copy = copy_of("fmgws_event_ignore", tmp_path)
+    outcome = run("diff", CASE, copy)
+    assert outcome.code == 0
+    assert "(none)" in outcome.out
+
+
+def test_what_cannot_be_read_makes_the_exit_code(tmp_path: Path) -> None:
+    copy = copy_of("fmgws_event_ignore", tmp_path)
+    (copy / "state/0/0/12.delta").write_bytes(b"broken")
+    outcome = run("diff", copy, "-o", "ndjson")
+    assert outcome.code == 4
+    assert "12.delta" in outcome.err
+    assert {row["partition_id"] for row in outcome.ndjson} == {1}
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--from-batch", "1", "--from-version", "1"), "exclude each other"),
+        (("--to-batch", "1", "--to-version", "1"), "exclude each other"),
+        (("--to-batch", "99"), "does not exist"),
+        (("--where", "x=1"), "no field 'x'"),
+    ],
+)
+def test_mistakes_are_of_usage(options: tuple[str, ...], words: str) -> None:
+    outcome = run("diff", CASE, *options)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert words in outcome.err

@@ -1,15 +1,20 @@
-"""Rows and changes of each store, as typed tables and as reports."""
+"""``inspector export``: its report through the API, and what the command line prints."""
 
 from __future__ import annotations
 
+import csv
+import json
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
 
 from inspector import api
 from inspector.analyses.export import store_reports
 from inspector.analyses.shared.run import Run
-from tests.cli.support import checkpoint_of, copy_of
+from tests.cli.support import checkpoint_of, copy_of, run, tree
 
 JOIN = str(checkpoint_of("join_left_outer"))
 
@@ -41,3 +46,157 @@ def test_problems_of_the_listing_are_told_once(tmp_path: Path) -> None:
     root = copy_of("join_left_outer", tmp_path)
     (root / "state/0/0/left-keyToNumValues/3.delta").unlink()
     assert [bool(table.problems) for table in api.export("rows", str(root))] == [True] + [False] * 3
+
+
+# --- command line --------------------------------------------------------------------------------
+
+
+GROUPS = checkpoint_of("fmgws_event_ignore")
+PRINTED_JOIN = checkpoint_of("join_left_outer")
+FORMATS = ("parquet", "arrow", "csv", "ndjson")
+
+
+def read(file: Path) -> list[Any]:
+    if file.suffix == ".parquet":
+        return pq.read_table(file).to_pylist()
+    if file.suffix == ".arrow":
+        with pa.memory_map(str(file)) as source:
+            return pa.ipc.open_file(source).read_all().to_pylist()
+    if file.suffix == ".csv":
+        with file.open(newline="") as lines:
+            return list(csv.DictReader(lines))
+    return [json.loads(line) for line in file.read_text().splitlines()]
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("subject", ["rows", "changes"])
+def test_one_store_into_one_file(tmp_path: Path, subject: str, form: str) -> None:
+    before = tree(GROUPS)
+    file = tmp_path / f"out.{form}"
+    outcome = run("export", subject, GROUPS, "-O", file)
+    assert (outcome.code, outcome.out) == (0, "")
+    assert str(file) in outcome.err
+    assert len(read(file)) == (128 if subject == "rows" else 307)
+    assert [path.name for path in tmp_path.iterdir()] == [file.name]
+    assert tree(GROUPS) == before
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_each_store_into_a_file_of_its_own(tmp_path: Path, form: str) -> None:
+    folder = tmp_path / "out"
+    outcome = run("export", "rows", PRINTED_JOIN, "-O", folder, "--format", form, "-q")
+    assert (outcome.code, outcome.err) == (0, "")
+    names = sorted(path.name for path in folder.iterdir())
+    assert len(names) == 4
+    assert names[0] == f"operator-0.left-keyToNumValues.{form}"
+    total = len(run("rows", PRINTED_JOIN, "-o", "ndjson").ndjson)
+    assert sum(len(read(path)) for path in folder.iterdir()) == total
+
+
+def test_parquet_and_arrow_keep_types_and_hold_the_same(tmp_path: Path) -> None:
+    for item in ("rows", "changes"):
+        for form in ("parquet", "arrow"):
+            run("export", item, GROUPS, "-O", tmp_path / f"{item}.{form}", "--raw", "-q")
+        parquet = pq.read_table(tmp_path / f"{item}.parquet")
+        with pa.memory_map(str(tmp_path / f"{item}.arrow")) as source:
+            assert pa.ipc.open_file(source).read_all().equals(parquet)
+        state = parquet.schema.field("value").type.field("groupState").type
+        assert state.field("visits").type == pa.int64()
+
+
+def test_ndjson_is_that_of_rows(tmp_path: Path) -> None:
+    file = tmp_path / "out"
+    run("export", "rows", GROUPS, "-O", file, "--format", "ndjson", "--batch", "3")
+    assert file.read_text() == run("rows", GROUPS, "-o", "ndjson", "--batch", "3").out
+
+
+def test_filters_and_batches(tmp_path: Path) -> None:
+    file = tmp_path / "out.ndjson"
+    run("export", "changes", GROUPS, "-O", file, "--where", "value=lapsed-004")
+    assert [row["event"] for row in read(file)] == ["insert", "update"]
+    run("export", "changes", GROUPS, "-O", file, "--force", "--from-batch", "3", "--batch", "4")
+    assert {row["batch_id"] for row in read(file)} == {3, 4}
+    store = ("--store", "left-keyToNumValues")
+    run("export", "rows", PRINTED_JOIN, "-O", file, "--force", *store)
+    assert {row["store_name"] for row in read(file)} == {store[1]}
+
+
+def test_nothing_is_overwritten_unless_forced(tmp_path: Path) -> None:
+    file = tmp_path / "out.parquet"
+    file.write_text("mine")
+    outcome = run("export", "rows", GROUPS, "-O", file)
+    assert outcome.code == 2
+    assert "--force" in outcome.err
+    assert file.read_text() == "mine"
+    assert run("export", "rows", GROUPS, "-O", file, "--force").code == 0
+    assert len(read(file)) == 128
+
+
+def test_what_cannot_be_read_is_named_and_makes_the_exit_code(tmp_path: Path) -> None:
+    copy = copy_of("fmgws_event_ignore", tmp_path)
+    (copy / "state/0/0/12.delta").write_bytes(b"broken")
+    for form in FORMATS:
+        outcome = run("export", "rows", copy, "-O", tmp_path / f"out.{form}")
+        assert outcome.code == 4
+        assert "problem: " in outcome.err
+        assert "12.delta" in outcome.err
+        assert 0 < len(read(tmp_path / f"out.{form}")) < 128
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("rows", "{case}", "-O", "{case}/out.parquet"), "is inside the checkpoint"),
+        (("rows", "{case}", "-O", "{out}/x/y/z.csv"), "cannot be made"),
+        (("rows", "{case}", "-O", "{out}/a.csv", "--from-batch", "1"), "for changes"),
+        (("rows", "{case}"), "Missing option"),
+        (("keys", "{case}", "-O", "{out}/a.csv"), "Invalid value"),
+        (("rows", "{case}", "-O", "{out}/a.csv", "--key", "hex:zz"), "hex"),
+    ],
+)
+def test_mistakes_are_of_usage(tmp_path: Path, arguments: tuple[str, ...], words: str) -> None:
+    result = [text.format(case=GROUPS, out=tmp_path) for text in arguments]
+    outcome = run("export", *result)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert words in outcome.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_several_stores_need_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("a file")
+    outcome = run("export", "rows", PRINTED_JOIN, "-O", tmp_path / "out")
+    assert outcome.code == 2
+    assert "4 stores need a folder" in outcome.err
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_file_of_one_store_is_a_file_in_the_format_of_its_name(form: str, tmp_path: Path) -> None:
+    file = tmp_path / f"x.{form}"
+    assert run("export", "rows", checkpoint_of("agg_update"), "-O", file).code == 0
+    assert file.is_file()
+    refused = run("export", "rows", PRINTED_JOIN, "-O", tmp_path / f"several.{form}")
+    assert refused.code == 2
+    assert "names a file, and there are 4 stores: name a folder, or one store" in refused.err
+    item = ("--store", "left-keyToNumValues")
+    assert run("export", "rows", PRINTED_JOIN, "-O", tmp_path / f"one.{form}", *item).code == 0
+    assert (tmp_path / f"one.{form}").is_file()
+
+
+def test_a_name_that_ends_as_no_format_is_refused(tmp_path: Path) -> None:
+    outcome = run("export", "rows", PRINTED_JOIN, "-O", tmp_path / "x.foo")
+    assert (outcome.code, list(tmp_path.iterdir())) == (2, [])
+    assert "no format ends with .foo; give one of .parquet, .arrow, .csv, .ndjson" in outcome.err
+    assert run("export", "rows", PRINTED_JOIN, "-O", f"{tmp_path}/x.foo/").code == 0
+
+
+def test_a_name_and_a_format_that_contradict_each_other_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "x.arrow"
+    outcome = run("export", "rows", GROUPS, "-O", file, "--format", "csv")
+    assert (outcome.code, list(tmp_path.iterdir())) == (2, [])
+    assert "x.arrow: the name is that of arrow, got --format csv" in outcome.err
+    assert run("export", "rows", GROUPS, "-O", file, "--format", "arrow").code == 0
+
+
+def test_one_row_is_one_row(tmp_path: Path) -> None:
+    outcome = run("export", "rows", GROUPS, "-O", tmp_path / "x.arrow", "--key", "value=once-000")
+    assert f"{tmp_path / 'x.arrow'}: 1 row\n" in outcome.err

@@ -1,12 +1,16 @@
-"""``info`` says what the listing and the small files say."""
+"""``inspector info``: its report through the API, and what the command line prints."""
 
+from __future__ import annotations
+
+import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
 
 from inspector import api
 from inspector.render.report import Report
-from tests.cli.support import checkpoint_of, copy_of
+from tests.cli.support import checkpoint_of, copy_of, run
 from tests.fixture_folder import FIXTURES, NEWEST
 
 
@@ -59,3 +63,93 @@ def test_state_variables_are_listed_with_what_they_hold() -> None:
     assert rows["$ttl_visited"]["variable"] == "visited"
     assert rows["$procTimers_keyToTimestamp"]["holds"] == "timers"
     assert "default" not in rows
+
+
+# --- command line --------------------------------------------------------------------------------
+
+
+def test_info_has_the_schemas_of_every_store_as_ddl() -> None:
+    rows = run("info", checkpoint_of("join_left_outer"), "-o", "json").rows
+    assert [row["store_name"] for row in rows] == [
+        *("left-keyToNumValues", "left-keyWithIndexToValue"),
+        *("right-keyToNumValues", "right-keyWithIndexToValue"),
+    ]
+    assert {row["operator_name"] for row in rows} == {"symmetricHashJoin"}
+    assert rows[0]["key_schema"] == "field0 bigint"
+    assert rows[0]["value_schema"] == "value bigint"
+    assert rows[1]["key_schema"] == "field0 bigint, index bigint"
+    assert rows[1]["value_schema"].startswith("ad bigint, shownAt timestamp, site string")
+
+
+def test_info_tells_the_rule_of_every_store() -> None:
+    rules = {
+        case: run("info", checkpoint_of(case), "-o", "ndjson").ndjson[0]["expires"]
+        for case in ("agg_update", "dedup_no_watermark", "fmgws_event_ignore")
+    }
+    assert rules["agg_update"] == "window.end <= watermark"
+    assert rules["dedup_no_watermark"].startswith("never: ")
+    assert rules["fmgws_event_ignore"].startswith("timeoutTimestamp < ")
+
+
+def test_info_names_the_batches_and_confs_of_the_log() -> None:
+    envelope = run("info", checkpoint_of("snapshots_cleaned"), "-o", "json").json
+    recipe = json.loads((NEWEST / "snapshots_cleaned/manifest.json").read_text(encoding="utf-8"))
+    assert envelope["summary"]["last_committed_batch"] == recipe["committed_batch"]
+    confs = {row["conf"]: row for row in envelope["tables"]["confs"]}
+    assert confs["spark.sql.shuffle.partitions"]["value"] == "2"
+    assert confs["spark.sql.streaming.stateStore.compression.codec"]["value"] == "lz4"
+
+
+def test_listings_read_at_most_the_first_bytes_of_a_state_file(tmp_path: Path) -> None:
+    path = copy_of("agg_update", tmp_path)
+    result = {command: run(command, path).out for command in ("info", "files")}
+    for file in path.glob("state/0/*/*.delta"):
+        state = file.stat()
+        file.write_bytes(file.read_bytes()[:8].ljust(state.st_size, b"\0"))
+        os.utime(file, ns=(state.st_atime_ns, state.st_mtime_ns))
+    for command, text in result.items():
+        outcome = run(command, path)
+        assert (outcome.code, outcome.out) == (0, text)
+
+
+def test_files_counts_what_lies_on_disk() -> None:
+    path = checkpoint_of("fmgws_snapshots_cleaned")
+    rows = run("files", path, "-o", "json").rows
+    assert len(rows) == 2
+    for row in rows:
+        folder = path / "state/0" / str(row["partition_id"])
+        for kind in ("delta", "snapshot"):
+            files = list(folder.glob(f"*.{kind}"))
+            assert row[f"{kind}s"] == len(files)
+            assert row[f"{kind}_bytes"] == sum(file.stat().st_size for file in files)
+        snapshots = [int(file.stem) for file in folder.glob("*.snapshot")]
+        newest = max(v for v in snapshots if v <= 13)
+        assert (row["newest_snapshot"], row["newest_restorable"]) == (newest, 13)
+        assert row["replay_deltas"] == 13 - newest
+
+
+def test_files_tells_the_side_files_apart() -> None:
+    path = checkpoint_of("agg_update")
+    siblings = run("files", path, "-o", "json").json["tables"]["other_files"]
+    assert {row["kind"] for row in siblings} == {"hadoop_checksum"}
+    side_files = list(path.glob("state/0/[01]/.*.crc"))
+    assert sum(row["files"] for row in siblings) == len(side_files)
+    assert sum(row["bytes"] for row in siblings) == sum(f.stat().st_size for f in side_files)
+
+
+def test_the_bytes_of_state_files_are_the_same_in_every_command() -> None:
+    path = checkpoint_of("agg_update")
+    deltas = sum(file.stat().st_size for file in path.glob("state/0/*/*.delta"))
+    for command in ("info", "sizes", "audit"):
+        summary = run(command, path, "-o", "json").json["summary"]
+        assert summary["state_file_bytes"] == deltas
+    assert run("files", path, "-o", "json").json["summary"]["delta_bytes"] == deltas
+
+
+def test_an_uncommitted_version_is_named() -> None:
+    path = checkpoint_of("uncommitted")
+    summary = run("info", path, "-o", "json").json["summary"]
+    assert (summary["version"], summary["committed"]) == (4, True)
+    assert summary["uncommitted_versions"] == [5]
+    newest = run("info", path, "-o", "json", "--batch", "4").json["summary"]
+    assert (newest["version"], newest["committed"]) == (5, False)

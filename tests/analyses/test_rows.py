@@ -1,9 +1,17 @@
-"""Rows are decoded while they are read, and no further than asked for."""
+"""``inspector rows``: its report through the API, and what the command line prints."""
 
-from collections.abc import Iterator
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
+import fsspec
 import pyarrow as pa
+import pytest
 
 from inspector import api
 from inspector.analyses.rows import rows_report
@@ -11,7 +19,14 @@ from inspector.analyses.shared.judged import Subject
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.model import Problem, StoreId
 from inspector.schemas import ROWS, batch_of
-from tests.cli.support import checkpoint_of, schema_of
+from tests.cli.support import (
+    checkpoint_of,
+    copy_of,
+    replace_state,
+    run,
+    schema_json,
+    schema_of,
+)
 from tests.encode import row
 
 GROUPS = str(checkpoint_of("fmgws_event_ignore"))
@@ -84,3 +99,236 @@ def test_rows_of_the_keys_that_the_options_name() -> None:
     nobody = api.rows(GROUPS, api.Options(where=("value=nobody",)))
     assert list(nobody.primary.rows) == []
     assert "no matching row" in nobody.primary.empty
+
+
+# --- command line --------------------------------------------------------------------------------
+
+
+NAMES = [
+    *("operator_id", "operator_name", "store_name", "partition_id", "version", "batch_id"),
+    *("key", "value", "key_bytes", "value_bytes"),
+]
+KEY = (("user", "string"), ("at", "timestamp"))
+TAGS = {"type": "array", "elementType": "string", "containsNull": True}
+PRINTED_VALUE = (
+    *(("count", "long"), ("sum", "decimal(30,2)"), ("count", "long"), ("blob", "binary")),
+    *(("mean", "double"), ("tags", TAGS)),
+)
+AT = 1_704_067_200_123_456
+HOSTILE = "\x1b[31mred\x1b[0m\r\n|<b>*`\x07\u202e\t"
+
+
+def made(folder: Path, *entries: tuple[Sequence[Any], Sequence[Any]]) -> Path:
+    """A checkpoint with these rows in its newest version and nothing else."""
+    records = [(row(schema_of(*KEY), k), row(schema_of(*PRINTED_VALUE), v)) for k, v in entries]
+    schemas = schema_json(*KEY), schema_json(*PRINTED_VALUE)
+    return replace_state(copy_of("agg_append", folder), schemas, {(1, 10): records})
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Path:
+    values = [7, Decimal("-12345678901234567890.50"), 2**63 - 1, b"\x00\xff\x10", float("nan"), []]
+    return made(tmp_path, (["Ä user", AT], values), ([None, None], [None] * 6))
+
+
+@pytest.mark.parametrize("output", ["json", "ndjson"])
+def test_values_keep_their_digits_and_names(checkpoint: Path, output: str) -> None:
+    outcome = run("rows", checkpoint, "-o", output)
+    first, second = outcome.rows if output == "json" else outcome.ndjson
+    assert list(first) == NAMES
+    assert first["key"] == {"user": "Ä user", "at": "2024-01-01T00:00:00.123456Z"}
+    assert first["value"] == {
+        "count": 7,
+        "sum": "-12345678901234567890.50",
+        "count#2": 2**63 - 1,
+        "blob": base64.b64encode(b"\x00\xff\x10").decode(),
+        "mean": "NaN",
+        "tags": [],
+    }
+    assert second["key"] == {"user": None, "at": None}
+    assert set(second["value"].values()) == {None}
+
+
+@pytest.mark.parametrize("output", ["table", "csv", "markdown"])
+def test_two_fields_of_one_name_survive_in_every_format(checkpoint: Path, output: str) -> None:
+    outcome = run("rows", checkpoint, "-o", output)
+    assert outcome.code == 0
+    result = outcome.out.replace('""', '"').replace("\\", "")
+    assert f'"count": 7, "sum": "-12345678901234567890.50", "count#2": {2**63 - 1}' in result
+    assert '"at": "2024-01-01T00:00:00.123456Z"' in result
+
+
+def test_raw_adds_the_bytes(checkpoint: Path) -> None:
+    outcome = run("rows", checkpoint, "--raw", "-o", "ndjson")
+    first = outcome.ndjson[0]
+    assert list(first) == [*NAMES, "key_hex", "value_hex"]
+    assert bytes.fromhex(first["key_hex"]) == row(schema_of(*KEY), ["Ä user", AT])
+    assert first["key_bytes"] == len(first["key_hex"]) // 2
+    assert first["value_bytes"] == len(first["value_hex"]) // 2
+    assert run("rows", checkpoint, "-o", "csv").out.startswith(",".join(NAMES) + "\n")
+
+
+@pytest.mark.parametrize("redact", ["hash", "all"])
+def test_hidden_rows_show_neither_key_nor_value_nor_bytes(checkpoint: Path, redact: str) -> None:
+    outcome = run("rows", checkpoint, "--raw", "--redact", redact, "-o", "ndjson")
+    for result in outcome.ndjson:
+        assert result["key_hex"] is result["value_hex"] is None
+        for name in ("key", "value"):
+            assert result[name].startswith("sha256:" if redact == "hash" else "***")
+        assert result["key_bytes"] > 0
+
+
+def test_control_characters_reach_no_terminal(tmp_path: Path) -> None:
+    path = made(tmp_path, ([HOSTILE, AT], [1, Decimal(0), 2, b"", 0.0, [HOSTILE]]))
+    for output in ("table", "markdown"):
+        outcome = run("rows", path, "-o", output)
+        assert outcome.code == 0
+        assert all(c == "\n" or c.isprintable() for c in outcome.out)
+        assert "red" in outcome.out
+        assert len([line for line in outcome.out.splitlines() if "red" in line]) == 1
+    markdown = run("rows", path, "-o", "markdown").out
+    assert "<b>" not in markdown.replace("\\<b\\>", "")
+    for output in ("json", "ndjson"):
+        outcome = run("rows", path, "-o", output)
+        (result,) = outcome.rows if output == "json" else outcome.ndjson
+        assert result["key"]["user"] == HOSTILE
+    (line,) = run("rows", path, "-o", "csv").csv
+    assert json.loads(line["key"])["user"] == HOSTILE
+
+
+def test_text_that_is_no_utf_8_is_shown_and_breaks_nothing(tmp_path: Path) -> None:
+    path = made(tmp_path, ([b"\xff\xfe ok", AT], [1, Decimal(0), 2, b"", 0.0, []]))
+    for output in ("table", "json", "ndjson", "csv", "markdown"):
+        outcome = run("rows", path, "-o", output)
+        assert (outcome.code, outcome.err) == (0, "")
+        assert " ok" in outcome.out
+    (result,) = run("rows", path, "-o", "ndjson").ndjson
+    assert result["key"]["user"].endswith(" ok")
+
+
+def test_colours_are_never_written(checkpoint: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = run("rows", checkpoint).out
+    for name in ("NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE", "TTY_COMPATIBLE"):
+        monkeypatch.setenv(name, "1")
+        assert run("rows", checkpoint).out == plain
+    assert "\x1b" not in plain
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [((), 100), (("--limit", "0"), 401), (("--limit", "3"), 3)],
+)
+def test_people_get_a_hundred_rows_unless_told_otherwise(
+    options: tuple[str, ...], expected: int
+) -> None:
+    outcome = run("rows", checkpoint_of("agg_complete"), *options)
+    lines = [line for line in outcome.out.splitlines() if line.startswith("          0  ")]
+    assert len(lines) == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [((), 401), (("--limit", "0"), 401), (("--limit", "3"), 3)],
+)
+def test_machines_get_all_rows_unless_told_otherwise(
+    options: tuple[str, ...], expected: int
+) -> None:
+    outcome = run("rows", checkpoint_of("agg_complete"), "-o", "ndjson", *options)
+    assert len(outcome.ndjson) == expected
+
+
+def test_no_rows_and_rows_that_cannot_be_read_look_different(tmp_path: Path) -> None:
+    empty = made(tmp_path)
+    assert "(this version has no rows)" in run("rows", empty).out
+    assert run("rows", empty).code == 0
+    assert run("rows", empty, "-o", "csv").out == ",".join(NAMES) + "\n"
+    (empty / "state/0/1/10.delta").write_bytes(b"junk")
+    broken = run("rows", empty, "-o", "ndjson")
+    assert (broken.code, broken.out) == (4, "")
+    assert broken.err.startswith(f"problem: {empty}/state/0/1/10.delta: byte 0: ")
+
+
+def test_a_version_that_is_gone_is_told_once_for_each_store() -> None:
+    path = checkpoint_of("snapshots_cleaned")
+    outcome = run("rows", path, "--batch", "0", "-o", "json")
+    assert (outcome.code, outcome.rows) == (4, [])
+    problems = outcome.json["problems"]
+    assert [p["path"] for p in problems] == [str(path / f"state/0/{n}") for n in (0, 1)]
+    assert {p["problem"] for p in problems} == {"missing-version"}
+
+
+def test_a_snapshot_that_is_broken_is_passed_over_for_its_deltas(tmp_path: Path) -> None:
+    path = copy_of("fmgws_snapshots_cleaned", tmp_path)
+    expected = run("rows", path, "--raw", "-o", "ndjson").ndjson
+    snapshot = max(path.glob("state/0/1/*.snapshot"), key=lambda file: int(file.stem))
+    snapshot.write_bytes(b"junk")
+    outcome = run("rows", path, "--raw", "-o", "json")
+    assert outcome.code == 4
+    (problem,) = outcome.json["problems"]
+    assert problem["path"] == str(snapshot)
+
+    def by_bytes(rows: list[dict[str, Any]]) -> list[tuple[str, str]]:
+        return sorted((item["key_hex"], item["value_hex"]) for item in rows)
+
+    assert by_bytes(outcome.rows) == by_bytes(expected)
+
+
+# --- other storages --------------------------------------------------------------------------
+
+
+@pytest.fixture
+def memory() -> Iterator[str]:
+    """A fixture in fsspec's memory."""
+    system = fsspec.filesystem("memory")
+    system.put(str(checkpoint_of("join_left_outer")), "/inspected/ck", recursive=True)
+    yield "memory://inspected/ck"
+    system.rm("/inspected", recursive=True)
+
+
+@pytest.mark.parametrize("command", ["audit", "info", "verify", "sizes", "sharing", "rows"])
+def test_any_storage_of_fsspec_will_do(command: str, memory: str) -> None:
+    local = run(command, checkpoint_of("join_left_outer"), "-o", "ndjson")
+    outcome = run(command, memory, "-o", "ndjson")
+    assert (outcome.code, outcome.out) == (local.code, local.out)
+    assert run(command, memory, "-o", "json").json["checkpoint"] == memory
+
+
+class Forbidding(fsspec.get_filesystem_class("memory")):  # type: ignore[misc]
+    """A storage that refuses one file."""
+
+    protocol = "forbidding"
+    store: dict[str, Any] = {}  # noqa: RUF012 - as fsspec has it
+    pseudo_dirs = [""]  # noqa: RUF012 - as fsspec has it
+
+    @classmethod
+    def _strip_protocol(cls, path: str) -> Any:
+        return super()._strip_protocol(path.replace("forbidding://", "memory://"))
+
+    def _open(self, path: str, mode: str = "rb", **options: Any) -> Any:
+        if mode == "rb":
+            self._refuse(path)
+        return super()._open(path, mode, **options)
+
+    def cat_file(self, path: str, **options: Any) -> Any:
+        self._refuse(path)
+        return super().cat_file(path, **options)
+
+    def _refuse(self, path: str) -> None:
+        if path.endswith("/state/0/1/5.delta"):
+            raise PermissionError(13, "Permission denied", path)
+
+
+@pytest.mark.parametrize("command", ["audit", "verify", "sizes", "sharing", "leftovers", "rows"])
+def test_a_file_that_may_not_be_read_is_a_problem(command: str) -> None:
+    fsspec.register_implementation("forbidding", Forbidding, clobber=True)
+    Forbidding.store.clear()
+    Forbidding.pseudo_dirs[:] = [""]
+    system = fsspec.filesystem("forbidding", skip_instance_cache=True)
+    system.put(str(checkpoint_of("agg_append")), "/ck", recursive=True)
+    outcome = run(command, "forbidding://ck", "-o", "json")
+    assert outcome.code == 4
+    (problem,) = outcome.json["problems"]
+    assert problem["problem"] == "denied"
+    assert problem["path"] == "forbidding://ck/state/0/1/5.delta"
+    assert problem["message"] == "Permission denied"
+    assert outcome.rows or command == "leftovers"
