@@ -221,6 +221,34 @@ def test_lost_entry_makes_the_number_of_files_unknown(files: Path) -> None:
     assert [row["files"] for row in rows_of(files)] == [1, 0, None, None]
 
 
+def test_source_without_an_offset_begins_later(tmp_path: Path) -> None:
+    entry = json.dumps({"logOffset": 1})
+    root = query(tmp_path / "later", {0: ["7", "-"], 1: ["8", entry], 2: ["9", entry]})
+    folder = root / "sources" / "1"
+    folder.mkdir(parents=True)
+    for number in range(2):
+        line = json.dumps({"path": f"file:///in/{number}", "timestamp": 1, "batchId": number})
+        (folder / str(number)).write_text(f"v1\n{line}", "utf-8")
+    rows = rows_of(root, source="1")
+    assert [(row["kind"], row["end"], row["files"]) for row in rows] == [
+        ("files", "log entry 1", 0),
+        ("files", "log entry 1", 2),
+        ("unknown", None, None),
+    ]
+    assert len(rows_of(root, by="partition", source="1")) == 3
+    assert [row["source"] for row in rows_of(root, form="starting-offsets", batch=0)] == ["0"]
+
+
+def test_sparse_logs_of_asynchronous_progress(tmp_path: Path) -> None:
+    """Asynchronous progress tracking leaves out entries of both logs."""
+    root = query(tmp_path / "sparse", {n: [topic(10 * n)] for n in (2, 5, 9)})
+    assert [(row["batch_id"], row["records"]) for row in rows_of(root)] == [
+        (9, 40),
+        (5, 30),
+        (2, None),
+    ]
+
+
 def test_damaged_source_log_is_a_problem(files: Path) -> None:
     (files / "sources" / "0" / "3").write_text('v1\n{"path":7}', "utf-8")
     report = api.offsets(str(files))
