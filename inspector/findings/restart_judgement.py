@@ -414,10 +414,10 @@ class Preflight:
         if not both or any(line.rule.verdict is Restarts.REFUSED for line in lines):
             return
         states, item = self._states, "logic of the query"
-        obstacle = states and states.obstacle(self._old, new)
+        obstacle = "" if states is None else states.obstacle(self._old, new)
         if states is None or obstacle:
             about = "state-unclear" if obstacle else "logic-unseen"
-            yield self._line(item, about, detail=obstacle or "")
+            yield self._line(item, about, detail=obstacle)
             return
         delays = {f.operator_id for f in lines if f.rule.about.startswith("watermark-")}
         abouts = {line.rule.about for line in lines}
