@@ -280,7 +280,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         patch.setenv("PYSPARK_PYTHON", sys.executable)
         patch.setenv("PYSPARK_DRIVER_PYTHON", sys.executable)
         patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
-        patch.setenv("PYTHONPATH", str(home), prepend=os.pathsep)
+        paths = os.pathsep.join(map(str, (home, home / "scripts")))
+        patch.setenv("PYTHONPATH", paths, prepend=os.pathsep)
         quiet = scratch / "log4j2.properties"
         quiet.write_text(SILENCE)
         session = (

@@ -379,7 +379,9 @@ ILL: dict[str, Ill] = {
     "SS226": Ill("troubles/trouble_agg_waits_for_next"),
     "SS227": Ill("4.3.0/agg_update", _second_source_idle, thresholds={"idle_batches": "4"}),
     "SS228": Ill(
-        "4.3.0/fmgws_event_ignore", _partition_behind, beside=frozenset(("SS201", "SS210"))
+        "4.3.0/fmgws_event_ignore",
+        _partition_behind,
+        beside=frozenset(("SS201", "SS203", "SS210")),
     ),
     "SS301": Ill("4.3.0/agg_v1"),
     "SS302": Ill("4.3.0/trouble_skew", thresholds={"hot_share": "1"}),

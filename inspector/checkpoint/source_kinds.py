@@ -82,11 +82,26 @@ class Position:
     # Offsets of a long Kafka line, in the order of the line, and the line without its digits.
     numbers: Any = field(default=None, repr=False, compare=False)
     shape: tuple[bytes, int] | None = field(default=None, repr=False, compare=False)
+    # Names of its partitions, with the place of the offset of each.
+    names: Mapping[str, int] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
     def parts(self) -> list[Part]:
         """Positions of the parts, in the order of the JSON."""
-        return self.read_parts()
+        if self.numbers is None:
+            return self.read_parts()
+        values = zip(self.names, self.numbers.tolist(), strict=True)
+        return [Part(name, f"{value}", (value,)) for name, value in values]
+
+    def part(self, name: str) -> Part | None:
+        """Return the position of one part; None if there is no such part."""
+        if self.numbers is None:
+            return next((part for part in self.parts if part.name == name), None)
+        place = self.names.get(name)
+        if place is None:
+            return None
+        value = int(self.numbers[place])
+        return Part(name, f"{value}", (value,))
 
     @cached_property
     def summary(self) -> str:
@@ -344,6 +359,7 @@ class PositionReader:
         self._other_places: Any = None  # those of partitions, and in the name of the topic
         self._others: Any = None  # the numbers there
         self._kind = KAFKA
+        self._names: dict[str, int] = {}  # places of the offsets by partition
 
     def read(self, offset: str, provider: str = "") -> Position:
         """Return the position that an offset says, as :func:`parse_position` does."""
@@ -367,9 +383,10 @@ class PositionReader:
         return Position(
             self._kind,
             offset,
-            lambda: parse_position(offset, provider).parts,
+            list,
             numbers.take(self._places),
             (shape, len(numbers)),
+            self._names,
         )
 
     def _learn(self, line: bytes, position: Position, numbers: Any) -> bool:
@@ -380,6 +397,7 @@ class PositionReader:
             return False
         self._places, self._other_places = np.flatnonzero(is_value), np.flatnonzero(~is_value)
         self._others = numbers.take(self._other_places)
+        self._names = {part.name: place for place, part in enumerate(position.parts)}
         return True
 
 

@@ -18,12 +18,13 @@ from inspector.checkpoint.confs import SHUFFLE_PARTITIONS
 from inspector.cli.output_files import destination, write
 from inspector.cli.terminal import display_of
 from inspector.discovery import checkpoint as discovery
-from inspector.docs import contents, data, lookup, near
+from inspector.docs import contents, data, lookup, near, symptom_groups
 from inspector.plain_text import escape
 from inspector.render.first_screen import first_screen
 from inspector.render.text import markdown_text
 
 _MOST_WORDS = 3  # a topic has not more; anything longer is a message
+_NARROW = 100  # columns of a list in a message on stderr
 _LONGEST = 1 << 20  # most characters of a text that is read; of a longer file the end
 _PATH = re.compile(r"[.~]{0,2}/\S{1,4000}")  # text that looks like a path
 
@@ -247,10 +248,18 @@ def _of_checkpoint(text: str, path: str, say: Callable[[str], str]) -> str:
 
 
 def _unknown_text(topic: str) -> str:
-    """Return the message for a topic that is not known, with the nearest topics."""
+    """Return the message for an unknown topic: the nearest topics, or all symptoms by group."""
     topics = ", ".join(near(topic))
     is_message = len(topic.split()) > _MOST_WORDS
-    hint = f"the nearest topics are {topics}" if is_message else f"did you mean {topics}?"
-    hint = hint if topics else "inspector explain lists all topics"
     unknown = "no symptom is known for this text" if is_message else f"unknown topic {topic[:80]!r}"
-    return f"{unknown}; {hint}"
+    if topics:
+        hint = f"the nearest topics are {topics}" if is_message else f"did you mean {topics}?"
+        return f"{unknown}; {hint}"
+    groups = (f"{group}: {', '.join(names)}" for group, names in symptom_groups().items())
+    symptoms = "\n\n".join(map(_fold_line, groups))
+    return f"{unknown}; inspector explain NAME explains each of these symptoms:\n\n{symptoms}"
+
+
+def _fold_line(line: str) -> str:
+    """Return a line wrapped to ``_NARROW`` columns, its further lines indented."""
+    return textwrap.fill(line, _NARROW, subsequent_indent="    ", break_on_hyphens=False)

@@ -257,12 +257,18 @@ class SourcePositions:
         batches = [b for b in reversed([*self.entries]) if newest is None or b <= newest]
         size = 2  # a reader of the newest batches reads few entries
         start = 0
+        purged: list[Problem] = []  # entries that are gone; Spark purges the oldest ones
         while start < len(batches):
             chunk = batches[start : start + size]
             contents = storage.read_many(self.entries[batch] for batch in chunk)
             for batch in chunk:
                 path = self.entries[batch].path
                 content = contents[path]
+                if isinstance(content, FileNotFoundError):
+                    purged.append(problem(content, storage.full_path(path)))
+                    continue
+                self.problems += purged
+                purged.clear()
                 try:
                     if not isinstance(content, bytes):
                         raise content

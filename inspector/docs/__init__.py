@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Set
+from collections.abc import Iterator
 from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
-from math import log
 from typing import NamedTuple
 
 _COMMANDS = "reference/commands"  # page on all commands, and folder of their pages
@@ -70,9 +69,6 @@ _MESSAGES = "In messages: "  # begin of a line with phrases of messages; ``...``
 _WORDS = "words.txt"
 """File with a line for a page or a symptom: its name, and the words that people use for it."""
 _SYMPTOMS = "reference/symptoms"  # page of the symptoms
-_TO_DO = "**Next.**"  # begin of the advice in an entry
-# line before entries that only share single words with the text
-_GUESS = "No symptom is known in these words. The nearest by single words:\n"
 _MOST_WORDS = 30  # words of a description by a person at most; a longer text is a message or a log
 _BETWEEN = 300  # characters that ``...`` stands for at most
 _CAUSE = "caused by:"  # words before each cause of a stack trace
@@ -100,21 +96,6 @@ _OUTER_CLASSES = ("cannot_load_state_store.uncategorized", "stream_failed")
 # symptoms that say only that a query failed
 _OUTER = ("query terminated", "task failed 4 times", "executor lost", "RocksDB error")
 _MOST_NEAR = 8  # topics that are suggested for an unknown one
-# least score of a symptom that is an answer: shared stems, by weight, per weight of the text
-_LEAST_SCORE = 0.6
-# weight of a text at most that scores are compared with, because a long text has more words
-_ENOUGH = 9.0
-_HINT_SCORE = 0.3  # least score of a symptom that is a hint
-_ALMOST = 0.8  # share of the best score from which other symptoms are answers too
-_IN_TEXT = 0.3  # weight of a stem in an entry's text, compared with one in what people say
-_IN_ORDER = 0.25  # added to the score of a symptom one of whose phrases is in the text
-_UNKNOWN = 20  # number of symptoms that a stem counts as having if none has it
-_ENDING = re.compile(r"(?:ing|ed|es|s|e)$")  # endings that a stem lacks
-_DOUBLED = re.compile(r"(.)\1$")  # doubled letter at the end of a stem
-_STEM = 6  # letters of a stem at most
-_WORD = re.compile(r"[A-Za-z0-9]+")  # word of a text
-_PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]{2,}(?![a-z])")
-"""A word of a metric or a class, such as ``commit``, ``Time`` and ``Ms`` of ``commitTimeMs``."""
 _MOST_NAMES = 3  # names in a heading at most that are all shown
 _SEVERITY = "Severity: "  # begin of an entry's line with its severity
 _ENTRY_LEVEL = 3  # level of the headings of entries
@@ -257,86 +238,19 @@ def _in_message(message: str) -> list[str]:
 
 
 def _by_words(text: str) -> list[str]:
-    """Return the symptoms that share most words with a text; empty if none shares enough.
+    """Return the symptoms whose name or known words are in what a person says, at most three.
 
-    A line says that it is a guess if no known phrase is in the text.
+    A symptom with more and longer matching words comes first. Empty for the text of a program, and
+    for a text of more than ``_MOST_WORDS`` words.
     """
-    scores = _scores(text)
-    best = max(scores.values(), default=0)
-    if best < _LEAST_SCORE:
+    line = " ".join(text.casefold().split())
+    if len(line.split()) > _MOST_WORDS or _OF_PROGRAM.search(text):
         return []
-    entries = [entry for entry in list(scores)[:_MOST_ENTRIES] if scores[entry] >= best * _ALMOST]
-    is_known = any(words.search(text.casefold()) for words, _ in _words_of_symptoms())
-    return entries if is_known else [_GUESS, *entries]
-
-
-def _scores(text: str) -> dict[str, float]:
-    """Return how well each symptom fits what a person says, the best first.
-
-    Empty for a text of a program, or a long one. About 1 if all words fit.
-    """
-    line = " ".join(text.split())
-    asked = _stems(line)
-    if not asked or len(line.split()) > _MOST_WORDS or _OF_PROGRAM.search(line):
-        return {}
-    symptoms = _stems_of_symptoms()
-    often = Counter(
-        stem for own_stems, text_stems in symptoms.values() for stem in own_stems | text_stems
-    )
-
-    def weight(stems: Set[str]) -> float:
-        counts = (often[stem] or (0 if stem.isdigit() else _UNKNOWN) for stem in stems)
-        return sum(log(1 + len(symptoms) / count) for count in counts if count)
-
-    scores: dict[str, float] = {}
-    threshold = min(weight(asked), _ENOUGH)
-    for entry, (own_stems, text_stems) in symptoms.items():
-        shared = asked & (own_stems | text_stems)
-        score = weight(shared & own_stems) + _IN_TEXT * weight(shared - own_stems)
-        # One word alone is a hint and no answer.
-        scores[entry] = score / threshold if len(shared) > 1 else min(score, _LEAST_SCORE / 2)
+    scores: Counter[str] = Counter()
     for words, entry in _words_of_symptoms():
-        if words.search(line.casefold()):
-            scores[entry] = max(scores.get(entry, 0), _LEAST_SCORE) + _IN_ORDER
-    return dict(sorted(scores.items(), key=lambda item: -item[1]))
-
-
-@cache
-def _stems_of_symptoms() -> dict[str, tuple[Set[str], Set[str]]]:
-    """Return two sets of stems for each symptom: of its names and phrases, and of its text."""
-    symptoms = {}
-    for names, text in _entries_of(read_page(_SYMPTOMS)):
-        lines = text.splitlines()[1:]
-        messages = (line for line in lines if line.startswith(_MESSAGES))
-        own_text = " ".join((*names, *_words_by_name().get(names[0], ()), *messages))
-        full_text = " ".join(line for line in lines if not line.startswith(_TO_DO))
-        symptoms[text] = _stems(own_text), _stems(full_text)
-    return symptoms
-
-
-def _stems(text: str) -> Set[str]:
-    """Return the stems of the words of a text, with synonyms replaced by the first one.
-
-    Parts of names, such as ``commitTimeMs``, count as words; stop words are left out.
-    """
-    words = {
-        part.casefold() for word in _WORD.findall(text) for part in (word, *_PART.findall(word))
-    }
-    stop_words, first = _common_words()
-    return {first.get(stem, stem) for stem in map(_stem_of, words - stop_words)}
-
-
-def _stem_of(word: str) -> str:
-    """Return a word without its ending, at most ``_STEM`` letters."""
-    return _DOUBLED.sub(r"\1", _ENDING.sub("", word))[:_STEM]
-
-
-@cache
-def _common_words() -> tuple[Set[str], dict[str, str]]:
-    """Return the stop words, and for each synonym's stem the stem that replaces it."""
-    lines = (list(map(_stem_of, line.split())) for line in _read("synonyms.txt").splitlines())
-    synonyms = {stem: line[0] for line in lines for stem in reversed(line)}
-    return frozenset(_read("stop_words.txt").split()), synonyms
+        if words.search(line):
+            scores[entry] += len(words.pattern)
+    return [entry for entry, _ in scores.most_common(_MOST_ENTRIES)]
 
 
 def near(topic: str) -> list[str]:
@@ -353,11 +267,22 @@ def near(topic: str) -> list[str]:
     if len(requested) > 2:  # two letters begin half of all
         entries |= dict.fromkeys(name for name in spelled if name.startswith(requested))
     names = [spelled[name] for name in entries]
-    hints = [text for text, score in _scores(topic).items() if score >= _HINT_SCORE]
+    hints = _by_words(topic)
     if _is_foreign(topic):
         hints = [text for text in _in_message(topic) if text.startswith("### ")]
     titles = (_names(text)[0] for text in hints[:_MOST_ENTRIES])
     return list(dict.fromkeys([*names, *titles]))[:_MOST_NEAR]
+
+
+def symptom_groups() -> dict[str, list[str]]:
+    """Return the names of all symptoms by the heading of their group."""
+    groups: dict[str, list[str]] = {}
+    for level, heading, _ in _lines(read_page(_SYMPTOMS)):
+        if level == _ENTRY_LEVEL - 1:
+            groups[heading] = []
+        elif level == _ENTRY_LEVEL:
+            next(reversed(groups.values())).append(_names(heading)[0])
+    return {heading: names for heading, names in groups.items() if names}
 
 
 def contents() -> str:
@@ -422,11 +347,11 @@ def _words_by_name() -> dict[str, list[str]]:
 
 @cache
 def _words_of_symptoms() -> list[tuple[re.Pattern[str], str]]:
-    """Return the patterns of the words that people use, each with the entry of its symptom."""
+    """Return patterns of the names and known words of symptoms, each with the symptom's entry."""
     return [
         (_pattern(words), text)
         for names, text in _entries_of(read_page(_SYMPTOMS))
-        for words in _words_by_name().get(names[0], ())
+        for words in (*names, *_words_by_name().get(names[0], ()))
     ]
 
 

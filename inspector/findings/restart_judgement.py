@@ -124,6 +124,17 @@ _PROMOTIONS: Mapping[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True)
+class StateCounts:
+    """Numbers of rows and differences of one operator, over all its stores."""
+
+    rows: int  # rows that the old query made
+    differing: int  # keys that only one state has, or that have different values
+    has_keys: bool  # True if a key is only in one of the states
+    moved_timers: int  # keys with another timer, of timers whose clock the files do not show
+    has_clock_timers: bool  # True if timers by processing time lie at another distance
+
+
+@dataclass(frozen=True)
 class SameRows:
     """Differences between the states that the old and the new query made of the same rows."""
 
@@ -166,6 +177,18 @@ class SameRows:
         if not rows[1] <= rows[0] or bool(rows[0]) != bool(rows[1]):
             return "The rehearsals were made of other rows."
         return "" if any(self.rows.values()) else "The rows made no state."
+
+    def counts_of(self, operator_id: int) -> StateCounts:
+        """Return the rows and differences of an operator."""
+        stores = [store for store in self.rows if store[0] == operator_id]
+        keys = sum(self.keys[store] for store in stores)
+        return StateCounts(
+            rows=sum(self.rows[store] for store in stores),
+            differing=keys + sum(self.values[store] for store in stores),
+            has_keys=keys > 0,
+            moved_timers=sum(self.timers.get(store, 0) for store in stores),
+            has_clock_timers=operator_id in self.clock_timer_operators,
+        )
 
     def decides(self, line: Line) -> bool:
         """Return True if a store has equal state whose rows decide what the line leaves open."""
@@ -267,42 +290,49 @@ class Preflight:
 
     def _own(self) -> Iterator[Line]:
         """Yield the lines on damage of the checkpoint that the query continues from."""
-        checkpoint, restart = self._old.checkpoint, self._restart
-        # What only some releases mind has lines of its own.
-        obstacles = [o for o in (*restart.obstacles, *restart.later) if not o.about]
-        stop = next((o for o in obstacles if not o.since or o.since not in RELEASES), None)
-        item = "files that a restart reads"
-        if stop is not None:
-            detail = f"Batch {restart.batch} does not run: {stop}."
-            yield self._line(item, "not-restorable", stop.name, detail=detail)
-        elif restart.needs_repair and RELEASES.index(self._release) < RELEASES.index(REPAIRS):
-            yield self._line(
-                item, "not-restorable", restart.needs_repair[0].skipped, detail=restart.sentence
-            )
-        else:
-            of_files = _of_files(restart)
-            about = "restorable-unknown" if of_files.possible is None else "restorable"
-            yield self._line(item, about, of_files.sentence)
+        restart = self._restart
+        yield self._files_line(restart)
         refuses_v2 = RELEASES.index(self._release) >= RELEASES.index("4.1")
-        if refuses_v2 and checkpoint.newest_snapshot_format > 1:
+        if refuses_v2 and self._old.checkpoint.newest_snapshot_format > 1:
             yield self._line("format of snapshots", "snapshot-format", "v2", "v1")
         if restart.again:
             offsets = "; ".join(s.offset or "-" for s in self._old.sources)[:200]
             detail = f"Batch {restart.batch} runs again, up to the offsets {offsets}."
             without = f"batch {restart.batch} has no commit"
             yield self._line("last batch", "runs-again", without, detail=detail)
-        slugs = {(p.slug, p.path) for p in self._problems}
-        if checkpoint.logs.query_id is None:
-            yield self._line("metadata of the query", "metadata-lost", "not there")
-        lost = [path for slug, path in slugs if slug == LOST_METADATA and STATE in (path or "")]
-        for path in sorted(filter(None, lost)):
-            yield self._line("metadata of an operator", "operator-metadata-lost", path)
-        for path in sorted(path for slug, path in slugs if slug == LOST_SCHEMA and path):
-            yield self._line("state schema", "schema-lost", path)
+        yield from self._lost_metadata()
         for source in self._old.sources:
             if source.kind == FILES and source.place is None and restart.possible is False:
                 yield self._line(f"log of source {source.name}", "source-log-lost", "not there")
         yield from self._of_restart(restart)
+
+    def _files_line(self, restart: Restart) -> Line:
+        """Return the line on the files that a restart reads."""
+        # What only some releases mind has lines of its own.
+        obstacles = [o for o in (*restart.obstacles, *restart.later) if not o.about]
+        stop = next((o for o in obstacles if not o.since or o.since not in RELEASES), None)
+        item = "files that a restart reads"
+        if stop is not None:
+            detail = f"Batch {restart.batch} does not run: {stop}."
+            return self._line(item, "not-restorable", stop.name, detail=detail)
+        if restart.needs_repair and RELEASES.index(self._release) < RELEASES.index(REPAIRS):
+            file = restart.needs_repair[0].skipped
+            return self._line(item, "not-restorable", file, detail=restart.sentence)
+        of_files = _of_files(restart)
+        about = "restorable-unknown" if of_files.possible is None else "restorable"
+        return self._line(item, about, of_files.sentence)
+
+    def _lost_metadata(self) -> Iterator[Line]:
+        """Yield the lines on lost metadata of the query and its operators, and on lost schemas."""
+        if self._old.checkpoint.logs.query_id is None:
+            yield self._line("metadata of the query", "metadata-lost", "not there")
+        problems = {(problem.slug, problem.path or "") for problem in self._problems}
+        for path in sorted(path for slug, path in problems if slug == LOST_METADATA):
+            if STATE in path:
+                yield self._line("metadata of an operator", "operator-metadata-lost", path)
+        for path in sorted(path for slug, path in problems if slug == LOST_SCHEMA):
+            if path:
+                yield self._line("state schema", "schema-lost", path)
 
     def _of_restart(self, restart: Restart) -> Iterator[Line]:
         """Yield the refusals, doubts and options that the judge of restarts has besides files."""
@@ -364,6 +394,10 @@ class Preflight:
             return self._line(key, _OF_CONF[key], recorded, value)
         if recorded is not None:
             return self._line(key, "recorded-conf", recorded, value)
+        return self._of_unrecorded_conf(key, value)
+
+    def _of_unrecorded_conf(self, key: str, value: str) -> Line:
+        """Return the line on a conf that the log does not record and no other rule is about."""
         if key == ANSI and value == "false" and self._upgrade.ran_before(SCALA_2_13):
             return self._line(key, "free-conf", None, value)
         taken = default_of(key)
@@ -380,10 +414,10 @@ class Preflight:
         if not both or any(line.rule.verdict is Restarts.REFUSED for line in lines):
             return
         states, item = self._states, "logic of the query"
-        obstacle = states and states.obstacle(self._old, new)
+        obstacle = "" if states is None else states.obstacle(self._old, new)
         if states is None or obstacle:
             about = "state-unclear" if obstacle else "logic-unseen"
-            yield self._line(item, about, detail=obstacle or "")
+            yield self._line(item, about, detail=obstacle)
             return
         delays = {f.operator_id for f in lines if f.rule.about.startswith("watermark-")}
         abouts = {line.rule.about for line in lines}
@@ -391,26 +425,32 @@ class Preflight:
         if is_later and not delays:
             detail = "The watermarks differ: by another delay, or by another event time."
             yield self._line("watermark of the same rows", "state-unclear", detail=detail)
-        for number, name in ((old.operator_id, old.name) for old, _ in both):
+        for operator, _ in both:
+            number, name = operator.operator_id, operator.name
+            counts, is_late = states.counts_of(number), number in delays or is_later
             of_operator = [f for f in lines if f.operator_id == number]
-            stores = [store for store in states.rows if store[0] == number]
-            rows, keys, values = (
-                sum(counts[store] for store in stores)
-                for counts in (states.rows, states.keys, states.values)
-            )
-            moved = sum(states.timers.get(store, 0) for store in stores)
-            is_late = number in delays or is_later
-            doubt = self._doubt(new, name, of_operator, abouts, is_late=is_late, has_keys=keys > 0)
-            if not moved and not keys + values and number in states.clock_timer_operators:
-                moved, doubt = 1, _OTHER_DURATION
-            elif moved and not keys + values:
-                doubt = _UNKNOWN_CLOCK
-            item, differing = f"state of operator {number} ({name})", keys + values or moved
-            about = ("state-unclear" if doubt else "state-other") if differing else "state-same"
-            sides, detail = (f"{rows} rows", f"{differing} keys differ"), doubt if differing else ""
-            yield self._line(item, about, *sides, detail=detail, store=(number, None))
-            if about == "state-same":
+            has_keys = counts.has_keys
+            doubt = self._doubt(new, name, of_operator, abouts, is_late=is_late, has_keys=has_keys)
+            line = self._state_line(f"state of operator {number} ({name})", number, counts, doubt)
+            yield line
+            if line.rule.about == "state-same":
                 yield from self._rehearsal_gaps(states, number, name)
+
+    def _state_line(self, item: str, number: int, counts: StateCounts, doubt: str) -> Line:
+        """Return the line on equal or different state that both queries make of equal rows.
+
+        ``doubt`` is the reason why different state may come from something else, or empty.
+        """
+        store, differing, moved = (number, None), counts.differing, counts.moved_timers
+        if not differing and not moved and counts.has_clock_timers:
+            moved, doubt = 1, _OTHER_DURATION
+        elif not differing and moved:
+            doubt = _UNKNOWN_CLOCK
+        sides = f"{counts.rows} rows", f"{differing or moved} keys differ"
+        if not differing and not moved:
+            return self._line(item, "state-same", *sides, store=store)
+        about = "state-unclear" if doubt else "state-other"
+        return self._line(item, about, *sides, detail=doubt, store=store)
 
     def _doubt(
         self,
@@ -539,17 +579,21 @@ class Preflight:
             return "key-expression"
         return "key-alike" if alike_fields(old) else "key-same"
 
+    def _about_refused_value(self, old: StructType, new: StructType) -> str:
+        """Return the rule about a new value schema that Spark does not accept for the old one."""
+        sides = (self._old, self._new or self._old)
+        nullable = {side.confs.get(_NULLABLE, "false") for side in sides}
+        if len(nullable) > 1 and _accepts(new, old, nulls=False):
+            return "nullability"
+        has_ttl = [TTL_FIELD in _names(schema) for schema in (old, new)]
+        return "ttl" if has_ttl[0] != has_ttl[1] else "value-schema"
+
     def _about_value(self, operator: Operator, old: StructType, new: StructType) -> str:
         """Return the rule about a store's old and new value schema."""
         if self._old.confs.get(ENCODING) == AVRO and operator.processor is not None:
             return _about_avro(old, new)
         if not _accepts(new, old):
-            sides = (self._old, self._new or self._old)
-            nullable = {side.confs.get(_NULLABLE, "false") for side in sides}
-            if len(nullable) > 1 and _accepts(new, old, nulls=False):
-                return "nullability"
-            ttl = [TTL_FIELD in _names(schema) for schema in (old, new)]
-            return "ttl" if ttl[0] != ttl[1] else "value-schema"
+            return self._about_refused_value(old, new)
         if operator.name in _DEDUPLICATIONS:
             return "value-same"
         renamed = _names(old) != _names(new)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from inspector import api
 from inspector.exceptions import CheckpointError
-from tests.cli.support import checkpoint_of, run
+from tests.cli.support import checkpoint_of, copy_of, run
 from tests.profiles import costly
 
 TIME_MS = 1_700_000_000_000
@@ -221,6 +221,34 @@ def test_lost_entry_makes_the_number_of_files_unknown(files: Path) -> None:
     assert [row["files"] for row in rows_of(files)] == [1, 0, None, None]
 
 
+def test_source_without_an_offset_begins_later(tmp_path: Path) -> None:
+    entry = json.dumps({"logOffset": 1})
+    root = query(tmp_path / "later", {0: ["7", "-"], 1: ["8", entry], 2: ["9", entry]})
+    folder = root / "sources" / "1"
+    folder.mkdir(parents=True)
+    for number in range(2):
+        line = json.dumps({"path": f"file:///in/{number}", "timestamp": 1, "batchId": number})
+        (folder / str(number)).write_text(f"v1\n{line}", "utf-8")
+    rows = rows_of(root, source="1")
+    assert [(row["kind"], row["end"], row["files"]) for row in rows] == [
+        ("files", "log entry 1", 0),
+        ("files", "log entry 1", 2),
+        ("unknown", None, None),
+    ]
+    assert len(rows_of(root, by="partition", source="1")) == 3
+    assert [row["source"] for row in rows_of(root, form="starting-offsets", batch=0)] == ["0"]
+
+
+def test_sparse_logs_of_asynchronous_progress(tmp_path: Path) -> None:
+    """Asynchronous progress tracking leaves out entries of both logs."""
+    root = query(tmp_path / "sparse", {n: [topic(10 * n)] for n in (2, 5, 9)})
+    assert [(row["batch_id"], row["records"]) for row in rows_of(root)] == [
+        (9, 40),
+        (5, 30),
+        (2, None),
+    ]
+
+
 def test_damaged_source_log_is_a_problem(files: Path) -> None:
     (files / "sources" / "0" / "3").write_text('v1\n{"path":7}', "utf-8")
     report = api.offsets(str(files))
@@ -246,6 +274,15 @@ def test_starting_offsets_of_kafka(kafka: Path) -> None:
     assert positions['{"ehName": "orders", "partitionId": 1}']["seqNo"] == 15
     assert "Batch 3 is planned and not committed" in report.notes[0]
     assert "--batch 3" in report.notes[0]
+
+
+def test_damaged_state_is_no_problem(tmp_path: Path) -> None:
+    root = copy_of("agg_update", tmp_path)
+    for delta_file in (root / "state").rglob("3.delta"):
+        delta_file.unlink()
+    for options in ((), ("--as", "starting-offsets")):
+        done = run("offsets", root, *options, "-o", "json")
+        assert (done.code, done.json["problems"]) == (0, [])
 
 
 def test_files_that_were_read_are_listed(files: Path) -> None:

@@ -147,6 +147,8 @@ def _topic(offsets: list[int], name: str = "orders-1") -> str:
 
 def _same(fast: Position, slow: Position) -> None:
     assert (fast.kind, fast.raw, fast.parts) == (slow.kind, slow.raw, slow.parts)
+    assert [fast.part(part.name) for part in slow.parts] == slow.parts
+    assert fast.part("another:1") is None
 
 
 def test_long_lines_are_read_as_numbers() -> None:

@@ -62,7 +62,7 @@ def test_an_unknown_topic_is_a_usage_error_with_its_neighbours() -> None:
     outcome = run("explain", "TruncatdError")
     assert (outcome.code, outcome.out) == (2, "")
     assert "unknown topic 'TruncatdError'; did you mean TruncatedError" in outcome.err
-    assert "inspector explain lists all topics" in run("explain", "xyzzy").err
+    assert "unknown topic 'xyzzy'; inspector explain NAME explains" in run("explain", "xyzzy").err
 
 
 def test_a_path_without_a_checkpoint_or_a_text_is_not_passed_over() -> None:

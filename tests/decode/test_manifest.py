@@ -63,6 +63,12 @@ def test_tables_that_were_added_and_not_deleted_are_live() -> None:
     assert read_manifest(manifest(edits[:2])) == Manifest({8: LiveTable(1_000, ID)}, 5, 2)
 
 
+@pytest.mark.parametrize("size", [127, 128, 255, 256, 16_383, 16_384, 1 << 31, 1 << 40])
+def test_numbers_of_one_and_more_bytes_are_read(size: int) -> None:
+    tables = read_manifest(manifest([numbers_edit(), table_edit(128, size)])).tables
+    assert tables == {128: LiveTable(size, None)}
+
+
 @pytest.mark.parametrize(
     ("keys", "overlaps"),
     [

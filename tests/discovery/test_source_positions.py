@@ -6,11 +6,13 @@ import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.checkpoint.storage import Storage
-from inspector.discovery.source_positions import SourceLog
+from inspector.discovery.checkpoint import open_checkpoint
+from inspector.discovery.source_positions import SourceLog, SourcePositions
 
 LINE = json.dumps({"path": "file:///in/a", "timestamp": 5, "batchId": 0}).encode()
 
@@ -39,6 +41,22 @@ def test_log_that_is_not_there_counts_nothing(tmp_path: Path) -> None:
     log = SourceLog(Storage(str(tmp_path)), "sources/0")
     assert list(log.files()) == []
     assert log.count(None, 0) is None
+
+
+@pytest.mark.parametrize(("gone", "problems"), [((0, 1), 0), ((1,), 1)])
+def test_purge_while_the_log_is_read(tmp_path: Path, gone: tuple[int, ...], problems: int) -> None:
+    root = tmp_path / "checkpoint"
+    for log in ("offsets", "commits"):
+        (root / log).mkdir(parents=True)
+        for batch in range(4):
+            (root / log / str(batch)).write_text("v1\n{}" + "\n7" * (log == "offsets"), "utf-8")
+    positions = SourcePositions(open_checkpoint(str(root)))
+    assert len(positions.entries) == 4
+    for batch in gone:
+        (root / "offsets" / str(batch)).unlink()
+    left = [batch for batch in (3, 2, 1, 0) if batch not in gone]
+    assert [item.batch_id for item in positions.ranges()] == left
+    assert len(positions.problems) == problems
 
 
 @given(

@@ -32,6 +32,7 @@ from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.options import Option, Options
 from inspector.checkpoint.log_entries import NAME_CHARS
 from inspector.checkpoint.logs import OFFSETS
+from inspector.checkpoint.roots import STATE
 from inspector.checkpoint.source_kinds import FILES, Sought
 from inspector.discovery.source_positions import SourceFile, SourcePositions, SourceRange
 from inspector.discovery.starting_offsets import AGAIN, EXACT, MOST_ONCE, starting_offsets
@@ -155,6 +156,17 @@ def _millis(text: str) -> int:
     return round(time.timestamp() * 1000)
 
 
+def _subject(run: Opened) -> Subject:
+    """Return the subject of a report without problems of state files, which no offset needs."""
+    relative = run.checkpoint.storage.relative
+    problems = [
+        problem
+        for problem in run.listed
+        if problem.store is None and relative(problem.path or "").partition("/")[0] != STATE
+    ]
+    return Subject(run.checkpoint, run.version, problems, run.options)
+
+
 @dataclass
 class _View:
     """The positions of one checkpoint, for the reports of this command."""
@@ -164,7 +176,7 @@ class _View:
 
     def __post_init__(self) -> None:
         self.positions = SourcePositions(self.run.checkpoint)
-        self.subject = self.run.subject()
+        self.subject = _subject(self.run)
         if self.source is not None:
             newest = next(iter(self.positions.ranges()), None)
             batch = () if newest is None else self.positions.batch_ranges(newest.batch_id)

@@ -116,14 +116,13 @@ class PositionSearch:
         order = self._sought.order
         if order is None or self._earlier is not None:
             return
-        for part in end.parts:
-            if part.name == self._sought.place:
-                self._newest = self._newest or item
-                self._compare(item, end.kind, part, order)
+        part = end.part(self._sought.place)
+        if part is not None:
+            self._newest = self._newest or item
+            self._compare(item, end.kind, part, order)
 
     def _compare(self, item: SourceRange, kind: Kind, part: Part, order: tuple[int, ...]) -> None:
-        starts = item.start.parts if item.start is not None else ()
-        start = next((s for s in starts if s.name == part.name), None)
+        start = None if item.start is None else item.start.part(part.name)
         if part.order is None:
             places = [p for p in (start, part) if p is not None]
             if any(snapshot_of(p.text) == order[0] for p in places):

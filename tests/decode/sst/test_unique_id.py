@@ -58,6 +58,17 @@ def test_without_one_of_the_properties_the_id_is_not_known(name: str) -> None:
     assert unique_id({key: value for key, value in STORED.items() if key != name}) is None
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("rocksdb.creating.session.identity", SESSION.lower()),
+        ("rocksdb.original.file.number", b"\x00"),
+    ],
+)
+def test_no_id_for_lower_case_session_or_file_number_zero(name: str, value: bytes) -> None:
+    assert unique_id(STORED | {name: value}) is None
+
+
 @given(st.fixed_dictionaries({}, optional={name: st.binary(max_size=30) for name in STORED}))
 def test_any_properties_make_an_id_or_none(stored: dict[str, bytes]) -> None:
     result = unique_id(STORED | stored)
