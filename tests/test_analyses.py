@@ -25,6 +25,7 @@ from inspector.render import audit_history
 from inspector.render.report import Report
 from inspector.render.tabular import Column
 from tests.cli.support import checkpoint_of, run
+from tests.troubles import troubled
 
 CASES = ("fmgws_event_ignore", "join_left_outer", "agg_complete", "session_window", "agg_v1")
 KEY = {"fmgws_event_ignore": "value=once-000"}
@@ -215,6 +216,8 @@ def reports(cases: Sequence[str]) -> Iterator[Report]:
             )
         yield api.trend(folder)
     yield api.audit(path, estimate=True)
+    yield api.offsets(path, find="0@3")
+    yield api.offsets(str(troubled("healthy_agg_fan_out")), form="starting-offsets")
 
 
 @pytest.mark.parametrize("cases", [CASES[:1], pytest.param(CASES, marks=pytest.mark.full)])

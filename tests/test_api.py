@@ -18,7 +18,7 @@ from inspector.facts.join_rows import MatchedRows
 from inspector.model import Redact
 from inspector.render.renderers import FORMATS, render
 from inspector.render.report import Report
-from tests.cli.support import COMMANDS, checkpoint_of, copy_of
+from tests.cli.support import COMMANDS, OF_STATE, checkpoint_of, copy_of
 from tests.profiles import crossed
 
 LEAK = str(checkpoint_of("fmgws_event_ignore"))
@@ -66,7 +66,7 @@ def test_a_command_is_a_function_of_its_name(command: str, output: str) -> None:
     assert "".join(render(report, output)).endswith("\n") or output == "ndjson"
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", OF_STATE)
 def test_the_options_choose_part_and_version(command: str) -> None:
     options = api.Options(batch=4, partition_id=1)
     report = getattr(api, command)(LEAK, options)
@@ -75,7 +75,7 @@ def test_the_options_choose_part_and_version(command: str) -> None:
     assert partitions <= {1, None}
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", OF_STATE)
 def test_what_is_not_there_is_an_error(command: str, tmp_path: Path) -> None:
     function = getattr(api, command)
     with pytest.raises(NotACheckpointError, match="expected a checkpoint folder"):

@@ -72,7 +72,7 @@ PLANTED = {
     "layers": [
         ("exceptions", "inspector.model"),
         ("model", "inspector.schemas"),
-        ("checkpoint.names", "inspector.decode.frames"),
+        ("checkpoint.names", "inspector.encode.frames"),
         ("decode.frames", "inspector.checkpoint.storage"),
         ("state.compare", "inspector.facts.size_distributions"),
         ("providers.chain", "inspector.operators.rule"),

@@ -54,6 +54,7 @@ LIKE_A_NUMBER = re.compile(
 FREE = {
     *("key", "value", "old_value", "key_hex", "value_hex"),
     *("notes", "evidence", "message", "sentence", "cause"),
+    *("source", "start", "end"),  # of sources, whose offsets may be numbers
 }
 """Names under which a text may be whatever a query stored, or is a sentence."""
 

@@ -38,6 +38,9 @@ ELSEWHERE: tuple[str, ...] = (
 COMMANDS = tuple(name for name in commands() if name not in ELSEWHERE)
 """Commands that take one path and need nothing else; a new one is among them by itself."""
 
+OF_STATE = tuple(name for name in COMMANDS if name != "offsets")
+"""Commands of :data:`COMMANDS` about a state version; ``offsets`` is about the logs alone."""
+
 OUTPUTS = ("table", "json", "ndjson", "csv", "markdown", "html")
 
 

@@ -128,7 +128,9 @@ def test_growth_without_a_leak_is_told_apart(options: dict[str, Any], expected: 
     assert result["verdict"] == f"Growing {expected}; no expired rows remain."
     assert list(result) == ["verdict", "growth", "to_do", "more"]
     by_values = "larger" in expected
-    assert result["more"].endswith("top '/data/my query' --by value_bytes" if by_values else "query'")
+    assert result["more"].endswith(
+        "top '/data/my query' --by value_bytes" if by_values else "query'"
+    )
 
 
 def test_growth_that_may_be_older_than_what_can_be_read_says_so() -> None:

@@ -260,9 +260,15 @@ class _View:
         )
         return self.report((table,), footnotes=(FOOTNOTE,))
 
+    def _add_problems(self) -> None:
+        """Add the problems of the entries that were read to the report, each once."""
+        known = set(self.subject.problems)
+        added = dict.fromkeys(self.positions.all_problems())
+        self.subject.problems.extend(problem for problem in added if problem not in known)
+
     def _with_problems(self, rows: Iterator[OffsetRow]) -> Iterator[OffsetRow]:
         yield from rows
-        self.subject.problems.extend(self.positions.all_problems())
+        self._add_problems()
 
     def _partition_rows(self, items: Iterable[SourceRange], limit: int) -> Iterator[OffsetRow]:
         """Yield a row for each partition; files come last.
@@ -313,7 +319,7 @@ class _View:
         rows = [row for search in searches.values() for row in search.rows()]
         for source, ranges in file_ranges.items():
             rows += found_files(self.positions, source, ranges, sought.text)
-        self.subject.problems.extend(self.positions.all_problems())
+        self._add_problems()
         title = f"the batch that read {sought.text[:NAME_CHARS]}"
         notes = [answer(row, sought.text[:NAME_CHARS]) for row in rows[: limit or None]]
         return self.report((FoundRow.table(title, rows[: limit or None]),), notes=notes)
@@ -375,7 +381,7 @@ class _View:
 
     def _with_file_problems(self, rows: Iterator[ReadFileRow]) -> Iterator[ReadFileRow]:
         yield from rows
-        self.subject.problems.extend(self.positions.all_problems())
+        self._add_problems()
 
     def _delivery(self, last_batch: int, newest: int | None) -> str:
         """Return how often rows reach the sinks if a source starts exactly after a batch."""

@@ -112,10 +112,10 @@ class StartRow(t.Row, table="starting_offsets", empty="the batch has no source w
 class ReadFileRow(t.Row, table="read_files", empty="no source of files"):
     """A file that a file source has read."""
 
-    source: Source
-    path: Annotated[t.Text, "The file."]
-    file_modified_ms: Annotated[t.TimeMs | None, "When it was changed."]
-    log_entry: Annotated[t.Id, "The entry of the source's log that names it."]
+    source: Annotated[Source, t.Rank(2)]
+    path: Annotated[t.Text, "The file.", t.Rank(1)]
+    file_modified_ms: Annotated[t.TimeMs | None, "When it was changed.", t.Rank(3)]
+    log_entry: Annotated[t.Id, "The entry of the source's log that names it.", t.Rank(4)]
 
 
 def source_row(positions: SourcePositions, item: SourceRange) -> OffsetRow:

@@ -11,7 +11,7 @@ from inspector import api
 from inspector.analyses.shared.judged import Subject
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.render.report_data import Part
-from tests.cli.support import COMMANDS, checkpoint_of, copy_of, run
+from tests.cli.support import OF_STATE, checkpoint_of, copy_of, run
 
 JOIN = checkpoint_of("join_left_outer")
 FILES = ("*.delta", "*.snapshot")
@@ -83,7 +83,7 @@ def test_forms_without_a_header_say_it_beside_the_data() -> None:
         assert run("sizes", path, "-o", output, "-q").err == ""
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", OF_STATE)
 def test_every_command_calls_a_part_a_part(command: str) -> None:
     path = checkpoint_of("fmgws_event_ignore")
     for arguments in ((path / "state/0/1",), (path, "--operator", "0", "--partition", "1")):
