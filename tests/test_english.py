@@ -52,7 +52,7 @@ def package(tmp_path: Path) -> Path:
 
 
 def test_names_and_docstrings_are_counted(package: Path) -> None:
-    openings, prepositions, pronouns, participles, _, _ = check_english.measure(
+    openings, prepositions, pronouns, participles, *_ = check_english.measure(
         check_english.read_package(package)
     )
     assert dict(openings.examples) == {"What": 1, "Whether": 1}
@@ -63,15 +63,16 @@ def test_names_and_docstrings_are_counted(package: Path) -> None:
 
 
 def test_phrases_are_counted_in_prose_only(package: Path) -> None:
-    *_, phrases = check_english.measure(check_english.read_package(package))
+    *_, phrases, words = check_english.measure(check_english.read_package(package))
     assert dict(phrases.examples) == {"held against": 1}
+    assert words.value == len(PAGE.split())
 
 
 def test_long_sentences_are_counted(package: Path) -> None:
     words = " ".join(["word"] * 16)
     text = f"# Page\n\n{words}\n{words}. Short.\n\n{words}\n\n- {words}\n"
     (package / "docs" / "page.md").write_text(text, "utf-8")
-    *_, long, _ = check_english.measure(check_english.read_package(package))
+    *_, long, _, _ = check_english.measure(check_english.read_package(package))
     assert (long.value, list(long.examples)) == (1, ["word word word word word word ..."])
 
 

@@ -29,6 +29,7 @@ its words, what people say, or the memory of who wrote it down.
 
 PAGE = docs.read_page("reference/symptoms")
 WORDS = files(docs.__name__).joinpath("words.txt").read_text("utf-8")
+PHRASES = files(docs.__name__).joinpath("messages.txt").read_text("utf-8")
 ENTRIES = [
     re.sub("`", "", line[4:]).split(" · ") for line in PAGE.splitlines() if line.startswith("### ")
 ]
@@ -126,8 +127,7 @@ def test_the_words_of_a_log_are_in_the_class_that_logs_them() -> None:
                 bodies |= {n: archive.read(n) for n in named.keys() & set(archive.namelist())}
     phrases = [
         part.encode()
-        for words in re.findall(r"^In messages: (.*)$", PAGE, re.M)
-        for phrase in re.findall(r"`([^`]+)`", words)
+        for phrase in re.findall(r"^    (.*)$", PHRASES, re.M)
         for part in phrase.split(" ... ")
     ]
     assert bodies.keys() == named.keys()

@@ -65,7 +65,8 @@ _PARAGRAPH = re.compile(r"(?:\*\*([^*]+)\.\*\* |(?:- )?([A-Z][a-zA-Z ]{1,20}): )
 _CODE = re.compile(r"`([^`]+)`")  # text between backquotes
 _ALSO = "In Spark: "  # begin of a line of an entry whose code words are names of the entry, too
 _CLASSES = "Classes: "  # begin of the line whose code words are names like that of the heading
-_MESSAGES = "In messages: "  # begin of a line with phrases of messages; ``...`` stands for anything
+_MESSAGES = "messages.txt"
+"""File with names of entries, and below each the phrases of its messages; ``...`` is anything."""
 _WORDS = "words.txt"
 """File with a line for a page or a symptom: its name, and the words that people use for it."""
 _SYMPTOMS = "reference/symptoms"  # page of the symptoms
@@ -219,7 +220,7 @@ def _in_message(message: str) -> list[str]:
     inner.sort(key=lambda name: line.count(_CAUSE, 0, line.rfind(name)), reverse=True)
     entries = [text for name in inner for text in _entries_of_name(name)]
     ranked: dict[str, tuple[int, int]] = {}
-    for words, text in _phrases(_MESSAGES):
+    for words, text in _phrases():
         if ends := [match.end() for match in words.finditer(line)]:
             rank = line.count(_CAUSE, 0, ends[-1]), len(words.pattern)
             ranked[text] = max(rank, ranked.get(text, rank))
@@ -317,19 +318,20 @@ def _entries() -> tuple[dict[str, list[str]], dict[str, list[str]]]:
 
 
 @cache
-def _phrases(begin: str) -> list[tuple[re.Pattern[str], str]]:
-    """Return the phrases in lines that begin so, as patterns, each with its entry.
-
-    ``begin`` is such as ``In messages: ``; patterns are in lower case.
-    """
-    return [
-        (_pattern(words), text)
-        for page in PAGES
-        for _, text in _entries_of(read_page(page))
-        for line in text.splitlines()
-        if line.startswith(begin)
-        for words in _CODE.findall(line)
-    ]
+def _phrases() -> list[tuple[re.Pattern[str], str]]:
+    """Return the phrases of messages as patterns in lower case, each with its entry."""
+    entries = {
+        names[0]: text
+        for page in ("reference/spark-errors", _SYMPTOMS)
+        for names, text in _entries_of(read_page(page))
+    }
+    phrases, name = [], ""
+    for line in _read(_MESSAGES).splitlines():
+        if line.startswith(" "):
+            phrases.append((_pattern(line.strip()), entries[name]))
+        else:
+            name = line
+    return phrases
 
 
 def _pattern(words: str) -> re.Pattern[str]:
