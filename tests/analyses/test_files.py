@@ -32,6 +32,14 @@ def test_replay_begins_at_the_newest_snapshot_at_or_below_the_version() -> None:
         assert (same["newest_snapshot"], same["replay_deltas"]) == (row["newest_snapshot"], 0)
 
 
+def test_checksum_files_of_absent_files_are_orphans(tmp_path: Path) -> None:
+    path = copy_of("agg_append", tmp_path)
+    for name in (".1.delta.crc", ".99.delta.crc"):
+        (path / "state/0/1" / name).write_bytes(b"1")
+    (row,) = tables(api.files(str(path)))["other_files"]
+    assert (row["kind"], row["files"], row["orphans"]) == ("hadoop_checksum", 2, 1)
+
+
 def test_other_files_are_counted_by_kind(tmp_path: Path) -> None:
     path = copy_of("agg_append", tmp_path)
     folder = path / "state/0/1"

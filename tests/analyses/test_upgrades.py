@@ -55,6 +55,7 @@ def test_ansi_mode_of_spark_4_is_unknown_and_no_warning() -> None:
     path = of_release("agg_update")
     result = lines(path, to_spark="4.0.5")
     assert (result["SS505"]["verdict"], result["SS505"]["issue"]) == ("unknown", "SPARK-44444")
+    assert (result["SS505"]["old"], result["SS505"]["new"]) == ("false", "true")
     outcome = run("preflight", path, "--to-spark", "4.0.5", "--fail-on", "warning")
     assert outcome.code == 0
     assert "Spark 4.0 will start." in outcome.out

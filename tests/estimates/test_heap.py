@@ -320,3 +320,4 @@ def test_rows_that_no_version_changes_take_objects_once_and_nodes_each_time() ->
     # Two UnsafeRows of 40, two arrays of 16 and their bytes, a wrapper of 16, a node of 32.
     assert item.total == 10 * (40 + 40 + 16 + 16 + 16 + 32) + 240 + 720
     assert two.total - item.total == 10 * 32
+    assert (item.nodes.objects, two.nodes.objects) == (10, 20)
