@@ -78,4 +78,4 @@ def test_what_is_above_a_limit_says_which_and_how_to_set_it() -> None:
 def test_the_page_has_every_limit_and_its_default() -> None:
     page = docs.lookup("configuration") or ""
     for field in dataclasses.fields(Limits):
-        assert f"| `{field.name}` | {field.default} |" in page
+        assert f"- `{field.name}` ({field.default}): " in page
