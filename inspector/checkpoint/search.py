@@ -56,11 +56,14 @@ def search(
     most_folders: int = MOST_FOLDERS,
     was_root: Callable[[str], bool] | None = None,  # of a folder that is taken for one unlisted
 ) -> Iterator[Found]:
-    """Yield the checkpoints that a path or pattern matches, nearest first, each level by name.
+    """Yield the checkpoints that a path or pattern matches, nearest first.
 
-    At least one item is yielded, if only an error. ``recursive`` searches all folders below. A
-    folder for which ``was_root`` is True is not listed. Raises EngineError and OSError as
-    Storage.open.
+    Checkpoints of one level are ordered by name. A path that cannot be searched is yielded with its
+    error, so at least one item is yielded. ``recursive`` searches all folders below. The search
+    ends with a LimitError item before it would list more than ``most_folders`` folders. A folder
+    for which ``was_root`` is True counts as a checkpoint, and no listing checks it. Raises
+    EngineError and OSError as Storage.open, and NotACheckpointError if the name of a bucket or host
+    is a pattern.
     """
     # At least one checkpoint or failure comes. EngineError, OSError as of Storage.open.
     base, pattern = _split(url)

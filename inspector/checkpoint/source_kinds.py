@@ -280,6 +280,7 @@ EVENT_HUBS = Kind("event-hubs", Counted.RECORDS, parts=_kafka_parts)
 
 _BY_FIELDS = (FILES, DELTA, PAIMON, ICEBERG, AUTO_LOADER, RATE_MICRO_BATCH)
 _EXACT = frozenset({FILES.name, RATE_MICRO_BATCH.name})  # kinds whose JSON has no other field
+# The number of a topic's partition: a key in the JSON of a Kafka or Event Hubs offset.
 _PARTITION = re.compile("[0-9]{1,10}")
 _NUMBER = re.compile(r"\s*(-?[0-9]{1,19})\s*")
 

@@ -101,11 +101,13 @@ def read_state_schema(
     store_name: str = DEFAULT_STORE,
     schema_paths: Sequence[str] = (),
 ) -> tuple[StateSchema | None, tuple[Problem, ...]]:
-    """Return the schema that Spark (3.1 on) wrote for a store, and the problems of reading.
+    """Return the schema that Spark (3.1 on) wrote for a store, and problems of reading.
 
-    All partitions share the schema of partition 0. ``schema_paths`` are the paths that the operator
-    metadata name (v3), oldest first; only the names of their files count. The schema is None if
-    there is none or the newest cannot be read.
+    Formats v1 and v2 are in the folder of partition 0, for all partitions. If there is no such
+    file, the v3 files in the operator's ``_stateSchema`` folder are read. ``schema_paths`` are the
+    v3 paths in the operator metadata, oldest first; only their file names are used. Without a match
+    the newest file is read. Column families and value schemas that only older files have are kept.
+    The schema is None if there is none, or if the newest cannot be read.
     """
     # For v3, operator metadata names the schema_paths, oldest first. Only the names of the files
     # count, because the paths are those of the place where the query ran.

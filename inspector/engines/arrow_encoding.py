@@ -60,7 +60,10 @@ def encode(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 
 def _encode(values: Any, kind: Any) -> Any:
-    """Return an array converted to a type by :func:`encode_type`."""
+    """Return an array converted to the type ``kind``.
+
+    ``kind`` is the result of :func:`encode_type` for the array's own type.
+    """
     if values.type == kind:
         return values
     types = pa.types

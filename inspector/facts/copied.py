@@ -31,7 +31,11 @@ class RowPrints(StoreSum):
 
     @classmethod
     def of(cls, block: RecordBlock, rows: Int64s) -> RowPrints:
-        """Return the prints of some records of a block, all of which are puts."""
+        """Return one sum over some records of a block, all of which are puts.
+
+        ``rows`` has the positions of the records in the block. The result has their number, their
+        key and value bytes, and the sum of their row hashes.
+        """
         sizes = block.key_length[rows], block.value_length[rows]
         keys = _hashes(block.buffer, block.key_offset[rows], sizes[0])
         values = _hashes(block.buffer, block.value_offset[rows], sizes[1])

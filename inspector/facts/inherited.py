@@ -47,9 +47,11 @@ class Inherited:
         self._base = 0
 
     def add(self, second: StateMap, runs: TimerRuns, calls: Mapping[int, Calls]) -> None:
-        """Note the history of the keys that a partition's map ``second`` has too.
+        """Take over the history of live rows that another partition's map has unchanged.
 
-        ``runs`` are its runs of timeouts, ``calls`` by version the calls that made its records.
+        A row counts as unchanged if its key, value and timer are equal in both maps. Rows that an
+        earlier call found are skipped. ``second`` is the other partition's map, ``runs`` has its
+        runs of timeouts, and ``calls`` has by version the calls that made its records.
         """
         self._versions.update(second.versions)
         self._base = max(self._base, second.versions[second.base_step])

@@ -328,7 +328,11 @@ def _oldest_and_largest(expired: Int64s, size: Int64s, appeared: Int64s, limit: 
 
 
 def list_of_ranges(leftovers: Sequence[Leftover], limit: int) -> list[Leftover]:
-    """Return which of the leftovers that the ranges of a partition list are to be listed for it."""
+    """Return the leftovers that a partition lists, of those that its key ranges list.
+
+    These are the ``limit`` oldest leftovers, then those of the ``limit`` largest that are not among
+    them. All are returned, oldest first, if ``limit`` is 0. The copies have ``appeared`` 0.
+    """
     columns = [(item.expired_version, item.row_bytes, item.appeared) for item in leftovers]
     expired, size, appeared = np.array(columns, np.int64).reshape(-1, 3).T
     positions = _oldest_and_largest(expired, size, appeared, limit).tolist()

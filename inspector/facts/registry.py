@@ -124,7 +124,11 @@ def _int64s(numbers: Any) -> Any:
 def _batch(
     kind: type[Fact], stores: Sequence[StoreId], versions: Any, column: Any
 ) -> pa.RecordBatch:
-    """Return a batch of facts of a kind, with one store and one version for each row."""
+    """Return an Arrow batch of facts of one kind.
+
+    Its schema is that of :func:`facts_schema`. ``stores`` and ``versions`` have one entry for each
+    fact. ``column`` is the struct array of the facts. The columns of all other kinds are null.
+    """
     (schema, nulls), rows = _layout(), len(stores)
     result = {
         "kind": array_of([kind.kind] * rows, pa.string()),

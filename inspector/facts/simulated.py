@@ -224,7 +224,11 @@ class Simulation:
         return max(self._reading(version) or 0, self._clocks[-1] if self._clocks else 0)
 
     def _reading(self, version: int) -> int | None:
-        """Return the scenario's clock in the batch of a version, in ms; None if it is not known."""
+        """Return the recorded clock of a version's batch in ms, without the shift.
+
+        The scenario names the clock: the watermark or the batch's time stamp. Returns None if the
+        log has no entry for the batch, or the entry does not record that clock.
+        """
         batch = self._batches.get(BatchId(version - 1))
         scenario = self._scenario
         return None if batch is None else scenario.clock.time_ms(batch, scenario.kind)

@@ -76,7 +76,11 @@ class Facts:
 
     @cached_property
     def versions(self) -> dict[tuple[StoreId, int], VersionFacts]:
-        """Facts of each store at each version that could be made."""
+        """Facts of each version that could be made, by (store, version).
+
+        If the engine merged the results, only the judged version and the one before it are by
+        partition. The store of an older version then has the partition ``ALL_PARTITIONS``.
+        """
         return self._by_place(VersionFacts)
 
     @cached_property
@@ -210,12 +214,18 @@ class Facts:
 
     @cached_property
     def totals(self) -> list[Observed[LeftoverCount]]:
-        """Number of leftovers, by store and judgement, including those that are not listed."""
+        """Numbers of leftovers, including keys that are not listed.
+
+        There is one count for each partition and judgement. They are not summed over partitions.
+        """
         return self._about_keys(LeftoverCount)
 
     @cached_property
     def undecided_totals(self) -> list[Observed[LeftoverCount]]:
-        """Number of keys that may be leftovers, by store and judgement."""
+        """Numbers of keys that may be leftovers: one count for each partition and judgement.
+
+        The counts are not summed over partitions.
+        """
         return self._about_keys(LeftoverCount, undecided=True)
 
     def provable(self, name: StoreName) -> dict[TimeoutKind, int]:
@@ -236,7 +246,10 @@ class Facts:
 
     @cached_property
     def leftover_ages(self) -> list[Observed[LeftoverAge]]:
-        """Number of leftovers, by judgement and by the version at which they expired."""
+        """Numbers of leftovers, by store, judgement and the version at which they expired.
+
+        Entries of several partitions may be equal in all of these. Callers must sum them.
+        """
         return self._about_keys(LeftoverAge)
 
 

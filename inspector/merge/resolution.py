@@ -57,8 +57,8 @@ class Resolution(Message):
     def clock_of(self, name: StoreName, version: int) -> ClockOf:
         """Return the clock that the timers of a store followed in the batch of a version.
 
-        Without evidence of the batch it is the clock on which the nearest older and newer batch
-        agree.
+        A clock that the user named comes first, then the evidence of the batch. Without evidence of
+        the batch it is the clock on which the nearest older and newer batch agree.
         """
         if self.user_clock is not None:
             return ClockOf(self.user_clock, shown=True)

@@ -182,7 +182,12 @@ class Adder:
 
 
 def _count_large(keys: TouchedKeys, counters: list[dict[int, int]]) -> None:
-    """Add the rows to ``counters`` whose size is too large for the kernel's table."""
+    """Add to ``counters`` the changes in rows of each size from ``_SMALL`` on.
+
+    ``counters`` has a dict from size to change for each of key, value and row size. A row of the
+    previous version counts -1, and a row of this version counts 1. Rows of unchanged size do not
+    count.
+    """
     moved = ~(keys.was_live & keys.now_live & (keys.was_size == keys.now_size))
     for live, values, rows in (
         (keys.was_live, keys.was_size, -1),

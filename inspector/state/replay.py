@@ -448,7 +448,11 @@ class StateMap:
         return ids, hashes, None if clock is None else clock(block)
 
     def _descent(self, block: RecordBlock) -> int | None:
-        """Return the position of the first record whose key is below the previous, or None."""
+        """Return the file position of the first record whose key is below the previous one.
+
+        Returns None if the keys of the block ascend, or if ``tracking.descends`` is None and so the
+        order is not compared.
+        """
         descends = self.tracking.descends
         descending = [] if descends is None else np.flatnonzero(descends(block)).tolist()
         return block.first_record + descending[0] if descending else None
