@@ -404,10 +404,23 @@ class Executor:
         file = self.folder / "stderr"  # its worker makes it a moment after the process
         return file.read_text("utf-8", "replace") if file.exists() else ""
 
-    @property
-    def finished(self) -> int:
-        """How many tasks it has finished."""
-        return len(re.findall(r"Finished task \d", self.log))
+    def tasks(self, state: str) -> set[str]:
+        """Return the names of the tasks that it logged as "Running" or as "Finished"."""
+        return set(re.findall(rf"{state} (task \S+ in stage \S+)", self.log))
+
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        """Stop the process for a block, and wait until its worker has written all that it said."""
+        os.kill(self.pid, signal.SIGSTOP)
+        try:
+            lengths = [-1] * 5
+            while len(set(lengths)) > 1:
+                time.sleep(0.05)
+                lengths = [*lengths[1:], len(self.log)]
+            yield
+        finally:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGCONT)
 
     def kill(self) -> None:
         """Kill it as the kernel does when memory is short."""
@@ -433,30 +446,35 @@ class Cluster:
         return [Executor(pid, Path(os.readlink(f"/proc/{pid}/cwd"))) for pid in result]
 
     def kill_one_at_work(self, job: Future[T], tasks: int) -> Executor:
-        """Kill the first executor that has finished some more tasks, and so begun another.
+        """Kill the first executor that has finished some more tasks, in the midst of another.
 
-        The scheduler gives an executor its next task as the last one ends: it loses a task then,
-        unless that was the last of all.
+        Each candidate is stopped first. An executor logs a task as finished before it tells the
+        driver, so a task that is not logged as finished then is lost with the process.
 
         Args:
-            job: what gives it the tasks, just started.
-            tasks: how many it finishes first.
+            job: gives the executors their tasks; just started.
+            tasks: number of tasks that the executor finishes first.
 
         Raises:
             AssertionError: the job ended before.
             Exception: what the job raised, if that is how it ended.
         """
-        before = {executor.pid: executor.finished for executor in self.executors()}
+        before = {executor.pid: executor.tasks("Finished") for executor in self.executors()}
 
-        def look() -> Executor | None:
+        def killed() -> Executor | None:
             if job.done():
                 raise AssertionError(f"the job ended before: {str(job.result())[:200]}")
-            now = self.executors()
-            return next((e for e in now if e.finished - before.get(e.pid, 0) >= tasks), None)
+            for executor in self.executors():
+                new = executor.tasks("Finished") - before.get(executor.pid, set())
+                if len(new) < tasks:
+                    continue
+                with executor.stopped():
+                    if executor.tasks("Running") > executor.tasks("Finished"):
+                        executor.kill()
+                        return executor
+            return None
 
-        at_work = until(look, f"executor with {tasks} finished tasks")
-        at_work.kill()
-        return at_work
+        return until(killed, f"executor with {tasks} finished tasks and one that runs")
 
     def tried_again(self) -> list[str]:
         """Tasks that were started once more, after a loss: of their stage, or all of it again."""

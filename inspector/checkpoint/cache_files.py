@@ -69,7 +69,7 @@ class CacheFiles:
         Raises OSError if the storage does not answer.
         """
         packed = zlib.compress(content)
-        if len(content) > MOST_FILE_BYTES:
+        if max(len(content), _BYTES + len(packed)) > MOST_FILE_BYTES:
             return
         secret = self.secret(new=True)
         if secret is None:

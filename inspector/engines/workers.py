@@ -127,9 +127,10 @@ def quick_acknowledgements() -> Iterator[None]:
     try:
         if hasattr(socket, "TCP_QUICKACK"):  # Linux has it alone
             for connection in _loopback_connections():
-                with suppress(OSError):
-                    previous = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK)
-                    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
+                previous = _acknowledge_quickly(connection)
+                if previous is None:
+                    connection.close()
+                else:
                     changed.append((connection, previous))
         yield
     finally:
@@ -140,6 +141,15 @@ def quick_acknowledgements() -> Iterator[None]:
             connection.close()
 
 
+def _acknowledge_quickly(connection: socket.socket) -> int | None:
+    """Set TCP_QUICKACK of a connection and return its previous value; None if it cannot be set."""
+    with suppress(OSError):
+        previous = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
+        return previous
+    return None
+
+
 def _loopback_connections() -> Iterator[socket.socket]:
     """Yield duplicates, with their flags, of this process's TCP connections within the machine."""
     for name in os.listdir("/proc/self/fd"):
@@ -147,9 +157,15 @@ def _loopback_connections() -> Iterator[socket.socket]:
             connection = socket.socket(fileno=int(name))
         except OSError:  # it is no socket
             continue
-        if _is_loopback(connection):
-            yield connection.dup()
-        connection.detach()
+        duplicate = None
+        try:
+            if _is_loopback(connection):
+                with suppress(OSError):  # the process may have no descriptor left
+                    duplicate = connection.dup()
+        finally:
+            connection.detach()  # the descriptor belongs to the process
+        if duplicate is not None:
+            yield duplicate
 
 
 def _is_loopback(connection: socket.socket) -> bool:

@@ -189,7 +189,7 @@ class KeyTimeVotes(Sums, Fact):
     # ordinals of that time's field, from the key row inwards
     path: tuple[int, ...] = sum_by(first_non_zero, ())
     same: int = 0  # rows whose event time equals it
-    # rows whose event time differs from it; rows without any of the two count in neither
+    # rows whose event time differs from it; a row that lacks both times is in neither count
     other: int = 0
     covered: int = 0  # rows that should be gone if that time carried the watermark
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import socket
@@ -199,6 +200,47 @@ def test_connections_that_leave_the_machine_are_none_of_ours(
     monkeypatch.setattr("inspector.engines.workers._is_loopback", lambda _socket: False)
     with quick_acknowledgements():
         assert second.getsockopt(*OPTION) == 0
+
+
+@LINUX
+@pytest.mark.parametrize("method", ["dup", "getpeername"])
+def test_a_connection_that_cannot_be_looked_at_stays_open(
+    connection: tuple[socket.socket, socket.socket], monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    def fail(_socket: socket.socket) -> socket.socket:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    first, second = connection
+    monkeypatch.setattr(socket.socket, method, fail, raising=False)
+    with quick_acknowledgements():
+        pass
+    monkeypatch.undo()
+    first.sendall(b"still open")
+    assert second.recv(10) == b"still open"
+
+
+@LINUX
+def test_a_search_for_connections_that_ends_early_leaves_them_open(
+    connection: tuple[socket.socket, socket.socket],
+) -> None:
+    first, second = connection
+    found: Any = workers._loopback_connections()
+    next(found).close()
+    found.close()
+    first.sendall(b"still open")
+    assert second.recv(10) == b"still open"
+
+
+@LINUX
+def test_a_duplicate_is_closed_if_its_option_cannot_be_set(
+    connection: tuple[socket.socket, socket.socket], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    duplicate = connection[1].dup()
+    duplicate.shutdown(socket.SHUT_RDWR)
+    monkeypatch.setattr(workers, "_loopback_connections", lambda: iter([duplicate]))
+    monkeypatch.setattr(socket, "TCP_QUICKACK", 9999)
+    with quick_acknowledgements():
+        assert duplicate.fileno() == -1
 
 
 @LINUX

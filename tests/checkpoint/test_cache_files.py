@@ -1,0 +1,38 @@
+"""Cached files: what is read again, and what is too large to be written."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from inspector.checkpoint import cache_files
+from inspector.checkpoint.cache_files import CacheFiles
+
+LIMIT = 1 << 10
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CacheFiles:
+    """A cache of an empty folder whose files have at most ``LIMIT`` bytes."""
+    monkeypatch.setattr(cache_files, "MOST_FILE_BYTES", LIMIT)
+    return CacheFiles(str(tmp_path), {})
+
+
+def test_a_content_is_read_as_it_was_written(cache: CacheFiles) -> None:
+    content = bytes(LIMIT)
+    cache.write("zeros", content)
+    assert cache.read("zeros") == content
+    assert cache.read("other") is None
+
+
+@pytest.mark.parametrize("excess", range(-48, 2, 7))
+def test_a_content_is_written_only_if_it_can_be_read(
+    cache: CacheFiles, tmp_path: Path, excess: int
+) -> None:
+    """Random bytes grow by compression, and each file has a hash in front of its content."""
+    content = random.Random(1).randbytes(LIMIT + excess)
+    cache.write("random", content)
+    assert cache.present()("random") == (cache.read("random") == content)
+    assert all(file.stat().st_size <= LIMIT for file in tmp_path.iterdir())
