@@ -179,6 +179,36 @@ def test_every_command_of_a_message_is_accepted_with_its_values() -> None:
         command.make_context(words[0], [*words[1:], "PATH"])
 
 
+WORD = r"(?: (?:PATH|NEW|LOG|N|--[a-z-]+[a-z](?:[ =](?!PATH|--)[^\s,;:.)`'\"]+)?))"
+SHOWN = re.compile(rf"\binspector ((?:{'|'.join(COMMANDS)}){WORD}+)")
+"""A command of the tool in a sentence, with its arguments."""
+
+
+def commands_of_texts() -> Iterator[tuple[str, str]]:
+    """Each command with arguments in a text of the package: (module, words behind its name)."""
+    for file in sorted((ROOT / "inspector").rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                text = re.sub(r"\{\w+\}", "1", " ".join(node.value.split()))
+                yield from ((file.stem, words) for words in SHOWN.findall(text))
+
+
+def test_every_command_in_a_text_of_the_package_is_accepted_with_its_values() -> None:
+    context = click.Context(inspector)
+    shown = list(commands_of_texts())
+    assert {words.split()[0] for _, words in shown} >= {"copy", "top", "timeline", "explain"}
+    for stem, text in shown:
+        name, *words = shlex.split(re.sub(r"\bN\b", "1", text))
+        command = inspector.get_command(context, name)
+        assert command is not None
+        if not words[0].isupper():
+            words = ["PATH", *words]
+        try:
+            command.make_context(name, words)
+        except click.ClickException as error:
+            pytest.fail(f"{stem}: inspector {text}: {error.format_message()}")
+
+
 def test_python_in_a_page_is_python() -> None:
     result = list(blocks("python"))
     assert result
