@@ -40,7 +40,7 @@ CONTRIBUTING = ROOT / "scripts" / "CONTRIBUTING.md"
 PAGE_FILES = sorted(FOLDER.rglob("*.md"))
 FILES = [ROOT / "README.md", CONTRIBUTING, *PAGE_FILES]
 MOST_LINES = 300
-LISTS = {"spark-errors", "findings", "symptoms", "tables", "restart-rules"}
+LISTS = {"findings", "tables", "restart-rules"}
 """Pages that list all there is of a kind, in which one looks up an entry."""
 
 COMMANDS = inspector.list_commands(click.Context(inspector))

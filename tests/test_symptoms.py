@@ -27,11 +27,11 @@ The origin of a message is a run of a Spark that had the trouble, the class of a
 its words, what people say, or the memory of who wrote it down.
 """
 
-PAGE = docs.read_page("reference/symptoms")
+TEXT = "\n".join(map(docs.read_page, docs.SYMPTOM_PAGES))
 WORDS = files(docs.__name__).joinpath("words.txt").read_text("utf-8")
 PHRASES = files(docs.__name__).joinpath("messages.txt").read_text("utf-8")
 ENTRIES = [
-    re.sub("`", "", line[4:]).split(" · ") for line in PAGE.splitlines() if line.startswith("### ")
+    re.sub("`", "", line[4:]).split(" · ") for line in TEXT.splitlines() if line.startswith("### ")
 ]
 
 
@@ -143,7 +143,7 @@ def test_every_symptom_is_tried_by_a_message() -> None:
 
 
 def test_every_symptom_says_which_command_looks_into_it() -> None:
-    entries = re.split(r"^### ", PAGE, flags=re.M)[1:]
+    entries = re.split(r"^### ", TEXT, flags=re.M)[1:]
     commands = ("inspector ", "withWatermark", "foreachBatch", "Upgrade", "Use another", "Set the")
     assert [entry[:30] for entry in entries if not any(word in entry for word in commands)] == []
 

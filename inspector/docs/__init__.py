@@ -26,20 +26,27 @@ def _commands() -> list[str]:
     return sorted(f"{_COMMANDS}/{name[:-3]}" for name in names if name.endswith(".md"))
 
 
+# pages whose entries are what people see when something is wrong, in reading order
+SYMPTOM_PAGES = (
+    "how-to/state-grows",
+    "how-to/out-of-memory",
+    "how-to/slow-query",
+    "how-to/will-not-restart",
+    "how-to/write-errors",
+    "how-to/wrong-results",
+)
+# pages whose entries are error classes of Spark
+ERROR_PAGES = ("reference/state-errors", "reference/restart-errors", "reference/query-errors")
+
 # every page by its path without ``.md``, in reading order
 PAGES = (
-    *("index", "tutorial", "how-to/install", "how-to/cluster", "how-to/object-stores"),
-    *("how-to/page", "how-to/ci-gate", "how-to/deployment", "how-to/fleet", "how-to/notebook"),
-    *(
-        "how-to/keys",
-        "how-to/leaked-keys",
-        "how-to/new-checkpoint",
-        _COMMANDS,
-        *_commands(),
-        "reference/columns",
-    ),
+    *("index", "tutorial", "how-to/install", *SYMPTOM_PAGES),
+    *("how-to/new-checkpoint", "how-to/leaked-keys", "how-to/keys", "how-to/deployment"),
+    *("how-to/fleet", "how-to/ci-gate", "how-to/page", "how-to/object-stores"),
+    *("how-to/cluster", "how-to/notebook"),
+    *(_COMMANDS, *_commands(), "reference/columns"),
     *("reference/leftover-classes", "reference/findings", "reference/errors"),
-    *("reference/restart-rules", "reference/restarts", "reference/spark-errors"),
+    *("reference/restart-rules", "reference/restarts", "reference/spark-errors", *ERROR_PAGES),
     *("reference/symptoms", "reference/exit-codes", "reference/configuration"),
     *("reference/output", "reference/metrics"),
     *("format/layout", "format/state-files", "format/rocksdb", "format/rocksdb-tables"),
@@ -69,7 +76,6 @@ _MESSAGES = "messages.txt"
 """File with names of entries, and below each the phrases of its messages; ``...`` is anything."""
 _WORDS = "words.txt"
 """File with a line for a page or a symptom: its name, and the words that people use for it."""
-_SYMPTOMS = "reference/symptoms"  # page of the symptoms
 _MOST_WORDS = 30  # words of a description by a person at most; a longer text is a message or a log
 _BETWEEN = 300  # characters that ``...`` stands for at most
 _CAUSE = "caused by:"  # words before each cause of a stack trace
@@ -278,11 +284,12 @@ def near(topic: str) -> list[str]:
 def symptom_groups() -> dict[str, list[str]]:
     """Return the names of all symptoms by the heading of their group."""
     groups: dict[str, list[str]] = {}
-    for level, heading, _ in _lines(read_page(_SYMPTOMS)):
-        if level == _ENTRY_LEVEL - 1:
-            groups[heading] = []
-        elif level == _ENTRY_LEVEL:
-            next(reversed(groups.values())).append(_names(heading)[0])
+    for page in SYMPTOM_PAGES:
+        for level, heading, _ in _lines(read_page(page)):
+            if level == _ENTRY_LEVEL - 1:
+                groups[heading] = []
+            elif level == _ENTRY_LEVEL:
+                next(reversed(groups.values())).append(_names(heading)[0])
     return {heading: names for heading, names in groups.items() if names}
 
 
@@ -322,7 +329,7 @@ def _phrases() -> list[tuple[re.Pattern[str], str]]:
     """Return the phrases of messages as patterns in lower case, each with its entry."""
     entries = {
         names[0]: text
-        for page in ("reference/spark-errors", _SYMPTOMS)
+        for page in (*ERROR_PAGES, *SYMPTOM_PAGES)
         for names, text in _entries_of(read_page(page))
     }
     phrases, name = [], ""
@@ -352,7 +359,8 @@ def _words_of_symptoms() -> list[tuple[re.Pattern[str], str]]:
     """Return patterns of the names and known words of symptoms, each with the symptom's entry."""
     return [
         (_pattern(words), text)
-        for names, text in _entries_of(read_page(_SYMPTOMS))
+        for page in SYMPTOM_PAGES
+        for names, text in _entries_of(read_page(page))
         for words in (*names, *_words_by_name().get(names[0], ()))
     ]
 
