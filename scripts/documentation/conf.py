@@ -26,6 +26,7 @@ exclude_patterns = ["__pycache__"]
 html_theme = "furo"
 html_title = f"{project} {release}"
 html_copy_source = False
+html_show_copyright = False
 html_show_sphinx = False
 myst_heading_anchors = 4
 
