@@ -208,6 +208,8 @@ def _call(analysis: Analysis) -> str:
         f'"{item.choices[0]}"' if item.choices else item.name if item.required else "None"
         for item in analysis.arguments
     ]
+    if analysis.relation:
+        words[-1] = '"select count(*) from op0_default"'
     chosen = 'where=("user=a",)' if KEYS in analysis.uses else "partition_id=0"
     return f"api.{analysis.name}({', '.join([*words, f'api.Options({chosen})'])})"
 
