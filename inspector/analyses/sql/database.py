@@ -121,7 +121,7 @@ class Database:
         return _Errors(self._streams)
 
     def _needs(self, query: str) -> Mapping[str, Needs]:
-        """Return the part of each view that a query scans, as far as a plan of it says so."""
+        """Return the part of each view that a query scans; a view is absent if its part is not known."""
         duckdb = _module()
         try:
             ((_, text),) = self._plans.execute(f"explain (format json) {query}").fetchall()
