@@ -26,7 +26,17 @@ ALL = sorted(folder.name for folder in NEWEST.iterdir() if (folder / "checkpoint
 def flat(column: Any) -> list[Any]:
     """The columns of a struct, or a column of its own, as lists."""
     array = column.combine_chunks()
-    return [part.to_pylist() for part in array.flatten()] if pa.types.is_struct(array.type) else []
+    parts = array.flatten() if pa.types.is_struct(array.type) else []
+    return [as_duckdb(part).to_pylist() for part in parts]
+
+
+def as_duckdb(array: Any) -> Any:
+    """An array in the type in which DuckDB gives it: a duration is an interval."""
+    if not pa.types.is_duration(array.type):
+        return array
+    micros = array.view(pa.int64()).to_pylist()
+    parts: Any = [None if us is None else (0, 0, us * 1000) for us in micros]
+    return pa.array(parts, pa.month_day_nano_interval())
 
 
 @pytest.mark.parametrize(
@@ -44,7 +54,8 @@ def test_a_view_has_the_rows_that_export_gives(case: str) -> None:
         assert relation is not None
         result = relation.to_arrow_table()
         fields = [*flat(expected.column("key")), *flat(expected.column("value"))]
-        assert [column.to_pylist() for column in result.columns[2 : 2 + len(fields)]] == fields
+        columns = [column.to_pylist() for column in result.columns[2 : 2 + len(fields)]]
+        assert repr(columns) == repr(fields), "as texts, because NaN differs from itself"
         assert result.column("key_bytes").to_pylist() == expected.column("key_bytes").to_pylist()
 
 
@@ -133,7 +144,7 @@ def recording(read: list[Needs]) -> View:
         ("select a from v where partition_id in (1, 3)", None, frozenset({1, 3})),
         ("select a from v where partition_id between 1 and 2", None, frozenset({1, 2})),
         ("select a from v where partition_id = 2 and a > 5", None, frozenset({2})),
-        ("select a from v where partition_id = 2 or a > 5", None, None),
+        ("select a from v where partition_id = 2 or a > 5", frozenset({"a", "partition_id"}), None),
         (
             "select a from v where partition_id = 1 and b = 'x AND partition_id = 2'",
             None,

@@ -36,6 +36,25 @@ def test_whole_numbers_and_nested_values_are_json() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("interval '90 minutes'", "1 hours 30 minutes"),
+        ("interval '1 year 2 days'", "1 years 2 days"),
+        ("timestamptz '2024-01-01 00:00:10+00'", "2024-01-01T00:00:10.000000Z"),
+        ("date '2024-01-01'", "2024-01-01"),
+        ("'nan'::double", "NaN"),
+        ("'ab'::blob", "YWI="),
+        ("1.25::decimal(5, 3)", "1.250"),
+        ("true", True),
+        ("null", None),
+    ],
+)
+def test_a_value_of_each_type_is_json(expression: str, value: object) -> None:
+    outcome = run("sql", PATH, f"select {expression} as x", "-o", "ndjson")
+    assert outcome.ndjson == [{"x": value}]
+
+
 def test_columns_of_one_name_get_numbers() -> None:
     query = "select 1 as a, 2 as a"
     assert run("sql", PATH, query, "-o", "ndjson").ndjson == [{"a": 1, "a_2": 2}]

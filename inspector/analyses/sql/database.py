@@ -121,7 +121,7 @@ class Database:
         return _Errors(self._streams)
 
     def _needs(self, query: str) -> Mapping[str, Needs]:
-        """Return the part of each view that a query scans; a view is absent if its part is not known."""
+        """Return the part of each view that a query scans; views of unknown part are absent."""
         duckdb = _module()
         try:
             ((_, text),) = self._plans.execute(f"explain (format json) {query}").fetchall()
@@ -139,7 +139,8 @@ class Database:
     def _scan(self, name: str, info: Mapping[str, Any]) -> Needs:
         """Return what one scan of a view needs, from the plan's description of it."""
         projected = _texts(info.get("Projections", ()))
-        conditions = _texts(info.get("Filters", ()))
+        # An optional condition is one that a node above tests again.
+        conditions = [text.removeprefix("optional: ") for text in _texts(info.get("Filters", ()))]
         known = set(self._streams[name].view.schema.names)
         columns = frozenset(projected)
         return Needs(
