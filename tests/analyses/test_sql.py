@@ -228,7 +228,7 @@ def test_a_row_without_schema_is_bytes() -> None:
 @pytest.mark.parametrize(
     ("query", "words"),
     [
-        ("selekt 1", "syntax error"),
+        ("choose 1", "syntax error"),
         ("from nothing", "nothing does not exist"),
         ("copy (select 1) to '{folder}/x.csv'", "file system operations are disabled"),
         ("from read_csv('{folder}/y.csv')", "file system operations are disabled"),

@@ -69,7 +69,7 @@ def test_statements_come_from_stdin(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_refused_statement_ends_a_script(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdin", io.StringIO("selekt 1;\nselect 3 as c;"))
+    monkeypatch.setattr("sys.stdin", io.StringIO("choose 1;\nselect 3 as c;"))
     outcome = run("sql", PATH)
     assert outcome.code == 2
     assert "DuckDB refuses the query: Parser Error" in outcome.err
@@ -86,7 +86,7 @@ class Terminal(io.StringIO):
 def test_a_prompt_goes_on_behind_a_refused_statement(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    lines = iter(["selekt 1;", "select", " 3 as c;"])
+    lines = iter(["choose 1;", "select", " 3 as c;"])
     prompts: list[str] = []
 
     def ask(prompt: str) -> str:
