@@ -237,9 +237,8 @@ _FILES = 128  # small files that are measured
 _RECORDS = 100_000  # records of the large file that is measured
 _SEED = 7  # seed of the random rows
 _SCHEMA = "a BIGINT, b BIGINT, c BIGINT"  # schema of their keys and values
-_CODEC: Final = (
-    "lz4"  # codec of the files by which the time of an audit is measured; Spark's default
-)
+# codec of the files by which the time of an audit is measured; Spark's default
+_CODEC: Final = "lz4"
 
 
 @dataclass(frozen=True)
