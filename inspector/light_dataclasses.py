@@ -175,7 +175,10 @@ def _values(names: list[str]) -> Callable[[object], tuple[Any, ...]]:
 
 
 def _equality(values: Callable[[object], tuple[Any, ...]]) -> Callable[[object, object], Any]:
-    """Return an ``__eq__`` that compares these values of two objects of one class."""
+    """Return an ``__eq__`` that compares these values of two objects of one class.
+
+    With an object of another class it returns NotImplemented.
+    """
 
     def equals(value: object, other: object) -> Any:
         if other.__class__ is not value.__class__:

@@ -54,7 +54,7 @@ def sum_or_none(numbers: Iterable[int | None]) -> int | None:
 
 
 def sum_known(numbers: Iterable[int | None]) -> int | None:
-    """Return the sum without the numbers that are None; None if all are."""
+    """Return the sum without the numbers that are None; None if there are no others."""
     amounts = [number for number in numbers if number is not None]
     return sum(amounts) if amounts else None
 

@@ -182,7 +182,7 @@ CALLED: dict[str, list[dict[str, Any]]] = {
     "memory": [{}, {"executors": 2}],
     **{name: [{"raw": True}] for name in ("rows", "changes", "diff")},
     "simulate": [{"timeout": "1m"}],
-    **{name: [] for name in ("history", "export", "watch", "copy", "trend")},
+    **{name: [] for name in ("history", "export", "watch", "copy", "trend", "sql")},
 }
 """Analyses that a call with nothing but a path does not show whole -> options of their calls."""
 

@@ -19,7 +19,7 @@ from documentation.commands import command_pages
 from documentation.report_schema import PAGE, report_schema
 from refresh_docs import LOG_OF_RESTARTS, printed
 
-from inspector import docs
+from inspector import analyses, api, docs
 from inspector.cli.exits import Exit
 from inspector.cli.main import EXPLAIN, inspector
 from inspector.facts.expired import LeftoverClass
@@ -214,6 +214,21 @@ def test_python_in_a_page_is_python() -> None:
     assert result
     for _, block in result:
         ast.parse(block)
+
+
+@pytest.mark.parametrize("name", analyses.names())
+def test_the_call_on_a_command_s_page_has_options_that_it_accepts(name: str) -> None:
+    text = docs.read_page(f"reference/commands/{name}")
+    match = re.search(r"In Python: \[`(api\..+)`\]", text)
+    assert match is not None
+    call = ast.parse(match[1], mode="eval").body
+    assert isinstance(call, ast.Call)
+    for argument in call.args:
+        if isinstance(argument, ast.Call):
+            given = {
+                item.arg: ast.literal_eval(item.value) for item in argument.keywords if item.arg
+            }
+            analyses.load(name).accept(api.Options(**given))
 
 
 def test_toml_in_a_page_names_options_of_audit() -> None:

@@ -20,6 +20,7 @@ from inspector.analyses.shared.stores import StoreTable as StoreTable
 from inspector.analyses.sharing import sharing as sharing
 from inspector.analyses.simulate import simulate as simulate
 from inspector.analyses.sizes import sizes as sizes
+from inspector.analyses.sql import sql as sql
 from inspector.analyses.timeline import timeline as timeline
 from inspector.analyses.top import top as top
 from inspector.analyses.trend import trend as trend

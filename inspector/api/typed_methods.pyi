@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
-from typing import Literal, TypedDict
+from typing import Any, Literal, TypedDict
 
 from inspector.analyses.shared.stores import StoreTable
 from inspector.engines.choose import EngineOptions
@@ -358,6 +358,23 @@ class TypedMethods:
         key_schemas: str | Sequence[str] = ...,
         value_schemas: str | Sequence[str] = ...,
     ) -> Report: ...
+    def sql(
+        self,
+        query: str | None = ...,
+        *,
+        limit: int = ...,
+        mode: str = ...,
+        storage_options: Mapping[str, str] = ...,
+        provider_format: Literal["hdfs", "rocksdb"] | None = ...,
+        batch: int | None = ...,
+        state_version: int | None = ...,
+        operator_id: int | None = ...,
+        store_name: str | None = ...,
+        partition_id: int | None = ...,
+        memory_limit: int | None = ...,
+        key_schemas: str | Sequence[str] = ...,
+        value_schemas: str | Sequence[str] = ...,
+    ) -> Any: ...
     def timeline(
         self,
         *,

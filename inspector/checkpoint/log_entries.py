@@ -327,7 +327,7 @@ class TopicProgress:
     slowest: tuple[PartitionProgress, ...]  # the partitions that advanced least, slowest first
 
 
-_MOST_SLOW = 5  # partitions of a topic that are kept
+_MOST_SLOW = 5  # partitions of a topic that :class:`TopicProgress` has: the slowest ones
 
 
 def topic_progress(

@@ -175,7 +175,8 @@ _MOMENTARY = (
     r"ReadTimeout|ConnectTimeout|ServerDisconnected|ClientPayloadError"
 )
 
-_PATHS_AND_NUMBERS = re.compile(r"\S*[/\d]\S*")  # words with a slash or a digit
+# words of a message with a slash or a digit, which differ between equal errors
+_PATHS_AND_NUMBERS = re.compile(r"\S*[/\d]\S*")
 # words of botocore that name the operation
 _OPERATION = re.compile(r"when calling the \w+ operation")
 

@@ -178,7 +178,10 @@ class _Search:
         return fnmatchcase(name, part)
 
     def _reach(self, indexes: set[int]) -> Reached:
-        """Return the indexes, and those after each ``**``, which may stand for no folder."""
+        """Return indexes of the pattern's parts, and those after each ``**`` among them.
+
+        ``**`` may stand for no folder.
+        """
         result = set(indexes)
         for i in sorted(indexes):
             while i < len(self.pattern) and self.pattern[i] == ANY_FOLDERS:

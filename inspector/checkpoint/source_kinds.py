@@ -160,6 +160,7 @@ def _file_parts(fields: Mapping[str, Any]) -> list[Part]:
 
 
 def _rate_parts(fields: Mapping[str, Any]) -> list[Part]:
+    """Return one part with the number of the next row of a ``rate-micro-batch`` source."""
     _long(fields, "timestamp")
     value = _long(fields, "offset")
     return [Part("", f"{value}", (value,))]
@@ -194,6 +195,7 @@ def _auto_loader_parts(fields: Mapping[str, Any]) -> list[Part]:
 
 
 def _kafka_parts(fields: Mapping[str, Any]) -> list[Part]:
+    """Return a part ``topic:partition`` with the next offset for each partition of each topic."""
     return [
         Part(f"{_text(topic)}:{name}", f"{position}", (position,))
         for topic, partitions in fields.items()
@@ -250,6 +252,7 @@ def _varints(data: bytes) -> Iterator[int]:
 
 
 UNKNOWN = Kind("unknown")
+# sources whose offset is a number (``LongOffset``): ``rate``, ``socket`` and memory
 NUMBER = Kind("number", parts=_number_part)
 FILES = Kind("files", Counted.FILES, parts=_file_parts, fields=frozenset({"logOffset"}))
 RATE_MICRO_BATCH = Kind(
@@ -442,10 +445,11 @@ class Sought:
 
 
 def reads(kind: Kind, start: Order | None, end: Order, sought: Order) -> bool:
-    """Return whether a batch between two positions read a position.
+    """Return True if a batch from ``start`` to ``end`` read the position ``sought``.
 
-    The end of a range of Kafka is the next record, and that of Kinesis the last one. A version of a
-    table may be read by several batches, a number of files each.
+    ``start`` None is the beginning of the source. The end of a range of Kafka is the next record,
+    and that of Kinesis the last one. A version of a table may be read by several batches, a number
+    of files each.
     """
     if len(end) > len(sought):
         # (version, index): any file of the version.

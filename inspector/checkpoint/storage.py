@@ -222,7 +222,10 @@ class Storage:
     def _request(
         self, relative: str, limit: int, size: int | None, pending: Pending[bytes] | None
     ) -> bytes:
-        """Return the bytes of a remote file, from the request that is pending or a new one."""
+        """Return the bytes of a remote file, from the request that is pending or a new one.
+
+        ``size`` is its size; None if it is unknown. LimitError: it has more than ``limit`` bytes.
+        """
         with _Guard(self, relative):
             known_size = self._file_size(relative) if size is None else size
             data = b""

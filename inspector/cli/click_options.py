@@ -349,7 +349,7 @@ def show_progress(
 def _state(now: Measure, seconds: float) -> dict[str, Any]:
     """Return the fields of the progress bar: work done, total and text.
 
-    Files that are read again do not exceed the total.
+    ``seconds`` is the time since the work began. Files that are read again do not exceed the total.
     """
     # What is read again, such as a file that has just changed, makes no more than all.
     done = min(now.done, now.total) if now.total else now.done

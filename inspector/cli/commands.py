@@ -33,6 +33,10 @@ def command_of(analysis: Analysis) -> click.Command:
         from inspector.cli.export_files import export, export_options  # noqa: PLC0415 - only where state is read
 
         run, params = export, export_options(declared)
+    elif analysis.relation:
+        from inspector.cli.statements import answer  # noqa: PLC0415 - as above
+
+        run = answer
     elif analysis.follows:
         from inspector.cli.watch_output import watch, watch_options  # noqa: PLC0415 - as above
 

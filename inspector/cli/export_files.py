@@ -33,7 +33,10 @@ from inspector.render.text import message_lines
 
 
 def export_options(parameters: Sequence[click.Parameter]) -> list[click.Parameter]:
-    """Return the parameters of ``export``: its own, and those on the files."""
+    """Return the parameters of ``export``: the given ones, and new ones on files and messages.
+
+    Arguments come first.
+    """
     arguments = [parameter for parameter in parameters if isinstance(parameter, click.Argument)]
     return [
         *arguments,
@@ -200,7 +203,10 @@ def write_store_table(table: StoreTable, path: Path, form: str) -> int:
 
 
 def write_parquet(report: Report, target: str, *, force: bool) -> None:
-    """Write a report's own table as Parquet to the file ``target``."""
+    """Write a report's own table as Parquet to the file ``target``.
+
+    click.UsageError: the file is there and ``force`` is not given.
+    """
     with written([Path(target)], force=force) as (file,):
         pq.write_table(arrow_table(report, structs=False), file)
 

@@ -30,7 +30,7 @@ from inspector.plain_text import escape
 from inspector.render.fleet import Form, Member, document
 from inspector.render.gating import read_baseline
 
-_IN_MEMORY = 1 << 20  # bytes of a text that are kept in memory while it is made
+_IN_MEMORY = 1 << 20  # bytes of an unfinished text kept in memory; a longer one goes to a file
 _PIECE = 1 << 16  # bytes of a text that are read at a time
 _ENCODING = ("utf-8", "surrogatepass")  # names of files may hold bytes that are no UTF-8
 

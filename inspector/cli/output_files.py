@@ -95,8 +95,8 @@ def _record_of(
 def destination(path: str | None, *, force: bool) -> Iterator[TextIO]:
     """Open the target: stdout, a device or pipe, or a file that appears if the block succeeds.
 
-    click.UsageError: the file is there and ``force`` is not given, or none can be made there.
-    BrokenPipeError: the reader of stdout has gone.
+    ``path`` None is stdout. click.UsageError: the file is there and ``force`` is not given, or none
+    can be made there. BrokenPipeError: the reader of stdout has gone.
     """
     if path is None:
         if sys.stdout is None:
@@ -220,7 +220,7 @@ class Beside:
         self._record = _record_of(analysis, parsed, keywords, engine)
 
     def add(self, report: Report, *, is_shown: bool = True) -> None:
-        """Record a report; one that is not shown goes into the history alone."""
+        """Record a report for the history, and for the HTML page if it is shown."""
         if self._record is not None:
             self._record.add(report)
         if self.has_page and is_shown:

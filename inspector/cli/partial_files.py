@@ -14,7 +14,8 @@ from types import FrameType
 
 import click
 
-_PARTIAL: set[Path] = set()  # unfinished files of this process, and folders that were made for them
+# unfinished files of this process, and folders made for them; removed when it ends
+_PARTIAL: set[Path] = set()
 # held while a file is created, and forever by a thread that ends the process
 _CREATING = threading.RLock()
 _CREATION_SECONDS = 0.5  # longest wait for the creation of a file before the process ends

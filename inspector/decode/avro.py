@@ -262,7 +262,7 @@ def _number(bits: int, form: str, cursor: _Cursor) -> bytes:
 
 
 def _widen(form: str, target: str, cursor: _Cursor) -> bytes:
-    """Return the next float, packed as a double."""
+    """Return the next number of the struct format ``form``, packed in the format ``target``."""
     (value,) = struct.unpack(form, cursor.take(struct.calcsize(form)))
     return struct.pack(target, value)
 

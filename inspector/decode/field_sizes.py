@@ -91,7 +91,10 @@ def _below(ordinal: int, parent: str, data_type: DataType) -> Iterator[NestedFie
 
 
 def measure_rows(schema: StructType, buffer: Any, offsets: Int64s, lengths: Int64s) -> RowBytes:
-    """Return the bytes of each field in rows of a buffer; they add up to the rows' lengths."""
+    """Return the bytes of each field in rows of a buffer.
+
+    Together with the bits for nulls and the bytes of no field they add up to ``lengths``.
+    """
     data = np.frombuffer(buffer, np.uint8)
     fields, nested = _Fields(data), _Fields(data)
     bits = bitset_bytes(len(schema.fields))

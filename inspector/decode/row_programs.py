@@ -149,7 +149,8 @@ class KeyOrder:
 def _order(data_type: types.DataType) -> tuple[int, ...]:
     """Return the program that compares values of a type.
 
-    A struct or array has an order if its parts have one.
+    A struct or array has an order if its parts have one. The program of a type without an order is
+    ``_UNORDERED``.
     """
     data_type = types.storage_type(data_type)
     if isinstance(data_type, types.StructType):

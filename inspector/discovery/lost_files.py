@@ -26,7 +26,7 @@ from inspector.checkpoint.storage import Storage
 from inspector.model import KINDS_OF_VERSION, BatchId, FileKind, Problem
 
 LOST_SCHEMA = "missing-schema"  # slug of a problem: a schema which Spark wrote and which is gone
-EXCHANGED = "exchanged-partitions"  # slug: it lies with the files of another partition than 0
+EXCHANGED = "exchanged-partitions"  # slug: files of one partition are in the folder of another
 # a conf that offset entries record since Spark 3.1
 SINCE_3_1 = "spark.sql.streaming.stateStore.compression.codec"
 # a conf that offset entries record since Spark 4.0

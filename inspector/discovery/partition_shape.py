@@ -30,7 +30,8 @@ SHIFT_ENDS = "2.4.5"  # the first release that numbers partitions of joins from 
 _NULL_KEY = b"\1" + bytes(15)  # UnsafeRow of one null field
 _LONG_ROW = 16  # bytes of an UnsafeRow of one fixed-width field
 _MOST_FILES = 16  # state files that are opened for a first row
-_MOST_BYTES = 1 << 20  # of a state file that is opened for it
+# bytes of a state file at most that is read to see how many partitions the query has
+_MOST_BYTES = 1 << 20
 
 
 class SinglePartition(enum.Enum):

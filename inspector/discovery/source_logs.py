@@ -332,9 +332,12 @@ def _is_known_use(position: int, assigned: Collection[int], lines: Collection[in
 
 
 def _first_uses(position: int, assigned: Collection[int], lines: Collection[int]) -> list[int]:
-    """Return the sources without a folder whose first use may be at a position of the plan.
+    """Return the sources without a folder whose first use in the plan may be at ``position``.
 
-    Sources are named by their last use: ``lines`` are all, ``assigned`` those with a folder.
+    A query may use a source several times, and an offset entry has a line for each use. A source is
+    given by the position of its last use: ``lines`` are all of them, and ``assigned`` are those
+    with a folder. The candidates are ``position`` itself if it is in ``lines``, otherwise all later
+    ones.
     """
     candidates = [position] if position in lines else [p for p in lines if p > position]
     return [last_use for last_use in candidates if last_use not in assigned]

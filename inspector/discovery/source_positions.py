@@ -92,6 +92,11 @@ class SourceLog:
         return sum(known) if len(known) == len(counts) else None
 
     def _listing(self) -> tuple[Entry | None, dict[int, Entry]]:
+        """Return the newest compact entry of the log, and its plain entries by batch.
+
+        The first is None if there is no compact entry. If the folder cannot be listed, the problem
+        is added to ``problems``, and both are empty.
+        """
         try:
             entries = self._storage.list(self.folder, missing_ok=True)
         except OSError as error:

@@ -116,6 +116,10 @@ def _iceberg(position: Position) -> Iterator[StartingOffset]:
 
 
 def _paimon(position: Position) -> Iterator[StartingOffset]:
+    """Yield the option with which a new query of a Paimon source starts after a position.
+
+    It is the position's snapshot, whose splits are read again, if any were read.
+    """
     snapshot, index = position.parts[0].order or (0, 0)
     note = (
         f"Splits 0 to {index} of snapshot {snapshot} are read again. If these are all its splits, "

@@ -49,7 +49,8 @@ def _by_store(
 ) -> Iterator[tuple[str, StateSchema]]:
     """Yield (store name, schema) for a store, or for each of its column families.
 
-    The key of a family with several values per key gets the index of the value as its last field.
+    Nothing is yielded without a schema. The key of a family with several values per key gets the
+    index of the value as its last field.
     """
     if schema is None:
         return

@@ -22,7 +22,7 @@ Entry = tuple[bytes, bytes | Sequence[bytes] | None]
 
 _ROW_VERSION = b"\x00"  # byte before an UnsafeRow
 _MARK_BYTES, _LONG_BYTES = 1, 8  # Bytes of the mark and of the number in an ordered column.
-_ROOM = 16  # bytes that a mark and a number take in a row
+_ROOM = 16  # bytes of one column of an ordered key: its mark, its number and padding
 _AT_ONCE = 4096  # entries that are encoded at once
 # sign bit of a time, which is flipped so that times sort like their bytes
 _SIGN = np.uint64(1 << 63)

@@ -130,7 +130,10 @@ def to_ipc(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def keys_and_ipc(schema: pa.Schema, keys: Sequence[str]) -> pa.Schema:
-    """Return the schema of :func:`to_keyed_ipc` for batches of ``schema``."""
+    """Return the schema of :func:`to_keyed_ipc` for batches of ``schema``.
+
+    It has the columns ``keys``, and a column with each batch as the bytes of an Arrow stream.
+    """
     return pa.schema([*(schema.field(name) for name in keys), *IPC_SCHEMA])
 
 

@@ -150,7 +150,10 @@ def _classic(builder: Any, scope: SessionScope) -> SparkSession:
 
 @contextmanager
 def _python(program: str | None) -> Iterator[None]:
-    """Name the workers' Python in the environment while a session starts, which alone reads it."""
+    """Name the workers' Python in the environment while a session starts.
+
+    The variable has its previous value afterwards. ``program`` None leaves it unchanged.
+    """
     previous = os.environ.get(_PYTHON_VARIABLE)
     if program is not None:
         os.environ[_PYTHON_VARIABLE] = program

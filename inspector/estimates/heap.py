@@ -325,7 +325,10 @@ class StoreHeap:
         return total
 
     def of_alike(self, stores: int) -> Heap:
-        """Return the heap of ``stores`` stores of equal size, if these facts are their sums."""
+        """Return the heap of ``stores`` stores together, whose sums these facts are.
+
+        All stores are taken to have the same number of rows.
+        """
         total, layout = self.distinct.heap(self.layout), self.layout
         for version in self.known:
             facts = self.versions[version]

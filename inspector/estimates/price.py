@@ -123,7 +123,10 @@ def _entries(storage: Storage) -> tuple[list[Entry], int]:
 
 
 def _work_of_root(storage: Storage, entries: Iterable[Entry], *, is_root: bool) -> Work:
-    """Return the requests that find a checkpoint's root (:func:`.roots.resolve_root`)."""
+    """Return the requests that find a checkpoint's root (:func:`.roots.resolve_root`).
+
+    ``is_root``: the given path is the root itself. ``entries`` are the files in it.
+    """
     if is_root or not storage.lists_all:
         return Work(lists=1)
     size = next((entry.size for entry in entries if entry.name == QUERY_METADATA), 0)
@@ -234,7 +237,8 @@ _FILES = 128  # small files that are measured
 _RECORDS = 100_000  # records of the large file that is measured
 _SEED = 7  # seed of the random rows
 _SCHEMA = "a BIGINT, b BIGINT, c BIGINT"  # schema of their keys and values
-_CODEC: Final = "lz4"  # Spark's default codec
+# codec of the files by which the time of an audit is measured; Spark's default
+_CODEC: Final = "lz4"
 
 
 @dataclass(frozen=True)

@@ -92,7 +92,11 @@ class TimerRuns:
     def update(
         self, records: TimerRecords, state: StateMap, clock: BatchClock | None, calls: Calls
     ) -> None:
-        """Add one version's records; ``state`` is the map after it."""
+        """Add one version's records.
+
+        ``state`` is the map after the version. ``clock`` has the clocks of its batch; None if the
+        log has no entry for it. ``calls`` are the calls of the function that made the records.
+        """
         rebased = records.change.rebased
         if rebased:
             self._put, self.ever_armed = np.zeros(0, np.int32), np.zeros(0, np.bool_)

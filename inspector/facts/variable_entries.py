@@ -89,7 +89,10 @@ class KeyEntries(Fact):
     removed: int  # entries of the key that were removed in the window
 
     def is_listed(self, entries: int) -> bool:
-        """Return True if a partition with ``entries`` entries in total lists the key."""
+        """Return True if the key has at least a share of 1/``LISTED`` of a partition's entries.
+
+        ``entries`` is their number. Such keys are listed.
+        """
         return self.entries * LISTED >= entries
 
 

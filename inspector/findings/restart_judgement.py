@@ -677,7 +677,11 @@ def _about_avro(old: StructType, new: StructType) -> str:
 
 
 def _without_key(schema: StateSchema, version: str | None) -> StateSchema:
-    """Return the schema of an aggregation without the key, which format 1 has before the values."""
+    """Return the schema of an aggregation without the key columns in its value.
+
+    Only state format 1 (``version``) has them there, before the values. The schema of another
+    format is returned unchanged.
+    """
     if version != "1":
         return schema
     return replace(schema, value=StructType(schema.value.fields[len(schema.key.fields) :]))

@@ -332,7 +332,10 @@ class _Entries:
         self.place += length
 
     def _number(self, end: int = -1) -> int:
-        """Return the next integer: a length or a part of a handle. _CorruptError: too large."""
+        """Return the next integer, which ends before ``end``: a length or a part of a handle.
+
+        ``end`` -1 is the end of the data. _CorruptError: it is too large.
+        """
         value = self._varint(len(self.data) if end < 0 else end)
         if value > _MOST:
             raise _CorruptError

@@ -88,7 +88,8 @@ def fold_ranges(
 def _is_contradicted(fact: JudgedLeftover, against: frozenset[TimeoutKind] | None) -> bool:
     """Return True if another key range contradicts the clock by which a key is a leftover.
 
-    ``against`` are the clocks that the leftover's batch cannot have followed. See
+    ``against`` are the clocks that the leftover's batch cannot have followed; None if no range has
+    evidence. The result is False if they are not exactly the leftover's own clock. See
     :mod:`inspector.facts.timed_out`.
     """
     # A leftover by both clocks is found with the watermark.

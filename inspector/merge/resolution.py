@@ -193,7 +193,7 @@ class Resolution(Message):
     def _with_habits(self, name: StoreName, leftover: LeftoverT | None) -> LeftoverT | None:
         """Return an undecided leftover as inferred if the function's habits speak for it.
 
-        Returns None if they exclude it. Other leftovers are returned unchanged.
+        Returns None if they exclude it. Other leftovers, and None, are returned unchanged.
         """
         if leftover is None or leftover.certainty is not Certainty.UNDECIDED:
             return leftover

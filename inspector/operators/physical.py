@@ -121,7 +121,8 @@ def physical_operator(
 def only_sources_feed(upstream: Iterable[PhysicalOperator]) -> bool:
     """Return True if only new data of the sources reaches an operator.
 
-    ``upstream`` are the operators with higher numbers.
+    False if one of ``upstream``, the operators with higher numbers, may also emit rows of its state
+    when the watermark or the clock moves.
     """
     # A group-state function below one that emits by the clock is called without new data of
     # sources.

@@ -95,7 +95,8 @@ class StoreRule:
     def by_key_time(self, path: tuple[int, ...] | None) -> StoreRule:
         """Return the rule if the rows show that the ``key_times`` field at ``path`` applies.
 
-        The rule is returned unchanged if there is no such field, or if the user gave the rule.
+        The rule is returned unchanged if there is no such field (``path`` None: no field applies),
+        or if the user gave the rule.
         """
         key_time = next((item for item in self.key_times if item.path == path), None)
         if key_time is None or self.user_supplied:

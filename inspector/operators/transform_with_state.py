@@ -153,7 +153,10 @@ class Properties:
 
 
 def is_helper(store: str) -> bool:
-    """Return True if the rows of a store are removed together with rows of a variable."""
+    """Return True if the rows of a store are removed together with rows of a variable.
+
+    Such stores are the indexes by TTL and the counts of entries.
+    """
     return store.startswith(tuple(_HELPERS))
 
 
@@ -337,7 +340,8 @@ def has_several_values(
 ) -> bool:
     """Return True if a value of a column family has several rows, as lists and joins of format 4.
 
-    ``siblings`` are the names of the store's column families.
+    ``metadata`` are those of the operator; None if they are unknown. Then a variable is a list if
+    ``siblings``, the names of the store's column families, has the count of its entries.
     """
     # These are, in a join of format 4, the rows and the index by time
     # (SymmetricHashJoinStateManagerV4); in transformWithState, the list states

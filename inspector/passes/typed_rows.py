@@ -64,6 +64,8 @@ class TypedTask(Message):
     raw: bool = False  # with the UnsafeRow bytes beside the decoded key and value
     mode: ProblemMode = ProblemMode.PERMISSIVE  # handling of files that cannot be read
     listed: tuple[Problem, ...] = ()  # problems that the listing shows; emitted with the task's own
+    # names of the columns (key, value, old_value) that are null, because nobody asks for them
+    undecoded: tuple[str, ...] = ()
 
 
 def schema_of_rows(request: TypedTask) -> pa.Schema:
@@ -176,8 +178,8 @@ class _Typed:
             "batch_id": pc.subtract(columns["version"], 1),
             "key_bytes": pc.binary_length(keys),
             "value_bytes": pc.binary_length(values),
-            "key": self._key.decode(keys),
-            "value": self._value.decode(values),
+            "key": self._decode("key", self._key, keys),
+            "value": self._decode("value", self._value, values),
             "key_row": keys,
             "value_row": values,
             "problem": pa.nulls(rows, pa.string()),
@@ -188,12 +190,19 @@ class _Typed:
             columns["same_value"] = pc.if_else(is_known, is_same, pa.scalar(None, pa.bool_()))
             columns["old_value_row"] = columns["old_value"]
             # The value was reported when it was put: a misfit is not reported again.
-            columns["old_value"] = self._old.decode(columns["old_value"])
+            columns["old_value"] = self._decode("old_value", self._old, columns["old_value"])
         arrays = [
             columns[f.name] if columns[f.name].type == f.type else columns[f.name].cast(f.type)
             for f in self.schema
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+    def _decode(self, name: str, side: _Side, rows: Any) -> Any:
+        """Return a column of binary rows decoded, or nulls if the request leaves it undecoded."""
+        if name in self.request.undecoded:
+            nulls: Any = pa.nulls
+            return nulls(len(rows), side.type)
+        return side.decode(rows)
 
 
 # --- rows of a query that runs -------------------------------------------------------------------

@@ -186,7 +186,7 @@ class TaskFiles(Storage):
         self._kept[key] = start, start + len(content)
 
     def _content_in_cache(self, key: str | tuple[str, int, int]) -> bytes:
-        """Return the content that is kept under a path or range."""
+        """Return the content that is in the cache under a path or range; KeyError if none is."""
         return b"".join(self._between(*self._kept[key], LIMITS.chunk_bytes))
 
     def _between(self, start: int, end: int, chunk_bytes: int) -> Iterator[bytes]:

@@ -94,7 +94,10 @@ _WORDS: dict[int, Callable[[Any], Any]] = {
     pa.lib.Type_INT64: int,
     pa.lib.Type_INT32: int,
 }
-"""Leaves that JSON words otherwise than Arrow: numbers that it has no way to say, keys of maps."""
+"""Arrow type -> function from a JSON value to the Python value that Arrow takes for the type.
+
+JSON has decimals and non-finite floats as texts, and the keys of maps, too.
+"""
 
 
 def columns_of(columns: Iterable[Column]) -> list[tuple[str, pa.DataType]]:

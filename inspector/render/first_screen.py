@@ -229,7 +229,10 @@ def _is_beside(cause: Cause) -> bool:
 
 
 def _location(cause: Cause) -> str:
-    """Return the operator and store of a cause, to be put after its sentence."""
+    """Return the operator and store of a cause, to be put after its sentence.
+
+    Empty if the finding is about no operator.
+    """
     operator, name, store = cause.finding.operator_id, cause.operator_name, cause.store_name
     name_text = "" if name in (None, UNKNOWN_NAME) else f", {name}"
     store_text = "" if store in (None, "default") else f", store {store}"

@@ -184,7 +184,8 @@ class Row:
     ) -> Table:
         """Return the table with these rows: a list is converted now, an iterator when it is read.
 
-        ``columns`` replaces the declared ones, and ``empty`` the declared text.
+        ``columns`` replaces the declared ones, and ``empty`` the declared text. A table that is not
+        ``shown`` is left out for people, because another one has its rows.
         """
         chosen = cls.columns() if columns is None else tuple(columns)
         listed = list(map(values, rows)) if isinstance(rows, list) else map(values, rows)

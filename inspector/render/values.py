@@ -138,6 +138,12 @@ def _nanos(array: Array, _data_type: Any) -> list[Any]:
     ]
 
 
+def _interval(parts: Any) -> str:
+    """Return an Arrow interval of months, days and nanoseconds as Spark words one."""
+    months, days, nanos = parts
+    return calendar_text(months, days, nanos // 1000)
+
+
 def _base64(value: bytes) -> str:
     """Return bytes as base64 text."""
     return base64.b64encode(value).decode()
@@ -192,6 +198,7 @@ _CONVERTERS: dict[int, Callable[[Array], list[Any]]] = {
     pa.lib.Type_DATE32: lambda a: _words(a.view(pa.int32()), date_text),
     pa.lib.Type_TIME64: lambda a: _words(a.view(pa.int64()), time_text),
     pa.lib.Type_DURATION: lambda a: a.view(pa.int64()).to_pylist(),
+    pa.lib.Type_INTERVAL_MONTH_DAY_NANO: lambda a: _words(a, _interval),
     pa.lib.Type_FLOAT: _floats,
     pa.lib.Type_DOUBLE: _floats,
     pa.lib.Type_BINARY: lambda a: _words(a, _base64),

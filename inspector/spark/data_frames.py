@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-FAILFAST = ProblemMode.FAILFAST.value  # default of ``mode``
+# default of ``mode``: an error at the first thing that cannot be read
+FAILFAST = ProblemMode.FAILFAST.value
 
 StartQuery = Callable[..., "StreamingQuery"]  # starts the user's query on streams, and returns it
 Inputs = Union["DataFrame", Sequence["DataFrame"]]  # batches of one source
@@ -150,7 +151,7 @@ def rehearse(
             default a new temporary one, which nobody removes.
 
     Returns:
-        The path of the checkpoint, with at least one batch committed (StreamingQueryException).
+        The path of the checkpoint, with at least one batch committed.
 
     Raises:
         ValueError: there is no input, or the sources have different numbers of inputs.

@@ -197,7 +197,10 @@ def _check_names(texts: Mapping[str, str], declared: Mapping[str, Parameter]) ->
 
 
 def _value(texts: Mapping[str, str], source: str, parameter: Parameter) -> Any:
-    """Return the value of an option in the type of its declaration."""
+    """Return the value of an option in the type of its declaration; see :func:`_refuse`.
+
+    ``texts`` has the values by name in lower case. CheckpointError: the value is not allowed.
+    """
     if parameter.kind is bool:
         return _flag(texts, source)
     if parameter.kind is int:

@@ -79,7 +79,10 @@ def write_stores(  # noqa: PLR0913 - the options of a command
 
 
 def write_table(run: Opened, table: DataTable, output: str, form: str, *, force: bool) -> Written:
-    """Let Spark write the readable rows of a declared table into the folder ``output``."""
+    """Let Spark write the readable rows of a declared table into the folder ``output``.
+
+    ``form`` is the format. An existing folder is replaced only with ``force``.
+    """
     plan = table.plan(run, run.options, TableOptions(json_keys=True))
     return _write_plan(plan, output, form, force=force)
 

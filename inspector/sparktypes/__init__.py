@@ -180,7 +180,10 @@ def unique_names(fields: Sequence[StructField]) -> list[str]:
 
 
 def widen_timeout(schema: StructType) -> StructType:
-    """Return the schema with a last field ``timeoutTimestamp`` as long, even if it is integer."""
+    """Return the schema with a last field ``timeoutTimestamp`` of type integer as long.
+
+    Any other schema is returned unchanged.
+    """
     # Group state of format 1 declares ``integer`` but stores epoch milliseconds in all 64 bits
     # (FlatMapGroupsWithStateExecHelper, every release).
     if not schema.fields:

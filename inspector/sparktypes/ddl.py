@@ -121,7 +121,10 @@ class _DdlParser:
         return self._tokens[self._next - 1]
 
     def _accept(self, *words: str) -> bool:
-        """Take these tokens if all of them come next, in any case; return True if they did."""
+        """Take these tokens if all of them come next, in upper or lower case.
+
+        Returns True if they were taken; otherwise none is.
+        """
         if all(self.peek(i).lower() == word for i, word in enumerate(words)):
             self._next += len(words)
             return True

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from inspector.light_dataclasses import dataclass
 
 _TYPE = "keyStateEncoderType"  # field with Spark's name of the encoder
-_MOST_COLUMNS = 1 << 16  # bound of the number of a column
+_MOST_COLUMNS = 1 << 16  # ordinals of columns, and numbers of prefix columns, are below this
 
 
 class KeyEncoding(enum.Enum):

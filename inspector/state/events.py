@@ -146,7 +146,10 @@ class Presence:
 
 
 def hash_values(block: RecordBlock) -> tuple[UInt64s, Int64s]:
-    """Return a 64-bit hash and the size of each record's value; of no bytes for a removal."""
+    """Return a 64-bit hash and the size of each record's value.
+
+    A removal has size 0 and the hash of no bytes.
+    """
     sizes = np.maximum(block.value_length, 0)
     offsets = np.where(block.value_length >= 0, block.value_offset, 0)
     hashes = np.zeros(block.count, np.uint64)

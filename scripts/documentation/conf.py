@@ -27,6 +27,7 @@ html_theme = "furo"
 html_title = f"{project} {release}"
 html_copy_source = False
 html_show_copyright = False
+smartquotes = False  # it would turn the two hyphens of an option into a dash
 html_show_sphinx = False
 myst_heading_anchors = 4
 

@@ -23,6 +23,8 @@ EXAMPLES: Mapping[str, str] = {
     "sharing": f"sharing {_QUERY}",
     "simulate": f"simulate {_QUERY} --timeout 1m",
     "sizes": f"sizes {_QUERY}",
+    "sql": f"sql {_QUERY} 'select value, sum(row_bytes) from op0_default group by 1 order by 1"
+    " limit 2'",
     "timeline": f"timeline {_QUERY}",
     "top": f"top {_QUERY} --limit 2",
     "verify": f"verify {_QUERY}",

@@ -26,7 +26,7 @@ from inspector.findings.problem_rule import ProblemRule
 from inspector.findings.restart_rules import RULES
 from inspector.findings.rule import Rule, all_kinds, rules
 from inspector.findings.thresholds import Threshold
-from inspector.findings.verdict import RANKS, by_reach
+from inspector.findings.verdict import RANKS
 from inspector.operators.inferences import INFERENCES, Inference
 from inspector.quantities import share_text
 from inspector.render.as_prometheus import NAMES
@@ -189,8 +189,7 @@ def ranks(before: str) -> str:
     """How the main cause is chosen.
 
     Args:
-        before: the block as it is; why a rank is before others, and a finding named in their place,
-            stays.
+        before: the block as it is; why a rank is before others stays.
     """
     result = dict(re.findall(r"^(\d)\. .+: ([^:\n]+)$", before, re.MULTILINE))
     reasons = [*map(str, range(1, len(RANKS) + 1))]
@@ -201,11 +200,6 @@ def ranks(before: str) -> str:
         named = " and ".join(group.value for group in groups)
         words = f"{minimum.word} or more severe" if minimum < Severity.ERROR else minimum.word
         lines.append(f"{location}. {named}, {words}: {result[str(location)]}")
-    lines += ["", "Causes that are named in place of their effects:", ""]
-    for kind in sorted((kind for kind in all_kinds() if kind.explains), key=by_reach):
-        where = ", of the same store" if kind.in_store else ""
-        effects = ", ".join(kind.explains)
-        lines.append(f"- {kind.id} in place of {effects}{where}")
     return "\n".join(lines)
 
 

@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import Any
 
 from inspector.analyses.shared.declare import Analysis, DataTable, TableOptions
-from inspector.analyses.shared.options import KEYS, Options, Parameter
+from inspector.analyses.shared.options import Options, Parameter
 from inspector.render.tabular import Column, Row, Unit
 
 UNITS = {
@@ -204,12 +204,23 @@ def _command_option(item: CommandOption) -> str:
 
 
 def _call(analysis: Analysis) -> str:
+    accepted = {item.name for item in analysis.shared}
+    options = ""
+    if "where" in accepted:
+        options = 'api.Options(where=("user=a",))'
+    elif "partition_id" in accepted:
+        options = "api.Options(partition_id=0)"
     words = [
-        f'"{item.choices[0]}"' if item.choices else item.name if item.required else "None"
+        f'"{item.choices[0]}"'
+        if item.choices
+        else item.name
+        if item.required or not options
+        else "None"
         for item in analysis.arguments
     ]
-    chosen = 'where=("user=a",)' if KEYS in analysis.uses else "partition_id=0"
-    return f"api.{analysis.name}({', '.join([*words, f'api.Options({chosen})'])})"
+    if analysis.relation:
+        words[-1] = '"select count(*) from op0_default"'
+    return f"api.{analysis.name}({', '.join(filter(None, [*words, options]))})"
 
 
 # --- tables ----------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ _HEAD = '''\
 
 from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
-from typing import Literal, TypedDict
+from typing import Any, Literal, TypedDict
 
 {imports}
 class OpenOptions(TypedDict, total=False):
@@ -143,7 +143,8 @@ def _parameters(
             star = True
             yield "*"
         kind = _text(hints[name]) if name in hints else _shared(name)
-        if any(argument.name == name for argument in analysis.arguments) and kind.startswith("str"):
+        is_path = any(a.name == name for a in analysis.arguments) and not analysis.relation
+        if is_path and kind.startswith("str"):
             kind = kind.replace("str", "str | PathLike[str]", 1)
         yield f"{name}: {kind}" + ("" if item.default is Parameter.empty else " = ...")
 

@@ -32,6 +32,7 @@ ELSEWHERE: tuple[str, ...] = (
     "trend",
     "simulate",
     "preflight",
+    "sql",
 )
 """Commands that need more, or print something else than a report: tested in their own files."""
 

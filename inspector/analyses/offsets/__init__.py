@@ -384,7 +384,11 @@ class _View:
         self._add_problems()
 
     def _delivery(self, last_batch: int, newest: int | None) -> str:
-        """Return how often rows reach the sinks if a source starts exactly after a batch."""
+        """Return how often rows reach the sinks if a source starts exactly after a batch.
+
+        MOST_ONCE after a batch without a commit, EXACT after the last committed batch if it is also
+        the newest planned one (``newest``; None if there is none), otherwise AGAIN.
+        """
         committed = self.run.checkpoint.logs.last_committed
         if committed is None or last_batch > committed:
             return MOST_ONCE
@@ -420,7 +424,10 @@ class _View:
 
 
 def _count_files(files: Iterable[ReadFileRow]) -> tuple[int, int | None]:
-    """Return the number of files, and when the newest of them was changed."""
+    """Return the number of files, and the latest time of change in epoch ms.
+
+    The time is None if no file has one.
+    """
     count, newest = 0, None
     for file in files:
         count += 1

@@ -78,7 +78,11 @@ class Versions:
         return numbers
 
     def total(self, name: str, *, changes: bool = False) -> list[int | None]:
-        """Return a field of the facts by version, summed over stores; None if a store lacks it."""
+        """Return a field of the facts for each version, summed over stores.
+
+        A version is None if a store has no value for it. ``changes`` takes the field from the facts
+        on changes, otherwise from those on sizes.
+        """
         columns = [self.of_store(store, name, changes=changes) for store in self.by_store]
         return [sum_or_none(row) for row in zip(*columns, strict=True)]
 

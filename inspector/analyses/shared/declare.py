@@ -114,6 +114,7 @@ class Analysis:
     remembered: bool = False  # its reports are rows of a history of audits
     page: bool = False  # it makes a page of its own where ``page`` is true
     files: bool = False  # the command writes files of data and no report
+    relation: bool = False  # the function returns a relation of DuckDB and no report
     follows: bool = False  # the function yields a report for each batch of a running query
     command: bool = True  # it is a command of its own
     # what is wrong with the values of options together, in words; None if nothing is

@@ -253,7 +253,8 @@ class Opened:
         """Open the checkpoint again; True if another version is judged now.
 
         The version stays if the user chose it or every store can still restore it. Otherwise it is
-        the newest one, or the newest whole one if that has new doubts.
+        the newest one. If the new listing of that version has new problems, it is the newest
+        version that every store can restore.
         """
         assert self.reopen is not None
         checkpoint, previous = self.reopen(), self.version

@@ -165,7 +165,10 @@ def state_growth(judged: Judged, size: StateSize) -> StateGrowth | None:
 
 
 def _new_columns(judged: Judged) -> tuple[str, ...]:
-    """Return the key columns with nearly all distinct values, of the first store that grows."""
+    """Return the key columns with nearly all distinct values, of the first store that grows.
+
+    Empty if no store grows, or if its key has no such column.
+    """
     schemas = store_schemas(judged.checkpoint)
     for name, grows in sorted(growing_stores(judged).items()):
         if grows and name in schemas:

@@ -27,7 +27,9 @@ from inspector.light_dataclasses import dataclass
 from inspector.model import Limits, above_limit
 
 _SUM = np.arange(1, footer.TRAILER)  # positions of the checksum's bytes in a trailer
-_BYTES = 1 << 8 * np.arange(footer.TRAILER - 1)  # weights of these bytes
+_BYTES = 1 << 8 * np.arange(
+    footer.TRAILER - 1
+)  # place values of the bytes of a little-endian checksum
 
 
 @dataclass(frozen=True, slots=True, eq=False)

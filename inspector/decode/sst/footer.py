@@ -235,5 +235,8 @@ def check_block(end: Footer, block: memoryview, last: int, expected: int, offset
 
 
 def context(base: int, offset: int) -> int:
-    """Return the number added to the checksum of a block at an offset; 0 if ``base`` is 0."""
+    """Return the number added to the checksum of a block at an offset of its table file.
+
+    ``base`` is the number in the footer (format 6 and later); 0 means that none is added.
+    """
     return base ^ ((offset + (offset >> 32)) & _MASK) if base else 0

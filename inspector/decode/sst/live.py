@@ -105,7 +105,10 @@ class _Run:
         self.until = None if self._next is None else self._next.key(0)
 
     def cut(self, bound: bytes | None) -> int:
-        """Return the index of the first loaded entry whose key is not below a bound."""
+        """Return the index of the first loaded entry whose key is not below a bound.
+
+        Without such an entry, or for the bound None, it is the number of loaded entries.
+        """
         assert self.block is not None
         high = self.block.count
         if bound is None or (high and self.block.key(high - 1) < bound):

@@ -79,7 +79,12 @@ class OversizedValue(Rule[StoreView]):
         )
 
     def has_most(self, rows: int, share: float, times: float) -> bool:
-        """Return True if the largest value has most bytes of its store."""
+        """Return True if the largest value has most bytes of its store.
+
+        ``rows`` is the number of rows of the store, ``share`` the part of its bytes that the value
+        has, and ``times`` its size divided by the median size. A store with few rows needs a larger
+        share.
+        """
         is_outlier = share >= self.outlier_share and times >= self.outlier_ratio
         has_most = share >= self.hot_share or (is_outlier and times < self.value_ratio)
         is_few = rows < self.value_rows

@@ -63,7 +63,11 @@ class HotKey(Rule[StoreView]):
         return total >= self.hot_rows and rows >= self.hot_share * total
 
     def hot_entries(self, store: StoreView, entries: EntriesPerKey) -> Iterator[Evidence]:
-        """Yield the grouping key with most entries of a list, a map or a session window."""
+        """Yield the grouping key with most entries of a list, a map or a session window.
+
+        ``entries`` has the numbers of keys and entries of the store. Nothing is yielded for fewer
+        than two keys, or if :meth:`is_hot` is False for that key.
+        """
         listed = store.facts.of_store(KeyEntries, store.name)
         most = max(listed, key=lambda key: (key.entries, key.key), default=None)
         if most is None or entries.keys < 2 or not self.is_hot(most.entries, entries.entries):

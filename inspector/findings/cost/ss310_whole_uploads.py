@@ -101,7 +101,10 @@ def changes_of(operator: OperatorView) -> Sequence[VersionFacts]:
 
 
 def put_bytes(version: VersionFacts) -> float:
-    """Return the bytes that a version put: new rows, and keys of updated rows by their mean."""
+    """Return the bytes that a version put: its new rows, and the values of its updated rows.
+
+    The key bytes of updated rows are added by the mean size of a key.
+    """
     # An updated row has the key object of the version before, which is not among the new ones.
     new = version.row_bytes - version.shared_key_bytes - version.shared_value_bytes
     return new + version.updates * version.key_bytes / max(1, version.rows)

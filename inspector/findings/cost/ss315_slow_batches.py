@@ -100,7 +100,10 @@ class SlowBatches(Rule[CheckpointView]):
 
 
 def until_next_batch(logs: Logs) -> dict[BatchId, int]:
-    """Return how long each batch took that a batch without new data follows, by their clocks."""
+    """Return how long each batch took that a batch without new data follows, in ms.
+
+    That is the difference of the clocks of the two batches.
+    """
     durations = {}
     for batch, following in pairwise(logs.clocks.values()):
         follows = following.batch_id == batch.batch_id + 1 and following.has_new_data is False

@@ -80,7 +80,7 @@ class NeverExpires(Rule[StoreView]):
         yield from self.find_without_timeout(store)
 
     def find_by_schema(self, store: StoreView, never: str) -> Iterator[Evidence]:
-        """Yield all rows of a store whose schema shows that none is ever removed."""
+        """Yield all rows of a store whose schema shows, by the reason ``never``, that none goes."""
         removes_few = self.removes_few(store)
         if store.history.removals and not removes_few:
             return  # a function removes keys whenever it likes

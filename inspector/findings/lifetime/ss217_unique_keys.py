@@ -97,7 +97,11 @@ class UniqueKeys(Rule[StoreView]):
         return is_lost and not calls.never_armed_rows
 
     def has_row_for_each_record(self, store: StoreView) -> bool:
-        """Return True if the sources count as many records as rows were written."""
+        """Return True if the sources count about as many records as rows were written.
+
+        There must be at least ``unique_puts`` records, and the smaller number must be at least the
+        share ``unique_share`` of the larger one.
+        """
         rows, records = store.keys.rows_and_records
         return records >= self.unique_puts and self.unique_share * max(rows, records) <= min(
             rows, records

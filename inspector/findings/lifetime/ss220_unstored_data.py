@@ -58,7 +58,11 @@ class UnstoredData(Rule[CheckpointView]):
             yield from self.find_stores_without_puts(store)
 
     def find_policy(self, view: CheckpointView) -> Iterator[Evidence]:
-        """Yield rows that the fastest of several sources leaves behind, or that it may do so."""
+        """Yield late rows of a query whose watermark is that of the fastest of several sources.
+
+        That is the multiple-watermark policy ``max``. Without late rows the possibility is yielded,
+        if there is a watermark. Nothing is yielded for another policy or fewer than two sources.
+        """
         sources = len(view.sources.get(BatchId(view.version - 1), ()))
         if not view.clock.is_by_fastest or sources < 2:
             return

@@ -143,7 +143,10 @@ def last_of_older(versions: Iterable[Sequence[int]]) -> int:
 
 
 def is_sent_again(values: Sequence[Hashable], column: Sequence[bytes]) -> bool:
-    """Return True if values are of events that were sent again at the times of a column."""
+    """Return True if values look like events that were sent again at the times of ``column``.
+
+    ``values`` and ``column`` have one entry for each key. A time is the 8 bytes of a field.
+    """
     times = [int.from_bytes(time, "little", signed=True) for time in column]
     return in_pairs(values) or come_and_go(values, times)
 

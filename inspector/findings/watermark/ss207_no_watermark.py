@@ -60,7 +60,7 @@ class NoWatermark(Rule[StoreView]):
             )
 
     def find_timeouts(self, store: StoreView) -> Iterator[Evidence]:
-        """Yield the timeouts in event time."""
+        """Yield the timers in event time that wait for a watermark; nothing if there are none."""
         expiring = store.expiry.expiring
         if expiring is not None and (rows := sum(expiring.rows.values())):
             batches = store.clock.data_batches

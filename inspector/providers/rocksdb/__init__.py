@@ -84,7 +84,11 @@ class RocksDbProvider(Provider):
         committed: Mapping[int, frozenset[str]],
         storage: Storage | None = None,
     ) -> tuple[StoreFile, ...]:
-        """Return the files of one store, with those of uncommitted attempts as abandoned."""
+        """Return the files of one store, with those of uncommitted attempts as abandoned.
+
+        ``committed`` has by version the ids of committed attempts. ``storage`` reads the lineage in
+        changelogs; without it only file names decide.
+        """
         named = super().resolve_attempts(files, committed)
 
         def lineage(file: StoreFile) -> Mapping[int, str]:

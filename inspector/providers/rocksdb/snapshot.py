@@ -268,6 +268,10 @@ class _Seekable(io.RawIOBase):
         return True
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Move the position as :meth:`io.IOBase.seek` does, and return it.
+
+        ValueError: it would be before the start of the file.
+        """
         start = (0, self._place, self._source.size)[whence]
         if start + offset < 0:
             raise ValueError("a place before the start of the file")
@@ -275,6 +279,10 @@ class _Seekable(io.RawIOBase):
         return self._place
 
     def readinto(self, target: memoryview) -> int:  # type: ignore[override]
+        """Read bytes from the position on into ``target``, and return their number; 0 at the end.
+
+        _StorageError: the storage cannot read them.
+        """
         try:
             data = self._source.read(self._place, len(target))
         except OSError as error:

@@ -1,0 +1,155 @@
+"""``sql``: DuckDB over the decoded state of a checkpoint."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any
+
+import pyarrow as pa
+
+from inspector.analyses.shared import options as o
+from inspector.analyses.shared.declare import TableOptions, analysis
+from inspector.analyses.shared.judged import Subject, vouching_notes
+from inspector.analyses.shared.opening import Opened
+from inspector.analyses.shared.run import Run
+from inspector.analyses.sql.database import Database
+from inspector.analyses.sql.views import views_of
+from inspector.light_dataclasses import replace
+from inspector.model import Problem, ProblemMode
+from inspector.render.report import Report
+from inspector.render.tabular import Column, Table, Unit
+from inspector.render.values import to_json_values
+
+_ROWS = 1 << 13  # rows of a result that are converted together
+_NAMES = "select view_name as name from duckdb_views() where not internal order by 1"
+
+
+@analysis(uses=(o.MEMORY, o.STATE), relation=True)
+def sql(
+    path: str | Opened,
+    query: Annotated[
+        str | None, o.Option("SQL of DuckDB. Without it statements are read from stdin.")
+    ] = None,
+    options: o.Options | None = None,
+    *,
+    limit: Annotated[int, o.LIMIT] = 0,
+    mode: str = ProblemMode.FAILFAST.value,
+) -> Any:
+    """SQL over the state: a view for each store, its changes, findings, leftovers, files, offsets.
+
+    The view of a store is named op0_default, those of a join's sides op1_left and op1_right. Its
+    columns are the fields of key and value, partition_id, and key_bytes, value_bytes and row_bytes.
+    Each store also has a view of its changes, such as op0_default_changes. Further views: findings,
+    files, leftovers, offsets, problems, versions. ``show tables`` lists all. A query reads only the
+    stores and partitions that it names, and cannot read or write other files.
+
+    Args:
+        path: the checkpoint.
+        query: one statement.
+        options: which part and version.
+        limit: rows at most; 0 for all.
+        mode: error handling where something cannot be read: ``failfast`` raises,
+            ``dropmalformed`` is silent.
+
+    Returns:
+        A relation of DuckDB, which reads the state each time its rows are fetched; None for a
+        statement without a result.
+
+    Raises:
+        CheckpointError: there is no query, or DuckDB refuses it.
+        EngineError: DuckDB is not installed.
+    """
+    session = Session(path, options, ProblemMode(mode))
+    relation = session.database.run(query or _NAMES)
+    return relation.limit(limit) if relation is not None and limit else relation
+
+
+class Session:
+    """A checkpoint that was opened for queries."""
+
+    def __init__(
+        self,
+        path: str | Opened,
+        options: o.Options | None = None,
+        mode: ProblemMode = ProblemMode.PERMISSIVE,
+    ) -> None:
+        """Open a checkpoint. EngineError: DuckDB is not installed."""
+        self.run = Run.start(path, options)
+        self._problems: list[Problem] = []  # what the running query could not read
+        views = views_of(self.run, TableOptions(mode=mode), self._problems)
+        self.database = Database(views, self.run.options.memory_limit)
+
+    def report(self, query: str, limit: int = 0, *, head: bool = True) -> Report:
+        """Return the report of one query, whose rows are read while it is written.
+
+        ``limit`` other than 0 lists that number of rows. Without ``head`` it has no summary.
+        CheckpointError: DuckDB refuses the query.
+        """
+        self._problems.clear()
+        subject = self.run.subject()
+        relation = self.database.run(query)
+        if relation is None:
+            return _report(subject, Table("result", "result", (), [], "done"), head=head)
+        chosen = relation.limit(limit) if limit else relation
+        with self.database.errors():
+            reader = chosen.to_arrow_reader(_ROWS)
+        columns = _columns(reader.schema)
+        rows = self._rows(reader, columns, subject.problems)
+        table = Table("result", "result", columns, rows, "no rows")
+        return _report(subject, table, head=head)
+
+    def _rows(
+        self, reader: pa.RecordBatchReader, columns: Sequence[Column], problems: list[Problem]
+    ) -> Iterator[Mapping[str, Any]]:
+        """Yield the rows of a result; at the end ``problems`` get what could not be read."""
+        names = [column.name for column in columns]
+        with self.database.errors():
+            for batch in reader:
+                values = [
+                    _values(array, column)
+                    for array, column in zip(batch.columns, columns, strict=True)
+                ]
+                yield from (dict(zip(names, row, strict=True)) for row in zip(*values, strict=True))
+        problems += self._problems
+
+
+def _report(subject: Subject, table: Table, *, head: bool) -> Report:
+    """Return the report of a result, with or without the summary of the checkpoint."""
+    report = subject.report("sql", (table,), notes=vouching_notes(subject))
+    return report if head else replace(report, summary={})
+
+
+def _columns(schema: pa.Schema) -> list[Column]:
+    """Return the columns of a result; a name that occurs again gets a number."""
+    names = Counter[str]()
+    columns = []
+    for field in schema:
+        names[field.name] += 1
+        times = names[field.name]
+        name = field.name if times == 1 else f"{field.name}_{times}"
+        columns.append(Column(name, _unit(field.type), title=name))
+    return columns
+
+
+def _unit(kind: Any) -> Unit:
+    """Return the unit of a column by its Arrow type: whole numbers are shown as they are."""
+    is_ = pa.types
+    if is_.is_integer(kind) or _is_huge(kind):
+        return Unit.ID
+    if is_.is_boolean(kind):
+        return Unit.FLAG
+    return Unit.VALUE if is_.is_nested(kind) or is_.is_floating(kind) else Unit.TEXT
+
+
+def _is_huge(kind: Any) -> bool:
+    """Return True for the type in which DuckDB gives HUGEINT, the type of a sum of integers."""
+    return bool(pa.types.is_decimal(kind)) and kind.scale == 0
+
+
+def _values(array: Any, column: Column) -> list[Any]:
+    """Return the values of a column as JSON values."""
+    values = to_json_values(array)
+    if column.unit is Unit.ID and _is_huge(array.type):
+        return [None if value is None else int(value) for value in values]
+    return values

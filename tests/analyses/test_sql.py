@@ -1,0 +1,264 @@
+"""``sql``: views over the state, what a query reads of them, and relations in Python."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import inspector
+from inspector import api
+from inspector.analyses.sql import Session
+from inspector.analyses.sql.database import Database, conjuncts
+from inspector.analyses.sql.views import Needs, View, flat_columns
+from inspector.exceptions import CheckpointError, EngineError, InspectorError
+from tests.cli.support import checkpoint_of, copy_of
+from tests.fixture_folder import NEWEST
+
+FEW = ("agg_append", "join_left_outer", "rocksdb_tws_event", "fmgws_event_ignore", "agg_global")
+ALL = sorted(folder.name for folder in NEWEST.iterdir() if (folder / "checkpoint").is_dir())
+
+
+def flat(column: Any) -> list[Any]:
+    """The columns of a struct, or a column of its own, as lists."""
+    array = column.combine_chunks()
+    parts = array.flatten() if pa.types.is_struct(array.type) else []
+    return [as_duckdb(part).to_pylist() for part in parts]
+
+
+def as_duckdb(array: Any) -> Any:
+    """An array in the type in which DuckDB gives it: a duration is an interval."""
+    if not pa.types.is_duration(array.type):
+        return array
+    micros = array.view(pa.int64()).to_pylist()
+    parts: Any = [None if us is None else (0, 0, us * 1000) for us in micros]
+    return pa.array(parts, pa.month_day_nano_interval())
+
+
+@pytest.mark.parametrize(
+    "case", [*FEW, *(pytest.param(case, marks=pytest.mark.full) for case in ALL)]
+)
+def test_a_view_has_the_rows_that_export_gives(case: str) -> None:
+    path = str(checkpoint_of(case))
+    session = Session(path)
+    for table in api.export("rows", path):
+        operator, _, store = table.name.partition(".")
+        words = "".join(c if c.isalnum() else " " for c in store.lower()).split()
+        name = "_".join([operator.replace("operator-", "op"), *words])
+        expected = pa.Table.from_batches(table.batches, table.schema)
+        relation = session.database.run(f"from {name}")
+        assert relation is not None
+        result = relation.to_arrow_table()
+        fields = [*flat(expected.column("key")), *flat(expected.column("value"))]
+        columns = [column.to_pylist() for column in result.columns[2 : 2 + len(fields)]]
+        assert repr(columns) == repr(fields), "as texts, because NaN differs from itself"
+        assert result.column("key_bytes").to_pylist() == expected.column("key_bytes").to_pylist()
+
+
+def test_sums_of_groups_are_those_of_the_rows() -> None:
+    path = str(checkpoint_of("fmgws_event_ignore"))
+    query = "select value, sum(row_bytes) as bytes from op0_default group by 1 order by 2 desc, 1"
+    relation = inspector.open_checkpoint(path).sql(query)
+    rows = relation.fetchall()
+    assert len(rows) == 128
+    assert sum(row[1] for row in rows) == 6464 + 6240, "as inspector sizes --by partition has them"
+    assert relation.fetchall() == rows, "a relation reads the state again"
+
+
+def test_sides_of_a_join_have_short_names() -> None:
+    path = str(checkpoint_of("join_left_outer"))
+    for side in ("left", "right"):
+        ((short,),) = api.sql(path, f"select count(*) from op0_{side}").fetchall()
+        long_name = f"op0_{side}_keywithindextovalue"
+        assert api.sql(path, f"select count(*) from {long_name}").fetchall() == [(short,)]
+        assert short > 0
+
+
+@pytest.mark.parametrize("name", ["files", "findings", "leftovers", "offsets", "versions"])
+def test_tables_of_the_checkpoint_are_views(name: str) -> None:
+    path = str(checkpoint_of("trouble_kept_timeouts"))
+    ((count,),) = api.sql(path, f"select count(*) from {name}").fetchall()
+    assert count > 0
+
+
+def test_leftovers_join_with_findings() -> None:
+    path = str(checkpoint_of("trouble_kept_timeouts"))
+    query = "select count(*) from leftovers, findings where id = 'SS203'"
+    assert api.sql(path, query).fetchall() == [(80,)]
+
+
+def test_changes_of_a_store_are_a_view() -> None:
+    path = str(checkpoint_of("fmgws_event_ignore"))
+    query = "select event, count(*) from op0_default_changes group by 1 order by 1"
+    expected: dict[Any, int] = {}
+    (table,) = api.export("changes", path)
+    for batch in table.batches:
+        for event in batch.column("event").to_pylist():
+            expected[event] = expected.get(event, 0) + 1
+    assert dict(api.sql(path, query).fetchall()) == expected
+
+
+def test_a_batch_and_a_partition_can_be_chosen() -> None:
+    path = str(checkpoint_of("fmgws_event_ignore"))
+    query = "select distinct batch_id, partition_id from op0_default"
+    options = api.Options(batch=3, partition_id=1)
+    assert api.sql(path, query, options).fetchall() == [(3, 1)]
+
+
+def test_a_limit_bounds_the_rows() -> None:
+    path = str(checkpoint_of("fmgws_event_ignore"))
+    assert len(api.sql(path, "from op0_default", limit=7).fetchall()) == 7
+
+
+def test_without_a_query_the_views_are_listed() -> None:
+    names = [row[0] for row in api.sql(str(checkpoint_of("agg_append"))).fetchall()]
+    assert "op0_default" in names
+    assert "findings" in names
+
+
+# --- what a query reads ----------------------------------------------------------------------
+
+
+def recording(read: list[Needs]) -> View:
+    columns: Any = [("a", pa.int64()), ("b", pa.string()), ("partition_id", pa.int32())]
+    schema = pa.schema(columns)
+
+    def rows(needs: Needs) -> Iterator[pa.RecordBatch]:
+        read.append(needs)
+        yield from ()
+
+    return View("v", "A row.", schema, rows, (0, 1, 2, 3))
+
+
+@pytest.mark.parametrize(
+    ("query", "columns", "partitions"),
+    [
+        ("from v", frozenset({"a", "b", "partition_id"}), None),
+        ("select sum(a) from v", frozenset({"a"}), None),
+        ("select count(*) from v", frozenset(), None),
+        ("select a from v where partition_id = 2", None, frozenset({2})),
+        ("select a from v where partition_id in (1, 3)", None, frozenset({1, 3})),
+        ("select a from v where partition_id between 1 and 2", None, frozenset({1, 2})),
+        ("select a from v where partition_id = 2 and a > 5", None, frozenset({2})),
+        ("select a from v where partition_id = 2 or a > 5", frozenset({"a", "partition_id"}), None),
+        (
+            "select a from v where partition_id = 1 and b = 'x AND partition_id = 2'",
+            None,
+            frozenset({1}),
+        ),
+        ("select a from v where partition_id > 7", None, frozenset()),
+    ],
+)
+def test_a_query_reads_the_columns_and_partitions_that_it_needs(
+    query: str, columns: frozenset[str] | None, partitions: frozenset[int] | None
+) -> None:
+    read: list[Needs] = []
+    relation = Database([recording(read)]).run(query)
+    assert relation is not None
+    relation.fetchall()
+    assert read
+    assert {needs.columns for needs in read} == {columns}
+    assert {needs.partitions for needs in read} == {partitions}
+
+
+def test_two_scans_of_a_view_read_what_either_needs() -> None:
+    read: list[Needs] = []
+    query = "select x.a, y.b from v x, v y where x.partition_id = 1 and y.partition_id = 3"
+    relation = Database([recording(read)]).run(query)
+    assert relation is not None
+    relation.fetchall()
+    assert {needs.partitions for needs in read} == {frozenset({1, 3})}
+
+
+def test_files_of_other_partitions_are_not_read(tmp_path: Path) -> None:
+    path = copy_of("fmgws_event_ignore", tmp_path)
+    for file in (path / "state" / "0" / "0").glob("*.delta"):
+        file.write_bytes(b"spoilt")
+    query = "select count(*) from op0_default where partition_id = 1"
+    assert api.sql(str(path), query).fetchall() == [(63,)]
+    with pytest.raises(Exception, match="delta"):
+        api.sql(str(path), "select count(*) from op0_default").fetchall()
+
+
+@pytest.mark.parametrize(
+    ("condition", "parts"),
+    [
+        ("a = 1", ["a = 1"]),
+        ("((a = 1) AND (b = 2))", ["(a = 1)", "(b = 2)"]),
+        ("(a = 1) OR (b = 2)", []),
+        ("((a = 1) AND (b = 2)) OR (c = 3)", []),
+        ("(a = 1) AND ((b = 2) OR (c = 3))", ["(a = 1)", "((b = 2) OR (c = 3))"]),
+        ("(b = 'x AND a = 1')", []),
+    ],
+)
+def test_conditions_that_a_condition_implies(condition: str, parts: list[str]) -> None:
+    assert [part.strip() for part in conjuncts(condition)] == parts
+
+
+def test_columns_of_one_name_are_kept_apart() -> None:
+    key = pa.struct([("user", pa.string()), ("row_bytes", pa.int64())])
+    value = pa.struct([("User", pa.int64()), ("n", pa.int64())])
+    sizes = [("key_bytes", pa.int64()), ("value_bytes", pa.int64())]
+    columns: Any = [("partition_id", pa.int32()), *sizes, ("key", key), ("value", value)]
+    typed = pa.schema(columns)
+    assert [column.name for column in flat_columns(typed)] == [
+        *("partition_id", "user", "key_row_bytes", "value_User", "n"),
+        *("key_bytes", "value_bytes", "row_bytes"),
+    ]
+
+
+def test_a_row_without_schema_is_bytes() -> None:
+    columns: Any = [("partition_id", pa.int32()), ("key", pa.binary()), ("value", pa.binary())]
+    typed = pa.schema(columns)
+    assert [(column.name, column.kind) for column in flat_columns(typed)] == [
+        ("partition_id", pa.int32()),
+        ("key", pa.binary()),
+        ("value", pa.binary()),
+        ("row_bytes", pa.int64()),
+    ]
+
+
+# --- what is refused -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("choose 1", "syntax error"),
+        ("from nothing", "nothing does not exist"),
+        ("copy (select 1) to '{folder}/x.csv'", "file system operations are disabled"),
+        ("from read_csv('{folder}/y.csv')", "file system operations are disabled"),
+        ("attach '{folder}/z.db'", "file system operations are disabled"),
+        ("install httpfs", "disabled"),
+    ],
+)
+def test_a_query_is_refused_with_the_reason(query: str, words: str, tmp_path: Path) -> None:
+    (tmp_path / "y.csv").write_text("a\n1\n", "utf-8")
+    with pytest.raises(CheckpointError, match="DuckDB refuses the query") as raised:
+        api.sql(str(checkpoint_of("agg_append")), query.format(folder=tmp_path)).fetchall()
+    assert words in str(raised.value)
+    assert [file.name for file in tmp_path.iterdir()] == ["y.csv"]
+
+
+def test_without_duckdb_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    with pytest.raises(EngineError, match=r"pip install 'spark-state-inspector\[sql\]'"):
+        api.sql(str(checkpoint_of("agg_append")), "select 1")
+
+
+def test_a_relation_fails_where_something_cannot_be_read(tmp_path: Path) -> None:
+    path = copy_of("fmgws_event_ignore", tmp_path)
+    (path / "state" / "0" / "0" / "5.delta").write_bytes(b"spoilt")
+    query = "select count(*) from op0_default"
+    with pytest.raises(Exception, match=r"5\.delta"):
+        api.sql(str(path), query).fetchall()
+    assert api.sql(str(path), query, mode="dropmalformed").fetchall() == [(63,)]
+
+
+def test_a_checkpoint_that_is_none_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InspectorError):
+        api.sql(str(tmp_path / "nothing"), "select 1")
