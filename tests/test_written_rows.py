@@ -53,8 +53,8 @@ def test_keys_without_a_time_are_refused() -> None:
 @given(rows=st.lists(st.tuples(st.binary(max_size=40), st.binary(max_size=40))))
 def test_puts_of_a_block_are_framed_as_single_records(rows: list[tuple[bytes, bytes]]) -> None:
     buffer, starts, lengths = concatenate([b"x", *(part for row in rows for part in row)])
-    spans = (starts[1::2], lengths[1::2], starts[2::2], lengths[2::2])
-    block = RecordBlock(buffer, 0, 0, *(np.ascontiguousarray(span) for span in spans))
+    spans = [np.ascontiguousarray(part[n::2]) for n in (1, 2) for part in (starts, lengths)]
+    block = RecordBlock(buffer, 0, 0, spans[0], spans[1], spans[2], spans[3])
     assert frame_puts(block) == b"".join(record(key, value) for key, value in rows)
 
 
