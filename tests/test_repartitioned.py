@@ -22,6 +22,7 @@ from inspector import api
 from inspector.analyses.shared.options import Options
 from inspector.discovery import plan as planning
 from inspector.discovery.checkpoint import open_checkpoint
+from inspector.discovery.placement import partition_count
 from inspector.discovery.tasks import Task
 from inspector.findings.finding import Group
 from inspector.model import Redact
@@ -96,6 +97,28 @@ def test_a_repartitioned_version_has_the_rows_of_the_version_before(
         assert old
         differences = api.diff(path, from_batch=basis, to_batch=batch)
         assert rows_of(differences) == []
+
+
+@pytest.mark.parametrize("name", [name for name in NEWEST if "-to-" in name])
+def test_a_reshaped_copy_has_the_partitions_that_spark_made(
+    folder: Path, name: str, tmp_path: Path
+) -> None:
+    def partitions(path: Path, options: Options) -> list[tuple[Any, ...]]:
+        rows = rows_of(api.rows(str(path), options, raw=True))
+        return sorted((row["partition_id"], row["key_hex"], row["value_hex"]) for row in rows)
+
+    path, checkpoint = folder / name, open_checkpoint(str(folder / name))
+    for batch, basis in checkpoint.logs.repartitions.items():
+        count = partition_count(checkpoint, batch + 1)
+        dest = tmp_path / str(batch)
+        options = replace(SHOWN, batch=basis)
+        copied = api.copy(
+            str(path), str(dest), options, partitions=count, sink_has_no_batch_ids=True
+        )
+        assert copied.summary["partitions"] == count
+        by_spark = partitions(path, replace(SHOWN, batch=batch))
+        assert partitions(dest, SHOWN) == by_spark
+        assert by_spark
 
 
 def judged(path: Path) -> dict[str, dict[str, Any]]:

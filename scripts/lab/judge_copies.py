@@ -163,7 +163,9 @@ class Judge:
         )
         return count
 
-    def rows(self, checkpoint: Path, family: Family) -> Rows | None:
+    def rows(
+        self, checkpoint: Path, family: Family, *, with_partitions: bool = False
+    ) -> Rows | None:
         """Keys and values of all stores by Spark's own source; None where it has none."""
         has_ids = "format2" in checkpoint.parent.name
         if self.release < ((4, 1) if has_ids else (4, 0)):
@@ -185,7 +187,8 @@ class Judge:
                 options = [{"operatorId": operator, "joinSide": side} for side in sides]
             for item in options:
                 reader = self.spark.read.format("statestore").options(**item)
-                frames.append((item, reader.load(str(twin)).drop("partition_id")))
+                frame = reader.load(str(twin))
+                frames.append((item, frame if with_partitions else frame.drop("partition_id")))
         return Counter(
             (str(sorted(item.items())), *(_NOW.sub("now", str(part)) for part in row))
             for item, frame in frames
@@ -206,6 +209,7 @@ class Judge:
             if "summary" in report:
                 same = self.rows(copy, family) == before
                 verdict.expect(holds=same, otherwise=f"{number}: other rows before the restart")
+                self._compare_with_spark(verdict, family, source, copy, number)
         if verdict.faults:
             return
         for batch in range(BEFORE, BEFORE + AFTER):
@@ -224,6 +228,20 @@ class Judge:
             operators = [p for p in (copy / "state").iterdir() if p.name.isdigit()]
             counts = {sum(p.name.isdigit() for p in folder.iterdir()) for folder in operators}
             verdict.expect(holds=counts <= {1, number}, otherwise=f"{number}: {counts} partitions")
+
+    def _compare_with_spark(
+        self, verdict: Verdict, family: Family, source: Path, copy: Path, number: int
+    ) -> None:
+        """Compare each partition with the one that Spark's own repartitioning makes (RocksDB)."""
+        if self.release < (4, 3) or "-hdfs" in source.parent.name:
+            return
+        twin = copy.with_name(f"{copy.name}-by-spark")
+        shutil.copytree(source, twin)
+        self.spark._streamingCheckpointManager.repartition(str(twin), number)
+        rows = [self.rows(path, family, with_partitions=True) for path in (twin, copy)]
+        verdict.called += rows[1].total() if rows[1] is not None else 0
+        words = f"{number}: other partitions than those of Spark's own repartitioning"
+        verdict.expect(holds=rows[0] == rows[1], otherwise=words)
 
     def judge_again(self, name: str, provider: str) -> Verdict:
         """Judge one query, up to three times if a loaded machine starts no Python worker."""
