@@ -75,3 +75,18 @@ def test_spark_goes_on_from_a_copy_with_other_partitions(tmp_path: Path) -> None
     assert done.returncode == 0, done.stdout
     lines = [line.split() for line in done.stdout.splitlines() if line.startswith(families)]
     assert [line[-1] for line in lines] == ["equal"] * 5
+
+
+@pytest.mark.skipif(spark_release() < (4, 0), reason="it has no transformWithState")
+def test_spark_reads_the_schemas_of_the_original_of_a_hand_made_copy(tmp_path: Path) -> None:
+    """The query starts from the copy while the original exists, and fails without it."""
+    command = [sys.executable, str(SCRIPT), "--moves"]
+    here = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
+    done = finish(command, here | {MARK: str(tmp_path)}, ROOT, LONG)
+    assert done.returncode == 0, done.stdout
+    lines = [line for line in done.stdout.splitlines() if line.startswith("timers")]
+    assert [line.split()[1] for line in lines] == ["with", "without", "rewritten"]
+    assert "rows" in lines[0]
+    assert "/_stateSchema/default/" in lines[1]
+    assert "does not exist" in lines[1]
+    assert "rows" in lines[2]

@@ -41,6 +41,7 @@ from inspector.discovery.placement import partition_count, partition_counts, was
 from inspector.discovery.restart_conditions import (
     SCHEMA_PATHS,
     conditions_of,
+    foreign_schemas,
     needs_async_progress,
     refusals_of,
     restart_partition_count,
@@ -163,6 +164,8 @@ class Restart:
     wrote: bool | None = None  # some store has files of a batch that runs again; None: no store
     silent: str = ""  # partitions without such files, where others have some, in words
     later: tuple[Obstacle, ...] = ()  # to releases from which that batch may be older
+    # operators whose state schemas are read from another checkpoint, with the root of that one
+    foreign_schemas: tuple[tuple[int, str], ...] = ()
     has_state: bool = True  # whether there is a folder for state, as a query without state has none
     back: int | None = None  # the newest batch as of which a copy restarts, if this does not
     # least and greatest newest version of the partitions, if the state was copied before the logs
@@ -414,6 +417,7 @@ def restart_of(
         ends=ends if copied and back is not None else None,
         conditions=tuple(conditions_of(checkpoint, planned)),
         real_time=is_real_time(checkpoint) if again else False,
+        foreign_schemas=tuple(foreign_schemas(checkpoint, restart_path)),
     )
     return replace(restart, unfinished_text=_text(checkpoint, restart)) if again else restart
 

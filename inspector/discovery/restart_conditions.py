@@ -18,6 +18,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import suppress
@@ -158,26 +159,61 @@ def _partitions_in_folders(checkpoint: Checkpoint) -> int:
     return counts.pop() if len(counts) == 1 else 0
 
 
-def _judge_schema_paths(
-    checkpoint: Checkpoint, operator: Operator, root: str
-) -> Iterator[Refusal | Doubt]:
-    """Yield a refusal or doubt for schema paths in the metadata that lead out of the checkpoint."""
-    storage = checkpoint.storage
+def foreign_schemas(
+    checkpoint: Checkpoint, restart_path: str | None = None
+) -> Iterator[tuple[int, str]]:
+    """Yield each operator whose state schemas Spark reads from another checkpoint, and its root.
+
+    The schemas exist there. ``restart_path`` is as for :func:`refusals_of`.
+    """
+    root = absolute(restart_path or checkpoint.storage.root)
+    for operator in checkpoint.query:
+        newest = _path_outside(operator, root) if operator.processor is not None else None
+        if newest is None or not _exists_there(checkpoint, newest, root):
+            continue
+        old_root = newest.partition("/state/")[0]
+        if not (is_local(root) and _is_same_folder(path_of(old_root), path_of(root))):
+            yield operator.operator_id, old_root
+
+
+def _is_same_folder(path: str, other: str) -> bool:
+    """Return True if two local paths are one folder, or if that cannot be seen."""
+    try:
+        return os.path.samefile(path, other)
+    except (OSError, ValueError):
+        return True
+
+
+def _path_outside(operator: Operator, root: str) -> str | None:
+    """Return the newest schema path in the metadata that leads out of the checkpoint, if any."""
     folder = f"{path_of(root)}/{operator.layout.directory}"
     stores = operator.metadata.stores if operator.metadata else ()
     paths = [path for store in stores for path in store.schema_paths]
     # hdfs:///a is on the cluster's own name node, which Spark names in the path.
     has_host = is_local(root) or ":///" not in root
     moved = [p for p in paths if not path_of(p, has_host=has_host).startswith(f"{folder}/")]
-    if not moved:
-        return
-    newest, number = moved[-1], operator.operator_id
-    old_root, details = newest.partition("/state/")[0], (newest, folder)
-    is_there = None
+    return moved[-1] if moved else None
+
+
+def _exists_there(checkpoint: Checkpoint, path: str, root: str) -> bool | None:
+    """Return whether a schema file exists at its path in full; None if it cannot be seen."""
     # Another host or bucket is not asked, whatever the metadata names.
-    if _authority(newest) == _authority(root):
+    if _authority(path) == _authority(root):
         with suppress(InspectorError, OSError, ValueError):
-            is_there = storage.at(newest).exists("")
+            return checkpoint.storage.at(path).exists("")
+    return None
+
+
+def _judge_schema_paths(
+    checkpoint: Checkpoint, operator: Operator, root: str
+) -> Iterator[Refusal | Doubt]:
+    """Yield a refusal or doubt for schema paths in the metadata that lead out of the checkpoint."""
+    folder = f"{path_of(root)}/{operator.layout.directory}"
+    newest, number = _path_outside(operator, root), operator.operator_id
+    if newest is None:
+        return
+    old_root, details = newest.partition("/state/")[0], (newest, folder)
+    is_there = _exists_there(checkpoint, newest, root)
     if is_there:
         return  # of a copy, or by another name of this folder: Spark reads the schemas there
     if is_there is False:

@@ -23,6 +23,7 @@ RECORDED = "test_rocksdb_fixtures.py::test_spark_holds_what_the_calls_of_the_pro
 EXPIRED = "test_rocksdb_fixtures.py::test_leftovers_by_the_log_are_expired_values_and_timers"
 SIDE_FILES = "providers/test_side_checks.py::test_files_that_match_are_no_problem"
 LOADS_AS_IT_IS = f"{SPARK}::test_removals_of_absent_keys_are_loaded_as_they_are"
+HAND_COPY = "test_copies.py::test_spark_reads_the_schemas_of_the_original_of_a_hand_made_copy"
 REPARTITIONED = f"{SPARK}::test_a_repartitioning_changes_the_partitions_and_has_to_finish"
 REFUSED = "spark/test_restarts.py::test_spark_does_what_the_record_says"
 LOST = f"{SPARK}::test_without_a_delta_the_query_does_not_go_on"
@@ -89,7 +90,6 @@ CLAIMS: dict[str, dict[str, str]] = {
         "Spark never looks for the key where it is": MOVED,
         "a second one grows in the right place": MOVED,
         "queries that began before Spark 3.3": OLD_LOG,
-        "Spark 4.3 repartitions a checkpoint on RocksDB": REPARTITIONED,
         "where Spark does not look": MOVED,
         "where Spark looks for them": MOVED,
     },
@@ -134,6 +134,7 @@ CLAIMS: dict[str, dict[str, str]] = {
         "Spark 4.3 refuses to start the query": REPARTITIONED,
         "Spark does not repartition HDFS-backed state": REPARTITIONED,
     },
+    "SS129": {"Spark reads the state schemas of operator": HAND_COPY},
     "SS120": {
         "Spark refuses the checkpoint": REFUSED,
         "Spark does not start the query": REFUSED,
@@ -220,7 +221,6 @@ CLAIMS: dict[str, dict[str, str]] = {
     "SS304": {"Each of them is written to the delta": FOREIGN},
     "SS305": {
         "Every partition writes a delta in every batch": FOREIGN,
-        "Spark 4.3 repartitions a checkpoint on RocksDB": REPARTITIONED,
     },
     "SS307": {"each row of the other side of a join with that key is joined with all": JOINS},
     "SS308": {},

@@ -31,9 +31,8 @@ class EmptyDeltas(Rule[StoreView]):
     severity = Severity.INFO
     spark = "spark.sql.shuffle.partitions"
     next_step = (
-        "use a longer trigger interval, or fewer partitions: a query keeps the "
-        "spark.sql.shuffle.partitions that its checkpoint began with. inspector copy PATH NEW "
-        "--partitions N makes a copy with another number, from which the query continues"
+        "use a longer trigger interval, or a copy with fewer partitions: inspector copy PATH NEW "
+        "--partitions N"
     )
     command = "files"
     concerns = Concerns.RECORDS

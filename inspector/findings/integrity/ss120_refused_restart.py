@@ -4,7 +4,7 @@ What it means:
     Every file of the state can be read, but Spark refuses the checkpoint: the log of a file source
     is gone, or snapshots have the format of another release. It is a warning if the newest entry of
     a source log is missing, which Spark may write again, and information if only a later release
-    refuses it, or only another path (`transformWithState` names schemas by absolute paths).
+    refuses it, or only another path.
 
 How it is proven:
     Entries, formats and paths are compared with those that a restart reads.

@@ -1,0 +1,62 @@
+"""SS129: state schemas of another checkpoint."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from inspector import api
+from tests.fixture_folder import FIXTURES
+from tests.ill import ILL
+
+
+def kinds(root: Path) -> set[str]:
+    """Ids of the findings about files and restarts."""
+    return {f.kind.id for f in api.audit(str(root)).findings if f.kind.id.startswith("SS1")}
+
+
+def ill(tmp_path: Path) -> Path:
+    """A copy that was made by hand, next to its original."""
+    root = ILL["SS129"].copy(tmp_path)
+    ILL["SS129"].damage(root)
+    return root
+
+
+def test_copy_by_hand_is_reported_until_the_original_is_gone(tmp_path: Path) -> None:
+    root = ill(tmp_path)
+    report = api.audit(str(root))
+    assert report.verdict is not None
+    assert report.verdict.restart is not None
+    assert report.verdict.restart.possible is True
+    (finding,) = [f for f in report.findings if f.kind.id == "SS129"]
+    assert finding.severity.word == "info"
+    assert finding.cause == (
+        f"Spark reads the state schemas of operator 0 from file:{tmp_path}/original, the "
+        "checkpoint that this one was copied from. Without it the query fails with "
+        "FileNotFoundException."
+    )
+    assert "inspector copy PATH NEW" in finding.next_step
+    shutil.rmtree(tmp_path / "original")
+    assert "SS129" not in kinds(root)
+    assert "SS120" in kinds(root)
+
+
+def test_copy_by_the_command_has_its_own_schemas(tmp_path: Path) -> None:
+    for partitions in (None, 3):
+        dest = tmp_path / f"copy-{partitions}"
+        api.copy(str(ill(tmp_path / str(partitions))), str(dest), partitions=partitions)
+        assert kinds(dest) & {"SS120", "SS129"} == set()
+        (metadata,) = (dest / "state/0/_metadata/v2").glob("[0-9]*")
+        assert f"{dest}/state/0/_stateSchema/" in metadata.read_text("utf-8")
+
+
+def test_another_name_of_the_same_folder_is_no_other_checkpoint(tmp_path: Path) -> None:
+    root = ill(tmp_path)
+    shutil.rmtree(tmp_path / "original")
+    (tmp_path / "original").symlink_to(root)
+    assert kinds(root) & {"SS120", "SS129"} == set()
+
+
+def test_joins_start_without_their_schemas() -> None:
+    root = FIXTURES / "4.3.0/rocksdb_join_left_outer_v3/checkpoint"
+    assert "SS129" not in kinds(root)
