@@ -84,10 +84,7 @@ class WatermarkAhead(Rule[CheckpointView]):
     def compare(
         self, view: CheckpointView, last: BatchClock, flat: FlatBatches | None
     ) -> Evidence | None:
-        """Return the evidence that the watermark is ahead of the batch's clock; None otherwise.
-
-        It is by ``ahead_noted`` hours or more, or by a wrong unit of event times.
-        """
+        """Return the evidence of a watermark ahead, or by a wrong unit of times; None otherwise."""
         batch_ms = last.timestamp_ms or 0
         watermark_ms = last.next_watermark_ms or last.watermark_ms or 0
         ahead_ms = watermark_ms - batch_ms
