@@ -58,9 +58,11 @@ class _Reader(io.RawIOBase):
     def read(self, size: int = -1, /) -> bytes:
         """Return the next bytes of the stream, at most ``size`` of them; empty only at the end.
 
-        The first call returns the whole ``prefix``, whatever ``size`` is. ``size`` must be
-        positive; -1 does not read to the end.
+        A negative size reads to the end. Otherwise the first call returns the whole ``prefix``,
+        whatever ``size`` is.
         """
+        if size < 0:
+            return self.readall()
         if self._taken:
             prefix, self._taken = self._taken, b""
             return prefix
