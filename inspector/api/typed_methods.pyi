@@ -95,6 +95,7 @@ class TypedMethods:
         operator: int | None = ...,
         compact: bool = ...,
         plan: bool = ...,
+        partitions: int | None = ...,
         stopped: bool = ...,
         sink_has_no_batch_ids: bool = ...,
         dest_storage_options: Mapping[str, str] | None = ...,

@@ -184,6 +184,26 @@ class RowHash:
         program = _hashes(schema.fields, fields)
         return None if program is None else cls(program)
 
+    @classmethod
+    def of_part(cls, schema: types.StructType, path: Sequence[int], fields: int) -> RowHash | None:
+        """Return the hash of the first ``fields`` fields of a struct within a key.
+
+        ``path`` has the ordinals of the structs that lead to it, from the key inwards; without any
+        it is the key itself. Returns None if a type's hash is not known, or if no struct is there.
+        """
+        if not path:
+            return cls.of(schema, fields)
+        if not 0 <= path[0] < len(schema.fields):
+            return None
+        inner = schema.fields[path[0]].data_type
+        part = cls.of_part(inner, path[1:], fields) if isinstance(inner, types.StructType) else None
+        if part is None:
+            return None
+        # NOTHING leaves the hash as it is, so the fields before the struct do not count.
+        skipped = (programs.NOTHING,) * path[0]
+        head = len(schema.fields), path[0] + 1
+        return cls((*head, *skipped, programs.FIELDS, len(part.program), *part.program))
+
     def partitions(
         self, buffer: Any, offsets: Int64s, lengths: Int64s, count: int
     ) -> tuple[Int64s, Bools]:

@@ -8,8 +8,9 @@ operators and their schemas.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+from inspector.checkpoint.confs import SHUFFLE_PARTITIONS
 from inspector.checkpoint.logfile import json_object, split_log
 from inspector.checkpoint.logs import COMMITS, MAX_FORMAT, OFFSETS
 from inspector.checkpoint.metadata import QUERY_METADATA
@@ -51,6 +52,18 @@ class NewIds:
     previous: Collection[str] = ()
 
 
+@dataclass(frozen=True)
+class NewPartitions:
+    """New number of partitions of a copy, and the ids of its state files."""
+
+    old: int  # number of partitions of the source
+    new: int  # number of partitions of the copy
+    # checkpoint format 2: by operator, for each partition the ids of its stores; empty without ids
+    ids: Mapping[int, Sequence[Sequence[str]]] = field(default_factory=dict)
+    # the same of the version before, which the copy has as an empty snapshot
+    previous_ids: Mapping[int, Sequence[Sequence[str]]] = field(default_factory=dict)
+
+
 def small_files(
     checkpoint: Checkpoint,
     batch: int,
@@ -58,15 +71,19 @@ def small_files(
     *,
     ids: NewIds | None = None,
     planned: int | None = None,
+    partitions: NewPartitions | None = None,
 ) -> tuple[list[SmallFile], list[SmallFile]]:
     """Return the logs, metadata and schemas that a restart after a committed batch reads.
 
     There are two lists. The second one is written last: until then no program takes the copy for a
     complete one. With ``planned`` the entry of that later batch is copied too, so that the batch
-    runs again. Raises CheckpointError if an entry is lost or cannot be copied.
+    runs again. With ``partitions`` the logs and the operator metadata have the new number. Raises
+    CheckpointError if an entry is lost or cannot be copied.
     """
     storage, ids = checkpoint.storage, ids or NewIds()
     root = _Folder.of(storage, "")
+    if partitions is not None:
+        return _files_with_partitions(checkpoint, batch, new_root, partitions)
     offsets, commits = _Folder.of(storage, OFFSETS), _Folder.of(storage, COMMITS)
     first = [*offsets.files(offsets.entry_before(batch)), *offsets.files(str(batch), required=True)]
     newest_batch = batch if planned is None else planned
@@ -84,15 +101,59 @@ def small_files(
     else:
         first += commits.files(previous)
     first += _source_files(checkpoint, newest_batch)
+    first += _of_operators(checkpoint, batch, newest_batch, new_root)
+    return first, [*plan, *root.files(QUERY_METADATA), *newest]
+
+
+def _files_with_partitions(
+    checkpoint: Checkpoint, batch: int, new_root: str, partitions: NewPartitions
+) -> tuple[list[SmallFile], list[SmallFile]]:
+    """Return the files of :func:`small_files` for a copy with another number of partitions.
+
+    Both entries of the offset log get the new number, because the copy has no older state.
+    """
+    storage = checkpoint.storage
+    offsets, commits = _Folder.of(storage, OFFSETS), _Folder.of(storage, COMMITS)
+    first: list[SmallFile] = []
+    newest: list[SmallFile] = []
+    for name in dict.fromkeys([offsets.entry_before(batch), str(batch)]):
+        if not name:
+            continue
+        for file in offsets.files(name, required=True):
+            if file.path.rpartition("/")[2] == name:
+                entry = with_partitions(storage.read(file.path), partitions.new)
+                first += offsets.rewrite(name, entry)
+    for name in dict.fromkeys([commits.entry_before(batch), str(batch)]):
+        if not name:
+            continue
+        is_newest = name == str(batch)
+        ids = partitions.ids if is_newest else partitions.previous_ids
+        for file in commits.files(name, required=True):
+            if file.path.rpartition("/")[2] == name:
+                entry = with_state_ids(storage.read(file.path), ids)
+                (newest if is_newest else first).extend(commits.rewrite(name, entry))
+    first += _source_files(checkpoint, batch)
+    first += _of_operators(checkpoint, batch, batch, new_root, partitions)
+    return first, [*_Folder.of(storage, "").files(QUERY_METADATA), *newest]
+
+
+def _of_operators(
+    checkpoint: Checkpoint,
+    batch: int,
+    newest_batch: int,
+    new_root: str,
+    partitions: NewPartitions | None = None,
+) -> Iterator[SmallFile]:
+    """Yield the metadata and schema files of all operators that the batch has."""
+    storage = checkpoint.storage
     for operator in checkpoint.layout.operators:
         if lacks_operator(checkpoint, operator.operator_id, batch + 1):
             continue
-        first += _of_operator(storage, operator.directory, newest_batch, new_root)
+        yield from _of_operator(storage, operator.directory, newest_batch, new_root, partitions)
         for store in {DEFAULT_STORE, *operator.expected_stores}:
             path = schema_path(operator.operator_id, store)
             folder = _Folder.of(storage, path.rpartition("/")[0])
-            first += folder.files(path.rpartition("/")[2])
-    return first, [*plan, *root.files(QUERY_METADATA), *newest]
+            yield from folder.files(path.rpartition("/")[2])
 
 
 def _source_files(checkpoint: Checkpoint, batch: int) -> Iterator[SmallFile]:
@@ -241,6 +302,52 @@ def with_ids_of(commit: bytes, newer: bytes, chosen: Collection[str]) -> bytes:
     return head + b"\n" + json.dumps(fields, separators=(",", ":")).encode()
 
 
+def with_partitions(entry: bytes, count: int) -> bytes:
+    """Return an entry of the offset log with another number of partitions.
+
+    Raises CheckpointError if the entry records none.
+    """
+    head, _, remainder = entry.partition(b"\n")
+    line, separator, sources = remainder.partition(b"\n")
+    fields = json_object(line.decode("utf-8"))
+    confs = fields.get("conf")
+    if not isinstance(confs, dict) or SHUFFLE_PARTITIONS not in confs:
+        raise CheckpointError(
+            f"the offset log does not record {SHUFFLE_PARTITIONS}, so that Spark takes the number "
+            "of the session, and a copy cannot give it another: let a newer Spark run one batch"
+        )
+    confs[SHUFFLE_PARTITIONS] = str(count)
+    changed = json.dumps(fields, separators=(",", ":"), ensure_ascii=False).encode("utf-8")
+    return head + b"\n" + changed + separator + sources
+
+
+def with_state_ids(commit: bytes, ids: Mapping[int, Sequence[Sequence[str]]]) -> bytes:
+    """Return a commit entry with other state ids; unchanged if it has none.
+
+    ``ids`` has by operator, for each partition, the ids of its stores.
+    """
+    if not ids:
+        return commit
+    fields = json_object(split_log(commit, MAX_FORMAT)[1][0])
+    fields["stateUniqueIds"] = {str(number): [*map(list, of)] for number, of in ids.items()}
+    head = commit.split(b"\n", 1)[0]
+    return head + b"\n" + json.dumps(fields, separators=(",", ":")).encode()
+
+
+def with_partition_counts(metadata: bytes, partitions: NewPartitions) -> bytes:
+    """Return operator metadata (JSON) with the new number of partitions in place of the old one.
+
+    A store with another number stays as it is.
+    """
+    head, _, text = metadata.partition(b"\n")
+    fields = json_object(text.decode("utf-8"))
+    stores = fields.get("stateStoreInfo")
+    for store in stores if isinstance(stores, list) else ():
+        if isinstance(store, dict) and store.get("numPartitions") == partitions.old:
+            store["numPartitions"] = partitions.new
+    return head + b"\n" + json.dumps(fields, separators=(",", ":")).encode()
+
+
 def _tree(storage: Storage, folder: str) -> Iterator[SmallFile]:
     """Yield all files below a folder, at any depth; nothing if the folder does not exist."""
     for entry in storage.list(folder, missing_ok=True):
@@ -251,19 +358,31 @@ def _tree(storage: Storage, folder: str) -> Iterator[SmallFile]:
 
 
 def _of_operator(
-    storage: Storage, directory: str, batch: int, new_root: str
+    storage: Storage,
+    directory: str,
+    batch: int,
+    new_root: str,
+    partitions: NewPartitions | None = None,
 ) -> Iterator[SmallFile]:
     """Yield the metadata and schema files of an operator, without those of later batches.
 
-    Metadata of format 2 gets schema paths below ``new_root``.
+    Metadata of format 2 gets schema paths below ``new_root``. Metadata of both formats gets the new
+    number of partitions, if there is one.
     """
     metadata = _Folder.of(storage, f"{directory}/_metadata")
-    yield from metadata.files("metadata")
+    if partitions is None or "metadata" not in metadata.entries:
+        yield from metadata.files("metadata")
+    else:
+        content = storage.read(metadata.entries["metadata"].path)
+        yield from metadata.rewrite("metadata", with_partition_counts(content, partitions))
     newer = _Folder.of(storage, f"{directory}/_metadata/v2")
     for name, entry in newer.entries.items():
         written_by = number(name)
         if written_by is not None and written_by <= batch:
-            yield from newer.rewrite(name, with_schema_paths(storage.read(entry.path), new_root))
+            content = with_schema_paths(storage.read(entry.path), new_root)
+            if partitions is not None:
+                content = with_partition_counts(content, partitions)
+            yield from newer.rewrite(name, content)
     for file in _tree(storage, f"{directory}/_stateSchema"):
         written_by = number(file.path.rpartition("/")[2].lstrip(".").partition("_")[0])
         if written_by is None or written_by <= batch:

@@ -19,7 +19,7 @@ from inspector.model import LIMITS, Problem, above_limit
 from inspector.operators.join import columns_beside
 from inspector.operators.physical import PHYSICAL
 from inspector.operators.session_window import NAMES as SESSION
-from inspector.operators.transform_with_state import grouping_fields
+from inspector.operators.transform_with_state import GroupingKey, grouping_fields
 
 # conf, after ``spark.sql.streaming.``: Spark places rows by exactly the grouping key
 STRICT = "statefulOperator.useStrictDistribution"
@@ -103,10 +103,9 @@ def count_hashed(checkpoint: Checkpoint, operator: Operator, store: str, version
     0 if that is not known, or if all rows are in one partition.
     """
     schema = operator.schemas.get(store)
-    strict = checkpoint.logs.conf_for(version - 1, f"streaming.{STRICT}")
     if schema is None or schema.version == GIVEN or operator.single_partition:
         return 0
-    if strict.origin != "recorded" or strict.value != "true" or operator.name not in PHYSICAL:
+    if not is_strict(checkpoint, version) or operator.name not in PHYSICAL:
         return 0
     family = operator.family(store)
     if family is not None:
@@ -114,3 +113,24 @@ def count_hashed(checkpoint: Checkpoint, operator: Operator, store: str, version
     # The last field is a session's start, or a row's index among those of its join key.
     extra_columns = int(operator.name in SESSION) or columns_beside(store)
     return len(schema.key.fields) - extra_columns
+
+
+def is_strict(checkpoint: Checkpoint, version: int) -> bool:
+    """Return True if the log records that Spark places rows by exactly the grouping key."""
+    strict = checkpoint.logs.conf_for(version - 1, f"streaming.{STRICT}")
+    return strict.origin == "recorded" and strict.value == "true"
+
+
+def partition_key(operator: Operator, store: str) -> GroupingKey | None:
+    """Return the part of a store's keys by whose hash Spark chooses the partition.
+
+    Unlike :func:`count_hashed` it also knows timers and indexes, whose keys begin with a time.
+    Returns None if it is not known. The caller checks :func:`is_strict` and the operator.
+    """
+    schema = operator.schemas.get(store)
+    if schema is None or schema.version == GIVEN or operator.name not in PHYSICAL:
+        return None
+    if operator.family(store) is not None:
+        return operator.grouping_key(store)
+    extra_columns = int(operator.name in SESSION) or columns_beside(store)
+    return GroupingKey((), len(schema.key.fields) - extra_columns)

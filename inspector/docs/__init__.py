@@ -41,8 +41,9 @@ ERROR_PAGES = ("reference/state-errors", "reference/restart-errors", "reference/
 # every page by its path without ``.md``, in reading order
 PAGES = (
     *("index", "tutorial", "how-to/install", *SYMPTOM_PAGES),
-    *("how-to/new-checkpoint", "how-to/leaked-keys", "how-to/keys", "how-to/deployment"),
-    *("how-to/fleet", "how-to/ci-gate", "how-to/page", "how-to/object-stores"),
+    *("how-to/new-checkpoint", "how-to/leaked-keys", "how-to/keys", "how-to/partitions"),
+    *("how-to/deployment", "how-to/fleet", "how-to/ci-gate", "how-to/page"),
+    "how-to/object-stores",
     *("how-to/cluster", "how-to/notebook"),
     *(_COMMANDS, *_commands(), "reference/columns"),
     *("reference/leftover-classes", "reference/findings", "reference/errors"),

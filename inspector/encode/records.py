@@ -20,6 +20,7 @@ RawRecords = bytes
 """Records of a changelog as bytes, as another changelog of the same format has them."""
 
 _AT_ONCE = 4096  # records that are joined at once
+_JOINED_BYTES = 1 << 20  # bytes from which raw records are not joined further
 
 
 def record(key: bytes, value: bytes | None, *, row_checksum: bool = False) -> bytes:
@@ -47,11 +48,13 @@ def frame_records(
     """Yield the bytes of a delta or snapshot before compression, with the end mark last."""
     part: list[bytes] = []
     for item in entries:
+        is_large = False
         if isinstance(item, bytes):
             part.append(item)
+            is_large = len(item) >= _JOINED_BYTES
         else:
             part.append(record(*item, row_checksum=row_checksum))
-        if len(part) == _AT_ONCE:
+        if is_large or len(part) == _AT_ONCE:
             yield b"".join(part)
             part.clear()
     yield b"".join([*part, END])

@@ -24,6 +24,9 @@ _ROW_VERSION = b"\x00"  # byte before an UnsafeRow
 _MARK_BYTES, _LONG_BYTES = 1, 8  # Bytes of the mark and of the number in an ordered column.
 _ROOM = 16  # bytes of one column of an ordered key: its mark, its number and padding
 _AT_ONCE = 4096  # entries that are encoded at once
+# sign bit of a time, which is flipped so that times sort like their bytes
+_SIGN = np.uint64(1 << 63)
+_TIMED = (KeyEncoding.TIMESTAMP_FIRST, KeyEncoding.TIMESTAMP_LAST)
 
 
 @dataclass(frozen=True)
@@ -60,11 +63,36 @@ class StoredRows:
         head = b"" if self.family is None else self.family.to_bytes(FAMILY_BYTES, "little")
         if self.encoder.kind is KeyEncoding.ROW:
             return [head + _ROW_VERSION + row for row in rows]
+        if self.encoder.kind in _TIMED:
+            times, remainder = self._times(rows)
+            if self.encoder.kind is KeyEncoding.TIMESTAMP_LAST:
+                pairs = zip(times, remainder, strict=True)
+                return [head + _ROW_VERSION + row + time for time, row in pairs]
+            pairs = zip(times, remainder, strict=True)
+            return [head + time + _ROW_VERSION + row for time, row in pairs]
         scanned, remainder = self._parts(rows)
         return [
             head + _with_size(_ROW_VERSION + first) + (_ROW_VERSION + suffix if suffix else b"")
             for first, suffix in zip(scanned, remainder, strict=True)
         ]
+
+    def _times(self, rows: Sequence[bytes]) -> tuple[list[bytes], list[bytes]]:
+        """Return the last column of each key, a time, as 8 bytes, and the row without it.
+
+        DecodeError: the keys have no such column.
+        """
+        buffer, columns = self._columns(rows)
+        if not columns or columns[-1].null.any():
+            raise DecodeError("keys without a time are not written")
+        times = (columns[-1].slots ^ _SIGN).astype(">u8").tobytes()
+        parts = [times[n : n + _LONG_BYTES] for n in range(0, len(times), _LONG_BYTES)]
+        return parts, split(buffer, columns[:-1], len(rows))
+
+    def _columns(self, rows: Sequence[bytes]) -> tuple[bytes, list[Column]]:
+        """Return the keys, joined, and their columns by the schema."""
+        types = [field.data_type for field in self.schema.fields] if self.schema else []
+        buffer, offsets, lengths = concatenate(rows)
+        return buffer, columns_of(buffer, offsets, lengths, types)
 
     def _parts(self, rows: Sequence[bytes]) -> tuple[list[bytes], list[bytes]]:
         """Return two lists of rows: of the columns that keys are scanned by, and of the others.
@@ -72,8 +100,7 @@ class StoredRows:
         DecodeError: keys of that encoding cannot be written.
         """
         types = [field.data_type for field in self.schema.fields] if self.schema else []
-        buffer, offsets, lengths = concatenate(rows)
-        columns = columns_of(buffer, offsets, lengths, types)
+        buffer, columns = self._columns(rows)
         if self.encoder.kind is KeyEncoding.PREFIX:
             first = tuple(range(self.encoder.prefix_columns))
             scanned = split(buffer, [columns[ordinal] for ordinal in first], len(rows))

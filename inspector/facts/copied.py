@@ -108,3 +108,12 @@ class EvictedKey(Fact):
     leftover_class: str  # class of leftovers, or the word for rows that the user named
     key: bytes  # its UnsafeRow
     value_bytes: int  # bytes of its value
+
+
+@fact("misplaced_row")
+@dataclass(frozen=True)
+class MisplacedRow(Fact):
+    """A row that Spark's hash does not put into its partition, as an example."""
+
+    key: bytes  # its UnsafeRow
+    expected_partition: int  # partition by the hash; -1 if the hash is not known

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from inspector.checkpoint.names import main_path
 from inspector.checkpoint.storage import Storage
 from inspector.exceptions import UnsupportedProviderError
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, field
 from inspector.model import KINDS_OF_SUMS, StoreFile
 from inspector.providers.chain import Chain
 from inspector.providers.reader_options import ReadOptions
@@ -88,6 +88,17 @@ class ChangedVersion:
     has_all_rows: bool = False
 
 
+@dataclass(frozen=True)
+class WholeVersion:
+    """The files that make a version with all of its rows, without any file of the source."""
+
+    form: DeltaForm  # the file with the rows
+    # name and content of a small file that comes before it; None if it needs none
+    base: tuple[str, bytes] | None = None
+    # number of each column family by its name; empty if the stores have none
+    families: Mapping[str, int] = field(default_factory=dict)
+
+
 class StoreContent:
     """Access to contents of files other than rows; the base class is for files of rows."""
 
@@ -131,6 +142,18 @@ class StoreContent:
 
         ``unique_id`` is the new id of the version's checkpoint; None if names have no id. The base
         class raises UnsupportedProviderError.
+        """
+        message = "no state can be written for this state store provider, only copied as it is"
+        raise UnsupportedProviderError(message, folder.storage.root)
+
+    def encode_whole(
+        self, folder: FolderVersion, options: ReadOptions, ids: tuple[str, str] | None
+    ) -> WholeVersion:
+        """Return how all rows of a version are written into a new folder.
+
+        ``folder`` is one of the source, whose form the new files have. ``ids`` are the ids of the
+        checkpoints of the version and of the one before; None if names have no ids. Raises
+        InspectorError, OSError. The base class raises UnsupportedProviderError.
         """
         message = "no state can be written for this state store provider, only copied as it is"
         raise UnsupportedProviderError(message, folder.storage.root)

@@ -6,6 +6,7 @@
     python scripts/lab/judge_copies.py --families timers,ttl --providers forced,checksums
     python3.10 scripts/lab/judge_copies.py --inspector /path/to/python   with another PySpark
     python scripts/lab/judge_copies.py --starts    only how soon Spark starts from a compact copy
+    python scripts/lab/judge_copies.py --partitions 1,3,7    copies with other numbers of partitions
 
 For each query and provider: the query runs, is stopped, and goes on three times from the same
 point on the same input: from its own checkpoint, from a plain copy, and from a copy without the
@@ -13,8 +14,10 @@ rows of some users. It prints whether the outputs are equal, batch by batch for 
 as multisets of the other users for the evicted one, whether Spark's ``statestore`` source (4.0 on)
 counts the rows that the copy says it has, and what came out for the evicted users. If an evicted
 user of transformWithState returns, the rows of the user are those of a query that never saw the
-user before. The exit code is 1 if anything is not as it should be. Run it with the Python of the
-PySpark that is to judge; ``--inspector`` is the Python that has the inspector.
+user before. With ``--partitions`` the copies differ only in the number of partitions: the outputs
+have to be equal batch by batch, and the rows of Spark's ``statestore`` source as sets, before and
+after the batches that follow. The exit code is 1 if anything is not as it should be. Run it with
+the Python of the PySpark that is to judge; ``--inspector`` is the Python that has the inspector.
 """
 
 from __future__ import annotations
@@ -35,6 +38,7 @@ from copies.families import (
     BEFORE,
     CONFS,
     FAMILIES,
+    JOIN_FORMAT,
     PROVIDERS,
     SCHEMA,
     SESSION,
@@ -67,6 +71,8 @@ for line in sys.stdin:
 """What the Python of the inspector runs: a copy for each line."""
 
 Rows = Counter[tuple[Any, ...]]
+_NOW = re.compile(r"\b1(?:7[5-9]|[89]\d)\d{10}\b")
+"""Times in ms since June 2025, as the machine's clock has them: they differ between twins."""
 
 
 @dataclass
@@ -94,11 +100,12 @@ class Judge:
     """Runs queries in one session.
 
     Attributes:
-        spark: the session. folder: for checkpoints and input. inspector: the Python that has it.
+        spark: the session. folder: for checkpoints and input.
+        partitions: numbers of the copies that are judged; none for copies with the same number.
     """
 
-    def __init__(self, folder: Path, inspector: str) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, inspector: str, partitions: Sequence[int] = ()) -> None:
+        self.folder, self.partitions = folder, partitions
         self._copier = OtherPython(inspector, COPIER)
         self.spark = start_session("copies", SESSION)
         self.release = tuple(map(int, self.spark.version.split(".")[:2]))
@@ -156,6 +163,68 @@ class Judge:
         )
         return count
 
+    def rows(self, checkpoint: Path, family: Family) -> Rows | None:
+        """Keys and values of all stores by Spark's own source; None where it has none."""
+        has_ids = "format2" in checkpoint.parent.name
+        if self.release < ((4, 1) if has_ids else (4, 0)):
+            return None
+        twin = checkpoint.with_name(f"{checkpoint.name}-read")  # the source makes folders
+        shutil.rmtree(twin, ignore_errors=True)
+        shutil.copytree(checkpoint, twin)
+        metadata = self.spark.read.format("state-metadata").load(str(twin))
+        columns = "operatorId", "operatorName", "stateStoreName"
+        stores = metadata.select(*columns).distinct().collect()
+        frames: list[tuple[dict[str, Any], Any]] = []
+        for operator, operator_name, store in stores:
+            options = [{"operatorId": operator, "storeName": store}]
+            if "transformWithState" in operator_name:
+                names = VARIABLES if family.variables is None else family.variables
+                options = [{"operatorId": operator, "stateVarName": name} for name in names]
+            elif family.conf.get(JOIN_FORMAT) in ("3", "4") and "Join" in operator_name:
+                sides = ("left", "right")
+                options = [{"operatorId": operator, "joinSide": side} for side in sides]
+            for item in options:
+                reader = self.spark.read.format("statestore").options(**item)
+                frames.append((item, reader.load(str(twin)).drop("partition_id")))
+        return Counter(
+            (str(sorted(item.items())), *(_NOW.sub("now", str(part)) for part in row))
+            for item, frame in frames
+            for row in frame.collect()
+        )
+
+    def _judge_partitions(self, verdict: Verdict, family: Family, inputs: Path) -> None:
+        """Compare copies with other numbers of partitions with a twin of the source."""
+        source, twin = inputs.with_name("source"), inputs.with_name("twin")
+        shutil.copytree(source, twin)
+        copies = {number: inputs.with_name(f"of-{number}") for number in self.partitions}
+        before = self.rows(source, family)
+        for number, copy in copies.items():
+            report = self.copy(source, copy, partitions=number)
+            verdict.expect(
+                holds="summary" in report, otherwise=f"{number}: no copy: {report.get('error')}"
+            )
+            if "summary" in report:
+                same = self.rows(copy, family) == before
+                verdict.expect(holds=same, otherwise=f"{number}: other rows before the restart")
+        if verdict.faults:
+            return
+        for batch in range(BEFORE, BEFORE + AFTER):
+            write_input(inputs, batch, victims=False)
+        expected = self.run(family, inputs, twin)
+        after = self.rows(twin, family)
+        verdict.batches, verdict.rows = len(expected), sum(map(Counter.total, expected.values()))
+        verdict.evicted = 0 if after is None else after.total()
+        verdict.expect(holds=len(expected) >= AFTER, otherwise="too few batches to compare")
+        for number, copy in copies.items():
+            made = self.run(family, inputs, copy)
+            words = f"{number}: other outputs: {_difference(_all(expected), _all(made))}"
+            verdict.expect(holds=expected == made, otherwise=words)
+            same = self.rows(copy, family) == after
+            verdict.expect(holds=same, otherwise=f"{number}: other rows after the restart")
+            operators = [p for p in (copy / "state").iterdir() if p.name.isdigit()]
+            counts = {sum(p.name.isdigit() for p in folder.iterdir()) for folder in operators}
+            verdict.expect(holds=counts <= {1, number}, otherwise=f"{number}: {counts} partitions")
+
     def judge_again(self, name: str, provider: str) -> Verdict:
         """Judge one query, up to three times if a loaded machine starts no Python worker."""
         for left in range(ATTEMPTS - 1, -1, -1):
@@ -177,6 +246,9 @@ class Judge:
         home = self.folder / f"{name}-{provider}"
         inputs, source = home / "input", home / "source"
         self._begin(family, inputs, source)
+        if self.partitions:
+            self._judge_partitions(verdict, family, inputs)
+            return verdict
         twin, plain, evicted = home / "twin", home / "plain", home / "evicted"
         shutil.copytree(source, twin)
         report = self.copy(source, plain)
@@ -317,11 +389,13 @@ def main() -> None:
     parser.add_argument("--families", default=",".join(FAMILIES))
     parser.add_argument("--providers", default=",".join(PROVIDERS))
     parser.add_argument("--inspector", default=sys.executable)
+    parser.add_argument("--partitions", default="")
     parser.add_argument("--starts", action="store_true")
     args = parser.parse_args()
     failed = 0
     with tempfile.TemporaryDirectory(prefix="judge-copies-") as folder:
-        judge = Judge(Path(folder), args.inspector)
+        numbers = [int(number) for number in args.partitions.split(",") if number]
+        judge = Judge(Path(folder), args.inspector, numbers)
         print(f"Spark {judge.spark.version}", flush=True)
         if args.starts:
             starting.measure(
@@ -340,8 +414,8 @@ def main() -> None:
                 if not FAMILIES[name].is_for(provider, judge.release):
                     continue
                 verdict = judge.judge_again(name, provider)
-                numbers = (verdict.batches, verdict.rows, verdict.evicted, verdict.called)
-                widths = zip((*numbers, verdict.returned), (8, 7, 9, 8, 7), strict=True)
+                counts = (verdict.batches, verdict.rows, verdict.evicted, verdict.called)
+                widths = zip((*counts, verdict.returned), (8, 7, 9, 8, 7), strict=True)
                 line = "".join(f"{n:>{w}}" for n, w in widths)
                 words = "; ".join(verdict.faults) or "equal"
                 print(f"{name:<18}{provider:<12}{line}  {words}", flush=True)

@@ -128,3 +128,23 @@ def test_of_a_row_that_does_not_fit_nothing_is_known() -> None:
     lengths = np.array([len(row) for row in rows])
     _, result = row_hash.partitions(b"".join(rows), np.cumsum(lengths) - lengths, lengths, 5)
     assert result.tolist() == [True, False, False, False, False, True]  # the last one is null
+
+
+def test_part_of_a_key_has_the_hash_of_its_fields() -> None:
+    """Keys of timers and of the index by expiry begin with a time; maps end with a user's key."""
+    key = StructType((StructField("user", StringType()), StructField("n", atomic("long"))))
+    nested = StructType((StructField("key", key), StructField("userKey", WINDOW)))
+    by_time = StructType((StructField("ms", atomic("long")), StructField("element", nested)))
+    rows = [(1, (("a", 5), (1, 2))), (9, (("b", None), (3, 4))), (2, (None, None))]
+    expected = hashes([StringType(), atomic("long")], ("a", 5), ("b", None), (None, None))
+    encoded = [encode.row(by_time, row) for row in rows]
+    lengths = np.array([len(row) for row in encoded])
+    spans = b"".join(encoded), np.cumsum(lengths) - lengths, lengths
+    row_hash = RowHash.of_part(by_time, (1, 0), 2)
+    assert row_hash is not None
+    partitions, is_known = row_hash.partitions(*spans, 7)
+    assert is_known.all()
+    assert partitions.tolist() == [number % 7 for number in expected]
+    assert RowHash.of_part(by_time, (), 1) == RowHash.of(by_time, 1)
+    for path in ((0,), (2,), (1, 2), (1, 0, 0)):
+        assert RowHash.of_part(by_time, path, 1) is None

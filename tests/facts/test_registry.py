@@ -123,6 +123,7 @@ def test_the_facts_that_stand_for_themselves_are_these() -> None:
             "problem",
             "key_entries",
             "evicted_key",
+            "misplaced_row",
         }
         | of_ranges
     )

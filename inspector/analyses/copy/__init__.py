@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from hashlib import blake2b
 from itertools import groupby, islice
 from typing import Annotated, Literal, NamedTuple
 
 from inspector import __version__
-from inspector.analyses.copy import evicting
+from inspector.analyses.copy import evicting, reshaping
 from inspector.analyses.copy.steps import Commands, steps_of
 from inspector.analyses.shared import options as o
 from inspector.analyses.shared.declare import analysis
@@ -54,6 +54,7 @@ from inspector.model import (
 from inspector.operators.eviction import REMOVAL, TIMEOUT
 from inspector.passes.copy_partition import KEYS_SHOWN
 from inspector.passes.key_filter import KeyFilter
+from inspector.passes.reshape import FillTask
 from inspector.providers.chain import chain_for
 from inspector.quantities import short_count_text
 from inspector.render import tabular as t
@@ -196,6 +197,8 @@ _HELP = {  # of options, by their names
     "a batch is planned that was not committed.",
     "sink_has_no_batch_ids": "The sink of the query stores no ids of batches, or has none after "
     "--batch: copy an earlier batch though later ones were planned.",
+    "partitions": "Spread all state over N partitions, and record this number.  [default: as in "
+    "PATH]",
     "dest_storage_options": "Option for the fsspec driver of DEST; repeatable.  [default: those "
     "of --storage-option]",
 }
@@ -219,8 +222,9 @@ def copy(  # noqa: PLR0913 - the options of one command
     operator: Annotated[int | None, Option("Evict only from this operator.", minimum=0)] = None,
     compact: Annotated[bool, Option(_HELP["compact"])] = False,
     plan: Annotated[
-        bool, Option("Write nothing. Report what would be evicted, and the effect.")
+        bool, Option("Write nothing. Report what would be evicted or reshaped, and the effect.")
     ] = False,
+    partitions: Annotated[int | None, Option(_HELP["partitions"], minimum=1)] = None,
     stopped: Annotated[bool, Option(_HELP["stopped"])] = False,
     sink_has_no_batch_ids: Annotated[bool, Option(_HELP["sink_has_no_batch_ids"])] = False,
     dest_storage_options: Annotated[
@@ -232,8 +236,9 @@ def copy(  # noqa: PLR0913 - the options of one command
     PATH is only read. DEST must not exist, or be empty. The copy holds what a restart needs of the
     newest committed batch, or of --batch, and is read back and compared before it gets its name.
     With --evict its state is that of the same batch without these rows, or with timers that have
-    run out; of transformWithState all state of a key that --key names is left out. No batch is
-    added, so that every sink sees the batch ids that it would have seen.
+    run out; of transformWithState all state of a key that --key names is left out. With
+    --partitions the same rows are spread over another number of partitions. No batch is added, so
+    that every sink sees the batch ids that it would have seen.
 
     Exit codes: 0 written and checked; 1 nothing to evict, or a plan of what would be refused; 2
     refused, with the reason; 4 the checkpoint is not whole.
@@ -245,11 +250,18 @@ def copy(  # noqa: PLR0913 - the options of one command
     """
     run = Run.start(path, options)
     eviction = _eviction_of(run.options, evict, by, operator, inferred=certainty == "inferred")
-    if plan and eviction is None:
-        raise CheckpointError("--plan is about rows to evict: give --evict, --key or --where")
+    if plan and eviction is None and partitions is None:
+        message = "--plan is about rows to evict or to move: give --evict, --key, --where or "
+        raise CheckpointError(f"{message}--partitions")
+    if partitions is not None and eviction is not None:
+        raise CheckpointError(
+            "--partitions moves all rows and evicts none: make a copy with --evict first, and copy "
+            "that one with --partitions"
+        )
     given = dest_storage_options or run.options.storage_options
     assumed = _Assumed(stopped, sink_has_no_batch_ids)
-    return _Copy(run, dest, given, eviction, compact=compact, assumed=assumed).report(plan=plan)
+    made = _Copy(run, dest, given, eviction, compact=compact, assumed=assumed)
+    return made.report(plan=plan) if partitions is None else made.reshape(partitions, plan=plan)
 
 
 def _eviction_of(
@@ -327,6 +339,7 @@ class _Copy:
         self._erases = eviction is not None and bool(eviction.keys) and REMOVAL in used
         self._compact_requested = compact
         self._restart: Restart | None = None  # of the copy; None if none was written
+        self._reshape: reshaping.Reshape | None = None  # None if the partitions stay
         # Behind a chain, a removal would leave the bytes in the files of the chain.
         self._compact = compact or (self._erases and can_compact)
 
@@ -377,6 +390,70 @@ class _Copy:
             return self._report(nothing.done, facts, notes=self._nothing(), wrote=False)
         steps = self._steps(is_plan=False)
         return self._report(done, facts, notes=self._notes(done), steps=steps, wrote=True)
+
+    def reshape(self, partitions: int, *, plan: bool) -> Report:
+        """Write a copy with another number of partitions, or only plan it, and return the report.
+
+        Raises CheckpointError or SourceNotWholeError if the copy cannot be made.
+        """
+        self._check_source()
+        if self._planned:
+            raise CheckpointError(
+                f"batch {self._batch_to_repeat} was planned and not committed, and runs again with "
+                "state that it has written before: let the query run it, stop the query, and "
+                "change the number of partitions then",
+                self._checkpoint.root,
+            )
+        reshape = reshaping.Reshape(self._run, partitions)
+        check_new(self._dest, self._options, self._checkpoint.storage)
+        facts = self._run.facts(FACTS)
+        self._check_whole(facts)
+        self._reshape = reshape
+        note = reshaping.RESHAPED.format(old=reshape.old, new=reshape.new)
+        with reshaping.temporary_folder() as folder:
+            rows = reshape.run_sorting(reshape.sort_tasks(folder))
+            self._check_problems(rows)
+            reshape.check_rows(rows)
+            tasks, numbers = reshape.fill_tasks(folder)
+            if plan:
+                done = reshape.run_filling(tasks)
+                steps = self._steps(is_plan=True)
+                return self._report(done, facts, notes=[note, PLAN], steps=steps, wrote=False)
+            done = self._write_reshaped(reshape, tasks, numbers, rows)
+        notes = [note, *self._notes(done)]
+        return self._report(done, facts, notes=notes, steps=self._steps(is_plan=False), wrote=True)
+
+    def _write_reshaped(
+        self,
+        reshape: reshaping.Reshape,
+        tasks: Sequence[FillTask],
+        numbers: copy_contents.NewPartitions,
+        source: Facts,
+    ) -> Facts:
+        """Write a copy with other partitions, check it, and return the facts of its tasks.
+
+        ``source`` has the rows of the source. Raises errors as :meth:`_write`.
+        """
+        batch = self._version - 1
+        with new_folder(self._dest, self._options, self._checkpoint.storage) as place:
+            done = reshape.run_filling([task.into(place.url, place.options) for task in tasks])
+            self._check_problems(done)
+            name = reshaping.sums_differ(source, done)
+            if name is not None:
+                which = f"operator {name.operator_id}, store {name.store_name}"
+                message = f"{which}: the rows that were written are not those that were read"
+                raise SourceNotWholeError(f"{message}, {_GIVEN_UP}", spell_root(self._dest))
+            of_checkpoint = self._checkpoint, batch, self._dest
+            files = copy_contents.small_files(*of_checkpoint, partitions=numbers)
+            has_base = any(folder.base_name for task in tasks for folder in task.folders)
+            changed = {self._version, self._version - 1} if has_base else set()
+            self._finish(place, done, files, self._record(done, changed))
+        return done
+
+    def _check_problems(self, facts: Facts) -> None:
+        """Raise SourceNotWholeError for the first problem of the facts, if there is one."""
+        for problem in facts.problems:
+            raise SourceNotWholeError(problem.message, problem.path, problem.offset)
 
     def _check_source(self) -> None:
         """Refuse a source that cannot be copied, judged by listings and logs.
@@ -500,8 +577,7 @@ class _Copy:
             into = [task.into(place.url, place.options) for task in tasks]
             done = evicting.copy_facts(self._run, into)
             self._check_effects(_evicted_rows(done))
-            for problem in done.problems:
-                raise SourceNotWholeError(problem.message, problem.path, problem.offset)
+            self._check_problems(done)
             if self._eviction is not None and not done.of(Evicted):
                 raise _NothingError(done)
             of_checkpoint = self._checkpoint, batch, self._dest
@@ -512,28 +588,44 @@ class _Copy:
                 {old for at in changed for old in work.renamed.get(at, ())},
             )
             planned = self._batch_to_repeat
-            first, last = copy_contents.small_files(*of_checkpoint, ids=ids, planned=planned)
-            content = self._record(done, renamed=bool(changed & work.renamed.keys()))
-            record = copy_contents.SmallFile(RECORD, content=content.to_json().encode())
-            self._write_small(place, (*first, record))
-            self._check_rows(place, done, self._version)
-            self._check_log()
-            self._write_small(place, last)
-            copied = self._open(place)
-            problems = listing_problems(copied, self._version)
-            restart = restart_of(copied, problems, restart_path=self._dest)
-            self._restart = restart
-            # The user may have said that the sink does not have the batch.
-            told = self._assumed.sink_has_no_batch_ids
-            doubts = [doubt for doubt in restart.doubts if not (doubt.is_of_sink and told)]
-            is_open = bool(restart.unknown or doubts)
-            if restart.possible is False or (self._planned and is_open):
-                raise SourceNotWholeError(
-                    f"no query would restart from a copy of it, so that it was given up. "
-                    f"{restart.sentence} Restore that from a backup of the checkpoint first.",
-                    self._checkpoint.root,
-                )
+            files = copy_contents.small_files(*of_checkpoint, ids=ids, planned=planned)
+            version = self._version
+            versions = {version, *([version - 1] if changed & work.renamed.keys() else [])}
+            record = self._record(done, versions if done.of(Evicted) else set())
+            self._finish(place, done, files, record)
         return done
+
+    def _finish(
+        self,
+        place: Destination,
+        done: Facts,
+        files: tuple[Sequence[copy_contents.SmallFile], Sequence[copy_contents.SmallFile]],
+        content: CopyRecord,
+    ) -> None:
+        """Write the small files of a copy, and check that it is whole and would restart.
+
+        Raises SourceNotWholeError or CheckpointError if not.
+        """
+        first, last = files
+        record = copy_contents.SmallFile(RECORD, content=content.to_json().encode())
+        self._write_small(place, (*first, record))
+        self._check_rows(place, done, self._version)
+        self._check_log()
+        self._write_small(place, last)
+        copied = self._open(place)
+        problems = listing_problems(copied, self._version)
+        restart = restart_of(copied, problems, restart_path=self._dest)
+        self._restart = restart
+        # The user may have said that the sink does not have the batch.
+        told = self._assumed.sink_has_no_batch_ids
+        doubts = [doubt for doubt in restart.doubts if not (doubt.is_of_sink and told)]
+        is_open = bool(restart.unknown or doubts)
+        if restart.possible is False or (self._planned and is_open):
+            raise SourceNotWholeError(
+                f"no query would restart from a copy of it, so that it was given up. "
+                f"{restart.sentence} Restore that from a backup of the checkpoint first.",
+                self._checkpoint.root,
+            )
 
     def _write_small(self, place: Destination, files: Sequence[copy_contents.SmallFile]) -> None:
         """Write files and read them back; SourceNotWholeError if the content differs."""
@@ -547,14 +639,13 @@ class _Copy:
                 message = f"{file.path}: the copy does not hold what was written, {_GIVEN_UP}"
                 raise SourceNotWholeError(message, spell_root(self._dest))
 
-    def _record(self, done: Facts, *, renamed: bool) -> CopyRecord:
+    def _record(self, done: Facts, versions: Collection[int]) -> CopyRecord:
         """Return the record of how the copy was made, for a file of the copy.
 
-        If ``renamed``, the version before is recorded as changed, too, because a snapshot got its
-        name.
+        ``versions`` are the state versions whose files are not those of the query's batches.
         """
         version, before = self._version, read_record(self._checkpoint.storage)
-        changed = {version, *([version - 1] if renamed else [])} if done.of(Evicted) else set()
+        changed = set(versions)
         # A copy of a copy has the changed files of the first one.
         changed.update(() if before is None else before.changed_versions)
         return CopyRecord(
@@ -635,6 +726,7 @@ class _Copy:
             **({} if self._eviction is None else {"evicted_rows": evicted}),
             **({"timed_out_rows": timed_out} if timed_out else {}),
             **({"refused_rows": refused} if refused else {}),
+            **self._partition_numbers(),
             "rows": sum(prints.rows for prints in done.sums(RowPrints).values()),
             "source_state_bytes": sum(file_bytes(self._checkpoint).values()),
             "copy_state_bytes": sum(written.bytes for written in done.sums(WrittenFiles).values()),
@@ -659,6 +751,13 @@ class _Copy:
         report = subject.report("copy", tables, summary, notes=[*said, *effects, *notes])
         idle = self._eviction is not None and not evicted
         return replace(report, steps=steps, nothing_done=idle or bool(refused))
+
+    def _partition_numbers(self) -> dict[str, int]:
+        """Return the numbers of partitions for the summary; empty if they stay."""
+        reshape = self._reshape
+        return (
+            {} if reshape is None else {"partitions_before": reshape.old, "partitions": reshape.new}
+        )
 
     def _is_timed_out(self, name: StoreName) -> bool:
         """True if rows of a store stay until Spark calls the function for their timeout."""
@@ -758,6 +857,8 @@ class _Copy:
             "--sink-has-no-batch-ids": assumed.sink_has_no_batch_ids,
         }
         flags = tuple(flag for flag, is_given in given.items() if is_given)
+        if self._reshape is not None:
+            flags = ("--partitions", str(self._reshape.new), *flags)
         root = self._checkpoint.root
         commands = Commands(root, self._dest, self._run.options, self._eviction, flags)
         return list(steps_of(commands, is_plan=is_plan))

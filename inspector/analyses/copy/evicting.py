@@ -311,7 +311,7 @@ def copying(
         if not task.present or not version:
             continue
         folders = []
-        for folder in _folders(partitions[key], version + planned):
+        for folder in folders_of(partitions[key], version + planned):
             newest = chain_for(checkpoint.store_files[folder.directory], version).files[-1]
             old = checkpoint.provider.unique_id(newest)
             if changing and newest.kind is FileKind.SNAPSHOT:
@@ -325,7 +325,7 @@ def copying(
     return Copying(tasks, ids, renamed)
 
 
-def _folders(partition: PartitionLayout, newest: int) -> Iterator[FolderCopy]:
+def folders_of(partition: PartitionLayout, newest: int) -> Iterator[FolderCopy]:
     """Yield the folders of a partition, with their files up to version ``newest``."""
     layouts = {layout.directory: layout for layout in partition.stores}
     for directory, layout in layouts.items():

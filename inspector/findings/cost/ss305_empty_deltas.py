@@ -32,8 +32,8 @@ class EmptyDeltas(Rule[StoreView]):
     spark = "spark.sql.shuffle.partitions"
     next_step = (
         "use a longer trigger interval, or fewer partitions: a query keeps the "
-        "spark.sql.shuffle.partitions that its checkpoint began with. Spark 4.3 repartitions a "
-        "checkpoint on RocksDB whose query is stopped; all others need a new one"
+        "spark.sql.shuffle.partitions that its checkpoint began with. inspector copy PATH NEW "
+        "--partitions N makes a copy with another number, from which the query continues"
     )
     command = "files"
     concerns = Concerns.RECORDS

@@ -38,9 +38,8 @@ class WrongPartition(ProblemRule):
     severity = Severity.ERROR
     spark = "spark.sql.shuffle.partitions"
     next_step = (
-        "compare the partition's files with a backup. The number of partitions cannot be changed "
-        "by editing a checkpoint; Spark 4.3 repartitions a checkpoint on RocksDB whose query is "
-        "stopped"
+        "compare the partition's files with a backup. To change the number of partitions, use "
+        "inspector copy PATH NEW --partitions N"
     )
 
     slugs = (EXCHANGED,)

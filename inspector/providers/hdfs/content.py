@@ -8,7 +8,12 @@ from inspector.checkpoint.storage import Storage
 from inspector.decode.frames import DEFAULT_CODEC, codec_of, inflate, sniff
 from inspector.encode.records import DeltaForm
 from inspector.model import FileKind, StoreFile
-from inspector.providers.content import ChangedVersion, FolderVersion, StoreContent
+from inspector.providers.content import (
+    ChangedVersion,
+    FolderVersion,
+    StoreContent,
+    WholeVersion,
+)
 from inspector.providers.hdfs import SPELLED
 from inspector.providers.reader_options import ReadOptions
 
@@ -40,6 +45,12 @@ class HdfsContent(StoreContent):
         codec = codec_of(options.codecs.get(version, DEFAULT_CODEC))
         form = DeltaForm(SPELLED.snapshot.format(version), codec, options.row_checksum)
         return ChangedVersion(form, has_all_rows=True)
+
+    def encode_whole(
+        self, folder: FolderVersion, options: ReadOptions, ids: tuple[str, str] | None
+    ) -> WholeVersion:
+        """Return a version as one snapshot, in the codec of the version."""
+        return WholeVersion(self.encode_version(folder, options, None).form)
 
 
 CONTENT = HdfsContent()

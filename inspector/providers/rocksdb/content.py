@@ -19,10 +19,16 @@ from inspector.providers.content import (
     FolderVersion,
     SharedFiles,
     StoreContent,
+    WholeVersion,
 )
 from inspector.providers.reader_options import ReadOptions
 from inspector.providers.rocksdb import LOGS, SPELLED, TABLES, parse_name
-from inspector.providers.rocksdb.snapshot import check_snapshot, list_shared_files, read_snapshot
+from inspector.providers.rocksdb.snapshot import (
+    check_snapshot,
+    list_shared_files,
+    read_metadata,
+    read_snapshot,
+)
 
 if TYPE_CHECKING:  # it decodes rows, and `info` starts without what does
     from inspector.decode.changelog import ChangelogHead
@@ -121,6 +127,57 @@ class RocksDbContent(StoreContent):
             for file in self.files_to_copy(folder)
         }
         return ChangedVersion(form, tuple((f, name or _in_folder(f)) for f, name in names.items()))
+
+    def encode_whole(
+        self, folder: FolderVersion, options: ReadOptions, ids: tuple[str, str] | None
+    ) -> WholeVersion:
+        """Return a version as an empty snapshot of the version before, and a changelog of all rows.
+
+        Version 1 has no version before: Spark reads its changelog without a snapshot.
+        """
+        # `info` starts without what decodes and encodes rows.
+        from inspector.decode.changelog import WITH_KINDS, LineageItem  # noqa: PLC0415
+        from inspector.decode.frames import DEFAULT_CODEC, codec_of  # noqa: PLC0415
+        from inspector.encode.empty_snapshot import empty_snapshot  # noqa: PLC0415
+        from inspector.encode.records import DeltaForm  # noqa: PLC0415
+
+        version = folder.chain.version
+        files = [file for file in folder.files if (file.version or 0) <= version]
+        snapshots = [file for file in files if file.kind is FileKind.SNAPSHOT]
+        changelogs = [file for file in files if file.kind is FileKind.DELTA]
+        metadata = b'v1\n{"sstFiles":[],"numKeys":0}'
+        families: Mapping[str, int] = {}
+        if snapshots:
+            newest = max(snapshots, key=_version_of)
+            families = read_snapshot(folder.storage, newest).families
+            metadata = read_metadata(folder.storage, newest)
+        if families and version == 1:
+            message = (
+                "the query has run one batch, and rows of column families cannot be written for "
+                "its version: let it run a second batch"
+            )
+            raise UnsupportedProviderError(message, folder.storage.root)
+        kinds = bool(families)
+        if changelogs:
+            example = max(changelogs, key=_version_of)
+            kinds = _head_of(folder.storage, example)[0].version in WITH_KINDS
+        number = (2 if kinds else 1) + (2 if ids is not None else 0)
+        codec = codec_of(options.codecs.get(version, DEFAULT_CODEC))
+        names = (str(version), str(version - 1))
+        if ids is not None:
+            names = (f"{version}_{ids[0]}", f"{version - 1}_{ids[1]}")
+        form = DeltaForm(SPELLED.delta.format(names[0]), codec, options.row_checksum, number)
+        if version == 1:
+            return WholeVersion(form)
+        if ids is not None:
+            form = replace(form, lineage=(LineageItem(version - 1, ids[1]),))
+        base = SPELLED.snapshot.format(names[1]), empty_snapshot(metadata)
+        return WholeVersion(form, base, families)
+
+
+def _version_of(file: StoreFile) -> int:
+    """Return the version of a file, for sorting; 0 without one."""
+    return file.version or 0
 
 
 def _in_folder(file: StoreFile) -> str:

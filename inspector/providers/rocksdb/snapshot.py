@@ -127,6 +127,24 @@ def read_snapshot(storage: Storage, file: StoreFile, content: bytes | None = Non
         raise error.args[0] from None
 
 
+def read_metadata(storage: Storage, file: StoreFile) -> bytes:
+    """Return the entry ``metadata`` of a snapshot. Raises DecodeError, OSError."""
+    try:
+        source = io.BufferedReader(_Seekable(StorageSource(storage, file)))
+        with zipfile.ZipFile(source) as archive:
+            entries = {entry.filename: entry for entry in archive.infolist()}
+            if _METADATA not in entries:
+                raise DecodeError(f"got no entry {_METADATA!r} in the zip, expected one", file.path)
+            return _Zip(archive, source, entries).content(_METADATA)
+    except InspectorError as error:
+        raise error.at(file.path) from None
+    except _StorageError as error:
+        raise error.args[0] from None
+    except (*_BAD_ZIP, ValueError, EOFError) as error:
+        message = f"got no readable zip ({error}), expected a snapshot"
+        raise DecodeError(message, file.path) from None
+
+
 class _StorageError(Exception):
     """Wraps a failure of the storage within ``zipfile``, which takes OSErrors for damage."""
 

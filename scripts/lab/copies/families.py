@@ -86,6 +86,7 @@ class Family:
         returns: an evicted user who returns is judged against a query that never saw the user.
         conf: of its session.
         tables: it needs RocksDB.
+        variables: state variables that Spark's source reads; None for those of ``Counting``.
         since, until: the releases that run it.
     """
 
@@ -100,6 +101,7 @@ class Family:
     returns: bool = False
     conf: Mapping[str, str] = field(default_factory=dict)
     tables: bool = False
+    variables: tuple[str, ...] | None = None
     since: tuple[int, ...] = (3, 5)
     until: tuple[int, ...] = (9,)
 
@@ -208,7 +210,7 @@ def _stateful_by_clock(source: Callable[[str], Any]) -> Any:
 
 _NO_DATA = "spark.sql.streaming.noDataMicroBatches.enabled"
 """Where values can expire, Spark asks for batches without end."""
-_JOIN_FORMAT = "spark.sql.streaming.join.stateFormatVersion"
+JOIN_FORMAT = "spark.sql.streaming.join.stateFormatVersion"
 
 
 def _joined(kind: str, version: int) -> Family:
@@ -216,7 +218,7 @@ def _joined(kind: str, version: int) -> Family:
 
     Outer joins of format 1 are refused from 3.0 on (SPARK-26154).
     """
-    conf, build = {_JOIN_FORMAT: str(version)}, _join(kind)
+    conf, build = {JOIN_FORMAT: str(version)}, _join(kind)
     if version < 3:
         until = (9,) if version == 2 else (4,) if kind == "inner" else (3,)
         return Family(build, "append", evicts=False, conf=conf, until=until)
@@ -289,6 +291,7 @@ FAMILIES = {
         ),
         "append",
         conf={_NO_DATA: "false"},
+        variables=("count",),
         tables=True,
         since=(4, 0),
         fires=True,

@@ -1,0 +1,427 @@
+"""Moving the rows of an operator to another number of partitions.
+
+Two kinds of tasks do it. :class:`SortTask` reads one partition of the source, checks that Spark's
+hash puts every row where it is, and writes the rows into temporary files, by their new partition.
+:class:`FillTask` writes one partition of the copy from the temporary files of all source
+partitions. Both run where the temporary folder is, so on one machine.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+
+from inspector.arrays import Int64s
+from inspector.checkpoint.destination import Destination
+from inspector.checkpoint.names import hadoop_sums_name, spark_sums_name
+from inspector.codec import Message
+from inspector.decode.composed_rows import columns_of
+from inspector.decode.encoded_rows import NO_FAMILY
+from inspector.decode.records import RecordBlock
+from inspector.decode.row_programs import RowHash
+from inspector.decode.sst.live import DELIMITER
+from inspector.discovery.tasks import StoreTask, Task
+from inspector.encode.records import DeltaForm, RawRecords, Record
+from inspector.encode.side_sums import SideSums, hadoop_sums_of
+from inspector.encode.stored_rows import Entry, StoredRows, split
+from inspector.exceptions import DecodeError
+from inspector.facts.checks import ReadProblem
+from inspector.facts.copied import MisplacedRow, RowPrints, WrittenFiles
+from inspector.facts.fact import Observed
+from inspector.kernel.loader import kernel
+from inspector.light_dataclasses import dataclass, field, replace
+from inspector.model import StoreId
+from inspector.operators.transform_with_state import GroupingKey
+from inspector.passes.binary_columns import records_of
+from inspector.passes.live_rows import live_blocks
+from inspector.passes.store_reader import StoreReader, open_stores
+from inspector.sparktypes import StructType
+from inspector.sparktypes.schema_json import parse_schema_json
+
+_CHUNK_BYTES = 8 << 20  # bytes of rows that are sorted and written to a temporary file at once
+_SIZE = np.dtype(">i4")  # a size in a delta or snapshot
+_SIZE_BYTES = 8  # bytes of a number in a temporary file
+
+
+@dataclass(frozen=True)
+class SortTask(Message):
+    """One partition of the source, whose rows are sorted by their new partition."""
+
+    task: Task  # the partition, at the version that is copied
+    partitions: int  # new number of partitions
+    folder: str  # folder of the temporary files
+    # part of the key that Spark hashes, by store; a store is absent if it is not known
+    keys: Mapping[str, GroupingKey] = field(default_factory=dict)
+    is_single: bool = False  # the operator runs in partition 0 only, whatever the number
+
+
+@dataclass(frozen=True)
+class FilledFolder:
+    """One folder of state files of the copy."""
+
+    directory: str  # of the folder, below the root
+    stores: tuple[str, ...]  # names of its stores
+    form: DeltaForm  # the file with the rows
+    base_name: str = ""  # name of the snapshot before it; empty without one
+    base_hex: str = field(default="", repr=False)  # its content in hex
+    # number of each column family by its name; empty if the stores have none
+    families: Mapping[str, int] = field(default_factory=dict)
+    hadoop_sums: bool = False  # files have checksum files of Hadoop
+    spark_sums: bool = False  # files have checksum files of Spark
+
+
+@dataclass(frozen=True)
+class FillTask(Message):
+    """One partition of the copy."""
+
+    task: Task  # a partition of the source with the same stores; its files are not read
+    partition_id: int  # number of the partition that is written
+    sources: tuple[int, ...]  # partitions of the source
+    folder: str  # folder of the temporary files
+    folders: tuple[FilledFolder, ...]  # folders of the partition
+    # url, options: the new root; an empty URL to find out what would be written. The options may
+    # hold credentials: never shown.
+    url: str = field(default="", repr=False)
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    def into(self, url: str, options: Mapping[str, str]) -> FillTask:
+        """Return the task with the root, and its storage options, that it writes to."""
+        return replace(self, url=url, options=options)
+
+
+# --- reading the source ---------------------------------------------------------------------------
+
+
+def sort_partition(request: SortTask) -> Iterator[Observed[Any]]:
+    """Sort the rows of a partition into temporary files.
+
+    Yields:
+        The rows of each store (:class:`RowPrints`), problems of reading, and for each store the
+        first row that the hash does not put there (:class:`MisplacedRow`).
+    """
+    task = request.task
+    for store, reader in open_stores(task):
+        placing = _Placing.of(request, store)
+        prints = RowPrints()
+        path = _path_of_rows(request.folder, task, store.store_name, task.partition_id)
+        with open(path, "wb") as file, open(f"{path}.index", "wb") as index:
+            sorted_rows = _SortedRows(file, index, request.partitions)
+            for block, live in live_blocks(task, store, reader):
+                targets, wrong = placing.targets(block, live)
+                if len(wrong):
+                    yield _make_misplaced_row(reader, task.version, placing, block, live[wrong[:1]])
+                    break
+                prints += RowPrints.of(block, live)
+                sorted_rows.add(block, live, targets)
+            sorted_rows.flush()
+        yield Observed(reader.store, task.version, prints)
+        for problem in reader.problems:
+            yield ReadProblem.observe(problem, reader.store, task.version)
+
+
+class _Placing(NamedTuple):
+    """How the partition of a store's rows is found."""
+
+    hashed: RowHash | None  # None if it is not known
+    old: int  # number of partitions of the source
+    new: int  # number of partitions of the copy
+    partition_id: int  # partition of the source
+    is_single: bool  # all rows are in partition 0
+
+    @classmethod
+    def of(cls, request: SortTask, store: StoreTask) -> _Placing:
+        """Return how the rows of a store are placed."""
+        task, part = request.task, request.keys.get(store.store_name)
+        hashed = None
+        if part is not None and store.key_schema is not None:
+            schema = parse_schema_json(store.key_schema)
+            hashed = RowHash.of_part(schema, part.path, part.fields)
+        return cls(
+            hashed, task.partitions, request.partitions, task.partition_id, request.is_single
+        )
+
+    def targets(self, block: RecordBlock, rows: Int64s) -> tuple[Int64s, Int64s]:
+        """Return the new partition of some records, and which of them are not proven to be here.
+
+        The second array has positions in ``rows``.
+        """
+        if self.is_single:
+            return np.zeros(len(rows), np.int64), np.empty(0, np.int64)
+        if self.hashed is None:
+            return np.zeros(len(rows), np.int64), np.arange(len(rows))
+        spans = block.buffer, block.key_offset[rows], block.key_length[rows]
+        here, is_known = self.hashed.partitions(*spans, self.old)
+        targets, _ = self.hashed.partitions(*spans, self.new)
+        return targets, np.flatnonzero(~is_known | (here != self.partition_id))
+
+
+def _make_misplaced_row(
+    reader: StoreReader, version: int, placing: _Placing, block: RecordBlock, rows: Int64s
+) -> Observed[MisplacedRow]:
+    """Return the fact that the first of some records is not proven to be in its partition."""
+    expected = -1
+    if placing.hashed is not None:
+        spans = block.buffer, block.key_offset[rows], block.key_length[rows]
+        where, is_known = placing.hashed.partitions(*spans, placing.old)
+        expected = int(where[0]) if is_known[0] else -1
+    ((key, _),) = records_of(block, rows)
+    return Observed(reader.store, version, MisplacedRow(key, expected))
+
+
+def _path_of_rows(folder: str, task: Task, store: str, partition_id: int) -> str:
+    """Return the temporary file with the sorted rows of a store in one source partition."""
+    names = [item.store_name for item in task.stores]
+    return os.path.join(folder, f"{task.operator_id}-{partition_id}-{names.index(store)}")
+
+
+class _SortedRows:
+    """Writer of a temporary file: chunks of rows, each sorted by the new partition.
+
+    The index has for each chunk its position, its number of rows, and for each partition the first
+    row, the first byte of its keys and the first byte of its values.
+    """
+
+    def __init__(self, file: BinaryIO, index: BinaryIO, partitions: int) -> None:
+        self._file, self._index, self._partitions = file, index, partitions
+        self._keys: list[bytes] = []
+        self._values: list[bytes] = []
+        self._key_sizes: list[Int64s] = []
+        self._value_sizes: list[Int64s] = []
+        self._targets: list[Int64s] = []
+        self._bytes = 0
+
+    def add(self, block: RecordBlock, rows: Int64s, targets: Int64s) -> None:
+        """Add records of a block with their new partitions."""
+        sizes = block.key_length[rows], block.value_length[rows]
+        self._keys.append(kernel().gather(block.buffer, block.key_offset[rows], sizes[0]))
+        self._values.append(kernel().gather(block.buffer, block.value_offset[rows], sizes[1]))
+        self._key_sizes.append(sizes[0])
+        self._value_sizes.append(sizes[1])
+        self._targets.append(targets)
+        self._bytes += len(self._keys[-1]) + len(self._values[-1])
+        if self._bytes >= _CHUNK_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write the rows that were added since the last chunk."""
+        if not self._targets:
+            return
+        targets = np.concatenate(self._targets)
+        order = np.argsort(targets, kind="stable")
+        bounds = np.searchsorted(targets[order], np.arange(self._partitions + 1))
+        parts = []
+        for pieces, lists in ((self._keys, self._key_sizes), (self._values, self._value_sizes)):
+            sizes = np.concatenate(lists)
+            data = kernel().gather(b"".join(pieces), starts_of(sizes)[order], sizes[order])
+            parts.append((sizes[order], data))
+        starts = [np.concatenate([starts_of(sizes), [len(data)]]) for sizes, data in parts]
+        positions = np.stack([bounds, *(start[bounds] for start in starts)])
+        key_bytes = len(parts[0][1])
+        head = np.array([self._file.tell(), len(targets), key_bytes, len(bounds)], np.int64)
+        self._index.write(head.tobytes() + positions.astype(np.int64).tobytes())
+        for sizes, _ in parts:
+            self._file.write(sizes.astype(np.int64).tobytes())
+        for _, data in parts:
+            self._file.write(data)
+        for held in (self._keys, self._values):
+            held.clear()
+        for sizes_held in (self._key_sizes, self._value_sizes, self._targets):
+            sizes_held.clear()
+        self._bytes = 0
+
+
+def starts_of(sizes: Int64s) -> Int64s:
+    """Return where each of some byte strings starts that follow each other."""
+    result = np.zeros(len(sizes), np.int64)
+    np.cumsum(sizes[:-1], out=result[1:])
+    return result
+
+
+_HEAD = 4  # numbers before the bounds of a chunk: position, rows, bytes of keys, number of bounds
+
+
+def _read_blocks(path: str, partition: int) -> Iterator[RecordBlock]:
+    """Yield the rows of a temporary file that belong to a new partition, a block for each chunk."""
+    with open(path, "rb") as file, open(f"{path}.index", "rb") as index:
+        while head := np.frombuffer(index.read(_HEAD * _SIZE_BYTES), np.int64).tolist():
+            position, rows, key_bytes, count = head
+            bounds = np.frombuffer(index.read(3 * count * _SIZE_BYTES), np.int64)
+            (first, end), keys, values = (
+                part[partition : partition + 2].tolist() for part in bounds.reshape(3, -1)
+            )
+            if first == end:
+                continue
+            sizes = [
+                np.frombuffer(
+                    _read(file, start + first * _SIZE_BYTES, (end - first) * _SIZE_BYTES), np.int64
+                )
+                for start in (position, position + rows * _SIZE_BYTES)
+            ]
+            data = position + 2 * rows * _SIZE_BYTES
+            buffer = _read(file, data + keys[0], keys[1] - keys[0])
+            buffer += _read(file, data + key_bytes + values[0], values[1] - values[0])
+            starts = starts_of(sizes[0]), starts_of(sizes[1]) + (keys[1] - keys[0])
+            yield RecordBlock(buffer, 0, 0, starts[0], sizes[0], starts[1], sizes[1])
+
+
+def _read(file: BinaryIO, position: int, size: int) -> bytes:
+    """Return bytes of a temporary file. OSError: it was cut meanwhile."""
+    file.seek(position)
+    data = file.read(size)
+    if len(data) < size:
+        raise OSError(f"a temporary file ended {size - len(data)} bytes too early")
+    return data
+
+
+# --- writing the copy -----------------------------------------------------------------------------
+
+
+def fill_partition(request: FillTask) -> Iterator[Observed[Any]]:
+    """Write one partition of the copy from the sorted rows.
+
+    Yields:
+        The rows of each store (:class:`RowPrints`) and the files of each folder.
+    """
+    stores = {store.store_name: store for store in request.task.stores}
+    for folder in request.folders:
+        writer = _Filler(request, folder)
+        entries = (writer.records(stores[name]) for name in folder.stores)
+        writer.write(chain.from_iterable(entries))
+        yield from writer.facts()
+
+
+class _Filler:
+    """Writer of one folder of the copy. Counts the files and bytes that it writes."""
+
+    def __init__(self, request: FillTask, folder: FilledFolder) -> None:
+        self._request, self._folder = request, folder
+        self._destination = Destination(request.url, request.options) if request.url else None
+        self._prints = {name: RowPrints() for name in folder.stores}
+        self._files = self._bytes = 0
+
+    def facts(self) -> Iterator[Observed[Any]]:
+        """Yield the rows of each store, and what was written."""
+        task, partition = self._request.task, self._request.partition_id
+        ids = [StoreId(task.operator_id, name, partition) for name in self._folder.stores]
+        for store, prints in zip(ids, self._prints.values(), strict=True):
+            yield Observed(store, task.version, prints)
+        yield Observed(ids[0], task.version, WrittenFiles(self._files, self._bytes))
+
+    def records(self, store: StoreTask) -> Iterator[Record | RawRecords]:
+        """Yield the records of a store. DecodeError: its rows cannot be written."""
+        form = self._folder.form
+        blocks = self._blocks(store)
+        if not form.changelog and not form.row_checksum:
+            yield from map(frame_puts, blocks)
+        elif not form.changelog:
+            for block in blocks:
+                yield from records_of(block, block.ordinals)
+        else:
+            yield from self._encode_rows(store, blocks)
+
+    def _blocks(self, store: StoreTask) -> Iterator[RecordBlock]:
+        """Yield the rows of a store, and add them up."""
+        request = self._request
+        for source in request.sources:
+            path = _path_of_rows(request.folder, request.task, store.store_name, source)
+            for block in _read_blocks(path, request.partition_id):
+                self._prints[store.store_name] += RowPrints.of(block, block.ordinals)
+                yield block
+
+    def _encode_rows(self, store: StoreTask, blocks: Iterator[RecordBlock]) -> Iterator[Record]:
+        """Yield the records of a store as RocksDB keeps them."""
+        first = next(blocks, None)
+        if first is None:
+            return
+        task, families, family = self._request.task, self._folder.families, None
+        if store.column_family is not None:
+            family = families.get(store.column_family, NO_FAMILY)
+            if family == NO_FAMILY:
+                raise DecodeError(f"no snapshot has a number for {store.column_family[:80]!r}")
+        schema = None if store.key_schema is None else parse_schema_json(store.key_schema)
+        if schema is not None and store.several_values:
+            schema = StructType(schema.fields[:-1])
+        delimiter = DELIMITER if task.merge_delimiter else b""
+        stored = StoredRows(store.key_encoder, schema, family, delimiter, task.row_checksum)
+        rows = chain([first], blocks)
+        yield from stored.records(_lists(store, rows) if store.several_values else _pairs(rows))
+
+    def write(self, entries: Iterable[Record | RawRecords]) -> None:
+        """Write the files of the folder, with their checksum files."""
+        folder = self._folder
+        if folder.base_name:
+            self._write_with_sums(folder.base_name, [bytes.fromhex(folder.base_hex)])
+        self._write_with_sums(folder.form.name, folder.form.chunks(entries))
+
+    def _write_with_sums(self, name: str, chunks: Iterable[bytes]) -> None:
+        """Write a file and its checksum files of the kinds that the source has."""
+        sums = SideSums()
+
+        def passing() -> Iterator[bytes]:
+            for chunk in chunks:
+                sums.update(chunk)
+                yield chunk
+
+        self._write(name, passing())
+        if self._folder.hadoop_sums:
+            self._write(hadoop_sums_name(name), [sums.hadoop()])
+        if self._folder.spark_sums:
+            content, sums_name = sums.spark(), spark_sums_name(name)
+            self._write(sums_name, [content])
+            if self._folder.hadoop_sums:
+                self._write(hadoop_sums_name(sums_name), [hadoop_sums_of(content)])
+
+    def _write(self, name: str, chunks: Iterable[bytes]) -> None:
+        """Write a file into the folder and count it; without a destination only count it."""
+        if self._destination is None:
+            self._bytes += sum(map(len, chunks))
+        else:
+            self._bytes += self._destination.write(f"{self._folder.directory}/{name}", chunks)
+        self._files += 1
+
+
+def frame_puts(block: RecordBlock) -> RawRecords:
+    """Return the puts of a block as a delta or snapshot has them: sizes before keys and values."""
+    keys, values = block.key_length, block.value_length
+    count = len(keys)
+    sizes = np.stack([keys, values], axis=1).astype(_SIZE).tobytes()
+    place = np.arange(count, dtype=np.int64) * 2 * _SIZE.itemsize
+    widths = np.full(count, _SIZE.itemsize, np.int64)
+    start = len(sizes)
+    offsets = [place, block.key_offset + start, place + _SIZE.itemsize, block.value_offset + start]
+    spans = np.stack(offsets, axis=1).ravel(), np.stack([widths, keys, widths, values], 1).ravel()
+    return bytes(kernel().gather(sizes + block.buffer, *spans))
+
+
+def _pairs(blocks: Iterable[RecordBlock]) -> Iterator[Entry]:
+    """Yield the keys and values of blocks."""
+    for block in blocks:
+        yield from records_of(block, block.ordinals)
+
+
+def _lists(store: StoreTask, blocks: Iterable[RecordBlock]) -> Iterator[Entry]:
+    """Yield the lists of a store whose values have several rows, each with its key.
+
+    The last column of a row's key is its position in the list. The lists of one partition of the
+    copy are in memory together.
+    """
+    types = [column.data_type for column in parse_schema_json(store.key_schema or "").fields]
+    lists: dict[bytes, list[tuple[int, bytes]]] = {}
+    for block in blocks:
+        columns = columns_of(block.buffer, block.key_offset, block.key_length, types)
+        keys = split(block.buffer, columns[:-1], block.count)
+        positions = columns[-1].slots.tolist()
+        rows = records_of(block, block.ordinals)
+        for key, position, (_, value) in zip(keys, positions, rows, strict=True):
+            lists.setdefault(key, []).append((position, value))
+    for key, entries in lists.items():
+        yield key, [value for _, value in sorted(entries, key=_position)]
+
+
+def _position(entry: tuple[int, bytes]) -> int:
+    """Return the position of a list's entry."""
+    return entry[0]
