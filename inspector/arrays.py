@@ -85,7 +85,10 @@ def median(numbers: npt.NDArray[Any]) -> float:
 
 
 def count_by(numbers: npt.NDArray[Any], counts: npt.NDArray[Any]) -> Counter[int]:
-    """Return a counter of distinct numbers, each with the count at its position."""
+    """Return a counter of distinct numbers, each with the count at its position.
+
+    Counts of a repeated number are not added up: only the last one is kept.
+    """
     counter: Counter[int] = Counter()  # which would first ask what it is given
     dict.update(counter, zip(numbers.tolist(), counts.tolist(), strict=True))
     return counter

@@ -47,8 +47,17 @@ _task: _Columns = [("task_id", pa.int64()), ("spec", pa.string())]  # columns of
 TASKS = pa.schema(_task)
 
 _start = [*_columns(pa.string(), "kind"), *STORE_COLUMNS]  # first columns of rows
-ROWS = pa.schema([*_start, *_columns(pa.binary(), "key", "value"), *_PROBLEM])
-"""Live rows (kind ``row``) of one version as the UnsafeRow bytes that Spark holds, and problems."""
+# columns of :data:`ROWS`
+_rows = [
+    *(*_start, *_columns(pa.binary(), "key", "value")),
+    *(*_columns(pa.int64(), "expires_at_ms", "last_put_batch"), *_PROBLEM),
+]
+ROWS = pa.schema(_rows)
+"""Live rows (kind ``row``) of one version as the UnsafeRow bytes that Spark holds, and problems.
+
+``expires_at_ms`` is the first clock (epoch ms) at which the store's rule removes the row; null if
+no rule is known or the row has no such time. ``last_put_batch`` is null if a snapshot has the row.
+"""
 
 # columns of :data:`CHANGES`
 _changes = [

@@ -32,6 +32,15 @@ class LiveRow(t.PartitionRow, table="rows", empty="this version has no rows"):
     value: Annotated[t.ValueJson, t.Rank(2)]
     key_bytes: t.KeyBytes
     value_bytes: Annotated[t.ValueBytes, t.Rank(22)]
+    row_bytes: Annotated[t.Bytes, "Key and value bytes of the row together.", t.WIDE]
+    expires_at_ms: Annotated[
+        t.TimeMs | None,
+        "The first clock at which the store's rule removes the row; null if none is known.",
+        t.Rank(3),
+    ]
+    last_put_batch: Annotated[
+        t.Id | None, "The batch of the last put; null if a snapshot has the row.", t.WIDE
+    ]
     key_hex: Annotated[t.KeyHex | None, t.RAW] = None
     value_hex: Annotated[t.ValueHex | None, t.RAW] = None
 

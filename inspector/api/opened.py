@@ -156,7 +156,10 @@ def _names_of_shared(analysis: Analysis) -> tuple[str, ...]:
 
 
 def _accept(analysis: Analysis, options: Options) -> Options:
-    """Return the options of all calls, with defaults in place of those that the analysis lacks."""
+    """Return the options of a checkpoint, with defaults for those an analysis does not accept.
+
+    ``engine`` is always kept, also for an analysis that does not accept it.
+    """
     defaults, names = Options(), _names_of_shared(analysis)
     unshared = {name: getattr(defaults, name) for name in _FIELDS if name not in names}
     return replace(options, **unshared | {"engine": options.engine})

@@ -447,9 +447,9 @@ class Sought:
 def reads(kind: Kind, start: Order | None, end: Order, sought: Order) -> bool:
     """Return True if a batch from ``start`` to ``end`` read the position ``sought``.
 
-    ``start`` None is the beginning of the source. The end of a range of Kafka is the next record,
-    and that of Kinesis the last one. A version of a table may be read by several batches, a number
-    of files each.
+    A ``start`` of None is the beginning of the source. ``end`` is the next record for Kafka, and
+    the last record that was read for Kinesis. Several batches may read parts of one table version.
+    Each of them counts if ``sought`` is a version without an index.
     """
     if len(end) > len(sought):
         # (version, index): any file of the version.

@@ -157,9 +157,12 @@ _NO_FIELDS = pa.struct([("__dummy__", pa.null())])
 
 
 def targets(output: str, names: Sequence[str], suffix: str) -> list[Path]:
-    """Return the target files of tables: one file, or a folder for several.
+    """Return the target file of each table, in the order of ``names``.
 
-    click.UsageError: ``output`` is a file, and there are several tables.
+    One table is written to ``output`` itself. Several tables, or one if ``output`` is a folder or
+    ends with a slash, are written to ``<name><suffix>`` in the folder ``output``. Raises
+    click.UsageError if a folder is needed and ``output`` is a file, or several tables are to be
+    written and a new ``output`` has the suffix of a file.
     """
     folder, is_named = Path(output), output.endswith(("/", os.sep))
     if not (folder.is_dir() or is_named or len(names) > 1):

@@ -56,6 +56,13 @@ class _Reader(io.RawIOBase):
         return True
 
     def read(self, size: int = -1, /) -> bytes:
+        """Return the next bytes of the stream, at most ``size`` of them; empty only at the end.
+
+        A negative size reads to the end. Otherwise the first call returns the whole ``prefix``,
+        whatever ``size`` is.
+        """
+        if size < 0:
+            return self.readall()
         if self._taken:
             prefix, self._taken = self._taken, b""
             return prefix

@@ -104,7 +104,7 @@ _OUTER_CLASSES = ("cannot_load_state_store.uncategorized", "stream_failed")
 # symptoms that say only that a query failed
 _OUTER = ("query terminated", "task failed 4 times", "executor lost", "RocksDB error")
 _MOST_NEAR = 8  # topics that are suggested for an unknown one
-_MOST_NAMES = 3  # a heading with more names is shown with the first one only
+_MOST_NAMES = 3  # a heading with more names is shown with the requested one only
 _SEVERITY = "Severity: "  # begin of an entry's line with its severity
 _ENTRY_LEVEL = 3  # level of the headings of entries
 

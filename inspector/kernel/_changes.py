@@ -119,7 +119,11 @@ class _Tally:
             self._row(size, key.now_size, 1)
 
     def _row(self, key: int, value: int, rows: int) -> None:
-        """Count ``rows`` more rows with these sizes of key and value."""
+        """Add ``rows``, which may be negative, to the numbers of rows of these sizes.
+
+        ``key`` and ``value`` are sizes in bytes. The numbers are counted by size of the key, of the
+        value, and of both together. A size that has no room is only noted in ``largest``.
+        """
         for kind, size in enumerate((key, value, key + value)):
             self.largest = max(self.largest, size)
             if 0 <= size < self._room:

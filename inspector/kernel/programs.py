@@ -25,7 +25,7 @@ BIG_NUMBER = 11  # variable part of 1 to 16 bytes that is a big-endian signed nu
 INSTANT = 12  # variable part of 16 bytes: a signed number of 8, then one of 2
 EQUAL_BYTES = 13  # variable part of which only equality is known: equal bytes are equal values
 NOTHING = 14  # field whose values are all equal, null or not
-# word of a program that compares structs; operands: the length of its program, then that program
+# struct, in programs that compare or hash; operands: the length of its program, then that program
 FIELDS = 15
 # array; operands: the length of the program that compares each element, then that program
 ELEMENTS = 16

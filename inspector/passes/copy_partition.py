@@ -283,7 +283,7 @@ class _Folder:
         """
         request, expired, prints = self._request, self._expired, RowPrints()
         evicted: dict[str, Evicted] = {}
-        for block, live in live_blocks(request.task, store, reader):
+        for _, block, live in live_blocks(request.task, store, reader):
             rows_by_class = self._choice.of_block(store, block, live)
             gone = np.concatenate([np.empty(0, np.int64), *rows_by_class.values()])
             for name, rows in rows_by_class.items():

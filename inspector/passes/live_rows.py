@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from inspector.arrays import Int64s
+from inspector.checkpoint.names import MAX_LONG
 from inspector.decode.records import RecordBlock
+from inspector.decode.row_columns import Int64Path
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.exceptions import MissingVersionError
-from inspector.model import StoreFile
+from inspector.model import NO_TIMEOUT, FileKind, StoreFile
+from inspector.operators.rule import Clock, RowPart
 from inspector.passes.binary_columns import keys_of, repeat, values_of
 from inspector.passes.key_filter import BoundFilter, filter_of, select_records
 from inspector.passes.store_reader import READ_ERRORS, StoreReader
-from inspector.passes.tracked import range_filter
+from inspector.passes.tracked import range_filter, schemas
 from inspector.providers.chain import Chain, StoreFiles, chain_for
 from inspector.schemas import ROWS, record_batch
 from inspector.state.key_range import RangeFilter, passes_of, select_range
@@ -29,18 +33,51 @@ def live_rows(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[pa.
     answer. Problems stay with ``reader``.
     """
     key_filter = filter_of(task, store)
-    for block, live in live_blocks(task, store, reader, key_filter):
+    expires = _expiry_reader(store)
+    for file, block, live in live_blocks(task, store, reader, key_filter):
         rows = live if key_filter is None else key_filter.live(block, live)
         if len(rows):
             columns = {"key": keys_of(block, rows), "value": values_of(block, rows)}
             columns |= repeat(reader.row("row", task.version), len(rows))
+            if expires is not None:
+                columns["expires_at_ms"] = expires(block, rows)
+            if file.kind is FileKind.DELTA and file.version is not None:
+                columns["last_put_batch"] = np.full(len(rows), file.version - 1)
             yield record_batch(ROWS, columns, len(rows))
+
+
+def _expiry_reader(store: StoreTask) -> Callable[[RecordBlock, Int64s], Any] | None:
+    """Return a function that gives for live records when the store's rule removes them.
+
+    Its result is an Arrow array of clocks in epoch ms, null for a row without a time. None if no
+    rule by a clock is known, or its row has no schema.
+    """
+    expiry = store.expiry
+    key, value = schemas(store)
+    schema = None if expiry is None else (key if expiry.part is RowPart.KEY else value)
+    if expiry is None or schema is None:
+        return None
+    field, rule = Int64Path(schema, expiry.path), expiry
+
+    def read(block: RecordBlock, rows: Int64s) -> Any:
+        is_key = rule.part is RowPart.KEY
+        offsets = (block.key_offset if is_key else block.value_offset)[rows]
+        lengths = (block.key_length if is_key else block.value_length)[rows]
+        times, valid = field.read(block.buffer, offsets, lengths)
+        if rule.clock is Clock.TIMEOUT:
+            valid &= times != NO_TIMEOUT
+        # The first whole millisecond that is not before the time; it may be the largest number.
+        clocks = times // rule.per_ms + (times % rule.per_ms != 0)
+        clocks = np.minimum(clocks, MAX_LONG - rule.delay_ms) + rule.delay_ms
+        return pa.array(clocks, pa.int64(), mask=~valid)
+
+    return read
 
 
 def live_blocks(
     task: Task, store: StoreTask, reader: StoreReader, key_filter: BoundFilter | None = None
-) -> Iterator[tuple[RecordBlock, Int64s]]:
-    """Yield (block, indexes of its live records) for the blocks that have any.
+) -> Iterator[tuple[StoreFile, RecordBlock, Int64s]]:
+    """Yield (file, block, indexes of its live records) for the blocks that have any.
 
     ``key_filter`` selects by key only, never by value. If the task reads its keys in several
     passes, only 8 bytes are kept for each key after its pass. Problems stay with ``reader``.
@@ -57,7 +94,7 @@ def live_blocks(
             for block in reader.blocks(file):
                 rows, _ = positions.find(number, block.ordinals)
                 if len(rows):
-                    yield block, rows
+                    yield file, block, rows
     except READ_ERRORS as error:
         # It could be read a moment ago: the query has replaced or removed it meanwhile.
         reader.note_failure(error, file)

@@ -110,7 +110,7 @@ def sort_partition(request: SortTask) -> Iterator[Observed[Any]]:
         path = _path_of_rows(request.folder, task, store.store_name, task.partition_id)
         with open(path, "wb") as file, open(f"{path}.index", "wb") as index:
             sorted_rows = _SortedRows(file, index, request.partitions)
-            for block, live in live_blocks(task, store, reader):
+            for _, block, live in live_blocks(task, store, reader):
                 targets, wrong = placing.targets(block, live)
                 if len(wrong):
                     yield _make_misplaced_row(reader, task.version, placing, block, live[wrong[:1]])

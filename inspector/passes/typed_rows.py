@@ -40,8 +40,15 @@ _EVENT: _Columns = [
 ]
 # columns of the bytes of key and value
 _SIZES: _Columns = [("key_bytes", pa.int64()), ("value_bytes", pa.int64())]
+# columns that only rows have
+_LIFE: _Columns = [
+    ("row_bytes", pa.int64()),
+    ("expires_at", pa.timestamp("us", "UTC")),
+    ("last_put_batch", pa.int64()),
+]
 _KNOWN = ("insert", "update", "same_value")
 """Events that show if the value written equals the previous one."""
+_MAX_MS = ((1 << 63) - 1) // 1000  # ms of the latest time in microseconds
 T = TypeVar("T")  # type of the task that is read
 Look: TypeAlias = "Callable[[T, Callable[[T], Iterator[pa.RecordBatch]]], Iterator[pa.RecordBatch]]"
 """Function that reads a task by calling ``read`` on it, again if the listing has changed meanwhile.
@@ -79,7 +86,8 @@ def schema_of_rows(request: TypedTask) -> pa.Schema:
     if request.changes:
         rows.append(("old_value", value))
     raw = [(f"{name}_row", pa.binary()) for name, _ in rows] if request.raw else []
-    columns = [*_STORE, *(_EVENT if request.changes else ()), *_SIZES, *rows, *raw]
+    life = () if request.changes else _LIFE
+    columns = [*_STORE, *(_EVENT if request.changes else ()), *_SIZES, *life, *rows, *raw]
     return with_problems(columns, request.mode)
 
 
@@ -184,6 +192,15 @@ class _Typed:
             "value_row": values,
             "problem": pa.nulls(rows, pa.string()),
         }
+        if not self.request.changes:
+            columns["row_bytes"] = pc.add(columns["key_bytes"], columns["value_bytes"])
+            # A timer that never fires may be later than the latest timestamp.
+            clocks = pc.max_element_wise(
+                pc.min_element_wise(columns["expires_at_ms"], _MAX_MS, skip_nulls=False),
+                -_MAX_MS,
+                skip_nulls=False,
+            )
+            columns["expires_at"] = pc.multiply(clocks, 1000).cast(pa.timestamp("us", "UTC"))
         if self.request.changes:
             is_known = pc.is_in(columns["event"], pa.array(_KNOWN))
             is_same = pc.equal(columns["event"], pa.scalar("same_value"))

@@ -149,7 +149,11 @@ class FileReader(ABC):
     def note(
         self, files: Sequence[StoreFile], contents: Sequence[bytes], records: Sequence[int]
     ) -> None:
-        """Note files that were read together as read, with their contents and record counts."""
+        """Count files that were read together as read, and verify their checksum files.
+
+        ``contents`` has the bytes of each file, and ``records`` its number of records. A mismatch
+        is reported, not raised. The contents are not kept.
+        """
         paths = [file.path for file in files]
         self._decoded.update(zip(paths, records, strict=True))
         self._summed.update(paths)

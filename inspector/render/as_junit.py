@@ -42,7 +42,11 @@ def junit_document(suites: Sequence[str]) -> Iterator[str]:
 
 
 def junit_suite(report: ReportData) -> str:
-    """Return the suite of one checkpoint as XML: a case for reading, each rule and each gate."""
+    """Return the JUnit suite of one checkpoint as XML.
+
+    It has a case for reading, one for each gate, and one for each metric that was compared with a
+    baseline. If the report judges, each rule has a case, too.
+    """
     suite = _Suite(report.command, report.checkpoint)
     problems = [problem_line(problem) for problem in report.problems]
     text = "\n".join(problems[:MOST_PROBLEMS])

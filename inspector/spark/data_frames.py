@@ -235,7 +235,11 @@ def _wait(query: Any, checkpoint: str, step: int) -> None:
 
 
 def _batches_since(checkpoint: str, step: int) -> int:
-    """Return the number of batches committed after the one that read an input; 0 if unknown."""
+    """Return the number of batches committed after the one that read an input.
+
+    ``step`` is the number of the input, from 0. The result is at most ``_IDLE_BATCHES``, because no
+    older batches are read. Returns 0 if no batch read it, or if it is unknown.
+    """
     storage = Storage(checkpoint)
     try:
         batches = sorted(
@@ -255,7 +259,11 @@ def _has_read(storage: Storage, batch: int, step: int) -> bool:
 
 
 def _start(start_query: StartQuery, streams: Mapping[str, Any], checkpoint: str) -> Any:
-    """Start the query with its streams: by name, or the only one by position."""
+    """Start the query with its streams, and return the query.
+
+    Streams are passed by name. The stream named ``_ALONE``, which is the source of a query without
+    named sources, is passed by position.
+    """
     if streams.keys() == {_ALONE}:
         return start_query(streams[_ALONE], checkpoint=checkpoint)
     return start_query(**streams, checkpoint=checkpoint)

@@ -125,7 +125,11 @@ def _exact(schema: StructType) -> pa.Schema:
 
 
 def _partitions_of(pushed: Any) -> set[int | None] | None:
-    """Return the partition ids that a filter allows; None if it is not about them."""
+    """Return the partition ids that a filter allows, if it lists them; None otherwise.
+
+    Only ``=``, ``<=>`` and ``IN`` on the column ``partition_id`` list them. No partition can be
+    left out by other filters, such as ``partition_id > 3``. The set has None for a null.
+    """
     if getattr(pushed, "attribute", None) != ("partition_id",):
         return None
     kind = type(pushed).__name__  # 4.0 has no such classes to import
@@ -174,7 +178,12 @@ def _request(options: Mapping[str, str]) -> tuple[str, str, Options, TableOption
 
 
 def _check_names(texts: Mapping[str, str], declared: Mapping[str, Parameter]) -> None:
-    """Raise CheckpointError for an unknown option, or one that the table does not have."""
+    """Raise CheckpointError for options that do not fit the table, and for a missing path.
+
+    These are unknown options, options of other tables, and batchId together with changeEndBatchId.
+    ``texts`` has the values by name in lower case; ``declared`` has the declarations by name in the
+    data source. Values are not checked.
+    """
     options = [*_OTHERS, *declared]
     strange = sorted(texts.keys() - {name.lower() for name in options} - {"path"})
     if strange:

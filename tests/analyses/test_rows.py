@@ -106,7 +106,8 @@ def test_rows_of_the_keys_that_the_options_name() -> None:
 
 NAMES = [
     *("operator_id", "operator_name", "store_name", "partition_id", "version", "batch_id"),
-    *("key", "value", "key_bytes", "value_bytes"),
+    *("key", "value", "key_bytes", "value_bytes", "row_bytes"),
+    *("expires_at_ms", "expires_at", "last_put_batch"),
 ]
 KEY = (("user", "string"), ("at", "timestamp"))
 TAGS = {"type": "array", "elementType": "string", "containsNull": True}
@@ -165,6 +166,7 @@ def test_raw_adds_the_bytes(checkpoint: Path) -> None:
     assert bytes.fromhex(first["key_hex"]) == row(schema_of(*KEY), ["Ä user", AT])
     assert first["key_bytes"] == len(first["key_hex"]) // 2
     assert first["value_bytes"] == len(first["value_hex"]) // 2
+    assert first["row_bytes"] == first["key_bytes"] + first["value_bytes"]
     assert run("rows", checkpoint, "-o", "csv").out.startswith(",".join(NAMES) + "\n")
 
 
@@ -332,3 +334,48 @@ def test_a_file_that_may_not_be_read_is_a_problem(command: str) -> None:
     assert problem["path"] == "forbidding://ck/state/0/1/5.delta"
     assert problem["message"] == "Permission denied"
     assert outcome.rows or command == "leftovers"
+
+
+# --- when a row goes, and when it was put ----------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("case", "key", "expires_at", "last_put_batch"),
+    [
+        ("fmgws_event_ignore", "edge-009", "2024-01-01T00:01:59.000Z", 11),
+        ("fmgws_event_ignore", "unarmed-001", None, 1),
+        ("rocksdb_fmgws_event_ignore", "edge-006", "2024-01-01T00:01:29.000Z", 8),
+        ("fmgws_no_timeout", "due-000", None, 4),
+    ],
+)
+def test_a_row_says_when_it_expires_and_when_it_was_put(
+    case: str, key: str, expires_at: str | None, last_put_batch: int
+) -> None:
+    outcome = run("rows", checkpoint_of(case), "--key", key, "-o", "json")
+    (result,) = outcome.rows
+    assert (result["expires_at"], result["last_put_batch"]) == (expires_at, last_put_batch)
+
+
+def test_the_last_put_is_that_of_the_history() -> None:
+    path = checkpoint_of("fmgws_event_ignore")
+    for result in run("rows", path, "-o", "json").rows[::10]:
+        events = run("history", path, "--key", result["key"]["value"], "-o", "json").rows
+        puts = [event["batch_id"] for event in events if event["event"] != "removal"]
+        assert result["last_put_batch"] == max(puts)
+
+
+def test_a_row_of_a_snapshot_has_no_batch_of_its_put() -> None:
+    results = run("rows", checkpoint_of("fmgws_snapshots_cleaned"), "-o", "json").rows
+    batches = {result["last_put_batch"] for result in results}
+    assert None in batches
+    assert batches != {None}
+
+
+def test_a_window_expires_at_its_end() -> None:
+    for result in run("rows", checkpoint_of("agg_append"), "-o", "json").rows:
+        assert result["expires_at"][:19] == result["key"]["window"]["end"][:19]
+
+
+def test_a_row_without_a_known_rule_has_no_time() -> None:
+    results = run("rows", checkpoint_of("dedup_no_watermark"), "-o", "json").rows
+    assert {result["expires_at"] for result in results} == {None}

@@ -55,6 +55,15 @@ def test_a_value_of_each_type_is_json(expression: str, value: object) -> None:
     assert outcome.ndjson == [{"x": value}]
 
 
+@pytest.mark.parametrize("output", ["table", "markdown", "html"])
+def test_no_name_or_value_reaches_a_terminal_as_it_is(output: str) -> None:
+    query = """select chr(27) || '[31m<b>' as "\x1b[31m<i>" """
+    outcome = run("sql", PATH, query, "-o", output)
+    assert outcome.code == 0
+    assert "\x1b" not in outcome.out
+    assert output == "table" or "<i>" not in outcome.out
+
+
 def test_columns_of_one_name_get_numbers() -> None:
     query = "select 1 as a, 2 as a"
     assert run("sql", PATH, query, "-o", "ndjson").ndjson == [{"a": 1, "a_2": 2}]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from inspector.decode._source import Source
 from inspector.decode.frames import inflate
+from inspector.decode.zstd import _Reader
 from inspector.exceptions import FrameError, TruncatedError
 from inspector.model import Limits
 from tests import encode
@@ -49,3 +51,9 @@ def test_formats_before_1_0_are_refused(first: int, cut: int) -> None:
     with pytest.raises(FrameError, match="expected a Zstandard frame") as caught:
         list(inflate(pieces, "zstd"))
     assert caught.value.offset == 0
+
+
+def test_a_read_without_a_size_reaches_the_end() -> None:
+    reader = _Reader(Source([b"abcdefgh", b"ijk"]), b"prefix")
+    assert reader.read() == b"prefixabcdefghijk"
+    assert reader.read() == b""

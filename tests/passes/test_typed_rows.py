@@ -85,6 +85,9 @@ def test_a_row_has_structs_its_place_and_its_sizes(tmp_path: Path) -> None:
         "batch_id": 1,
         "key_bytes": len(user("ann")),
         "value_bytes": len(group_state(2, -1)),
+        "row_bytes": len(user("ann")) + len(group_state(2, -1)),
+        "expires_at": None,
+        "last_put_batch": 0,
         "key": {"value": "ann"},
         "value": state(2),
         "key_row": user("ann"),
@@ -93,6 +96,22 @@ def test_a_row_has_structs_its_place_and_its_sizes(tmp_path: Path) -> None:
     }
     (plain,) = read(root, mode=ProblemMode.FAILFAST)
     assert list(plain) == [name for name in row if name not in ("key_row", "value_row", "problem")]
+
+
+LATEST_US = (2**63 - 1) // 1000 * 1000
+"""The latest whole millisecond that a timestamp in microseconds can hold."""
+
+
+@pytest.mark.parametrize(
+    ("timer_ms", "expires_at_us"),
+    [(5, 5000), (0, 0), (-1, None), (2**63 - 1, LATEST_US), (-(2**63), -LATEST_US)],
+)
+def test_a_timer_of_any_size_is_a_time(
+    tmp_path: Path, timer_ms: int, expires_at_us: int | None
+) -> None:
+    root = checkpoint(tmp_path, [[(user("ann"), group_state(2, timer_ms))]])
+    (batch,) = batches_of(task_of(root))
+    assert batch.column("expires_at").cast(pa.int64()).to_pylist() == [expires_at_us]
 
 
 histories = st.lists(

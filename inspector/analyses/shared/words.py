@@ -129,6 +129,9 @@ def decode_live_rows(
         columns[f"{name}_bytes"] = [None if c is None else len(c) for c in contents]
         if raw:
             columns[f"{name}_hex"] = list(map(row_words.hex, contents))
+    if "row_bytes" in {field.name for field in fields(kind)}:
+        sizes = zip(columns["key_bytes"], columns["value_bytes"], strict=True)
+        columns["row_bytes"] = [key + value for key, value in sizes]
     for row in zip(*columns.values(), strict=True):
         yield kind(**dict(zip(columns, row, strict=True)))
 

@@ -17,6 +17,7 @@ from inspector.analyses.sql.database import Database
 from inspector.analyses.sql.views import views_of
 from inspector.light_dataclasses import replace
 from inspector.model import Problem, ProblemMode
+from inspector.plain_text import escape
 from inspector.render.report import Report
 from inspector.render.tabular import Column, Table, Unit
 from inspector.render.values import to_json_values
@@ -128,7 +129,7 @@ def _columns(schema: pa.Schema) -> list[Column]:
         names[field.name] += 1
         times = names[field.name]
         name = field.name if times == 1 else f"{field.name}_{times}"
-        columns.append(Column(name, _unit(field.type), title=name))
+        columns.append(Column(name, _unit(field.type), title=escape(name)))
     return columns
 
 

@@ -140,7 +140,8 @@ def flat_columns(typed: pa.Schema) -> list[FlatColumn]:
         field.name for field in typed if field.name not in (*_NAMED_BY_VIEW, *_STRUCTS, COLUMN)
     ]
     columns = [FlatColumn(name, typed.field(name).type, None, None) for name in fixed]
-    columns.append(FlatColumn("row_bytes", pa.int64(), None, None))
+    if "row_bytes" not in fixed:
+        columns.append(FlatColumn("row_bytes", pa.int64(), None, None))
     taken = {column.name for column in columns}
     for side in filter(typed.names.__contains__, _STRUCTS):
         kind: Any = typed.field(side).type
@@ -195,7 +196,7 @@ def _read_store(
 
 def _array(rows: pa.RecordBatch, column: FlatColumn) -> Any:
     """Return a column of a store's view from typed rows."""
-    if column.name == "row_bytes" and column.side is None:
+    if column.name not in rows.schema.names and column.side is None:
         pc = compute()
         sizes = [pc.coalesce(rows.column(name), 0) for name in _SIZES[:2]]
         return pc.add(*sizes)

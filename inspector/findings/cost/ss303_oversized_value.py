@@ -79,11 +79,12 @@ class OversizedValue(Rule[StoreView]):
         )
 
     def has_most(self, rows: int, share: float, times: float) -> bool:
-        """Return True if the largest value has most bytes of its store.
+        """Return True if the largest value alone makes up a large part of its store.
 
-        ``rows`` is the number of rows of the store, ``share`` the part of its bytes that the value
-        has, and ``times`` its size divided by the median size. A store with few rows needs a larger
-        share.
+        The value has at least the share ``hot_share`` of the bytes, or ``outlier_share`` if it is
+        an outlier: ``outlier_ratio`` to ``value_ratio`` times the median. ``rows`` is the number of
+        rows, ``share`` the part of the bytes that the value has, and ``times`` its size divided by
+        the median size. Stores with few rows need ``few_share``.
         """
         is_outlier = share >= self.outlier_share and times >= self.outlier_ratio
         has_most = share >= self.hot_share or (is_outlier and times < self.value_ratio)

@@ -64,7 +64,12 @@ class FlatWatermark(Rule[CheckpointView]):
     def find_flat_watermark(
         self, view: CheckpointView, flat: FlatBatches, latest: NewestTime
     ) -> Iterator[Evidence]:
-        """Yield a watermark that did not move through the newest batches."""
+        """Yield why the watermark stayed the same through the batches of ``flat``.
+
+        The cause is an idle source, files that are read newest first, or old event times.
+        ``latest`` is the newest event time of the state. Yields nothing without a watermark, unless
+        an idle source holds it back: SS207 reports that.
+        """
         first, last = flat.first.batch_id + 1, flat.last.batch_id
         idle, has_moving_source = idle_sources(first, last, view.sources)
         is_held = bool(idle) and has_moving_source and not view.clock.is_by_fastest

@@ -84,7 +84,7 @@ class WatermarkAhead(Rule[CheckpointView]):
     def compare(
         self, view: CheckpointView, last: BatchClock, flat: FlatBatches | None
     ) -> Evidence | None:
-        """Return the evidence of a watermark far from the batch clock; None if it is near."""
+        """Return the evidence of a watermark ahead, or by a wrong unit of times; None otherwise."""
         batch_ms = last.timestamp_ms or 0
         watermark_ms = last.next_watermark_ms or last.watermark_ms or 0
         ahead_ms = watermark_ms - batch_ms

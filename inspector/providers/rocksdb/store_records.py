@@ -125,7 +125,12 @@ def _entries(scanned: Scanned, encoding: Encoding) -> _Entries:
 def _check(
     buffer: bytes, keys: Spans, values: Spans, removed: Bools, sums: Int64s, encoding: Encoding
 ) -> tuple[tuple[int, ...], Spans]:
-    """Return the rows with wrong checksums, and the values without their checksums."""
+    """Return the indexes of the rows with wrong checksums, and the spans of the values.
+
+    In a store of single values the spans no longer include checksum and size. If a value may have
+    several rows, the spans are unchanged and still include the checksum of each row. RecordError:
+    an impossible size, or several rows in a store of single values.
+    """
     # A put has checksum, size and value, and so has each value that is merged to it; the checksum
     # covers key and value (KeyValueChecksumEncoder, 4.2 on).
     wrong = set()
