@@ -50,6 +50,14 @@ def test_keys_without_a_time_are_refused() -> None:
         list(stored.records([(encode.row(TIMED, ("a", None)), b"")]))
 
 
+def test_keys_ordered_by_a_null_are_refused() -> None:
+    encoder = KeyEncoder(KeyEncoding.RANGE, ordinals=(1,))
+    stored = StoredRows(encoder, TIMED)
+    assert len(list(stored.records([(encode.row(TIMED, ("a", -5)), b"")]))) == 1
+    with pytest.raises(DecodeError, match="a null among the columns that order them"):
+        list(stored.records([(encode.row(TIMED, ("a", None)), b"")]))
+
+
 @given(rows=st.lists(st.tuples(st.binary(max_size=40), st.binary(max_size=40))))
 def test_puts_of_a_block_are_framed_as_single_records(rows: list[tuple[bytes, bytes]]) -> None:
     buffer, starts, lengths = concatenate([b"x", *(part for row in rows for part in row)])

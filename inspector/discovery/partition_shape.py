@@ -30,7 +30,8 @@ SHIFT_ENDS = "2.4.5"  # the first release that numbers partitions of joins from 
 _NULL_KEY = b"\1" + bytes(15)  # UnsafeRow of one null field
 _LONG_ROW = 16  # bytes of an UnsafeRow of one fixed-width field
 _MOST_FILES = 16  # state files that are opened for a first row
-# bytes of a state file at most that is read to see how many partitions the query has
+# bytes of a state file at most that is opened for its first put, which shows if an operator has a
+# single partition; a larger file is not opened
 _MOST_BYTES = 1 << 20
 
 

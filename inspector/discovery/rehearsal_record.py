@@ -22,7 +22,9 @@ from inspector.exceptions import DecodeError
 
 REHEARSAL = "_rehearsal.json"  # name of the file, at the root of the checkpoint
 _MOST_BYTES = 1 << 16  # most bytes of the file that are read
-_JOINS = "join_evictions_us"  # key of the file's only JSON field
+# key of the file's only JSON field: operator id -> side of a join -> distance behind the watermark
+# at which the side evicts rows, in microseconds
+_JOINS = "join_evictions_us"
 # operator id, watermark in ms and eviction predicates of a join in Spark's plan
 _JOIN = re.compile(
     r"StreamingSymmetricHashJoin [^\n]{0,20000}?opId = (\d{1,9}),[^\n]{0,2000}?, "

@@ -116,9 +116,10 @@ def _iceberg(position: Position) -> Iterator[StartingOffset]:
 
 
 def _paimon(position: Position) -> Iterator[StartingOffset]:
-    """Yield the option with which a new query of a Paimon source starts after a position.
+    """Yield the one option with which a new query of a Paimon source starts after a position.
 
-    It is the position's snapshot, whose splits are read again, if any were read.
+    It is ``scan.snapshot-id`` with the position's snapshot. If splits of that snapshot were read,
+    they are read again, and the option's delivery is AGAIN; otherwise it is EXACT.
     """
     snapshot, index = position.parts[0].order or (0, 0)
     note = (

@@ -22,7 +22,7 @@ Entry = tuple[bytes, bytes | Sequence[bytes] | None]
 
 _ROW_VERSION = b"\x00"  # byte before an UnsafeRow
 _MARK_BYTES, _LONG_BYTES = 1, 8  # Bytes of the mark and of the number in an ordered column.
-_ROOM = 16  # bytes of one column of an ordered key: its mark, its number and padding
+_ROOM = 16  # bytes of one column of an ordered key: its sign mark, its number and padding
 _AT_ONCE = 4096  # entries that are encoded at once
 # sign bit of a time, which is flipped so that times sort like their bytes
 _SIGN = np.uint64(1 << 63)
@@ -123,7 +123,13 @@ def split(buffer: bytes, columns: Sequence[Column], count: int) -> list[bytes]:
 
 
 def _in_order(columns: Sequence[Column], count: int) -> list[bytes]:
-    """Return rows of numbers as bytes that sort like the numbers: a sign byte, then big-endian."""
+    """Return UnsafeRows with one binary field for each column of numbers.
+
+    A field has a sign byte (0 if negative, else 1) and the number big-endian, so that rows sort
+    like their numbers. DecodeError: a number is null, whose mark (2) is not written.
+    """
+    if any(column.null.any() for column in columns):
+        raise DecodeError("keys with a null among the columns that order them are not written")
     parts, fields = [], []
     for ordinal, column in enumerate(columns):
         part = np.zeros((count, _ROOM), np.uint8)

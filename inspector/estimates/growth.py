@@ -78,10 +78,11 @@ class Trend:
     judged: bool  # True if there are enough points over enough time; else ``growing`` is False
 
     def rate(self, per_hour: float) -> float:
-        """Return the slope of a line over the same points as it is reported; 0 for no growth.
+        """Return the slope to report for a line over the same points.
 
-        Any line through a sawtooth has a slope, for which no alarm should sound. A negative slope
-        stays.
+        A positive slope becomes 0 if the series was judged and does not grow, because any line
+        through a sawtooth has a slope. A negative slope stays, and so does the slope of a series
+        that is too short to be judged.
         """
         # Any line through a sawtooth has a slope, which is nothing to sound an alarm for.
         return min(per_hour, 0.0) if self.judged and not self.growing else per_hour

@@ -63,9 +63,10 @@ VersionSumT = TypeVar("VersionSumT", bound=VersionSum)
 
 
 def fact(kind: str) -> Callable[[type[FactT]], type[FactT]]:
-    """Return a decorator that declares a frozen dataclass as a fact of this kind.
+    """Return a decorator that registers a frozen dataclass as the fact of this kind.
 
-    ValueError: the kind, or the name of a column, is taken.
+    ValueError: another fact has this kind, or it is the name of a column that the rows of all facts
+    have (``kind`` and the columns of the store).
     """
 
     def declare(cls: type[FactT]) -> type[FactT]:

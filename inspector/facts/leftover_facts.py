@@ -63,11 +63,17 @@ class JudgedLeftover(Fact):
         return replace(self, expired_version=start) if self.is_ignored else self
 
     def with_last_timeout(self: LeftoverT) -> LeftoverT:
-        """Return a copy with a run of one timeout, if only the last one is known."""
+        """Return the fact for the case that only the last timeout of its run is known.
+
+        This is the fact itself, which has no run. Facts with a run return a copy with one timeout.
+        """
         return self
 
     def with_mixed_clocks(self: LeftoverT) -> LeftoverT:
-        """Return a copy for a window in which some batches followed the other clock."""
+        """Return the fact for a window in which some batches followed the other clock.
+
+        This is the fact itself. Counts of leftovers drop their first expired version.
+        """
         return self
 
 

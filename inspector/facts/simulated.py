@@ -220,7 +220,11 @@ class Simulation:
         return numbers
 
     def _clock(self, version: int) -> int:
-        """Return the clock in the batch of a version, or that of the previous batch if unknown."""
+        """Return the clock in the batch of a version, in ms, which never goes back.
+
+        It is the previous batch's clock if the batch's own clock is unknown or lower; 0 if there is
+        neither.
+        """
         return max(self._reading(version) or 0, self._clocks[-1] if self._clocks else 0)
 
     def _reading(self, version: int) -> int | None:

@@ -88,9 +88,10 @@ def fold_ranges(
 def _is_contradicted(fact: JudgedLeftover, against: frozenset[TimeoutKind] | None) -> bool:
     """Return True if another key range contradicts the clock by which a key is a leftover.
 
-    ``against`` are the clocks that the leftover's batch cannot have followed; None if no range has
-    evidence. The result is False if they are not exactly the leftover's own clock. See
-    :mod:`inspector.facts.timed_out`.
+    ``against`` are the clocks that the leftover's batch cannot have followed, by all ranges; None
+    if no range has evidence. It contradicts only if it is exactly the leftover's own clock, not if
+    it has both clocks. The result is always False for a leftover without a timer, and for one from
+    before the window. See :mod:`inspector.facts.timed_out`.
     """
     # A leftover by both clocks is found with the watermark.
     is_dated = fact.clock_version is not None and fact.needs is not Needs.BEFORE_WINDOW

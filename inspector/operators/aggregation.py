@@ -32,7 +32,11 @@ COMPLETE = (
 
 
 def rule(shape: OperatorShape, store: str) -> StoreRule:
-    """Return the expiry rule of an aggregation's store: a key column by the watermark."""
+    """Return the expiry rule of an aggregation's store: a key column by the watermark.
+
+    Without such a column the rule says that rows are never removed. A global aggregation, which has
+    one row, needs no rule (``needs_none``).
+    """
     key, _ = shape.schemas[store]
     if not key.fields:
         return StoreRule(

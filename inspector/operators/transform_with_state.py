@@ -267,7 +267,13 @@ def has_ttl(value: StructType) -> bool:
 
 
 def rule(shape: OperatorShape, store: str) -> StoreRule:
-    """Return the expiry rule of one of the operator's stores: a TTL, a timer, or none."""
+    """Return the expiry rule of one of the operator's stores.
+
+    A variable with a TTL has its expiry time as the rule, a store of timers the time of the timer.
+    Without a TTL the rule is ``never`` if the processor no longer declares the variable or the
+    query has no timers, else ``unknown``. Helper stores and unused stores need no rule
+    (``needs_none``).
+    """
     key, value = shape.schemas[store]
     properties = Properties.of(shape.properties)
     family, variable = family_of(store, properties, shape.schemas, key)

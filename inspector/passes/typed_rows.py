@@ -235,12 +235,13 @@ def look_again(
     # the same by a new listing, which confirms that files are still there whose paths are given;
     # raises OutpacedError where they are not
     again: Callable[[T, Sequence[str]], T],
-    looks: int,  # how often; once more if a listing shows nothing new
+    looks: int,  # number of new listings at most
 ) -> Iterator[pa.RecordBatch]:
     """Yield the batches of a task; if files vanish before any row, list and read it again.
 
-    After the first batch, or without looks left, ``again`` has to confirm that the files still
-    exist. Raises OutpacedError as ``again`` does.
+    ``looks`` is the largest number of new listings. A listing that shows nothing new is the last
+    one: the task is read once more, without further looks. After the first batch, or without looks
+    left, ``again`` must confirm that the files still exist. Raises OutpacedError as ``again`` does.
     """
     has_yielded = False
     for batch in read(task):

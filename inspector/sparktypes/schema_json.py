@@ -131,7 +131,11 @@ def _field_node(field: types.StructField) -> dict[str, Any]:
 
 
 def _collations(data_type: types.DataType, path: str) -> Iterator[tuple[str, str]]:
-    """Yield (path within a field, collation) for strings that are not compared by bytes."""
+    """Yield (path within a field, collation) for strings that are not compared by bytes.
+
+    The collation has its provider before it, for example ``icu.UNICODE_CI``. Fields of a nested
+    struct are left out, because each has its own metadata.
+    """
     if isinstance(data_type, types.StringType) and data_type.collation != types.BINARY_COLLATION:
         provider = "spark" if data_type.collation.startswith("UTF8_") else "icu"
         yield path, f"{provider}.{data_type.collation}"

@@ -358,7 +358,11 @@ class StateMap:
         return [data[a:b] for a, b in pairwise(ends.tolist())]
 
     def join_keys(self, ids: Int64s) -> tuple[bytes, Int64s]:
-        """Return the joined bytes of some keys, and where each begins, with the end of the last."""
+        """Return the joined bytes of some keys, and the start of each with the end of the last.
+
+        If the map keeps only hashes of keys, 8 bytes that stand for the key's id take the place of
+        each key (:func:`id_of`).
+        """
         if self.tracking.hashed:
             return ids.astype("<i8").tobytes(), np.arange(len(ids) + 1, dtype=np.int64) * _WORD
         ends = np.zeros(len(ids) + 1, np.int64)

@@ -78,10 +78,10 @@ class Versions:
         return numbers
 
     def total(self, name: str, *, changes: bool = False) -> list[int | None]:
-        """Return a field of the facts for each version, summed over stores.
+        """Return a field of :class:`VersionFacts` for each version, summed over stores.
 
-        A version is None if a store has no value for it. ``changes`` takes the field from the facts
-        on changes, otherwise from those on sizes.
+        A version is None if some store has no value for it. With ``changes`` it is also None if
+        some store's previous version is unknown, because changes cannot be counted then.
         """
         columns = [self.of_store(store, name, changes=changes) for store in self.by_store]
         return [sum_or_none(row) for row in zip(*columns, strict=True)]

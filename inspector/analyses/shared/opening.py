@@ -250,11 +250,12 @@ class Opened:
         return missing_files(self.list_again(), paths) if paths else set()
 
     def look_again(self) -> bool:
-        """Open the checkpoint again; True if another version is judged now.
+        """List and open the checkpoint again; return True if another version is judged now.
 
-        The version stays if the user chose it or every store can still restore it. Otherwise it is
-        the newest one. If the new listing of that version has new problems, it is the newest
-        version that every store can restore.
+        The run takes over the new listing and its problems. A version that the user chose always
+        stays. Another version stays if every store can still restore it; otherwise the newest
+        version replaces it. If the new listing of this version has new problems, the run changes to
+        the newest version that every store can restore, if there is one.
         """
         assert self.reopen is not None
         checkpoint, previous = self.reopen(), self.version
