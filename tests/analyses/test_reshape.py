@@ -165,6 +165,7 @@ def test_query_of_an_old_release_is_refused(tmp_path: Path) -> None:
     assert "began before Spark 3.3" in message
 
 
+@pytest.mark.spark
 def test_spark_engine_is_refused(tmp_path: Path) -> None:
     arguments = ("copy", checkpoint("agg_update"), tmp_path / "copy", "--partitions", "3")
     outcome = run(*arguments, "--compact", "--io", "hadoop")
