@@ -77,7 +77,7 @@ class MissingVersionError(CheckpointError, slug="missing-version"):
 
 
 class OutpacedError(InspectorError, slug="outpaced"):
-    """The query removed the files of a version while they were being read; nothing is damaged."""
+    """The query removed files of a version while they were read. Run the command again."""
 
 
 class UnsupportedProviderError(CheckpointError, slug="unsupported-provider"):
