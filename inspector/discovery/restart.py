@@ -725,7 +725,6 @@ def _lost_ids(checkpoint: Checkpoint, planned: int, damage: _Damage) -> Iterator
 
     Only checkpoint format 2 has such ids. Spark takes those of an older commit instead, or none.
     """
-    # Spark takes the ids of an older one for them, or none.
     committed = checkpoint.logs.last_committed
     batch = planned - 1 if committed is None else int(committed)
     name = f"{COMMITS}/{batch}"

@@ -206,8 +206,6 @@ class KeyTimeVotes(Sums, Fact):
         ``schema`` is the schema of the keys, ``field`` the time in them. ``watermark_ms`` is the
         watermark of the batch that made the version; 0 if it has none or its log entry is gone.
         """
-        # watermark_ms: watermark of the batch that made this version; 0 if there is none, or it is
-        # gone.
         path = Int64Path(schema, field.path)
         all_ids = np.flatnonzero(rows.live[: len(rows)])
         equal_rows = other_rows = covered = 0

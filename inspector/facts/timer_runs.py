@@ -131,8 +131,6 @@ class TimerRuns:
         ``steps`` has the new number of each old step that stays; ``batches`` has the clocks by
         batch id.
         """
-        # steps: new number of each step before the last one that stays. versions: versions of all
-        # steps.
         for kind, run in self.by_kind.items():
             times = (batches[v - 1].time_ms(kind) if v - 1 in batches else None for v in versions)
             self.thresholds[kind] = [NO_CLOCK if time is None else time for time in times]
@@ -145,7 +143,6 @@ class TimerRuns:
 
         ``fired`` has under each clock how often their timers fired, and the first step of it.
         """
-        # fired: under each clock how often the timers fired, and the first step of it.
         self._put[ids] = state.put_step[ids]
         for kind, (often, first) in fired.items():
             self.by_kind[kind].fired[ids], self.by_kind[kind].first[ids] = often, first

@@ -526,7 +526,10 @@ class StorePass:
         return self.state
 
     def _emit_keys(self) -> Iterator[Observed[Any]]:
-        """Yield the requested facts about keys: rewrites, prefixes, simulations, top keys."""
+        """Yield the requested facts about keys.
+
+        These are rewrites, prefixes, simulations, misplaced keys, top keys and sampled keys.
+        """
         store, version = self._reader.store, self._task.version
         if self._rewrites is not None:
             yield Observed(store, version, self._rewrites.observe(self.state))

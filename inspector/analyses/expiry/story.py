@@ -247,7 +247,6 @@ class Narrator:
 
     leftover: LeftoverRow | None  # the key as ``leftovers`` reports it, if it does
     rule: StoreRule  # expiry rule of the key's store
-    # gives the clock that timers followed in the batch of a version, None where it is not known
     # returns the clock that timers followed at a version; None if unknown
     timer_clock: Callable[[int], TimeoutKind | None]
     # returns whether timers may have followed the other clock at a version
