@@ -149,8 +149,8 @@ class _Names:
     def conditions_of_key(self, text: str) -> Sequence[Condition] | None:
         """Return the conditions that a name of a key sets on its fields.
 
-        Returns None if the name is neither JSON nor has ``=``, and is no value of the only field: it
-        may be hex digits then.
+        Returns None if the name is neither JSON nor has ``=``, and is no value of the only field.
+        It may be hex digits then.
         """
         key = {KEY: self.sides[KEY]}
         if text[:1] in ("{", "[", '"'):
