@@ -13,6 +13,7 @@ import pytest
 from inspector import api
 from inspector.analyses.copy import reshaping
 from inspector.api import CheckpointError, Options
+from inspector.engines.local import LocalEngine
 from inspector.exceptions import InspectorError, SourceNotWholeError
 from inspector.model import Redact
 from tests import cases
@@ -165,11 +166,11 @@ def test_query_of_an_old_release_is_refused(tmp_path: Path) -> None:
     assert "began before Spark 3.3" in message
 
 
-@pytest.mark.spark
-def test_spark_engine_is_refused(tmp_path: Path) -> None:
-    arguments = ("copy", checkpoint("agg_update"), tmp_path / "copy", "--partitions", "3")
-    outcome = run(*arguments, "--compact", "--io", "hadoop")
+def test_spark_engine_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LocalEngine, "in_process", False)
+    outcome = run("copy", checkpoint("agg_update"), tmp_path / "copy", "--partitions", "3")
     assert outcome.code == 2
+    assert "--partitions works in this process: add --engine local" in outcome.err
     assert not (tmp_path / "copy").exists()
 
 
