@@ -24,10 +24,13 @@ SHORTEST = 4  # shorter secret values are not hidden in messages, because they o
 
 _USERINFO = re.compile(
     r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<user>[^\s/@:'\"]*)"
-    r"(?P<password>:(?!\d+(?:/|$))[^\s'\"<>]*?)?@(?=[^\s@]*(?:[\s'\"<>,]|$))"
+    r"(?:@|(?P<password>:(?!\d+(?:/|$))[^\s'\"<>]*?)@(?=[^\s@]*(?:[\s'\"<>,]|$)))"
 )
-"""``scheme://user:password@``; a port and a later ``@`` are none. A secret may hold ``/``, ``@``
-and whatever else nobody has encoded: all up to the last ``@`` is taken for it."""
+"""Start of a URL with a user, or with user and password: ``scheme://user:password@``.
+
+A port is not taken for a password. A password ends at the last ``@``, because a secret that is not
+encoded may contain ``/`` and ``@``.
+"""
 
 # user and password of a text that is one URL, so that it may also hold quotes
 _WHOLE_URL = re.compile(
@@ -167,7 +170,10 @@ def _leaves(name: str, value: object) -> Iterator[str]:
 
 
 def _spellings(secret: str) -> Iterator[str]:
-    """Yield a secret as it is, and as URLs, JSON and HTML spell it."""
+    """Yield a secret, its percent-decoded form, and both as URLs, JSON and HTML escape them.
+
+    A form with fewer than :data:`SHORTEST` characters yields nothing. Texts may repeat.
+    """
     for plain in {secret, unquote(secret)}:
         if len(plain) >= SHORTEST:
             yield from (plain, quote(plain), quote(plain, safe=""), plain.translate(_ENTITIES))

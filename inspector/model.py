@@ -315,7 +315,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Subset:
-    """A part of the state files, chosen by the hash of their names."""
+    """One part of the state files, chosen by a hash of their paths below the checkpoint's root."""
 
     number: int  # number of the part, from 1
     count: int  # number of parts

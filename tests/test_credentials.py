@@ -243,3 +243,8 @@ def test_a_process_shows_no_secret() -> None:
         )
         assert done.returncode
         assert "pl4nted" not in done.stdout + done.stderr
+
+
+def test_a_token_in_place_of_a_user_is_hidden_whatever_the_path_has() -> None:
+    assert redact("https://tokentoken@host/a@b") == "https://***@host/a@b"
+    assert redact("abfss://container@account/a@b") == "abfss://container@account/a@b"

@@ -76,7 +76,10 @@ class NestedField(NamedTuple):
 
 
 def walk_nested_fields(schema: StructType) -> Iterator[NestedField]:
-    """Yield the fields in structs of a schema, each followed by the fields within it."""
+    """Yield the fields of structs in a schema, each followed by the fields within it.
+
+    Top-level fields are not yielded. Structs within arrays or maps are not entered.
+    """
     for i, (name, field) in enumerate(zip(unique_names(schema.fields), schema.fields, strict=True)):
         yield from _below(i, name, field.data_type)
 

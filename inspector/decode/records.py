@@ -215,7 +215,11 @@ class _Position:
 
 
 def _fill(remainder: bytes, stream: Iterator[bytes], size: int) -> bytes:
-    """Return the remainder with at least as many new bytes after it, or up to ``size`` in all."""
+    """Return the remainder followed by further blocks of the stream.
+
+    The result has at least ``size`` bytes and at least twice the bytes of the remainder. It is
+    shorter only if the stream ends; without new bytes it is the remainder.
+    """
     parts = [remainder] if remainder else []
     total = len(remainder)
     enough = max(size, 2 * total)  # doubling: a long record is joined a few times, not many

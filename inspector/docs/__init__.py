@@ -246,10 +246,11 @@ def _in_message(message: str) -> list[str]:
 
 
 def _by_words(text: str) -> list[str]:
-    """Return the symptoms whose name or known words are in what a person says, at most three.
+    """Return the entries of symptoms whose name or known words occur in a person's text.
 
-    A symptom with more and longer matching words comes first. Empty for the text of a program, and
-    for a text of more than ``_MOST_WORDS`` words.
+    The result has the Markdown of at most ``_MOST_ENTRIES`` entries, best match first. More and
+    longer matching words rank higher. It is empty if the text comes from a program, or has more
+    than ``_MOST_WORDS`` words.
     """
     line = " ".join(text.casefold().split())
     if len(line.split()) > _MOST_WORDS or _OF_PROGRAM.search(text):

@@ -171,7 +171,9 @@ class FileReader(ABC):
     def family(self, file: StoreFile) -> int | None:
         """Return the number of the store's column family in a file; None if the store has none.
 
-        DecodeError: no snapshot shows it. OSError: a snapshot cannot be read.
+        The base class returns None. A subclass may return NO_FAMILY if snapshots show that the
+        family does not exist. It raises DecodeError if no snapshot shows the number, and OSError if
+        a snapshot cannot be read.
         """
         return None
 
@@ -199,7 +201,10 @@ class FileReader(ABC):
             yield block
 
     def chunks(self, file: StoreFile) -> Iterator[bytes]:
-        """Yield the stored bytes of a file, and compare them with its checksum files at the end."""
+        """Yield the stored bytes of a file and compare them with its checksum files at the end.
+
+        A checksum that does not match is reported, not raised.
+        """
         return self._checks.watch(file, self._ahead.chunks(file))
 
 

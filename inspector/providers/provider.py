@@ -110,10 +110,11 @@ class Provider(ABC):
         committed: Mapping[int, frozenset[str]],
         storage: Storage | None = None,
     ) -> tuple[StoreFile, ...]:
-        """Return the files of one store with files that no version is made of marked as such.
+        """Return the files of one store; files that belong to no version get another kind.
 
-        ``committed`` has by version the unique ids of the checkpoints that the commit log records,
-        for all stores of the partition. Without a ``storage`` no file is read to decide.
+        ``committed`` has, for each version, the checkpoint ids in the commit log. It covers all
+        stores of the partition. Without ``storage`` no file is read to decide. The base class uses
+        neither: it only changes the kind of files whose names are those of another provider.
         """
         return tuple(self._own(file) for file in files)
 

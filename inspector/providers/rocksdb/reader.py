@@ -85,7 +85,13 @@ class RocksDbReader(FileReader):
     # -- files -------------------------------------------------------------------------------
 
     def _in_turn(self, file: StoreFile, family: int | None) -> Iterator[Scanned]:
-        """Yield the entries of a file; stores that share it make them once for all."""
+        """Yield the scanned entries of a file; stores that share the file share the scan.
+
+        ``family`` is the number of the store's column family, None if it has none. Entries of other
+        families are yielded too. The store reads the file itself if the shared blocks were dropped.
+        Of a snapshot that was read to its end before, it then reads only the part around its
+        family.
+        """
         # The first one reads it as a whole. A snapshot that is too large to be kept is then known
         # to be sound and in order: the others read their own part of it.
         snapshot = file.kind is FileKind.SNAPSHOT
