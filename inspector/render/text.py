@@ -180,7 +180,7 @@ def markdown_table(table: Table, *, wide: bool) -> Iterator[str]:
     number = 0
     for number, row in enumerate(table.rows, start=1):
         if number == 1:
-            yield "| " + " | ".join(column.head for column in columns) + " |\n"
+            yield "| " + " | ".join(markdown_text(column.head) for column in columns) + " |\n"
             yield "|" + "|".join("---:" if c.unit in NUMBERS else "---" for c in columns) + "|\n"
         cells = (markdown_text(cell_text(column, row.get(column.name))) for column in columns)
         yield "| " + " | ".join(cells) + " |\n"
