@@ -8,7 +8,7 @@ operators and their schemas.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from inspector.checkpoint.confs import SHUFFLE_PARTITIONS
 from inspector.checkpoint.logfile import json_object, split_log
@@ -112,26 +112,25 @@ def _files_with_partitions(
 
     Both entries of the offset log get the new number, because the copy has no older state.
     """
-    storage = checkpoint.storage
+    storage, newest_name = checkpoint.storage, str(batch)
     offsets, commits = _Folder.of(storage, OFFSETS), _Folder.of(storage, COMMITS)
+
+    def changed(folder: _Folder, name: str, change: Callable[[bytes], bytes]) -> list[SmallFile]:
+        """Return the files of an entry with changed content; empty without a name."""
+        result: list[SmallFile] = []
+        for file in folder.files(name, required=True) if name else ():
+            if file.path.rpartition("/")[2] == name:
+                result += folder.rewrite(name, change(storage.read(file.path)))
+        return result
+
     first: list[SmallFile] = []
-    newest: list[SmallFile] = []
-    for name in dict.fromkeys([offsets.entry_before(batch), str(batch)]):
-        if not name:
-            continue
-        for file in offsets.files(name, required=True):
-            if file.path.rpartition("/")[2] == name:
-                entry = with_partitions(storage.read(file.path), partitions.new)
-                first += offsets.rewrite(name, entry)
-    for name in dict.fromkeys([commits.entry_before(batch), str(batch)]):
-        if not name:
-            continue
-        is_newest = name == str(batch)
-        ids = partitions.ids if is_newest else partitions.previous_ids
-        for file in commits.files(name, required=True):
-            if file.path.rpartition("/")[2] == name:
-                entry = with_state_ids(storage.read(file.path), ids)
-                (newest if is_newest else first).extend(commits.rewrite(name, entry))
+    for name in dict.fromkeys([offsets.entry_before(batch), newest_name]):
+        first += changed(offsets, name, lambda entry: with_partitions(entry, partitions.new))
+    if (previous := commits.entry_before(batch)) != newest_name:
+        first += changed(
+            commits, previous, lambda entry: with_state_ids(entry, partitions.previous_ids)
+        )
+    newest = changed(commits, newest_name, lambda entry: with_state_ids(entry, partitions.ids))
     first += _source_files(checkpoint, batch)
     first += _of_operators(checkpoint, batch, batch, new_root, partitions)
     return first, [*_Folder.of(storage, "").files(QUERY_METADATA), *newest]

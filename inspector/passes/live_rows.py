@@ -19,7 +19,7 @@ from inspector.operators.rule import Clock, RowPart
 from inspector.passes.binary_columns import keys_of, repeat, values_of
 from inspector.passes.key_filter import BoundFilter, filter_of, select_records
 from inspector.passes.store_reader import READ_ERRORS, StoreReader
-from inspector.passes.tracked import range_filter, schemas
+from inspector.passes.tracked import range_filter, schema_of_field
 from inspector.providers.chain import Chain, StoreFiles, chain_for
 from inspector.schemas import ROWS, record_batch
 from inspector.state.key_range import RangeFilter, passes_of, select_range
@@ -53,8 +53,7 @@ def _expiry_reader(store: StoreTask) -> Callable[[RecordBlock, Int64s], Any] | N
     rule by a clock is known, or its row has no schema.
     """
     expiry = store.expiry
-    key, value = schemas(store)
-    schema = None if expiry is None else (key if expiry.part is RowPart.KEY else value)
+    schema = schema_of_field(store, expiry)
     if expiry is None or schema is None:
         return None
     field, rule = Int64Path(schema, expiry.path), expiry

@@ -66,6 +66,17 @@ def problems_in(batch: pa.RecordBatch) -> list[Problem]:
     return [problem_of_text(text) for text in texts.drop_null().to_pylist()]
 
 
+def take_problems(batch: pa.RecordBatch, problems: list[Problem]) -> pa.RecordBatch:
+    """Return a batch without the column and the rows of problems, which are added to ``problems``.
+
+    A batch of another mode than ``permissive`` is returned unchanged.
+    """
+    if COLUMN not in batch.schema.names:
+        return batch
+    problems += problems_in(batch)
+    return without_problems(batch)
+
+
 def without_problems(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Return a batch without its column ``problem`` and without the rows that have one."""
     texts: Any = batch.column(COLUMN)

@@ -62,15 +62,24 @@ def schemas(store: StoreTask) -> tuple[StructType | None, StructType | None]:
 def tracking(store: StoreTask) -> Tracking:
     """Return what has to be read from every record to judge it by the store's expiry rule."""
     expiry = store.expiry or store.event_time or store.number or store.unmarked
-    key, value = schemas(store)
-    schema = None if expiry is None else (key if expiry.part is RowPart.KEY else value)
+    schema = schema_of_field(store, expiry)
     if expiry is None or schema is None:
         return Tracking()
     clock = _clock_reader(expiry, schema)
     if expiry.clock is not Clock.TIMEOUT:
         return Tracking(clock)
+    key, _ = schemas(store)
     descends = None if key is None else KeyOrder(key).descends
     return Tracking(clock, slot_offset(schema, expiry.path[0]), descends)
+
+
+def schema_of_field(store: StoreTask, field: ExpiryField | None) -> StructType | None:
+    """Return the schema of the row that has a field: of the key or of the value.
+
+    None without a field, or if the schema is not known.
+    """
+    key, value = schemas(store)
+    return None if field is None else (key if field.part is RowPart.KEY else value)
 
 
 def _clock_reader(expiry: ExpiryField, schema: StructType) -> Any:

@@ -201,7 +201,7 @@ class _Typed:
                 skip_nulls=False,
             )
             columns["expires_at"] = pc.multiply(clocks, 1000).cast(pa.timestamp("us", "UTC"))
-        if self.request.changes:
+        else:
             is_known = pc.is_in(columns["event"], pa.array(_KNOWN))
             is_same = pc.equal(columns["event"], pa.scalar("same_value"))
             columns["same_value"] = pc.if_else(is_known, is_same, pa.scalar(None, pa.bool_()))

@@ -200,7 +200,10 @@ class Reshape:
     ) -> FilledFolder:
         """Return one folder of the copy, modelled on a folder of the source."""
         content = self._run.checkpoint.provider.content
-        whole = content.encode_whole(source.version, source.options, ids)
+        # Without ids all partitions have the form of the first one, which was read once.
+        whole = source.whole
+        if ids is not None:
+            whole = content.encode_whole(source.version, source.options, ids)
         name, base = whole.base or ("", b"")
         kinds = {file.kind for file in source.folder.files}
         return FilledFolder(

@@ -32,7 +32,7 @@ from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import DEFAULT_STORE, Problem, ProblemMode, StoreName, is_store
 from inspector.passes import typed_rows
 from inspector.passes.key_filter import KeyFilter, check_filter
-from inspector.passes.problem_mode import COLUMN, problems_in, refuse, without_problems
+from inspector.passes.problem_mode import COLUMN, refuse, take_problems
 from inspector.passes.record_effects import ChangesTask, changes_of
 from inspector.passes.worker import rows_of, tasks_in
 from inspector.schemas import problem_batch
@@ -353,10 +353,7 @@ def _table(run: Run, store: StoreName, tasks: list[typed_rows.TypedTask]) -> Sto
         run.check_lasting()
         read = partial(typed_rows.run_typed_rows, look=looking(run))
         for batch in run.stream(read, [task.to_json() for task in tasks], file_bytes):
-            rows = batch
-            if COLUMN in schema.names:
-                problems.extend(problems_in(batch))
-                rows = without_problems(batch)
+            rows = take_problems(batch, problems)
             if rows.num_rows:
                 yield rows
 

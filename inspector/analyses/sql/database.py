@@ -138,14 +138,14 @@ class Database:
 
     def _scan(self, name: str, info: Mapping[str, Any]) -> Needs:
         """Return what one scan of a view needs, from the plan's description of it."""
-        projected = _texts(info.get("Projections", ()))
         # An optional condition is one that a node above tests again.
         conditions = [text.removeprefix("optional: ") for text in _texts(info.get("Filters", ()))]
         known = set(self._streams[name].view.schema.names)
-        columns = frozenset(projected)
+        columns = frozenset(_texts(info.get("Projections", ())))
+        # A condition may name further columns, and a plan without the list says nothing.
+        is_known = "Projections" in info and not conditions and columns <= known
         return Needs(
-            # A condition may name further columns.
-            None if conditions or not columns <= known else columns,
+            columns if is_known else None,
             self._partitions(self._streams[name].view.partitions, conditions),
         )
 

@@ -21,7 +21,7 @@ from inspector.analyses.shared.stores import looking, store_tasks
 from inspector.engines.local import stream_tasks
 from inspector.light_dataclasses import dataclass, replace
 from inspector.model import JOIN_SIDES, Problem, StoreName, is_store
-from inspector.passes.problem_mode import COLUMN, problems_in, without_problems
+from inspector.passes.problem_mode import COLUMN, take_problems
 from inspector.passes.typed_rows import TypedTask, run_typed_rows, schema_of_rows
 from inspector.render.values import to_json_values
 from inspector.schemas import compute
@@ -60,7 +60,8 @@ def views_of(run: Run, options: TableOptions, problems: list[Problem]) -> list[V
     In mode ``permissive`` what cannot be read is added to ``problems`` while a view is read.
     """
     views = []
-    for store, tasks in store_tasks(run, options, changes=False).items():
+    tasks_by_store = store_tasks(run, options, changes=False)
+    for store, tasks in tasks_by_store.items():
         names = [_store_view_name(store), *_side_names(store)]
         views += [_store_view(name, store, tasks, run, problems) for name in names]
     tables = analyses.data_tables()
@@ -69,9 +70,10 @@ def views_of(run: Run, options: TableOptions, problems: list[Problem]) -> list[V
         for name, table in sorted(tables.items())
         if name not in _OF_STORES
     ]
-    for store, tasks in store_tasks(run, options, changes=True).items():
+    for store, tasks in tasks_by_store.items():
+        of_changes = [replace(task, changes=True) for task in tasks]
         name = f"{_store_view_name(store)}_changes"
-        views.append(_store_view(name, store, tasks, run, problems))
+        views.append(_store_view(name, store, of_changes, run, problems))
     return _with_unique_names(views)
 
 
@@ -155,12 +157,10 @@ def flat_columns(typed: pa.Schema) -> list[FlatColumn]:
             chosen = next(p + name for p in prefixes if (p + name).lower() not in taken)
             taken.add(chosen.lower())
             columns.append(FlatColumn(chosen, field.type, side, ordinal))
-    order = {name: place for place, name in enumerate((*_PLACE, *_SIZES))}
-    own = [column for column in columns if column.side is None]
+    own = {column.name: column for column in columns if column.side is None}
+    places = [own.pop(name) for name in _PLACE if name in own]
     fields = [column for column in columns if column.side is not None]
-    places = [column for column in own if column.name in _PLACE]
-    others = [column for column in own if column.name not in _PLACE]
-    return [*sorted(places, key=lambda c: order[c.name]), *fields, *others]
+    return [*places, *fields, *own.values()]
 
 
 _STRUCTS = ("key", "value", "old_value")  # columns of typed rows whose fields become columns
@@ -189,7 +189,7 @@ def _read_store(
     read = partial(run_typed_rows, look=looking(run))
     size = sum(task.task.file_bytes for task in chosen)
     for batch in run.stream(read, [task.to_json() for task in chosen], size):
-        rows = _sound(batch, problems)
+        rows = take_problems(batch, problems)
         arrays = [_array(rows, column) for column in columns]
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
@@ -229,14 +229,6 @@ def _json_texts(array: Any) -> Any:
     return pa.array(texts, pa.string())
 
 
-def _sound(batch: pa.RecordBatch, problems: list[Problem]) -> pa.RecordBatch:
-    """Return a batch without the column and the rows of problems, which go to ``problems``."""
-    if COLUMN not in batch.schema.names:
-        return batch
-    problems += problems_in(batch)
-    return without_problems(batch)
-
-
 # --- tables of data ------------------------------------------------------------------------------
 
 
@@ -249,7 +241,7 @@ def _table_view(table: DataTable, run: Run, options: TableOptions, problems: lis
     def read(_: Needs) -> Batches:
         plan = table.plan(run, run.options, options)
         for batch in stream_tasks(plan.function, [work.spec for work in plan.work]):
-            rows = _sound(batch, problems)
+            rows = take_problems(batch, problems)
             if rows.num_rows:
                 yield rows.cast(schema) if rows.schema != schema else rows
 
