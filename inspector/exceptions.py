@@ -69,7 +69,10 @@ class CheckpointError(InspectorError, slug="checkpoint"):
 
 
 class NotACheckpointError(CheckpointError, slug="not-a-checkpoint"):
-    """There is no Structured Streaming checkpoint at the path. Give the folder with `offsets` in it."""
+    """There is no Structured Streaming checkpoint at the path.
+
+    Give the folder with `offsets` in it.
+    """
 
 
 class MissingVersionError(CheckpointError, slug="missing-version"):
@@ -155,7 +158,10 @@ class SourceNotWholeError(InspectorError, slug="not-whole"):
 
 
 class EngineError(InspectorError, slug="engine"):
-    """Something the run needs is absent: PySpark, Java, a kernel, a worker's pyarrow. Install it."""
+    """Something the run needs is absent: PySpark, Java, a kernel, a worker's pyarrow.
+
+    Install it as the message says.
+    """
 
 
 class UnknownFactError(EngineError, slug="unknown-fact"):

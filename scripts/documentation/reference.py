@@ -135,7 +135,10 @@ def _options(
     elif shared.flags:
         names = ", ".join(f"`{item.flag}`" for item in analysis.shared)
         yield from (f"It also has these {options}: {names}.", "")
-    yield from (f"In Python: [`{_call(analysis)}`](../commands.md#calls). {_returned(analysis)}", "")
+    yield from (
+        f"In Python: [`{_call(analysis)}`](../commands.md#calls). {_returned(analysis)}",
+        "",
+    )
 
 
 def _returned(analysis: Analysis) -> str:
@@ -146,7 +149,9 @@ def _returned(analysis: Analysis) -> str:
         return "It returns a relation of DuckDB."
     if analysis.follows:
         return "It yields a report for each batch."
-    return "It returns a [report](../../how-to/notebook.md); `report.to_pandas()` is its main table."
+    return (
+        "It returns a [report](../../how-to/notebook.md); `report.to_pandas()` is its main table."
+    )
 
 
 def _usage(analysis: Analysis) -> str:
