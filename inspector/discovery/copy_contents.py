@@ -66,6 +66,8 @@ class NewForm:
     ids: Mapping[int, Sequence[Sequence[str]]] = field(default_factory=dict)
     # the same of the version before, which the copy has as an empty snapshot
     previous_ids: Mapping[int, Sequence[Sequence[str]]] = field(default_factory=dict)
+    # new content of schema files, by path below the root
+    schemas: Mapping[str, bytes] = field(default_factory=dict)
     has_no_ids: bool = False  # the state files have no ids, whatever those of the source have
 
 
@@ -157,7 +159,10 @@ def _of_operators(
         for store in {DEFAULT_STORE, *operator.expected_stores}:
             path = schema_path(operator.operator_id, store)
             folder = _Folder.of(storage, path.rpartition("/")[0])
-            yield from folder.files(path.rpartition("/")[2])
+            if form is not None and path in form.schemas:
+                yield from folder.rewrite(path.rpartition("/")[2], form.schemas[path])
+            else:
+                yield from folder.files(path.rpartition("/")[2])
 
 
 def _source_files(checkpoint: Checkpoint, batch: int) -> Iterator[SmallFile]:

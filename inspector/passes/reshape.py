@@ -38,6 +38,7 @@ from inspector.model import StoreId
 from inspector.operators.transform_with_state import GroupingKey
 from inspector.passes.binary_columns import records_of
 from inspector.passes.copy_partition import Choice, KeptRows, in_order
+from inspector.passes.state_formats import Converter, FormatOne
 from inspector.passes.store_reader import StoreReader, open_stores
 from inspector.sparktypes import StructType
 from inspector.sparktypes.schema_json import parse_schema_json
@@ -57,6 +58,8 @@ class SortTask(Message):
     # part of the key that Spark hashes, by store; a store is absent if it is not known
     keys: Mapping[str, GroupingKey] = field(default_factory=dict)
     stays: bool = False  # all rows keep their partition
+    # kind of an operator whose values are converted from state format 1 to 2; None to convert none
+    converted: FormatOne | None = None
 
 
 @dataclass(frozen=True)
@@ -113,8 +116,13 @@ def sort_partition(request: SortTask, choice: Choice) -> Iterator[Observed[Any]]
         path = _path_of_rows(request.folder, task, store.store_name, task.partition_id)
         with open(path, "wb") as file, open(f"{path}.index", "wb") as index:
             sorted_rows = _SortedRows(file, index, request.partitions)
-            parts = kept.parts(store, reader, removes=False)
+            parts, converter = kept.parts(store, reader, removes=False), None
+            if request.converted is not None:
+                converter = Converter.of_store(request.converted, store)
             for block, live in chain.from_iterable(part.blocks() for part in parts):
+                if converter is not None and len(live):
+                    block = converter.convert(block, live)
+                    live = block.ordinals
                 targets, wrong = placing.targets(block, live)
                 if len(wrong):
                     yield _make_misplaced_row(reader, task.version, placing, block, live[wrong[:1]])

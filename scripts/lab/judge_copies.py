@@ -271,10 +271,9 @@ class Judge:
     def _judge_forms(
         self, verdict: Verdict, family: Family, inputs: Path, forms: Sequence[Form], provider: str
     ) -> None:
-        """Compare copies in other forms with a twin of the source, or of an eviction alone."""
+        """Compare copies in other forms with their source, or with an eviction alone."""
         source = inputs.with_name("source")
-        twins = {False: inputs.with_name("twin"), True: inputs.with_name("evicted")}
-        shutil.copytree(source, twins[False])
+        twins = {False: source, True: inputs.with_name("evicted")}
         if any(form.evicts for form in forms):
             report = self.copy(source, twins[True], *family.where, evict=family.evict)
             verdict.expect(holds="summary" in report, otherwise=f"eviction: {report.get('error')}")
@@ -299,11 +298,11 @@ class Judge:
                     self._compare_with_spark(verdict, family, source, copy, form.partitions)
         if verdict.faults:
             return
-        source.rename(inputs.with_name("elsewhere"))
         for batch in range(BEFORE, BEFORE + AFTER):
             write_input(inputs, batch, victims=False)
         expected = {evicts: self.run(family, inputs, twins[evicts]) for evicts in used}
         after = {evicts: self.rows(twins[evicts], family) for evicts in used}
+        source.rename(inputs.with_name("elsewhere"))
         first = expected[min(used)]
         verdict.batches, verdict.rows = len(first), sum(map(Counter.total, first.values()))
         remaining = after[min(used)]

@@ -201,6 +201,8 @@ _HELP = {  # of options, by their names
     "PATH]",
     "provider": "Write all state for this state store provider, and record its class.  [default: "
     "as in PATH]",
+    "state_format": "Convert aggregations and group state from state format 1 to 2, and record "
+    "it.  [default: as in PATH]",
     "dest_storage_options": "Option for the fsspec driver of DEST; repeatable.  [default: those "
     "of --storage-option]",
 }
@@ -228,6 +230,7 @@ def copy(  # noqa: PLR0913 - the options of one command
     ] = False,
     partitions: Annotated[int | None, Option(_HELP["partitions"], minimum=1)] = None,
     provider: Annotated[Literal["hdfs", "rocksdb"] | None, Option(_HELP["provider"])] = None,
+    state_format: Annotated[Literal["2"] | None, Option(_HELP["state_format"])] = None,
     stopped: Annotated[bool, Option(_HELP["stopped"])] = False,
     sink_has_no_batch_ids: Annotated[bool, Option(_HELP["sink_has_no_batch_ids"])] = False,
     dest_storage_options: Annotated[
@@ -252,10 +255,10 @@ def copy(  # noqa: PLR0913 - the options of one command
     """
     run = Run.start(path, options)
     eviction = _eviction_of(run.options, evict, by, operator, inferred=certainty == "inferred")
-    target = reshaping.Target(partitions, provider)
+    target = reshaping.Target(partitions, provider, state_format)
     if plan and eviction is None and not target.is_given:
         message = "--plan is about rows to evict or to move: give --evict, --key, --where, "
-        raise CheckpointError(f"{message}--partitions or --provider")
+        raise CheckpointError(f"{message}--partitions, --provider or --state-format")
     given = dest_storage_options or run.options.storage_options
     assumed = _Assumed(stopped, sink_has_no_batch_ids)
     made = _Copy(run, dest, given, eviction, compact=compact, assumed=assumed)
@@ -461,7 +464,7 @@ class _Copy:
             has_base = any(folder.base_name for task in tasks for folder in task.folders)
             changed = {self._version, self._version - 1} if has_base else set()
             done = reshape.with_evictions(written, source)
-            changed |= {self._version} if done.of(Evicted) else set()
+            changed |= {self._version} if reshape.converts or done.of(Evicted) else set()
             self._finish(place, done, files, self._record(done, changed))
         return done
 
@@ -774,6 +777,8 @@ class _Copy:
             return result
         if reshape.target.partitions is not None:
             result |= {"partitions_before": reshape.old, "partitions": reshape.new}
+        if reshape.target.state_format is not None:
+            result["state_format"] = int(reshape.target.state_format)
         if reshape.changes_provider:
             old = self._checkpoint.provider.spark_class
             result |= {"provider_before": old, "provider": reshape.provider.spark_class}

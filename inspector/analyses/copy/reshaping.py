@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from inspector.analyses.copy.evicting import ChosenRows, EvictTask, choice_of, folders_of
+from inspector.analyses.copy.state_formats import NEW, Conversion, conversions_of
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.words import StoreWords
 from inspector.checkpoint.confs import HDFS_PROVIDER, PROVIDER_CLASS, SHUFFLE_PARTITIONS
@@ -23,7 +24,7 @@ from inspector.discovery.copy_contents import NewForm
 from inspector.discovery.placement import is_strict, partition_count, partition_key
 from inspector.discovery.tasks import ALL_LEFTOVERS, Task
 from inspector.engines.engine import Work
-from inspector.exceptions import CheckpointError, DecodeError, EngineError
+from inspector.exceptions import CheckpointError, DecodeError, EngineError, NoSchemaError, RowError
 from inspector.facts.copied import Evicted, EvictedKey, MisplacedRow, RowPrints, WrittenFiles
 from inspector.facts.fact import Observed
 from inspector.facts.registry import fact_batches
@@ -70,6 +71,11 @@ _WITHOUT_IDS = (
     "spark.sql.streaming.stateStore.checkpointFormatVersion to 2, with which Spark refuses it "
     "(STATE_STORE_CHECKPOINT_IDS_NOT_SUPPORTED)."
 )
+# note on a copy whose state is converted to format 2
+CONVERTED = (
+    "The values of operator {operators} are converted from state format 1 to 2, and so is the "
+    "schema file. The offset log records format 2, which Spark uses whatever the session sets."
+)
 # note on what a restart reads of a copy in another form
 TO_LOAD = (
     "When the query starts, Spark loads {rows} from {files}: {form} for each store of a partition. "
@@ -96,21 +102,26 @@ class Target(NamedTuple):
 
     partitions: int | None = None  # number of partitions
     provider: str | None = None  # name of the state store provider, as of its package
+    state_format: str | None = None  # state format of aggregations and group state: 2
 
     @property
     def flags(self) -> tuple[str, ...]:
         """Command line options that request this form."""
-        given = (("--partitions", self.partitions), ("--provider", self.provider))
+        given = (
+            ("--partitions", self.partitions),
+            ("--provider", self.provider),
+            ("--state-format", self.state_format),
+        )
         return tuple(str(word) for pair in given if pair[1] is not None for word in pair)
 
     @property
     def is_given(self) -> bool:
         """True if another form is requested."""
-        return self.partitions is not None or self.provider is not None
+        return any(value is not None for value in self)
 
 
 class Reshape:
-    """A copy of one checkpoint whose state has another form: partitions or provider."""
+    """A copy of one checkpoint whose state has another form: partitions, provider or format."""
 
     def __init__(self, run: Run, target: Target) -> None:
         """Check everything that needs no state file.
@@ -125,8 +136,8 @@ class Reshape:
             self.provider = provider_by_name(target.provider)
         self.old = partition_count(checkpoint, version)  # 0 if it is not recorded
         if not run.engine.in_process:
-            flag = "--partitions" if target.provider is None else "--provider"
-            raise EngineError(f"{flag} works in this process: add --engine local")
+            message = f"{target.flags[0]} works in this process: add --engine local"
+            raise EngineError(message)
         if not checkpoint.operators:
             message = "the query keeps no state, so there is nothing to change"
             raise CheckpointError(message, self._root)
@@ -139,6 +150,10 @@ class Reshape:
                 parts = {"reason": reason, "advice": advice}
                 text = _UNKNOWN.format(number=operator.operator_id, name=name, **parts)
                 raise CheckpointError(text, self._root)
+        self._conversions: Mapping[int, Conversion] = {}
+        if target.state_format is not None:
+            found = conversions_of(checkpoint, version)
+            self._conversions = {conversion.operator_id: conversion for conversion in found}
         tasks = run.tasks(replace(ALL_LEFTOVERS, fit=False))
         self._tasks = [task for task in tasks if task.present]
         highest = max((task.partition_id for task in self._tasks), default=0)
@@ -220,6 +235,10 @@ class Reshape:
             note += _NEEDS_CHANGELOGS if self.provider.shares_files else ""
             yield note + (_WITHOUT_IDS if self._drops_ids else "")
 
+        if self._conversions:
+            operators = ", ".join(map(str, sorted(self._conversions)))
+            yield CONVERTED.format(operators=operators)
+
     def loading_note(self, done: Facts) -> str:
         """Return a note on what Spark loads when the query starts from the copy.
 
@@ -233,6 +252,11 @@ class Reshape:
             form = "one changelog"
         files = f"{short_count_text(numbers, 'file')} of {bytes_text(sum(sizes))}"
         return TO_LOAD.format(rows=short_count_text(rows, "row"), files=files, form=form)
+
+    @property
+    def converts(self) -> bool:
+        """True if values are converted to another state format."""
+        return bool(self._conversions)
 
     @property
     def _source_provider(self) -> Provider:
@@ -262,7 +286,9 @@ class Reshape:
             chosen = by_partition.get((task.operator_id, task.partition_id))
             # The keys that the user named are in the task of the eviction.
             named = task if chosen is None else chosen.copy.task
-            sort = SortTask(named, self.new, folder, known, stays)
+            conversion = self._conversions.get(task.operator_id)
+            kind = None if conversion is None else conversion.kind
+            sort = SortTask(named, self.new, folder, known, stays, kind)
             tasks.append(SourceTask(sort, ChosenRows() if chosen is None else chosen.rows))
         return tasks
 
@@ -311,8 +337,10 @@ class Reshape:
         required = tuple(confs)
         if self.changes_provider:
             confs[PROVIDER_CLASS] = f"{_STATE_PACKAGE}.{self.provider.spark_class}"
+        confs |= {conversion.conf: NEW for conversion in self._conversions.values()}
+        schemas = {of.schema_path: of.schema for of in self._conversions.values()}
         numbers = (0, 0) if self.target.partitions is None else (self.old, self.new)
-        return NewForm(confs, required, *numbers, ids, previous, self.changes_provider)
+        return NewForm(confs, required, *numbers, ids, previous, schemas, self.changes_provider)
 
     def _check_count(self, operator: Operator, sources: Sequence[Task]) -> None:
         """Raise CheckpointError unless an operator has every partition of the source."""
@@ -430,10 +458,18 @@ class Reshape:
         )
 
     def run_sorting(self, tasks: Sequence[SourceTask]) -> Facts:
-        """Return the facts of sorting the source's rows."""
+        """Return the facts of sorting the source's rows.
+
+        Raises CheckpointError if values cannot be converted to state format 2.
+        """
         read = [(task.to_json(), task.sort.task) for task in tasks]
         work = [Work(spec, of.file_bytes, files=of.file_count) for spec, of in read]
-        return collect(self._run.map_work(run_sorting, work))
+        try:
+            return collect(self._run.map_work(run_sorting, work))
+        except (RowError, NoSchemaError) as error:
+            advice = "Copy it without --state-format"
+            text = f"the state cannot be converted to format 2: {error.message}. {advice}"
+            raise CheckpointError(text, self._root) from None
 
     def run_filling(self, tasks: Sequence[FillTask]) -> Facts:
         """Return the facts of writing the copy.
