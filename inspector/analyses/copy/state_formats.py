@@ -21,7 +21,6 @@ from inspector.operators.group_state import (
 from inspector.operators.group_state import (
     PANDAS,
     STATE_FIELD,
-    TIMEOUT_FIELD,
     timeout_ordinal,
 )
 from inspector.operators.join import NAMES as JOIN
@@ -117,7 +116,8 @@ def _conversion(checkpoint: Checkpoint, operator: Operator, kind: FormatOne) -> 
         changed = fields[len(key_types) :]
     else:
         changed = [_struct_field(fields[:-1] if has_timer else fields)]
-        changed += [_field(TIMEOUT_FIELD, "long", nullable=False)] if has_timer else []
+        # The timer of format 1 is declared an integer, though its slot has a long.
+        changed += [{**fields[-1], "type": "long"}] if has_timer else []
     text = json.dumps(_struct(changed), separators=(",", ":"), ensure_ascii=False)
     return Conversion(number, _CONF + _CONFS[kind], kind, path, schema_file(key, text))
 
