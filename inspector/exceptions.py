@@ -65,15 +65,18 @@ def where(path: str | None, offset: int | None) -> str:
 
 
 class CheckpointError(InspectorError, slug="checkpoint"):
-    """The checkpoint as a whole cannot be used as requested."""
+    """The checkpoint as a whole cannot be used as requested. The message says what to change."""
 
 
 class NotACheckpointError(CheckpointError, slug="not-a-checkpoint"):
-    """There is no Structured Streaming checkpoint at the path."""
+    """There is no Structured Streaming checkpoint at the path.
+
+    Give the folder with `offsets` in it.
+    """
 
 
 class MissingVersionError(CheckpointError, slug="missing-version"):
-    """No snapshot and deltas make the requested state version."""
+    """No snapshot and deltas make the requested state version. `inspector files` shows which do."""
 
 
 class OutpacedError(InspectorError, slug="outpaced"):
@@ -114,11 +117,14 @@ class RowError(DecodeError, slug="bad-row"):
 
 
 class LimitError(DecodeError, slug="over-limit"):
-    """A size is above what this package agrees to read."""
+    """A size is above what this package agrees to read. Most likely its bytes are damaged."""
 
 
 class NoSchemaError(DecodeError, slug="no-schema"):
-    """The state schema could not be read, and without it the state file cannot be decoded."""
+    """The state schema could not be read, and without it the state file cannot be decoded.
+
+    Give it with `--key-schema` and `--value-schema`.
+    """
 
 
 class ChecksumError(DecodeError, slug="bad-checksum"):
@@ -132,7 +138,7 @@ class NewerFormError(DecodeError, slug="newer-form"):
 class RefusedSnapshotError(DecodeError, slug="refused-snapshot"):
     """A snapshot that RocksDB does not open, because its own files contradict each other.
 
-    The message ends with :data:`REFUSES` and the words of RocksDB.
+    The message ends with the words of RocksDB.
     """
 
     @classmethod
@@ -152,12 +158,21 @@ class SourceNotWholeError(InspectorError, slug="not-whole"):
 
 
 class EngineError(InspectorError, slug="engine"):
-    """Something the run needs is absent: PySpark, Java, a kernel, a worker's pyarrow."""
+    """Something the run needs is absent: PySpark, Java, a kernel, a worker's pyarrow.
+
+    Install it as the message says.
+    """
 
 
 class UnknownFactError(EngineError, slug="unknown-fact"):
-    """A worker reported a kind of fact that is not known here: it runs another version."""
+    """A worker reported a kind of fact that is not known here: it runs another version.
+
+    Install the same version of the inspector on the driver and on all workers.
+    """
 
 
 class NotEnoughMemoryError(InspectorError, MemoryError, slug="out-of-memory"):
-    """The keys of the partitions that are read at the same time do not fit into memory."""
+    """The keys of the partitions that are read at the same time do not fit into memory.
+
+    Read fewer at a time with `--workers 1`, or give a `--memory-limit`.
+    """

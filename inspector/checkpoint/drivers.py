@@ -42,8 +42,6 @@ def connect(url: str, options: Mapping[str, str], *, anew: bool = False) -> tupl
     other credentials now. EngineError: the driver is not installed. OSError: it refuses URL or
     options.
     """
-    # OSError: it refuses URL or options. anew: not by a connection that was refused anything, as
-    # the process may have other credentials now.
     address = translate(url)
     if address.protocol == "file":
         return None, address.target

@@ -55,8 +55,6 @@ class Pending(Generic[T]):
     ``start`` makes the request, again at each attempt. ``path`` is for messages, without secrets.
     """
 
-    # start makes it, again each time; the path is for messages, without secrets.
-
     def __init__(self, start: Callable[[], Future[T]], path: str, limits: Limits = LIMITS) -> None:
         self._start, self._place, self._limits = start, escape(path), limits
         self._first: Future[T] | None = start() if self._seconds() > 0 else None

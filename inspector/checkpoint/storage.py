@@ -209,7 +209,6 @@ class Storage:
         Without its ``size``, and for a local file, the request is made when the function is called.
         LimitError: it has more than ``limit`` bytes.
         """
-        # Without its size, which a listing has, the request waits for the call.
         if not self._is_remote:
             return partial(self._read_local, relative, limit)
         # A range of an empty object is an error (HTTP 416), so none is requested.

@@ -30,6 +30,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import NamedTuple, NoReturn
 
+from inspector.decode.masked_crc import masked_crc32c
 from inspector.exceptions import NewerFormError, RecordError
 from inspector.light_dataclasses import dataclass, field
 from inspector.plain_text import escape
@@ -39,7 +40,6 @@ _HEADER = struct.Struct("<IHB")  # checksum, length and type of a fragment
 _LOG_NUMBER = 4  # bytes of the log number in a fragment of types 5 to 8
 _FULL, _FIRST, _MIDDLE, _LAST = 1, 2, 3, 4  # Types of fragments: a whole record, or a part of one.
 _RECYCLED = 4  # difference between the types of fragments with and without a log number
-_MASK = 0xA282EAD8  # number added to a rotated checksum
 
 # Tags of an edit.
 _COMPARATOR, _LOG, _NEXT_FILE, _LAST_SEQUENCE, _CURSOR, _DELETED = 1, 2, 3, 4, 5, 6
@@ -149,10 +149,7 @@ def _check_fragment(content: bytes, checksum: int, kind: int, position: int) -> 
 
     ``content`` begins with the type of the fragment.
     """
-    import google_crc32c  # noqa: PLC0415 - only for state of RocksDB
-
-    actual = google_crc32c.value(content)
-    if ((actual >> 15 | actual << 17) + _MASK) & 0xFFFFFFFF != checksum:
+    if masked_crc32c(content) != checksum:
         raise RecordError("checksum mismatch", offset=position)
     if not _FULL <= kind <= _LAST + _RECYCLED:
         raise NewerFormError(f"a fragment of type {kind}, expected 1 to 8", offset=position)

@@ -12,9 +12,8 @@ import json
 import struct
 import zipfile
 
-import google_crc32c
-
 from inspector.checkpoint.logfile import json_object, split_log
+from inspector.decode.masked_crc import masked_crc32c
 from inspector.exceptions import DecodeError
 
 _NEWEST_METADATA = 2  # newest format of ``metadata`` that is known
@@ -22,8 +21,6 @@ _MANIFEST = "MANIFEST-000001"
 # Fields of a version edit: log number 0, next file number 2, last sequence number 0.
 _EDIT = bytes([2, 0, 3, 2, 4, 0])
 _FULL_RECORD = 1  # type of a log record that is not divided
-# constant and rotation by which RocksDB masks stored checksums
-_MASK_DELTA, _MASK_TURN = 0xA282EAD8, 15
 _EARLIEST = (1980, 1, 1, 0, 0, 0)  # earliest time of a zip entry: equal content gives equal bytes
 
 
@@ -56,7 +53,4 @@ def empty_snapshot(metadata: bytes) -> bytes:
 def _log_record(payload: bytes) -> bytes:
     """Return a record of RocksDB's log format: masked checksum, length, type, payload."""
     typed = bytes([_FULL_RECORD]) + payload
-    checksum = google_crc32c.value(typed)
-    turned = (checksum >> _MASK_TURN | checksum << (32 - _MASK_TURN)) & 0xFFFFFFFF
-    masked = (turned + _MASK_DELTA) & 0xFFFFFFFF
-    return struct.pack("<IH", masked, len(payload)) + typed
+    return struct.pack("<IH", masked_crc32c(typed), len(payload)) + typed

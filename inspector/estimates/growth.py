@@ -84,7 +84,6 @@ class Trend:
         through a sawtooth has a slope. A negative slope stays, and so does the slope of a series
         that is too short to be judged.
         """
-        # Any line through a sawtooth has a slope, which is nothing to sound an alarm for.
         return min(per_hour, 0.0) if self.judged and not self.growing else per_hour
 
 

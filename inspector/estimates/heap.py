@@ -262,7 +262,6 @@ def of_rows(
 
     Their part of the tables is left out, because a table's size is a power of two.
     """
-    # Without their part of the tables, whose sizes are powers of two.
     nodes = Heap(nodes=Part(n * rows, n * rows * layout.node))
     return HeapFacts(rows, key_bytes, rows, value_bytes).heap(layout) + nodes
 

@@ -271,7 +271,7 @@ def index_handles(
     starts, lengths = writable(offsets, np.int64), writable(sizes, np.int64)
     same_length(starts, lengths)
     if not 0 <= trailer <= 64:
-        raise ValueError("arrays differ in length")
+        raise ValueError("the trailer lies outside of 0 to 64 bytes")
     entries = _Entries(bytes(octets(buffer)), delta, first_keys, trailer)
     count = 0
     try:

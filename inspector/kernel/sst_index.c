@@ -132,7 +132,11 @@ PyObject *kernel_index_handles(PyObject *module, PyObject *args)
         goto no_offsets;
     if (array_open(sizes_object, 1, "lq", &sizes) < 0)
         goto no_sizes;
-    if (trailer < 0 || trailer > 64 || offsets.count != sizes.count) {
+    if (trailer < 0 || trailer > 64) {
+        PyErr_SetString(PyExc_ValueError, "the trailer lies outside of 0 to 64 bytes");
+        goto done;
+    }
+    if (offsets.count != sizes.count) {
         PyErr_SetString(PyExc_ValueError, "arrays differ in length");
         goto done;
     }

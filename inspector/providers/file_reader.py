@@ -108,7 +108,6 @@ class FileReader(ABC):
         DecodeError: the file is damaged; it has path and offset. OSError: it cannot be read, or is
         not the file that was listed. Wrong row checksums are reported.
         """
-        # DecodeError has path and offset; OSError also if it is not the file that was listed.
         self.raw_bytes = records = 0
         wrong: list[tuple[int, int]] = []
         try:

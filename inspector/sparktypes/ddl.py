@@ -74,7 +74,7 @@ def parse_ddl(text: str, limits: Limits = LIMITS) -> types.StructType:
     """
     if text.count(",") >= limits.fields:
         raise above_limit("fields", f"schema with {text.count(',') + 1:,} fields", limits)
-    parser = _DdlParser(text, limits.nesting)
+    parser = _DdlParser(text, limits.nesting - 1)  # the schema itself is a level, as in its JSON
     if not text.strip():
         return types.StructType()
     if parser.peek().lower() == "struct" and parser.peek(1) == "<":

@@ -498,8 +498,6 @@ class StateMap:
         ``clocks`` are those that a block's records put, ``earlier`` those that :meth:`_clocks_put`
         gave before the block; None for the first block.
         """
-        # Of a block's records the keys and the clocks that they put, and what `_clocks_put` gave
-        # before the block; None for the first one.
         if earlier is not None:
             put_ids = np.flatnonzero(earlier != NO_CLOCK)
             self._again |= zip(ids[put_ids].tolist(), earlier[put_ids].tolist(), strict=True)

@@ -130,15 +130,18 @@ def shared_options() -> str:
     """
     options: dict[Section, dict[str, click.Option]] = {section: {} for section in Section}
     users: dict[str, dict[str, str]] = {}
+    declared = {item.flag: item for item in SHARED}
     for name in _command_names():
-        for section, result in _sections(analyses.load(name)).items():
-            for item in result:  # the longest list of choices is that of all formats
+        analysis = analyses.load(name)
+        redefined = {item.flag for item in analysis.options} & set(declared)
+        for section, result in _sections(analysis).items():
+            # The longest list of choices is that of all formats.
+            for item in [item for item in result if long_flag(item) not in redefined]:
                 known = options[section].get(long_flag(item))
                 options[section][long_flag(item)] = max(known or item, item, key=_choices)
                 if section is not Section.OWN:
                     default = item.default if isinstance(item.default, str) else ""
                     users.setdefault(long_flag(item), {})[name] = default
-    declared = {item.flag: item for item in SHARED}
     lines: list[str] = []
     for section in [entry for entry in Section if entry is not Section.OWN]:
         lines += ["", f"### {section.value}", ""]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
 from collections import Counter
@@ -176,7 +177,7 @@ def _tree(kind: type[InspectorError]) -> Iterator[type[InspectorError]]:
 
 
 def _error(kind: type[InspectorError]) -> str:
-    result = (kind.__doc__ or "").strip().splitlines()[0]
+    result = " ".join((inspect.getdoc(kind) or "").split("\n\nAttributes:")[0].split())
     bases = ", ".join(f"`{base.__name__}`" for base in kind.__bases__)
     code = exit_of(kind())
     return (

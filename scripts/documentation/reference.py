@@ -130,11 +130,28 @@ def _options(
     yield from (*lines, *([""] if lines else []))
     options = "[shared options](../commands.md#shared-options)"
     if shared.flags and analysis.command:
-        yield from (f"It also has {options}.", "")
+        samples = "" if analysis.files else ", such as `-o json` and `-O FILE`"
+        yield from (f"It also has {options}{samples}.", "")
     elif shared.flags:
         names = ", ".join(f"`{item.flag}`" for item in analysis.shared)
         yield from (f"It also has these {options}: {names}.", "")
-    yield from (f"In Python: [`{_call(analysis)}`](../commands.md#calls).", "")
+    yield from (
+        f"In Python: [`{_call(analysis)}`](../commands.md#calls). {_returned(analysis)}",
+        "",
+    )
+
+
+def _returned(analysis: Analysis) -> str:
+    """Say what the call of an analysis returns."""
+    if analysis.files:
+        return "It yields tables, whose `batches` are of Arrow."
+    if analysis.relation:
+        return "It returns a relation of DuckDB."
+    if analysis.follows:
+        return "It yields a report for each batch."
+    return (
+        "It returns a [report](../../how-to/notebook.md); `report.to_pandas()` is its main table."
+    )
 
 
 def _usage(analysis: Analysis) -> str:
@@ -208,8 +225,8 @@ def _call(analysis: Analysis) -> str:
     options = ""
     if "where" in accepted:
         options = 'api.Options(where=("user=a",))'
-    elif "partition_id" in accepted:
-        options = "api.Options(partition_id=0)"
+    elif "batch" in accepted:
+        options = "api.Options(batch=9)"
     words = [
         f'"{item.choices[0]}"'
         if item.choices

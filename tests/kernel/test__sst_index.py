@@ -122,7 +122,7 @@ def test_there_may_be_no_room(kernel: Kernel) -> None:
 
 
 def test_arguments_are_checked(kernel: Kernel) -> None:
-    with pytest.raises(ValueError, match="length"):
+    with pytest.raises(ValueError, match="the trailer lies outside of 0 to 64 bytes"):
         handles(kernel, b"", trailer=-1)
     with pytest.raises(ValueError, match="length"):
         kernel.index_handles(b"", False, False, 5, np.zeros(1, np.int64), np.zeros(2, np.int64))

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.exceptions import DecodeError
+from inspector.model import Limits
 from inspector.sparktypes import (
     BOOLEAN,
     BYTE,
@@ -148,3 +149,10 @@ def test_both_texts_give_the_schema_back(fields: list[StructField]) -> None:
     struct_type = StructType(tuple(fields))
     assert parse_schema_json(to_json(struct_type)) == struct_type
     assert parse_ddl(to_ddl(struct_type)) == struct_type
+
+
+def test_ddl_and_json_allow_the_same_depth() -> None:
+    schema = parse_ddl("a " + "array<" * 10 + "bigint" + ">" * 10, Limits(nesting=12))
+    assert parse_schema_json(to_json(schema), Limits(nesting=12)) == schema
+    with pytest.raises(DecodeError, match="nested too deeply"):
+        parse_ddl("a " + "array<" * 10 + "bigint" + ">" * 10, Limits(nesting=11))

@@ -26,6 +26,7 @@ from typing import Protocol
 
 import xxhash
 
+from inspector.decode.masked_crc import masked_crc32c
 from inspector.exceptions import DecodeError, FrameError, RecordError, TruncatedError
 from inspector.light_dataclasses import dataclass
 
@@ -192,7 +193,6 @@ def read_handle(varints: Varints) -> Handle:
 
 NO_CHECKSUM = 0  # checksum type of a table without checksums
 _MASK = 0xFFFFFFFF  # 32 bits
-_CRC_DELTA = 0xA282EAD8  # number added to a rotated CRC32C
 _LAST_BYTE = 0x6B9083D9  # factor of the last byte in checksums of XXH3
 
 # Function of a block and the byte after it that returns a checksum.
@@ -201,10 +201,7 @@ Checksum = Callable[[memoryview, int], int]
 
 def _crc32c(block: memoryview, last: int) -> int:
     """Return the masked CRC32C of a block and the byte after it."""
-    import google_crc32c  # noqa: PLC0415 - Spark's tables have XXH3 instead
-
-    crc: int = google_crc32c.value(bytes(block) + bytes((last,)))
-    return ((crc >> 15 | crc << 17) + _CRC_DELTA) & _MASK
+    return masked_crc32c(bytes(block) + bytes((last,)))
 
 
 # functions of the checksum types

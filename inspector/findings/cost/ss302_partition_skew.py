@@ -1,8 +1,7 @@
 """SS302: partition skew.
 
 What it means:
-    One partition has far more rows than the others. A task that loads it has the most to read, and
-    its executor needs the most memory.
+    One partition has far more rows than the others. Its task has the most to read and hold.
 
 How it is proven:
     The rows of every partition are counted. If one key has most, SS307 is reported.

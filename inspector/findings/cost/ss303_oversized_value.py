@@ -2,8 +2,8 @@
 
 What it means:
     The largest values are many times larger than the usual one: a list, a set or a sketch that
-    grows with every row of its key. Each update writes and copies such a value whole. Or the values
-    of one key, in several windows, have most of the bytes.
+    grows with every row of its key. Or the values of one key, in several windows, have most of the
+    bytes.
 
 How it is proven:
     The size of every value of the judged version is measured; the median is over all of them.

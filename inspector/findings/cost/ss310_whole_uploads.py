@@ -5,8 +5,7 @@ What it means:
     changelogs a batch uploads what it changed, and maintenance uploads a snapshot now and then.
 
 How it is proven:
-    The newest versions have a zip and no changelog in every partition. The bytes are those of all
-    files of the store, divided by the versions that are kept.
+    The newest versions have a zip and no changelog in every partition.
 
 Source:
     RocksDB.commit, RocksDBFileManager.saveCheckpointToDfs (3.2 to 4.3).

@@ -2,8 +2,7 @@
 
 What it means:
     One batch wrote far more rows to the state than others: a backlog read at once, at the first
-    start, after a stop, or from a source without a limit. It takes long and most memory, and if it
-    fails all of it runs again.
+    start, after a stop, or from a source without a limit.
 
 How it is proven:
     The largest number of rows of a batch is compared with the median of the others.

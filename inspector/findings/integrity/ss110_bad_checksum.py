@@ -6,8 +6,7 @@ What it means:
     file beside it.
 
 How it is proven:
-    The checksum of the file's bytes is compared with the one beside it. That does not show which of
-    the two is stale.
+    The checksum of the file's bytes is compared with the one beside it.
 
 Source:
     ChecksumFileSystem (Hadoop, local disks), ChecksumCheckpointFileManager (Spark 4.1).

@@ -3,8 +3,7 @@
 What it means:
     A partition has a file of a version that no batch made: it was copied or renamed. A restart does
     not read it. But in an HDFS-backed store maintenance takes it for the newest version, and no
-    longer removes old versions. Files that follow each other are of batches that the logs have
-    lost.
+    longer removes old versions.
 
 How it is proven:
     Its number is far above that of the batch that `offsets` plans last.

@@ -12,7 +12,8 @@ import io
 import struct
 import zipfile
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache, partial
 from typing import IO
 
@@ -116,33 +117,43 @@ def read_snapshot(storage: Storage, file: StoreFile, content: bytes | None = Non
     If RocksDB refuses the snapshot, :attr:`Snapshot.bookkeeping` has the reason, and no error is
     raised. Raises DecodeError, OSError.
     """
-    try:
+    with _errors_of(file):
         if content is not None:
             return _read(io.BytesIO(content), len(content))
         ranges = _Seekable(StorageSource(storage, file))
         return _read(io.BufferedReader(ranges), file.size)
-    except InspectorError as error:
-        raise error.at(file.path) from None
-    except _StorageError as error:
-        raise error.args[0] from None
 
 
 def read_metadata(storage: Storage, file: StoreFile) -> bytes:
     """Return the entry ``metadata`` of a snapshot. Raises DecodeError, OSError."""
-    try:
+    with _errors_of(file):
         source = io.BufferedReader(_Seekable(StorageSource(storage, file)))
-        with zipfile.ZipFile(source) as archive:
-            entries = {entry.filename: entry for entry in archive.infolist()}
-            if _METADATA not in entries:
-                raise DecodeError(f"got no entry {_METADATA!r} in the zip, expected one", file.path)
-            return _Zip(archive, source, entries).content(_METADATA)
+        try:
+            with zipfile.ZipFile(source) as archive:
+                return _open_zip(archive, source).content(_METADATA)
+        except (*_BAD_ZIP, ValueError, EOFError) as error:
+            if isinstance(error, InspectorError):
+                raise
+            raise DecodeError(f"got no readable zip ({error}), expected a snapshot") from None
+
+
+@contextmanager
+def _errors_of(file: StoreFile) -> Iterator[None]:
+    """Give errors the path of a snapshot, and raise those of the storage as they were."""
+    try:
+        yield
     except InspectorError as error:
         raise error.at(file.path) from None
     except _StorageError as error:
         raise error.args[0] from None
-    except (*_BAD_ZIP, ValueError, EOFError) as error:
-        message = f"got no readable zip ({error}), expected a snapshot"
-        raise DecodeError(message, file.path) from None
+
+
+def _open_zip(archive: zipfile.ZipFile, source: IO[bytes]) -> _Zip:
+    """Return the entries of a snapshot's zip. DecodeError: ``metadata`` is not among them."""
+    entries = {entry.filename: entry for entry in archive.infolist()}
+    if _METADATA not in entries:
+        raise DecodeError(f"got no entry {_METADATA!r} in the zip, expected one")
+    return _Zip(archive, source, entries)
 
 
 class _StorageError(Exception):
@@ -156,10 +167,7 @@ def _read(source: IO[bytes], size: int) -> Snapshot:
     reading = _METADATA
     try:
         with zipfile.ZipFile(source) as archive:
-            entries = {entry.filename: entry for entry in archive.infolist()}
-            if _METADATA not in entries:
-                raise DecodeError(f"got no entry {_METADATA!r} in the zip, expected one")
-            zip_file = _Zip(archive, source, entries)
+            zip_file = _open_zip(archive, source)
             version, fields = _fields(zip_file.content(reading))
             snapshot = _snapshot(version, fields)
             reading = "RocksDB's own files"

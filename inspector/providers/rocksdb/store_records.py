@@ -71,8 +71,6 @@ def decode_block(
     lengths of lists if values have several rows. RecordError: an entry is not encoded so; it has
     the offset in the decompressed file.
     """
-    # The lists say how many rows each value has before it, where values have several. RecordError:
-    # an entry is not encoded so, at its offset in the decompressed file.
     try:
         entries = _entries(scanned, encoding)
         if not len(entries.removed):
