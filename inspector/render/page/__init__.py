@@ -68,7 +68,11 @@ class Text:
     points: bool = False  # True for a list
 
 
-Block = Table | LineChart | BarChart | Text  # what a section consists of
+class Picture:
+    """Base of the blocks that are drawn as SVG without a script, in :mod:`.pictures`."""
+
+
+Block = Table | LineChart | BarChart | Picture | Text  # what a section consists of
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,8 @@ from inspector.render.cells import (
 )
 from inspector.render.first_screen import Line, command_line, copy_command, first_screen
 from inspector.render.fleet_rows import cause_text, groups_of, short_history, short_names
-from inspector.render.page import MOST_ROWS, BarChart, Block, LineChart, Section, Text
+from inspector.render.page import MOST_ROWS, BarChart, Block, LineChart, Picture, Section, Text
+from inspector.render.page.pictures import picture_view
 from inspector.render.plain import ProblemRow, problem_row
 from inspector.render.report_data import ReportData
 from inspector.render.tabular import Column, Table, Unit
@@ -350,7 +351,17 @@ def views_of(blocks: Iterable[Block]) -> Iterator[View]:
             # Side by side, where there is room.
             yield View(kind="lines", charts=list(map(_VIEWS[LineChart], group)))
         else:
-            yield from (_VIEWS[type(block)](block) for block in group)
+            for block in group:
+                if isinstance(block, Picture):
+                    yield _drawn_view(block)
+                else:
+                    yield _VIEWS[type(block)](block)
+
+
+def _drawn_view(picture: Picture) -> View:
+    """Return a picture for the templates, with a table of its numbers."""
+    view = picture_view(picture)
+    return View(picture=True, table=table_view(view.numbers), **vars(view))
 
 
 def table_view(table: Table) -> View:
