@@ -54,8 +54,8 @@ class PreflightRow(t.Row, table="lines"):
     verdict: Annotated[
         t.Text,
         "`ok`, `ignored` (Spark keeps the old one), `option` (it starts with an option alone), "
-        "`refused` (it does not start), `silent` (it starts, and its results are wrong) or "
-        "`unknown` (no file decides it).",
+        "`unknown` (no file decides it), `silent` (it starts, and its results are wrong) or "
+        "`refused` (it does not start).",
         t.Rank(1),
     ]
     old: Annotated[t.Text | None, "What the checkpoint in production has.", t.Rank(3)]

@@ -16,15 +16,15 @@ import time
 from collections.abc import Sequence
 from datetime import datetime, timezone
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import Any, cast
 
 from inspector.analyses.audit import audit
-from inspector.analyses.shared.opening import Recalled, begin
+from inspector.analyses.shared.opening import Opened, Recalled, begin
 from inspector.analyses.shared.options import Options
 from inspector.credentials import redact
 from inspector.light_dataclasses import dataclass, field
 from inspector.render.audit_history import HistoryTable, Row, row_of_failure, rows_of
-from inspector.serve.fleet import message_of
+from inspector.serve.last_audits import message_of
 from inspector.serve.last_results import (
     KeptResults,
     LastResult,
@@ -32,7 +32,7 @@ from inspector.serve.last_results import (
     result_of_failure,
 )
 from inspector.serve.memory import process_bytes
-from inspector.serve.opened import committed_ms
+from inspector.serve.sources import committed_ms
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def _audited(request: AuditRequest, worker: WorkerOptions) -> Answer:
     kept, path = _kept_results(worker), redact(request.path)
     try:
         opened = begin(request.path, worker.options)
-        report = audit(opened)
+        report = audit(cast("Opened", opened))
         if isinstance(opened, Recalled):  # no file has changed since the last result
             last = kept.read(request.path, request.url) if kept else None
             committed = None if last is None else last.entry.commit_time_ms
@@ -149,11 +149,11 @@ def main(number: int) -> None:
 
 def _receive(connection: Any, requests: queue.SimpleQueue[bytes]) -> None:
     """Pass requests on; end the process when the server has closed the connection."""
-    while True:
-        try:
+    try:
+        while True:
             requests.put(connection.recv_bytes())
-        except (EOFError, OSError):
-            os._exit(0)
+    except (EOFError, OSError):
+        os._exit(0)
 
 
 if __name__ == "__main__":

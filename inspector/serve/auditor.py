@@ -16,7 +16,9 @@ from inspector.light_dataclasses import dataclass, replace
 from inspector.quantities import count_text
 from inspector.serve.audit_worker import Answer, WorkerOptions
 
-MOST_WORKER_BYTES = 1 << 30  # memory of the worker after an audit, above which a new one replaces it
+MOST_WORKER_BYTES = (
+    1 << 30
+)  # memory of the worker after an audit, above which a new one replaces it
 _POLL_SECONDS = 0.2  # seconds between two checks whether the service ends
 _END_SECONDS = 5.0  # seconds that a closed worker has to end before it is killed
 
@@ -88,6 +90,8 @@ class WorkerProcess:
             result, size = pickle.loads(running.connection.recv_bytes())  # noqa: S301 - own process
         except (EOFError, OSError):
             code = self._kill()
+            if self._closed.is_set():
+                raise AuditStoppedError from None
             raise AuditError(f"The worker process ended with code {code}.") from None
         except BaseException:
             self._kill()
@@ -123,8 +127,12 @@ class WorkerProcess:
             raise AuditStoppedError
         ours, theirs = Pipe()
         command = [*self._command, str(theirs.fileno())]
-        quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL}
-        process = subprocess.Popen(command, pass_fds=[theirs.fileno()], **quiet)
+        process = subprocess.Popen(
+            command,
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+        )
         theirs.close()
         self.starts += 1
         self._running = _Running(process, ours)
@@ -156,4 +164,3 @@ class WorkerProcess:
             return running.process.wait(_POLL_SECONDS)  # it may have ended by itself
         running.process.kill()
         return running.process.wait()
-

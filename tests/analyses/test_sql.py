@@ -16,11 +16,16 @@ from inspector.analyses.sql import Session
 from inspector.analyses.sql.database import Database, conjuncts
 from inspector.analyses.sql.views import Needs, View, flat_columns
 from inspector.exceptions import CheckpointError, EngineError, InspectorError
+from tests.cases import hdfs_cases, rocksdb_cases
 from tests.cli.support import checkpoint_of, copy_of
-from tests.fixture_folder import NEWEST
 
 FEW = ("agg_append", "join_left_outer", "rocksdb_tws_event", "fmgws_event_ignore", "agg_global")
-ALL = sorted(folder.name for folder in NEWEST.iterdir() if (folder / "checkpoint").is_dir())
+ALL = [case / "checkpoint" for case in (*hdfs_cases(), *rocksdb_cases())]
+
+
+def _name(checkpoint: Path) -> str:
+    """Release and name of a fixture."""
+    return "/".join(checkpoint.parts[-3:-1])
 
 
 def flat(column: Any) -> list[Any]:
@@ -40,10 +45,14 @@ def as_duckdb(array: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    "case", [*FEW, *(pytest.param(case, marks=pytest.mark.full) for case in ALL)]
+    "checkpoint",
+    [
+        *(pytest.param(checkpoint_of(name), id=name) for name in FEW),
+        *(pytest.param(path, id=_name(path), marks=pytest.mark.full) for path in ALL),
+    ],
 )
-def test_a_view_has_the_rows_that_export_gives(case: str) -> None:
-    path = str(checkpoint_of(case))
+def test_a_view_has_the_rows_that_export_gives(checkpoint: Path) -> None:
+    path = str(checkpoint)
     session = Session(path)
     for table in api.export("rows", path):
         operator, _, store = table.name.partition(".")
