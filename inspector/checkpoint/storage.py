@@ -23,6 +23,7 @@ from inspector.checkpoint.patience import (
     patiently,
     translate_error,
 )
+from inspector.checkpoint.stops import check_stop
 from inspector.checkpoint.trees import Entry, Tree, entry_of, tree_of
 from inspector.checkpoint.urls import absolute, is_local, join_path, spell_root
 from inspector.credentials import learn
@@ -442,7 +443,8 @@ class Meter:
         self.bytes = 0  # all that has been counted
 
     def add(self, count: int) -> None:
-        """Add a number of bytes."""
+        """Add a number of bytes; WorkStoppedError if the work of this thread is to stop."""
+        check_stop()
         with self._lock:
             self.bytes += count
 

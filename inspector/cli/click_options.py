@@ -49,9 +49,13 @@ def parameters(analysis: Analysis) -> Iterator[click.Parameter]:
             show_default=True,
             help="Exit with 1 if there is a finding of this severity or higher.",
         )
-    for group in analysis.uses:
-        yield from map(_option, group)
+    yield from option_parameters(analysis.shared)
     yield from config_options()
+
+
+def option_parameters(shared: Iterable[Parameter]) -> Iterator[click.Option]:
+    """Yield the options that several commands share, from their declarations."""
+    yield from map(_option, shared)
 
 
 def report_options(formats: tuple[str, ...]) -> Iterator[click.Option]:

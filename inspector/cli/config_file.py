@@ -122,15 +122,18 @@ def _defaults(command: click.Command, content: Mapping[str, Any]) -> dict[str, A
 
 def _is_of_another(name: str, setting: Any) -> bool:
     """True if a name is an option, or the table, of another command."""
-    if isinstance(setting, dict) and name in analyses.names():
+    if isinstance(setting, dict) and name in (*analyses.names(), *_TABLES):
         return True
     loaded = map(analyses.load, analyses.names())
     flags = {item.flag for analysis in loaded for item in (*analysis.options, *analysis.shared)}
     return f"--{name}" in flags or name in _OF_SOME
 
 
+_TABLES = ("serve",)  # commands with options that are no analyses
 # options without a declaration that only some commands have
-_OF_SOME = frozenset({"fail-on", "recursive", "at-once", "details", "output", "output-file"})
+_OF_SOME = frozenset({"fail-on", "recursive", "at-once", "details", "output", "output-file"}) | {
+    *("host", "port", "allow-host", "show-values", "request-seconds"),
+}
 
 
 def _unknown_text(name: str, options: Mapping[str, click.Option]) -> str:

@@ -24,12 +24,14 @@ from inspector.plain_text import escape, escape_lines
 # new objects after which the garbage collector runs; Python's default is 700
 _COLLECT_AFTER = 100_000
 
-EXPLAIN = "explain"  # the one command that is no analysis: it prints documentation
+EXPLAIN = "explain"  # command that is no analysis: it prints documentation
+SERVE = "serve"  # command that is no analysis: it starts a server
+WITHOUT_ANALYSIS = (SERVE, EXPLAIN)  # commands that are no analyses
 
 HELP_ORDER = (
     *("audit", "info", "files", "verify", "sizes", "sharing", "memory", "leftovers"),
     *("timeline", "simulate", "watch", "top", "rows"),
-    *("history", "diff", "export", "copy", "preflight", "trend", EXPLAIN),
+    *("history", "diff", "export", "copy", "preflight", "trend", SERVE, EXPLAIN),
 )
 """The order of the help: from the whole to the single key. Others follow by their names."""
 
@@ -39,8 +41,9 @@ _BUG = "\nThis is a bug in the inspector; INSPECTOR_DEBUG=1 shows where it happe
 
 def commands() -> list[str]:
     """Return the names of all commands, in the order of the help."""
-    names = [*(name for name in analyses.names() if analyses.load(name).command), EXPLAIN]
+    names = [name for name in analyses.names() if analyses.load(name).command]
     order = {name: rank for rank, name in enumerate(HELP_ORDER)}
+    names += WITHOUT_ANALYSIS
     return sorted(names, key=lambda name: (order.get(name, len(order)), name))
 
 
@@ -57,6 +60,10 @@ class _Commands(click.Group):
             from inspector.cli.explain import explain  # noqa: PLC0415 - looks for its pages
 
             return explain
+        if cmd_name == SERVE:
+            from inspector.cli.serve import serve  # noqa: PLC0415 - opens checkpoints
+
+            return serve
         if cmd_name not in analyses.names():
             return None
         from inspector.cli.commands import command_of  # noqa: PLC0415 - reads and renders

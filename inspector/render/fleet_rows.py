@@ -164,9 +164,9 @@ def _with_spans(causes: Sequence[str]) -> str:
 
 
 def _size(text: str) -> tuple[float, str]:
-    """Return the sort key of a number with units, or of a date."""
+    """Return the sort key of a number with units, or of a date or a version such as ``4.3.0``."""
     words = text.replace(",", "").split(" ")
-    if "-" in text:
+    if "-" in text or words[0].count(".") > 1:
         return len(text), text
     amounts = zip(words[::2], words[1::2] or [""], strict=True)
     return sum(float(amount) * _FACTORS.get(unit, 1) for amount, unit in amounts), text

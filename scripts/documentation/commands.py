@@ -26,7 +26,7 @@ from inspector.analyses.shared.declare import Analysis
 from inspector.analyses.shared.options import SHARED
 from inspector.cli.commands import command_of
 from inspector.cli.help_pages import Section, long_flag, options_by_section
-from inspector.cli.main import EXPLAIN, commands
+from inspector.cli.main import SERVE, WITHOUT_ANALYSIS, commands
 from inspector.cli.main import inspector as group
 from inspector.render.tabular import Column, Row
 
@@ -43,7 +43,27 @@ def command_pages(printed: Callable[[list[str]], str]) -> dict[str, str]:
     Args:
         printed: returns the output of ``inspector`` for these arguments.
     """
-    return {f"{FOLDER}/{name}": _page(analyses.load(name), printed) for name in analyses.names()}
+    pages = {f"{FOLDER}/{name}": _page(analyses.load(name), printed) for name in analyses.names()}
+    return pages | {f"{FOLDER}/{SERVE}": _plain_page(SERVE)}
+
+
+def _command(name: str) -> click.Command:
+    """Return a command by its name."""
+    result = group.get_command(click.Context(group), name)
+    assert result is not None
+    return result
+
+
+def _plain_page(name: str) -> str:
+    """Return the page of a command that is no analysis."""
+    command = _command(name)
+    own = options_by_section(command.params)[Section.OWN]
+    first, *further = (command.help or "").strip().split("\n\n")
+    usage = f"```text\ninspector {name} [OPTIONS] PATH...\n```"
+    lines = "\n".join(_help_line(row, "") for row in _help_rows(own))
+    shared = "It also has [shared options](../commands.md#shared-options)."
+    parts = (f"# {name}\n{_MARK}", first, *further, "## Options", usage, lines, shared)
+    return "\n\n".join(parts) + "\n"
 
 
 def _page(analysis: Analysis, printed: Callable[[list[str]], str]) -> str:
@@ -90,9 +110,11 @@ def _help_rows(options: Iterable[click.Option]) -> list[CommandOption]:
 
 def command_list() -> str:
     """Return a line for each command, in the order of the help, and for calls of the API alone."""
-    names = [name for name in commands() if name != EXPLAIN]
+    names = [name for name in commands() if name not in WITHOUT_ANALYSIS]
     calls = [name for name in analyses.names() if name not in names]
-    return "\n".join(map(_line, [*names, *calls]))
+    first = (_command(SERVE).help or "").split("\n")[0]
+    served = f"- [{SERVE}](commands/{SERVE}.md): {first}"
+    return "\n".join([*map(_line, names), served, *map(_line, calls)])
 
 
 def _line(name: str) -> str:
@@ -168,7 +190,7 @@ def _choices(option: click.Option) -> int:
 
 def _help_line(option: CommandOption, default: str) -> str:
     text, _, bracket = option.meaning.partition("  [")
-    display = bracket.removeprefix("default: ").partition("]")[0] if "default" in bracket else ""
+    display = re.split("[];]", bracket.removeprefix("default: "))[0] if "default" in bracket else ""
     notes = [f"default {default or display}"] if default or display else []
     return spelled_line(option.spelling, notes, text)
 

@@ -33,6 +33,7 @@ ELSEWHERE: tuple[str, ...] = (
     "simulate",
     "preflight",
     "sql",
+    "serve",
 )
 """Commands that need more, or print something else than a report: tested in their own files."""
 

@@ -11,12 +11,12 @@ import pytest
 
 from inspector import analyses
 from inspector.cli.commands import command_of
-from inspector.cli.main import EXPLAIN, commands
+from inspector.cli.main import WITHOUT_ANALYSIS, commands
 from tests.cli.support import checkpoint_of, run
 from tests.fixture_folder import REPOSITORY
 
 
-@pytest.mark.parametrize("name", [name for name in commands() if name != EXPLAIN])
+@pytest.mark.parametrize("name", [name for name in commands() if name not in WITHOUT_ANALYSIS])
 def test_a_command_has_the_options_of_its_declaration(name: str) -> None:
     analysis = analyses.load(name)
     flags = {flag for param in command_of(analysis).params for flag in param.opts}

@@ -7,7 +7,7 @@ part of the file.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from inspector.light_dataclasses import dataclass
 from inspector.render.tabular import Table, Unit
@@ -68,7 +68,21 @@ class Text:
     points: bool = False  # True for a list
 
 
-Block = Table | LineChart | BarChart | Text  # what a section consists of
+class Picture:
+    """Base of the blocks that are drawn as SVG without a script, in :mod:`.pictures`."""
+
+
+@dataclass(frozen=True)
+class LinkedTable:
+    """A table with cells that lead to other pages."""
+
+    table: Table  # its rows are a list
+    # column name -> URL for each row; "" for a cell without a link
+    links: Mapping[str, Sequence[str]]
+
+
+# what a section consists of
+Block = Table | LinkedTable | LineChart | BarChart | Picture | Text
 
 
 @dataclass(frozen=True)
@@ -78,3 +92,4 @@ class Section:
     name: str  # name in links
     title: str  # heading
     blocks: Sequence[Block]  # content, from top to bottom
+    command: str = ""  # command line that shows the same; "" if none is named

@@ -41,7 +41,17 @@ from inspector.render.cells import (
 )
 from inspector.render.first_screen import Line, command_line, copy_command, first_screen
 from inspector.render.fleet_rows import cause_text, groups_of, short_history, short_names
-from inspector.render.page import MOST_ROWS, BarChart, Block, LineChart, Section, Text
+from inspector.render.page import (
+    MOST_ROWS,
+    BarChart,
+    Block,
+    LineChart,
+    LinkedTable,
+    Picture,
+    Section,
+    Text,
+)
+from inspector.render.page.pictures import picture_view
 from inspector.render.plain import ProblemRow, problem_row
 from inspector.render.report_data import ReportData
 from inspector.render.tabular import Column, Table, Unit
@@ -59,7 +69,7 @@ def render_page(report: ReportData) -> Iterator[str]:
 
     It shows the sections of the report's page, or else its tables.
     """
-    view = _view(report, "")
+    view = report_view(report)
     title = f"{report.command} of {view.name}"
     names = {"command": report.command, "heading": view.name, "path": view.path}
     yield from _write(title=title, **names, view=view, fleet=None)
@@ -88,6 +98,11 @@ def render_fleet_page(
     names = {"command": "audit", "heading": f"Audit {count}", "path": ""}
     fleet = _fleet(ordered, failures, links, parts)
     yield from _write(title=f"audit {count}", **names, view=None, fleet=fleet)
+
+
+def report_view(report: ReportData) -> View:
+    """Return a report for the templates, with all sections of its page."""
+    return _view(report, "")
 
 
 def _view(report: ReportData, prefix: str) -> View:
@@ -122,7 +137,15 @@ def _section(
     name: str, title: str, blocks: Iterable[Block], findings: Sequence[dict[str, Any]] = ()
 ) -> View:
     """Return a section of a page for the templates."""
-    return View(name=name, title=title, blocks=list(views_of(blocks)), findings=findings)
+    views = list(views_of(blocks))
+    return View(name=name, title=title, blocks=views, findings=findings, command="")
+
+
+def section_view(section: Section) -> View:
+    """Return a section of a page for the templates, with its command line."""
+    view = _section(section.name, section.title, section.blocks)
+    view.command = section.command
+    return view
 
 
 def _sections(report: ReportData) -> Iterator[View]:
@@ -132,8 +155,7 @@ def _sections(report: ReportData) -> Iterator[View]:
     if sections is None:
         sections = (Section("tables", "Tables", report.visible_tables),)
         notes = (*notes, *report.footnotes)
-    for section in sections:
-        yield _section(section.name, section.title, section.blocks)
+    yield from map(section_view, sections)
     if notes:
         yield _section("notes", "Notes", [Text(notes)])
     if report.steps:
@@ -252,8 +274,8 @@ def _fleet_numbers(report: ReportData) -> list[Cell]:
 
 def _write(**filled: Any) -> Iterator[str]:
     """Yield the page that the template makes of these values, as ASCII."""
-    scripts = list(map(_asset, ("uplot.min.js", "page.js")))
-    style = "\n".join(map(_asset, ("uplot.min.css", "page.css")))
+    scripts = list(map(asset, SCRIPTS))
+    style = "\n".join(map(asset, STYLES))
     filled |= {"scripts": list(map(Markup, scripts)), "style": Markup(style)}
     csp = _security_policy(scripts, style)
     for piece in environment().get_template("page.html.j2").generate(csp=csp, **filled):
@@ -288,8 +310,12 @@ def json_for_html(text: str) -> str:
     return plain
 
 
+SCRIPTS = ("uplot.min.js", "page.js")  # scripts of every page, in order
+STYLES = ("uplot.min.css", "page.css")  # styles of every page, in order
+
+
 @cache
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
     """Return the text of a script or style; that of uPlot with its licence."""
     text = _ASSETS.joinpath(name).read_text("ascii").strip() + "\n"
     if name.startswith("uplot"):
@@ -350,7 +376,17 @@ def views_of(blocks: Iterable[Block]) -> Iterator[View]:
             # Side by side, where there is room.
             yield View(kind="lines", charts=list(map(_VIEWS[LineChart], group)))
         else:
-            yield from (_VIEWS[type(block)](block) for block in group)
+            for block in group:
+                if isinstance(block, Picture):
+                    yield _drawn_view(block)
+                else:
+                    yield _VIEWS[type(block)](block)
+
+
+def _drawn_view(picture: Picture) -> View:
+    """Return a picture for the templates, with a table of its numbers."""
+    view = picture_view(picture)
+    return View(picture=True, table=table_view(view.numbers), **vars(view))
 
 
 def table_view(table: Table) -> View:
@@ -369,6 +405,17 @@ def table_view(table: Table) -> View:
         empty=capitalise(table.empty) + ".",
         docs=[(column.head, column.doc.replace("`", "")) for column in columns if column.doc],
     )
+
+
+def link_table_view(block: LinkedTable) -> View:
+    """Return a table with links for the templates, as :func:`table_view` does."""
+    view = table_view(block.table)
+    names = [column.name for column in block.table.columns if not column.wide]
+    for name, urls in block.links.items():
+        position = names.index(name)
+        for row, url in zip(view.rows, urls, strict=False):
+            row[position] = replace(row[position], url=url)
+    return view
 
 
 def chart_view(chart: LineChart) -> View:
@@ -447,6 +494,7 @@ def _rects(parts: Sequence[int], longest: int) -> Iterator[View]:
 # makes the view of a block, by its type
 _VIEWS: Mapping[type, Callable[[Any], View]] = {
     Table: table_view,
+    LinkedTable: link_table_view,
     LineChart: chart_view,
     BarChart: bars_view,
     Text: lambda text: View(kind="text", **vars(text)),
@@ -498,6 +546,7 @@ class Cell:
     text: str  # text for people, not escaped: it may come from a key or path
     number: int | float | None = None  # value in machine formats; None if it is no number
     code: bool = False  # it is a key, a value or a schema
+    url: str = ""  # page to which the cell leads; "" for none
 
 
 def cell(column: Column, value: Any) -> Cell:

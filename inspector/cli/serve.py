@@ -1,0 +1,113 @@
+"""``inspector serve``: starts the web application and prints its URL."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+from importlib.util import find_spec
+from typing import Any
+
+import click
+
+from inspector.analyses.shared.fleet_run import find_all
+from inspector.cli.click_options import api_options, option_parameters
+from inspector.cli.config_file import config_options, print_file_in_use
+from inspector.cli.help_pages import HelpfulCommand
+from inspector.exceptions import EngineError
+from inspector.serve.sources import SHARED, Source
+
+NAME = "serve"  # name of the command
+
+_TEXT = """Browse checkpoints in a web browser: from the fleet down to the history of one key.
+
+It needs the extra serve. The printed URL has a token that every request needs. Keys and values are
+shown as hashes. Each page has a command line that shows the same.
+"""
+
+
+def _options() -> list[click.Parameter]:
+    """Return the argument and the options of the command."""
+    return [
+        click.Argument(["paths"], metavar="PATH...", nargs=-1, required=True),
+        click.Option(
+            ["--host"],
+            default="127.0.0.1",
+            show_default=True,
+            metavar="ADDRESS",
+            help="Address to listen on. Others than this machine can connect to 0.0.0.0.",
+        ),
+        click.Option(
+            ["--port"],
+            type=click.IntRange(0, 65535),
+            default=8765,
+            show_default=True,
+            metavar="N",
+            help="Port to listen on; 0 takes a free one.",
+        ),
+        click.Option(
+            ["--allow-host"],
+            multiple=True,
+            metavar="NAME",
+            help="Further name of this server in its URLs, such as that of a proxy; repeatable.",
+        ),
+        click.Option(
+            ["--show-values"],
+            is_flag=True,
+            help="Let pages show keys and values in clear, by a link on each page.",
+        ),
+        click.Option(
+            ["--request-seconds"],
+            type=click.FloatRange(1),
+            default=120.0,
+            show_default=True,
+            metavar="SECONDS",
+            help="Time that the work of one request may take.",
+        ),
+        click.Option(
+            ["-r", "--recursive"], is_flag=True, help="Serve every checkpoint in or below PATH."
+        ),
+        *option_parameters(SHARED),
+        *config_options(),
+    ]
+
+
+def _serve(**parsed: Any) -> None:
+    """Serve the checkpoints until the process is ended."""
+    missing = [name for name in ("starlette", "uvicorn") if find_spec(name) is None]
+    if missing:
+        raise EngineError(
+            f"serve needs {' and '.join(missing)}, which is not installed: "
+            "pip install 'spark-state-inspector[serve]'"
+        )
+    if parsed["verbose"]:
+        print_file_in_use(click.get_current_context())
+    from inspector.serve.server import run_server  # noqa: PLC0415 - an extra, and slow to import
+
+    options = api_options(parsed, SHARED)
+    found = find_all(parsed["paths"], options, recursive=parsed["recursive"])
+    paths = tuple(candidate.path for candidate in found)
+    if not paths:
+        raise click.UsageError("there is no checkpoint in or below these paths")
+    source = Source(paths, options, parsed["show_values"])
+    token, host = secrets.token_urlsafe(24), parsed["host"]
+    with _listen(host, parsed["port"]) as listening:
+        name = f"[{host}]" if ":" in host else host
+        port = listening.getsockname()[1]
+        click.echo(f"http://{name}:{port}/?token={token}")
+        click.echo("Press Ctrl-C to end.", err=True)
+        seconds, hosts = parsed["request_seconds"], parsed["allow_host"]
+        run_server(source, listening, token, host, hosts, seconds)
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens; click.UsageError if the address or the port cannot be used."""
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return socket.create_server((host, port), family=family)
+    except OSError as error:
+        reason = error.strerror or error
+        message = f"cannot listen on {host}, port {port}: {reason}; --port 0 takes a free port"
+        raise click.UsageError(message) from None
+
+
+serve = HelpfulCommand(NAME, params=_options(), callback=_serve, help=_TEXT)
