@@ -71,17 +71,36 @@ def rows(
         A report whose rows are read while it is written; its problems are complete when they have
         been read to the end.
     """
-    run = Run.start(path, options)
+    return read_rows(Run.start(path, options), limit, raw=raw)
+
+
+def read_rows(
+    run: Run, limit: int = 0, *, raw: bool = False, keys: list[bytes] | None = None
+) -> Report:
+    """Return the report of ``rows`` on a run.
+
+    ``keys``, if given, gets the key bytes of each row as it is read, in the order of the rows.
+    """
     live = stores.hold_batches(
         LIVE_ROWS,
         lambda: stores.live_batches(run, stores.selected_tasks(run)),
         run.begin_anew,
         limit,
     )
+    if keys is not None:
+        live = _note_keys(live, keys)
     subject = run.subject()
     notes = vouching_notes(subject)
     batches = stores.HashedKeys(run.options, notes).watch(live)
     return rows_report(subject, batches, limit, raw=raw, notes=notes)
+
+
+def _note_keys(batches: Iterable[pa.RecordBatch], keys: list[bytes]) -> Iterator[pa.RecordBatch]:
+    """Yield the batches unchanged, and add the key bytes of their rows to ``keys``."""
+    for batch in batches:
+        if batch.column("kind")[0].as_py() != "problem":
+            keys.extend(key or b"" for key in batch.column("key").to_pylist())
+        yield batch
 
 
 def rows_report(

@@ -133,7 +133,14 @@ def top(
 ) -> Report:
     """Biggest keys by bytes, hottest by puts, oldest by last put; skew of partitions."""
     run = Run.start(path, options)
-    judged = run.judge(run.facts(replace(KEYS_BY_RANK, top=limit)))
+    return top_report(run.judge(run.facts(replace(KEYS_BY_RANK, top=limit))), limit, by)
+
+
+def top_report(judged: Judged, limit: int, by: TopBy | None = None) -> Report:
+    """Return the report of ``top`` on facts with ``limit`` keys of each ranking.
+
+    ``by`` selects one ranking; None takes all.
+    """
     measures = tuple(TopBy) if by is None else (TopBy(by),)
     joins = any(observation.fact.by is TopBy.NUMBER for observation in judged.facts.of(TopKey))
     rankings_by_name = group_by(

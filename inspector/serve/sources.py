@@ -20,7 +20,6 @@ from inspector.engines.choose import LOCAL, EngineOptions, SharedEngines
 from inspector.engines.engine import BatchFunction, Job
 from inspector.engines.local import LocalEngine
 from inspector.light_dataclasses import dataclass, field, replace
-from inspector.model import Redact
 
 # options that the command takes from its command line, for all checkpoints
 SHARED = (*o.STORAGE, *o.FORMAT, *o.SCHEMAS, *o.RULES, *o.THRESHOLDS, *o.HERE, *o.MEMORY)
@@ -116,11 +115,6 @@ def words_of(options: Options, command: str) -> Iterator[str]:
             values = list(value) if isinstance(value, tuple) else [value]
         for each in values:
             yield from (item.flag, str(each.value if isinstance(each, Enum) else each))
-
-
-def redaction(*, shown: bool) -> Redact:
-    """Return how keys and values appear on a page."""
-    return Redact.NONE if shown else Redact.HASH
 
 
 def listing_identity(checkpoint: Checkpoint) -> str:

@@ -84,6 +84,7 @@ class Frame:
     forms: Sequence[Form] = ()  # batch selector, search, sort
     links: Sequence[Link] = ()  # further pages, such as the same one with values shown
     notes: Sequence[str] = ()  # sentences above the content
+    command: str = ""  # command line that shows the same as the page; "" for none
     about: str = ""  # sentence on the server, at the end of the page
 
 
