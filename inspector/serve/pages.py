@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from urllib.parse import urlencode
 
 from inspector.analyses.audit import audit
@@ -10,7 +11,15 @@ from inspector.analyses.shared.opening import Opened
 from inspector.checkpoint.stops import Stop
 from inspector.light_dataclasses import dataclass
 from inspector.quantities import bytes_text
-from inspector.render.page.served import Field, Form, Frame, Link, fleet_html, report_html
+from inspector.render.page.served import (
+    Field,
+    FleetEntry,
+    Form,
+    Frame,
+    Link,
+    fleet_html,
+    report_html,
+)
 from inspector.render.report_data import ReportData
 from inspector.serve.kept_pages import KeptPages
 from inspector.serve.last_audits import Fleet, url_of
@@ -53,11 +62,20 @@ class Pages:
         self.source, self.fleet = source, Fleet(source)
         self.kept = KeptPages()
 
-    def fleet_page(self) -> str:
-        """Return the page of all checkpoints, from their last audits."""
-        frame = Frame("Checkpoints", about=self._about())
+    def fleet_page(
+        self, results: Sequence[FleetEntry | None] | None = None, about: str = ""
+    ) -> str:
+        """Return the page of all checkpoints, from their last audits.
+
+        ``results`` are those of a service, by index, None for a checkpoint that it has not audited;
+        ``about`` are sentences on it.
+        """
+        waiting = self.fleet.entries
+        pairs = zip(waiting if results is None else results, waiting, strict=True)
+        entries = [entry or pending for entry, pending in pairs]
+        frame = Frame("Checkpoints", about=f"{about} {self._about()}".strip())
         command = self.source.command("audit", None, Part())
-        return fleet_html(frame, self.fleet.entries, time.time_ns() // 1_000_000, command)
+        return fleet_html(frame, entries, time.time_ns() // 1_000_000, command)
 
     def audit_page(self, position: Position, stop: Stop) -> str:
         """Return the page of an audit. Raises the errors of opening and reading."""
