@@ -34,6 +34,7 @@ from inspector.serve.last_results import (
     result_of_failure,
 )
 from inspector.serve.process_memory import process_bytes
+from inspector.serve.recalled_history import results_of_history
 from inspector.serve.sources import commit_time_ms
 
 
@@ -96,9 +97,7 @@ def answer(request: Any, worker: WorkerOptions) -> Answer:
     if isinstance(request, AuditRequest):
         return _audited(request, worker)
     if isinstance(request, RecallRequest):
-        kept = _kept_results(worker)
-        found = [kept.read(c.path, c.url) if kept else None for c in request.checkpoints]
-        return Answer(recalled=found)
+        return _recalled(request, worker)
     assert isinstance(request, HistoryRequest)
     return Answer(error=_append(request.rows, worker))
 
@@ -123,6 +122,22 @@ def _audited(request: AuditRequest, worker: WorkerOptions) -> Answer:
         rows = [row_of_failure(path, message, "audit", audited)]
     error_text = kept.write(request.path, result) if kept else ""
     return Answer(result, rows if worker.history else (), error=error_text)
+
+
+def _recalled(request: RecallRequest, worker: WorkerOptions) -> Answer:
+    """Return the kept results of checkpoints, from the cache or else from the history."""
+    kept, error = _kept_results(worker), ""
+    found = [kept.read(c.path, c.url) if kept else None for c in request.checkpoints]
+    if worker.history is not None and None in found:
+        try:
+            audits = HistoryTable(worker.history, worker.options.storage_options).read()
+            if audits is not None:
+                pairs = [(item.path, item.url) for item in request.checkpoints]
+                rows = results_of_history(audits, pairs)
+                found = [one or other for one, other in zip(found, rows, strict=True)]
+        except Exception as raised:  # noqa: BLE001 - the service goes on
+            error = message_of(raised)
+    return Answer(recalled=found, error=error)
 
 
 def _append(rows: Sequence[Row], worker: WorkerOptions) -> str:

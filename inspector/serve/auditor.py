@@ -127,6 +127,8 @@ class WorkerProcess:
         if running is not None:
             with suppress(OSError):
                 running.process.kill()
+            with suppress(subprocess.TimeoutExpired):
+                running.process.wait(_END_SECONDS)
 
     def _start(self) -> _Running:
         """Start a process and send it the options."""

@@ -108,13 +108,15 @@ class Service:
         """Take over the results that an earlier process has kept."""
         request = RecallRequest(self._plan.checkpoints)
         try:
-            recalled = self._auditor.ask(request, RECALL_SECONDS).recalled
+            answer = self._auditor.ask(request, RECALL_SECONDS)
         except AuditError as error:
             self._plan.notify(f"The last results cannot be read: {error}")
             return
-        for index, result in enumerate(recalled):
+        if answer.error:
+            self._plan.notify(f"The history cannot be read: {answer.error}")
+        for index, result in enumerate(answer.recalled):
             self._results[index] = result
-        times = [result.audited_ms for result in recalled if result is not None]
+        times = [result.audited_ms for result in answer.recalled if result is not None]
         self.round_end_ms = max(times, default=None)
 
     def _round(self) -> None:
