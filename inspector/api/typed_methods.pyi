@@ -96,6 +96,7 @@ class TypedMethods:
         compact: bool = ...,
         plan: bool = ...,
         partitions: int | None = ...,
+        provider: Literal["hdfs", "rocksdb"] | None = ...,
         stopped: bool = ...,
         sink_has_no_batch_ids: bool = ...,
         dest_storage_options: Mapping[str, str] | None = ...,

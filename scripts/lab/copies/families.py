@@ -11,8 +11,9 @@ from typing import Any
 
 SCHEMA = "user string, ts timestamp, v long"
 OTHER = "user2 string, ts2 timestamp, w long"
+PARTITIONS = "spark.sql.shuffle.partitions"
 SESSION = {
-    "spark.sql.shuffle.partitions": "2",
+    PARTITIONS: "2",
     "spark.sql.session.timeZone": "UTC",
     "spark.driver.memory": "1g",
     "spark.sql.streaming.statefulOperator.checkCorrectness.enabled": "false",
@@ -104,6 +105,16 @@ class Family:
     variables: tuple[str, ...] | None = None
     since: tuple[int, ...] = (3, 5)
     until: tuple[int, ...] = (9,)
+
+    @property
+    def evict(self) -> str:
+        """Value of ``--evict`` for a copy; empty if nothing can be evicted."""
+        return ("leftovers" if self.expired else "rows") if self.evicts else ""
+
+    @property
+    def where(self) -> tuple[str, ...]:
+        """Conditions on the rows that are evicted; none for leftovers."""
+        return () if self.expired or not self.has_users else (f"user<{VICTIMS}",)
 
     def is_for(self, provider: str, release: tuple[int, ...]) -> bool:
         """Whether a release runs it with a provider."""
@@ -322,13 +333,13 @@ PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 _STATE = "org.apache.spark.sql.execution.streaming.state."
 _ROCKS = {PROVIDER: f"{_STATE}RocksDBStateStoreProvider"}
 _CHANGELOGS = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
-_FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
+IDS = "spark.sql.streaming.stateStore.checkpointFormatVersion"
 
 PROVIDERS: dict[str, dict[str, str]] = {
     "hdfs": {PROVIDER: f"{_STATE}HDFSBackedStateStoreProvider"},
     "zips": {**_ROCKS, _CHANGELOGS: "false"},
     "changelogs": {**_ROCKS, _CHANGELOGS: "true"},
-    "format2": {**_ROCKS, _CHANGELOGS: "true", _FORMAT: "2"},
+    "format2": {**_ROCKS, _CHANGELOGS: "true", IDS: "2"},
 }
 """Confs by name; ``format2`` needs Spark 4.0 or later."""
 
