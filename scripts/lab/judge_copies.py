@@ -9,7 +9,8 @@
     python scripts/lab/judge_copies.py --moves     only copies by hand, and moved checkpoints
     python scripts/lab/judge_copies.py --partitions 1,3,7    copies with other numbers of partitions
     python scripts/lab/judge_copies.py --provider            copies for the other provider
-    python scripts/lab/judge_copies.py --provider --evict --partitions 3    each alone and together
+    python scripts/lab/judge_copies.py --provider --evict --partitions 3 --state-format 2
+        each alone, and all of them together
 
 For each query and provider: the query runs, is stopped, and goes on three times from the same
 point on the same input: from its own checkpoint, from a plain copy, and from a copy without the
@@ -40,6 +41,7 @@ from typing import Any
 
 from copies import starting
 from copies.families import (
+    AGGREGATION_FORMAT,
     BEFORE,
     CONFS,
     FAMILIES,
@@ -112,30 +114,38 @@ class Form:
         provider: name of its state store provider; None for that of the source, ``other`` for
             the other one.
         evicts: rows of some users, or leftovers, are evicted.
+        state_format: state format of aggregations; None for that of the source.
     """
 
     partitions: int | None = None
     provider: str | None = None
     evicts: bool = False
+    state_format: str | None = None
 
     @property
     def words(self) -> dict[str, Any]:
         """Options of ``copy``."""
-        given = {"partitions": self.partitions, "provider": self.provider}
+        given: dict[str, Any] = {"partitions": self.partitions, "provider": self.provider}
+        given["state_format"] = self.state_format
         return {name: value for name, value in given.items() if value is not None}
 
     @property
     def name(self) -> str:
         """Name of the copy's folder."""
-        parts = (self.partitions, self.provider, "evicted" if self.evicts else None)
+        parts = (
+            *(self.partitions, self.provider, "evicted" if self.evicts else None),
+            "converted" if self.state_format else None,
+        )
         return "-".join(["of", *(str(part) for part in parts if part is not None)])
 
     def of_family(self, family: Family, *, is_hdfs: bool) -> Form | None:
         """Return the form for a query; None if the query cannot have it."""
         if self.evicts and not family.evict:
             return None
-        if self.provider is None:
-            return self
+        if self.state_format and family.conf.get(AGGREGATION_FORMAT) != "1":
+            return replace(self, state_format=None).of_family(family, is_hdfs=is_hdfs)
+        if self == Form() or self.provider is None:
+            return None if self == Form() else self
         if family.tables:  # it needs RocksDB
             return None
         return replace(self, provider="rocksdb" if is_hdfs else "hdfs")
@@ -291,11 +301,13 @@ class Judge:
             if "summary" in report:
                 if form.provider == "hdfs":
                     self.spark.conf.unset(IDS)
-                same = self.rows(copy, family) == before[form.evicts]
+                # The values of another state format are other rows.
+                same = bool(form.state_format) or self.rows(copy, family) == before[form.evicts]
                 self._set(STORES[provider] | dict(family.conf))
                 verdict.expect(holds=same, otherwise=f"{form.name}: other rows before the restart")
-                if form.provider is None and not form.evicts and form.partitions is not None:
-                    self._compare_with_spark(verdict, family, source, copy, form.partitions)
+                if form.words.keys() == {"partitions"} and not form.evicts:
+                    number = form.words["partitions"]
+                    self._compare_with_spark(verdict, family, source, copy, number)
         if verdict.faults:
             return
         for batch in range(BEFORE, BEFORE + AFTER):
@@ -315,7 +327,7 @@ class Judge:
             difference = _difference(_all(expected[form.evicts]), _all(made))
             words = f"{form.name}: other outputs: {difference}"
             verdict.expect(holds=expected[form.evicts] == made, otherwise=words)
-            same = self.rows(copy, family) == after[form.evicts]
+            same = bool(form.state_format) or self.rows(copy, family) == after[form.evicts]
             verdict.expect(holds=same, otherwise=f"{form.name}: other rows after the restart")
             self._set(STORES[provider] | dict(family.conf))
             operators = [p for p in (copy / "state").iterdir() if p.name.isdigit()]
@@ -376,10 +388,9 @@ class Judge:
         if self.forms:
             is_hdfs = provider.startswith("hdfs")
             forms = [form.of_family(family, is_hdfs=is_hdfs) for form in self.forms]
-            if any(forms):
-                self._judge_forms(
-                    verdict, family, inputs, [form for form in forms if form], provider
-                )
+            chosen = list(dict.fromkeys(form for form in forms if form))
+            if chosen:
+                self._judge_forms(verdict, family, inputs, chosen, provider)
             return verdict
         twin, plain, evicted = home / "twin", home / "plain", home / "evicted"
         shutil.copytree(source, twin)
@@ -522,10 +533,11 @@ def _forms(args: argparse.Namespace) -> list[Form]:
     other = "other" if args.provider else None
     if args.provider:
         alone.append(Form(provider=other))
-    together = [Form(number, other, args.evict) for number in numbers]
-    if not numbers and (other or args.evict):
-        together = [Form(None, other, args.evict)]
-    return list(dict.fromkeys([*alone, *together]))
+    if args.state_format:
+        alone.append(Form(state_format=args.state_format))
+    every: list[int | None] = [*numbers] or [None]
+    together = [Form(number, other, args.evict, args.state_format) for number in every]
+    return list(dict.fromkeys(form for form in [*alone, *together] if form != Form()))
 
 
 def main() -> None:
@@ -537,6 +549,7 @@ def main() -> None:
     parser.add_argument("--partitions", default="")
     parser.add_argument("--provider", action="store_true")
     parser.add_argument("--evict", action="store_true")
+    parser.add_argument("--state-format", choices=["2"])
     parser.add_argument("--starts", action="store_true")
     parser.add_argument("--moves", action="store_true")
     args = parser.parse_args()

@@ -221,6 +221,7 @@ def _stateful_by_clock(source: Callable[[str], Any]) -> Any:
 
 _NO_DATA = "spark.sql.streaming.noDataMicroBatches.enabled"
 """Where values can expire, Spark asks for batches without end."""
+AGGREGATION_FORMAT = "spark.sql.streaming.aggregation.stateFormatVersion"
 JOIN_FORMAT = "spark.sql.streaming.join.stateFormatVersion"
 
 
@@ -253,6 +254,12 @@ def _deduplicated_windows(source: Callable[[str], Any]) -> Any:
 
 FAMILIES = {
     "aggregation": Family(lambda source: source("left").groupBy("user").agg({"v": "max"})),
+    # in state format 1, which copies convert
+    "window-1": Family(_window, "append", evicts=False, conf={AGGREGATION_FORMAT: "1"}),
+    "aggregation-1": Family(
+        lambda source: source("left").groupBy("user").agg({"v": "max", "ts": "min"}),
+        conf={AGGREGATION_FORMAT: "1"},
+    ),
     "complete": Family(lambda source: source("left").groupBy("user").count(), "complete"),
     "window": Family(_window, "append", evicts=False),
     "global": Family(
@@ -319,6 +326,7 @@ FAMILIES = {
         ),
         expired=True,
         conf={_NO_DATA: "false"},
+        variables=("other",),
         tables=True,
         since=(4, 0),
     ),
