@@ -220,4 +220,5 @@ def application(
         routes=Application(source, seconds).routes(),
         exception_handlers=dict.fromkeys(_ERRORS, _message),
     )
+    inner.router.redirect_slashes = False
     return Guard(inner, token, bound, hosts)

@@ -65,7 +65,7 @@ def level_of_url(url: str) -> str:
 
 
 def walk(
-    client: TestClient, query: str = "", most: int = 2
+    client: TestClient, query: str = "", most: int = 1
 ) -> Iterator[tuple[str, httpx.Response]]:
     """Yield pages that links reach from the fleet, at most ``most`` of each pattern."""
     waiting, seen, counts = [f"/{query}"], set[str](), dict[str, int]()
