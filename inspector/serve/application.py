@@ -248,4 +248,5 @@ def application(
         routes=Application(source, seconds, service).routes(),
         exception_handlers=dict.fromkeys(_ERRORS, _message),
     )
+    inner.router.redirect_slashes = False
     return Guard(inner, token, bound, hosts, (HEALTH,) if service else ())
