@@ -10,11 +10,12 @@ from __future__ import annotations
 import os
 import pickle
 import queue
-import sys
+import signal
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
+from functools import cached_property
 from multiprocessing.connection import Connection
 from typing import Any, cast
 
@@ -22,7 +23,8 @@ from inspector.analyses.audit import audit
 from inspector.analyses.shared.opening import Opened, Recalled, begin
 from inspector.analyses.shared.options import Options
 from inspector.credentials import redact
-from inspector.light_dataclasses import dataclass, field
+from inspector.engines.choose import LOCAL, EngineOptions
+from inspector.light_dataclasses import dataclass, field, fields
 from inspector.render.audit_history import HistoryTable, Row, row_of_failure, rows_of
 from inspector.serve.last_audits import message_of
 from inspector.serve.last_results import (
@@ -31,16 +33,30 @@ from inspector.serve.last_results import (
     result_of,
     result_of_failure,
 )
-from inspector.serve.memory import process_bytes
-from inspector.serve.sources import committed_ms
+from inspector.serve.process_memory import process_bytes
+from inspector.serve.recalled_history import results_of_history
+from inspector.serve.sources import commit_time_ms
 
 
 @dataclass(frozen=True)
 class WorkerOptions:
     """Options of all audits of the service."""
 
-    options: Options = field(default_factory=Options)  # options of each audit, with its cache
+    # fields of the options of each audit, without its engine, which cannot be pickled
+    values: Mapping[str, Any] = field(default_factory=dict)
     history: str | None = None  # folder of the history; None for none
+
+    @classmethod
+    def of(cls, options: Options, history: str | None = None) -> WorkerOptions:
+        """Return the options of a worker whose audits have these options and the local engine."""
+        values = {f.name: getattr(options, f.name) for f in fields(options) if f.name != "engine"}
+        plain = {n: dict(v) if isinstance(v, Mapping) else v for n, v in values.items()}
+        return cls(plain, history)
+
+    @cached_property
+    def options(self) -> Options:
+        """Options of each audit, with its cache."""
+        return Options(**self.values, engine=EngineOptions(LOCAL))
 
 
 @dataclass(frozen=True)
@@ -81,9 +97,7 @@ def answer(request: Any, worker: WorkerOptions) -> Answer:
     if isinstance(request, AuditRequest):
         return _audited(request, worker)
     if isinstance(request, RecallRequest):
-        kept = _kept_results(worker)
-        found = [kept.read(c.path, c.url) if kept else None for c in request.checkpoints]
-        return Answer(recalled=found)
+        return _recalled(request, worker)
     assert isinstance(request, HistoryRequest)
     return Answer(error=_append(request.rows, worker))
 
@@ -99,7 +113,7 @@ def _audited(request: AuditRequest, worker: WorkerOptions) -> Answer:
             last = kept.read(request.path, request.url) if kept else None
             committed = None if last is None else last.entry.commit_time_ms
         else:
-            committed = committed_ms(opened.checkpoint)
+            committed = commit_time_ms(opened.checkpoint)
         result = result_of(report, request.url, committed, _now_ms())
         rows = rows_of(report, audited)
     except Exception as error:  # noqa: BLE001 - one checkpoint does not stop the others
@@ -108,6 +122,22 @@ def _audited(request: AuditRequest, worker: WorkerOptions) -> Answer:
         rows = [row_of_failure(path, message, "audit", audited)]
     error_text = kept.write(request.path, result) if kept else ""
     return Answer(result, rows if worker.history else (), error=error_text)
+
+
+def _recalled(request: RecallRequest, worker: WorkerOptions) -> Answer:
+    """Return the kept results of checkpoints, from the cache or else from the history."""
+    kept, error = _kept_results(worker), ""
+    found = [kept.read(c.path, c.url) if kept else None for c in request.checkpoints]
+    if worker.history is not None and None in found:
+        try:
+            audits = HistoryTable(worker.history, worker.options.storage_options).read()
+            if audits is not None:
+                pairs = [(item.path, item.url) for item in request.checkpoints]
+                rows = results_of_history(audits, pairs)
+                found = [one or other for one, other in zip(found, rows, strict=True)]
+        except Exception as raised:  # noqa: BLE001 - the service goes on
+            error = message_of(raised)
+    return Answer(recalled=found, error=error)
 
 
 def _append(rows: Sequence[Row], worker: WorkerOptions) -> str:
@@ -136,6 +166,8 @@ def main(number: int) -> None:
 
     The process ends as soon as the server does, even during a read.
     """
+    # A service manager may send it to all processes; the server closes the connection instead.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     connection: Connection[Any, Any] = Connection(number)
     requests: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_receive, args=(connection, requests), daemon=True).start()
@@ -154,7 +186,3 @@ def _receive(connection: Any, requests: queue.SimpleQueue[bytes]) -> None:
             requests.put(connection.recv_bytes())
     except (EOFError, OSError):
         os._exit(0)
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]))

@@ -20,6 +20,11 @@ MOST_WORKER_BYTES = (
     1 << 30
 )  # memory of the worker after an audit, above which a new one replaces it
 _POLL_SECONDS = 0.2  # seconds between two checks whether the service ends
+# program of the worker; its words are the folders to import from, and the number of a file
+_PROGRAM = (
+    "import sys; sys.path[:] = sys.argv[1:-1]; from inspector.serve.audit_worker import main; "
+    "main(int(sys.argv[-1]))"
+)
 _END_SECONDS = 5.0  # seconds that a closed worker has to end before it is killed
 
 
@@ -59,14 +64,16 @@ class WorkerProcess:
     def __init__(
         self,
         worker: WorkerOptions,
-        command: Sequence[str] = (sys.executable, "-m", "inspector.serve.audit_worker"),
+        command: Sequence[str] | None = None,
         most_bytes: int = MOST_WORKER_BYTES,
     ) -> None:
         """Prepare a worker with options for all audits.
 
-        ``command`` starts it, with the number of a file as the last word.
+        ``command`` starts it, with the number of a file as the last word; None for this package.
         """
-        self._worker, self._command, self._most_bytes = worker, command, most_bytes
+        self._worker, self._most_bytes = worker, most_bytes
+        # The worker imports from where this process does, and not from its current folder.
+        self._command = command or (sys.executable, "-c", _PROGRAM, *sys.path)
         self._running: _Running | None = None
         self._closed = threading.Event()
         self.starts = 0  # number of processes that were started
@@ -120,6 +127,8 @@ class WorkerProcess:
         if running is not None:
             with suppress(OSError):
                 running.process.kill()
+            with suppress(subprocess.TimeoutExpired):
+                running.process.wait(_END_SECONDS)
 
     def _start(self) -> _Running:
         """Start a process and send it the options."""
@@ -132,6 +141,7 @@ class WorkerProcess:
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
+            start_new_session=True,  # a Ctrl-C is for the server
         )
         theirs.close()
         self.starts += 1

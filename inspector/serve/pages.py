@@ -18,11 +18,12 @@ from inspector.checkpoint.stops import Stop
 from inspector.decode.row_hash import HASH, row_hash
 from inspector.facts.top_keys import TopBy, TopKey
 from inspector.light_dataclasses import replace
-from inspector.model import DEFAULT_STORE, Redact
+from inspector.model import Redact
 from inspector.quantities import bytes_text
 from inspector.render.page import LinkedTable, Section
 from inspector.render.page.served import (
     Field,
+    FleetEntry,
     Form,
     Frame,
     Link,
@@ -53,11 +54,20 @@ class Pages:
         self.kept = KeptPages()
         self._keys = KnownTexts()  # bytes of keys that a page has shown, by their hash
 
-    def fleet_page(self) -> str:
-        """Return the page of all checkpoints, from their last audits."""
-        frame = Frame("Checkpoints", about=self._about())
+    def fleet_page(
+        self, results: Sequence[FleetEntry | None] | None = None, about: str = ""
+    ) -> str:
+        """Return the page of all checkpoints, from their last audits.
+
+        ``results`` are those of a service, by index, None for a checkpoint that it has not audited;
+        ``about`` are sentences on it.
+        """
+        waiting = self.fleet.entries
+        pairs = zip(waiting if results is None else results, waiting, strict=True)
+        entries = [entry or pending for entry, pending in pairs]
+        frame = Frame("Checkpoints", about=f"{about} {self._about()}".strip())
         command = self.source.command("audit", None, Part())
-        return fleet_html(frame, self.fleet.entries, time.time_ns() // 1_000_000, command)
+        return fleet_html(frame, entries, time.time_ns() // 1_000_000, command)
 
     def page(self, position: Position, stop: Stop) -> str:
         """Return the page at a position. Raises the errors of opening and reading."""
@@ -138,7 +148,14 @@ class Pages:
         for name in hashes:
             self._keys.keep(name, keys[name])
         urls = [_key_url(position, row, name) for row, name in zip(rows, hashes, strict=True)]
+        part = position.part
+        fixed = {
+            "operator_id": part.operator_id,
+            "store_name": part.store_name,
+            "partition_id": part.partition_id,
+        }
         table = replace(report.primary, rows=rows)
+        table = table.with_wide(*(name for name, value in fixed.items() if value is not None))
         others = tuple(other for other in report.visible_tables if other.name != table.name)
         linked = LinkedTable(table, {"key": urls})
         section = Section("rows", "Rows", (linked, *others))
@@ -155,6 +172,8 @@ class Pages:
 
         def make() -> tuple[str, bool]:
             report = history(opened)
+            section = Section("history", "History", report.visible_tables)
+            report = replace(report, page=(section,))
             command = self._command("history", position, "--key", name)
             text = name
             for row in list(report.primary.rows)[:1] if position.shown else ():
@@ -305,8 +324,7 @@ def _trail(position: Position, opened: Opened, key: str) -> Iterator[Link]:
         top = top.at_part(operator_id=part.operator_id)
     if part.store_name is not None:
         top = top.at_part(store_name=part.store_name)
-        is_default = part.store_name == DEFAULT_STORE
-        yield Link("store" if is_default else f"store {part.store_name}", top.url)
+        yield Link(f"store {part.store_name}", top.url)
     if part.partition_id is not None:
         top = top.at_part(partition_id=part.partition_id)
         yield Link(f"partition {part.partition_id}", top.url)

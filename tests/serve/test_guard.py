@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections import Counter
+from typing import Any
+
 import pytest
 from starlette.testclient import TestClient
 
 from inspector.serve.application import application
-from inspector.serve.guard import HEADERS
+from inspector.serve.guard import HEADERS, MOST_REQUESTS, Guard
 from inspector.serve.sources import Source
 from tests.cli.support import checkpoint_of
-
-TOKEN = "a-token-of-a-test"
-BASE = "http://127.0.0.1:8765"
+from tests.serve.support import BASE, TOKEN, client_of
 
 
 @pytest.fixture(scope="module")
@@ -64,3 +66,139 @@ def test_methods_that_write_are_refused(client: TestClient, method: str) -> None
 
 def test_long_url_is_refused(client: TestClient) -> None:
     assert client.get(f"/?token={TOKEN}&x={'x' * 20_000}").status_code == 414
+
+
+def scope_of(path: str = "/", query: bytes = b"", **headers: str) -> dict[str, Any]:
+    """The scope of a request as a server passes it on."""
+    pairs = {"host": "127.0.0.1:8765"} | headers
+    return {
+        "type": "http",
+        "method": "GET",
+        "path": path,
+        "raw_path": path.encode(),
+        "query_string": query,
+        "headers": [(name.encode(), value.encode("latin-1")) for name, value in pairs.items()],
+    }
+
+
+async def status_of(app: Any, scope: dict[str, Any]) -> int:
+    """The status of the answer of an application."""
+    statuses: list[int] = []
+
+    async def receive() -> dict[str, Any]:
+        await asyncio.Event().wait()
+        return {}
+
+    async def send(message: dict[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            statuses.append(message["status"])
+
+    await app(scope, receive, send)
+    return statuses[0]
+
+
+def test_query_of_a_megabyte_is_refused() -> None:
+    app = application(Source((str(checkpoint_of("agg_append")),)), TOKEN)
+    query = f"token={TOKEN}&x=".encode() + b"x" * (1 << 20)
+    assert asyncio.run(status_of(app, scope_of(query=query))) == 414
+
+
+def test_200_requests_at_once_are_answered_or_refused() -> None:
+    release = asyncio.Event()
+
+    async def slow(_scope: Any, _receive: Any, send: Any) -> None:
+        await release.wait()
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+    async def main() -> Counter[int]:
+        guard = Guard(slow, TOKEN)
+        scope = scope_of(authorization=f"Bearer {TOKEN}")
+        tasks = [asyncio.ensure_future(status_of(guard, scope)) for _ in range(200)]
+        await asyncio.sleep(0.01)
+        release.set()
+        counts = Counter(await asyncio.gather(*tasks))
+        assert await status_of(guard, scope) == 200  # afterwards there is room again
+        return counts
+
+    assert asyncio.run(main()) == {200: MOST_REQUESTS, 503: 200 - MOST_REQUESTS}
+
+
+def test_200_requests_of_pages_all_end() -> None:
+    app = application(Source((str(checkpoint_of("agg_append")),)), TOKEN)
+    scope = scope_of("/0", authorization=f"Bearer {TOKEN}")
+
+    async def main() -> Counter[int]:
+        return Counter(await asyncio.gather(*(status_of(app, scope) for _ in range(200))))
+
+    assert set(asyncio.run(main())) == {200, 503}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/../etc/passwd", "/..%2f..%2fetc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "//etc/passwd"),
+        *("/assets/../application.py", "/assets/..%2f..%2fserve.html.j2", "/assets/page.html.j2"),
+        *("/0/../../etc", "/0/operators/0/stores/..%2f..", "/0/operators/0/stores/~2e~2e"),
+        *("/file:%2f%2f%2fetc", "/0%00", "/0/rows/", "/0/operators/0/stores/default/partitions/.."),
+    ],
+)
+def test_no_path_leads_out_of_the_given_checkpoints(path: str) -> None:
+    client = client_of(checkpoint_of("agg_append"))
+    request = client.build_request("GET", BASE)
+    request.url = request.url.copy_with(raw_path=path.encode())
+    answer = client.send(request)
+    assert answer.status_code == 404
+    assert "root:" not in answer.text
+
+
+def test_name_of_a_proxy_is_allowed_on_request() -> None:
+    client = client_of(checkpoint_of("agg_append"), hosts=("state.example",))
+    headers = {"host": "State.Example"}
+    assert client.get("/assets/page.js", headers=headers).status_code == 200
+    headers["origin"] = "https://state.example"
+    assert client.get("/assets/page.js", headers=headers).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("bound", "host", "status"),
+    [
+        ("0.0.0.0", "10.1.2.3:8765", 200),
+        ("0.0.0.0", "evil.example", 421),
+        ("::", "[fd00::1]:8765", 200),
+        ("10.1.2.3", "10.1.2.3", 200),
+        ("10.1.2.3", "10.1.2.4", 421),
+        ("10.1.2.3", "localhost", 421),
+        ("127.0.0.1", "10.1.2.3", 421),
+        ("127.0.0.1", "[::1]:9", 200),
+        ("127.0.0.1", "[", 421),
+    ],
+)
+def test_host_depends_on_the_address_of_the_server(bound: str, host: str, status: int) -> None:
+    app = application(Source((str(checkpoint_of("agg_append")),)), TOKEN, bound)
+    scope = scope_of("/assets/page.js", host=host, authorization=f"Bearer {TOKEN}")
+    assert asyncio.run(status_of(app, scope)) == status
+
+
+@pytest.mark.parametrize("cookie", ["inspector_x=1", "=;;=", "\x80=\xff", f"inspector={TOKEN}"])
+def test_wrong_cookies_are_refused(cookie: str) -> None:
+    app = application(Source((str(checkpoint_of("agg_append")),)), TOKEN)
+    assert asyncio.run(status_of(app, scope_of(cookie=cookie))) == 403
+    assert asyncio.run(status_of(app, scope_of(authorization=f"Basic {TOKEN}"))) == 403
+    assert asyncio.run(status_of(app, scope_of(query=b"token=%ff%fe&token"))) == 403
+
+
+def test_head_has_headers_and_no_body() -> None:
+    answer = client_of(checkpoint_of("agg_append")).head("/0")
+    assert (answer.status_code, answer.content) == (200, b"")
+
+
+def test_websockets_are_closed() -> None:
+    messages: list[Any] = []
+
+    async def send(message: Any) -> None:
+        messages.append(message)
+
+    app = application(Source((str(checkpoint_of("agg_append")),)), TOKEN)
+    asyncio.run(app({"type": "websocket"}, None, send))  # type: ignore[arg-type]
+    assert messages == [{"type": "websocket.close", "code": 1008}]

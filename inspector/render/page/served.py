@@ -126,12 +126,8 @@ def report_html(frame: Frame, report: ReportData, sections: Sequence[Section] = 
     """Return the page of a report as HTML, with ``sections`` before those of the report."""
     view = report_view(report)
     view.sections = [*map(section_view, sections), *view.sections]
+    view.is_judged = report.verdict is not None
     return _render(frame, view=view)
-
-
-def sections_html(frame: Frame, sections: Sequence[Section]) -> str:
-    """Return a page that consists of sections, as HTML."""
-    return _render(frame, sections=list(map(section_view, sections)))
 
 
 def fleet_html(frame: Frame, entries: Sequence[FleetEntry], now_ms: int, command: str) -> str:
@@ -197,6 +193,6 @@ def _cells(entry: FleetEntry, now_ms: int) -> list[Cell]:
 
 
 def _render(frame: Frame, **content: object) -> str:
-    """Return a page with one kind of content: ``view``, ``sections``, ``fleet`` or ``message``."""
-    values = dict.fromkeys(("view", "sections", "fleet", "message")) | content
+    """Return a page with one kind of content: ``view``, ``fleet`` or ``message``."""
+    values = dict.fromkeys(("view", "fleet", "message")) | content
     return environment().get_template("serve.html.j2").render(frame=frame, **values)
