@@ -124,6 +124,8 @@ def test_charts_are_drawn(name: str, pages: dict[str, Path], chromium: Browser) 
         )
         assert (plots, drawn) == (5, 5)
         assert bars >= 10
+        shown = "[...document.querySelectorAll('svg.picture')].filter(s => s.clientWidth).length"
+        assert result.evaluate(shown) >= 5
         pixels = "canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data"
         for canvas in result.page.locator(".plot canvas").all():
             assert canvas.evaluate(f"canvas => {pixels}.some(value => value)")

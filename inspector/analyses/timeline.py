@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Annotated, Any
 
@@ -31,7 +32,7 @@ from inspector.facts.expiring import Expiring, Width
 from inspector.facts.join_rows import KeyTimeVotes
 from inspector.findings.verdict import short_history_text, too_short
 from inspector.merge.collect import Facts
-from inspector.model import BatchId, StoreName, TimeoutKind
+from inspector.model import BatchClock, BatchId, StoreName, TimeoutKind
 from inspector.operators.rule import Clock, StoreRule
 from inspector.quantities import bytes_rate_text, bytes_text, capitalise, duration_text
 from inspector.render import tabular as t
@@ -122,6 +123,32 @@ def expiring_table(judged: Judged) -> t.Table:
     return ExpiringRow.table(f"{title}: forecast, assuming no leaks", rows)
 
 
+def expiring_forecasts(
+    judged: Judged,
+) -> Iterator[tuple[StoreName, str, Callable[[BatchClock], int | None], Expiring]]:
+    """Yield (store, clock name, clock of a batch in epoch ms, forecast) for stores with a rule.
+
+    The forecast is that of :func:`readable`. A store whose timers may follow either clock is
+    yielded for both. Needs facts requested with ``expiring``.
+    """
+    operators = {operator.operator_id: operator for operator in judged.checkpoint.operators}
+    for name in judged.facts.by_store(judged.version):
+        rule = operators[name.operator_id].rules[name.store_name]
+        if rule.expiry is None and not _goes_by_key(judged.facts, name):
+            continue
+        for expiring in _by_clock(judged.facts, name, judged.version):
+            kind = _clock_kind(rule, expiring)
+            yield name, _CLOCKS[kind], partial(BatchClock.time_ms, kind=kind), readable(expiring)
+
+
+def _clock_kind(rule: StoreRule, expiring: Expiring) -> TimeoutKind:
+    """Return the clock that a forecast goes by."""
+    if expiring.timeout_kind is not None:
+        return expiring.timeout_kind
+    has_watermark = rule.expiry is None or rule.expiry.clock is Clock.WATERMARK
+    return TimeoutKind.EVENT_TIME if has_watermark else TimeoutKind.PROCESSING_TIME
+
+
 def unknown_timers(judged: Judged) -> Iterator[str]:
     """Yield a note for each operator whose timers are listed by both clocks.
 
@@ -184,11 +211,8 @@ def _expiring_rows(
 
     Each has the number of rows that are left after it.
     """
-    kind = expiring.timeout_kind
-    if kind is None:
-        has_watermark = rule.expiry is None or rule.expiry.clock is Clock.WATERMARK
-        kind = TimeoutKind.EVENT_TIME if has_watermark else TimeoutKind.PROCESSING_TIME
-    clock, endless = _CLOCKS[kind], (expiring.endless_rows, expiring.endless_bytes)
+    clock = _CLOCKS[_clock_kind(rule, expiring)]
+    endless = (expiring.endless_rows, expiring.endless_bytes)
     left = sum(expiring.rows.values()) + endless[0], sum(expiring.bytes.values()) + endless[1]
     if expiring.due_rows:
         due = expiring.due_rows, expiring.due_bytes

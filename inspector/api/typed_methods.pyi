@@ -96,6 +96,8 @@ class TypedMethods:
         compact: bool = ...,
         plan: bool = ...,
         partitions: int | None = ...,
+        provider: Literal["hdfs", "rocksdb"] | None = ...,
+        state_format: Literal["2"] | None = ...,
         stopped: bool = ...,
         sink_has_no_batch_ids: bool = ...,
         dest_storage_options: Mapping[str, str] | None = ...,

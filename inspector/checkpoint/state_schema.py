@@ -95,6 +95,19 @@ def parse_state_schema(data: bytes) -> StateSchema:
     return schema
 
 
+def schema_texts(data: bytes) -> tuple[str, str]:
+    """Return the JSON of the key schema and of the value schema in a file of format 1 or 2.
+
+    DecodeError: the file is of another format, or ends too early.
+    """
+    cursor = _Cursor(data)
+    version = cursor.utf()
+    if version not in ("v1", "v2"):
+        raise DecodeError(f"got a schema file of format {version[:40]!r}, expected 'v1' or 'v2'")
+    read = cursor.utf if version == "v1" else cursor.read_chunks
+    return _join_surrogates(read()), _join_surrogates(read())
+
+
 def read_state_schema(
     storage: Storage,
     operator_id: int,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import socket
 from importlib.util import find_spec
 from typing import Any
@@ -14,6 +13,7 @@ from inspector.analyses.shared.fleet_run import find_all
 from inspector.cli.click_options import api_options, option_parameters
 from inspector.cli.config_file import config_options, print_file_in_use
 from inspector.cli.help_pages import HelpfulCommand
+from inspector.cli.service_options import service_of, service_options, token_of
 from inspector.exceptions import EngineError
 from inspector.serve.sources import SHARED, Source
 
@@ -67,6 +67,7 @@ def _options() -> list[click.Parameter]:
         click.Option(
             ["-r", "--recursive"], is_flag=True, help="Serve every checkpoint in or below PATH."
         ),
+        *service_options(),
         *option_parameters(SHARED),
         *config_options(),
     ]
@@ -91,14 +92,15 @@ def _serve(**parsed: Any) -> None:
         raise errors[0]
     paths = tuple(candidate.path for candidate in found)
     source = Source(paths, options, parsed["show_values"])
-    token, host = secrets.token_urlsafe(24), parsed["host"]
+    service = service_of(parsed, source)
+    token, host = token_of(parsed["token_file"]), parsed["host"]
     with _listen(host, parsed["port"]) as listening:
         name = f"[{host}]" if ":" in host else host
         port = listening.getsockname()[1]
         click.echo(f"http://{name}:{port}/?token={token}")
         click.echo("Press Ctrl-C to end.", err=True)
         seconds, hosts = parsed["request_seconds"], parsed["allow_host"]
-        run_server(source, listening, token, host, hosts, seconds)
+        run_server(source, listening, token, host, hosts, seconds, service)
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -30,7 +30,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import NamedTuple, NoReturn
 
-from inspector.decode.masked_crc import masked_crc32c
+from inspector.decode.rocksdb_crc import rocksdb_crc32c
 from inspector.exceptions import NewerFormError, RecordError
 from inspector.light_dataclasses import dataclass, field
 from inspector.plain_text import escape
@@ -149,7 +149,7 @@ def _check_fragment(content: bytes, checksum: int, kind: int, position: int) -> 
 
     ``content`` begins with the type of the fragment.
     """
-    if masked_crc32c(content) != checksum:
+    if rocksdb_crc32c(content) != checksum:
         raise RecordError("checksum mismatch", offset=position)
     if not _FULL <= kind <= _LAST + _RECYCLED:
         raise NewerFormError(f"a fragment of type {kind}, expected 1 to 8", offset=position)

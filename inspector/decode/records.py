@@ -16,7 +16,7 @@ import google_crc32c
 import numpy as np
 import numpy.typing as npt
 
-from inspector.arrays import Int64s
+from inspector.arrays import Int64s, concatenate
 from inspector.exceptions import DecodeError, RecordError, TailError, TruncatedError
 from inspector.kernel.loader import kernel
 from inspector.kernel.record_layout import BAD_KEY_LENGTH, BAD_KIND, FULL, MORE, OVER_LIMIT, SPAN
@@ -58,6 +58,16 @@ class RecordBlock:
         """Return a block without records, at a position in the file."""
         no = np.empty(0, np.int64)
         return cls(b"", first_record, 0, no, no, no, no, puts_only=True)
+
+    @classmethod
+    def of_rows(cls, rows: Sequence[tuple[bytes, bytes]]) -> RecordBlock:
+        """Return a block of puts with these keys and values, at the beginning of a file."""
+        if not rows:
+            return cls.empty(0)
+        buffer, starts, lengths = concatenate([part for row in rows for part in row])
+        keys, values = slice(0, None, 2), slice(1, None, 2)
+        spans = (starts[keys], lengths[keys], starts[values], lengths[values])
+        return cls(buffer, 0, 0, *spans, puts_only=True)
 
     @property
     def count(self) -> int:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-from inspector.checkpoint.confs import SHUFFLE_PARTITIONS
 from inspector.checkpoint.logfile import json_object, split_log
 from inspector.checkpoint.logs import COMMITS, MAX_FORMAT, OFFSETS
 from inspector.checkpoint.metadata import QUERY_METADATA
@@ -25,6 +24,8 @@ from inspector.discovery.source_logs import SOURCES, source_log_gaps
 from inspector.exceptions import CheckpointError, SourceNotWholeError
 from inspector.light_dataclasses import dataclass, field
 from inspector.model import DEFAULT_STORE, BatchId
+
+_WITH_IDS = 2  # version of the commit log that has ids of state files, and nothing else in addition
 
 
 @dataclass(frozen=True)
@@ -53,15 +54,21 @@ class NewIds:
 
 
 @dataclass(frozen=True)
-class NewPartitions:
-    """New number of partitions of a copy, and the ids of its state files."""
+class NewForm:
+    """Form of the state of a copy, if it is not that of the source."""
 
-    old: int  # number of partitions of the source
-    new: int  # number of partitions of the copy
+    # confs that both entries of the offset log get; an entry must have those of ``required``
+    confs: Mapping[str, str]
+    required: Collection[str] = ()
+    old: int = 0  # number of partitions of the source; 0 if the number does not change
+    new: int = 0  # number of partitions of the copy; 0 if the number does not change
     # checkpoint format 2: by operator, for each partition the ids of its stores; empty without ids
     ids: Mapping[int, Sequence[Sequence[str]]] = field(default_factory=dict)
     # the same of the version before, which the copy has as an empty snapshot
     previous_ids: Mapping[int, Sequence[Sequence[str]]] = field(default_factory=dict)
+    # new content of schema files, by path below the root
+    schemas: Mapping[str, bytes] = field(default_factory=dict)
+    has_no_ids: bool = False  # the state files have no ids, whatever those of the source have
 
 
 def small_files(
@@ -71,19 +78,19 @@ def small_files(
     *,
     ids: NewIds | None = None,
     planned: int | None = None,
-    partitions: NewPartitions | None = None,
+    form: NewForm | None = None,
 ) -> tuple[list[SmallFile], list[SmallFile]]:
     """Return the logs, metadata and schemas that a restart after a committed batch reads.
 
     There are two lists. The second one is written last: until then no program takes the copy for a
     complete one. With ``planned`` the entry of that later batch is copied too, so that the batch
-    runs again. With ``partitions`` the logs and the operator metadata have the new number. Raises
-    CheckpointError if an entry is lost or cannot be copied.
+    runs again. With ``form`` the logs and the operator metadata are those of another form of the
+    state. Raises CheckpointError if an entry is lost or cannot be copied.
     """
     storage, ids = checkpoint.storage, ids or NewIds()
     root = _Folder.of(storage, "")
-    if partitions is not None:
-        return _files_with_partitions(checkpoint, batch, new_root, partitions)
+    if form is not None:
+        return _files_of_form(checkpoint, batch, new_root, form)
     offsets, commits = _Folder.of(storage, OFFSETS), _Folder.of(storage, COMMITS)
     first = [*offsets.files(offsets.entry_before(batch)), *offsets.files(str(batch), required=True)]
     newest_batch = batch if planned is None else planned
@@ -105,12 +112,12 @@ def small_files(
     return first, [*plan, *root.files(QUERY_METADATA), *newest]
 
 
-def _files_with_partitions(
-    checkpoint: Checkpoint, batch: int, new_root: str, partitions: NewPartitions
+def _files_of_form(
+    checkpoint: Checkpoint, batch: int, new_root: str, form: NewForm
 ) -> tuple[list[SmallFile], list[SmallFile]]:
-    """Return the files of :func:`small_files` for a copy with another number of partitions.
+    """Return the files of :func:`small_files` for a copy whose state has another form.
 
-    Both entries of the offset log get the new number, because the copy has no older state.
+    Both entries of the offset log get the new confs, because the copy has no older state.
     """
     storage, newest_name = checkpoint.storage, str(batch)
     offsets, commits = _Folder.of(storage, OFFSETS), _Folder.of(storage, COMMITS)
@@ -125,14 +132,14 @@ def _files_with_partitions(
 
     first: list[SmallFile] = []
     for name in dict.fromkeys([offsets.entry_before(batch), newest_name]):
-        first += changed(offsets, name, lambda entry: with_partitions(entry, partitions.new))
+        first += changed(offsets, name, lambda entry: with_confs(entry, form.confs, form.required))
     if (previous := commits.entry_before(batch)) != newest_name:
         first += changed(
-            commits, previous, lambda entry: with_state_ids(entry, partitions.previous_ids)
+            commits, previous, lambda entry: _with_ids_of_form(entry, form, form.previous_ids)
         )
-    newest = changed(commits, newest_name, lambda entry: with_state_ids(entry, partitions.ids))
+    newest = changed(commits, newest_name, lambda entry: _with_ids_of_form(entry, form, form.ids))
     first += _source_files(checkpoint, batch)
-    first += _of_operators(checkpoint, batch, batch, new_root, partitions)
+    first += _of_operators(checkpoint, batch, batch, new_root, form)
     return first, [*_Folder.of(storage, "").files(QUERY_METADATA), *newest]
 
 
@@ -141,18 +148,21 @@ def _of_operators(
     batch: int,
     newest_batch: int,
     new_root: str,
-    partitions: NewPartitions | None = None,
+    form: NewForm | None = None,
 ) -> Iterator[SmallFile]:
     """Yield the metadata and schema files of all operators that the batch has."""
     storage = checkpoint.storage
     for operator in checkpoint.layout.operators:
         if lacks_operator(checkpoint, operator.operator_id, batch + 1):
             continue
-        yield from _of_operator(storage, operator.directory, newest_batch, new_root, partitions)
+        yield from _of_operator(storage, operator.directory, newest_batch, new_root, form)
         for store in {DEFAULT_STORE, *operator.expected_stores}:
             path = schema_path(operator.operator_id, store)
             folder = _Folder.of(storage, path.rpartition("/")[0])
-            yield from folder.files(path.rpartition("/")[2])
+            if form is not None and path in form.schemas:
+                yield from folder.rewrite(path.rpartition("/")[2], form.schemas[path])
+            else:
+                yield from folder.files(path.rpartition("/")[2])
 
 
 def _source_files(checkpoint: Checkpoint, batch: int) -> Iterator[SmallFile]:
@@ -301,23 +311,43 @@ def with_ids_of(commit: bytes, newer: bytes, chosen: Collection[str]) -> bytes:
     return head + b"\n" + json.dumps(fields, separators=(",", ":")).encode()
 
 
-def with_partitions(entry: bytes, count: int) -> bytes:
-    """Return an entry of the offset log with another number of partitions.
+def with_confs(entry: bytes, new: Mapping[str, str], required: Collection[str] = ()) -> bytes:
+    """Return an entry of the offset log with other values of some confs.
 
-    Raises CheckpointError if the entry records none.
+    Raises CheckpointError if the entry has no confs, or lacks one of ``required``.
     """
     head, _, remainder = entry.partition(b"\n")
     line, separator, sources = remainder.partition(b"\n")
     fields = json_object(line.decode("utf-8"))
     confs = fields.get("conf")
-    if not isinstance(confs, dict) or SHUFFLE_PARTITIONS not in confs:
+    missing = [name for name in required if not isinstance(confs, dict) or name not in confs]
+    if not isinstance(confs, dict) or missing:
+        what = missing[0] if missing else "confs"
         raise CheckpointError(
-            f"the offset log does not record {SHUFFLE_PARTITIONS}, so that Spark takes the number "
-            "of the session, and a copy cannot give it another: let a newer Spark run one batch"
+            f"the offset log does not record {what}, so that Spark takes the value of the session, "
+            "and a copy cannot give it another: let a newer Spark run one batch"
         )
-    confs[SHUFFLE_PARTITIONS] = str(count)
+    confs |= new
     changed = json.dumps(fields, separators=(",", ":"), ensure_ascii=False).encode("utf-8")
     return head + b"\n" + changed + separator + sources
+
+
+def _with_ids_of_form(
+    commit: bytes, form: NewForm, ids: Mapping[int, Sequence[Sequence[str]]]
+) -> bytes:
+    """Return a commit entry with the ids of a form's state files, or without ids."""
+    return without_state_ids(commit) if form.has_no_ids else with_state_ids(commit, ids)
+
+
+def without_state_ids(commit: bytes) -> bytes:
+    """Return a commit entry without ids of state files, as of checkpoint format 1."""
+    version, lines = split_log(commit, MAX_FORMAT)
+    fields = json_object(lines[0])
+    if fields.pop("stateUniqueIds", None) is None:
+        return commit
+    # Version 2 of the commit log only adds the ids; version 3 has sinks too.
+    head = f"v{1 if version == _WITH_IDS else version}".encode()
+    return head + b"\n" + json.dumps(fields, separators=(",", ":")).encode()
 
 
 def with_state_ids(commit: bytes, ids: Mapping[int, Sequence[Sequence[str]]]) -> bytes:
@@ -333,7 +363,7 @@ def with_state_ids(commit: bytes, ids: Mapping[int, Sequence[Sequence[str]]]) ->
     return head + b"\n" + json.dumps(fields, separators=(",", ":")).encode()
 
 
-def with_partition_counts(metadata: bytes, partitions: NewPartitions) -> bytes:
+def with_partition_counts(metadata: bytes, form: NewForm) -> bytes:
     """Return operator metadata (JSON) with the new number of partitions in place of the old one.
 
     A store with another number stays as it is.
@@ -342,8 +372,8 @@ def with_partition_counts(metadata: bytes, partitions: NewPartitions) -> bytes:
     fields = json_object(text.decode("utf-8"))
     stores = fields.get("stateStoreInfo")
     for store in stores if isinstance(stores, list) else ():
-        if isinstance(store, dict) and store.get("numPartitions") == partitions.old:
-            store["numPartitions"] = partitions.new
+        if isinstance(store, dict) and store.get("numPartitions") == form.old:
+            store["numPartitions"] = form.new
     return head + b"\n" + json.dumps(fields, separators=(",", ":")).encode()
 
 
@@ -361,7 +391,7 @@ def _of_operator(
     directory: str,
     batch: int,
     new_root: str,
-    partitions: NewPartitions | None = None,
+    form: NewForm | None = None,
 ) -> Iterator[SmallFile]:
     """Yield the metadata and schema files of an operator, without those of later batches.
 
@@ -369,18 +399,18 @@ def _of_operator(
     number of partitions, if there is one.
     """
     metadata = _Folder.of(storage, f"{directory}/_metadata")
-    if partitions is None or "metadata" not in metadata.entries:
+    if form is None or not form.new or "metadata" not in metadata.entries:
         yield from metadata.files("metadata")
     else:
         content = storage.read(metadata.entries["metadata"].path)
-        yield from metadata.rewrite("metadata", with_partition_counts(content, partitions))
+        yield from metadata.rewrite("metadata", with_partition_counts(content, form))
     newer = _Folder.of(storage, f"{directory}/_metadata/v2")
     for name, entry in newer.entries.items():
         written_by = number(name)
         if written_by is not None and written_by <= batch:
             content = with_schema_paths(storage.read(entry.path), new_root)
-            if partitions is not None:
-                content = with_partition_counts(content, partitions)
+            if form is not None and form.new:
+                content = with_partition_counts(content, form)
             yield from newer.rewrite(name, content)
     for file in _tree(storage, f"{directory}/_stateSchema"):
         written_by = number(file.path.rpartition("/")[2].lstrip(".").partition("_")[0])

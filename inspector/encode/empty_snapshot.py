@@ -13,7 +13,7 @@ import struct
 import zipfile
 
 from inspector.checkpoint.logfile import json_object, split_log
-from inspector.decode.masked_crc import masked_crc32c
+from inspector.decode.rocksdb_crc import rocksdb_crc32c
 from inspector.exceptions import DecodeError
 
 _NEWEST_METADATA = 2  # newest format of ``metadata`` that is known
@@ -53,4 +53,4 @@ def empty_snapshot(metadata: bytes) -> bytes:
 def _log_record(payload: bytes) -> bytes:
     """Return a record of RocksDB's log format: masked checksum, length, type, payload."""
     typed = bytes([_FULL_RECORD]) + payload
-    return struct.pack("<IH", masked_crc32c(typed), len(payload)) + typed
+    return struct.pack("<IH", rocksdb_crc32c(typed), len(payload)) + typed

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 
-from inspector.arrays import Int64s, UInt64s, concatenate
+from inspector.arrays import Int64s, UInt64s
 from inspector.decode.records import RecordBlock
 from inspector.facts.fact import Fact, StoreSum, fact
 from inspector.kernel.loader import kernel
@@ -46,12 +46,7 @@ class RowPrints(StoreSum):
     @classmethod
     def of_rows(cls, rows: Sequence[tuple[bytes, bytes]]) -> RowPrints:
         """Return the prints of rows, each a pair of key and value bytes."""
-        if not rows:
-            return cls()
-        buffer, starts, lengths = concatenate([part for row in rows for part in row])
-        keys, values = slice(0, None, 2), slice(1, None, 2)
-        spans = (starts[keys], lengths[keys], starts[values], lengths[values])
-        block = RecordBlock(buffer, 0, 0, *spans)
+        block = RecordBlock.of_rows(rows)
         return cls.of(block, block.ordinals)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -59,6 +59,8 @@ class Choice:
     refused: Collection[str] = ()
     # stores of transformWithState; for each of their keys, all rows are evicted or none
     whole_groups: Collection[str] = ()
+    # ordinal of the timer that each evicted row gets set to a past time; None if rows are removed
+    timer: int | None = None
 
 
 @dataclass(frozen=True)
@@ -87,8 +89,6 @@ class CopyTask(Message):
     compact: bool = False  # all rows go into one snapshot
     # the files of the version after it are copied too: its batch was planned and not committed
     planned: bool = False
-    # ordinal of the timer that each evicted row gets set to a past time; None if rows are removed
-    timer: int | None = None
 
 
 def copy_partition(request: CopyTask, choice: Choice) -> Iterator[Observed[Any]]:
@@ -100,10 +100,14 @@ def copy_partition(request: CopyTask, choice: Choice) -> Iterator[Observed[Any]]
     """
     opened = {store.store_name: (store, reader) for store, reader in open_stores(request.task)}
     for folder in request.folders:
-        # Rows that others go with are read before those.
-        names = sorted(folder.stores, key=is_helper)
-        partition = _Folder(request, folder, [opened[name] for name in names], choice)
+        stores = in_order([opened[name] for name in folder.stores])
+        partition = _Folder(request, folder, stores, choice)
         yield from partition.copy()
+
+
+def in_order(stores: Iterable[OpenStore]) -> list[OpenStore]:
+    """Return stores with those last whose rows depend on rows of others that are evicted."""
+    return sorted(stores, key=lambda opened: is_helper(opened[0].store_name))
 
 
 class _Folder:
@@ -116,7 +120,7 @@ class _Folder:
         self,
         request: CopyTask,
         folder: FolderCopy,
-        stores: Sequence[tuple[StoreTask, StoreReader]],
+        stores: Sequence[OpenStore],
         choice: Choice,
     ) -> None:
         self._request, self._folder, self._stores = request, folder, stores
@@ -129,9 +133,7 @@ class _Folder:
         self._kinds = {file.kind for file in folder.files}
         self._files = self._bytes = 0
         self._found: list[Observed[Any]] = []
-        self._choice = choice
-        self._groups = RemovedGroups()
-        self._expired = ExpiredValues(choice.keys, [store for store, _ in stores])
+        self._kept = KeptRows(task, choice, [store for store, _ in stores])
 
     def copy(self) -> Iterator[Observed[Any]]:
         """Copy the folder and yield its facts, the number of written files and bytes last."""
@@ -281,9 +283,73 @@ class _Folder:
         Entries are (key, value), with None as the value of a removal. If ``is_whole``, the rows
         that stay are among them.
         """
-        request, expired, prints = self._request, self._expired, RowPrints()
+        prints = RowPrints()
+        for part in self._kept.parts(store, reader, removes=not is_whole):
+            prints += part.prints
+            if is_whole:
+                yield from records_of(part.block, part.unchanged)
+            for entries, _ in part.changes:
+                yield from entries
+        if self._request.task.request.fit:
+            reader.check_rest(store.files)
+        position = reader.store, self._version
+        self._found += [Observed(*position, prints), *self._kept.take_facts()]
+        self._found += [ReadProblem.observe(problem, *position) for problem in reader.problems]
+
+
+OpenStore = tuple[StoreTask, StoreReader]  # A store of a task, with its reader.
+
+
+class KeptPart(NamedTuple):
+    """A part of the rows of a store, after the eviction."""
+
+    block: RecordBlock  # records of the source
+    unchanged: Int64s  # positions in it of the rows that stay as they are
+    # what is written for the other rows, and the rows that exist because of it
+    changes: Sequence[Changes]
+
+    @property
+    def prints(self) -> RowPrints:
+        """Prints of the rows that the part has after the eviction."""
+        made = (RowPrints.of_rows(rows) for _, rows in self.changes)
+        return sum(made, RowPrints.of(self.block, self.unchanged))
+
+    def blocks(self) -> Iterator[tuple[RecordBlock, Int64s]]:
+        """Yield the rows that the part has after the eviction: a block, and positions in it."""
+        yield self.block, self.unchanged
+        for _, rows in self.changes:
+            if rows:
+                block = RecordBlock.of_rows(rows)
+                yield block, block.ordinals
+
+
+class KeptRows:
+    """Rows of the stores of a partition that an eviction leaves, and the facts about the others.
+
+    The stores have to be read in the order of :func:`in_order`.
+    """
+
+    def __init__(self, task: Task, choice: Choice, stores: Sequence[StoreTask]) -> None:
+        self._task, self._choice = task, choice
+        self._groups = RemovedGroups()
+        self._expired = ExpiredValues(choice.keys, stores)
+        self._facts: list[Observed[Any]] = []
+
+    def take_facts(self) -> list[Observed[Any]]:
+        """Return the evictions and example keys (:class:`Evicted`) since the last call."""
+        facts, self._facts = self._facts, []
+        return facts
+
+    def parts(
+        self, store: StoreTask, reader: StoreReader, *, removes: bool = True
+    ) -> Iterator[KeptPart]:
+        """Yield the rows of a store. Problems stay with ``reader``.
+
+        ``removes``: the entries of the changes have a removal for each evicted row.
+        """
         evicted: dict[str, Evicted] = {}
-        for _, block, live in live_blocks(request.task, store, reader):
+        version, expired = self._task.version, self._expired
+        for _, block, live in live_blocks(self._task, store, reader):
             rows_by_class = self._choice.of_block(store, block, live)
             gone = np.concatenate([np.empty(0, np.int64), *rows_by_class.values()])
             for name, rows in rows_by_class.items():
@@ -291,37 +357,23 @@ class _Folder:
                 evicted[name] = previous + Evicted.of(name, block, rows)
                 for key, value in records_of(block, rows[: max(0, KEYS_SHOWN - previous.rows)]):
                     example = EvictedKey(name, key, len(value))
-                    self._found.append(Observed(reader.store, self._version, example))
+                    self._facts.append(Observed(reader.store, version, example))
             changed = np.union1d(expired.dependent_rows(store, block, live), gone)
-            unchanged = np.setdiff1d(live, changed)
-            prints += RowPrints.of(block, unchanged)
-            if is_whole:
-                yield from records_of(block, unchanged)
-            for entries, rows_made in self._changes(store, block, changed, gone, is_whole):
-                prints += RowPrints.of_rows(rows_made)
-                yield from entries
-        for entries, rows_made in expired.lists(store):
-            prints += RowPrints.of_rows(rows_made)
-            yield from entries
-        if request.task.request.fit:
-            reader.check_rest(store.files)
+            changes = self._changes(store, block, changed, gone, removes=removes)
+            yield KeptPart(block, np.setdiff1d(live, changed), list(changes))
+        yield KeptPart(RecordBlock.empty(0), np.empty(0, np.int64), list(expired.lists(store)))
         missing = expired.missing(store)
         if missing:
             reader.report("twin-rows", TWINS.format(store=store.store_name, missing=missing))
-        position = reader.store, self._version
-        self._found += [
-            Observed(*position, prints),
-            *(Observed(*position, e) for e in evicted.values()),
-        ]
-        self._found += [ReadProblem.observe(problem, *position) for problem in reader.problems]
+        self._facts += [Observed(reader.store, version, fact) for fact in evicted.values()]
 
     def _changes(
-        self, store: StoreTask, block: RecordBlock, changed: Int64s, gone: Int64s, is_whole: bool
+        self, store: StoreTask, block: RecordBlock, changed: Int64s, gone: Int64s, *, removes: bool
     ) -> Iterable[Changes]:
         """Return the entries to write for changed rows of a block, with the rows that they make.
 
-        ``changed`` are the rows that go or change, ``gone`` the evicted rows among them. Evicted
-        rows of a whole snapshot need no removal. With a timer in the request, evicted rows are kept
+        ``changed`` are the rows that go or change, ``gone`` the evicted rows among them. Without
+        ``removes`` evicted rows get no removal. With a timer in the choice, evicted rows are kept
         and their timer is set to a time that is past.
         """
         if store.store_name in self._choice.refused:
@@ -330,9 +382,9 @@ class _Folder:
             return self._groups.changes(store, block, gone)
         if store.family is not None:
             return self._expired.changes(store, block, changed, gone)
-        if self._request.timer is not None:
-            return timeouts(block, gone, self._request.timer)
-        removed = records_of(block, gone[:0] if is_whole else gone)
+        if self._choice.timer is not None:
+            return timeouts(block, gone, self._choice.timer)
+        removed = records_of(block, gone if removes else gone[:0])
         return [([(key, None) for key, _ in removed], [])]
 
 

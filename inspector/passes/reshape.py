@@ -37,7 +37,8 @@ from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import StoreId
 from inspector.operators.transform_with_state import GroupingKey
 from inspector.passes.binary_columns import records_of
-from inspector.passes.live_rows import live_blocks
+from inspector.passes.copy_partition import Choice, KeptRows, in_order
+from inspector.passes.state_formats import Converter, FormatOne
 from inspector.passes.store_reader import StoreReader, open_stores
 from inspector.sparktypes import StructType
 from inspector.sparktypes.schema_json import parse_schema_json
@@ -56,7 +57,9 @@ class SortTask(Message):
     folder: str  # folder of the temporary files
     # part of the key that Spark hashes, by store; a store is absent if it is not known
     keys: Mapping[str, GroupingKey] = field(default_factory=dict)
-    is_single: bool = False  # the operator runs in partition 0 only, whatever the number
+    stays: bool = False  # all rows keep their partition
+    # kind of an operator whose values are converted from state format 1 to 2; None to convert none
+    converted: FormatOne | None = None
 
 
 @dataclass(frozen=True)
@@ -96,21 +99,30 @@ class FillTask(Message):
 # --- reading the source ---------------------------------------------------------------------------
 
 
-def sort_partition(request: SortTask) -> Iterator[Observed[Any]]:
-    """Sort the rows of a partition into temporary files.
+def sort_partition(request: SortTask, choice: Choice) -> Iterator[Observed[Any]]:
+    """Sort the rows of a partition into temporary files, without those that are evicted.
 
     Yields:
-        The rows of each store (:class:`RowPrints`), problems of reading, and for each store the
-        first row that the hash does not put there (:class:`MisplacedRow`).
+        The rows of each store after the eviction (:class:`RowPrints`), what was evicted, problems
+        of reading, and for each store the first row that the hash does not put there
+        (:class:`MisplacedRow`).
     """
     task = request.task
-    for store, reader in open_stores(task):
+    opened = in_order(open_stores(task))
+    kept = KeptRows(task, choice, [store for store, _ in opened])
+    for store, reader in opened:
         placing = _Placing.of(request, store)
         prints = RowPrints()
         path = _path_of_rows(request.folder, task, store.store_name, task.partition_id)
         with open(path, "wb") as file, open(f"{path}.index", "wb") as index:
             sorted_rows = _SortedRows(file, index, request.partitions)
-            for _, block, live in live_blocks(task, store, reader):
+            parts, converter = kept.parts(store, reader, removes=False), None
+            if request.converted is not None:
+                converter = Converter.of_store(request.converted, store)
+            for block, live in chain.from_iterable(part.blocks() for part in parts):
+                if converter is not None and len(live):
+                    block = converter.convert(block, live)
+                    live = block.ordinals
                 targets, wrong = placing.targets(block, live)
                 if len(wrong):
                     yield _make_misplaced_row(reader, task.version, placing, block, live[wrong[:1]])
@@ -119,6 +131,7 @@ def sort_partition(request: SortTask) -> Iterator[Observed[Any]]:
                 sorted_rows.add(block, live, targets)
             sorted_rows.flush()
         yield Observed(reader.store, task.version, prints)
+        yield from kept.take_facts()
         for problem in reader.problems:
             yield ReadProblem.observe(problem, reader.store, task.version)
 
@@ -130,7 +143,7 @@ class _Placing(NamedTuple):
     old: int  # number of partitions of the source
     new: int  # number of partitions of the copy
     partition_id: int  # partition of the source
-    is_single: bool  # all rows are in partition 0
+    stays: bool  # all rows keep their partition
 
     @classmethod
     def of(cls, request: SortTask, store: StoreTask) -> _Placing:
@@ -140,17 +153,15 @@ class _Placing(NamedTuple):
         if part is not None and store.key_schema is not None:
             schema = parse_schema_json(store.key_schema)
             hashed = RowHash.of_part(schema, part.path, part.fields)
-        return cls(
-            hashed, task.partitions, request.partitions, task.partition_id, request.is_single
-        )
+        return cls(hashed, task.partitions, request.partitions, task.partition_id, request.stays)
 
     def targets(self, block: RecordBlock, rows: Int64s) -> tuple[Int64s, Int64s]:
         """Return the new partition of some records, and which of them are not proven to be here.
 
         The second array has positions in ``rows``.
         """
-        if self.is_single:
-            return np.zeros(len(rows), np.int64), np.empty(0, np.int64)
+        if self.stays:
+            return np.full(len(rows), self.partition_id), np.empty(0, np.int64)
         if self.hashed is None:
             return np.zeros(len(rows), np.int64), np.arange(len(rows))
         spans = block.buffer, block.key_offset[rows], block.key_length[rows]

@@ -39,12 +39,12 @@ NAMES: dict[str, tuple[str, float]] = {
 """Metric -> its name here, and what its values are multiplied by."""
 
 # Names of metrics that are not numbers of an audit.
-_LEVEL, _BATCH = "spark_state_level", "spark_state_batch_id"
+LEVEL, _BATCH = "spark_state_level", "spark_state_batch_id"
 _CLOCK, _WRITTEN = "spark_state_batch_timestamp_seconds", "spark_state_inspected_timestamp_seconds"
 _FINDINGS, _GATES = "spark_state_findings", "spark_state_gate_exceeded"
 
 _FAMILIES: dict[str, tuple[str, tuple[str, ...]]] = {
-    _LEVEL: ("0 ok, 1 info, 2 warning, 3 error, 4 part of the checkpoint could not be read.", ()),
+    LEVEL: ("0 ok, 1 info, 2 warning, 3 error, 4 part of the checkpoint could not be read.", ()),
     _BATCH: ("The judged batch.", ()),
     _CLOCK: ("Clock of the judged batch.", ()),
     _FINDINGS: ("Findings of each rule.", ("id", "severity")),
@@ -64,7 +64,7 @@ def metrics_of(report: ReportData) -> Observed:
     summary = report.summary
     timestamp = summary.get("batch_timestamp_ms")
     seconds = None if timestamp is None else timestamp / 1000
-    numbers = {_LEVEL: report.level.rank, _BATCH: summary.get("batch_id"), _CLOCK: seconds}
+    numbers = {LEVEL: report.level.rank, _BATCH: summary.get("batch_id"), _CLOCK: seconds}
     for metric, (name, factor) in NAMES.items():
         value = report.metrics.get(metric)
         numbers[name] = None if value is None else value * factor
@@ -81,7 +81,7 @@ def metrics_of(report: ReportData) -> Observed:
 
 def unreadable(checkpoint: str) -> Observed:
     """Return the labels and the only sample, level 4, of a checkpoint that could not be read."""
-    return (escape(checkpoint), ""), [(_LEVEL, (), Level.UNREADABLE.rank)]
+    return (escape(checkpoint), ""), [(LEVEL, (), Level.UNREADABLE.rank)]
 
 
 def render_prometheus(report: ReportData) -> Iterator[str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from inspector.exceptions import CheckpointError, InspectorError
@@ -42,9 +42,13 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import ASGIApp
 
+    from inspector.serve.service import Service
+
 SECONDS = 120.0  # seconds that the work of a request may take, unless the command says another time
 # seconds that the first page of the fleet waits for audits that are running
 _FIRST_SECONDS = 2.0
+HEALTH = "/healthz"  # path that needs no token
+_METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"  # what Prometheus reads
 _CLOSED = 499  # status of an answer that nobody waits for
 
 
@@ -72,9 +76,14 @@ _ONLY_EQUAL = (
 class Application:
     """Answers of the server."""
 
-    def __init__(self, source: Source, seconds: float = SECONDS) -> None:
-        """Prepare the answers; ``seconds`` is the time that the work of a request may take."""
-        self.pages = Pages(source)
+    def __init__(
+        self, source: Source, seconds: float = SECONDS, service: Service | None = None
+    ) -> None:
+        """Prepare the answers; ``seconds`` is the time that the work of a request may take.
+
+        With a ``service`` the page of the fleet shows its last results.
+        """
+        self.pages, self._service = Pages(source), service
         self._workers = Workers(seconds)
         self._searches = KnownTexts(1 << 20)  # searches that URLs hide, by name
         self._secret = secrets.token_bytes(32)  # so that a name tells nothing of its search
@@ -84,11 +93,28 @@ class Application:
         return [
             Route("/", self.fleet),
             Route("/assets/{name}", self.asset),
+            *([Route(HEALTH, self.health)] if self._service else []),
+            *([Route("/metrics", self.metrics)] if self._service else []),
             *(Route(path, self.page, name=name) for name, path in _PATHS.items()),
         ]
 
+    async def health(self, _request: Request) -> Response:
+        """Answer 200 while the audits go on, else 503; says nothing of the checkpoints."""
+        is_healthy = self._service is not None and self._service.is_healthy
+        text = "ok\n" if is_healthy else "the audits do not go on\n"
+        return PlainTextResponse(text, 200 if is_healthy else 503)
+
+    async def metrics(self, _request: Request) -> Response:
+        """Answer with the metrics of the last results, as Prometheus reads them."""
+        assert self._service is not None
+        return Response(self._service.metrics(), media_type=_METRICS_TYPE)
+
     async def fleet(self, _request: Request) -> Response:
         """Answer with the page of all checkpoints; the first request starts their audits."""
+        if self._service is not None:
+            results, about = self._service.results, self._service.about()
+            found = [None if result is None else result.entry for result in results]
+            return HTMLResponse(self.pages.fleet_page(found, about))
         fleet = self.pages.fleet
         fleet.start()
         end = monotonic() + _FIRST_SECONDS
@@ -210,15 +236,17 @@ def application(
     bound: str = LOOPBACK[0],
     hosts: Iterable[str] = (),
     seconds: float = SECONDS,
+    service: Service | None = None,
 ) -> ASGIApp:
     """Return the guarded application.
 
     ``token`` is required of every request, ``bound`` is the address of the server, and ``hosts``
-    are further names that requests may use for it.
+    are further names that requests may use for it. A ``service`` adds ``/metrics`` and
+    ``/healthz``; the latter needs no token.
     """
     inner = Starlette(
-        routes=Application(source, seconds).routes(),
+        routes=Application(source, seconds, service).routes(),
         exception_handlers=dict.fromkeys(_ERRORS, _message),
     )
     inner.router.redirect_slashes = False
-    return Guard(inner, token, bound, hosts)
+    return Guard(inner, token, bound, hosts, (HEALTH,) if service else ())

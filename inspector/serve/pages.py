@@ -23,6 +23,7 @@ from inspector.quantities import bytes_text
 from inspector.render.page import LinkedTable, Section
 from inspector.render.page.served import (
     Field,
+    FleetEntry,
     Form,
     Frame,
     Link,
@@ -53,11 +54,20 @@ class Pages:
         self.kept = KeptPages()
         self._keys = KnownTexts()  # bytes of keys that a page has shown, by their hash
 
-    def fleet_page(self) -> str:
-        """Return the page of all checkpoints, from their last audits."""
-        frame = Frame("Checkpoints", about=self._about())
+    def fleet_page(
+        self, results: Sequence[FleetEntry | None] | None = None, about: str = ""
+    ) -> str:
+        """Return the page of all checkpoints, from their last audits.
+
+        ``results`` are those of a service, by index, None for a checkpoint that it has not audited;
+        ``about`` are sentences on it.
+        """
+        waiting = self.fleet.entries
+        pairs = zip(waiting if results is None else results, waiting, strict=True)
+        entries = [entry or pending for entry, pending in pairs]
+        frame = Frame("Checkpoints", about=f"{about} {self._about()}".strip())
         command = self.source.command("audit", None, Part())
-        return fleet_html(frame, self.fleet.entries, time.time_ns() // 1_000_000, command)
+        return fleet_html(frame, entries, time.time_ns() // 1_000_000, command)
 
     def page(self, position: Position, stop: Stop) -> str:
         """Return the page at a position. Raises the errors of opening and reading."""

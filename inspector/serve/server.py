@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 from collections.abc import Iterable
 
 import uvicorn
 
 from inspector.serve.application import application
+from inspector.serve.service import Service
 from inspector.serve.sources import Source
 
 _END_SECONDS = 2  # seconds that running requests have when the server ends
 
 
-def run_server(
+def run_server(  # noqa: PLR0913 - each is an option of the command
     source: Source,
     listening: socket.socket,
     token: str,
     host: str,
     hosts: Iterable[str],
     seconds: float,
+    service: Service | None = None,
 ) -> None:
-    """Answer requests on a socket until the process gets a signal to end."""
-    app = application(source, token, host, hosts, seconds)
+    """Answer requests on a socket until the process gets a signal to end.
+
+    A ``service`` is started before, and ended after. SIGTERM ends the process with code 0.
+    """
+    app = application(source, token, host, hosts, seconds, service)
     config = uvicorn.Config(
         app,
         access_log=False,  # URLs have the token
@@ -31,4 +37,12 @@ def run_server(
         timeout_graceful_shutdown=_END_SECONDS,
         lifespan="off",
     )
-    uvicorn.Server(config).run(sockets=[listening])
+    # uvicorn ends its server, and then raises the signal again for this handler.
+    signal.signal(signal.SIGTERM, lambda *_: None)
+    if service is not None:
+        service.start()
+    try:
+        uvicorn.Server(config).run(sockets=[listening])
+    finally:
+        if service is not None:
+            service.stop()

@@ -136,12 +136,12 @@ def _options(
         names = ", ".join(f"`{item.flag}`" for item in analysis.shared)
         yield from (f"It also has these {options}: {names}.", "")
     yield from (
-        f"In Python: [`{_call(analysis)}`](../commands.md#calls). {_returned(analysis)}",
+        f"In Python: [`{_call(analysis)}`](../commands.md#calls). {_return_text(analysis)}",
         "",
     )
 
 
-def _returned(analysis: Analysis) -> str:
+def _return_text(analysis: Analysis) -> str:
     """Say what the call of an analysis returns."""
     if analysis.files:
         return "It yields tables, whose `batches` are of Arrow."

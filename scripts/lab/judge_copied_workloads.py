@@ -3,21 +3,23 @@
 
     python scripts/lab/make_workloads.py --out DIR --count 100
     python scripts/lab/judge_copied_workloads.py DIR --out FOLDER [--only REGEX]
-        [--count N] [--ticks 5]
+        [--count N] [--ticks 5] [--reshape SEED]
 
 Each workload goes on three times on the same rows and the same clock: from its own checkpoint, from
 a plain copy, and from a copy of which rows are evicted: its proven leftovers, or else one key of an
 operator whose rows may go. Compared are the rows that come out, batch by batch, and every call of
 every function, with the state and the watermark that it found. The evicted copy is compared in all
 calls and rows of other keys; what was evicted by timeout is called with ``hasTimedOut``, what was
-removed begins anew. What is in FOLDER already is only compared again. Exit code 1 if anything
-differs.
+removed begins anew. With ``--reshape`` both copies get another form, which SEED chooses: other
+partitions, the other provider, state format 2 where it was 1, or several of these. What is in
+FOLDER already is only compared again. Exit code 1 if anything differs.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import random
 import re
 import shutil
 import sys
@@ -50,6 +52,7 @@ class Case:
             functions write them, also of other operators; own: those of this one.
         called: how many of them were called with ``hasTimedOut``.
         faults: what is not as it should be. unjudged: why Spark does not go on from its own.
+        form: options of the copies that give them another form.
     """
 
     source: Workload
@@ -61,6 +64,7 @@ class Case:
     called: int = 0
     faults: list[str] = field(default_factory=list)
     unjudged: str = ""
+    form: dict[str, Any] = field(default_factory=dict)
 
     def folder(self, variant: str) -> Path:
         """Where a variant goes on."""
@@ -77,7 +81,7 @@ def recall(case: Case) -> bool:
     file = case.out / f"{case.source.name}.json"
     if not file.is_file():
         return False
-    case.operator, case.way, keys, own = json.loads(file.read_text("utf-8"))
+    case.operator, case.way, keys, own, case.form = json.loads(file.read_text("utf-8"))
     case.keys, case.own = set(keys), set(own)
     return True
 
@@ -88,20 +92,64 @@ def prepare(case: Case) -> None:
     places = {variant: case.folder(variant) / "checkpoint" for variant in VARIANTS}
     shutil.copytree(checkpoint, places[TWIN])
     try:
-        api.copy(str(checkpoint), str(places[PLAIN]))
+        if case.form:
+            case.form = possible_form(checkpoint, places[PLAIN], case.form)
+        else:
+            api.copy(str(checkpoint), str(places[PLAIN]))
         evict(case, checkpoint, places[EVICTED])
     except api.InspectorError as error:
         case.faults.append(str(error))
         return
-    dumps = json.dumps([case.operator, case.way, sorted(case.keys), sorted(case.own)])
+    dumps = json.dumps([case.operator, case.way, sorted(case.keys), sorted(case.own), case.form])
     (case.out / f"{case.source.name}.json").write_text(dumps, "utf-8")
+
+
+def random_form(seed: int, name: str) -> dict[str, Any]:
+    """Options of a copy for a workload, always the same for a seed and a name."""
+    chance = random.Random(f"{seed} {name}")
+    form: dict[str, Any] = {"provider": "other", "state_format": "2"}
+    form["partitions"] = chance.choice([1, 2, 3, 5, 7, 11])
+    kept = chance.choice([["provider"], ["partitions"], ["provider", "partitions"]])
+    return {word: form[word] for word in (*kept, "state_format")}
+
+
+def possible_form(checkpoint: Path, dest: Path, form: dict[str, Any]) -> dict[str, Any]:
+    """Write the copy, without the options that it is refused for; return the others.
+
+    Raises CheckpointError for a refusal that no option explains.
+    """
+    classes = {"hdfs": "HDFSBackedStateStoreProvider", "rocksdb": "RocksDBStateStoreProvider"}
+    newest = max((checkpoint / "offsets").glob("[0-9]*"), key=lambda path: int(path.name))
+    own = next(name for name, text in classes.items() if text in newest.read_text("utf-8"))
+    words = {**form}
+    if "provider" in words:
+        words["provider"] = next(name for name in classes if name != own)
+    for _ in form:
+        refusal = refusal_of(checkpoint, dest, words)
+        if not refusal:
+            return words
+        named = [word for word in words if f"out --{word}".replace("_", "-") in refusal]
+        named += ["provider"] if "Keep the provider" in refusal else []
+        for word in named[:1]:
+            del words[word]
+    api.copy(str(checkpoint), str(dest), **words)
+    return words
+
+
+def refusal_of(checkpoint: Path, dest: Path, words: Mapping[str, Any]) -> str:
+    """Write a copy; return why it is refused, or an empty text."""
+    try:
+        api.copy(str(checkpoint), str(dest), **words)
+    except api.CheckpointError as error:
+        return str(error)
+    return ""
 
 
 def evict(case: Case, checkpoint: Path, dest: Path) -> None:
     """A copy without leftovers, or without a key of one operator."""
     text = str(checkpoint)
     try:
-        report = api.copy(text, str(dest), evict="leftovers")
+        report = api.copy(text, str(dest), evict="leftovers", **case.form)
     except api.CheckpointError:  # leftovers whose loss would lose results
         report = None
     if report is None or not report.summary["written"]:
@@ -112,7 +160,9 @@ def evict(case: Case, checkpoint: Path, dest: Path) -> None:
             victim = of_operator[len(of_operator) // 2]
             options = options_for(victim)
             try:
-                report = api.copy(text, str(dest), options, evict="rows", operator=operator)
+                report = api.copy(
+                    text, str(dest), options, evict="rows", operator=operator, **case.form
+                )
             except api.CheckpointError:
                 continue
             break
@@ -265,11 +315,15 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--ticks", type=int, default=5, help="for which each goes on")
     parser.add_argument("--spark-version", default=INSTALLED)
+    parser.add_argument("--reshape", type=int, metavar="SEED", help="give copies another form")
     options = parser.parse_args()
     paths = [path.parent for folder in options.folders for path in folder.glob("*/spec.txt")]
     sources = [read(path) for path in sorted(paths) if re.search(options.only, path.name)]
     sources = [workload for workload in sources if not workload.problem and workload.batches]
     cases = [Case(workload, options.out) for workload in sources[: options.count]]
+    if options.reshape is not None:
+        for case in cases:
+            case.form = random_form(options.reshape, case.source.name)
     new = [case for case in cases if not recall(case)]
     for case in new:
         prepare(case)
@@ -286,7 +340,8 @@ def main() -> int:
         )
         messages = f"{rows:>6} {len(case.keys) // 2:>5} {case.way or '-':<8} {case.called:>5}"
         verdict = "; ".join(case.faults) or case.unjudged or "equal"
-        print(f"{case.source.name:<{width}} {messages}  {verdict}")
+        form = " ".join(f"{word}={value}" for word, value in case.form.items())
+        print(f"{case.source.name:<{width}} {messages}  {verdict} {form}".rstrip())
     bad = sum(bool(case.faults) for case in cases)
     evicted = sum(bool(case.keys) for case in cases)
     unjudged = sum(bool(case.unjudged) for case in cases)

@@ -8,6 +8,9 @@
     python scripts/lab/judge_copies.py --starts    only how soon Spark starts from a compact copy
     python scripts/lab/judge_copies.py --moves     only copies by hand, and moved checkpoints
     python scripts/lab/judge_copies.py --partitions 1,3,7    copies with other numbers of partitions
+    python scripts/lab/judge_copies.py --provider            copies for the other provider
+    python scripts/lab/judge_copies.py --provider --evict --partitions 3 --state-format 2
+        each alone, and all of them together
 
 For each query and provider: the query runs, is stopped, and goes on three times from the same
 point on the same input: from its own checkpoint, from a plain copy, and from a copy without the
@@ -15,9 +18,11 @@ rows of some users. It prints whether the outputs are equal, batch by batch for 
 as multisets of the other users for the evicted one, whether Spark's ``statestore`` source (4.0 on)
 counts the rows that the copy says it has, and what came out for the evicted users. If an evicted
 user of transformWithState returns, the rows of the user are those of a query that never saw the
-user before. With ``--partitions`` the copies differ only in the number of partitions: the outputs
-have to be equal batch by batch, and the rows of Spark's ``statestore`` source as sets, before and
-after the batches that follow. The exit code is 1 if anything is not as it should be. Run it with
+user before. With ``--partitions``, ``--provider`` or ``--evict`` the copies differ in their form:
+the outputs have to be equal batch by batch, and the rows of Spark's ``statestore`` source as sets,
+before and after the batches that follow. Those with an eviction are compared with a copy that has
+this eviction alone. The checkpoint itself has another name meanwhile, so that nothing can read it.
+The exit code is 1 if anything is not as it should be. Run it with
 the Python of the PySpark that is to judge; ``--inspector`` is the Python that has the inspector.
 """
 
@@ -29,17 +34,20 @@ import shutil
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from copies import starting
 from copies.families import (
+    AGGREGATION_FORMAT,
     BEFORE,
     CONFS,
     FAMILIES,
+    IDS,
     JOIN_FORMAT,
+    PARTITIONS,
     PROVIDERS,
     SCHEMA,
     SESSION,
@@ -97,16 +105,62 @@ class Verdict:
             self.faults.append(otherwise)
 
 
+@dataclass(frozen=True)
+class Form:
+    """Form of a copy.
+
+    Attributes:
+        partitions: number of its partitions; None for that of the source.
+        provider: name of its state store provider; None for that of the source, ``other`` for
+            the other one.
+        evicts: rows of some users, or leftovers, are evicted.
+        state_format: state format of aggregations; None for that of the source.
+    """
+
+    partitions: int | None = None
+    provider: str | None = None
+    evicts: bool = False
+    state_format: str | None = None
+
+    @property
+    def words(self) -> dict[str, Any]:
+        """Options of ``copy``."""
+        given: dict[str, Any] = {"partitions": self.partitions, "provider": self.provider}
+        given["state_format"] = self.state_format
+        return {name: value for name, value in given.items() if value is not None}
+
+    @property
+    def name(self) -> str:
+        """Name of the copy's folder."""
+        parts = (
+            *(self.partitions, self.provider, "evicted" if self.evicts else None),
+            "converted" if self.state_format else None,
+        )
+        return "-".join(["of", *(str(part) for part in parts if part is not None)])
+
+    def of_family(self, family: Family, *, is_hdfs: bool) -> Form | None:
+        """Return the form for a query; None if the query cannot have it."""
+        if self.evicts and not family.evict:
+            return None
+        if self.state_format and family.conf.get(AGGREGATION_FORMAT) != "1":
+            return replace(self, state_format=None).of_family(family, is_hdfs=is_hdfs)
+        if self == Form() or self.provider is None:
+            return None if self == Form() else self
+        if family.tables:  # it needs RocksDB
+            return None
+        return replace(self, provider="rocksdb" if is_hdfs else "hdfs")
+
+
 class Judge:
     """Runs queries in one session.
 
     Attributes:
         spark: the session. folder: for checkpoints and input.
-        partitions: numbers of the copies that are judged; none for copies with the same number.
+        forms: of the copies that are judged; none for copies with the same form.
     """
 
-    def __init__(self, folder: Path, inspector: str, partitions: Sequence[int] = ()) -> None:
-        self.folder, self.partitions = folder, partitions
+    def __init__(self, folder: Path, inspector: str, forms: Sequence[Form] = ()) -> None:
+        self.folder, self.forms = folder, forms
         self._copier = OtherPython(inspector, COPIER)
         self.spark = start_session("copies", SESSION)
         self.release = tuple(map(int, self.spark.version.split(".")[:2]))
@@ -224,39 +278,70 @@ class Judge:
             for row in frame.collect()
         )
 
-    def _judge_partitions(self, verdict: Verdict, family: Family, inputs: Path) -> None:
-        """Compare copies with other numbers of partitions with a twin of the source."""
-        source, twin = inputs.with_name("source"), inputs.with_name("twin")
-        shutil.copytree(source, twin)
-        copies = {number: inputs.with_name(f"of-{number}") for number in self.partitions}
-        before = self.rows(source, family)
-        for number, copy in copies.items():
-            report = self.copy(source, copy, partitions=number)
+    def _judge_forms(
+        self, verdict: Verdict, family: Family, inputs: Path, forms: Sequence[Form], provider: str
+    ) -> None:
+        """Compare copies in other forms with their source, or with an eviction alone."""
+        source = inputs.with_name("source")
+        twins = {False: source, True: inputs.with_name("evicted")}
+        if any(form.evicts for form in forms):
+            report = self.copy(source, twins[True], *family.where, evict=family.evict)
+            verdict.expect(holds="summary" in report, otherwise=f"eviction: {report.get('error')}")
+            verdict.called += report.get("summary", {}).get("evicted_rows", 0)
+        used = {form.evicts for form in forms}
+        before = {evicts: self.rows(twins[evicts], family) for evicts in used}
+        copies = {form: inputs.with_name(form.name) for form in forms}
+        for form, copy in copies.items():
+            where = family.where if form.evicts else ()
+            asked = form.words | ({"evict": family.evict} if form.evicts else {})
+            report = self.copy(source, copy, *where, **asked)
             verdict.expect(
-                holds="summary" in report, otherwise=f"{number}: no copy: {report.get('error')}"
+                holds="summary" in report, otherwise=f"{form.name}: no copy: {report.get('error')}"
             )
             if "summary" in report:
-                same = self.rows(copy, family) == before
-                verdict.expect(holds=same, otherwise=f"{number}: other rows before the restart")
-                self._compare_with_spark(verdict, family, source, copy, number)
+                if form.provider == "hdfs":
+                    self.spark.conf.unset(IDS)
+                # The values of another state format are other rows.
+                same = bool(form.state_format) or self.rows(copy, family) == before[form.evicts]
+                self._set(STORES[provider] | dict(family.conf))
+                verdict.expect(holds=same, otherwise=f"{form.name}: other rows before the restart")
+                if form.words.keys() == {"partitions"} and not form.evicts:
+                    number = form.words["partitions"]
+                    self._compare_with_spark(verdict, family, source, copy, number)
         if verdict.faults:
             return
         for batch in range(BEFORE, BEFORE + AFTER):
             write_input(inputs, batch, victims=False)
-        expected = self.run(family, inputs, twin)
-        after = self.rows(twin, family)
-        verdict.batches, verdict.rows = len(expected), sum(map(Counter.total, expected.values()))
-        verdict.evicted = 0 if after is None else after.total()
-        verdict.expect(holds=len(expected) >= AFTER, otherwise="too few batches to compare")
-        for number, copy in copies.items():
+        expected = {evicts: self.run(family, inputs, twins[evicts]) for evicts in used}
+        after = {evicts: self.rows(twins[evicts], family) for evicts in used}
+        source.rename(inputs.with_name("elsewhere"))
+        first = expected[min(used)]
+        verdict.batches, verdict.rows = len(first), sum(map(Counter.total, first.values()))
+        remaining = after[min(used)]
+        verdict.evicted = 0 if remaining is None else remaining.total()
+        verdict.expect(holds=len(first) >= AFTER, otherwise="too few batches to compare")
+        for form, copy in copies.items():
+            if form.provider == "hdfs":  # Spark refuses ids for it, which the session may set
+                self.spark.conf.unset(IDS)
             made = self.run(family, inputs, copy)
-            words = f"{number}: other outputs: {_difference(_all(expected), _all(made))}"
-            verdict.expect(holds=expected == made, otherwise=words)
-            same = self.rows(copy, family) == after
-            verdict.expect(holds=same, otherwise=f"{number}: other rows after the restart")
+            difference = _difference(_all(expected[form.evicts]), _all(made))
+            words = f"{form.name}: other outputs: {difference}"
+            verdict.expect(holds=expected[form.evicts] == made, otherwise=words)
+            same = bool(form.state_format) or self.rows(copy, family) == after[form.evicts]
+            verdict.expect(holds=same, otherwise=f"{form.name}: other rows after the restart")
+            self._set(STORES[provider] | dict(family.conf))
             operators = [p for p in (copy / "state").iterdir() if p.name.isdigit()]
             counts = {sum(p.name.isdigit() for p in folder.iterdir()) for folder in operators}
-            verdict.expect(holds=counts <= {1, number}, otherwise=f"{number}: {counts} partitions")
+            verdict.expect(
+                holds=counts <= {1, form.partitions or int(SESSION[PARTITIONS])},
+                otherwise=f"{form.name}: {counts} partitions",
+            )
+            ends = {path.suffix for path in copy.glob("state/**/*.*") if path.name[0].isdigit()}
+            is_tables = bool(ends & {".changelog", ".zip"})
+            verdict.expect(
+                holds=form.provider is None or is_tables == (form.provider == "rocksdb"),
+                otherwise=f"{form.name}: files end in {sorted(ends)}",
+            )
 
     def _compare_with_spark(
         self, verdict: Verdict, family: Family, source: Path, copy: Path, number: int
@@ -275,6 +360,11 @@ class Judge:
         words = f"{number}: other partitions than those of Spark's own repartitioning"
         verdict.expect(holds=rows[0] == rows[1], otherwise=words)
 
+    def _set(self, confs: Mapping[str, str]) -> None:
+        """Set confs of the session."""
+        for conf, value in confs.items():
+            self.spark.conf.set(conf, value)
+
     def judge_again(self, name: str, provider: str) -> Verdict:
         """Judge one query, up to three times if a loaded machine starts no Python worker."""
         for left in range(ATTEMPTS - 1, -1, -1):
@@ -291,13 +381,16 @@ class Judge:
         family, verdict = FAMILIES[name], Verdict()
         for conf in {name for confs in CONFS for name in confs}:
             self.spark.conf.unset(conf)
-        for conf, value in (STORES[provider] | dict(family.conf)).items():
-            self.spark.conf.set(conf, value)
+        self._set(STORES[provider] | dict(family.conf))
         home = self.folder / f"{name}-{provider}"
         inputs, source = home / "input", home / "source"
         self._begin(family, inputs, source)
-        if self.partitions:
-            self._judge_partitions(verdict, family, inputs)
+        if self.forms:
+            is_hdfs = provider.startswith("hdfs")
+            forms = [form.of_family(family, is_hdfs=is_hdfs) for form in self.forms]
+            chosen = list(dict.fromkeys(form for form in forms if form))
+            if chosen:
+                self._judge_forms(verdict, family, inputs, chosen, provider)
             return verdict
         twin, plain, evicted = home / "twin", home / "plain", home / "evicted"
         shutil.copytree(source, twin)
@@ -433,6 +526,20 @@ def _cause(error: Exception) -> str:
     return " / ".join(named)[-900:] or str(error)[:300]
 
 
+def _forms(args: argparse.Namespace) -> list[Form]:
+    """Return each requested change of form alone, and all of them together."""
+    numbers = [int(number) for number in args.partitions.split(",") if number]
+    alone = [Form(partitions=number) for number in numbers]
+    other = "other" if args.provider else None
+    if args.provider:
+        alone.append(Form(provider=other))
+    if args.state_format:
+        alone.append(Form(state_format=args.state_format))
+    every: list[int | None] = [*numbers] or [None]
+    together = [Form(number, other, args.evict, args.state_format) for number in every]
+    return list(dict.fromkeys(form for form in [*alone, *together] if form != Form()))
+
+
 def main() -> None:
     """Judge what was requested, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -440,13 +547,15 @@ def main() -> None:
     parser.add_argument("--providers", default=",".join(PROVIDERS))
     parser.add_argument("--inspector", default=sys.executable)
     parser.add_argument("--partitions", default="")
+    parser.add_argument("--provider", action="store_true")
+    parser.add_argument("--evict", action="store_true")
+    parser.add_argument("--state-format", choices=["2"])
     parser.add_argument("--starts", action="store_true")
     parser.add_argument("--moves", action="store_true")
     args = parser.parse_args()
     failed = 0
     with tempfile.TemporaryDirectory(prefix="judge-copies-") as folder:
-        numbers = [int(number) for number in args.partitions.split(",") if number]
-        judge = Judge(Path(folder), args.inspector, numbers)
+        judge = Judge(Path(folder), args.inspector, _forms(args))
         print(f"Spark {judge.spark.version}", flush=True)
         if args.moves:
             failed = not judge.judge_moves("timers")

@@ -155,11 +155,6 @@ def test_no_partitions_are_a_usage_error(tmp_path: Path) -> None:
     assert not (tmp_path / "copy").exists()
 
 
-def test_eviction_and_new_partitions_are_two_copies(tmp_path: Path) -> None:
-    message = refusal(checkpoint("agg_update"), tmp_path, partitions=3, evict="leftovers")
-    assert "make a copy with --evict first" in message
-
-
 def test_query_of_an_old_release_is_refused(tmp_path: Path) -> None:
     root = checkpoint("agg_update", "3.1.3")
     message = refusal(root, tmp_path, partitions=3)

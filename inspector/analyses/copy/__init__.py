@@ -108,7 +108,7 @@ REFUSED = f"{PLAN} Without --plan the command would refuse to write the copy, fo
 # note: no file of the copy has the bytes of the evicted rows
 ERASED = (
     "Erased ({rows}): no state file of the copy holds these bytes, because each partition is one "
-    "new snapshot. {source}"
+    "new {file}. {source}"
 )
 # note: files of the copy still have the bytes of the evicted rows
 REMOVED = (
@@ -199,6 +199,10 @@ _HELP = {  # of options, by their names
     "--batch: copy an earlier batch though later ones were planned.",
     "partitions": "Spread all state over N partitions, and record this number.  [default: as in "
     "PATH]",
+    "provider": "Write all state for this state store provider, and record its class.  [default: "
+    "as in PATH]",
+    "state_format": "Convert aggregations and group state from state format 1 to 2, and record "
+    "it.  [default: as in PATH]",
     "dest_storage_options": "Option for the fsspec driver of DEST; repeatable.  [default: those "
     "of --storage-option]",
 }
@@ -225,6 +229,8 @@ def copy(  # noqa: PLR0913 - the options of one command
         bool, Option("Write nothing. Report what would be evicted or reshaped, and the effect.")
     ] = False,
     partitions: Annotated[int | None, Option(_HELP["partitions"], minimum=1)] = None,
+    provider: Annotated[Literal["hdfs", "rocksdb"] | None, Option(_HELP["provider"])] = None,
+    state_format: Annotated[Literal["2"] | None, Option(_HELP["state_format"])] = None,
     stopped: Annotated[bool, Option(_HELP["stopped"])] = False,
     sink_has_no_batch_ids: Annotated[bool, Option(_HELP["sink_has_no_batch_ids"])] = False,
     dest_storage_options: Annotated[
@@ -249,18 +255,14 @@ def copy(  # noqa: PLR0913 - the options of one command
     """
     run = Run.start(path, options)
     eviction = _eviction_of(run.options, evict, by, operator, inferred=certainty == "inferred")
-    if plan and eviction is None and partitions is None:
-        message = "--plan is about rows to evict or to move: give --evict, --key, --where or "
-        raise CheckpointError(f"{message}--partitions")
-    if partitions is not None and eviction is not None:
-        raise CheckpointError(
-            "--partitions moves all rows and evicts none: make a copy with --evict first, and copy "
-            "that one with --partitions"
-        )
+    target = reshaping.Target(partitions, provider, state_format)
+    if plan and eviction is None and not target.is_given:
+        message = "--plan is about rows to evict or to move: give --evict, --key, --where, "
+        raise CheckpointError(f"{message}--partitions, --provider or --state-format")
     given = dest_storage_options or run.options.storage_options
     assumed = _Assumed(stopped, sink_has_no_batch_ids)
     made = _Copy(run, dest, given, eviction, compact=compact, assumed=assumed)
-    return made.report(plan=plan) if partitions is None else made.reshape(partitions, plan=plan)
+    return made.reshape(target, plan=plan) if target.is_given else made.report(plan=plan)
 
 
 def _eviction_of(
@@ -338,7 +340,7 @@ class _Copy:
         self._erases = eviction is not None and bool(eviction.keys) and REMOVAL in used
         self._compact_requested = compact
         self._restart: Restart | None = None  # of the copy; None if none was written
-        self._reshape: reshaping.Reshape | None = None  # None if the partitions stay
+        self._reshape: reshaping.Reshape | None = None  # None without another form
         # Behind a chain, a removal would leave the bytes in the files of the chain.
         self._compact = compact or (self._erases and can_compact)
 
@@ -349,10 +351,7 @@ class _Copy:
         """
         self._check_source()
         check_new(self._dest, self._options, self._checkpoint.storage)
-        # With the keys of all leftovers where they stay here.
-        expired = self._eviction is not None and self._eviction.expired
-        every_key = expired and self._run.engine.in_process
-        facts = self._run.facts(replace(FACTS, leftover_limit=0) if every_key else FACTS)
+        facts = self._source_facts()
         self._check_whole(facts)
         eviction = self._eviction
         work = evicting.copying(
@@ -390,8 +389,14 @@ class _Copy:
         steps = self._steps(is_plan=False)
         return self._report(done, facts, notes=self._notes(done), steps=steps, wrote=True)
 
-    def reshape(self, partitions: int, *, plan: bool) -> Report:
-        """Write a copy with another number of partitions, or only plan it, and return the report.
+    def _source_facts(self) -> Facts:
+        """Return the facts of the source, with all leftovers if this process evicts them."""
+        expired = self._eviction is not None and self._eviction.expired
+        every_key = expired and self._run.engine.in_process
+        return self._run.facts(replace(FACTS, leftover_limit=0) if every_key else FACTS)
+
+    def reshape(self, target: reshaping.Target, *, plan: bool) -> Report:
+        """Write a copy whose state has another form, or only plan it, and return the report.
 
         Raises CheckpointError or SourceNotWholeError if the copy cannot be made.
         """
@@ -400,52 +405,66 @@ class _Copy:
             raise CheckpointError(
                 f"batch {self._batch_to_repeat} was planned and not committed, and runs again with "
                 "state that it has written before: let the query run it, stop the query, and "
-                "change the number of partitions then",
+                "copy it then",
                 self._checkpoint.root,
             )
-        reshape = reshaping.Reshape(self._run, partitions)
+        reshape = reshaping.Reshape(self._run, target)
         check_new(self._dest, self._options, self._checkpoint.storage)
-        facts = self._run.facts(FACTS)
+        facts = self._source_facts()
         self._check_whole(facts)
-        self._reshape = reshape
-        note = reshaping.RESHAPED.format(old=reshape.old, new=reshape.new)
+        self._reshape, evictions = reshape, list[evicting.EvictTask]()
+        if self._eviction is not None:
+            unchanged = evicting.copying(self._run).tasks
+            evictions = evicting.with_eviction(self._run, unchanged, self._eviction, facts)
         with reshaping.temporary_folder() as folder:
-            rows = reshape.run_sorting(reshape.sort_tasks(folder))
-            self._check_problems(rows)
-            reshape.check_rows(rows)
-            tasks, numbers = reshape.fill_tasks(folder)
+            read = reshape.run_sorting(reshape.source_tasks(folder, evictions))
+            self._check_problems(read)
+            reshape.check_rows(read)
+            rows = _evicted_rows(read)
+            if self._eviction is not None and not any(rows.values()):
+                return self._report(read, facts, notes=self._nothing(), wrote=False)
+            if not plan:
+                self._check_effects(rows)
+            elif any(count and self._ways[name].refused for name, count in rows.items()):
+                return self._report(read, facts, notes=[REFUSED], wrote=False)
+            tasks, form = reshape.fill_tasks(folder)
             if plan:
-                done = reshape.run_filling(tasks)
+                done = reshape.with_evictions(reshape.run_filling(tasks), read)
+                notes = [*reshape.notes(), reshape.loading_note(done), *self._erasure(done)]
+                notes += [*self._other_ways(rows), PLAN]
                 steps = self._steps(is_plan=True)
-                return self._report(done, facts, notes=[note, PLAN], steps=steps, wrote=False)
-            done = self._write_reshaped(reshape, tasks, numbers, rows)
-        notes = [note, *self._notes(done)]
+                return self._report(done, facts, notes=notes, steps=steps, wrote=False)
+            done = self._write_reshaped(reshape, tasks, form, read)
+        notes = [*reshape.notes(), reshape.loading_note(done), *self._notes(done)]
         return self._report(done, facts, notes=notes, steps=self._steps(is_plan=False), wrote=True)
 
     def _write_reshaped(
         self,
         reshape: reshaping.Reshape,
         tasks: Sequence[FillTask],
-        numbers: copy_contents.NewPartitions,
+        form: copy_contents.NewForm,
         source: Facts,
     ) -> Facts:
-        """Write a copy with other partitions, check it, and return the facts of its tasks.
+        """Write a copy in another form, check it, and return the facts of its tasks.
 
-        ``source`` has the rows of the source. Raises errors as :meth:`_write`.
+        ``source`` has the rows of the source after the eviction, and the evicted ones. Raises
+        errors as :meth:`_write`.
         """
         batch = self._version - 1
         with new_folder(self._dest, self._options, self._checkpoint.storage) as place:
-            done = reshape.run_filling([task.into(place.url, place.options) for task in tasks])
-            self._check_problems(done)
-            name = reshaping.sums_differ(source, done)
+            written = reshape.run_filling([task.into(place.url, place.options) for task in tasks])
+            self._check_problems(written)
+            name = reshaping.sums_differ(source, written)
             if name is not None:
                 which = f"operator {name.operator_id}, store {name.store_name}"
                 message = f"{which}: the rows that were written are not those that were read"
                 raise SourceNotWholeError(f"{message}, {_GIVEN_UP}", spell_root(self._dest))
             of_checkpoint = self._checkpoint, batch, self._dest
-            files = copy_contents.small_files(*of_checkpoint, partitions=numbers)
+            files = copy_contents.small_files(*of_checkpoint, form=form)
             has_base = any(folder.base_name for task in tasks for folder in task.folders)
             changed = {self._version, self._version - 1} if has_base else set()
+            done = reshape.with_evictions(written, source)
+            changed |= {self._version} if reshape.converts or done.of(Evicted) else set()
             self._finish(place, done, files, self._record(done, changed))
         return done
 
@@ -725,7 +744,7 @@ class _Copy:
             **({} if self._eviction is None else {"evicted_rows": evicted}),
             **({"timed_out_rows": timed_out} if timed_out else {}),
             **({"refused_rows": refused} if refused else {}),
-            **self._partition_numbers(),
+            **self._form_numbers(),
             "rows": sum(prints.rows for prints in done.sums(RowPrints).values()),
             "source_state_bytes": sum(file_bytes(self._checkpoint).values()),
             "copy_state_bytes": sum(written.bytes for written in done.sums(WrittenFiles).values()),
@@ -751,12 +770,19 @@ class _Copy:
         idle = self._eviction is not None and not evicted
         return replace(report, steps=steps, nothing_done=idle or bool(refused))
 
-    def _partition_numbers(self) -> dict[str, int]:
-        """Return the numbers of partitions for the summary; empty if they stay."""
-        reshape = self._reshape
-        return (
-            {} if reshape is None else {"partitions_before": reshape.old, "partitions": reshape.new}
-        )
+    def _form_numbers(self) -> dict[str, int | str]:
+        """Return the partitions and providers for the summary; empty if both stay."""
+        reshape, result = self._reshape, dict[str, int | str]()
+        if reshape is None:
+            return result
+        if reshape.target.partitions is not None:
+            result |= {"partitions_before": reshape.old, "partitions": reshape.new}
+        if reshape.target.state_format is not None:
+            result["state_format"] = int(reshape.target.state_format)
+        if reshape.changes_provider:
+            old = self._checkpoint.provider.spark_class
+            result |= {"provider_before": old, "provider": reshape.provider.spark_class}
+        return result
 
     def _is_timed_out(self, name: StoreName) -> bool:
         """True if rows of a store stay until Spark calls the function for their timeout."""
@@ -857,7 +883,7 @@ class _Copy:
         }
         flags = tuple(flag for flag, is_given in given.items() if is_given)
         if self._reshape is not None:
-            flags = ("--partitions", str(self._reshape.new), *flags)
+            flags = (*self._reshape.target.flags, *flags)
         root = self._checkpoint.root
         commands = Commands(root, self._dest, self._run.options, self._eviction, flags)
         return list(steps_of(commands, is_plan=is_plan))
@@ -883,13 +909,18 @@ class _Copy:
         """
         if self._eviction is None or not self._eviction.keys:
             return
-        for way, words in ((REMOVAL, ERASED if self._compact else REMOVED), (TIMEOUT, WAITING)):
+        reshape, file = self._reshape, "snapshot"
+        if reshape is not None and reshape.provider.shares_files:
+            file = "changelog"
+        is_new = self._compact or reshape is not None
+        for way, words in ((REMOVAL, ERASED if is_new else REMOVED), (TIMEOUT, WAITING)):
             counts = _evicted_rows(done).items()
             rows = sum(count for name, count in counts if self._ways[name].way == way)
             if rows:
                 yield words.format(
                     rows=short_count_text(rows, "row"),
                     version=self._version,
+                    file=file,
                     source=f"The original checkpoint ({self._checkpoint.root}) has them as before, "
                     "and so may its backups.",
                 )

@@ -16,7 +16,7 @@ from inspector.checkpoint.layout import PartitionLayout
 from inspector.codec import Message
 from inspector.decode.records import RecordBlock
 from inspector.discovery.checkpoint import Operator
-from inspector.discovery.tasks import ALL_LEFTOVERS, StoreTask
+from inspector.discovery.tasks import ALL_LEFTOVERS, StoreTask, Task
 from inspector.engines.engine import Work
 from inspector.exceptions import CheckpointError
 from inspector.facts.expired import LeftoverClass
@@ -177,10 +177,9 @@ class Eviction:
 
 
 @dataclass(frozen=True)
-class EvictTask(Message):
-    """Task that copies one partition and evicts rows from it."""
+class ChosenRows:
+    """Rows of one partition that are evicted; none if there are no stores."""
 
-    copy: CopyTask  # copy of the partition without an eviction
     stores: tuple[str, ...] = ()  # names of the stores from which rows are evicted
     # names of stores among them whose rows are only counted, as they must stay
     refused: tuple[str, ...] = ()
@@ -190,6 +189,16 @@ class EvictTask(Message):
     resolution: Resolution = field(default_factory=Resolution)
     # store -> key in hex -> class, where the driver knows them; None: the task has to find them
     leftovers: Mapping[str, Mapping[str, str]] | None = None
+    # ordinal of the timer that each evicted row gets set to a past time; None if rows are removed
+    timer: int | None = None
+
+
+@dataclass(frozen=True)
+class EvictTask(Message):
+    """Task that copies one partition and evicts rows from it."""
+
+    copy: CopyTask  # copy of the partition without an eviction
+    rows: ChosenRows = field(default_factory=ChosenRows)  # rows that are evicted
 
     def into(self, url: str, options: Mapping[str, str]) -> EvictTask:
         """Return the task with the root, and its storage options, that it writes to."""
@@ -200,33 +209,33 @@ def run_copies(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Copy the partitions of the task specs in ``batches``, and yield their facts."""
     for spec in specs_in(batches):
         request = EvictTask.from_json(spec)
-        yield from fact_batches(copy_partition(request.copy, _choice(request)))
+        choice = choice_of(request.copy.task, request.rows)
+        yield from fact_batches(copy_partition(request.copy, choice))
 
 
-def _choice(request: EvictTask) -> Choice:
+def choice_of(task: Task, chosen: ChosenRows) -> Choice:
     """Return the choice of rows that a task evicts from each block of records."""
-    if not request.stores:
+    if not chosen.stores:
         return Choice(lambda *_: {})
-    task = request.copy.task
     # Of transformWithState all rows of a named grouping key go together.
-    grouped = [store for store in task.stores if store.family is not None and not request.classes]
-    of_groups = {store.store_name for store in grouped} - set(request.refused)
+    grouped = [store for store in task.stores if store.family is not None and not chosen.classes]
+    of_groups = {store.store_name for store in grouped} - set(chosen.refused)
     filters = {
         store.store_name: filter_of(task, store, whole_groups=store.store_name in of_groups)
         for store in task.stores
     }
-    leftovers = _leftovers(request) if request.classes else {}
+    leftovers = _leftovers(task, chosen) if chosen.classes else {}
 
     def of_block(store: StoreTask, block: RecordBlock, live: Int64s) -> Mapping[str, Int64s]:
-        if store.store_name not in request.stores:
+        if store.store_name not in chosen.stores:
             return {}
         met = filters[store.store_name]
         rows = live if met is None else met.live(block, live)
-        if not request.classes:
+        if not chosen.classes:
             return {ROWS: rows} if len(rows) else {}
         return _of_class(block, rows, leftovers.get(store.store_name, {}))
 
-    return Choice(of_block, leftovers, request.refused, of_groups)
+    return Choice(of_block, leftovers, chosen.refused, of_groups, chosen.timer)
 
 
 def _of_class(
@@ -245,23 +254,23 @@ def _of_class(
     return {name: np.array(of_class, np.int64) for name, of_class in found.items()}
 
 
-def _leftovers(request: EvictTask) -> Mapping[str, Mapping[bytes, str]]:
+def _leftovers(task: Task, chosen: ChosenRows) -> Mapping[str, Mapping[bytes, str]]:
     """Return the leftovers that a task evicts: store -> key -> class.
 
     If the driver did not give them, the partition is read to find them.
     """
-    if request.leftovers is not None:
+    if chosen.leftovers is not None:
         return {
             store: {bytes.fromhex(key): name for key, name in keys.items()}
-            for store, keys in request.leftovers.items()
+            for store, keys in chosen.leftovers.items()
         }
-    task = replace(request.copy.task, key=(), where=())
+    whole = replace(task, key=(), where=())
     found: dict[str, dict[bytes, str]] = defaultdict(dict)
-    facts = collect(run_tasks([task_batch(task.to_json())]))
-    for leftover in request.resolution.resolve_all(facts.of(Leftover)):
+    facts = collect(run_tasks([task_batch(whole.to_json())]))
+    for leftover in chosen.resolution.resolve_all(facts.of(Leftover)):
         fact = leftover.fact
         name = fact.leftover_class.value
-        if name in request.classes and fact.certainty in request.certainties:
+        if name in chosen.classes and fact.certainty in chosen.certainties:
             found[leftover.store.store_name][fact.key] = name
     return found
 
@@ -361,14 +370,18 @@ def with_eviction(
                 request.copy,
                 task=named,
                 evicts=any(not ways[s.name].refused for s in stores),
+            ),
+            rows=ChosenRows(
+                stores=tuple(store.store_name for store in stores),
+                refused=tuple(s.store_name for s in stores if ways[s.name].refused),
+                classes=classes,
+                certainties=eviction.certainties,
+                resolution=facts.resolution if known is None else Resolution(),
+                leftovers=None
+                if known is None
+                else {s.store_name: known.get(s, {}) for s in stores},
                 timer=timers[-1] if timers else None,
             ),
-            stores=tuple(store.store_name for store in stores),
-            refused=tuple(s.store_name for s in stores if ways[s.name].refused),
-            classes=classes,
-            certainties=eviction.certainties,
-            resolution=facts.resolution if known is None else Resolution(),
-            leftovers=None if known is None else {s.store_name: known.get(s, {}) for s in stores},
         )
 
     return list(map(evicting, tasks))

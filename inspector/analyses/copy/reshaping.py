@@ -1,4 +1,4 @@
-"""Reshaping: a copy with another number of partitions, for all stores of all operators together."""
+"""Reshaping: a copy whose state has another form, for all stores of all operators together."""
 
 from __future__ import annotations
 
@@ -7,29 +7,33 @@ import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from inspector.analyses.copy.evicting import folders_of
+from inspector.analyses.copy.evicting import ChosenRows, EvictTask, choice_of, folders_of
+from inspector.analyses.copy.state_formats import NEW, Conversion, conversions_of
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.words import StoreWords
-from inspector.checkpoint.confs import SHUFFLE_PARTITIONS
+from inspector.checkpoint.confs import HDFS_PROVIDER, PROVIDER_CLASS, SHUFFLE_PARTITIONS
 from inspector.checkpoint.logfile import json_object, split_log
 from inspector.checkpoint.logs import COMMITS, MAX_FORMAT
+from inspector.codec import Message
 from inspector.discovery.checkpoint import Operator
-from inspector.discovery.copy_contents import NewPartitions
+from inspector.discovery.copy_contents import NewForm
 from inspector.discovery.placement import is_strict, partition_count, partition_key
 from inspector.discovery.tasks import ALL_LEFTOVERS, Task
 from inspector.engines.engine import Work
-from inspector.exceptions import CheckpointError, DecodeError, EngineError
-from inspector.facts.copied import MisplacedRow, RowPrints
+from inspector.exceptions import CheckpointError, DecodeError, EngineError, NoSchemaError, RowError
+from inspector.facts.copied import Evicted, EvictedKey, MisplacedRow, RowPrints, WrittenFiles
 from inspector.facts.fact import Observed
 from inspector.facts.registry import fact_batches
-from inspector.light_dataclasses import replace
+from inspector.light_dataclasses import dataclass, replace
 from inspector.merge.collect import Facts, collect
 from inspector.model import LIMITS, FileKind, Redact, StoreName
+from inspector.operators.join import NAMES as JOIN
 from inspector.operators.physical import PHYSICAL
+from inspector.operators.transform_with_state import NAMES as TRANSFORM
 from inspector.passes.copy_partition import FolderCopy
 from inspector.passes.reshape import (
     FilledFolder,
@@ -40,60 +44,174 @@ from inspector.passes.reshape import (
 )
 from inspector.providers.chain import chain_for
 from inspector.providers.content import FolderVersion, WholeVersion
+from inspector.providers.provider import Provider
 from inspector.providers.reader_options import UNSAFE_ROW, ReadOptions
+from inspector.providers.registry import provider_by_name
+from inspector.quantities import bytes_text, short_count_text
 from inspector.schemas import specs_in
 
-# note on a reshaped copy and on its plan
-RESHAPED = (
+# note on a copy with other partitions, and on its plan
+MOVED = (
     "Each row is in the partition of {new} that Spark's hash gives its key; the same hash puts "
     "every row of the source into its partition of {old}. The logs and the operator metadata have "
     "the new number, so the query needs no setting."
 )
-# refusal of an operator whose partitions are not known
-_UNKNOWN = "operator {number}{name} cannot be reshaped: {reason}. Copy it without --partitions"
+# note on a copy for another provider, and on its plan
+REWRITTEN = (
+    "The state is written for {new}, in place of {old}. The offset log records the class, which "
+    "Spark uses whatever the session sets."
+)
+# addition to REWRITTEN for a RocksDB copy
+_NEEDS_CHANGELOGS = (
+    " Each store is a changelog, which Spark reads from 3.5 on, whatever its conf for changelogs."
+)
+# addition to REWRITTEN for a copy without the ids of checkpoint format 2
+_WITHOUT_IDS = (
+    " HDFS-backed state has no ids of checkpoints: the query must not set "
+    "spark.sql.streaming.stateStore.checkpointFormatVersion to 2, with which Spark refuses it "
+    "(STATE_STORE_CHECKPOINT_IDS_NOT_SUPPORTED)."
+)
+# note on a copy whose state is converted to format 2
+CONVERTED = (
+    "The values of operator {operators} are converted from state format 1 to 2, and so is the "
+    "schema file. The offset log records format 2, which Spark uses whatever the session sets."
+)
+# note on what a restart reads of a copy in another form
+TO_LOAD = (
+    "When the query starts, Spark loads {rows} from {files}: {form} for each store of a partition. "
+    "How long that takes was not measured."
+)
+# refusal of an operator whose state cannot be reshaped
+_UNKNOWN = "operator {number}{name} cannot be reshaped: {reason}. {advice}"
+_OF_TRANSFORM = (
+    "transformWithState keeps several kinds of rows in one store, which only RocksDB can do",
+    "Keep the provider; a query on HDFS-backed state is a new one, with flatMapGroupsWithState or "
+    "applyInPandasWithState in place of transformWithState",
+)
+_OF_JOIN = (
+    "a join in state format 3 or 4 keeps several kinds of rows in one store, which only RocksDB "
+    "can do",
+    "Keep the provider; a query on HDFS-backed state is a new one, with "
+    "spark.sql.streaming.join.stateFormatVersion set to 2",
+)
+_STATE_PACKAGE = HDFS_PROVIDER.rpartition(".")[0]  # package of the classes of providers
+
+
+class Target(NamedTuple):
+    """Form of state that the user requested for a copy; None for that of the source."""
+
+    partitions: int | None = None  # number of partitions
+    provider: str | None = None  # name of the state store provider, as of its package
+    state_format: str | None = None  # state format of aggregations and group state: 2
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """Command line options that request this form."""
+        given = (
+            ("--partitions", self.partitions),
+            ("--provider", self.provider),
+            ("--state-format", self.state_format),
+        )
+        return tuple(str(word) for pair in given if pair[1] is not None for word in pair)
+
+    @property
+    def is_given(self) -> bool:
+        """True if another form is requested."""
+        return any(value is not None for value in self)
 
 
 class Reshape:
-    """A copy of one checkpoint with another number of partitions."""
+    """A copy of one checkpoint whose state has another form: partitions, provider or format."""
 
-    def __init__(self, run: Run, partitions: int) -> None:
+    def __init__(self, run: Run, target: Target) -> None:
         """Check everything that needs no state file.
 
         Raises CheckpointError or EngineError if the checkpoint cannot be reshaped.
         """
-        self._run, self.new = run, partitions
+        self._run, self.target = run, target
         checkpoint, version = run.checkpoint, run.version
         self._root = checkpoint.root
-        self.old = partition_count(checkpoint, version)
+        self.provider = checkpoint.provider
+        if target.provider is not None:
+            self.provider = provider_by_name(target.provider)
+        self.old = partition_count(checkpoint, version)  # 0 if it is not recorded
         if not run.engine.in_process:
-            raise EngineError("--partitions works in this process: add --engine local")
+            message = f"{target.flags[0]} works in this process: add --engine local"
+            raise EngineError(message)
+        if not checkpoint.operators:
+            message = "the query keeps no state, so there is nothing to change"
+            raise CheckpointError(message, self._root)
+        self._check_partitions()
+        self._check_provider()
+        for operator in checkpoint.operators:
+            reason, advice = self._reason(operator)
+            if reason:
+                name = f" ({operator.name})" if operator.name else ""
+                parts = {"reason": reason, "advice": advice}
+                text = _UNKNOWN.format(number=operator.operator_id, name=name, **parts)
+                raise CheckpointError(text, self._root)
+        self._conversions: Mapping[int, Conversion] = {}
+        if target.state_format is not None:
+            found = conversions_of(checkpoint, version)
+            self._conversions = {conversion.operator_id: conversion for conversion in found}
+        tasks = run.tasks(replace(ALL_LEFTOVERS, fit=False))
+        self._tasks = [task for task in tasks if task.present]
+        highest = max((task.partition_id for task in self._tasks), default=0)
+        # number of partitions of the copy; of one that keeps them, one more than the highest
+        self.new = target.partitions or highest + 1
+
+    @property
+    def changes_provider(self) -> bool:
+        """True if the copy is for another provider than the source."""
+        return self.provider is not self._run.checkpoint.provider
+
+    def _check_partitions(self) -> None:
+        """Raise CheckpointError if the number of partitions cannot become the requested one."""
+        partitions = self.target.partitions
+        if partitions is None:
+            return
         if partitions > LIMITS.partitions:
             limit = f"{LIMITS.partitions:,}"
             raise CheckpointError(f"got {partitions:,} as --partitions, expected at most {limit}")
-        if not checkpoint.operators:
-            message = "the query keeps no state, so there are no partitions to change"
-            raise CheckpointError(message, self._root)
         if not self.old:
             message = f"the offset log does not record {SHUFFLE_PARTITIONS} for this batch"
             raise CheckpointError(f"{message}, so that rows cannot be placed", self._root)
         if self.old == partitions:
             message = f"the state has {partitions} partitions already: leave out --partitions"
             raise CheckpointError(message, self._root)
-        for operator in checkpoint.operators:
-            reason = self._reason(operator)
-            if reason:
-                name = f" ({operator.name})" if operator.name else ""
-                text = _UNKNOWN.format(number=operator.operator_id, name=name, reason=reason)
-                raise CheckpointError(text, self._root)
-        tasks = run.tasks(replace(ALL_LEFTOVERS, fit=False))
-        self._tasks = [task for task in tasks if task.present]
 
-    def _reason(self, operator: Operator) -> str:
-        """Return why the rows of an operator cannot be placed; empty if they can."""
+    def _check_provider(self) -> None:
+        """Raise CheckpointError if no Spark can run the copy on the requested provider."""
+        if self.target.provider is None:
+            return
+        if not self.changes_provider:
+            message = f"the state is of {self.provider.spark_class} already"
+            raise CheckpointError(f"{message}: leave out --provider", self._root)
+
+    def _reason(self, operator: Operator) -> tuple[str, str]:
+        """Return why the state of an operator cannot have the form, and advice; empty if it can."""
         checkpoint, version = self._run.checkpoint, self._run.version
         encoding = checkpoint.conf(version, "stateStore.encodingFormat") or UNSAFE_ROW
+        plain = f"Copy it without {'--provider' if self.changes_provider else '--partitions'}"
         if encoding.lower() != UNSAFE_ROW:
-            return f"its rows are encoded as {encoding}, which is read here and not written"
+            return f"its rows are encoded as {encoding}, which is read here and not written", plain
+        if self.changes_provider:
+            if operator.processor is not None or operator.name in TRANSFORM:
+                return _OF_TRANSFORM
+            if any(schema.column_families for schema in operator.schemas.values()):
+                return _OF_JOIN if operator.name in JOIN else _OF_TRANSFORM
+            if operator.name not in PHYSICAL:
+                return (
+                    "it is of a kind that is not known, so neither is how its rows are kept",
+                    plain,
+                )
+        return (self._reason_of_partitions(operator), "Copy it without --partitions")
+
+    def _reason_of_partitions(self, operator: Operator) -> str:
+        """Return why the rows of an operator cannot be placed; empty if they can."""
+        checkpoint, version = self._run.checkpoint, self._run.version
+        if self.target.partitions is None:
+            return ""
         if checkpoint.first_partition(operator.operator_id):
             return "its partitions do not begin with 0"
         if operator.single_partition:
@@ -107,57 +225,132 @@ class Reshape:
             )
         return ""
 
-    def sort_tasks(self, folder: str) -> list[SortTask]:
-        """Return the tasks that read the source; ``folder`` is for temporary files."""
+    def notes(self) -> Iterator[str]:
+        """Yield a note on each change of form."""
+        if self.target.partitions is not None:
+            yield MOVED.format(old=self.old, new=self.new)
+        if self.changes_provider:
+            names = {"new": self.provider.spark_class, "old": self._source_provider.spark_class}
+            note = REWRITTEN.format(**names)
+            note += _NEEDS_CHANGELOGS if self.provider.shares_files else ""
+            yield note + (_WITHOUT_IDS if self._drops_ids else "")
+
+        if self._conversions:
+            operators = ", ".join(map(str, sorted(self._conversions)))
+            yield CONVERTED.format(operators=operators)
+
+    def loading_note(self, done: Facts) -> str:
+        """Return a note on what Spark loads when the query starts from the copy.
+
+        ``done`` are the facts of the tasks that write the copy.
+        """
+        rows = sum(prints.rows for prints in done.sums(RowPrints).values())
+        sizes = [written.bytes for written in done.sums(WrittenFiles).values()]
+        numbers = sum(written.files for written in done.sums(WrittenFiles).values())
+        form = "one snapshot"
+        if self.provider.shares_files:
+            form = "one changelog"
+        files = f"{short_count_text(numbers, 'file')} of {bytes_text(sum(sizes))}"
+        return TO_LOAD.format(rows=short_count_text(rows, "row"), files=files, form=form)
+
+    @property
+    def converts(self) -> bool:
+        """True if values are converted to another state format."""
+        return bool(self._conversions)
+
+    @property
+    def _source_provider(self) -> Provider:
+        """Provider of the source."""
+        return self._run.checkpoint.provider
+
+    @property
+    def _drops_ids(self) -> bool:
+        """True if the commits of the source have ids of state files, and those of the copy not."""
+        return self.changes_provider and bool(self._read_ids())
+
+    def source_tasks(self, folder: str, evictions: Sequence[EvictTask]) -> list[SourceTask]:
+        """Return the tasks that read the source; ``folder`` is for temporary files.
+
+        ``evictions`` have the rows of each partition that are evicted; empty without an eviction.
+        """
+        by_partition = {
+            (of.copy.task.operator_id, of.copy.task.partition_id): of for of in evictions
+        }
         operators = {operator.operator_id: operator for operator in self._run.checkpoint.operators}
-        tasks = []
+        tasks = list[SourceTask]()
         for task in self._tasks:
             operator = operators[task.operator_id]
             keys = {s.store_name: partition_key(operator, s.store_name) for s in task.stores}
             known = {name: key for name, key in keys.items() if key is not None}
-            tasks.append(SortTask(task, self.new, folder, known, operator.single_partition))
+            stays = operator.single_partition or self.target.partitions is None
+            chosen = by_partition.get((task.operator_id, task.partition_id))
+            # The keys that the user named are in the task of the eviction.
+            named = task if chosen is None else chosen.copy.task
+            conversion = self._conversions.get(task.operator_id)
+            kind = None if conversion is None else conversion.kind
+            sort = SortTask(named, self.new, folder, known, stays, kind)
+            tasks.append(SourceTask(sort, ChosenRows() if chosen is None else chosen.rows))
         return tasks
 
-    def fill_tasks(self, folder: str) -> tuple[list[FillTask], NewPartitions]:
-        """Return the tasks that write the copy, and the number and ids for the logs.
+    def fill_tasks(self, folder: str) -> tuple[list[FillTask], NewForm]:
+        """Return the tasks that write the copy, and what the logs record of its form.
 
         Raises CheckpointError if the partitions of an operator have different stores.
         """
         tasks: list[FillTask] = []
         ids: dict[int, list[list[str]]] = {}
         previous: dict[int, list[list[str]]] = {}
-        stored = self._read_ids()
+        stored = {} if self.changes_provider else self._read_ids()
         for operator in self._run.checkpoint.operators:
             number = operator.operator_id
             sources = [task for task in self._tasks if task.operator_id == number]
-            target_count = 1 if operator.single_partition else self.new
             self._check_count(operator, sources)
+            moves = self.target.partitions is not None and not operator.single_partition
+            numbers = tuple(task.partition_id for task in sources)
             example = sources[0]
             folders = self._folders(operator, sources)
             order = self._order_of_ids(stored.get(str(number)), folders)
-            for target in range(target_count):
+            for target in range(self.new) if moves else numbers:
                 pairs = [(str(uuid.uuid4()), str(uuid.uuid4())) if order else None for _ in folders]
                 filled = tuple(
                     self._make_folder(operator, target, source, pair)
                     for source, pair in zip(folders, pairs, strict=True)
                 )
-                numbers = tuple(task.partition_id for task in sources)
-                tasks.append(FillTask(example, target, numbers, folder, filled))
+                readable = numbers if moves else (target,)
+                tasks.append(FillTask(example, target, readable, folder, filled))
                 chosen = [pairs[index] for index in order]
                 ids.setdefault(number, []).append([pair[0] for pair in chosen if pair])
                 previous.setdefault(number, []).append([pair[1] for pair in chosen if pair])
-        if not stored:
-            return tasks, NewPartitions(self.old, self.new)
-        return tasks, NewPartitions(self.old, self.new, ids, previous)
+        return tasks, self._new_form(ids if stored else {}, previous if stored else {})
+
+    def _new_form(
+        self, ids: Mapping[int, list[list[str]]], previous: Mapping[int, list[list[str]]]
+    ) -> NewForm:
+        """Return what the logs and the operator metadata record of the copy's form.
+
+        ``ids`` are those of the state files, by operator and partition; ``previous`` those of the
+        version before.
+        """
+        confs: dict[str, str] = {}
+        if self.target.partitions is not None:
+            confs[SHUFFLE_PARTITIONS] = str(self.new)
+        required = tuple(confs)
+        if self.changes_provider:
+            confs[PROVIDER_CLASS] = f"{_STATE_PACKAGE}.{self.provider.spark_class}"
+        confs |= {conversion.conf: NEW for conversion in self._conversions.values()}
+        schemas = {of.schema_path: of.schema for of in self._conversions.values()}
+        numbers = (0, 0) if self.target.partitions is None else (self.old, self.new)
+        return NewForm(confs, required, *numbers, ids, previous, schemas, self.changes_provider)
 
     def _check_count(self, operator: Operator, sources: Sequence[Task]) -> None:
         """Raise CheckpointError unless an operator has every partition of the source."""
         expected = 1 if operator.single_partition else self.old
         found = sorted(task.partition_id for task in sources)
-        if found != list(range(expected)):
+        first = self._run.checkpoint.first_partition(operator.operator_id)
+        if expected and found != list(range(first, first + expected)):
             raise CheckpointError(
-                f"operator {operator.operator_id} has the partitions {found}, expected 0 to "
-                f"{expected - 1}",
+                f"operator {operator.operator_id} has the partitions {found}, expected {first} to "
+                f"{first + expected - 1}",
                 self._root,
             )
 
@@ -168,7 +361,7 @@ class Reshape:
         """
         run, found = self._run, dict[str, _SourceFolder]()
         layouts = {p.partition_id: p for p in operator.layout.partitions}
-        content = run.checkpoint.provider.content
+        content = self.provider.content
         for task in sources:
             options = ReadOptions(
                 task.codecs, task.row_checksum, task.merge_delimiter, task.encoding
@@ -181,7 +374,10 @@ class Reshape:
                 )
                 chain = chain_for(run.checkpoint.provider.files_of(files), run.version)
                 of_version = FolderVersion(run.checkpoint.storage, files, chain)
-                whole = content.encode_whole(of_version, options, None)
+                # Of another provider no file is an example of the new ones.
+                example = FolderVersion(run.checkpoint.storage, (), chain)
+                is_example = not self.changes_provider
+                whole = content.encode_whole(of_version if is_example else example, options, None)
                 old_id = run.checkpoint.provider.unique_id(chain.files[-1])
                 source = _SourceFolder(suffix, folder, of_version, options, whole, old_id)
                 first = found.setdefault(suffix, source)
@@ -199,7 +395,7 @@ class Reshape:
         self, operator: Operator, target: int, source: _SourceFolder, ids: tuple[str, str] | None
     ) -> FilledFolder:
         """Return one folder of the copy, modelled on a folder of the source."""
-        content = self._run.checkpoint.provider.content
+        content = self.provider.content
         # Without ids all partitions have the form of the first one, which was read once.
         whole = source.whole
         if ids is not None:
@@ -238,6 +434,11 @@ class Reshape:
             raise CheckpointError(f"{message}: let the query run one more batch", self._root)
         return [own.index(unique_id) for unique_id in first]
 
+    def with_evictions(self, written: Facts, read: Facts) -> Facts:
+        """Return the facts of writing, with the evictions among those of reading."""
+        evicted: list[Observed[Any]] = [*read.of(Evicted), *read.of(EvictedKey)]
+        return Facts([*written.of(RowPrints), *written.of(WrittenFiles), *evicted])
+
     def check_rows(self, facts: Facts) -> None:
         """Raise CheckpointError for a row that the hash does not put into its partition."""
         seen = min(facts.of(MisplacedRow), key=_store_of, default=None)
@@ -256,10 +457,19 @@ class Reshape:
             self._root,
         )
 
-    def run_sorting(self, tasks: Sequence[SortTask]) -> Facts:
-        """Return the facts of sorting the source's rows."""
-        work = [Work(t.to_json(), t.task.file_bytes, files=t.task.file_count) for t in tasks]
-        return collect(self._run.map_work(run_sorting, work))
+    def run_sorting(self, tasks: Sequence[SourceTask]) -> Facts:
+        """Return the facts of sorting the source's rows.
+
+        Raises CheckpointError if values cannot be converted to state format 2.
+        """
+        read = [(task.to_json(), task.sort.task) for task in tasks]
+        work = [Work(spec, of.file_bytes, files=of.file_count) for spec, of in read]
+        try:
+            return collect(self._run.map_work(run_sorting, work))
+        except (RowError, NoSchemaError) as error:
+            advice = "Copy it without --state-format"
+            text = f"the state cannot be converted to format 2: {error.message}. {advice}"
+            raise CheckpointError(text, self._root) from None
 
     def run_filling(self, tasks: Sequence[FillTask]) -> Facts:
         """Return the facts of writing the copy.
@@ -271,6 +481,14 @@ class Reshape:
         except DecodeError as error:
             text = f"the rows cannot be written: {error.message}. Copy it without --partitions"
             raise CheckpointError(text, self._root) from None
+
+
+@dataclass(frozen=True)
+class SourceTask(Message):
+    """One partition of the source: how its rows are sorted, and which are evicted."""
+
+    sort: SortTask  # reading and sorting
+    rows: ChosenRows  # rows that are evicted
 
 
 class _SourceFolder(NamedTuple):
@@ -299,7 +517,9 @@ def temporary_folder() -> Iterator[str]:
 def run_sorting(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Sort the partitions of the task specs in ``batches``, and yield their facts."""
     for spec in specs_in(batches):
-        yield from fact_batches(sort_partition(SortTask.from_json(spec)))
+        request = SourceTask.from_json(spec)
+        choice = choice_of(request.sort.task, request.rows)
+        yield from fact_batches(sort_partition(request.sort, choice))
 
 
 def run_filling(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -149,18 +149,30 @@ def churn_charts(versions: Versions) -> list[LineChart]:
     ]
 
 
-def bytes_chart(judged: Judged) -> BarChart:
-    """Return the chart of the judged version's row bytes by store and field, the largest first."""
+def byte_amounts(judged: Judged) -> list[tuple[StoreName, str, int]]:
+    """Return (store, field, bytes) for the judged version; fields without bytes are left out.
+
+    The bytes of a store whose fields were not measured are those of its keys and of its values.
+    The sum over fields and partitions is the version's row bytes.
+    """
     checkpoint, facts = judged.checkpoint, judged.facts
-    names, measured = store_labels(checkpoint), _fields(checkpoint, facts)
-    amounts: list[tuple[str, str, int]] = []
+    measured = _fields(checkpoint, facts)
+    amounts: list[tuple[StoreName, str, int]] = []
     for (store, facts_version), version_facts in facts.versions.items():
         if facts_version != judged.version:
             continue
         parts = measured.get(store)
         if parts is None or sum(parts.values()) != version_facts.row_bytes:
             parts = {"key": version_facts.key_bytes, "value": version_facts.value_bytes}
-        amounts += [(names[store.name], field, size) for field, size in parts.items() if size]
+        amounts += [(store.name, field, size) for field, size in parts.items() if size]
+    sums = sum_by_key(((store, field), size) for store, field, size in amounts)
+    return [(store, field, size) for (store, field), size in sums.items()]
+
+
+def bytes_chart(judged: Judged) -> BarChart:
+    """Return the chart of the judged version's row bytes by store and field, the largest first."""
+    names = store_labels(judged.checkpoint)
+    amounts = [(names[store], field, size) for store, field, size in byte_amounts(judged)]
     stores = _largest_first((store, size) for store, _, size in amounts)
     fields = _largest_first((f"{store} {field}", size) for store, field, size in amounts)
     total, others = sum(size for _, size in fields), fields[MOST_FIELDS:]

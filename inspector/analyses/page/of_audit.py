@@ -10,7 +10,7 @@ from inspector.analyses.expiry.story import explain_keys
 from inspector.analyses.history import history_report
 from inspector.analyses.info import info_report
 from inspector.analyses.memory import MemoryOptions, memory_report
-from inspector.analyses.page import charts
+from inspector.analyses.page import charts, pictures
 from inspector.analyses.shared.judged import Judged
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.stores import change_batches, selected_tasks
@@ -49,6 +49,8 @@ def page_of(run: Run, judged: Judged, report: Report) -> Sequence[Section]:
     memory, sharing = memory_report(judged, MemoryOptions()), sharing_report(judged, "store")
     timeline, fields = timeline_report(judged), fields_report(judged)
     timeline_tables = _by_name(timeline)
+    durations = pictures.duration_chart(judged.checkpoint)
+    drawn: list[Block] = list(pictures.pictures_of_audit(judged, report.findings, report.verdict))
     sizes: list[Block] = [
         charts.ladder_chart(memory.primary),
         size_table(judged),
@@ -56,6 +58,7 @@ def page_of(run: Run, judged: Judged, report: Report) -> Sequence[Section]:
     ]
     batches: list[Block] = [
         *charts.state_charts(versions, timeline_tables["batches"]),
+        *([durations] if durations else []),
         timeline_tables["growth"].with_wide("row_bytes"),  # a line of bars, which is drawn above
         *(timeline_tables["expiring"], timeline_tables["batches"]),
         *(table for table in (timeline_tables["source_reads"],) if table.shown),
@@ -70,6 +73,7 @@ def page_of(run: Run, judged: Judged, report: Report) -> Sequence[Section]:
     undecided = [tables["undecided"]] if "undecided" in tables else []
     unknown = Text((*unknown_here(judged), *NEVER_KNOWN), points=True)
     return (
+        Section("pictures", "In pictures", drawn),
         Section("size", "Size of the state", [*sizes, Text(memory.footnotes)]),
         Section("batches", "Batch by batch", [*batches, Text(timeline.footnotes)]),
         Section("changes", "Changes and sharing", [*changes, Text(sharing.footnotes)]),

@@ -26,7 +26,7 @@ from typing import Protocol
 
 import xxhash
 
-from inspector.decode.masked_crc import masked_crc32c
+from inspector.decode.rocksdb_crc import rocksdb_crc32c
 from inspector.exceptions import DecodeError, FrameError, RecordError, TruncatedError
 from inspector.light_dataclasses import dataclass
 
@@ -201,7 +201,7 @@ Checksum = Callable[[memoryview, int], int]
 
 def _crc32c(block: memoryview, last: int) -> int:
     """Return the masked CRC32C of a block and the byte after it."""
-    return masked_crc32c(bytes(block) + bytes((last,)))
+    return rocksdb_crc32c(bytes(block) + bytes((last,)))
 
 
 # functions of the checksum types

@@ -28,7 +28,7 @@ class RepeatedKeys(Rule[OperatorView]):
     title = "state format 1 keeps the key twice (SPARK-24763)"
     severity = Severity.INFO
     spark = "spark.sql.streaming.aggregation.stateFormatVersion"
-    next_step = "a new query (new checkpoint) uses format 2"
+    next_step = "convert it: inspector copy PATH NEW --state-format 2; a new query has format 2"
     command = "sizes"
 
     def find(self, operator: OperatorView) -> Iterator[Evidence]:

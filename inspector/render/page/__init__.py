@@ -68,6 +68,10 @@ class Text:
     points: bool = False  # True for a list
 
 
+class Picture:
+    """Base of the blocks that are drawn as SVG without a script, in :mod:`.pictures`."""
+
+
 @dataclass(frozen=True)
 class LinkedTable:
     """A table with cells that lead to other pages."""
@@ -77,7 +81,8 @@ class LinkedTable:
     links: Mapping[str, Sequence[str]]
 
 
-Block = Table | LinkedTable | LineChart | BarChart | Text  # what a section consists of
+# what a section consists of
+Block = Table | LinkedTable | LineChart | BarChart | Picture | Text
 
 
 @dataclass(frozen=True)

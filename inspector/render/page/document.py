@@ -47,9 +47,11 @@ from inspector.render.page import (
     Block,
     LineChart,
     LinkedTable,
+    Picture,
     Section,
     Text,
 )
+from inspector.render.page.pictures import picture_view
 from inspector.render.plain import ProblemRow, problem_row
 from inspector.render.report_data import ReportData
 from inspector.render.tabular import Column, Table, Unit
@@ -374,7 +376,17 @@ def views_of(blocks: Iterable[Block]) -> Iterator[View]:
             # Side by side, where there is room.
             yield View(kind="lines", charts=list(map(_VIEWS[LineChart], group)))
         else:
-            yield from (_VIEWS[type(block)](block) for block in group)
+            for block in group:
+                if isinstance(block, Picture):
+                    yield _drawn_view(block)
+                else:
+                    yield _VIEWS[type(block)](block)
+
+
+def _drawn_view(picture: Picture) -> View:
+    """Return a picture for the templates, with a table of its numbers."""
+    view = picture_view(picture)
+    return View(picture=True, table=table_view(view.numbers), **vars(view))
 
 
 def table_view(table: Table) -> View:

@@ -11,8 +11,9 @@ from typing import Any
 
 SCHEMA = "user string, ts timestamp, v long"
 OTHER = "user2 string, ts2 timestamp, w long"
+PARTITIONS = "spark.sql.shuffle.partitions"
 SESSION = {
-    "spark.sql.shuffle.partitions": "2",
+    PARTITIONS: "2",
     "spark.sql.session.timeZone": "UTC",
     "spark.driver.memory": "1g",
     "spark.sql.streaming.statefulOperator.checkCorrectness.enabled": "false",
@@ -104,6 +105,16 @@ class Family:
     variables: tuple[str, ...] | None = None
     since: tuple[int, ...] = (3, 5)
     until: tuple[int, ...] = (9,)
+
+    @property
+    def evict(self) -> str:
+        """Value of ``--evict`` for a copy; empty if nothing can be evicted."""
+        return ("leftovers" if self.expired else "rows") if self.evicts else ""
+
+    @property
+    def where(self) -> tuple[str, ...]:
+        """Conditions on the rows that are evicted; none for leftovers."""
+        return () if self.expired or not self.has_users else (f"user<{VICTIMS}",)
 
     def is_for(self, provider: str, release: tuple[int, ...]) -> bool:
         """Whether a release runs it with a provider."""
@@ -210,6 +221,7 @@ def _stateful_by_clock(source: Callable[[str], Any]) -> Any:
 
 _NO_DATA = "spark.sql.streaming.noDataMicroBatches.enabled"
 """Where values can expire, Spark asks for batches without end."""
+AGGREGATION_FORMAT = "spark.sql.streaming.aggregation.stateFormatVersion"
 JOIN_FORMAT = "spark.sql.streaming.join.stateFormatVersion"
 
 
@@ -242,6 +254,12 @@ def _deduplicated_windows(source: Callable[[str], Any]) -> Any:
 
 FAMILIES = {
     "aggregation": Family(lambda source: source("left").groupBy("user").agg({"v": "max"})),
+    # in state format 1, which copies convert
+    "window-1": Family(_window, "append", evicts=False, conf={AGGREGATION_FORMAT: "1"}),
+    "aggregation-1": Family(
+        lambda source: source("left").groupBy("user").agg({"v": "max", "ts": "min"}),
+        conf={AGGREGATION_FORMAT: "1"},
+    ),
     "complete": Family(lambda source: source("left").groupBy("user").count(), "complete"),
     "window": Family(_window, "append", evicts=False),
     "global": Family(
@@ -308,6 +326,7 @@ FAMILIES = {
         ),
         expired=True,
         conf={_NO_DATA: "false"},
+        variables=("other",),
         tables=True,
         since=(4, 0),
     ),
@@ -322,13 +341,13 @@ PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 _STATE = "org.apache.spark.sql.execution.streaming.state."
 _ROCKS = {PROVIDER: f"{_STATE}RocksDBStateStoreProvider"}
 _CHANGELOGS = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
-_FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
+IDS = "spark.sql.streaming.stateStore.checkpointFormatVersion"
 
 PROVIDERS: dict[str, dict[str, str]] = {
     "hdfs": {PROVIDER: f"{_STATE}HDFSBackedStateStoreProvider"},
     "zips": {**_ROCKS, _CHANGELOGS: "false"},
     "changelogs": {**_ROCKS, _CHANGELOGS: "true"},
-    "format2": {**_ROCKS, _CHANGELOGS: "true", _FORMAT: "2"},
+    "format2": {**_ROCKS, _CHANGELOGS: "true", IDS: "2"},
 }
 """Confs by name; ``format2`` needs Spark 4.0 or later."""
 

@@ -21,7 +21,9 @@ from inspector.render.renderers import render
 from inspector.render.tabular import Table
 from tests.cli.support import checkpoint_of, copy_of
 
-SECTIONS = ["size", "batches", "changes", "bytes", "leftovers", "schemas", "unknown"]
+SECTIONS = [
+    *("pictures", "size", "batches", "changes", "bytes", "leftovers", "schemas", "unknown"),
+]
 
 
 def page_of(path: Path, options: api.Options | None = None) -> Sequence[Section]:
@@ -45,7 +47,7 @@ def test_a_page_has_all_its_sections(case: str) -> None:
 def test_state_in_rocksdb_has_the_sizes_of_its_rows_and_no_heap() -> None:
     path = checkpoint_of("rocksdb_session_window")
     page = page_of(path)
-    (chart,) = (b for b in page[0].blocks if isinstance(b, BarChart))
+    (chart,) = (b for b in page[1].blocks if isinstance(b, BarChart))
     sizes = {bar.label: bar.parts[0] for bar in chart.bars}
     total = api.sizes(str(path)).summary["row_bytes"]
     assert sizes["rows"] == sizes["keys"] + sizes["values"] == total > 0
@@ -97,7 +99,7 @@ def test_keys_are_hashed_unless_they_are_asked_for() -> None:
         options = api.Options(redact=redact)
         report = api.audit(str(path), options, page=True)
         assert ("once-000" in "".join(render(report, "html"))) is display
-        leftovers = page_of(path, options)[4]
+        leftovers = page_of(path, options)[5]
         texts = [line for b in leftovers.blocks if isinstance(b, Text) for line in b.lines]
         result = [line.endswith("Use --redact none to show them.") for line in texts]
         assert result == [True] * (not display)

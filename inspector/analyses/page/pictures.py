@@ -1,0 +1,256 @@
+"""Pictures of a checkpoint's state, from the facts of one pass: who holds the bytes, and when.
+
+Each function takes judged facts, and reads nothing. It returns None or no pictures if the facts
+do not have the numbers. ``link`` arguments give the URL that a part of a picture leads to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from inspector.analyses.page.charts import Versions, byte_amounts, store_labels
+from inspector.analyses.shared.judged import Judged
+from inspector.analyses.shared.words import StoreWords
+from inspector.analyses.timeline import expiring_forecasts
+from inspector.discovery.batch_times import batch_durations
+from inspector.discovery.checkpoint import Checkpoint
+from inspector.facts.top_keys import TopBy, TopKey, merge_top
+from inspector.findings.finding import Finding, Severity
+from inspector.findings.verdict import Verdict
+from inspector.model import Redact, StoreName
+from inspector.render.cells import cell_text
+from inspector.render.page import LineChart, Series
+from inspector.render.page.pictures import (
+    HeatCell,
+    HeatStrip,
+    Mark,
+    MarkedLine,
+    Tile,
+    TimeHistogram,
+    Treemap,
+)
+from inspector.render.tabular import Column, Unit
+from inspector.sums import group_by, sum_known
+
+# keys of a store that have a rectangle each; an audit ranks that number in each partition, so that
+# the first ones of a store are exact
+MOST_KEYS = 4
+MOST_STRIPS = 6  # operators that have a strip each
+MOST_HISTOGRAMS = 6  # histograms of stores
+
+_LONGEST_NAME = 80  # characters of a key's name in a picture
+
+Link = Callable[..., str]  # returns the URL of a part of a picture
+
+
+def no_link(*_names: Any) -> str:
+    """Return no URL: the picture leads nowhere."""
+    return ""
+
+
+def field_treemap(judged: Judged, link: Link = no_link) -> Treemap:
+    """Return the row bytes of the judged version by store, then by field of keys and values.
+
+    ``link`` gets a :class:`StoreName`. Needs facts by field; without them a store has two parts,
+    its keys and its values.
+    """
+    labels = store_labels(judged.checkpoint)
+    groups = group_by(byte_amounts(judged), lambda amount: amount[0])
+    tiles = []
+    for store, amounts in groups.items():
+        parts = [Tile(field, size) for _, field, size in amounts]
+        tiles.append(Tile(labels[store], sum(p.amount for p in parts), parts, link(store)))
+    about = "Area is UnsafeRow bytes of the judged version, exact."
+    return Treemap("Bytes by store and field", Unit.BYTES, "store", "field", tiles, about)
+
+
+def key_treemap(
+    judged: Judged, link: Link = no_link, redact: Redact | None = None, most: int = MOST_KEYS
+) -> Treemap | None:
+    """Return the row bytes of the judged version by store, then by its ``most`` largest keys.
+
+    ``link`` gets a :class:`StoreName`. Keys are redacted by ``redact``, or else by the options,
+    and hashed if these do not say how. The largest keys are those by row bytes, or by value bytes
+    if keys were not ranked by row bytes. Returns None if they were not ranked at all.
+    """
+    checkpoint, facts = judged.checkpoint, judged.facts
+    words = StoreWords(checkpoint, redact or judged.options.redact or Redact.HASH)
+    labels = store_labels(checkpoint)
+    tops = facts.of(TopKey)
+    has_rows = any(top.fact.by is TopBy.ROW_BYTES for top in tops)
+    ranking = TopBy.ROW_BYTES if has_rows else TopBy.VALUE_BYTES
+    ranked = group_by((top for top in tops if top.fact.by is ranking), lambda top: top.store.name)
+    if not ranked:
+        return None
+    tiles = []
+    for store, versions in facts.by_store(judged.version).items():
+        total = versions[judged.version].row_bytes
+        first = merge_top(ranked.get(store, []), most)
+        keys = words.keys(store, [top.fact.key for top in first])
+        sizes = [top.fact.key_bytes + top.fact.value_bytes for top in first]
+        parts = [Tile(_name(key), size) for key, size in zip(keys, sizes, strict=True)]
+        rest = total - sum(sizes)
+        others = versions[judged.version].rows - len(first)
+        parts += [Tile(f"all {others:,} other keys", rest)] if rest > 0 else []
+        tiles.append(Tile(labels[store], sum(p.amount for p in parts), parts, link(store)))
+    about = "Area is UnsafeRow bytes of a key with its value, exact."
+    about += "" if has_rows else " Named are the keys with the largest values."
+    return Treemap("Bytes by store and largest keys", Unit.BYTES, "store", "key", tiles, about)
+
+
+def _name(key: Any) -> str:
+    """Return a decoded key as a short text; a key without a schema has no name."""
+    text = cell_text(Column("key", Unit.VALUE), key)
+    return text if len(text) <= _LONGEST_NAME else f"{text[: _LONGEST_NAME - 1]}…"
+
+
+def partition_strips(
+    judged: Judged, link: Link = no_link, store: StoreName | None = None
+) -> list[HeatStrip]:
+    """Return rows, bytes and puts of the partitions of each operator, its stores together.
+
+    Puts are those of all versions whose changes are known. ``link`` gets the operator id and the
+    partition id. ``store`` selects one store. Needs the facts of single partitions for older
+    versions. Returns at most MOST_STRIPS strips, those with most bytes.
+    """
+    sums: dict[int, dict[int, list[Any]]] = {}
+    for (place, version), facts in judged.facts.versions.items():
+        if store is not None and place.name != store:
+            continue
+        numbers = sums.setdefault(place.operator_id, {}).setdefault(
+            place.partition_id, [None, None, None]
+        )
+        if version == judged.version:
+            numbers[0] = (numbers[0] or 0) + facts.rows
+            numbers[1] = (numbers[1] or 0) + facts.row_bytes
+        numbers[2] = sum_known((numbers[2], None if facts.rebased else facts.puts))
+    names = {operator.operator_id: operator.name for operator in judged.checkpoint.operators}
+    ordered = sorted(sums, key=lambda o: (-sum(n[1] or 0 for n in sums[o].values()), o))
+    strips = []
+    for operator in ordered[:MOST_STRIPS]:
+        cells = [
+            HeatCell(f"partition {partition}", numbers, link(operator, partition))
+            for partition, numbers in sorted(sums[operator].items())
+        ]
+        title = f"Partitions of operator {operator} ({names[operator]})"
+        title = title if store is None else f"Partitions of {store.store_name}"
+        measures = (("rows", Unit.COUNT), ("row bytes", Unit.BYTES), ("puts", Unit.COUNT))
+        strips.append(HeatStrip(title, "partition", measures, cells, _STRIP_NOTE))
+    return strips
+
+
+_STRIP_NOTE = "Exact. Puts are those of all versions whose changes can be read."
+
+
+def expiry_histograms(judged: Judged, store: StoreName | None = None) -> list[TimeHistogram]:
+    """Return when the rows of each store expire, and where its clock is.
+
+    There are two histograms for timers whose clock is not known. ``store`` selects one store.
+    Needs facts on expiry. Returns at most MOST_HISTOGRAMS, those with most rows.
+    """
+    labels = store_labels(judged.checkpoint)
+    clock = judged.checkpoint.clock(judged.version)
+    pictures = []
+    for name, clock_name, time_of, expiring in expiring_forecasts(judged):
+        if store not in (None, name):
+            continue
+        now = (None if clock is None else time_of(clock)) or None  # 0 before the first event
+        bars = [(number * int(expiring.width), rows) for number, rows in expiring.rows.items()]
+        others = (("expired", expiring.due_rows), ("never", expiring.endless_rows))
+        title = f"Rows of {labels[name]} by when they expire"
+        title += f", by {clock_name}" if clock_name != "watermark" else ""
+        count = expiring.due_rows + sum(expiring.rows.values())
+        picture = TimeHistogram(
+            title,
+            Unit.COUNT,
+            "rows",
+            int(expiring.width),
+            bars,
+            clock_name,
+            now,
+            others,
+            "A forecast by the clocks of the rows, exact if nothing leaks.",
+        )
+        pictures.append((count, picture))
+    ordered = sorted((p for p in pictures if p[0]), key=lambda pair: -pair[0])
+    return [picture for _, picture in ordered[:MOST_HISTOGRAMS]]
+
+
+def growth_line(
+    judged: Judged, findings: Sequence[Finding], verdict: Verdict | None = None
+) -> MarkedLine:
+    """Return the row bytes of all stores over versions, with errors and warnings on the line.
+
+    A finding about leftover rows is marked where the oldest of them expired, growth where it
+    begins, any other finding at the judged batch. Versions that not every partition can restore
+    are left out.
+    """
+    versions = Versions(judged)
+    batches = [version - 1 for version in versions.versions]
+    begins = _first_expiries(judged)
+    marks = []
+    for finding in findings:
+        if finding.severity is Severity.INFO:
+            continue
+        batch = begins.get(finding.store) if finding.kind.command.startswith(_LEFTOVERS) else None
+        where = "found at the judged batch" if batch is None else f"since batch {batch}"
+        batch = judged.version - 1 if batch is None else batch
+        label = f"{finding.kind.id}, {where}: {finding.kind.title}"
+        marks.append(Mark(batch, label, finding.severity.word))
+    growth = None if verdict is None else verdict.growth
+    if growth is not None and growth.growing:
+        begin = " or earlier" if growth.since_oldest else ""
+        label = f"The state has grown since batch {growth.since_batch}{begin}"
+        marks.append(Mark(growth.since_batch, label, Severity.INFO.word))
+    values = versions.total("row_bytes")
+    about = "Bytes are exact. Marks are errors and warnings, and where growth begins."
+    return MarkedLine(
+        "Growth and findings",
+        Unit.BYTES,
+        "row bytes",
+        batches,
+        versions.times_ms,
+        values,
+        marks,
+        about,
+    )
+
+
+_LEFTOVERS = "leftovers"  # the command that findings about leftover rows name
+
+
+def _first_expiries(judged: Judged) -> Mapping[tuple[int | None, str | None], int]:
+    """Return the batch in which the oldest leftover expired, by operator and store."""
+    begins: dict[tuple[int | None, str | None], int] = {}
+    for total in judged.facts.totals:
+        store = total.store.operator_id, total.store.store_name
+        batch = (total.fact.first_expired_version or total.fact.expired_version) - 1
+        begins[store] = min(batch, begins.get(store, batch))
+    return begins
+
+
+def duration_chart(checkpoint: Checkpoint) -> LineChart | None:
+    """Return how long each batch took; None if fewer than two batches show it, as in a copy."""
+    durations = batch_durations(checkpoint.logs)
+    if len(durations) < 2:
+        return None
+    batches = sorted(durations)
+    clocks = checkpoint.logs.clocks
+    times = [clocks[batch].timestamp_ms for batch in batches]
+    lines = [Series("took", [durations[batch] for batch in batches])]
+    about = "By the times of the files in offsets and commits."
+    return LineChart("Batch durations", Unit.DURATION_MS, batches, times, lines, about)
+
+
+def pictures_of_audit(
+    judged: Judged, findings: Sequence[Finding], verdict: Verdict | None
+) -> Iterator[Any]:
+    """Yield the pictures of an audit's page: growth, bytes, partitions and expiry."""
+    yield growth_line(judged, findings, verdict)
+    yield field_treemap(judged)
+    keys = key_treemap(judged)
+    if keys is not None:
+        yield keys
+    yield from partition_strips(judged)
+    yield from expiry_histograms(judged)

@@ -1,0 +1,241 @@
+"""``copy --provider``: the same rows for the other provider, alone and with other options."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inspector import api
+from inspector.api import CheckpointError, Options
+from inspector.exceptions import SourceNotWholeError
+from tests.analyses.test_copy import checkpoint, severe, tree
+from tests.analyses.test_reshape import every_checkpoint, live_rows, refusal
+from tests.cli.support import run
+from tests.profiles import sampled
+
+PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+CLASSES = {"hdfs": "HDFSBackedStateStoreProvider", "rocksdb": "RocksDBStateStoreProvider"}
+LEFT = "trouble_kept_timeouts"
+
+
+def other_provider(root: Path) -> Any:
+    """The provider that a checkpoint does not have."""
+    return "hdfs" if "rocksdb" in root.parts[-2] and "hdfs" not in root.parts[-2] else "rocksdb"
+
+
+def recorded_classes(root: Path) -> set[str]:
+    """Provider classes in all entries of the offset log."""
+    entries = [path.read_text() for path in (root / "offsets").glob("[0-9]*")]
+    return {json.loads(entry.split("\n")[1])["conf"][PROVIDER] for entry in entries}
+
+
+def endings(root: Path) -> set[str]:
+    """Endings of the state files."""
+    return {path.suffix for path in root.glob("state/**/*.*") if path.name[0].isdigit()}
+
+
+@pytest.mark.parametrize(
+    "root",
+    sampled(every_checkpoint(), every=9),
+    ids=lambda root: f"{root.parts[-3]}-{root.parts[-2]}",
+)
+def test_copy_for_the_other_provider_has_the_rows_of_its_source(root: Path, tmp_path: Path) -> None:
+    before, dest, provider = tree(root), tmp_path / "copy", other_provider(root)
+    try:
+        report = api.copy(str(root), str(dest), provider=provider, stopped=True)
+    except (CheckpointError, SourceNotWholeError):
+        assert not dest.exists()
+    else:
+        assert report.summary["provider"] == CLASSES[provider]
+        assert live_rows(dest) == live_rows(root)
+        package = "org.apache.spark.sql.execution.streaming.state."
+        assert recorded_classes(dest) == {package + CLASSES[provider]}
+        assert severe(dest) == []
+    assert tree(root) == before
+    assert [path for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+TWINS = [
+    "agg_update",
+    "dedup_event_time",
+    "join_left_outer",
+    "session_window",
+    "fmgws_event_ignore",
+]
+
+
+@pytest.mark.parametrize("query", TWINS)
+def test_copies_of_one_query_on_both_providers_become_each_other(
+    query: str, tmp_path: Path
+) -> None:
+    """Spark ran the query on both providers with equal input."""
+    roots = {"rocksdb": checkpoint(f"rocksdb_{query}"), "hdfs": checkpoint(f"rocksdb_{query}_hdfs")}
+    names: Any = (("rocksdb", "hdfs"), ("hdfs", "rocksdb"))
+    for name, other in names:
+        dest = tmp_path / name
+        report = api.copy(str(roots[other]), str(dest), provider=name)
+        assert report.summary["rows"] > 0
+        assert live_rows(dest) == live_rows(roots[name])
+        assert endings(dest) <= ({".snapshot"} if name == "hdfs" else {".changelog", ".zip"})
+        schemas = [
+            sorted(path.relative_to(root) for path in root.rglob("schema"))
+            for root in (dest, roots[name])
+        ]
+        assert schemas[0] == schemas[1]
+        assert severe(dest) == []
+        assert api.preflight(str(dest)).summary["verdict"] != "refused"
+
+
+def test_copy_for_hdfs_has_no_ids_of_checkpoints(tmp_path: Path) -> None:
+    root, dest = checkpoint("rocksdb_agg_update_snapshots_format2"), tmp_path / "copy"
+    report = api.copy(str(root), str(dest), provider="hdfs")
+    commits = [path.read_text() for path in (dest / "commits").glob("[0-9]*")]
+    assert commits
+    for commit in commits:
+        assert commit.startswith("v1\n")
+        assert "stateUniqueIds" not in commit
+    assert any("STATE_STORE_CHECKPOINT_IDS_NOT_SUPPORTED" in note for note in report.notes)
+    assert live_rows(dest) == live_rows(root)
+
+
+def test_copy_with_row_checksums_is_written_for_the_other_provider(tmp_path: Path) -> None:
+    cases: Any = {"agg_row_checksum": "rocksdb", "rocksdb_agg_update_snapshots_rowsum": "hdfs"}
+    for name, provider in cases.items():
+        dest = tmp_path / provider
+        api.copy(str(checkpoint(name)), str(dest), provider=provider)
+        assert live_rows(dest) == live_rows(checkpoint(name))
+        assert api.verify(str(dest)).complete
+        assert severe(dest) == []
+
+
+def test_query_that_began_before_spark_3_3_keeps_its_partitions(tmp_path: Path) -> None:
+    root = checkpoint("join_left_outer", "3.1.3")
+    api.copy(str(root), str(tmp_path / "copy"), provider="rocksdb")
+    assert live_rows(tmp_path / "copy") == live_rows(root)
+
+
+def test_plan_for_another_provider_writes_nothing_and_repeats_its_options(tmp_path: Path) -> None:
+    root, dest = checkpoint("agg_update"), tmp_path / "copy"
+    words: dict[str, Any] = {"provider": "rocksdb", "partitions": 3}
+    planned = api.copy(str(root), str(dest), plan=True, **words)
+    assert not dest.exists()
+    commands = [step.command or "" for step in planned.steps]
+    assert any("--partitions 3 --provider rocksdb" in line for line in commands)
+    made = api.copy(str(root), str(dest), **words)
+    sizes = [report.summary["copy_state_bytes"] for report in (planned, made)]
+    assert sizes[0] == sizes[1]
+    notes = " ".join(made.notes)
+    assert "one changelog for each store of a partition" in notes
+    assert "How long that takes was not measured" in notes
+
+
+# --- with evictions -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("case", "where", "words"),
+    [
+        ("dedup_no_watermark", "amount<5", {"partitions": 3, "provider": "rocksdb"}),
+        ("rocksdb_fmgws_event_ignore", "key.value<k", {"partitions": 5, "provider": "hdfs"}),
+        ("rocksdb_tws_event", "value<d", {"partitions": 3}),
+        ("fmgws_event_ignore", "key.value<k", {"provider": "rocksdb"}),
+    ],
+)
+def test_eviction_and_another_form_leave_the_rows_of_the_eviction_alone(
+    case: str, where: str, words: dict[str, Any], tmp_path: Path
+) -> None:
+    root, options = str(checkpoint(case)), Options(where=(where,))
+    alone = api.copy(root, str(tmp_path / "alone"), options, evict="rows", by="removal")
+    both = api.copy(root, str(tmp_path / "both"), options, evict="rows", by="removal", **words)
+    assert both.summary["evicted_rows"] == alone.summary["evicted_rows"] > 0
+    assert both.summary["rows"] == alone.summary["rows"]
+    assert live_rows(tmp_path / "both") == live_rows(tmp_path / "alone")
+    assert severe(tmp_path / "both") == []
+
+
+@pytest.mark.parametrize("by", ["timeout", "removal"])
+def test_leftovers_are_evicted_from_a_copy_in_another_form(by: Any, tmp_path: Path) -> None:
+    root = str(checkpoint(LEFT))
+    alone = api.copy(root, str(tmp_path / "alone"), evict="leftovers", by=by)
+    words: dict[str, Any] = {"partitions": 7, "provider": "rocksdb"}
+    planned = api.copy(root, str(tmp_path / "both"), evict="leftovers", by=by, plan=True, **words)
+    both = api.copy(root, str(tmp_path / "both"), evict="leftovers", by=by, **words)
+    counts = [report.summary["evicted_rows"] for report in (alone, planned, both)]
+    assert counts[0] == counts[1] == counts[2] > 0
+    assert live_rows(tmp_path / "both") == live_rows(tmp_path / "alone")
+
+
+def test_nothing_is_written_if_there_is_nothing_to_evict(tmp_path: Path) -> None:
+    report = api.copy(
+        str(checkpoint("fmgws_event_remove")),
+        str(tmp_path / "copy"),
+        evict="leftovers",
+        provider="rocksdb",
+    )
+    assert report.summary["written"] is False
+    assert not (tmp_path / "copy").exists()
+
+
+def test_rows_of_a_copy_for_rocksdb_are_erased(tmp_path: Path) -> None:
+    options, dest = Options(where=("amount<5",)), str(tmp_path / "copy")
+    report = api.copy(
+        str(checkpoint("dedup_no_watermark")), dest, options, evict="rows", provider="rocksdb"
+    )
+    (note,) = (note for note in report.notes if note.startswith("Erased ("))
+    assert "each partition is one new changelog" in note
+
+
+def test_moved_copy_of_transform_with_state_names_only_its_own_schemas(tmp_path: Path) -> None:
+    root, dest = checkpoint("rocksdb_tws_event"), tmp_path / "copy"
+    api.copy(str(root), str(dest), partitions=3)
+    paths = [
+        path
+        for file in dest.glob("state/0/_metadata/v2/[0-9]*")
+        for store in json.loads(file.read_text().split("\n", 1)[1])["stateStoreInfo"]
+        for path in store["stateSchemaFilePaths"]
+    ]
+    assert paths
+    assert all(path.startswith(f"file:{dest}/state/") for path in paths)
+
+
+# --- refusals ------------------------------------------------------------------------------------
+
+
+def test_own_provider_is_refused(tmp_path: Path) -> None:
+    message = refusal(checkpoint("agg_update"), tmp_path, provider="hdfs")
+    assert "is of HDFSBackedStateStoreProvider already: leave out --provider" in message
+
+
+@pytest.mark.parametrize(
+    ("case", "words"),
+    [
+        ("rocksdb_tws_event", "flatMapGroupsWithState or applyInPandasWithState"),
+        ("rocksdb_join_left_outer_v3", "stateFormatVersion set to 2"),
+        ("rocksdb_join_left_outer_v4", "stateFormatVersion set to 2"),
+        ("rocksdb_tws_processing_avro", "encoded as avro"),
+    ],
+)
+def test_operator_that_needs_rocksdb_is_refused_with_the_next_step(
+    case: str, words: str, tmp_path: Path
+) -> None:
+    message = refusal(checkpoint(case), tmp_path, provider="hdfs")
+    assert "operator 0" in message
+    assert words in message
+
+
+def test_unknown_provider_is_a_usage_error(tmp_path: Path) -> None:
+    outcome = run("copy", checkpoint("agg_update"), tmp_path / "copy", "--provider", "leveldb")
+    assert outcome.code == 2
+
+
+def test_damaged_source_leaves_no_copy_for_another_provider(tmp_path: Path) -> None:
+    root = Path(shutil.copytree(checkpoint("agg_update"), tmp_path / "checkpoint"))
+    newest = max(root.glob("state/0/1/*.delta"), key=lambda path: int(path.stem))
+    newest.write_bytes(newest.read_bytes()[:-5])
+    with pytest.raises(SourceNotWholeError):
+        api.copy(str(root), str(tmp_path / "copy"), provider="rocksdb")
+    assert not (tmp_path / "copy").exists()

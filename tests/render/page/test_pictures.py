@@ -1,0 +1,263 @@
+"""Pictures: areas are amounts, the number of rectangles is bounded, and hostile text is escaped."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inspector.render.page import Section
+from inspector.render.page.document import render_page, views_of
+from inspector.render.page.pictures import (
+    MOST_BARS,
+    MOST_CELLS,
+    MOST_GROUPS,
+    MOST_MARKS,
+    MOST_PARTS,
+    HeatCell,
+    HeatStrip,
+    Mark,
+    MarkedLine,
+    Rect,
+    Tile,
+    TimeHistogram,
+    Treemap,
+    largest_tiles,
+    picture_view,
+    squarify,
+)
+from inspector.render.tabular import Unit
+from tests.render.samples import report
+
+ROOM = Rect(0, 0, 1000, 320)
+HOSTILE = "<script>window.ran=1</script>\x1b[31m\u202eevil\"'>"
+
+
+def treemap(*tiles: Tile) -> Treemap:
+    return Treemap("Bytes", Unit.BYTES, "store", "field", tiles)
+
+
+def line(values: list[int | None], *marks: Mark) -> MarkedLine:
+    batches = list(range(10, 10 + len(values)))
+    times = [batch * 1000 for batch in batches]
+    return MarkedLine("Growth", Unit.BYTES, "row bytes", batches, times, values, marks)
+
+
+def histogram(*bars: tuple[int, int], now: int | None = 0) -> TimeHistogram:
+    others = (("expired", 3), ("never", 0))
+    return TimeHistogram("Expiry", Unit.COUNT, "rows", 1000, bars, "watermark", now, others)
+
+
+# --- treemap ---------------------------------------------------------------------------------
+
+
+@given(st.lists(st.integers(1, 1 << 20), min_size=1, max_size=40))
+def test_areas_are_in_proportion_to_amounts_and_inside(amounts: list[int]) -> None:
+    amounts.sort(reverse=True)
+    rects = squarify(amounts, ROOM)
+    assert len(rects) == len(amounts)
+    for amount, rect in zip(amounts, rects, strict=True):
+        assert rect.area == pytest.approx(ROOM.area * amount / sum(amounts), rel=1e-6, abs=1e-3)
+        assert rect.x >= -1e-6
+        assert rect.x + rect.width <= ROOM.width + 1e-6
+        assert rect.y >= -1e-6
+        assert rect.y + rect.height <= ROOM.height + 1e-6
+    assert sum(rect.area for rect in rects) == pytest.approx(ROOM.area)
+
+
+@given(st.lists(st.integers(1, (1 << 63) - 1), min_size=1, max_size=9))
+def test_any_amounts_give_rectangles(amounts: list[int]) -> None:
+    rects = squarify(sorted(amounts, reverse=True), ROOM)
+    assert all(rect.width >= 0 and rect.height >= 0 for rect in rects)
+
+
+def test_rectangles_do_not_overlap() -> None:
+    rects = squarify([50, 30, 9, 6, 3, 1, 1], ROOM)
+    for index, one in enumerate(rects):
+        for other in rects[index + 1 :]:
+            across = min(one.x + one.width, other.x + other.width) - max(one.x, other.x)
+            down = min(one.y + one.height, other.y + other.height) - max(one.y, other.y)
+            assert across <= 1e-6 or down <= 1e-6
+
+
+def test_the_smallest_tiles_are_one_and_the_sum_stays() -> None:
+    tiles = [Tile(f"store {number}", number) for number in range(1, 40)]
+    shown = largest_tiles(tiles, 8)
+    assert [tile.amount for tile in shown[:7]] == [39, 38, 37, 36, 35, 34, 33]
+    assert shown[7].label == "32 others"
+    assert sum(tile.amount for tile in shown) == sum(range(1, 40))
+
+
+def test_number_of_rectangles_is_bounded() -> None:
+    parts = [Tile(f"field {number}", 5) for number in range(100)]
+    view = picture_view(treemap(*(Tile(f"store {n}", 500, parts) for n in range(100))))
+    assert len(view.rects) <= MOST_GROUPS * MOST_PARTS
+    assert sum(row["amount"] for row in view.numbers.rows) == 50_000
+    assert len(list(view.numbers.rows)) == len(view.rects)
+
+
+def test_a_treemap_is_told_in_words() -> None:
+    view = picture_view(treemap(Tile("agg", 300, [Tile("key.a", 100), Tile("value.b", 200)])))
+    assert view.said == "300 B in 2 rectangles. Largest: agg, value.b: 200 B, 67 % of all."
+    assert [rect.name for rect in view.rects] == ["value.b", "key.a"]
+    assert view.legend == []
+    assert not view.links
+
+
+def test_a_treemap_without_bytes_says_so() -> None:
+    view = picture_view(treemap(Tile("agg", 0)))
+    assert (view.rects, view.said) == ([], "There is nothing to draw.")
+
+
+def test_estimates_are_marked() -> None:
+    estimate = Treemap("Heap", Unit.BYTES, "store", "part", [Tile("agg", 2048)], exact=False)
+    view = picture_view(estimate)
+    assert view.said == "~2.0 KiB in 1 rectangle. Largest: agg: ~2.0 KiB, 100 % of all."
+
+
+# --- strip -----------------------------------------------------------------------------------
+
+
+def strip(*amounts: int | None) -> HeatStrip:
+    cells = [HeatCell(f"partition {n}", [amount]) for n, amount in enumerate(amounts)]
+    return HeatStrip("Partitions", "partition", [("rows", Unit.COUNT)], cells)
+
+
+def test_shades_follow_the_largest_cell() -> None:
+    view = picture_view(strip(0, 1, 50, 100, None))
+    assert [cell.shade for cell in view.lines[0].cells] == [0, 1, 3, 5, -1]
+    assert view.said == "Rows: 151 in all, most in partition 3: 100."
+    assert view.lines[0].cells[4].tip == "partition 4: not known rows"
+
+
+def test_many_partitions_share_cells_and_the_sum_stays() -> None:
+    view = picture_view(strip(*range(1001)))
+    (row,) = view.lines
+    assert len(row.cells) <= MOST_CELLS
+    assert view.more == "Each cell is the sum of up to 6 partitions."
+    rows = list(view.numbers.rows)
+    assert rows[0] == {"cell": "partition 0 to 5", "rows": 15}
+    assert sum(row["rows"] for row in rows) == sum(range(1001))
+
+
+def test_an_unknown_number_makes_no_sum() -> None:
+    view = picture_view(strip(None, *[1] * 500))
+    rows = list(view.numbers.rows)
+    assert rows[0]["rows"] is None
+    assert rows[1]["rows"] == 3
+
+
+# --- histogram -------------------------------------------------------------------------------
+
+
+def test_the_clock_is_in_the_histogram() -> None:
+    view = picture_view(histogram((5000, 2), (7000, 6), now=4500))
+    assert [bar.height for bar in view.bars] == pytest.approx([140 / 3, 140], abs=0.01)
+    assert view.clock == 12.5  # half of the first of four bars
+    assert view.said == (
+        "Watermark: 1970-01-01 00:00:04.500. Expired: 3 rows. "
+        "Later: 8 rows; most at once: 6, 1970-01-01 00:00:07."
+    )
+    assert next(row["from"] for row in view.numbers.rows) == "expired"
+
+
+def test_a_far_clock_is_at_the_edge() -> None:
+    assert picture_view(histogram((900_000, 2), now=5)).clock == 0
+    assert picture_view(histogram((5000, 2), now=900_000)).clock == 100
+    assert picture_view(histogram((5000, 2), now=None)).clock is None
+
+
+@given(
+    st.lists(st.tuples(st.integers(-(1 << 63), (1 << 63) - 1), st.integers(1, 99)), max_size=200),
+    st.none() | st.integers(-(1 << 63), (1 << 63) - 1),
+)
+def test_bars_are_bounded_and_all_rows_are_in_one(
+    bars: list[tuple[int, int]], now: int | None
+) -> None:
+    view = picture_view(histogram(*bars, now=now))
+    assert len(view.bars) <= MOST_BARS
+    shown = sum(row["amount"] for row in view.numbers.rows) - 3
+    assert shown == sum(amount for _, amount in bars)
+    assert all(bar.x >= -0.01 and bar.x + bar.width <= 100.01 for bar in view.bars)
+    assert view.clock is None or 0 <= view.clock <= 100
+
+
+def test_one_row_far_away_does_not_stretch_the_histogram() -> None:
+    near = [(number * 1000, 10) for number in range(20)]
+    view = picture_view(histogram(*near, (10**15, 1), (-(10**15), 1)))
+    tips = [bar.tip for bar in view.bars]
+    assert len(tips) == 22
+    assert tips[0].startswith("before 1970-01-01 00:00:00: 1 rows")
+    assert tips[-1].endswith(": 1 rows")
+
+
+def test_a_state_that_never_expires_has_no_bars() -> None:
+    view = picture_view(histogram())
+    assert view.bars == []
+    assert view.said.endswith("Nothing expires later.")
+
+
+# --- line ------------------------------------------------------------------------------------
+
+
+def test_a_line_has_a_panel_over_time_and_one_over_batches() -> None:
+    view = picture_view(line([100, None, 300], Mark(11, "SS201", "warning")))
+    assert [panel.name for panel in view.panels] == ["over the time of batches", "over batches"]
+    assert view.said == (
+        "Row bytes: 100 B after batch 10, 300 B after batch 12. Findings on the line: 1."
+    )
+    (mark,) = view.panels[0].marks
+    assert (mark.x, mark.number) == (100, 1)  # batch 11 is not known: the next one is marked
+    assert [row["mark"] for row in view.numbers.rows] == [None, "1"]
+
+
+def test_without_clocks_there_is_one_panel() -> None:
+    picture = MarkedLine("Growth", Unit.BYTES, "row bytes", [1, 2], [None, None], [5, 6])
+    assert [panel.name for panel in picture_view(picture).panels] == ["over batches"]
+
+
+def test_a_line_of_nothing_says_so() -> None:
+    view = picture_view(line([None, None], Mark(3, "SS201", "error")))
+    assert (view.panels, view.marks, view.said) == ([], [], "No version can be restored.")
+
+
+def test_marks_and_points_are_bounded() -> None:
+    marks = [Mark(number, "finding", "warning") for number in range(40)]
+    view = picture_view(line(list(range(5000)), *marks, Mark(50, "grave", "error")))
+    assert len(view.marks) == MOST_MARKS
+    assert "grave" in [mark.label for mark in view.marks]
+    assert view.more == "29 findings"
+    assert all(len(panel.points.split()) <= 240 for panel in view.panels)
+
+
+# --- page ------------------------------------------------------------------------------------
+
+
+def test_hostile_names_are_escaped_in_every_picture() -> None:
+    blocks = [
+        treemap(Tile(HOSTILE, 9, [Tile(HOSTILE, 9)]), Tile("b", 3, link=f"/x?{HOSTILE}")),
+        HeatStrip(HOSTILE, "partition", [("rows", Unit.COUNT)], [HeatCell(HOSTILE, [1])]),
+        line([1, 2], Mark(10, HOSTILE, "error")),
+        TimeHistogram(HOSTILE, Unit.COUNT, "rows", 1000, [(0, 1)], HOSTILE, 0),
+    ]
+    sections = (Section("pictures", "In pictures", blocks),)
+    text = "".join(render_page(report(page=sections)))
+    assert "<script>window" not in text
+    assert "\x1b" not in text
+    assert not re.search(r"&#(27|8238);", text)
+    assert text.count("window.ran=1") >= 8
+
+
+def test_each_picture_has_a_name_a_text_and_its_numbers() -> None:
+    views = list(views_of([treemap(Tile("a", 1)), strip(1), histogram((0, 1)), line([1, 2])]))
+    for view in views:
+        assert view.said
+        assert view.table.rows
+
+
+def test_links_make_a_picture_a_group() -> None:
+    view = picture_view(treemap(Tile("a", 5, link="/0/op/1"), Tile("b", 3)))
+    assert view.links
+    assert [rect.link for rect in view.rects] == ["/0/op/1", ""]

@@ -1,0 +1,160 @@
+"""The worker process: real audits, and processes that hang, end, or grow."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from inspector.analyses.shared.options import Options
+from inspector.findings.verdict import Level
+from inspector.serve.audit_worker import (
+    AuditRequest,
+    HistoryRequest,
+    RecallRequest,
+    WorkerOptions,
+    answer,
+)
+from inspector.serve.auditor import AuditError, AuditStoppedError, WorkerProcess
+from tests.cli.support import checkpoint_of, copy_of
+
+LONG = 120.0  # seconds that no test waits for
+
+HANGS = "import sys, time; time.sleep(1000)"
+ENDS = "raise SystemExit(7)"
+
+
+def worker(tmp_path: Path, **more: str) -> WorkerOptions:
+    """Options of a worker with a cache and a history."""
+    options = Options(cache=str(tmp_path / "cache"), **more)  # type: ignore[arg-type]
+    return WorkerOptions.of(options, str(tmp_path / "history"))
+
+
+def request(path: Path) -> AuditRequest:
+    return AuditRequest(str(path), "/0")
+
+
+# --- answers ---------------------------------------------------------------------------------
+
+
+def test_an_audit_gives_result_and_rows(tmp_path: Path) -> None:
+    got = answer(request(checkpoint_of("fmgws_event_ignore")), worker(tmp_path))
+    assert got.result is not None
+    assert got.error == ""
+    assert (got.result.entry.level, got.result.entry.rows) == (Level.ERROR, 128)
+    assert [row["row_bytes"] for row in got.rows] == [got.result.entry.row_bytes]
+
+
+def test_damaged_and_vanished_checkpoints_are_results(tmp_path: Path) -> None:
+    damaged = copy_of("agg_append", tmp_path / "damaged")
+    for file in damaged.glob("state/0/0/*.delta"):
+        file.write_bytes(b"no delta")
+    got = answer(request(damaged), worker(tmp_path))
+    assert got.result is not None
+    assert got.result.entry.level is Level.UNREADABLE
+    shutil.rmtree(damaged)
+    got = answer(request(damaged), worker(tmp_path))
+    assert got.result is not None
+    assert got.result.entry.level is Level.UNREADABLE
+    assert [row["level"] for row in got.rows] == ["failed"]
+    assert str(damaged) in got.result.entry.cause
+
+
+def test_kept_results_survive_a_restart(tmp_path: Path) -> None:
+    options = worker(tmp_path)
+    first = answer(request(checkpoint_of("agg_append")), options).result
+    asked = RecallRequest([request(checkpoint_of("agg_append")), request(tmp_path)])
+    kept, none = answer(asked, worker(tmp_path)).recalled
+    assert none is None
+    assert kept is not None
+    assert first is not None
+    assert (kept.entry.rows, kept.entry.level) == (first.entry.rows, first.entry.level)
+    assert kept.entry.charts == first.entry.charts
+    assert list(kept.observed[1]) == [(n, tuple(m), float(v)) for n, m, v in first.observed[1]]
+    assert kept.audited_ms == first.audited_ms
+
+
+def test_without_a_cache_the_history_has_the_last_results(tmp_path: Path) -> None:
+    options = WorkerOptions.of(Options(), str(tmp_path / "history"))
+    path, gone = checkpoint_of("fmgws_event_ignore"), tmp_path / "gone"
+    for _ in range(2):
+        rows = [row for p in (path, gone) for row in answer(request(p), options).rows]
+        assert answer(HistoryRequest(rows), options).error == ""
+    asked = RecallRequest([request(path), request(gone), request(checkpoint_of("agg_append"))])
+    found, failed, none = answer(asked, options).recalled
+    assert none is None
+    assert found is not None
+    assert failed is not None
+    assert (found.entry.rows, found.entry.level, found.entry.leftovers) == (128, Level.ERROR, 68)
+    assert found.entry.cause == "Findings at the last audit: SS201, SS203."
+    assert {name: value for name, _, value in found.observed[1]}["spark_state_rows"] == 128
+    assert failed.entry.level is Level.UNREADABLE
+
+
+def test_unchanged_checkpoints_keep_the_time_of_their_commit(tmp_path: Path) -> None:
+    path, options = checkpoint_of("agg_append"), worker(tmp_path)
+    times = {
+        result.entry.commit_time_ms
+        for result in (answer(request(path), options).result for _ in range(2))
+        if result is not None
+    }
+    assert len(times) == 1
+    assert None not in times
+
+
+def test_a_history_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "history").write_text("a file")
+    rows = answer(request(checkpoint_of("agg_append")), worker(tmp_path)).rows
+    assert answer(HistoryRequest(rows), worker(tmp_path)).error
+
+
+# --- processes -------------------------------------------------------------------------------
+
+
+def test_a_process_audits_one_checkpoint_after_the_other(tmp_path: Path) -> None:
+    process = WorkerProcess(worker(tmp_path))
+    try:
+        for case, rows in (("agg_append", 100), ("fmgws_event_ignore", 128)):
+            got = process.ask(request(checkpoint_of(case)), LONG).result
+            assert got is not None
+            assert got.entry.rows == rows
+        assert process.starts == 1
+        assert sys.platform != "linux" or process.memory_bytes
+    finally:
+        process.close()
+
+
+def test_a_process_that_hangs_is_replaced(tmp_path: Path) -> None:
+    process = WorkerProcess(worker(tmp_path), (sys.executable, "-c", HANGS))
+    for _ in range(2):
+        with pytest.raises(AuditError, match="took longer than 1 second: see --audit-seconds"):
+            process.ask(request(tmp_path), 1)
+    assert process.starts == 2
+
+
+def test_a_process_that_ends_is_replaced(tmp_path: Path) -> None:
+    process = WorkerProcess(worker(tmp_path), (sys.executable, "-c", ENDS))
+    for _ in range(2):
+        with pytest.raises(AuditError, match="The worker process ended with code 7"):
+            process.ask(request(tmp_path), LONG)
+    assert process.starts == 2
+
+
+def test_a_process_that_has_grown_is_replaced(tmp_path: Path) -> None:
+    process = WorkerProcess(worker(tmp_path), most_bytes=1)
+    try:
+        for _ in range(2):
+            assert process.ask(request(checkpoint_of("agg_append")), LONG).result is not None
+        assert process.starts == (2 if process.memory_bytes else 1)
+    finally:
+        process.close()
+
+
+def test_a_closed_worker_answers_nothing(tmp_path: Path) -> None:
+    process = WorkerProcess(worker(tmp_path))
+    process.close()
+    with pytest.raises(AuditStoppedError):
+        process.ask(request(checkpoint_of("agg_append")), LONG)
+    assert process.starts == 0
