@@ -132,12 +132,7 @@ class WatermarkAhead(Rule[CheckpointView]):
         )
 
     def jump(self, view: CheckpointView, batch: int, *, is_near: bool) -> int | None:
-        """Return the batch whose data brought the watermark ahead; None if the log lacks it.
-
-        The search goes back from ``batch`` to the first batch whose watermark is within the limit
-        ahead of its time stamp. The limit is ``ahead_noted`` hours if ``is_near``, otherwise
-        ``ahead_hours``.
-        """
+        """Return the batch whose data brought the watermark far, or ``is_near`` ahead, else None."""
         least_ms = (self.ahead_noted if is_near else self.ahead_hours) * HOUR_MS
         while (clock := view.clock.batches.get(batch)) is not None:
             if clock.watermark_ms is None or clock.timestamp_ms is None:
