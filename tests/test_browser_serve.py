@@ -94,11 +94,11 @@ def violations(result: Loaded) -> list[Any]:
 
     result.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
     result.page.evaluate("new Promise(requestAnimationFrame)")
-    found: dict[str, Any] = Axe().run(result.page).response
-    assert len(found["passes"]) > 15
+    response: dict[str, Any] = Axe().run(result.page).response
+    assert len(response["passes"]) > 15
     return [
         (item["id"], item["help"], [node["html"][:200] for node in item["nodes"]][:3])
-        for item in found["violations"]
+        for item in response["violations"]
     ]
 
 

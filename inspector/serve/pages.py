@@ -90,7 +90,7 @@ class Pages:
             parts = self._parts(position, opened, report)
             return report_html(frame, report, list(parts)), _is_lasting(report)
 
-        return self._cached_page(position, opened, make)
+        return self._cache_page(position, opened, make)
 
     def _rows_page(self, position: Position, stop: Stop) -> str:
         """Return the page of rows: those that are searched, or the first ones in an order."""
@@ -101,7 +101,7 @@ class Pages:
 
         def make() -> tuple[str, bool]:
             is_ranked = bool(position.order) and not search
-            report = (self._ranked if is_ranked else self._listed)(position, opened)
+            report = (self._top_report if is_ranked else self._rows_report)(position, opened)
             limit = "--limit", str(position.limit)
             if is_ranked:
                 command = self._command("top", position, *limit, "--by", position.order)
@@ -111,9 +111,9 @@ class Pages:
             page = report_html(frame, report)
             return page, _is_lasting(report)
 
-        return self._cached_page(position, opened, make)
+        return self._cache_page(position, opened, make)
 
-    def _listed(self, position: Position, opened: Opened) -> Report:
+    def _rows_report(self, position: Position, opened: Opened) -> Report:
         """Return the report of ``rows`` with links to the keys."""
         keys: list[bytes] = []
         report = read_rows(Run.start(opened, None), position.limit, keys=keys)
@@ -123,7 +123,7 @@ class Pages:
             position, report, rows, dict(zip(hashes, keys, strict=False)), hashes
         )
 
-    def _ranked(self, position: Position, opened: Opened) -> Report:
+    def _top_report(self, position: Position, opened: Opened) -> Report:
         """Return the report of ``top`` by one ranking, with links to the keys."""
         run = Run.start(opened, None)
         judged = run.judge(run.facts(replace(KEYS_BY_RANK, top=position.limit)))
@@ -182,9 +182,9 @@ class Pages:
             frame = self._frame(position, opened, command, short)
             return report_html(frame, report), _is_lasting(report)
 
-        return self._cached_page(position, opened, make)
+        return self._cache_page(position, opened, make)
 
-    def _cached_page(
+    def _cache_page(
         self, position: Position, opened: Opened, make: Callable[[], tuple[str, bool]]
     ) -> str:
         """Return a page that was made before of the same files, or make it."""
