@@ -13,9 +13,10 @@ pytestmark = [*WITH_SPARK, pytest.mark.usefixtures("spark")]
 
 
 def state_of(root: Path) -> dict[str, bytes]:
-    state = root / "state"
+    """Contents of the state files by path, without the place of the checkpoint in them."""
+    state, place = root / "state", str(root).encode()
     return {
-        str(path.relative_to(state)): path.read_bytes()
+        str(path.relative_to(state)): path.read_bytes().replace(place, b"ROOT")
         for path in state.rglob("*")
         if path.is_file()
     }
@@ -33,3 +34,28 @@ def test_executors_write_what_this_process_writes(case: str, tmp_path: Path) -> 
     assert states[0] == states[1]
     assert outcomes[0].rows == outcomes[1].rows
     assert outcomes[0].json["summary"]["evicted_rows"] > 0
+
+
+@pytest.mark.parametrize(
+    ("case", "partitions"),
+    [
+        ("fmgws_event_ignore", 5),
+        ("join_left_outer", 1),
+        ("rocksdb_agg_update", 7),
+        ("rocksdb_tws_event", 3),
+    ],
+)
+def test_executors_move_rows_as_this_process_does(
+    case: str, partitions: int, tmp_path: Path
+) -> None:
+    states, outcomes = [], []
+    for engine in ("local", "spark"):
+        dest = tmp_path / engine
+        arguments = ("copy", checkpoint_of(case), dest, "--partitions", partitions, "-o", "json")
+        outcomes.append(run(*arguments, "--engine", engine))
+        states.append(state_of(dest))
+    assert [outcome.code for outcome in outcomes] == [0, 0], outcomes[1].err
+    assert states[0] == states[1]
+    assert outcomes[0].rows == outcomes[1].rows
+    assert outcomes[0].json["summary"]["partitions"] == partitions
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["local", "spark"]
