@@ -14,12 +14,10 @@ from inspector.engines.engine import PARCEL_COLUMNS, BatchFunction, Receiver, Wo
 
 PLACE = "place"  # column by whose hash Spark chooses the partition of the shuffle
 # schema of rows that Spark shuffles
-PARCELS = pa.schema(
-    [
-        *(pa.field(name, pa.int32()) for name in (PLACE, *PARCEL_COLUMNS[:-1])),
-        pa.field(PARCEL_COLUMNS[-1], pa.binary()),
-    ]
-)
+_numbers: list[tuple[str, pa.DataType]] = [
+    (name, pa.int32()) for name in (PLACE, *PARCEL_COLUMNS[:-1])
+]
+PARCELS = pa.schema([*_numbers, (PARCEL_COLUMNS[-1], pa.binary())])
 
 
 def sending(function: BatchFunction, keys: Sequence[int]) -> BatchFunction:

@@ -40,12 +40,14 @@ from inspector.model import StoreId
 from inspector.operators.transform_with_state import GroupingKey
 from inspector.passes.binary_columns import records_of
 from inspector.passes.copy_partition import Choice, KeptRows, in_order
+from inspector.passes.list_rows import ListRow, lists_of
 from inspector.passes.state_formats import Converter, FormatOne
 from inspector.passes.store_reader import StoreReader, open_stores
 from inspector.sparktypes import StructType
 from inspector.sparktypes.schema_json import parse_schema_json
 
 _CHUNK_BYTES = 8 << 20  # bytes of rows that are sorted and packed at once
+_MAX_RATIO = 255  # most bytes that LZ4 makes of one
 _CODEC: Literal["lz4_raw"] = "lz4_raw"  # compression of a parcel
 _SIZE = np.dtype(">i4")  # a size in a delta or snapshot
 _SIZE_BYTES = 8  # bytes of a number in a temporary file
@@ -285,9 +287,11 @@ def unpack(data: bytes) -> RecordBlock:
     """Return the rows of a parcel. OSError: the bytes are not those of a parcel."""
     try:
         count, size = np.frombuffer(data[: 2 * _SIZE_BYTES], np.int64).tolist()
+        if not 0 <= size <= _MAX_RATIO * len(data) or not 0 <= count <= size:
+            raise ValueError("impossible size")
         body = pa.decompress(data[2 * _SIZE_BYTES :], size, codec=_CODEC, asbytes=True)
         sizes = np.frombuffer(body, np.int64, 2 * count)
-    except (ValueError, pa.ArrowException) as error:
+    except (ValueError, OSError, pa.ArrowException) as error:
         raise OSError(f"rows that were packed before cannot be unpacked ({error})") from None
     keys, values = sizes[:count], sizes[count:]
     start = len(sizes) * _SIZE_BYTES
@@ -501,22 +505,17 @@ def _pairs(blocks: Iterable[RecordBlock]) -> Iterator[Entry]:
 def _lists(store: StoreTask, blocks: Iterable[RecordBlock]) -> Iterator[Entry]:
     """Yield the lists of a store whose values have several rows, each with its key.
 
-    The last column of a row's key is its position in the list. The lists of one partition of the
-    copy are in memory together.
+    The last column of a row's key is its position in the list.
     """
     types = [column.data_type for column in parse_schema_json(store.key_schema or "").fields]
-    lists: dict[bytes, list[tuple[int, bytes]]] = {}
-    for block in blocks:
-        columns = columns_of(block.buffer, block.key_offset, block.key_length, types)
-        keys = split(block.buffer, columns[:-1], block.count)
-        positions = columns[-1].slots.tolist()
-        rows = records_of(block, block.ordinals)
-        for key, position, (_, value) in zip(keys, positions, rows, strict=True):
-            lists.setdefault(key, []).append((position, value))
-    for key, entries in lists.items():
-        yield key, [value for _, value in sorted(entries, key=_position)]
 
+    def rows() -> Iterator[ListRow]:
+        """Yield the rows of all lists."""
+        for block in blocks:
+            columns = columns_of(block.buffer, block.key_offset, block.key_length, types)
+            keys = split(block.buffer, columns[:-1], block.count)
+            positions = columns[-1].slots.tolist()
+            values = (value for _, value in records_of(block, block.ordinals))
+            yield from map(ListRow, keys, positions, values)
 
-def _position(entry: tuple[int, bytes]) -> int:
-    """Return the position of a list's entry."""
-    return entry[0]
+    yield from lists_of(rows())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -59,3 +60,17 @@ def test_executors_move_rows_as_this_process_does(
     assert outcomes[0].rows == outcomes[1].rows
     assert outcomes[0].json["summary"]["partitions"] == partitions
     assert sorted(path.name for path in tmp_path.iterdir()) == ["local", "spark"]
+
+
+def test_writer_that_fails_leaves_no_copy(tmp_path: Path) -> None:
+    """The paths of files are longer than the system allows while they are written."""
+    room = os.pathconf(tmp_path, "PC_PATH_MAX") - len("/.copy.12345678.inspector-copy/state/0/0")
+    folder = tmp_path
+    while len(str(folder)) < room - 40:
+        folder = folder / ("x" * min(200, room - 40 - len(str(folder))))
+    folder.mkdir(parents=True)
+    arguments = ("copy", checkpoint_of("fmgws_event_ignore"), folder / "copy", "--partitions", 3)
+    outcome = run(*arguments, "--engine", "spark")
+    assert outcome.code == 2
+    assert "File name too long" in outcome.err
+    assert list(folder.iterdir()) == []

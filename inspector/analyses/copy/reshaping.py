@@ -399,9 +399,9 @@ class Reshape:
                 # Of another provider no file is an example of the new ones.
                 example = FolderVersion(run.checkpoint.storage, (), chain)
                 is_example = not self.changes_provider
-                whole = content.encode_whole(of_version if is_example else example, options, None)
+                whole = content.encode_whole(of_version if is_example else example, options)
                 old_id = run.checkpoint.provider.unique_id(chain.files[-1])
-                source = _SourceFolder(suffix, folder, of_version, options, whole, old_id)
+                source = _SourceFolder(suffix, folder, whole, old_id)
                 first = found.setdefault(suffix, source)
                 is_equal = first.folder.stores == folder.stores
                 if not is_equal or first.whole.families != whole.families:
@@ -418,10 +418,10 @@ class Reshape:
     ) -> FilledFolder:
         """Return one folder of the copy, modelled on a folder of the source."""
         content = self.provider.content
-        # Without ids all partitions have the form of the first one, which was read once.
+        # All partitions have the form of the first one, which was read once.
         whole = source.whole
         if ids is not None:
-            whole = content.encode_whole(source.version, source.options, ids)
+            whole = content.with_ids(whole, self._run.version, ids)
         name, base = whole.base or ("", b"")
         kinds = {file.kind for file in source.folder.files}
         return FilledFolder(
@@ -554,8 +554,6 @@ class _SourceFolder(NamedTuple):
 
     suffix: str  # part of its path below the partition, such as ``/left-keyToNumValues``
     folder: FolderCopy  # its files and stores
-    version: FolderVersion  # its files at the copied version
-    options: ReadOptions  # options of its files
     whole: WholeVersion  # form of a file with all rows, without ids
     unique_id: str | None  # id of the newest file; None if names have none
 
