@@ -9,6 +9,7 @@ process the parcels are in temporary files; on Spark the shuffle moves them.
 from __future__ import annotations
 
 import os
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import chain
@@ -47,6 +48,7 @@ from inspector.sparktypes import StructType
 from inspector.sparktypes.schema_json import parse_schema_json
 
 _CHUNK_BYTES = 8 << 20  # bytes of rows that are sorted and packed at once
+_HEAD_BYTES = 3 * 8  # bytes before the content of a parcel: number of rows, size, checksum
 _MAX_RATIO = 255  # most bytes that LZ4 makes of one
 _CODEC: Literal["lz4_raw"] = "lz4_raw"  # compression of a parcel
 _SIZE = np.dtype(">i4")  # a size in a delta or snapshot
@@ -274,25 +276,24 @@ def starts_of(sizes: Int64s) -> Int64s:
 
 
 def _pack(count: int, parts: Sequence[bytes]) -> bytes:
-    """Return rows as bytes: their number, the size of their content, and the content compressed.
+    """Return rows as bytes: their number, size and checksum, and their content compressed.
 
     ``parts`` are the sizes of keys, the sizes of values, the keys and the values.
     """
     body = b"".join(parts)
-    head = np.array([count, len(body)], np.int64).tobytes()
-    return head + pa.compress(body, codec=_CODEC, asbytes=True)
+    data = pa.compress(body, codec=_CODEC, asbytes=True)
+    return np.array([count, len(body), zlib.crc32(data)], np.int64).tobytes() + data
 
 
 def unpack(data: bytes) -> RecordBlock:
     """Return the rows of a parcel. OSError: the bytes are not those of a parcel."""
-    try:
-        count, size = np.frombuffer(data[: 2 * _SIZE_BYTES], np.int64).tolist()
-        if not 0 <= size <= _MAX_RATIO * len(data) or not 0 <= count <= size:
-            raise ValueError("impossible size")
-        body = pa.decompress(data[2 * _SIZE_BYTES :], size, codec=_CODEC, asbytes=True)
-        sizes = np.frombuffer(body, np.int64, 2 * count)
-    except (ValueError, OSError, pa.ArrowException) as error:
-        raise OSError(f"rows that were packed before cannot be unpacked ({error})") from None
+    head, compressed = data[:_HEAD_BYTES], data[_HEAD_BYTES:]
+    count, size, checksum = np.frombuffer(head.ljust(_HEAD_BYTES, b"\0"), np.int64).tolist()
+    is_possible = 0 <= 2 * count * _SIZE_BYTES <= size <= _MAX_RATIO * len(data)
+    if len(head) < _HEAD_BYTES or zlib.crc32(compressed) != checksum or not is_possible:
+        raise OSError("rows that were packed before cannot be unpacked: their bytes were changed")
+    body = pa.decompress(compressed, size, codec=_CODEC, asbytes=True)
+    sizes = np.frombuffer(body, np.int64, 2 * count)
     keys, values = sizes[:count], sizes[count:]
     start = len(sizes) * _SIZE_BYTES
     ends = start + int(keys.sum()), len(body)
