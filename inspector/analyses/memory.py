@@ -665,15 +665,15 @@ def _change_table(judged: Judged, stores: Sequence[StoreHeap], options: MemoryOp
         _format_2_saving(judged.checkpoint, *object_counts) for object_counts in held_objects
     )
     if format_1:
-        how = "a new query: format 1 keeps the key twice"
+        how = "inspector copy PATH NEW --state-format 2: format 1 keeps the key twice"
         changes.append(("state format 2", now - format_1, how))
     shorter = now - sum(objects.shorter_keys_saving(_WORD) for _, objects in held_objects)
     how = "a narrower type, or shorter strings"
     changes.append((f"keys {_WORD} bytes shorter", shorter, how))
     if stores:
         how = (
-            "spark.sql.streaming.stateStore.providerClass, and a new checkpoint: rows are kept on "
-            f"local disk; {options.rocksdb.sentence(len(stores))}"
+            "inspector copy PATH NEW --provider rocksdb: rows are kept on local disk; "
+            f"{options.rocksdb.sentence(len(stores))}"
         )
         changes.append(("RocksDB state store", 0, how))
     versions = short_count_text(options.retain, "version")

@@ -11,8 +11,9 @@ from __future__ import annotations
 from inspector.operators.rule import OperatorShape, RowPart, StoreRule, watermark_field
 from inspector.sparktypes import is_window
 
+STREAMLINE = "StatefulStreamlineAggregate"  # name of the operator in real-time mode
 # names of the operator in Spark's metadata
-NAMES = ("stateStoreSave", "StatefulStreamlineAggregate")
+NAMES = ("stateStoreSave", STREAMLINE)
 SOURCE = "StateStoreSaveExec, WatermarkSupport"  # Spark classes that the rule is from
 UNNAMED = "_groupingexpression"
 """Name of a grouping column for an expression without a name (``PullOutGroupingExpressions``)."""

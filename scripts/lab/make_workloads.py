@@ -2,6 +2,7 @@
 
     python scripts/lab/make_workloads.py --out DIR [--spark-version installed|4.3.0|3.5.9]
                                      [--seed N] [--count N] [--only REGEX] [--list]
+                                     [--conf KEY=VALUE ...]
 
 Each workload is a folder:
 
@@ -127,7 +128,15 @@ def main() -> None:
     parser.add_argument("--only", default="", metavar="REGEX", help="those whose name matches")
     parser.add_argument("--list", action="store_true", help="only say which these are")
     parser.add_argument("--cache", type=Path, default=CACHE, help="where downloads are kept")
+    parser.add_argument(
+        "--conf",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="of the session; repeatable",
+    )
     options = parser.parse_args()
+    CONF.update(dict(item.split("=", 1) for item in options.conf))
     chosen = lines(options.seed, options.count, options.spark_version, options.only)
     if options.list:
         print("\n".join(chosen))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from tests.profiles import sampled
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 CLASSES = {"hdfs": "HDFSBackedStateStoreProvider", "rocksdb": "RocksDBStateStoreProvider"}
 LEFT = "trouble_kept_timeouts"
+GOLDEN = Path(__file__).parents[1] / "golden"
 
 
 def other_provider(root: Path) -> Any:
@@ -225,6 +227,15 @@ def test_operator_that_needs_rocksdb_is_refused_with_the_next_step(
     message = refusal(checkpoint(case), tmp_path, provider="hdfs")
     assert "operator 0" in message
     assert words in message
+
+
+def test_query_in_real_time_mode_keeps_rocksdb(tmp_path: Path) -> None:
+    with tarfile.open(GOLDEN / "real_time.tar.xz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    for name in ("aggregation", "deduplication"):
+        root, copy = tmp_path / name / "checkpoint", tmp_path / f"{name}-copy"
+        message = refusal(root, copy, provider="hdfs", stopped=True)
+        assert "the query runs in real-time mode, which needs RocksDB. Keep the provider" in message
 
 
 def test_unknown_provider_is_a_usage_error(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from inspector.checkpoint.confs import HDFS_PROVIDER, PROVIDER_CLASS, SHUFFLE_PA
 from inspector.checkpoint.logfile import json_object, split_log
 from inspector.checkpoint.logs import COMMITS, MAX_FORMAT
 from inspector.codec import Message
+from inspector.discovery.batch_times import is_real_time
 from inspector.discovery.checkpoint import Operator
 from inspector.discovery.copy_contents import NewForm
 from inspector.discovery.placement import is_strict, partition_count, partition_key
@@ -45,6 +46,7 @@ from inspector.facts.registry import fact_batches, facts_schema
 from inspector.light_dataclasses import dataclass, replace
 from inspector.merge.collect import Facts, collect
 from inspector.model import LIMITS, FileKind, Redact, StoreId, StoreName
+from inspector.operators.aggregation import STREAMLINE
 from inspector.operators.join import NAMES as JOIN
 from inspector.operators.physical import PHYSICAL
 from inspector.operators.transform_with_state import NAMES as TRANSFORM
@@ -105,6 +107,10 @@ _OF_TRANSFORM = (
     "transformWithState keeps several kinds of rows in one store, which only RocksDB can do",
     "Keep the provider; a query on HDFS-backed state is a new one, with flatMapGroupsWithState or "
     "applyInPandasWithState in place of transformWithState",
+)
+_IN_REAL_TIME = (
+    "the query runs in real-time mode, which needs RocksDB",
+    "Keep the provider; a query on HDFS-backed state is a new one, in micro-batch mode",
 )
 _OF_JOIN = (
     "a join in state format 3 or 4 keeps several kinds of rows in one store, which only RocksDB "
@@ -218,6 +224,8 @@ class Reshape:
         if encoding.lower() != UNSAFE_ROW:
             return f"its rows are encoded as {encoding}, which is read here and not written", plain
         if self.changes_provider:
+            if not self.provider.shares_files and self._is_real_time(operator):
+                return _IN_REAL_TIME
             if operator.processor is not None or operator.name in TRANSFORM:
                 return _OF_TRANSFORM
             if any(schema.column_families for schema in operator.schemas.values()):
@@ -228,6 +236,12 @@ class Reshape:
                     plain,
                 )
         return (self._reason_of_partitions(operator), "Copy it without --partitions")
+
+    def _is_real_time(self, operator: Operator) -> bool:
+        """Return True if an operator, or the times of the logs, show real-time mode."""
+        if operator.name == STREAMLINE:
+            return True
+        return bool(is_real_time(self._run.checkpoint))
 
     def _reason_of_partitions(self, operator: Operator) -> str:
         """Return why the rows of an operator cannot be placed; empty if they can."""

@@ -1,8 +1,8 @@
 """SS301: state format 1 keeps the key twice (SPARK-24763).
 
 What it means:
-    The values of an aggregation repeat its grouping columns. The format is fixed when a checkpoint
-    begins; one that began with Spark 2.3 has it for good.
+    The values of an aggregation repeat its grouping columns. Spark keeps the format with which a
+    checkpoint began, that of Spark 2.3.
 
 How it is proven:
     The offset log records the format. If it records none, the release that wrote it has format 1.
@@ -28,7 +28,7 @@ class RepeatedKeys(Rule[OperatorView]):
     title = "state format 1 keeps the key twice (SPARK-24763)"
     severity = Severity.INFO
     spark = "spark.sql.streaming.aggregation.stateFormatVersion"
-    next_step = "a new query (new checkpoint) uses format 2"
+    next_step = "convert it: inspector copy PATH NEW --state-format 2; a new query has format 2"
     command = "sizes"
 
     def find(self, operator: OperatorView) -> Iterator[Evidence]:

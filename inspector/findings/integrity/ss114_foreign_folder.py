@@ -2,8 +2,8 @@
 
 What it means:
     A folder among the stores of a partition, or files beside them, that belong to no store: a
-    backup or a copy. Spark never opens it. Or a file in a store's folder with a name that Spark
-    never gives.
+    backup or a copy. Spark never opens such a folder, and no number here counts it. Or a file in a
+    store's folder with a name that Spark never gives.
 
 How it is proven:
     The folders are compared with the stores in the operator's metadata or, before Spark 4.0, with

@@ -2,7 +2,8 @@
 
 What it means:
     The storage refused files or folders: there is no permission to read them, or the credentials
-    are wrong or have expired. Whether the files are sound is not known.
+    are wrong or have expired. Whether the files are sound is not known, nor whether Spark, which
+    has credentials of its own, can read them.
 
 How it is proven:
     The storage itself refused a request; the table of problems has its answer.

@@ -3,7 +3,7 @@
 What it means:
     The newest entry of `offsets` has no commit, and no store has a file of its batch, for many
     times the usual time. The batch runs, or the query failed before it wrote: a change that Spark
-    refuses, or a source or a sink that does not answer, looks so.
+    refuses, or a source or a sink that does not answer, looks so. A restart runs the batch again.
 
 How it is proven:
     The time in the entry is compared with the clock of this machine, and with the median time

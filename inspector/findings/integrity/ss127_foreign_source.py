@@ -2,9 +2,9 @@
 
 What it means:
     The newest entries of a file source's log, which no batch has read, name files outside the
-    folder of all files before. Another job was started with this checkpoint. The next batch reads
-    these entries, and Spark stops with `Wrong basePath`, unless the query reads by a glob or with
-    `recursiveFileLookup`.
+    folder of all files before. This happens if another job was started with this checkpoint. The
+    next batch reads these entries, and Spark stops with `Wrong basePath`, unless the query reads by
+    a glob or with `recursiveFileLookup`.
 
 How it is proven:
     The files are compared with the folders of up to four entries before. The path of the query is

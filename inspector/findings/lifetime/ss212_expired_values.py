@@ -3,7 +3,7 @@
 What it means:
     The TTL of these values ran out by the clock of a batch that ran, and they are still there.
     Spark removes such values at the end of every batch, but only of variables that the processor
-    declares in that run.
+    declares in that run; the first batch of a run that declares it again removes them.
 
 How it is proven:
     The `ttlExpirationMs` of each value is compared with the processing time of each batch since it
