@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from importlib.util import find_spec
 from typing import Any
@@ -85,10 +86,11 @@ def _serve(**parsed: Any) -> None:
     from inspector.serve.server import run_server  # noqa: PLC0415 - an extra, and slow to import
 
     options = api_options(parsed, SHARED)
-    found = find_all(parsed["paths"], options, recursive=parsed["recursive"])
-    paths = tuple(candidate.path for candidate in found)
-    if not paths:
-        raise click.UsageError("there is no checkpoint in or below these paths")
+    candidates = list(find_all(parsed["paths"], options, recursive=parsed["recursive"]))
+    errors = [candidate.error for candidate in candidates if candidate.error is not None]
+    if errors and len(errors) == len(candidates):
+        raise errors[0]
+    paths = tuple(candidate.path for candidate in candidates)
     source = Source(paths, options, parsed["show_values"])
     service = service_of(parsed, source)
     token, host = token_of(parsed["token_file"]), parsed["host"]
@@ -107,7 +109,7 @@ def _listen(host: str, port: int) -> socket.socket:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         return socket.create_server((host, port), family=family)
     except OSError as error:
-        reason = error.strerror or error
+        reason = os.strerror(error.errno) if error.errno else error
         message = f"cannot listen on {host}, port {port}: {reason}; --port 0 takes a free port"
         raise click.UsageError(message) from None
 

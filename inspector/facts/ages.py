@@ -57,8 +57,6 @@ class Ages(StoreSum):
         ``per_ms``: units of the map's clock in one millisecond, if that clock is an event time;
         else None.
         """
-        # from_snapshot: the history begins with one, whose version's change is not known.
-        # per_ms: units of the map's clock in one millisecond, where that is an event time.
         base = state.versions[state.base_step]
         times = () if per_ms is None else clock_range_ms(state, per_ms)
         oldest = times[0] if times else None

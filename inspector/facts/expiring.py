@@ -166,10 +166,10 @@ def expiry_ms(clock: Int64s, expiry: ExpiryField) -> Int64s:
 def now_ms(
     expiry: ExpiryField, batch: BatchClock | None, kind: TimeoutKind | None = None
 ) -> int | None:
-    """Return the time of the rule's clock in a batch, in epoch ms.
+    """Return the time of the rule's clock in a batch, in epoch ms; None if it is not known.
 
-    ``kind`` is the clock of group-state timers, None for other rules. Returns None if the time is
-    not known, or if the watermark had not begun.
+    ``kind`` is the clock of group-state timers, None for other rules. Without ``kind``, a watermark
+    of 0, which has not begun, gives None too; with ``kind`` it gives 0.
     """
     now = None if batch is None else expiry.clock.time_ms(batch, kind)
     return now if kind is not None else now or None

@@ -129,7 +129,7 @@ class Leftover(TimedLeftover):
 
     @property
     def run_start(self) -> int:
-        """Version of the first timeout of the run."""
+        """Version of the run's first timeout; the expired version if that is not known."""
         return self.first_expired_version or self.expired_version
 
     def with_run(self, start: int, length: int) -> Leftover:

@@ -219,7 +219,10 @@ def struct_of(cls: Any) -> Column:
 
 @cache
 def _struct(cls: Any) -> Column:
-    """Return :func:`struct_of`; made once for each class."""
+    """Return the conversion between objects of a dataclass and an Arrow struct column.
+
+    The result is cached by class. :func:`struct_of` is this function with a type for checkers.
+    """
     hints = hints_of(cls)
     columns = [(f.name, column_of(hints[f.name])) for f in fields(cls)]
     names, has_keywords = [name for name, _ in columns], any(f.kw_only for f in fields(cls))

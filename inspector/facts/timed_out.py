@@ -169,7 +169,12 @@ class _TimedOut:
         )
 
     def timers_with_call(self) -> Iterator[Leftovers]:
-        """Yield keys whose last put a timeout made, or may have made: kept or set again."""
+        """Yield keys whose last put a timeout made or may have made, in groups.
+
+        The call kept the state without a timer (KEPT_WITHOUT_TIMEOUT) or set a new timer (REARMED).
+        Keys of one group have equal class, certainty and reason. Timers that ran out and are still
+        set are left to :meth:`timers_that_stand`.
+        """
         # Surely made by one (inspector.facts.timers.Calls), the key is a leftover by whatever clock
         # its timer ran out. In between new data may have made it as well: undecided, unless the
         # function's habits speak for the timeout.

@@ -164,7 +164,10 @@ class Finding:
 
     @property
     def count(self) -> int | None:
-        """Number that the threshold of its id is compared with; None counts as 1."""
+        """Number of occurrences, or of rows if there is none; None if neither is counted.
+
+        The threshold with the finding's id is compared with this number. None counts as 1 there.
+        """
         return self.rows if self.occurrences is None else self.occurrences
 
     @property

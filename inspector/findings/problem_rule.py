@@ -155,7 +155,11 @@ def short_message(problem: Problem) -> str:
 
 
 def lost_versions(problems: Sequence[Problem], restart: Restart | None) -> str:
-    """Return a clause on what is lost with files that a restart does not need."""
+    """Return a clause on what is lost with files that a restart does not need.
+
+    For state files it says that no version, or only earlier versions, are lost. For other files it
+    is empty, unless a lost log entry makes Spark run the batch again: then it says so.
+    """
     if problems[0].store is None:
         is_run_again = restart is not None and restart.again and problems[0].slug == LOST_ENTRY
         return RUN_AGAIN.format(batch=restart.batch) if restart and is_run_again else ""

@@ -580,7 +580,11 @@ class Preflight:
         return "key-alike" if alike_fields(old) else "key-same"
 
     def _about_refused_value(self, old: StructType, new: StructType) -> str:
-        """Return the rule about a new value schema that Spark does not accept for the old one."""
+        """Return the name of the restart rule about a value schema that Spark refuses.
+
+        The name is ``nullability`` if the conf of nullable columns differs and Spark refuses
+        nothing else, ``ttl`` if only one schema has a TTL field, and ``value-schema`` otherwise.
+        """
         sides = (self._old, self._new or self._old)
         nullable = {side.confs.get(_NULLABLE, "false") for side in sides}
         if len(nullable) > 1 and _accepts(new, old, nulls=False):

@@ -123,9 +123,10 @@ class Sources:
                 yield self._line(item, about, str(old), str(owner), detail=detail)
 
     def _takeover(self, old: QuerySource, new: QuerySource, owner: QuerySource) -> tuple[str, str]:
-        """Return the rule about an offset that a source takes over, and a detail; "" for none.
+        """Return (rule name, detail) for a new source that would get an old source's offset.
 
-        ``old`` is the line of the offset, and ``owner`` the old source whose rows are read.
+        ``old`` is the source whose line has the offset. ``owner`` is the old source whose rows
+        ``new`` reads; it may be ``old``. Both texts are empty if no rule applies.
         """
         if NO_OFFSET not in (old.kind, owner.kind) and old.kind != owner.kind:
             return "source-kind", ""

@@ -127,7 +127,8 @@ FAR_SHARE = Threshold(0.01, "share", "Share of a store's rows with such a time."
 ALIKE_SHARE = Threshold(
     0.05,
     "share",
-    "Share of a store's rows, or of the keys compared, that are unlike.",
+    "Share of a store's rows that expire late, of new keys that return, or of compared keys that "
+    "nearly equal another.",
     "alike_share",
 )
 BEHIND_HOURS = Threshold(

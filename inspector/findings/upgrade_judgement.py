@@ -215,7 +215,11 @@ class Upgrade:
         return scalas[0] != scalas[1]
 
     def _strict_join(self, operator: Operator) -> Iterator[Line]:
-        """Yield a line for each store of a join with fields that the optimizer made not null."""
+        """Yield a line for each store of a join that has fields that are not nullable.
+
+        The optimizer made these fields not null. Yields nothing for other operators, or unless the
+        query ran before Spark 4.0 and restarts with Spark 4.0 or later.
+        """
         if operator.name not in join.NAMES or not self.crosses(SCALA_2_13):
             return
         for store in join.VALUE_STORES:

@@ -249,9 +249,11 @@ def _worst_of(
 def cause_sentence(
     findings: Sequence[Finding], main: Finding, sizes: Mapping[Finding, int], total: int
 ) -> str:
-    """Return the cause of the main finding, and of another one about most of the same rows.
+    """Return the main finding's cause, and the cause of an efficiency finding if one fits.
 
-    ``sizes`` are the bytes that each finding is about, ``total`` all bytes.
+    The second cause is added only to a lifetime finding about an operator. It must be about the
+    operator and store of the main finding, and about at least half of ``total`` bytes or of a kind
+    that is always about most rows. ``sizes`` are the bytes that each finding is about.
     """
     about = [
         finding

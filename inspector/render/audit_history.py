@@ -131,9 +131,10 @@ def _time(value: int | None) -> datetime | None:
 
 
 class HistoryTable:
-    """Reader and writer of a history: this process, or Spark.
+    """History of audits in a table, with methods to append rows and to read all rows.
 
-    The path is a folder; for Spark it may be the name of a table in a catalog.
+    Spark reads and writes it if an engine is given; otherwise this process does. The path is a
+    folder; for Spark it may be the name of a table in a catalog.
     """
 
     def __init__(

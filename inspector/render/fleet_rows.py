@@ -173,7 +173,12 @@ def _size(text: str) -> tuple[float, str]:
 
 
 def cause_text(report: ReportData) -> str:
-    """Return sentences on a judged checkpoint: failed gates, the cause, a restart that fails."""
+    """Return sentences on a judged checkpoint: exceeded gates, the cause, and the restart.
+
+    Without a cause the text says that files cannot be read, that the state grows, or that there are
+    no findings. The restart is left out if it is plain. Returns "" if the checkpoint was not
+    judged.
+    """
     verdict = report.verdict
     if verdict is None:
         return ""

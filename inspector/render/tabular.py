@@ -97,7 +97,11 @@ class Table:
     hides_constants: bool = False  # columns with one value in all rows are the first to be left out
 
     def without_constants(self) -> Table:
-        """Return a copy that leaves out columns with one value in all rows."""
+        """Return a copy that is marked, so that a drawn table leaves out columns with one value.
+
+        All columns remain in the copy. A drawn table shows them with ``--wide``, or if it has one
+        row. Columns that name a row are always shown.
+        """
         return replace(self, hides_constants=True)
 
     def with_wide(self, *names: str) -> Table:

@@ -144,7 +144,10 @@ def _summary(summary: Mapping[str, Any], display: Display) -> Iterator[str]:
 
 
 def _findings(report: ReportData, display: Display) -> Iterator[str]:
-    """Yield the findings with their evidence and next steps."""
+    """Yield the findings as lines for a terminal: heading, evidence, size, next step.
+
+    If there are no findings, the heading is followed by ``(none)``.
+    """
     yield "\n"
     yield from display.text("findings", "heading")
     if not report.findings:

@@ -285,10 +285,11 @@ def _towards_zero(amount: int, unit: int) -> tuple[int, int]:
 
 
 class RowWords:
-    """Decoder of UnsafeRow bytes into JSON values, under one schema, redacted as requested.
+    """Decoder of UnsafeRow bytes into JSON values under one schema, or redactor of rows.
 
-    Without a schema every row is None. ``hash`` gives ``sha256:`` and the first 16 hex digits of
-    the row's SHA-256, so that equal keys stay equal; ``all`` gives ``***``.
+    ``hash`` gives ``sha256:`` and the first 16 hex digits of the row's SHA-256, so that equal keys
+    stay equal; ``all`` gives ``***``. Both work without a schema. Otherwise a row is None if there
+    is no schema, or if it does not fit the schema.
     """
 
     def __init__(self, schema: StructType | None, redact: Redact = Redact.NONE) -> None:

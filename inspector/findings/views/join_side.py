@@ -95,9 +95,10 @@ class JoinSide:
 
     @property
     def covered_rows(self) -> int:
-        """Number of rows that a watermark on the join key would remove.
+        """Number of rows that a watermark on the join key would have removed already.
 
-        A time in the join key equals the event time of these rows.
+        Counted are rows whose time in the key the watermark has passed. The time must equal the
+        event time of every row; 0 if the key has no such time.
         """
         votes = self.store.facts.merged(KeyTimeVotes).get(self.store.name, {})
         return count_covered_rows(votes)

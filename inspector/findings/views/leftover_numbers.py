@@ -24,9 +24,9 @@ CALLED_ADVICE = (
     "The keys that are there need no copy: their timers are set, so Spark calls the fixed function "
     "for them"
 )
-# advice for group state, before a command
+# advice on leftovers of group state; a command follows it
 CALL_AGAIN = "For the keys that are there a copy can have the function called once more"
-# advice for other operators, before a command
+# advice on leftovers of operators without group state; a command follows it
 LEAVE_OUT = "A copy can leave out the rows that are there"
 EVICTION = "inspector copy PATH NEW --evict leftovers --plan"
 """Command that shows what a copy without leftovers changes; ``PATH`` is the checkpoint."""
@@ -87,7 +87,11 @@ def details_of(total: LeftoverCount) -> Iterator[str]:
 
 
 def advice_for(store: StoreView, total: LeftoverCount, severity: Severity) -> str:
-    """Return advice against leftovers; unless it is information, also on a copy without them."""
+    """Return advice against leftovers, and on a copy of the checkpoint if it can help.
+
+    Nothing is added for information, or if rows of the operator must not be evicted. If the timers
+    of the keys are still set, the added sentence says that no copy is needed.
+    """
     # Advice for a store without a known rule does not help rows that a rule was found for.
     advice = store.rule.advice if store.rule.expiry is not None else ""
     if total.leftover_class is LeftoverClass.REARMED:

@@ -67,8 +67,9 @@ class FlatWatermark(Rule[CheckpointView]):
         """Yield why the watermark stayed the same through the batches of ``flat``.
 
         The cause is an idle source, files that are read newest first, or old event times.
-        ``latest`` is the newest event time of the state. Yields nothing without a watermark, unless
-        an idle source holds it back: SS207 reports that.
+        ``latest`` is the newest event time of the state. Yields an idle source even if the query
+        has no watermark yet. Yields nothing for other queries without a watermark, which SS207
+        reports.
         """
         first, last = flat.first.batch_id + 1, flat.last.batch_id
         idle, has_moving_source = idle_sources(first, last, view.sources)

@@ -132,7 +132,7 @@ class WatermarkAhead(Rule[CheckpointView]):
         )
 
     def jump(self, view: CheckpointView, batch: int, *, is_near: bool) -> int | None:
-        """Return the batch whose data brought the watermark ahead; None if the log lacks it."""
+        """Return the batch that brought the watermark far, or ``is_near``, ahead; None if lost."""
         least_ms = (self.ahead_noted if is_near else self.ahead_hours) * HOUR_MS
         while (clock := view.clock.batches.get(batch)) is not None:
             if clock.watermark_ms is None or clock.timestamp_ms is None:

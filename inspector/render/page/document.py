@@ -359,7 +359,10 @@ def _entry_markup(text: str) -> Markup:
 
 
 def _plain(value: Any) -> Any:
-    """Return a text without control and format characters; other values and markup unchanged."""
+    """Return a text with control and format characters shown as escapes.
+
+    Markup, and values that are not texts, are returned unchanged.
+    """
     return escape(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 

@@ -1,0 +1,110 @@
+"""The command ``serve``: its URL, its errors, and that no other command pays for it."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from unittest import mock
+
+import pytest
+
+from inspector.cli import serve as module
+from tests.cli.support import checkpoint_of, run
+from tests.fixture_folder import REPOSITORY
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[str]:
+    """The URL of a server in a process of its own."""
+    words = ("serve", str(checkpoint_of("agg_append")), "--port", "0")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "inspector", *words],
+        cwd=REPOSITORY,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    try:
+        yield process.stdout.readline().strip()
+    finally:
+        process.terminate()
+        process.communicate()
+
+
+def test_printed_url_opens_the_fleet(served: str) -> None:
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/\?token=[\w-]{32}", served)
+    with urllib.request.urlopen(served) as answer:
+        text = answer.read().decode()
+        assert answer.headers["Cache-Control"] == "no-store"
+        assert "server" not in {name.lower() for name in answer.headers}
+    assert "Checkpoints, worst first" in text
+    with pytest.raises(urllib.error.HTTPError, match="403"):
+        urllib.request.urlopen(served.partition("?")[0])
+
+
+def test_request_of_a_megabyte_is_refused_by_the_server(served: str) -> None:
+    host, port = served.removeprefix("http://").partition("/")[0].split(":")
+    with socket.create_connection((host, int(port))) as connection:
+        connection.settimeout(60)
+        line = f"GET /?x={'x' * (1 << 20)} HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n"
+        connection.sendall(line.encode())
+        answer = connection.recv(64)
+    assert re.match(rb"HTTP/1.1 4\d\d ", answer)
+    with urllib.request.urlopen(served) as page:  # it still answers
+        assert page.status == 200
+
+
+@pytest.mark.parametrize("library", ["starlette", "uvicorn"])
+def test_without_the_extra_it_says_what_to_install(library: str) -> None:
+    def find(name: str) -> object:
+        return None if name == library else object()
+
+    with mock.patch.object(module, "find_spec", find):
+        outcome = run("serve", checkpoint_of("agg_append"))
+    assert outcome.code == 2
+    assert outcome.err == (
+        f"error: serve needs {library}, which is not installed: "
+        "pip install 'spark-state-inspector[serve]'\n"
+    )
+
+
+def test_port_in_use_is_a_usage_error() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+        outcome = run("serve", checkpoint_of("agg_append"), "--port", str(port))
+    assert outcome.code == 2
+    assert "Address already in use; --port 0 takes a free port" in outcome.err
+
+
+def test_folder_without_checkpoints_is_an_error(tmp_path: Path) -> None:
+    with mock.patch.object(module, "_listen", side_effect=AssertionError):
+        outcome = run("serve", tmp_path, "--recursive")
+    assert outcome.code == 3
+    assert "no checkpoint" in outcome.err
+
+
+@pytest.mark.parametrize("command", ["info", "audit", "rows"])
+def test_no_other_command_imports_anything_of_serve(command: str) -> None:
+    program = (
+        "import json, sys\n"
+        "from inspector.cli.main import run\n"
+        f"sys.argv = ['inspector', {command!r}, {str(checkpoint_of('agg_append'))!r}, '-q']\n"
+        "try: run()\n"
+        "except SystemExit: pass\n"
+        "print(json.dumps(sorted(sys.modules)))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=REPOSITORY, capture_output=True, check=True
+    )
+    imported = json.loads(done.stdout.decode().splitlines()[-1])
+    roots = ("inspector.serve", "inspector.cli.serve", "starlette", "uvicorn", "asyncio")
+    assert [name for name in imported if name.startswith(roots)] == []
+    assert "inspector.render.page.served" not in imported
