@@ -74,8 +74,18 @@ def loaded(
     started: Browser, file: Path, size: tuple[int, int] = DESKTOP, scheme: Any = "light"
 ) -> Iterator[Loaded]:
     """A file in a tab of its own."""
+    with tab(started, size, scheme, offline=True) as result:
+        result.page.goto(file.as_uri())
+        yield result
+
+
+@contextmanager
+def tab(
+    started: Browser, size: tuple[int, int] = DESKTOP, scheme: Any = "light", **options: Any
+) -> Iterator[Loaded]:
+    """An empty tab with cookies of its own."""
     context = started.new_context(
-        viewport={"width": size[0], "height": size[1]}, color_scheme=scheme, offline=True
+        viewport={"width": size[0], "height": size[1]}, color_scheme=scheme, **options
     )
     page = context.new_page()
     result = Loaded(page)
@@ -88,6 +98,5 @@ def loaded(
         dialog.dismiss()
 
     page.on("dialog", dismiss)
-    page.goto(file.as_uri())
     yield result
     context.close()

@@ -1,18 +1,25 @@
-"""What is deployed beside the package: a dashboard of Grafana and an image of Docker."""
+"""Deployables beside the package: Grafana dashboard, Docker image, systemd unit, manifest."""
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
+import shlex
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
+import yaml
 
 from inspector import api, docs
+from inspector.cli.serve import serve
 from inspector.findings.metrics import METRICS
+from inspector.serve.application import HEALTH
 from tests.cli.support import checkpoint_of
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -101,3 +108,120 @@ def test_the_image_is_built_where_docker_is() -> None:
         [docker, "run", "--rm", built.stdout.strip(), "--version"], capture_output=True, check=True
     )
     assert b"inspector" in version.stdout
+
+
+# --- inspector serve as a service ------------------------------------------------------------
+
+
+def serve_options(words: list[str]) -> dict[str, Any]:
+    """The options of a command line of ``inspector serve``, as the command reads them."""
+    assert words[0] == "serve"
+    options: dict[str, Any] = serve.make_context("serve", words[1:]).params
+    return options
+
+
+def unit_lines() -> list[tuple[str, str, str]]:
+    """Section, name and value of each line of the unit for systemd."""
+    section, lines = "", []
+    for line in str(docs.data("inspector-serve.service")).splitlines():
+        if line.startswith("["):
+            section = line.strip("[]")
+        elif line and not line.startswith("#"):
+            name, sign, value = line.partition("=")
+            assert sign
+            lines.append((section, name, value))
+    return lines
+
+
+DIRECTIVES = {
+    "Unit": {"Description", "Wants", "After"},
+    "Service": {
+        *("User", "ExecStart", "StateDirectory", "CacheDirectory", "UMask", "KillMode"),
+        *("Restart", "RestartSec", "MemoryMax", "NoNewPrivileges", "PrivateTmp", "ProtectHome"),
+        *("ProtectSystem", "Type"),
+    },
+    "Install": {"WantedBy"},
+}
+"""Directives of the manual pages systemd.unit, .service, .exec and .resource-control."""
+
+
+def test_the_unit_has_known_directives_and_a_command_that_exists() -> None:
+    lines = unit_lines()
+    assert list(dict.fromkeys(section for section, _, _ in lines)) == list(DIRECTIVES)
+    for section, name, value in lines:
+        assert name in DIRECTIVES[section]
+        assert value
+    values = {name: value for _, name, value in lines}
+    program, *words = shlex.split(values["ExecStart"])
+    assert program.startswith("/")
+    options = serve_options(words)
+    assert (options["every"], options["recursive"]) == ("15m", True)
+    for name, folder in (("token_file", "%S"), ("history", "%S"), ("cache", "%C")):
+        assert options[name].startswith(f"{folder}/{values['StateDirectory']}/")
+    assert options["host"] == "127.0.0.1"
+
+
+def test_systemd_accepts_the_unit_where_it_is(tmp_path: Path) -> None:
+    """Beside the test before, which runs everywhere."""
+    program = shutil.which("systemd-analyze")
+    if program is None:
+        return
+    text = str(docs.data("inspector-serve.service"))
+    text = re.sub("ExecStart=[^ ]+", f"ExecStart={sys.executable}", text)  # one that is there
+    unit = tmp_path / "inspector-serve.service"
+    unit.write_text(text)
+    done = subprocess.run([program, "verify", unit], capture_output=True, text=True, check=False)
+    assert [line for line in done.stderr.splitlines() if unit.name in line] == []
+
+
+SCHEMA = ROOT / "tests" / "golden" / "kubernetes.schema.json.gz"
+KINDS = {
+    "Deployment": "io.k8s.api.apps.v1.Deployment",
+    "Service": "io.k8s.api.core.v1.Service",
+    "PersistentVolumeClaim": "io.k8s.api.core.v1.PersistentVolumeClaim",
+}
+
+
+def manifest() -> dict[str, Any]:
+    """The objects of the manifest for Kubernetes, by kind."""
+    objects = list(yaml.safe_load_all(str(docs.data("inspector-serve.yaml"))))
+    return {item["kind"]: item for item in objects}
+
+
+def faults(item: Any) -> list[str]:
+    """Faults of an object by the recorded schema of Kubernetes, which knows no other fields."""
+    schema = json.loads(gzip.decompress(SCHEMA.read_bytes()))
+    schema |= {"$ref": f"#/$defs/{KINDS[item['kind']]}"}
+    return [error.message for error in jsonschema.Draft202012Validator(schema).iter_errors(item)]
+
+
+def test_the_manifest_fits_the_schema_of_kubernetes() -> None:
+    objects = manifest()
+    assert set(objects) == set(KINDS)
+    for item in objects.values():
+        assert faults(item) == []
+
+
+def test_the_schema_of_kubernetes_finds_misspelt_fields() -> None:
+    deployment = manifest()["Deployment"]
+    container = deployment["spec"]["template"]["spec"]["containers"][0]
+    container["livenessProbes"] = container.pop("livenessProbe")
+    container["ports"][0]["containerPort"] = "8765"
+    assert len(faults(deployment)) == 2
+
+
+def test_the_parts_of_the_manifest_belong_together() -> None:
+    objects = manifest()
+    pod = objects["Deployment"]["spec"]["template"]
+    (container,) = pod["spec"]["containers"]
+    options = serve_options(container["args"])
+    assert options["allow_host"] == (objects["Service"]["metadata"]["name"],)
+    assert options["host"] == "0.0.0.0"
+    assert container["ports"][0]["containerPort"] == options["port"]
+    assert {p["httpGet"]["path"] for n, p in container.items() if n.endswith("Probe")} == {HEALTH}
+    assert pod["metadata"]["labels"] == objects["Service"]["spec"]["selector"]
+    volumes = {volume["name"] for volume in pod["spec"]["volumes"]}
+    assert {mount["name"] for mount in container["volumeMounts"]} == volumes
+    mounts = [mount["mountPath"] for mount in container["volumeMounts"]]
+    for name in ("cache", "history", "token_file"):
+        assert any(options[name].startswith(f"{path}/") for path in mounts)

@@ -86,11 +86,11 @@ def _serve(**parsed: Any) -> None:
     from inspector.serve.server import run_server  # noqa: PLC0415 - an extra, and slow to import
 
     options = api_options(parsed, SHARED)
-    found = list(find_all(parsed["paths"], options, recursive=parsed["recursive"]))
-    errors = [candidate.error for candidate in found if candidate.error is not None]
-    if errors and len(errors) == len(found):
+    candidates = list(find_all(parsed["paths"], options, recursive=parsed["recursive"]))
+    errors = [candidate.error for candidate in candidates if candidate.error is not None]
+    if errors and len(errors) == len(candidates):
         raise errors[0]
-    paths = tuple(candidate.path for candidate in found)
+    paths = tuple(candidate.path for candidate in candidates)
     source = Source(paths, options, parsed["show_values"])
     service = service_of(parsed, source)
     token, host = token_of(parsed["token_file"]), parsed["host"]

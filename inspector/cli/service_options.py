@@ -103,14 +103,13 @@ def token_of(file: str | None) -> str:
     token = secrets.token_urlsafe(24)
     if file is None:
         return token
-    try:
-        handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
+    if Path(file).exists():
         token = Path(file).read_text("utf-8").strip()
         if len(token) < _LEAST_TOKEN or not token.isprintable() or not token.isascii():
             message = f"{file}: expected a token of at least {_LEAST_TOKEN} ASCII characters"
-            raise click.UsageError(message) from None
+            raise click.UsageError(message)
         return token
+    handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(handle, "w") as opened:
         opened.write(f"{token}\n")
     return token

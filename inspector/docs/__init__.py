@@ -60,7 +60,10 @@ PAGES = (
 )
 
 # files for programs, which are no pages
-DATA = ("reference/report.schema.json", "how-to/grafana.json", "how-to/Dockerfile")
+DATA = (
+    *("reference/report.schema.json", "how-to/grafana.json", "how-to/Dockerfile"),
+    *("how-to/inspector-serve.service", "how-to/inspector-serve.yaml"),
+)
 
 _FENCE = re.compile(r"^\s*```")  # begin or end of a block of code
 _HEADING = re.compile(r"^(#{1,6}) (.+)$")  # heading of Markdown: marks and text

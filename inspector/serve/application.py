@@ -25,8 +25,8 @@ from inspector.serve.last_audits import message_of
 from inspector.serve.pages import Pages
 from inspector.serve.positions import (
     KEY_DIGITS,
-    MORE_ROWS,
     ORDERS,
+    ROW_LIMITS,
     ROWS,
     NoSuchPageError,
     Position,
@@ -113,8 +113,8 @@ class Application:
         """Answer with the page of all checkpoints; the first request starts their audits."""
         if self._service is not None:
             results, about = self._service.results, self._service.about()
-            found = [None if result is None else result.entry for result in results]
-            return HTMLResponse(self.pages.fleet_page(found, about))
+            entries = [None if result is None else result.entry for result in results]
+            return HTMLResponse(self.pages.fleet_page(entries, about))
         fleet = self.pages.fleet
         fleet.start()
         end = monotonic() + _FIRST_SECONDS
@@ -136,7 +136,7 @@ class Application:
         """
         position = self._position(request)
         search = position.search
-        if search and not search.name and not position.shown:
+        if search and not search.name and not position.is_clear:
             hidden = replace(search, name=self._hide(search))
             return RedirectResponse(replace(position, search=hidden).url, 303)
         page = await self._workers.run(request, lambda stop: self.pages.page(position, stop))
@@ -151,22 +151,22 @@ class Application:
         index, source = number_of(names["index"], "checkpoint"), self.pages.source
         if index >= len(source.paths):
             raise NoSuchPageError("There is no checkpoint with this number.")
-        shown = query.get("values") == "shown"
-        if shown and not source.may_show:
+        is_clear = query.get("values") == "shown"
+        if is_clear and not source.may_show:
             raise HTTPException(403, "Keys and values are shown only after --show-values.")
         key = names.get("key", "")
         if key and not KEY_DIGITS.fullmatch(key):
             raise NoSuchPageError("There is no such key.")
         order, limit = query.get("order", ""), query.get("limit") or str(ROWS)
-        if order not in ORDERS or limit not in map(str, MORE_ROWS):
+        if order not in ORDERS or limit not in map(str, ROW_LIMITS):
             raise NoSuchPageError("There is no such order or number of rows.")
         lists_rows = request.url.path.endswith("/rows") or ("partition" in names and not key)
-        search = self._search(query, shown=shown) if lists_rows else Search()
+        search = self._search(query, is_clear=is_clear) if lists_rows else Search()
         return Position(
-            index, _part(names, query), shown, lists_rows, search, order, int(limit), key
+            index, _part(names, query), is_clear, lists_rows, search, order, int(limit), key
         )
 
-    def _search(self, query: QueryParams, *, shown: bool) -> Search:
+    def _search(self, query: QueryParams, *, is_clear: bool) -> Search:
         """Return the search in the query of a URL.
 
         Raises NoSuchPageError for one that is no longer known, and HTTPException for a comparison
@@ -180,7 +180,7 @@ class Application:
             key, where = json.loads(text)
             return Search(key, where, name)
         search = Search(query.get("key", "").strip(), query.get("where", "").strip())
-        if search.where and not shown and Term.parse(search.where).compare != "=":
+        if search.where and not is_clear and Term.parse(search.where).compare != "=":
             raise HTTPException(403, _ONLY_EQUAL)
         return search
 

@@ -95,22 +95,22 @@ class Answer:
 def answer(request: Any, worker: WorkerOptions) -> Answer:
     """Return the answer to a request; errors are part of it."""
     if isinstance(request, AuditRequest):
-        return _audited(request, worker)
+        return _audit(request, worker)
     if isinstance(request, RecallRequest):
-        return _recalled(request, worker)
+        return _recall(request, worker)
     assert isinstance(request, HistoryRequest)
     return Answer(error=_append(request.rows, worker))
 
 
-def _audited(request: AuditRequest, worker: WorkerOptions) -> Answer:
+def _audit(request: AuditRequest, worker: WorkerOptions) -> Answer:
     """Audit a checkpoint, keep its result, and return it."""
     audited = datetime.now(timezone.utc)
-    kept, path = _kept_results(worker), redact(request.path)
+    results, path = _kept_results(worker), redact(request.path)
     try:
         opened = begin(request.path, worker.options)
         report = audit(cast("Opened", opened))
         if isinstance(opened, Recalled):  # no file has changed since the last result
-            last = kept.read(request.path, request.url) if kept else None
+            last = results.read(request.path, request.url) if results else None
             committed = None if last is None else last.entry.commit_time_ms
         else:
             committed = commit_time_ms(opened.checkpoint)
@@ -120,24 +120,26 @@ def _audited(request: AuditRequest, worker: WorkerOptions) -> Answer:
         message = message_of(error)
         result = result_of_failure(path, request.url, message, _now_ms())
         rows = [row_of_failure(path, message, "audit", audited)]
-    error_text = kept.write(request.path, result) if kept else ""
+    error_text = results.write(request.path, result) if results else ""
     return Answer(result, rows if worker.history else (), error=error_text)
 
 
-def _recalled(request: RecallRequest, worker: WorkerOptions) -> Answer:
+def _recall(request: RecallRequest, worker: WorkerOptions) -> Answer:
     """Return the kept results of checkpoints, from the cache or else from the history."""
-    kept, error = _kept_results(worker), ""
-    found = [kept.read(c.path, c.url) if kept else None for c in request.checkpoints]
-    if worker.history is not None and None in found:
+    results, error = _kept_results(worker), ""
+    recalled = [results.read(c.path, c.url) if results else None for c in request.checkpoints]
+    if worker.history is not None and None in recalled:
         try:
             audits = HistoryTable(worker.history, worker.options.storage_options).read()
             if audits is not None:
                 pairs = [(item.path, item.url) for item in request.checkpoints]
                 rows = results_of_history(audits, pairs)
-                found = [one or other for one, other in zip(found, rows, strict=True)]
+                recalled = [
+                    result or row_result for result, row_result in zip(recalled, rows, strict=True)
+                ]
         except Exception as raised:  # noqa: BLE001 - the service goes on
             error = message_of(raised)
-    return Answer(recalled=found, error=error)
+    return Answer(recalled=recalled, error=error)
 
 
 def _append(rows: Sequence[Row], worker: WorkerOptions) -> str:

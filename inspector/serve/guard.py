@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 TOKEN = "token"  # name of the parameter of the printed URL
 LONGEST_URL = 8192  # bytes of path and query together
-MOST_REQUESTS = 64  # requests that are answered at the same time; further ones are refused
+MAX_REQUESTS = 64  # requests that are answered at the same time; further ones are refused
 LOOPBACK = ("127.0.0.1", "::1", "localhost")  # names of this machine in the header Host
 
 HEADERS = {
@@ -125,8 +125,8 @@ class Guard:
             return PlainTextResponse("The request is from a page of another site.\n", 403)
         if scope["path"] not in self._open_paths and not self._has_token(scope, headers):
             return PlainTextResponse(_NO_TOKEN, 403)
-        if self._running >= MOST_REQUESTS:
-            text = f"{MOST_REQUESTS} requests are being answered; try again.\n"
+        if self._running >= MAX_REQUESTS:
+            text = f"{MAX_REQUESTS} requests are being answered; try again.\n"
             return PlainTextResponse(text, 503, {"Retry-After": "1"})
         return None
 
@@ -141,10 +141,10 @@ class Guard:
     def _has_token(self, scope: Scope, headers: Headers) -> bool:
         """True if URL, cookie or ``Authorization: Bearer`` have the token."""
         scheme, _, bearer = headers.get("authorization", "").partition(" ")
-        given = [_url_token(scope), bearer if scheme.lower() == "bearer" else None]
-        given.append(_cookie_value(headers, self._cookie))
+        tokens = [_url_token(scope), bearer if scheme.lower() == "bearer" else None]
+        tokens.append(_cookie_value(headers, self._cookie))
         expected = self._token.encode()
-        matches = [hmac.compare_digest((text or "").encode(), expected) for text in given]
+        matches = [hmac.compare_digest((text or "").encode(), expected) for text in tokens]
         return any(matches)
 
     def _set_cookie(self) -> str:
@@ -178,10 +178,10 @@ def _query(scope: Scope) -> list[tuple[str, str]]:
 
 def _without_token(scope: Scope) -> Response:
     """Return a redirection to the same URL without the token."""
-    rest = urlencode([(name, value) for name, value in _query(scope) if name != TOKEN])
+    remaining = urlencode([(name, value) for name, value in _query(scope) if name != TOKEN])
     # One slash at the begin: two would name another host.
     path = "/" + quote(scope["path"].lstrip("/"), safe="/~")
-    return RedirectResponse(f"{path}?{rest}" if rest else path, 303)
+    return RedirectResponse(f"{path}?{remaining}" if remaining else path, 303)
 
 
 def _cookie_value(headers: Headers, name: str) -> str | None:

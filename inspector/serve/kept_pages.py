@@ -10,16 +10,16 @@ from contextlib import contextmanager
 
 from inspector.checkpoint.stops import check_stop
 
-MOST_BYTES = 32 << 20  # bytes of compressed pages that are kept
+MAX_BYTES = 32 << 20  # bytes of compressed pages that are kept
 _POLL_SECONDS = 0.1  # seconds between two checks of a request that waits for another one
 
 
 class KeptPages:
     """Compressed pages by key; those that were used longest ago are removed first."""
 
-    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
+    def __init__(self, max_bytes: int = MAX_BYTES) -> None:
         """Keep at most this number of bytes."""
-        self.most_bytes = most_bytes  # bytes of pages at most
+        self.max_bytes = max_bytes  # bytes of pages at most
         self.bytes = 0  # bytes of the kept pages
         self._pages: OrderedDict[Hashable, bytes] = OrderedDict()
         self._lock = threading.Lock()
@@ -35,9 +35,9 @@ class KeptPages:
         wait for it. Raises WorkStoppedError if the work of the waiting thread is to stop.
         """
         with self._making_of(key):
-            kept = self._find(key)
-            if kept is not None:
-                return kept
+            page = self._find(key)
+            if page is not None:
+                return page
             page, is_lasting = make()
             if is_lasting:
                 self._add(key, zlib.compress(page.encode("utf-8", "surrogatepass"), 1))
@@ -53,12 +53,12 @@ class KeptPages:
 
     def _add(self, key: Hashable, data: bytes) -> None:
         """Keep a page, and remove the oldest ones until all fit; a larger page is not kept."""
-        if len(data) > self.most_bytes:
+        if len(data) > self.max_bytes:
             return
         with self._lock:
             self._pages[key] = data
             self.bytes += len(data)
-            while self.bytes > self.most_bytes:
+            while self.bytes > self.max_bytes:
                 _, removed = self._pages.popitem(last=False)
                 self.bytes -= len(removed)
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 
-MOST_BYTES = 16 << 20  # bytes of all texts that are kept
+MAX_BYTES = 16 << 20  # bytes of all texts that are kept
 _ENTRY_BYTES = 200  # bytes that an entry takes besides its text
 
 
 class KnownTexts:
     """Texts by name; those that were used longest ago are removed first."""
 
-    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
+    def __init__(self, max_bytes: int = MAX_BYTES) -> None:
         """Keep at most this number of bytes."""
-        self._most_bytes, self._bytes = most_bytes, 0
+        self._most_bytes, self._bytes = max_bytes, 0
         self._texts: OrderedDict[str, bytes] = OrderedDict()
         self._lock = threading.Lock()
 

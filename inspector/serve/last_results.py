@@ -41,7 +41,7 @@ def result_of(report: Report, url: str, committed_ms: int | None, now_ms: int) -
     ``url`` is the page of the checkpoint, ``committed_ms`` when its newest commit was written.
     """
     entry = fleet_entry(report, url, committed_ms)
-    entry = replace(entry, charts=tuple(map(_shortened, entry.charts[-1:])))
+    entry = replace(entry, charts=tuple(map(_shorten, entry.charts[-1:])))
     return LastResult(entry, metrics_of(report), now_ms)
 
 
@@ -51,7 +51,7 @@ def result_of_failure(path: str, url: str, message: str, now_ms: int) -> LastRes
     return LastResult(entry, unreadable(path), now_ms)
 
 
-def _shortened(chart: LineChart) -> LineChart:
+def _shorten(chart: LineChart) -> LineChart:
     """Return a chart with the newest points of its first line."""
     line = chart.series[0]
     newest = slice(-MOST_POINTS, None)
@@ -101,12 +101,12 @@ def result_from_json(text: str | bytes, url: str) -> LastResult | None:
     ``url`` is the page of the checkpoint in this process.
     """
     try:
-        return _decoded(json.loads(text), url)
+        return _decode(json.loads(text), url)
     except (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError):
         return None
 
 
-def _decoded(fields: Mapping[str, Any], url: str) -> LastResult | None:
+def _decode(fields: Mapping[str, Any], url: str) -> LastResult | None:
     """Return the result of JSON fields; None for those of another form."""
     if fields["format"] != FORMAT:
         return None
@@ -121,7 +121,7 @@ def _decoded(fields: Mapping[str, Any], url: str) -> LastResult | None:
         charts.append(LineChart(str(item["title"]), Unit(item["scale"]), batches, times, [line]))
     labels, samples = fields["observed"]
     observed = [
-        (str(family), tuple(map(str, more)), float(value)) for family, more, value in samples
+        (str(family), tuple(map(str, further)), float(value)) for family, further, value in samples
     ]
     numbers = dict(zip(_NUMBERS, _numbers(fields["numbers"][n] for n in _NUMBERS), strict=True))
     level = None if fields["level"] is None else Level(fields["level"])

@@ -35,11 +35,11 @@ from inspector.render.tabular import Table
 from inspector.serve.kept_pages import KeptPages
 from inspector.serve.known_texts import KnownTexts
 from inspector.serve.last_audits import Fleet
-from inspector.serve.positions import MORE_ROWS, ORDERS, Position
+from inspector.serve.positions import ORDERS, ROW_LIMITS, Position
 from inspector.serve.process_memory import process_bytes
 from inspector.serve.sources import Part, Source, commit_time_ms, listing_identity
 
-_MOST_BATCHES = 400  # batches that the selector of batches lists
+_MAX_BATCHES = 400  # batches that the selector of batches lists
 _LONGEST_KEY = 80  # characters of a key in a heading
 # columns of the table that leads to parts, besides operator and store
 _SIZES = ("rows", "key_bytes", "value_bytes", "row_bytes", "row_bytes_p50", "row_bytes_max")
@@ -90,7 +90,7 @@ class Pages:
             parts = self._parts(position, opened, report)
             return report_html(frame, report, list(parts)), _is_lasting(report)
 
-        return self._kept_page(position, opened, make)
+        return self._cache_page(position, opened, make)
 
     def _rows_page(self, position: Position, stop: Stop) -> str:
         """Return the page of rows: those that are searched, or the first ones in an order."""
@@ -101,7 +101,7 @@ class Pages:
 
         def make() -> tuple[str, bool]:
             is_ranked = bool(position.order) and not search
-            report = (self._ranked if is_ranked else self._listed)(position, opened)
+            report = (self._top_report if is_ranked else self._rows_report)(position, opened)
             limit = "--limit", str(position.limit)
             if is_ranked:
                 command = self._command("top", position, *limit, "--by", position.order)
@@ -111,9 +111,9 @@ class Pages:
             page = report_html(frame, report)
             return page, _is_lasting(report)
 
-        return self._kept_page(position, opened, make)
+        return self._cache_page(position, opened, make)
 
-    def _listed(self, position: Position, opened: Opened) -> Report:
+    def _rows_report(self, position: Position, opened: Opened) -> Report:
         """Return the report of ``rows`` with links to the keys."""
         keys: list[bytes] = []
         report = read_rows(Run.start(opened, None), position.limit, keys=keys)
@@ -123,7 +123,7 @@ class Pages:
             position, report, rows, dict(zip(hashes, keys, strict=False)), hashes
         )
 
-    def _ranked(self, position: Position, opened: Opened) -> Report:
+    def _top_report(self, position: Position, opened: Opened) -> Report:
         """Return the report of ``top`` by one ranking, with links to the keys."""
         run = Run.start(opened, None)
         judged = run.judge(run.facts(replace(KEYS_BY_RANK, top=position.limit)))
@@ -131,7 +131,7 @@ class Pages:
         keys = {row_hash(fact.fact.key): fact.fact.key for fact in judged.facts.of(TopKey)}
         rows = list(report.primary.rows)
         hashes = [
-            row_hash(bytes.fromhex(row["key_hex"])) if position.shown else row["key"]
+            row_hash(bytes.fromhex(row["key_hex"])) if position.is_clear else row["key"]
             for row in rows
         ]
         return self._with_key_links(position, report, rows, keys, hashes)
@@ -156,17 +156,17 @@ class Pages:
         }
         table = replace(report.primary, rows=rows)
         table = table.with_wide(*(name for name, value in fixed.items() if value is not None))
-        others = tuple(other for other in report.visible_tables if other.name != table.name)
+        further = tuple(t for t in report.visible_tables if t.name != table.name)
         linked = LinkedTable(table, {"key": urls})
-        section = Section("rows", "Rows", (linked, *others))
+        section = Section("rows", "Rows", (linked, *further))
         return replace(report, tables=[table, *report.tables[1:]], page=(section,))
 
     def _key_page(self, position: Position, stop: Stop) -> str:
         """Return the page of the history of a key."""
         name = HASH + position.key
-        known = self._keys.find(name)
+        key_bytes = self._keys.find(name)
         # All bytes of a key are compared much faster than hashes of all keys are made.
-        key = name if known is None else f"hex:{known.hex()}"
+        key = name if key_bytes is None else f"hex:{key_bytes.hex()}"
         redact = _redaction(position)
         opened = self.source.open(position.index, position.part, stop, redact=redact, key=(key,))
 
@@ -176,15 +176,15 @@ class Pages:
             report = replace(report, page=(section,))
             command = self._command("history", position, "--key", name)
             text = name
-            for row in list(report.primary.rows)[:1] if position.shown else ():
+            for row in list(report.primary.rows)[:1] if position.is_clear else ():
                 text = json.dumps(row["key"], ensure_ascii=False)
             short = text if len(text) <= _LONGEST_KEY else f"{text[:_LONGEST_KEY]}..."
             frame = self._frame(position, opened, command, short)
             return report_html(frame, report), _is_lasting(report)
 
-        return self._kept_page(position, opened, make)
+        return self._cache_page(position, opened, make)
 
-    def _kept_page(
+    def _cache_page(
         self, position: Position, opened: Opened, make: Callable[[], tuple[str, bool]]
     ) -> str:
         """Return a page that was made before of the same files, or make it."""
@@ -201,8 +201,10 @@ class Pages:
         part = position.part
         if part.store_name is not None:
             command = self._sizes_command(position, "partition")
-            known = _sizes_by_partition(report)
-            rows = [known.get(p, {"partition_id": p}) for p in _partitions(opened, part)]
+            sizes_by_partition = _sizes_by_partition(report)
+            rows = [
+                sizes_by_partition.get(p, {"partition_id": p}) for p in _partitions(opened, part)
+            ]
             urls = [position.at_part(partition_id=row["partition_id"]).url for row in rows]
             columns = SizeRow.columns(
                 without=_left_out("operator_id", "store_name", "operator_name")
@@ -251,36 +253,38 @@ class Pages:
     def _links(self, position: Position) -> Iterator[Link]:
         """Yield the link that shows or hides keys and values, if the command allows it."""
         # A search in clear stays in no URL of a page that hides keys.
-        other = replace(position, shown=not position.shown, search=type(position.search)())
-        if self.source.may_show and position.shown:
-            yield Link("Hide keys and values", other.url)
+        switched = replace(position, is_clear=not position.is_clear, search=type(position.search)())
+        if self.source.may_show and position.is_clear:
+            yield Link("Hide keys and values", switched.url)
         elif self.source.may_show:
-            yield Link("Show keys and values", other.url)
+            yield Link("Show keys and values", switched.url)
 
     def _about(self) -> str:
         """Return a sentence on the memory of the server."""
-        kept = f"{len(self.kept)} pages are kept in {bytes_text(self.kept.bytes)} of "
-        kept += f"{bytes_text(self.kept.most_bytes)}."
+        text = f"{len(self.kept)} pages are kept in {bytes_text(self.kept.bytes)} of "
+        text += f"{bytes_text(self.kept.max_bytes)}."
         size = process_bytes()
-        return kept if size is None else f"The server uses {bytes_text(size)} of memory; {kept}"
+        return text if size is None else f"The server uses {bytes_text(size)} of memory; {text}"
 
 
 def _redaction(position: Position) -> Redact:
     """Return how keys and values appear on a page."""
-    return Redact.NONE if position.shown else Redact.HASH
+    return Redact.NONE if position.is_clear else Redact.HASH
 
 
 def _key_url(position: Position, row: Any, name: str) -> str:
     """Return the URL of a key's history; ``row`` is its row, ``name`` its hash."""
     part = {name: row[name] for name in ("operator_id", "store_name", "partition_id")}
-    place = position.at_part(**part)
-    return replace(place, key=name.removeprefix(HASH)).url
+    target = position.at_part(**part)
+    return replace(target, key=name.removeprefix(HASH)).url
 
 
 def _left_out(*names: str) -> list[str]:
     """Return the columns of sizes that a table of parts does not have, ``names`` among them."""
-    kept = {*_SIZES, "operator_id", "operator_name", "store_name", "partition_id"} - {*names}
-    return [column.name for column in SizeRow.columns() if column.name not in kept]
+    names_of_parts = {*_SIZES, "operator_id", "operator_name", "store_name", "partition_id"} - {
+        *names
+    }
+    return [column.name for column in SizeRow.columns() if column.name not in names_of_parts]
 
 
 def _table(report: Report, name: str) -> list[Any]:
@@ -314,7 +318,7 @@ def _is_lasting(report: Report) -> bool:
 def _trail(position: Position, opened: Opened, key: str) -> Iterator[Link]:
     """Yield the links from the fleet down to the page itself, which comes last."""
     part, path = position.part, opened.checkpoint.root
-    top = Position(position.index, Part(batch=part.batch), position.shown)
+    top = Position(position.index, Part(batch=part.batch), position.is_clear)
     yield Link("Checkpoints", "/")
     yield Link("/".join(path.rstrip("/").split("/")[-2:]) or path, top.url)
     if part.operator_id is not None:
@@ -345,20 +349,20 @@ def _batches(position: Position, opened: Opened) -> Form:
     checkpoint = opened.checkpoint
     newest = checkpoint.newest_version
     versions = {version for version in checkpoint.restorable_versions if version <= newest}
-    listed = sorted(versions, reverse=True)[:_MOST_BATCHES]
+    listed = sorted(versions, reverse=True)[:_MAX_BATCHES]
     choices = [("", "newest"), *((str(v - 1), str(v - 1)) for v in listed if v)]
     value = "" if position.part.batch is None else str(position.part.batch)
     if value not in dict(choices):
         choices.append((value, value))
-    kept = _without(position.query, "batch")
+    hidden = _without(position.query, "batch")
     field = Field("batch", "Batch", value, choices)
-    return Form("Batch", position.path, (field,), "Go", kept)
+    return Form("Batch", position.path, (field,), "Go", hidden)
 
 
 def _search_form(position: Position) -> Form:
     """Return the search for keys and rows; what was searched is repeated only in clear."""
     search = replace(position, lists_rows=True)
-    key, where = (position.search.key, position.search.where) if position.shown else ("", "")
+    key, where = (position.search.key, position.search.where) if position.is_clear else ("", "")
     fields = (
         Field("key", "Key", key, hint="user=a or sha256:..."),
         Field("where", "Where", where, hint="value.count=10"),
@@ -368,13 +372,13 @@ def _search_form(position: Position) -> Form:
 
 def _order_form(position: Position) -> Form:
     """Return the selector of the order and number of rows."""
-    numbers = [(str(number), str(number)) for number in MORE_ROWS]
+    numbers = [(str(number), str(number)) for number in ROW_LIMITS]
     fields = (
         Field("order", "Order", position.order, tuple(ORDERS.items())),
         Field("limit", "Rows", str(position.limit), numbers),
     )
-    kept = tuple(position.general_query.items())
-    return Form("Order of the rows", position.path, fields, "Sort", kept)
+    hidden = tuple(position.general_query.items())
+    return Form("Order of the rows", position.path, fields, "Sort", hidden)
 
 
 def _without(query: dict[str, str], *names: str) -> Sequence[tuple[str, str]]:

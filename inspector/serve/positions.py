@@ -12,7 +12,7 @@ from inspector.light_dataclasses import dataclass, replace
 from inspector.serve.sources import Part
 
 ROWS = 100  # rows that a page lists, unless its URL says another number
-MORE_ROWS = (ROWS, 400)  # numbers of rows that a URL may say
+ROW_LIMITS = (ROWS, 400)  # numbers of rows that a URL may say
 ORDERS = {
     "": "as stored",
     TopBy.ROW_BYTES.value: "largest rows",
@@ -56,7 +56,7 @@ class Position:
 
     index: int  # number of the checkpoint
     part: Part = Part()  # part of the checkpoint, and batch
-    shown: bool = False  # True if keys and values are in clear
+    is_clear: bool = False  # True if keys and values are in clear
     lists_rows: bool = False  # True for a page of rows; False for one of an audit, or of a key
     search: Search = Search()  # rows that a page of rows lists
     order: str = ""  # one of :data:`ORDERS`
@@ -82,7 +82,7 @@ class Position:
     def general_query(self) -> dict[str, str]:
         """Parameters that all links to other pages of the checkpoint pass on."""
         query = {} if self.part.batch is None else {"batch": str(self.part.batch)}
-        return query | ({"values": "shown"} if self.shown else {})
+        return query | ({"values": "shown"} if self.is_clear else {})
 
     @property
     def query(self) -> dict[str, str]:
@@ -107,7 +107,7 @@ class Position:
         """
         changed = replace(self.part, **part)
         is_partition = changed.partition_id is not None
-        return Position(self.index, changed, self.shown, lists_rows=is_partition)
+        return Position(self.index, changed, self.is_clear, lists_rows=is_partition)
 
 
 def url_with(path: str, query: Mapping[str, str]) -> str:

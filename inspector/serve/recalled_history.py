@@ -30,19 +30,19 @@ def results_of_history(
 
     ``audits`` are the rows of a history. Returns None for a checkpoint without a whole audit in it.
     """
-    places = [place_of(path) for path, _ in checkpoints]
-    is_whole = (pc.field("command") == "audit") & ~pc.field("is_part")
-    whole = audits.filter(is_whole & pc.field("checkpoint").isin(places))
-    newest = whole.group_by("checkpoint").aggregate([("audited", "max")])
+    roots = [place_of(path) for path, _ in checkpoints]
+    is_complete = (pc.field("command") == "audit") & ~pc.field("is_part")
+    complete = audits.filter(is_complete & pc.field("checkpoint").isin(roots))
+    newest = complete.group_by("checkpoint").aggregate([("audited", "max")])
     times = {row["checkpoint"]: row["audited_max"] for row in newest.to_pylist()}
     oldest = min(times.values(), default=None)
     if oldest is None:
         return [None] * len(checkpoints)
-    rows = whole.filter(pc.field("audited") >= oldest).to_pylist()
+    rows = complete.filter(pc.field("audited") >= oldest).to_pylist()
     by_place = group_by(rows, lambda row: row["checkpoint"])
     results: list[LastResult | None] = []
-    for place, (path, url) in zip(places, checkpoints, strict=True):
-        last = [row for row in by_place.get(place, ()) if row["audited"] == times[place]]
+    for root, (path, url) in zip(roots, checkpoints, strict=True):
+        last = [row for row in by_place.get(root, ()) if row["audited"] == times[root]]
         results.append(_result(path, url, last) if last else None)
     return results
 
@@ -53,8 +53,8 @@ def _result(path: str, url: str, rows: Sequence[Mapping[str, Any]]) -> LastResul
     level = _LEVELS.get(head["level"], Level.UNREADABLE)
     sums = {column: sum_or_none(row[column] for row in rows) for column in _SUMS.values()}
     ids = sorted({name for row in rows for name in row["findings"] or ()})
-    found = f"Findings at the last audit: {', '.join(ids)}." if ids else "No findings."
-    cause = sentence(head["error"]) if head["error"] else found
+    cause = f"Findings at the last audit: {', '.join(ids)}." if ids else "No findings."
+    cause = sentence(head["error"]) if head["error"] else cause
     entry = FleetEntry(
         path,
         url,

@@ -170,9 +170,9 @@ class Service:
 
     def metrics(self) -> str:
         """Return the metrics of all last results, and the memory of both processes."""
-        known: list[Observed] = [r.observed for r in self._results if r is not None]
+        observed: list[Observed] = [r.observed for r in self._results if r is not None]
         written_ms = self._begin_ms if self.round_end_ms is None else self.round_end_ms
-        lines = [prometheus_text(known, written_ms / 1000)]
+        lines = [prometheus_text(observed, written_ms / 1000)]
         sizes = {"server": process_bytes(), "worker": self._auditor.memory_bytes}
         lines.append(f"# HELP {_MEMORY} Resident memory of the processes of inspector serve.\n")
         lines.append(f"# TYPE {_MEMORY} gauge\n")

@@ -110,11 +110,11 @@ def words_of(options: Options, command: str) -> Iterator[str]:
         if item.name not in accepted or value == default:
             continue
         if isinstance(value, Mapping):
-            values = [f"{name}={given}" for name, given in value.items()]
+            values = [f"{name}={setting}" for name, setting in value.items()]
         else:
             values = list(value) if isinstance(value, tuple) else [value]
-        for each in values:
-            yield from (item.flag, str(each.value if isinstance(each, Enum) else each))
+        for word in values:
+            yield from (item.flag, str(word.value if isinstance(word, Enum) else word))
 
 
 def listing_identity(checkpoint: Checkpoint) -> str:

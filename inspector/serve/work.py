@@ -46,7 +46,7 @@ class Workers:
         """
         if self._free is None:  # made here, in the loop of the server
             self._free = asyncio.Semaphore(self._at_once)
-        leaving = asyncio.ensure_future(_disconnected(request))
+        leaving = asyncio.ensure_future(_wait_for_disconnect(request))
         try:
             waiting = asyncio.ensure_future(self._free.acquire())
             await asyncio.wait((waiting, leaving), return_when=asyncio.FIRST_COMPLETED)
@@ -116,7 +116,7 @@ class _Task(Generic[T]):
             return
 
 
-async def _disconnected(request: Request) -> None:
+async def _wait_for_disconnect(request: Request) -> None:
     """Wait until the client closes the connection."""
     while (await request.receive())["type"] != "http.disconnect":
         pass

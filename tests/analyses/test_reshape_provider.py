@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -11,9 +13,11 @@ from typing import Any
 import pytest
 
 from inspector import api
+from inspector.analyses.copy import reshaping
 from inspector.api import CheckpointError, Options
 from inspector.exceptions import SourceNotWholeError
-from tests.analyses.test_copy import checkpoint, severe, tree
+from inspector.model import StoreName
+from tests.analyses.test_copy import KILLS, checkpoint, severe, tree
 from tests.analyses.test_reshape import every_checkpoint, live_rows, refusal
 from tests.cli.support import run
 from tests.profiles import sampled
@@ -250,3 +254,28 @@ def test_damaged_source_leaves_no_copy_for_another_provider(tmp_path: Path) -> N
     with pytest.raises(SourceNotWholeError):
         api.copy(str(root), str(tmp_path / "copy"), provider="rocksdb")
     assert not (tmp_path / "copy").exists()
+
+
+def test_copy_with_other_rows_than_its_source_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reshaping, "sums_differ", lambda *_: StoreName(0, "default"))
+    with pytest.raises(SourceNotWholeError, match="are not those that were read"):
+        api.copy(str(checkpoint("agg_update")), str(tmp_path / "copy"), provider="rocksdb")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("moment", ["before", "within"])
+def test_kill_at_any_write_leaves_no_copy_in_another_form(moment: str, tmp_path: Path) -> None:
+    root, dest = tmp_path / "source", tmp_path / "copy"
+    shutil.copytree(checkpoint(LEFT), root)
+    before, old = tree(root), 'evict="leftovers")'
+    assert old in KILLS
+    program = KILLS.replace(old, 'evict="leftovers", provider="rocksdb", partitions=3)')
+    command = [sys.executable, "-c", program, str(root), str(dest), moment]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert int(done.stdout) >= 10
+    assert tree(root) == before
+    assert severe(dest) == []
+    assert endings(dest) <= {".changelog", ".zip"}

@@ -77,8 +77,8 @@ def test_without_the_extra_it_says_what_to_install(library: str) -> None:
 
 
 def test_port_in_use_is_a_usage_error() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
         outcome = run("serve", checkpoint_of("agg_append"), "--port", str(port))
     assert outcome.code == 2
     assert "Address already in use; --port 0 takes a free port" in outcome.err

@@ -29,11 +29,11 @@ STORES = {
 
 
 def client_of(
-    *paths: str | Path, may_show: bool = False, options: Options | None = None, **given: Any
+    *paths: str | Path, may_show: bool = False, options: Options | None = None, **keywords: Any
 ) -> TestClient:
     """A client that has the cookie of the token."""
     source = Source(tuple(map(str, paths)), options or Options(), may_show)
-    client = TestClient(application(source, TOKEN, **given), BASE, raise_server_exceptions=False)
+    client = TestClient(application(source, TOKEN, **keywords), BASE, raise_server_exceptions=False)
     assert client.get(f"/assets/page.css?token={TOKEN}").status_code == 200
     return client
 
@@ -65,14 +65,14 @@ def level_of_url(url: str) -> str:
 
 
 def walk(
-    client: TestClient, query: str = "", most: int = 1
+    client: TestClient, query: str = "", limit: int = 1
 ) -> Iterator[tuple[str, httpx.Response]]:
-    """Yield pages that links reach from the fleet, at most ``most`` of each pattern."""
+    """Yield pages that links reach from the fleet, at most ``limit`` of each pattern."""
     waiting, seen, counts = [f"/{query}"], set[str](), dict[str, int]()
     while waiting:
         url = waiting.pop(0)
         level = level_of_url(url)
-        if url in seen or counts.get(level, 0) >= most:
+        if url in seen or counts.get(level, 0) >= limit:
             continue
         seen.add(url)
         counts[level] = counts.get(level, 0) + 1

@@ -26,9 +26,9 @@ HANGS = "import sys, time; time.sleep(1000)"
 ENDS = "raise SystemExit(7)"
 
 
-def worker(tmp_path: Path, **more: str) -> WorkerOptions:
+def worker(tmp_path: Path, **fields: str) -> WorkerOptions:
     """Options of a worker with a cache and a history."""
-    options = Options(cache=str(tmp_path / "cache"), **more)  # type: ignore[arg-type]
+    options = Options(cache=str(tmp_path / "cache"), **fields)  # type: ignore[arg-type]
     return WorkerOptions.of(options, str(tmp_path / "history"))
 
 
@@ -40,40 +40,40 @@ def request(path: Path) -> AuditRequest:
 
 
 def test_an_audit_gives_result_and_rows(tmp_path: Path) -> None:
-    got = answer(request(checkpoint_of("fmgws_event_ignore")), worker(tmp_path))
-    assert got.result is not None
-    assert got.error == ""
-    assert (got.result.entry.level, got.result.entry.rows) == (Level.ERROR, 128)
-    assert [row["row_bytes"] for row in got.rows] == [got.result.entry.row_bytes]
+    reply = answer(request(checkpoint_of("fmgws_event_ignore")), worker(tmp_path))
+    assert reply.result is not None
+    assert reply.error == ""
+    assert (reply.result.entry.level, reply.result.entry.rows) == (Level.ERROR, 128)
+    assert [row["row_bytes"] for row in reply.rows] == [reply.result.entry.row_bytes]
 
 
 def test_damaged_and_vanished_checkpoints_are_results(tmp_path: Path) -> None:
     damaged = copy_of("agg_append", tmp_path / "damaged")
     for file in damaged.glob("state/0/0/*.delta"):
         file.write_bytes(b"no delta")
-    got = answer(request(damaged), worker(tmp_path))
-    assert got.result is not None
-    assert got.result.entry.level is Level.UNREADABLE
+    reply = answer(request(damaged), worker(tmp_path))
+    assert reply.result is not None
+    assert reply.result.entry.level is Level.UNREADABLE
     shutil.rmtree(damaged)
-    got = answer(request(damaged), worker(tmp_path))
-    assert got.result is not None
-    assert got.result.entry.level is Level.UNREADABLE
-    assert [row["level"] for row in got.rows] == ["failed"]
-    assert str(damaged) in got.result.entry.cause
+    reply = answer(request(damaged), worker(tmp_path))
+    assert reply.result is not None
+    assert reply.result.entry.level is Level.UNREADABLE
+    assert [row["level"] for row in reply.rows] == ["failed"]
+    assert str(damaged) in reply.result.entry.cause
 
 
 def test_kept_results_survive_a_restart(tmp_path: Path) -> None:
     options = worker(tmp_path)
     first = answer(request(checkpoint_of("agg_append")), options).result
-    asked = RecallRequest([request(checkpoint_of("agg_append")), request(tmp_path)])
-    kept, none = answer(asked, worker(tmp_path)).recalled
-    assert none is None
-    assert kept is not None
+    recall = RecallRequest([request(checkpoint_of("agg_append")), request(tmp_path)])
+    recalled, missing = answer(recall, worker(tmp_path)).recalled
+    assert missing is None
+    assert recalled is not None
     assert first is not None
-    assert (kept.entry.rows, kept.entry.level) == (first.entry.rows, first.entry.level)
-    assert kept.entry.charts == first.entry.charts
-    assert list(kept.observed[1]) == [(n, tuple(m), float(v)) for n, m, v in first.observed[1]]
-    assert kept.audited_ms == first.audited_ms
+    assert (recalled.entry.rows, recalled.entry.level) == (first.entry.rows, first.entry.level)
+    assert recalled.entry.charts == first.entry.charts
+    assert list(recalled.observed[1]) == [(n, tuple(m), float(v)) for n, m, v in first.observed[1]]
+    assert recalled.audited_ms == first.audited_ms
 
 
 def test_without_a_cache_the_history_has_the_last_results(tmp_path: Path) -> None:
@@ -82,14 +82,15 @@ def test_without_a_cache_the_history_has_the_last_results(tmp_path: Path) -> Non
     for _ in range(2):
         rows = [row for p in (path, gone) for row in answer(request(p), options).rows]
         assert answer(HistoryRequest(rows), options).error == ""
-    asked = RecallRequest([request(path), request(gone), request(checkpoint_of("agg_append"))])
-    found, failed, none = answer(asked, options).recalled
-    assert none is None
-    assert found is not None
+    recall = RecallRequest([request(path), request(gone), request(checkpoint_of("agg_append"))])
+    recalled, failed, missing = answer(recall, options).recalled
+    assert missing is None
+    assert recalled is not None
     assert failed is not None
-    assert (found.entry.rows, found.entry.level, found.entry.leftovers) == (128, Level.ERROR, 68)
-    assert found.entry.cause == "Findings at the last audit: SS201, SS203."
-    assert {name: value for name, _, value in found.observed[1]}["spark_state_rows"] == 128
+    assert (recalled.entry.rows, recalled.entry.leftovers) == (128, 68)
+    assert recalled.entry.level is Level.ERROR
+    assert recalled.entry.cause == "Findings at the last audit: SS201, SS203."
+    assert {name: value for name, _, value in recalled.observed[1]}["spark_state_rows"] == 128
     assert failed.entry.level is Level.UNREADABLE
 
 
@@ -117,9 +118,9 @@ def test_a_process_audits_one_checkpoint_after_the_other(tmp_path: Path) -> None
     process = WorkerProcess(worker(tmp_path))
     try:
         for case, rows in (("agg_append", 100), ("fmgws_event_ignore", 128)):
-            got = process.ask(request(checkpoint_of(case)), LONG).result
-            assert got is not None
-            assert got.entry.rows == rows
+            reply = process.ask(request(checkpoint_of(case)), LONG).result
+            assert reply is not None
+            assert reply.entry.rows == rows
         assert process.starts == 1
         assert sys.platform != "linux" or process.memory_bytes
     finally:

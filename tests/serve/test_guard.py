@@ -11,7 +11,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from inspector.serve.application import application
-from inspector.serve.guard import HEADERS, MOST_REQUESTS, Guard
+from inspector.serve.guard import HEADERS, MAX_REQUESTS, Guard
 from inspector.serve.sources import Source
 from tests.cli.support import checkpoint_of
 from tests.serve.support import BASE, TOKEN, client_of
@@ -122,7 +122,7 @@ def test_200_requests_at_once_are_answered_or_refused() -> None:
         assert await status_of(guard, scope) == 200  # afterwards there is room again
         return counts
 
-    assert asyncio.run(main()) == {200: MOST_REQUESTS, 503: 200 - MOST_REQUESTS}
+    assert asyncio.run(main()) == {200: MAX_REQUESTS, 503: 200 - MAX_REQUESTS}
 
 
 def test_200_requests_of_pages_all_end() -> None:

@@ -13,19 +13,19 @@ from inspector.serve.known_texts import KnownTexts
 
 
 def test_page_is_made_once() -> None:
-    pages, made = KeptPages(), list[int]()
+    pages, calls = KeptPages(), list[int]()
 
     def make() -> tuple[str, bool]:
-        made.append(1)
+        calls.append(1)
         return "<p>\udc80", True
 
     assert [pages.get("key", make) for _ in range(3)] == ["<p>\udc80"] * 3
-    assert len(made) == len(pages) == 1
+    assert len(calls) == len(pages) == 1
 
 
 def test_page_that_does_not_last_is_made_each_time() -> None:
-    pages, made = KeptPages(), iter("ab")
-    assert [pages.get("key", lambda: (next(made), False)) for _ in range(2)] == ["a", "b"]
+    pages, texts = KeptPages(), iter("ab")
+    assert [pages.get("key", lambda: (next(texts), False)) for _ in range(2)] == ["a", "b"]
     assert (len(pages), pages.bytes) == (0, 0)
 
 

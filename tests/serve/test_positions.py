@@ -48,7 +48,7 @@ def test_segments_that_name_no_store(text: str) -> None:
 
 
 def test_links_keep_batch_and_shown_values() -> None:
-    position = Position(3, Part(batch=7), shown=True)
+    position = Position(3, Part(batch=7), is_clear=True)
     below = position.at_part(operator_id=1, store_name="a b", partition_id=2)
     assert below.url == "/3/operators/1/stores/a~20b/partitions/2?batch=7&values=shown"
 
@@ -56,5 +56,5 @@ def test_links_keep_batch_and_shown_values() -> None:
 def test_hidden_search_is_not_in_the_url() -> None:
     position = Position(0, lists_rows=True, search=Search("user=a", "", name="0123"))
     assert position.url == "/0/rows?search=0123"
-    clear = Position(0, lists_rows=True, shown=True, search=Search("user=a"))
+    clear = Position(0, lists_rows=True, is_clear=True, search=Search("user=a"))
     assert clear.url == "/0/rows?values=shown&key=user%3Da"

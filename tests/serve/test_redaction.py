@@ -110,7 +110,7 @@ def scripts_of(text: str) -> list[str]:
 def test_hostile_texts_are_harmless_on_every_page(hostile: Path) -> None:
     client = client_of(hostile, may_show=True)
     pages = [*walk(client), *walk(client, "0?values=shown")]
-    shown = 0
+    harmless = 0
     for url, page in pages:
         assert page.status_code == 200, url
         text = page.text
@@ -121,8 +121,8 @@ def test_hostile_texts_are_harmless_on_every_page(hostile: Path) -> None:
             '<script src="/assets/page.js" defer>',
             '<script type="application/json" class="report" id="report">',
         }
-        shown += "&lt;script&gt;window." in text
-    assert shown > 3
+        harmless += "&lt;script&gt;window." in text
+    assert harmless > 3
 
 
 def test_hostile_search_is_harmless(hostile: Path) -> None:

@@ -27,43 +27,43 @@ BASE = "http://127.0.0.1:8765"
 BEARER = {"authorization": f"Bearer {TOKEN}"}
 
 
-def client(made: Service | None) -> TestClient:
-    return TestClient(application(Source(PATHS), TOKEN, service=made), BASE)
+def client(running: Service | None) -> TestClient:
+    return TestClient(application(Source(PATHS), TOKEN, service=running), BASE)
 
 
 def test_a_scraper_sends_the_token_as_bearer() -> None:
-    made, auditor, _clock = service()
+    running, auditor, _clock = service()
     auditor.special["/b"] = lambda: Answer(result("/b", level=Level.ERROR))
-    made.run()
-    asked = client(made)
-    assert asked.get("/metrics").status_code == 403
-    assert asked.get("/metrics", headers={"authorization": "Bearer x"}).status_code == 403
-    answer = asked.get("/metrics", headers=BEARER)
+    running.run()
+    scraper = client(running)
+    assert scraper.get("/metrics").status_code == 403
+    assert scraper.get("/metrics", headers={"authorization": "Bearer x"}).status_code == 403
+    answer = scraper.get("/metrics", headers=BEARER)
     assert answer.status_code == 200
     assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
     assert len(re.findall("^spark_state_level{", answer.text, re.MULTILINE)) == 3
 
 
 def test_a_probe_needs_no_token_and_learns_no_path() -> None:
-    made, _auditor, clock = service(audit_seconds=300)
-    answer = client(made).get("/healthz")
+    running, _auditor, clock = service(audit_seconds=300)
+    answer = client(running).get("/healthz")
     assert (answer.status_code, answer.text) == (200, "ok\n")
     clock.now += 1000
-    answer = client(made).get("/healthz")
+    answer = client(running).get("/healthz")
     assert (answer.status_code, answer.text) == (503, "the audits do not go on\n")
 
 
 def test_without_a_schedule_there_are_no_metrics() -> None:
-    asked = client(None)
-    assert asked.get("/healthz").status_code == 403
-    assert asked.get("/metrics", headers=BEARER).status_code == 404
+    scraper = client(None)
+    assert scraper.get("/healthz").status_code == 403
+    assert scraper.get("/metrics", headers=BEARER).status_code == 404
 
 
 def test_the_fleet_shows_the_last_results_and_waiting_checkpoints() -> None:
-    made, auditor, _clock = service()
+    running, auditor, _clock = service()
     auditor.recalled = [result("/a", level=Level.WARNING), None, None]
-    made._recall()
-    text = client(made).get("/", headers=BEARER).text
+    running._recall()
+    text = client(running).get("/", headers=BEARER).text
     assert text.count('<span class="badge pending">pending</span></data>') == 2
     assert 'badge warning">warning</span></data>' in text
     assert "3 checkpoints audited every 1 min, last at 1970-01-01T00:00:00.005Z." in text
@@ -125,8 +125,8 @@ def test_a_server_ends_cleanly_after_sigterm(tmp_path: Path) -> None:
     headers = {"Authorization": f"Bearer {secret}"}
     text = ""
     while "spark_state_rows{" not in text:
-        asked = urllib.request.Request(f"{base}/metrics", headers=headers)
-        with urllib.request.urlopen(asked) as answer:
+        scraper = urllib.request.Request(f"{base}/metrics", headers=headers)
+        with urllib.request.urlopen(scraper) as answer:
             text = answer.read().decode()
     process.send_signal(signal.SIGTERM)
     _out, err = process.communicate()

@@ -79,32 +79,32 @@ def result(path: str, url: str = "/0", level: Level = Level.OK, at: int = 5) -> 
     return LastResult(FleetEntry(path, url, level, "No findings."), unreadable(path), at)
 
 
-def plan(every: float = 60, **more: Any) -> ServicePlan:
+def plan(every: float = 60, **fields: Any) -> ServicePlan:
     """A plan for three checkpoints."""
     requests = [AuditRequest(path, f"/{index}") for index, path in enumerate(PATHS)]
-    return ServicePlan(requests, every, **more)
+    return ServicePlan(requests, every, **fields)
 
 
 def service(
-    takes: float = 1, every: float = 60, **more: Any
+    takes: float = 1, every: float = 60, **fields: Any
 ) -> tuple[Service, FakeAuditor, TestClock]:
     clock = TestClock()
     auditor = FakeAuditor(clock, takes)
-    return Service(plan(every, **more), auditor, clock), auditor, clock
+    return Service(plan(every, **fields), auditor, clock), auditor, clock
 
 
 def test_rounds_begin_at_the_interval() -> None:
-    made, auditor, clock = service()
-    made.run()
+    running, auditor, clock = service()
+    running.run()
     assert auditor.times[::3] == [1000, 1060, 1120]
     assert auditor.audited == [*PATHS] * 3
     assert clock.waits == [57, 57, 57]
-    assert made.rounds == 3
-    assert made.round_end_ms == 1_123_000
+    assert running.rounds == 3
+    assert running.round_end_ms == 1_123_000
 
 
 def test_a_long_round_is_followed_at_once_and_missed_rounds_are_left_out() -> None:
-    made, auditor, clock = service(takes=30)
+    running, auditor, clock = service(takes=30)
 
     def last() -> Answer:
         auditor.takes = 1
@@ -112,35 +112,35 @@ def test_a_long_round_is_followed_at_once_and_missed_rounds_are_left_out() -> No
         return Answer(result("/c"))
 
     auditor.special["/c"] = last
-    made.run()
+    running.run()
     assert auditor.times[:4] == [1000, 1030, 1060, 1090]
     assert clock.waits == [57]  # after the second round, which was short
 
 
 def test_a_checkpoint_that_hangs_stops_no_other_one() -> None:
-    made, auditor, clock = service(audit_seconds=7)
+    running, auditor, clock = service(audit_seconds=7)
     clock.most_waits = 1
 
     def hang() -> Answer:
         raise AuditError("The audit took longer than 7 seconds: see --audit-seconds.")
 
     auditor.special["/b"] = hang
-    made.run()
-    entries = [item.entry for item in made.results if item is not None]
+    running.run()
+    entries = [item.entry for item in running.results if item is not None]
     assert [entry.level for entry in entries] == [Level.OK, Level.UNREADABLE, Level.OK]
     assert entries[1].cause == "The audit took longer than 7 seconds: see --audit-seconds."
-    assert 'spark_state_level{checkpoint="/b",query_id=""} 4.0' in made.metrics()
+    assert 'spark_state_level{checkpoint="/b",query_id=""} 4.0' in running.metrics()
 
 
 def test_history_has_the_rows_of_each_round_and_of_failures() -> None:
-    made, auditor, clock = service(has_history=True)
+    running, auditor, clock = service(has_history=True)
     clock.most_waits = 2
 
     def hang() -> Answer:
         raise AuditError("It hangs.")
 
     auditor.special["/b"] = hang
-    made.run()
+    running.run()
     written = [item.rows for item in auditor.requests if isinstance(item, HistoryRequest)]
     assert [[row["checkpoint"] for row in rows] for rows in written] == [[*PATHS], [*PATHS]]
     assert written[0][1]["error"] == "It hangs."
@@ -149,95 +149,95 @@ def test_history_has_the_rows_of_each_round_and_of_failures() -> None:
 
 def test_errors_of_cache_and_history_are_messages() -> None:
     messages: list[str] = []
-    made, auditor, clock = service(has_history=True, notify=messages.append)
+    running, auditor, clock = service(has_history=True, notify=messages.append)
     clock.most_waits = 1
     auditor.history_error = "There is no room."
     auditor.special["/a"] = lambda: Answer(result("/a"), error="It is full.")
-    made.run()
+    running.run()
     assert messages == [
         "The result is not kept: It is full.",
         "The history is not written: There is no room.",
     ]
-    assert made.rounds == 1
+    assert running.rounds == 1
 
 
 def test_last_results_are_there_after_a_restart() -> None:
-    made, auditor, _clock = service()
+    running, auditor, _clock = service()
     auditor.recalled = [result("/a", level=Level.ERROR, at=900_000), None, None]
     seen: list[Any] = []
 
     def first() -> Answer:
-        seen.append([item and item.entry.level for item in made.results])
-        seen.append(made.round_end_ms)
+        seen.append([item and item.entry.level for item in running.results])
+        seen.append(running.round_end_ms)
         return Answer(result("/a"))
 
     auditor.special["/a"] = first
-    made.run()
+    running.run()
     assert seen[:2] == [[Level.ERROR, None, None], 900_000]
 
 
 def test_a_worker_that_cannot_recall_stops_no_audit() -> None:
     messages: list[str] = []
-    made, auditor, _clock = service(notify=messages.append)
-    asked = auditor.ask
+    running, auditor, _clock = service(notify=messages.append)
+    ask_worker = auditor.ask
 
     def ask(request: Any, seconds: float) -> Answer:
         if isinstance(request, RecallRequest):
             raise AuditError("It hangs.")
-        return asked(request, seconds)
+        return ask_worker(request, seconds)
 
     auditor.ask = ask  # type: ignore[method-assign]
-    made.run()
+    running.run()
     assert messages == ["The last results cannot be read: It hangs."]
-    assert made.rounds == 3
+    assert running.rounds == 3
 
 
 def test_stop_ends_the_rounds_and_the_worker() -> None:
-    made, auditor, _clock = service()
+    running, auditor, _clock = service()
 
     def stop() -> Answer:
-        made.stop()
+        running.stop()
         raise AuditStoppedError
 
     auditor.special["/b"] = stop
-    made.run()
+    running.run()
     assert auditor.closed
     assert auditor.audited == ["/a", "/b"]
-    assert made.rounds == 0
+    assert running.rounds == 0
 
 
 @pytest.mark.parametrize(("late", "healthy"), [(0, True), (359, True), (361, False)])
 def test_health_says_whether_the_audits_go_on(late: float, *, healthy: bool) -> None:
-    made, _auditor, clock = service(audit_seconds=300)
+    running, _auditor, clock = service(audit_seconds=300)
     clock.now += late
-    assert made.is_healthy is healthy
+    assert running.is_healthy is healthy
 
 
 def test_a_dead_thread_is_not_healthy() -> None:
-    made, auditor, _clock = service()
+    running, auditor, _clock = service()
 
     def fail() -> Answer:
         raise AuditStoppedError
 
     auditor.special["/a"] = fail
-    made.start()
-    assert made._thread is not None
-    made._thread.join()
-    assert not made.is_healthy
+    running.start()
+    assert running._thread is not None
+    running._thread.join()
+    assert not running.is_healthy
 
 
 def test_metrics_show_the_memory_of_both_processes() -> None:
-    made, _auditor, _clock = service()
-    text = made.metrics()
+    running, _auditor, _clock = service()
+    text = running.metrics()
     assert f'spark_state_service_memory_bytes{{process="worker"}} {50 << 20}\n' in text
     assert "# TYPE spark_state_service_memory_bytes gauge\n" in text
     assert text.count("spark_state_inspected_timestamp_seconds 1000") == 1
 
 
 def test_about_has_schedule_and_memory() -> None:
-    made, _auditor, _clock = service()
-    assert made.about() == "3 checkpoints audited every 1 min. The worker uses 50.0 MiB."
-    made.run()
-    assert made.about().startswith(
+    running, _auditor, _clock = service()
+    assert running.about() == "3 checkpoints audited every 1 min. The worker uses 50.0 MiB."
+    running.run()
+    assert running.about().startswith(
         "3 checkpoints audited every 1 min, last at 1970-01-01T00:18:43.000Z."
     )

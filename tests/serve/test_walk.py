@@ -40,14 +40,14 @@ def test_links_reach_every_level(case: str) -> None:
 
 
 @pytest.mark.parametrize("case", STORES.values(), ids=STORES)
-@pytest.mark.parametrize("shown", [False, True])
+@pytest.mark.parametrize("is_clear", [False, True])
 def test_command_of_a_page_shows_the_same(case: str, shown: bool) -> None:
     client = client_of(checkpoint_of(case), may_show=True)
-    start = "0?values=shown" if shown else "0"
-    for url, page in walk(client, start, most=1):
+    start = "0?values=shown" if is_clear else "0"
+    for url, page in walk(client, start):
         words = shlex.split(command_of_page(page))
         assert words[0] == "inspector"
-        if url == "/" or ("values=shown" in url) is not shown:
+        if url == "/" or ("values=shown" in url) is not is_clear:
             continue
         words = [word for word in words if word not in ("-o", "html")]
         outcome = run(*words[1:], "-o", "json", "-q")

@@ -131,7 +131,7 @@ def test_stop_is_that_of_its_thread_alone() -> None:
     with obey_stop(stop):
         with pytest.raises(WorkStoppedError):
             check_stop()
-        other = threading.Thread(target=check_stop)
-        other.start()
-        other.join()
+        thread = threading.Thread(target=check_stop)
+        thread.start()
+        thread.join()
     check_stop()

@@ -189,6 +189,12 @@ class Reshape:
         self.new = target.partitions or highest + 1
 
     @property
+    def _advice(self) -> str:
+        """Advice to make a copy in the form of the source, without the end of the sentence."""
+        options = (flag for flag in self.target.flags if flag.startswith("--"))
+        return f"Copy it without {' and '.join(options)}"
+
+    @property
     def changes_provider(self) -> bool:
         """True if the copy is for another provider than the source."""
         return self.provider is not self._run.checkpoint.provider
@@ -220,9 +226,9 @@ class Reshape:
         """Return why the state of an operator cannot have the form, and advice; empty if it can."""
         checkpoint, version = self._run.checkpoint, self._run.version
         encoding = checkpoint.conf(version, "stateStore.encodingFormat") or UNSAFE_ROW
-        plain = f"Copy it without {'--provider' if self.changes_provider else '--partitions'}"
         if encoding.lower() != UNSAFE_ROW:
-            return f"its rows are encoded as {encoding}, which is read here and not written", plain
+            reason = f"its rows are encoded as {encoding}, which is read here and not written"
+            return reason, self._advice
         if self.changes_provider:
             if not self.provider.shares_files and self._is_real_time(operator):
                 return _IN_REAL_TIME
@@ -231,10 +237,8 @@ class Reshape:
             if any(schema.column_families for schema in operator.schemas.values()):
                 return _OF_JOIN if operator.name in JOIN else _OF_TRANSFORM
             if operator.name not in PHYSICAL:
-                return (
-                    "it is of a kind that is not known, so neither is how its rows are kept",
-                    plain,
-                )
+                reason = "it is of a kind that is not known, so neither is how its rows are kept"
+                return reason, "Copy it without --provider"
         return (self._reason_of_partitions(operator), "Copy it without --partitions")
 
     def _is_real_time(self, operator: Operator) -> bool:
@@ -270,7 +274,6 @@ class Reshape:
             note = REWRITTEN.format(**names)
             note += _NEEDS_CHANGELOGS if self.provider.shares_files else ""
             yield note + (_WITHOUT_IDS if self._drops_ids else "")
-
         if self._conversions:
             operators = ", ".join(map(str, sorted(self._conversions)))
             yield CONVERTED.format(operators=operators)
@@ -520,7 +523,7 @@ class Reshape:
             job = Exchange(run_sending, senders, run_receiving, work, facts_schema())
             facts = collect(self._run.exchange(self._shuffling, job))
         for seen in facts.of(UnwritableRows):
-            text = f"the rows cannot be written: {seen.fact.reason}. Copy it without --partitions"
+            text = f"the rows cannot be written: {seen.fact.reason}. {self._advice}"
             raise CheckpointError(text, self._root)
         return facts
 

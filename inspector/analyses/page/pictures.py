@@ -66,9 +66,9 @@ def field_treemap(judged: Judged, link: Link = no_link) -> Treemap:
 
 
 def key_treemap(
-    judged: Judged, link: Link = no_link, redact: Redact | None = None, most: int = MOST_KEYS
+    judged: Judged, link: Link = no_link, redact: Redact | None = None, limit: int = MOST_KEYS
 ) -> Treemap | None:
-    """Return the row bytes of the judged version by store, then by its ``most`` largest keys.
+    """Return the row bytes of the judged version by store, then by its ``limit`` largest keys.
 
     ``link`` gets a :class:`StoreName`. Keys are redacted by ``redact``, or else by the options,
     and hashed if these do not say how. The largest keys are those by row bytes, or by value bytes
@@ -86,13 +86,15 @@ def key_treemap(
     tiles = []
     for store, versions in facts.by_store(judged.version).items():
         total = versions[judged.version].row_bytes
-        first = merge_top(ranked.get(store, []), most)
+        first = merge_top(ranked.get(store, []), limit)
         keys = words.keys(store, [top.fact.key for top in first])
         sizes = [top.fact.key_bytes + top.fact.value_bytes for top in first]
         parts = [Tile(_name(key), size) for key, size in zip(keys, sizes, strict=True)]
-        rest = total - sum(sizes)
-        others = versions[judged.version].rows - len(first)
-        parts += [Tile(f"all {others:,} other keys", rest)] if rest > 0 else []
+        remainder_bytes = total - sum(sizes)
+        remainder = versions[judged.version].rows - len(first)
+        parts += (
+            [Tile(f"all {remainder:,} other keys", remainder_bytes)] if remainder_bytes > 0 else []
+        )
         tiles.append(Tile(labels[store], sum(p.amount for p in parts), parts, link(store)))
     about = "Area is UnsafeRow bytes of a key with its value, exact."
     about += "" if has_rows else " Named are the keys with the largest values."
@@ -115,11 +117,11 @@ def partition_strips(
     versions. Returns at most MOST_STRIPS strips, those with most bytes.
     """
     sums: dict[int, dict[int, list[Any]]] = {}
-    for (place, version), facts in judged.facts.versions.items():
-        if store is not None and place.name != store:
+    for (store_id, version), facts in judged.facts.versions.items():
+        if store is not None and store_id.name != store:
             continue
-        numbers = sums.setdefault(place.operator_id, {}).setdefault(
-            place.partition_id, [None, None, None]
+        numbers = sums.setdefault(store_id.operator_id, {}).setdefault(
+            store_id.partition_id, [None, None, None]
         )
         if version == judged.version:
             numbers[0] = (numbers[0] or 0) + facts.rows
@@ -157,7 +159,7 @@ def expiry_histograms(judged: Judged, store: StoreName | None = None) -> list[Ti
             continue
         now = (None if clock is None else time_of(clock)) or None  # 0 before the first event
         bars = [(number * int(expiring.width), rows) for number, rows in expiring.rows.items()]
-        others = (("expired", expiring.due_rows), ("never", expiring.endless_rows))
+        remainder = (("expired", expiring.due_rows), ("never", expiring.endless_rows))
         title = f"Rows of {labels[name]} by when they expire"
         title += f", by {clock_name}" if clock_name != "watermark" else ""
         count = expiring.due_rows + sum(expiring.rows.values())
@@ -169,7 +171,7 @@ def expiry_histograms(judged: Judged, store: StoreName | None = None) -> list[Ti
             bars,
             clock_name,
             now,
-            others,
+            remainder,
             "A forecast by the clocks of the rows, exact if nothing leaks.",
         )
         pictures.append((count, picture))

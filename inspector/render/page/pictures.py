@@ -85,13 +85,13 @@ class TimeHistogram(Picture):
 
     title: str  # heading
     scale: Unit  # unit of the amounts
-    what: str  # what the amounts count, such as ``rows``
+    noun: str  # what the amounts count, such as ``rows``
     width_ms: int  # width of a bar in ms
     bars: Sequence[tuple[int, int]]  # begin (epoch ms) and amount of each bar, in any order
     clock: str  # name of the clock, such as ``watermark``
     now_ms: int | None  # the clock, epoch ms; None if unknown
     # amounts without a bar, by name: due already, never due
-    others: Sequence[tuple[str, int]] = ()
+    remainder: Sequence[tuple[str, int]] = ()
     about: str = ""  # sentences below the heading
 
 
@@ -110,7 +110,7 @@ class MarkedLine(Picture):
 
     title: str  # heading
     scale: Unit  # unit of the number
-    what: str  # what it counts, such as ``row bytes``
+    noun: str  # what it counts, such as ``row bytes``
     batches: Sequence[int]  # batch ids, oldest first
     times_ms: Sequence[int | None]  # clock of each batch, epoch ms; None if unknown
     values: Sequence[int | None]  # number of each batch; None if unknown
@@ -136,17 +136,17 @@ class Rect:
         return self.width * self.height
 
 
-def largest_tiles(tiles: Iterable[Tile], most: int) -> list[Tile]:
-    """Return at most ``most`` tiles, the largest first; the smallest are one without parts.
+def largest_tiles(tiles: Iterable[Tile], limit: int) -> list[Tile]:
+    """Return at most ``limit`` tiles, the largest first; the smallest are one without parts.
 
     Tiles of 0 are left out. The sum of the amounts stays.
     """
     ordered = sorted((t for t in tiles if t.amount > 0), key=lambda t: (-t.amount, t.label))
-    if len(ordered) <= most:
+    if len(ordered) <= limit:
         return ordered
-    others = ordered[most - 1 :]
-    label = f"{len(others):,} others"
-    return [*ordered[: most - 1], Tile(label, sum(tile.amount for tile in others))]
+    remainder = ordered[limit - 1 :]
+    label = f"{len(remainder):,} others"
+    return [*ordered[: limit - 1], Tile(label, sum(tile.amount for tile in remainder))]
 
 
 def squarify(amounts: Sequence[int], room: Rect) -> list[Rect]:
@@ -170,8 +170,8 @@ def squarify(amounts: Sequence[int], room: Rect) -> list[Rect]:
             end, ratio = end + 1, longer
         line = amounts[position:end]
         share = sum(line) / rest
-        placed, room = _line(line, room, share)
-        rects += placed
+        line_rects, room = _line(line, room, share)
+        rects += line_rects
         rest -= sum(line)
         position = end
     return rects
@@ -214,8 +214,8 @@ def _line(line: Sequence[int], room: Rect, share: float) -> tuple[list[Rect], Re
 def picture_view(picture: Picture) -> View:
     """Return a picture for the template ``pictures.html.j2``.
 
-    It has ``kind``, the part of the template that draws it, ``said``, a text on the picture, and
-    ``numbers``, a table of all that is drawn. ``links`` is True if parts lead to other pages.
+    It has ``kind``, the part of the template that draws it, ``description``, a text on the picture,
+    and ``numbers``, a table of all that is drawn. ``links`` is True if parts lead to other pages.
     """
     view: View = _VIEWS[type(picture)](picture)
     return view
@@ -231,10 +231,10 @@ def _treemap_view(picture: Treemap) -> View:
     sign = "" if picture.exact else "~"
     rects: list[View] = []
     rows: list[dict[str, Any]] = []
-    places = squarify([group.amount for group in groups], Rect(0, 0, _ACROSS, _DOWN))
-    for number, (group, place) in enumerate(zip(groups, places, strict=True)):
+    rooms = squarify([group.amount for group in groups], Rect(0, 0, _ACROSS, _DOWN))
+    for number, (group, slot) in enumerate(zip(groups, rooms, strict=True)):
         parts = group.parts or (Tile("", group.amount, link=group.link),)
-        for part, rect in zip(parts, squarify([p.amount for p in parts], place), strict=True):
+        for part, rect in zip(parts, squarify([p.amount for p in parts], slot), strict=True):
             size, share = sign + _text(picture.scale, part.amount), share_text(part.amount / total)
             name = ", ".join(filter(None, (group.label, part.label)))
             rects.append(
@@ -260,11 +260,11 @@ def _treemap_view(picture: Treemap) -> View:
         Column("amount", picture.scale, exact=picture.exact, title=picture.scale.value),
         Column("share", Unit.SHARE),
     ]
-    said = "There is nothing to draw."
+    description = "There is nothing to draw."
     if rows:
         largest = max(rects, key=lambda rect: rect.width * rect.height)
         all_text = sign + _text(picture.scale, total)
-        said = f"{all_text} in {count_text(len(rows), 'rectangle')}. Largest: {largest.tip}."
+        description = f"{all_text} in {count_text(len(rows), 'rectangle')}. Largest: {largest.tip}."
     legend = [(number % 6, group.label) for number, group in enumerate(groups)]
     return View(
         kind="treemap",
@@ -273,7 +273,7 @@ def _treemap_view(picture: Treemap) -> View:
         rects=rects,
         height=round(_DOWN),
         legend=legend if len(groups) > 1 else [],
-        said=said,
+        description=description,
         links=any(rect.link for rect in rects),
         numbers=Table("numbers", picture.title, columns, rows, "there are no rows"),
     )
@@ -288,10 +288,10 @@ def _spot(rect: Rect) -> dict[str, Any]:
 
 def _strip_view(picture: HeatStrip) -> View:
     """Return a heat strip: a row of cells for each measure."""
-    cells, each = _joined(picture.cells, picture.label)
+    cells, group_size = _join_cells(picture.cells, picture.label)
     lines = []
     for row, (name, unit) in enumerate(picture.measures):
-        most = max((cell.amounts[row] or 0 for cell in cells), default=0)
+        highest = max((cell.amounts[row] or 0 for cell in cells), default=0)
         width = 100 / max(len(cells), 1)
         drawn = []
         for number, cell in enumerate(cells):
@@ -301,14 +301,14 @@ def _strip_view(picture: HeatStrip) -> View:
                 View(
                     x=round(number * width, 3),
                     width=round(width, 3),
-                    shade=_shade(amount, most),
+                    shade=_shade(amount, highest),
                     tip=f"{cell.label}: {text} {name}"
                     if unit is Unit.COUNT
                     else f"{cell.label}: {text}, {name}",
                     link=cell.link,
                 )
             )
-        lines.append(View(name=name, most=_text(unit, most), cells=drawn))
+        lines.append(View(name=name, highest=_text(unit, highest), cells=drawn))
     columns = [Column("cell", title=picture.label)]
     columns += [Column(name, unit) for name, unit in picture.measures]
     names = [name for name, _ in picture.measures]
@@ -318,52 +318,54 @@ def _strip_view(picture: HeatStrip) -> View:
         title=picture.title,
         about=picture.about,
         lines=lines,
-        said=_said_of_strip(picture, cells),
+        description=_describe_strip(picture, cells),
         links=any(cell.link for cell in cells),
         gap=len(cells) <= MOST_CELLS // 2,
-        more=f"Each cell is the sum of up to {each} {picture.label}s." if each > 1 else "",
+        remark=f"Each cell is the sum of up to {group_size} {picture.label}s."
+        if group_size > 1
+        else "",
         numbers=Table("numbers", picture.title, columns, rows, f"there is no {picture.label}"),
     )
 
 
-def _said_of_strip(picture: HeatStrip, cells: Sequence[HeatCell]) -> str:
+def _describe_strip(picture: HeatStrip, cells: Sequence[HeatCell]) -> str:
     """Return a sentence on the cell with the largest number of each measure."""
     sentences = []
     for row, (name, unit) in enumerate(picture.measures):
-        known = [(cell.amounts[row] or 0, cell) for cell in cells if cell.amounts[row] is not None]
-        if not known:
+        pairs = [(cell.amounts[row] or 0, cell) for cell in cells if cell.amounts[row] is not None]
+        if not pairs:
             sentences.append(f"{capitalise(name)}: not known.")
             continue
-        amount, cell = max(known, key=lambda pair: pair[0])
-        total = sum(number for number, _ in known)
+        amount, cell = max(pairs, key=lambda pair: pair[0])
+        total = sum(number for number, _ in pairs)
         text = f"{_text(unit, total)} in all, most in {cell.label}: {_text(unit, amount)}"
         sentences.append(f"{capitalise(name)}: {text}.")
     return " ".join(sentences)
 
 
-def _joined(cells: Sequence[HeatCell], label: str) -> tuple[Sequence[HeatCell], int]:
+def _join_cells(cells: Sequence[HeatCell], label: str) -> tuple[Sequence[HeatCell], int]:
     """Return at most MOST_CELLS cells, and how many of the given cells are in each.
 
     A cell of several has their sum, and no link; an unknown number makes the sum unknown.
     """
-    each = -(-len(cells) // MOST_CELLS)
-    if each <= 1:
+    group_size = -(-len(cells) // MOST_CELLS)
+    if group_size <= 1:
         return cells, 1
-    joined = []
-    for start in range(0, len(cells), each):
-        group = cells[start : start + each]
+    groups = []
+    for start in range(0, len(cells), group_size):
+        group = cells[start : start + group_size]
         ends = group[0].label, group[-1].label.removeprefix(f"{label} ")
         columns = zip(*(cell.amounts for cell in group), strict=True)
         sums = [None if None in column else sum(filter(None, column)) for column in columns]
-        joined.append(HeatCell(ends[0] if len(group) == 1 else f"{ends[0]} to {ends[1]}", sums))
-    return joined, each
+        groups.append(HeatCell(ends[0] if len(group) == 1 else f"{ends[0]} to {ends[1]}", sums))
+    return groups, group_size
 
 
-def _shade(amount: int | None, most: int) -> int:
+def _shade(amount: int | None, highest: int) -> int:
     """Return the shade of a number: 0 for 0, 1 to ``_SHADES`` above, -1 if it is not known."""
     if amount is None:
         return -1
-    return -(-amount * _SHADES // most) if amount > 0 and most > 0 else 0
+    return -(-amount * _SHADES // highest) if amount > 0 and highest > 0 else 0
 
 
 def _histogram_view(picture: TimeHistogram) -> View:
@@ -382,14 +384,14 @@ def _histogram_view(picture: TimeHistogram) -> View:
     drawn += [*inside, *([(end, end, after, "from ")] if after else [])]
     left = first - 1 if before else first
     right = drawn[-1][0] + 1 if drawn else left + 1
-    most = max((amount for _, _, amount, _ in drawn), default=0)
+    highest = max((amount for _, _, amount, _ in drawn), default=0)
     bars, rows = [], []
-    for place, number, amount, word in drawn:
+    for slot, number, amount, word in drawn:
         begin = f"{word}{_time(number * width)}"
-        height = max(_HEIGHT * amount / most, 1.0) if amount else 0.0
-        across = {"x": 100 * (place - left) / (right - left), "width": 100 / (right - left)}
+        height = max(_HEIGHT * amount / highest, 1.0) if amount else 0.0
+        across = {"x": 100 * (slot - left) / (right - left), "width": 100 / (right - left)}
         spot = across | {"y": _HEIGHT - height, "height": height}
-        tip = f"{begin}: {_text(picture.scale, amount)} {picture.what}"
+        tip = f"{begin}: {_text(picture.scale, amount)} {picture.noun}"
         bars.append(View(**{name: round(at, 3) for name, at in spot.items()}, tip=tip))
         rows.append({"from": begin, "amount": amount})
     line = None
@@ -398,9 +400,9 @@ def _histogram_view(picture: TimeHistogram) -> View:
         line = round(min(max(position, 0.0), 100.0), 3)
     columns = [
         Column("from", title="expires"),
-        Column("amount", picture.scale, title=picture.what),
+        Column("amount", picture.scale, title=picture.noun),
     ]
-    others = [{"from": name, "amount": amount} for name, amount in picture.others if amount]
+    remainder = [{"from": name, "amount": amount} for name, amount in picture.remainder if amount]
     return View(
         kind="histogram",
         title=picture.title,
@@ -409,11 +411,11 @@ def _histogram_view(picture: TimeHistogram) -> View:
         clock=line,
         height=round(_HEIGHT),
         ends=(_time(left * width), _time(right * width)) if bars else ("", ""),
-        most=_text(picture.scale, most),
-        what=picture.what,
-        said=_said_of_histogram(picture, rows),
+        highest=_text(picture.scale, highest),
+        noun=picture.noun,
+        description=_describe_histogram(picture, rows),
         links=False,
-        numbers=Table("numbers", picture.title, columns, others + rows, "there are no rows"),
+        numbers=Table("numbers", picture.title, columns, remainder + rows, "there are no rows"),
     )
 
 
@@ -435,60 +437,62 @@ def _window(amounts: Mapping[int, int]) -> tuple[int, int]:
     return begin, min(begin + MOST_BARS - 2, numbers[-1] + 1 if numbers else 1)
 
 
-def _said_of_histogram(picture: TimeHistogram, rows: Sequence[Mapping[str, Any]]) -> str:
+def _describe_histogram(picture: TimeHistogram, rows: Sequence[Mapping[str, Any]]) -> str:
     """Return sentences on the clock, the amounts without a bar, and the largest bar."""
     clock = "not known" if picture.now_ms is None else _time(picture.now_ms)
     sentences = [f"{capitalise(picture.clock)}: {clock}."]
-    for name, amount in picture.others:
+    for name, amount in picture.remainder:
         if amount:
-            sentences.append(f"{capitalise(name)}: {_text(picture.scale, amount)} {picture.what}.")
+            sentences.append(f"{capitalise(name)}: {_text(picture.scale, amount)} {picture.noun}.")
     if not rows:
         return " ".join([*sentences, "Nothing expires later."])
     total = _text(picture.scale, sum(row["amount"] for row in rows))
     largest = max(rows, key=lambda row: row["amount"])
-    most = _text(picture.scale, largest["amount"])
-    sentences.append(f"Later: {total} {picture.what}; most at once: {most}, {largest['from']}.")
+    highest = _text(picture.scale, largest["amount"])
+    sentences.append(f"Later: {total} {picture.noun}; most at once: {highest}, {largest['from']}.")
     return " ".join(sentences)
 
 
 def _line_view(picture: MarkedLine) -> View:
     """Return a marked line: a panel over the time of batches, and one over their numbers."""
-    known = [
+    pairs = [
         (batch, time, value)
         for batch, time, value in zip(
             picture.batches, picture.times_ms, picture.values, strict=True
         )
         if value is not None
     ]
-    batches = [batch for batch, _, _ in known]
-    shown = _marks(picture.marks, batches)
+    batches = [batch for batch, _, _ in pairs]
+    chosen = _choose_marks(picture.marks, batches)
     panels = []
-    over_time = [(time, value, batch) for batch, time, value in known if time is not None]
+    over_time = [(time, value, batch) for batch, time, value in pairs if time is not None]
     if len({time for time, _, _ in over_time}) > 1:
         ends = _time(min(p[0] for p in over_time)), _time(max(p[0] for p in over_time))
-        panels.append(_panel("over the time of batches", ends, over_time, shown))
-    if len(known) > 1:
-        over_batches = [(batch, value, batch) for batch, _, value in known]
+        panels.append(_panel("over the time of batches", ends, over_time, chosen))
+    if len(pairs) > 1:
+        over_batches = [(batch, value, batch) for batch, _, value in pairs]
         ends = f"batch {batches[0]}", f"batch {batches[-1]}"
-        panels.append(_panel("over batches", ends, over_batches, shown))
-    marks = [View(number=number, **vars(mark)) for number, mark in enumerate(shown, 1)]
+        panels.append(_panel("over batches", ends, over_batches, chosen))
+    marks = [View(number=number, **vars(mark)) for number, mark in enumerate(chosen, 1)]
     columns = [
         Column("batch", Unit.ID),
         Column("time", Unit.TIME_MS),
-        Column("value", picture.scale, title=picture.what),
+        Column("value", picture.scale, title=picture.noun),
         Column("mark", title="marks"),
     ]
     rows = [
         {"batch": batch, "time": time, "value": value}
         | {"mark": ", ".join(str(m.number) for m in marks if m.batch == batch) or None}
-        for batch, time, value in _thinned(known)
+        for batch, time, value in _thin(pairs)
     ]
-    said = "No version can be restored."
-    if known:
-        (first, _, begin), (last, _, end) = known[0], known[-1]
-        said = f"{capitalise(picture.what)}: {_text(picture.scale, begin)} after batch {first}, "
-        said += f"{_text(picture.scale, end)} after batch {last}. "
-        said += f"Findings on the line: {len(marks):,}."
+    description = "No version can be restored."
+    if pairs:
+        (first, _, begin), (last, _, end) = pairs[0], pairs[-1]
+        description = (
+            f"{capitalise(picture.noun)}: {_text(picture.scale, begin)} after batch {first}, "
+        )
+        description += f"{_text(picture.scale, end)} after batch {last}. "
+        description += f"Findings on the line: {len(marks):,}."
     return View(
         kind="line",
         title=picture.title,
@@ -496,11 +500,11 @@ def _line_view(picture: MarkedLine) -> View:
         panels=panels,
         height=round(_HEIGHT),
         marks=marks,
-        most=_text(picture.scale, max((value for _, _, value in known), default=0)),
-        more=count_text(len(picture.marks) - len(shown), "finding")
-        if len(picture.marks) > len(shown)
+        highest=_text(picture.scale, max((value for _, _, value in pairs), default=0)),
+        remark=count_text(len(picture.marks) - len(chosen), "finding")
+        if len(picture.marks) > len(chosen)
         else "",
-        said=said,
+        description=description,
         links=False,
         numbers=Table("numbers", picture.title, columns, rows, "no version can be restored"),
     )
@@ -509,19 +513,19 @@ def _line_view(picture: MarkedLine) -> View:
 _SEVERITIES = ("error", "warning", "info")  # severities of marks, the most severe first
 
 
-def _marks(marks: Sequence[Mark], batches: Sequence[int]) -> list[Mark]:
+def _choose_marks(marks: Sequence[Mark], batches: Sequence[int]) -> list[Mark]:
     """Return the most severe marks, moved to the nearest drawn batch that is not earlier."""
     if not batches:
         return []
     ordered = sorted(marks, key=lambda mark: (_SEVERITIES.index(mark.severity), mark.batch))
-    moved = [
+    placed_marks = [
         replace(mark, batch=next((b for b in batches if b >= mark.batch), batches[-1]))
         for mark in ordered[:MOST_MARKS]
     ]
-    return sorted(moved, key=lambda mark: mark.batch)
+    return sorted(placed_marks, key=lambda mark: mark.batch)
 
 
-def _thinned(points: Sequence[Any]) -> Sequence[Any]:
+def _thin(points: Sequence[Any]) -> Sequence[Any]:
     """Return at most MOST_POINTS points with equal distances; the last one is among them."""
     step = -(-len(points) // MOST_POINTS) or 1
     return points[::-step][::-1]
@@ -533,17 +537,17 @@ def _panel(
     """Return a line through points (position, value, batch), with the marks of their batches."""
     positions = [position for position, _, _ in points]
     begin, span = min(positions), max(max(positions) - min(positions), 1)
-    most = max((value for _, value, _ in points), default=0) or 1
+    highest = max((value for _, value, _ in points), default=0) or 1
 
-    def place(position: int, value: int) -> tuple[float, float]:
+    def locate(position: int, value: int) -> tuple[float, float]:
         """Return percent across and pixels down of a value."""
         return (
             round(100 * (position - begin) / span, 3),
-            round(_HEIGHT - 4 - (_HEIGHT - 24) * max(value, 0) / most, 2),
+            round(_HEIGHT - 4 - (_HEIGHT - 24) * max(value, 0) / highest, 2),
         )
 
-    line = [place(position, value) for position, value, _ in _thinned(points)]
-    by_batch = {batch: place(position, value) for position, value, batch in points}
+    line = [locate(position, value) for position, value, _ in _thin(points)]
+    by_batch = {batch: locate(position, value) for position, value, batch in points}
     drawn, seen = [], dict[int, int]()
     for number, mark in enumerate(marks, 1):
         if mark.batch in by_batch:

@@ -71,7 +71,7 @@ class Form:
     url: str  # page that gets the fields
     fields: Sequence[Field]  # fields that the user sees
     button: str  # text of its button
-    kept: Sequence[tuple[str, str]] = ()  # (name, value) pairs that the form passes on
+    hidden: Sequence[tuple[str, str]] = ()  # (name, value) pairs that the form passes on
 
 
 @dataclass(frozen=True)

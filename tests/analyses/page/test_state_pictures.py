@@ -76,9 +76,9 @@ def test_keys_are_hashed_unless_something_else_is_said() -> None:
     assert hashed is not None
     assert hidden is not None
     assert all(part.label.startswith("sha256:") for part in hashed.tiles[0].parts[:4])
-    shown = {part.label for part in hidden.tiles[0].parts[:4]}
-    assert len(shown) == 1
-    assert not any("value" in label for label in shown)
+    labels = {part.label for part in hidden.tiles[0].parts[:4]}
+    assert len(labels) == 1
+    assert not any("value" in label for label in labels)
 
 
 def test_no_ranking_gives_no_picture() -> None:
@@ -114,9 +114,9 @@ def test_histograms_have_the_rows_of_timeline(case: str) -> None:
     drawn = pictures.expiry_histograms(facts)
     for fate in ("expires", "expired"):
         listed = [row["rows"] for row in tables["expiring"] if row["fate"] == fate]
-        shown = [amount for picture in drawn for _, amount in picture.bars]
-        due = [n for picture in drawn for name, n in picture.others if name == "expired"]
-        assert sum(shown if fate == "expires" else due) == sum(listed)
+        labels = [amount for picture in drawn for _, amount in picture.bars]
+        due = [n for picture in drawn for name, n in picture.remainder if name == "expired"]
+        assert sum(labels if fate == "expires" else due) == sum(listed)
     for picture in drawn:
         clock = facts.checkpoint.clock(facts.version)
         assert clock is not None

@@ -75,19 +75,19 @@ def test_any_amounts_give_rectangles(amounts: list[int]) -> None:
 
 def test_rectangles_do_not_overlap() -> None:
     rects = squarify([50, 30, 9, 6, 3, 1, 1], ROOM)
-    for index, one in enumerate(rects):
-        for other in rects[index + 1 :]:
-            across = min(one.x + one.width, other.x + other.width) - max(one.x, other.x)
-            down = min(one.y + one.height, other.y + other.height) - max(one.y, other.y)
+    for index, rect in enumerate(rects):
+        for second in rects[index + 1 :]:
+            across = min(rect.x + rect.width, second.x + second.width) - max(rect.x, second.x)
+            down = min(rect.y + rect.height, second.y + second.height) - max(rect.y, second.y)
             assert across <= 1e-6 or down <= 1e-6
 
 
 def test_the_smallest_tiles_are_one_and_the_sum_stays() -> None:
     tiles = [Tile(f"store {number}", number) for number in range(1, 40)]
-    shown = largest_tiles(tiles, 8)
-    assert [tile.amount for tile in shown[:7]] == [39, 38, 37, 36, 35, 34, 33]
-    assert shown[7].label == "32 others"
-    assert sum(tile.amount for tile in shown) == sum(range(1, 40))
+    listed = largest_tiles(tiles, 8)
+    assert [tile.amount for tile in listed[:7]] == [39, 38, 37, 36, 35, 34, 33]
+    assert listed[7].label == "32 others"
+    assert sum(tile.amount for tile in listed) == sum(range(1, 40))
 
 
 def test_number_of_rectangles_is_bounded() -> None:
@@ -100,7 +100,7 @@ def test_number_of_rectangles_is_bounded() -> None:
 
 def test_a_treemap_is_told_in_words() -> None:
     view = picture_view(treemap(Tile("agg", 300, [Tile("key.a", 100), Tile("value.b", 200)])))
-    assert view.said == "300 B in 2 rectangles. Largest: agg, value.b: 200 B, 67 % of all."
+    assert view.description == "300 B in 2 rectangles. Largest: agg, value.b: 200 B, 67 % of all."
     assert [rect.name for rect in view.rects] == ["value.b", "key.a"]
     assert view.legend == []
     assert not view.links
@@ -108,13 +108,13 @@ def test_a_treemap_is_told_in_words() -> None:
 
 def test_a_treemap_without_bytes_says_so() -> None:
     view = picture_view(treemap(Tile("agg", 0)))
-    assert (view.rects, view.said) == ([], "There is nothing to draw.")
+    assert (view.rects, view.description) == ([], "There is nothing to draw.")
 
 
 def test_estimates_are_marked() -> None:
     estimate = Treemap("Heap", Unit.BYTES, "store", "part", [Tile("agg", 2048)], exact=False)
     view = picture_view(estimate)
-    assert view.said == "~2.0 KiB in 1 rectangle. Largest: agg: ~2.0 KiB, 100 % of all."
+    assert view.description == "~2.0 KiB in 1 rectangle. Largest: agg: ~2.0 KiB, 100 % of all."
 
 
 # --- strip -----------------------------------------------------------------------------------
@@ -128,7 +128,7 @@ def strip(*amounts: int | None) -> HeatStrip:
 def test_shades_follow_the_largest_cell() -> None:
     view = picture_view(strip(0, 1, 50, 100, None))
     assert [cell.shade for cell in view.lines[0].cells] == [0, 1, 3, 5, -1]
-    assert view.said == "Rows: 151 in all, most in partition 3: 100."
+    assert view.description == "Rows: 151 in all, most in partition 3: 100."
     assert view.lines[0].cells[4].tip == "partition 4: not known rows"
 
 
@@ -136,7 +136,7 @@ def test_many_partitions_share_cells_and_the_sum_stays() -> None:
     view = picture_view(strip(*range(1001)))
     (row,) = view.lines
     assert len(row.cells) <= MOST_CELLS
-    assert view.more == "Each cell is the sum of up to 6 partitions."
+    assert view.remark == "Each cell is the sum of up to 6 partitions."
     rows = list(view.numbers.rows)
     assert rows[0] == {"cell": "partition 0 to 5", "rows": 15}
     assert sum(row["rows"] for row in rows) == sum(range(1001))
@@ -156,7 +156,7 @@ def test_the_clock_is_in_the_histogram() -> None:
     view = picture_view(histogram((5000, 2), (7000, 6), now=4500))
     assert [bar.height for bar in view.bars] == pytest.approx([140 / 3, 140], abs=0.01)
     assert view.clock == 12.5  # half of the first of four bars
-    assert view.said == (
+    assert view.description == (
         "Watermark: 1970-01-01 00:00:04.500. Expired: 3 rows. "
         "Later: 8 rows; most at once: 6, 1970-01-01 00:00:07."
     )
@@ -178,8 +178,8 @@ def test_bars_are_bounded_and_all_rows_are_in_one(
 ) -> None:
     view = picture_view(histogram(*bars, now=now))
     assert len(view.bars) <= MOST_BARS
-    shown = sum(row["amount"] for row in view.numbers.rows) - 3
-    assert shown == sum(amount for _, amount in bars)
+    listed = sum(row["amount"] for row in view.numbers.rows) - 3
+    assert listed == sum(amount for _, amount in bars)
     assert all(bar.x >= -0.01 and bar.x + bar.width <= 100.01 for bar in view.bars)
     assert view.clock is None or 0 <= view.clock <= 100
 
@@ -196,7 +196,7 @@ def test_one_row_far_away_does_not_stretch_the_histogram() -> None:
 def test_a_state_that_never_expires_has_no_bars() -> None:
     view = picture_view(histogram())
     assert view.bars == []
-    assert view.said.endswith("Nothing expires later.")
+    assert view.description.endswith("Nothing expires later.")
 
 
 # --- line ------------------------------------------------------------------------------------
@@ -205,7 +205,7 @@ def test_a_state_that_never_expires_has_no_bars() -> None:
 def test_a_line_has_a_panel_over_time_and_one_over_batches() -> None:
     view = picture_view(line([100, None, 300], Mark(11, "SS201", "warning")))
     assert [panel.name for panel in view.panels] == ["over the time of batches", "over batches"]
-    assert view.said == (
+    assert view.description == (
         "Row bytes: 100 B after batch 10, 300 B after batch 12. Findings on the line: 1."
     )
     (mark,) = view.panels[0].marks
@@ -220,7 +220,7 @@ def test_without_clocks_there_is_one_panel() -> None:
 
 def test_a_line_of_nothing_says_so() -> None:
     view = picture_view(line([None, None], Mark(3, "SS201", "error")))
-    assert (view.panels, view.marks, view.said) == ([], [], "No version can be restored.")
+    assert (view.panels, view.marks, view.description) == ([], [], "No version can be restored.")
 
 
 def test_marks_and_points_are_bounded() -> None:
@@ -228,7 +228,7 @@ def test_marks_and_points_are_bounded() -> None:
     view = picture_view(line(list(range(5000)), *marks, Mark(50, "grave", "error")))
     assert len(view.marks) == MOST_MARKS
     assert "grave" in [mark.label for mark in view.marks]
-    assert view.more == "29 findings"
+    assert view.remark == "29 findings"
     assert all(len(panel.points.split()) <= 240 for panel in view.panels)
 
 
@@ -253,7 +253,7 @@ def test_hostile_names_are_escaped_in_every_picture() -> None:
 def test_each_picture_has_a_name_a_text_and_its_numbers() -> None:
     views = list(views_of([treemap(Tile("a", 1)), strip(1), histogram((0, 1)), line([1, 2])]))
     for view in views:
-        assert view.said
+        assert view.description
         assert view.table.rows
 
 
