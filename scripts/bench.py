@@ -34,8 +34,9 @@ again) and measures
   ``python -c 'import pyarrow, numpy'``.
 
 With ``--engine spark`` it measures the audit on one and on two cores of Spark, against Spark's
-``statestore`` source in the same session, and the memory of its Python workers
-(``benchmark/on_spark.py``; 16 partitions if not said otherwise).
+``statestore`` source in the same session, the memory of its Python workers, and a copy from 2 to 16
+partitions against the audit (``benchmark/on_spark.py``; 16 partitions if not said otherwise).
+``--reshape`` measures that copy alone.
 
 Each measurement is the best of ``--repeat``. A table each, and one line of JSON at the end.
 """
@@ -254,6 +255,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--partitions", type=int, help="2; 16 with --engine spark")
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--engine", choices=("local", "spark"), default="local")
+    parser.add_argument("--reshape", action="store_true", help="only the copy on Spark")
     parser.add_argument("--no-spark", action="store_true")
     parser.add_argument("--smoke", action="store_true", help="tiny; Spark for --engine spark only")
     parser.add_argument("--json", action="store_true", help="only the line of JSON")
@@ -275,6 +277,8 @@ def measure(folder: Path, arguments: argparse.Namespace) -> dict[str, Any]:
     """Everything, in one run."""
     size = Size(arguments.keys, arguments.versions, arguments.partitions)
     runs = Runs(arguments.repeat, 0 if arguments.smoke else WARM_BYTES)
+    if arguments.reshape:
+        return {"reshape": on_spark.measure_reshaping(folder, size, runs), "machine": machine()}
     if arguments.engine == "spark":
         result = kept(folder / "spark_whole", size)
         return {"engine": on_spark.measure(folder, result, runs)} | about(result)

@@ -123,6 +123,29 @@ def test_the_loss_of_an_executor_costs_no_fact(
     assert outcome.json == locally("audit", "-o", "json", path).json
 
 
+def test_the_loss_of_an_executor_costs_no_row_that_moves(
+    cluster: Cluster, at_work: Driver, tmp_path: Path
+) -> None:
+    """It has read about half of the rows for the shuffle, after two jobs of 40 tasks."""
+    path, there, here = (tmp_path / name for name in ("checkpoint", "there", "here"))
+    make(path, Size(keys=60_000, versions=4, partitions=40))
+    words = ("copy", "--partitions", "24", "-o", "json", path)
+    job = at_work.start(run, *words, there, "--master", cluster.url)
+    killed = cluster.kill_one_at_work(job, tasks=60)
+    outcome = at_work.result(job)
+    assert "Running task" in killed.log
+    assert outcome.err == ""
+    assert locally(*words, here).code == outcome.code == 0
+    assert state_files(there) == state_files(here)
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["checkpoint", "here", "there"]
+
+
+def state_files(root: Path) -> dict[str, bytes]:
+    """Contents of the state files by path."""
+    files = (path for path in root.glob("state/*/*/*") if path.is_file())
+    return {str(path.relative_to(root)): path.read_bytes() for path in files}
+
+
 def test_rows_that_executors_write_are_those_written_here(
     cluster: Cluster, at_work: Driver, tmp_path: Path
 ) -> None:

@@ -9,6 +9,7 @@ copy.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
@@ -22,6 +23,9 @@ from inspector.exceptions import CheckpointError, InspectorError
 
 # local folders that do not have their final name yet; the caller that ends the process removes them
 UNFINISHED: set[str] = set()
+
+# end of the name of a file that is not written to its end
+_OF_PARTIAL = re.compile(r"\.[0-9a-f]{32}\.tmp$")
 
 
 class Destination:
@@ -109,12 +113,23 @@ def new_folder(url: str, options: Mapping[str, str], source: Storage) -> Iterato
     os.makedirs(folder)
     try:
         yield Destination(folder, options)
+        _remove_partial_files(folder)
         with suppress(FileNotFoundError):
             os.rmdir(target)  # an empty folder may stand there; one that was filled since may not
         os.rename(folder, target)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         UNFINISHED.discard(folder)
+
+
+def _remove_partial_files(folder: str) -> None:
+    """Remove the files that processes were writing when they were killed. Raises OSError."""
+    # Executors write too, and a task that is lost with its executor runs again.
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            if _OF_PARTIAL.search(name):
+                with suppress(FileNotFoundError):
+                    os.remove(os.path.join(parent, name))
 
 
 def check_new(url: str, options: Mapping[str, str], source: Storage) -> None:

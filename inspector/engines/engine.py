@@ -112,3 +112,38 @@ class Engine(ABC):
         """
         # A part that cannot be read becomes a row. In this process, an error of the function is
         # raised.
+
+
+Receiver = Callable[[str, "Iterable[tuple[int, bytes]]"], "Iterator[Any]"]
+"""Function from a receiver's spec, and the rank and content of each of its parcels, to results."""
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """Tasks that send parcels of bytes to other tasks.
+
+    The batches of senders have the columns of :data:`PARCEL_COLUMNS`. A receiver gets its parcels
+    sorted by these columns; it runs without parcels too.
+    """
+
+    send: BatchFunction  # yields parcels
+    senders: Sequence[Work]  # tasks of ``send``
+    receive: Receiver  # takes the parcels of one receiver
+    receivers: Sequence[Work]  # tasks of ``receive``
+    schema: pa.Schema  # schema of the results of ``receive``
+
+
+# columns of a parcel: position of its receiver among the receivers, three numbers by which parcels
+# are sorted and which no two parcels of a receiver share, and content of at least one byte
+PARCEL_COLUMNS = ("receiver", "rank", "sender", "number", "content")
+
+
+class ShufflingEngine(Engine):
+    """Base of engines that can move data between tasks."""
+
+    @abstractmethod
+    def exchange(self, job: Exchange) -> Iterator[pa.RecordBatch]:
+        """Run senders and receivers, and yield the results of the receivers in this process.
+
+        A task that is lost runs again. EngineError: the engine fails.
+        """

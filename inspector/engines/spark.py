@@ -8,7 +8,7 @@ task that Spark runs again, or twice at the same time, yields the same results, 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -31,19 +31,32 @@ from inspector.engines.arrow_encoding import (
     merge_at_last,
     merge_in_part,
 )
-from inspector.engines.bin_packing import by_group, group_count, pack
-from inspector.engines.engine import HADOOP, TASKS, BatchFunction, Engine, Job, Measure, Work
+from inspector.engines.bin_packing import MAX_GROUPS, by_group, group_count, pack, partition_keys
+from inspector.engines.engine import (
+    HADOOP,
+    PARCEL_COLUMNS,
+    TASKS,
+    BatchFunction,
+    Exchange,
+    Job,
+    Measure,
+    ShufflingEngine,
+    Work,
+)
 from inspector.engines.hadoop import BATCH_ROWS, CHUNKS_PER_BATCH, HadoopFiles
+from inspector.engines.parcels import PARCELS, SHUFFLE_KEY, call_receivers, with_shuffle_keys
 from inspector.engines.staging import on_staged_files
 from inspector.exceptions import EngineError
 
 _PROBES = 8  # Spark tasks that ask the workers of a cluster for their packages
+# rows of an exchange in a batch for a Python worker, each of a few MB at most
+_PARCELS_PER_BATCH = 8
 _MERGERS = 16  # Spark tasks that merge results before they reach the driver
 # advice if workers have another Python than the driver
 _OTHER_PYTHON = "set PYSPARK_PYTHON or spark.pyspark.python to one like the driver's"
 
 
-class SparkEngine(Engine):
+class SparkEngine(ShufflingEngine):
     """Runs tasks on the executors of a session."""
 
     def __init__(
@@ -128,14 +141,43 @@ class SparkEngine(Engine):
         # As bytes, in one column: Spark's code for the many of a fact took as long as reading.
         if not job.work:
             return
+        with self.computing():
+            rows = self._collect(lambda: self._ipc_frame(job))
+        yield from from_ipc(row[0] for row in rows)
+
+    def exchange(self, job: Exchange) -> Iterator[pa.RecordBatch]:
+        """Move parcels between tasks by Spark's shuffle, and yield the results of the receivers."""
+        if not job.receivers:
+            return
+        scope = sessions.scope_of(self.session)
+        with scope.conf(self.session.conf, BATCH_ROWS, str(_PARCELS_PER_BATCH)):
+            rows = self._collect(lambda: self._exchange_frame(job))
+        yield from from_ipc(row[0] for row in rows)
+
+    def _exchange_frame(self, job: Exchange) -> DataFrame:
+        """Return a frame with the results of an exchange as rows of bytes."""
+        count = min(len(job.receivers), MAX_GROUPS)
+        keys = partition_keys(count)
+        sent = self._frame(with_shuffle_keys(job.send, keys), PARCELS, job.senders)
+        # A row of each receiver without content, so that one without parcels runs too.
+        numbers = range(len(job.receivers))
+        markers = [(keys[number % count], number, -1, -1, -1, b"") for number in numbers]
+        rows = sent.unionAll(sessions.to_frame(self.session, markers, PARCELS))
+        parcels = rows.repartition(count, SHUFFLE_KEY).sortWithinPartitions(*PARCEL_COLUMNS[:-1])
+        run = call_receivers(job.receive, job.receivers)
+        if self._tune_workers:
+            run = workers.tune(run)
+        results: DataFrame = parcels.mapInArrow(encode_as_ipc(run), from_arrow_schema(IPC_SCHEMA))
+        return results
+
+    def _collect(self, frame: Callable[[], DataFrame]) -> list[Any]:
+        """Return the rows of a frame. EngineError: Spark fails."""
         try:
-            with self.computing():
-                rows = self._ipc_frame(job).collect()
+            return frame().collect()
         except EngineError:
             raise
         except Exception as error:  # noqa: BLE001 - py4j, gRPC and PySpark each have their own
             raise EngineError(f"Spark: {sessions.message_of(error, self.session)}") from None
-        yield from from_ipc(row[0] for row in rows)
 
     def _ipc_frame(self, job: Job) -> DataFrame:
         """Return a frame with the results of a job as rows of bytes."""

@@ -112,3 +112,11 @@ class MisplacedRow(Fact):
 
     key: bytes  # its UnsafeRow
     expected_partition: int  # partition by the hash; -1 if the hash is not known
+
+
+@fact("unwritable_rows")
+@dataclass(frozen=True)
+class UnwritableRows(Fact):
+    """The reason why rows of a store cannot be written in the requested form."""
+
+    reason: str  # message of the error

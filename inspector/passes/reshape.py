@@ -1,19 +1,22 @@
 """Moving the rows of an operator to another number of partitions.
 
 Two kinds of tasks do it. :class:`SortTask` reads one partition of the source, checks that Spark's
-hash puts every row where it is, and writes the rows into temporary files, by their new partition.
-:class:`FillTask` writes one partition of the copy from the temporary files of all source
-partitions. Both run where the temporary folder is, so on one machine.
+hash puts every row where it is, and packs the rows into parcels by their new partition.
+:class:`FillTask` writes one partition of the copy from the parcels of all source partitions. In one
+process the parcels are in temporary files; on Spark the shuffle moves them.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from itertools import chain
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, Literal, NamedTuple, Protocol
 
 import numpy as np
+import pyarrow as pa
 
 from inspector.arrays import Int64s
 from inspector.checkpoint.destination import Destination
@@ -38,12 +41,16 @@ from inspector.model import StoreId
 from inspector.operators.transform_with_state import GroupingKey
 from inspector.passes.binary_columns import records_of
 from inspector.passes.copy_partition import Choice, KeptRows, in_order
+from inspector.passes.list_rows import ListRow, lists_of
 from inspector.passes.state_formats import Converter, FormatOne
 from inspector.passes.store_reader import StoreReader, open_stores
 from inspector.sparktypes import StructType
 from inspector.sparktypes.schema_json import parse_schema_json
 
-_CHUNK_BYTES = 8 << 20  # bytes of rows that are sorted and written to a temporary file at once
+_CHUNK_BYTES = 8 << 20  # bytes of rows that are sorted and packed at once
+_HEAD_BYTES = 3 * 8  # bytes before the content of a parcel: number of rows, size, checksum
+_MAX_RATIO = 255  # most bytes that LZ4 makes of one
+_CODEC: Literal["lz4_raw"] = "lz4_raw"  # compression of a parcel
 _SIZE = np.dtype(">i4")  # a size in a delta or snapshot
 _SIZE_BYTES = 8  # bytes of a number in a temporary file
 
@@ -54,7 +61,7 @@ class SortTask(Message):
 
     task: Task  # the partition, at the version that is copied
     partitions: int  # new number of partitions
-    folder: str  # folder of the temporary files
+    folder: str  # folder of the temporary files; empty to write none
     # part of the key that Spark hashes, by store; a store is absent if it is not known
     keys: Mapping[str, GroupingKey] = field(default_factory=dict)
     stays: bool = False  # all rows keep their partition
@@ -84,7 +91,7 @@ class FillTask(Message):
     task: Task  # a partition of the source with the same stores; its files are not read
     partition_id: int  # number of the partition that is written
     sources: tuple[int, ...]  # partitions of the source
-    folder: str  # folder of the temporary files
+    folder: str  # folder of the temporary files; empty if rows are passed to the task
     folders: tuple[FilledFolder, ...]  # folders of the partition
     # url, options: the new root; an empty URL to find out what would be written. The options may
     # hold credentials: never shown.
@@ -103,33 +110,47 @@ def sort_partition(request: SortTask, choice: Choice) -> Iterator[Observed[Any]]
     """Sort the rows of a partition into temporary files, without those that are evicted.
 
     Yields:
-        The rows of each store after the eviction (:class:`RowPrints`), what was evicted, problems
-        of reading, and for each store the first row that the hash does not put there
-        (:class:`MisplacedRow`).
+        The facts of :func:`read_partition`. Without a folder no file is written.
+    """
+    with _RowFiles(request) as files:
+        for item in read_partition(request, choice, packs=bool(request.folder)):
+            if isinstance(item, Parcel):
+                files.write(item)
+            else:
+                yield item
+
+
+def read_partition(
+    request: SortTask, choice: Choice, *, packs: bool
+) -> Iterator[Observed[Any] | Parcel]:
+    """Read a partition and pack its rows by their new partition, without those that are evicted.
+
+    Yields:
+        The parcels of each store, if ``packs``. For each store its rows after the eviction
+        (:class:`RowPrints`), what was evicted, problems of reading, and the first row that the
+        hash does not put there (:class:`MisplacedRow`).
     """
     task = request.task
     opened = in_order(open_stores(task))
     kept = KeptRows(task, choice, [store for store, _ in opened])
     for store, reader in opened:
         placing = _Placing.of(request, store)
-        prints = RowPrints()
-        path = _path_of_rows(request.folder, task, store.store_name, task.partition_id)
-        with open(path, "wb") as file, open(f"{path}.index", "wb") as index:
-            sorted_rows = _SortedRows(file, index, request.partitions)
-            parts, converter = kept.parts(store, reader, removes=False), None
-            if request.converted is not None:
-                converter = Converter.of_store(request.converted, store)
-            for block, live in chain.from_iterable(part.blocks() for part in parts):
-                if converter is not None and len(live):
-                    block = converter.convert(block, live)
-                    live = block.ordinals
-                targets, wrong = placing.targets(block, live)
-                if len(wrong):
-                    yield _make_misplaced_row(reader, task.version, placing, block, live[wrong[:1]])
-                    break
-                prints += RowPrints.of(block, live)
-                sorted_rows.add(block, live, targets)
-            sorted_rows.flush()
+        prints, packer = RowPrints(), _Packer(store.store_name, request.partitions)
+        parts, converter = kept.parts(store, reader, removes=False), None
+        if request.converted is not None:
+            converter = Converter.of_store(request.converted, store)
+        for block, live in chain.from_iterable(part.blocks() for part in parts):
+            if converter is not None and len(live):
+                block = converter.convert(block, live)
+                live = block.ordinals
+            targets, wrong = placing.targets(block, live)
+            if len(wrong):
+                yield _make_misplaced_row(reader, task.version, placing, block, live[wrong[:1]])
+                break
+            prints += RowPrints.of(block, live)
+            if packs:
+                yield from packer.add(block, live, targets)
+        yield from packer.flush()
         yield Observed(reader.store, task.version, prints)
         yield from kept.take_facts()
         for problem in reader.problems:
@@ -189,24 +210,29 @@ def _path_of_rows(folder: str, task: Task, store: str, partition_id: int) -> str
     return os.path.join(folder, f"{task.operator_id}-{partition_id}-{names.index(store)}")
 
 
-class _SortedRows:
-    """Writer of a temporary file: chunks of rows, each sorted by the new partition.
+class Parcel(NamedTuple):
+    """Rows of one store that have the same new partition."""
 
-    The index has for each chunk its position, its number of rows, and for each partition the first
-    row, the first byte of its keys and the first byte of its values.
-    """
+    store_name: str  # the store
+    target: int  # the new partition
+    chunk: int  # number of the chunk of the store's rows that the rows are from
+    data: bytes = b""  # the rows as :func:`unpack` reads them
 
-    def __init__(self, file: BinaryIO, index: BinaryIO, partitions: int) -> None:
-        self._file, self._index, self._partitions = file, index, partitions
+
+class _Packer:
+    """Packs the rows of a store by their new partition, a chunk of rows at a time."""
+
+    def __init__(self, store_name: str, partitions: int) -> None:
+        self._store_name, self._partitions = store_name, partitions
         self._keys: list[bytes] = []
         self._values: list[bytes] = []
         self._key_sizes: list[Int64s] = []
         self._value_sizes: list[Int64s] = []
         self._targets: list[Int64s] = []
-        self._bytes = 0
+        self._bytes = self._chunk = 0
 
-    def add(self, block: RecordBlock, rows: Int64s, targets: Int64s) -> None:
-        """Add records of a block with their new partitions."""
+    def add(self, block: RecordBlock, rows: Int64s, targets: Int64s) -> Iterator[Parcel]:
+        """Add records of a block with their new partitions; yield the parcels of a full chunk."""
         sizes = block.key_length[rows], block.value_length[rows]
         self._keys.append(kernel().gather(block.buffer, block.key_offset[rows], sizes[0]))
         self._values.append(kernel().gather(block.buffer, block.value_offset[rows], sizes[1]))
@@ -215,10 +241,10 @@ class _SortedRows:
         self._targets.append(targets)
         self._bytes += len(self._keys[-1]) + len(self._values[-1])
         if self._bytes >= _CHUNK_BYTES:
-            self.flush()
+            yield from self.flush()
 
-    def flush(self) -> None:
-        """Write the rows that were added since the last chunk."""
+    def flush(self) -> Iterator[Parcel]:
+        """Yield a parcel for each new partition of the rows that were added since the last one."""
         if not self._targets:
             return
         targets = np.concatenate(self._targets)
@@ -228,21 +254,18 @@ class _SortedRows:
         for pieces, lists in ((self._keys, self._key_sizes), (self._values, self._value_sizes)):
             sizes = np.concatenate(lists)
             data = kernel().gather(b"".join(pieces), starts_of(sizes)[order], sizes[order])
-            parts.append((sizes[order], data))
-        starts = [np.concatenate([starts_of(sizes), [len(data)]]) for sizes, data in parts]
-        positions = np.stack([bounds, *(start[bounds] for start in starts)])
-        key_bytes = len(parts[0][1])
-        head = np.array([self._file.tell(), len(targets), key_bytes, len(bounds)], np.int64)
-        self._index.write(head.tobytes() + positions.astype(np.int64).tobytes())
-        for sizes, _ in parts:
-            self._file.write(sizes.astype(np.int64).tobytes())
-        for _, data in parts:
-            self._file.write(data)
-        for held in (self._keys, self._values):
-            held.clear()
-        for sizes_held in (self._key_sizes, self._value_sizes, self._targets):
-            sizes_held.clear()
-        self._bytes = 0
+            starts = np.concatenate([[0], np.cumsum(sizes[order])])
+            parts.append((sizes[order], data, starts[bounds]))
+            pieces.clear()
+            lists.clear()
+        self._targets.clear()
+        self._bytes, chunk = 0, self._chunk
+        self._chunk += 1
+        for target in np.flatnonzero(np.diff(bounds)).tolist():
+            rows = slice(bounds[target], bounds[target + 1])
+            body = [sizes[rows].tobytes() for sizes, _, _ in parts]
+            body += [data[starts[target] : starts[target + 1]] for _, data, starts in parts]
+            yield Parcel(self._store_name, target, chunk, _pack(rows.stop - rows.start, body))
 
 
 def starts_of(sizes: Int64s) -> Int64s:
@@ -252,54 +275,123 @@ def starts_of(sizes: Int64s) -> Int64s:
     return result
 
 
-_HEAD = 4  # numbers before the bounds of a chunk: position, rows, bytes of keys, number of bounds
+def _pack(count: int, parts: Sequence[bytes]) -> bytes:
+    """Return rows as bytes: their number, size and checksum, and their content compressed.
+
+    ``parts`` are the sizes of keys, the sizes of values, the keys and the values.
+    """
+    body = b"".join(parts)
+    data = pa.compress(body, codec=_CODEC, asbytes=True)
+    return np.array([count, len(body), zlib.crc32(data)], np.int64).tobytes() + data
 
 
-def _read_blocks(path: str, partition: int) -> Iterator[RecordBlock]:
-    """Yield the rows of a temporary file that belong to a new partition, a block for each chunk."""
-    with open(path, "rb") as file, open(f"{path}.index", "rb") as index:
-        while head := np.frombuffer(index.read(_HEAD * _SIZE_BYTES), np.int64).tolist():
-            position, rows, key_bytes, count = head
-            bounds = np.frombuffer(index.read(3 * count * _SIZE_BYTES), np.int64)
-            (first, end), keys, values = (
-                part[partition : partition + 2].tolist() for part in bounds.reshape(3, -1)
-            )
-            if first == end:
-                continue
-            sizes = [
-                np.frombuffer(
-                    _read(file, start + first * _SIZE_BYTES, (end - first) * _SIZE_BYTES), np.int64
-                )
-                for start in (position, position + rows * _SIZE_BYTES)
-            ]
-            data = position + 2 * rows * _SIZE_BYTES
-            buffer = _read(file, data + keys[0], keys[1] - keys[0])
-            buffer += _read(file, data + key_bytes + values[0], values[1] - values[0])
-            starts = starts_of(sizes[0]), starts_of(sizes[1]) + (keys[1] - keys[0])
-            yield RecordBlock(buffer, 0, 0, starts[0], sizes[0], starts[1], sizes[1])
+def unpack(data: bytes) -> RecordBlock:
+    """Return the rows of a parcel. OSError: the bytes are not those of a parcel."""
+    head, compressed = data[:_HEAD_BYTES], data[_HEAD_BYTES:]
+    count, size, checksum = np.frombuffer(head.ljust(_HEAD_BYTES, b"\0"), np.int64).tolist()
+    is_possible = 0 <= 2 * count * _SIZE_BYTES <= size <= _MAX_RATIO * len(data)
+    if len(head) < _HEAD_BYTES or zlib.crc32(compressed) != checksum or not is_possible:
+        raise OSError("rows that were packed before cannot be unpacked: their bytes were changed")
+    body = pa.decompress(compressed, size, codec=_CODEC, asbytes=True)
+    sizes = np.frombuffer(body, np.int64, 2 * count)
+    keys, values = sizes[:count], sizes[count:]
+    start = len(sizes) * _SIZE_BYTES
+    ends = start + int(keys.sum()), len(body)
+    starts = starts_of(keys) + start, starts_of(values) + ends[0]
+    return RecordBlock(body, 0, 0, starts[0], keys, starts[1], values)
 
 
-def _read(file: BinaryIO, position: int, size: int) -> bytes:
-    """Return bytes of a temporary file. OSError: it was cut meanwhile."""
-    file.seek(position)
-    data = file.read(size)
-    if len(data) < size:
-        raise OSError(f"a temporary file ended {size - len(data)} bytes too early")
-    return data
+class _RowFiles:
+    """Temporary files with the parcels of one partition of the source: two for each store.
+
+    The second file has three numbers for each parcel: its target, position and size.
+    """
+
+    def __init__(self, request: SortTask) -> None:
+        self._request, self._stack = request, ExitStack()
+        self._files: dict[str, tuple[BinaryIO, BinaryIO]] = {}
+
+    def __enter__(self) -> _RowFiles:
+        """Create the files of all stores, if there is a folder for them."""
+        task = self._request.task
+        for store in task.stores if self._request.folder else ():
+            path = _path_of_rows(self._request.folder, task, store.store_name, task.partition_id)
+            file = self._stack.enter_context(open(path, "wb"))
+            index = self._stack.enter_context(open(f"{path}.index", "wb"))
+            self._files[store.store_name] = file, index
+        return self
+
+    def write(self, parcel: Parcel) -> None:
+        """Append a parcel to the files of its store. Raises OSError."""
+        file, index = self._files[parcel.store_name]
+        entry = np.array([parcel.target, file.tell(), len(parcel.data)], np.int64)
+        index.write(entry.tobytes())
+        file.write(parcel.data)
+
+    def __exit__(self, *error: object) -> None:
+        """Close the files."""
+        self._stack.close()
+
+
+class Rows(Protocol):
+    """Rows of one partition of the copy."""
+
+    def blocks(self, store_name: str) -> Iterator[RecordBlock]:
+        """Yield the rows of a store; each store is read once, in the order of the folders."""
+
+
+class _FiledRows(NamedTuple):
+    """Rows of one partition of the copy in the temporary files of all source partitions."""
+
+    request: FillTask  # the partition
+
+    def blocks(self, store_name: str) -> Iterator[RecordBlock]:
+        """Yield the rows of a store, a block for each parcel. OSError: a file was cut."""
+        request = self.request
+        for source in request.sources:
+            path = _path_of_rows(request.folder, request.task, store_name, source)
+            with open(path, "rb") as file, open(f"{path}.index", "rb") as index:
+                entries = np.frombuffer(index.read(), np.int64).reshape(-1, 3)
+                for _, start, size in entries[entries[:, 0] == request.partition_id].tolist():
+                    file.seek(start)
+                    yield unpack(file.read(size))
+
+
+class SentRows:
+    """Rows of one partition of the copy that arrive in the order of its stores."""
+
+    def __init__(self, order: Sequence[str], parcels: Iterable[tuple[int, bytes]]) -> None:
+        """Keep parcels, each with the position of its store in ``order``."""
+        self._order, self._parcels = order, iter(parcels)
+        self._next = next(self._parcels, None)
+
+    def blocks(self, store_name: str) -> Iterator[RecordBlock]:
+        """Yield the rows of a store, a block for each parcel. Raises OSError."""
+        position = self._order.index(store_name)
+        while self._next is not None and self._next[0] == position:
+            yield unpack(self._next[1])
+            self._next = next(self._parcels, None)
 
 
 # --- writing the copy -----------------------------------------------------------------------------
 
 
-def fill_partition(request: FillTask) -> Iterator[Observed[Any]]:
-    """Write one partition of the copy from the sorted rows.
+def stores_in_order(request: FillTask) -> list[str]:
+    """Return the names of a partition's stores in the order in which they are written."""
+    return [name for folder in request.folders for name in folder.stores]
+
+
+def fill_partition(request: FillTask, rows: Rows | None = None) -> Iterator[Observed[Any]]:
+    """Write one partition of the copy.
+
+    ``rows`` None: the rows are in the temporary files.
 
     Yields:
         The rows of each store (:class:`RowPrints`) and the files of each folder.
     """
     stores = {store.store_name: store for store in request.task.stores}
     for folder in request.folders:
-        writer = _Filler(request, folder)
+        writer = _Filler(request, folder, _FiledRows(request) if rows is None else rows)
         entries = (writer.records(stores[name]) for name in folder.stores)
         writer.write(chain.from_iterable(entries))
         yield from writer.facts()
@@ -308,8 +400,8 @@ def fill_partition(request: FillTask) -> Iterator[Observed[Any]]:
 class _Filler:
     """Writer of one folder of the copy. Counts the files and bytes that it writes."""
 
-    def __init__(self, request: FillTask, folder: FilledFolder) -> None:
-        self._request, self._folder = request, folder
+    def __init__(self, request: FillTask, folder: FilledFolder, rows: Rows) -> None:
+        self._request, self._folder, self._rows = request, folder, rows
         self._destination = Destination(request.url, request.options) if request.url else None
         self._prints = {name: RowPrints() for name in folder.stores}
         self._files = self._bytes = 0
@@ -336,12 +428,9 @@ class _Filler:
 
     def _blocks(self, store: StoreTask) -> Iterator[RecordBlock]:
         """Yield the rows of a store, and add them up."""
-        request = self._request
-        for source in request.sources:
-            path = _path_of_rows(request.folder, request.task, store.store_name, source)
-            for block in _read_blocks(path, request.partition_id):
-                self._prints[store.store_name] += RowPrints.of(block, block.ordinals)
-                yield block
+        for block in self._rows.blocks(store.store_name):
+            self._prints[store.store_name] += RowPrints.of(block, block.ordinals)
+            yield block
 
     def _encode_rows(self, store: StoreTask, blocks: Iterator[RecordBlock]) -> Iterator[Record]:
         """Yield the records of a store as RocksDB keeps them."""
@@ -417,22 +506,17 @@ def _pairs(blocks: Iterable[RecordBlock]) -> Iterator[Entry]:
 def _lists(store: StoreTask, blocks: Iterable[RecordBlock]) -> Iterator[Entry]:
     """Yield the lists of a store whose values have several rows, each with its key.
 
-    The last column of a row's key is its position in the list. The lists of one partition of the
-    copy are in memory together.
+    The last column of a row's key is its position in the list.
     """
     types = [column.data_type for column in parse_schema_json(store.key_schema or "").fields]
-    lists: dict[bytes, list[tuple[int, bytes]]] = {}
-    for block in blocks:
-        columns = columns_of(block.buffer, block.key_offset, block.key_length, types)
-        keys = split(block.buffer, columns[:-1], block.count)
-        positions = columns[-1].slots.tolist()
-        rows = records_of(block, block.ordinals)
-        for key, position, (_, value) in zip(keys, positions, rows, strict=True):
-            lists.setdefault(key, []).append((position, value))
-    for key, entries in lists.items():
-        yield key, [value for _, value in sorted(entries, key=_position)]
 
+    def rows() -> Iterator[ListRow]:
+        """Yield the rows of all lists."""
+        for block in blocks:
+            columns = columns_of(block.buffer, block.key_offset, block.key_length, types)
+            keys = split(block.buffer, columns[:-1], block.count)
+            positions = columns[-1].slots.tolist()
+            values = (value for _, value in records_of(block, block.ordinals))
+            yield from map(ListRow, keys, positions, values)
 
-def _position(entry: tuple[int, bytes]) -> int:
-    """Return the position of a list's entry."""
-    return entry[0]
+    yield from lists_of(rows())

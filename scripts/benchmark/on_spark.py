@@ -33,6 +33,7 @@ WAYS = {
     "count": "statestore: count",
     "values": "statestore: hash of every row",
 }
+HEAP = "600m"  # of the JVM while a checkpoint is reshaped: driver and executors are one process
 
 
 class Session(NamedTuple):
@@ -67,7 +68,34 @@ def measure(folder: Path, sample: Made, runs: Runs) -> dict[str, Any]:
         "per_local": {c: round(best[c]["spark"] / best[c]["local"], 2) for c in CORES},
         "two_cores_faster": round(best[1]["spark"] / best[2]["spark"], 2),
         "memory": measure_memory(folder, size, runs, result[2]["workers"]),
+        "reshape": measure_reshaping(folder, size, runs),
     }
+
+
+def measure_reshaping(folder: Path, size: Size, runs: Runs) -> dict[str, float]:
+    """Time of a copy from 2 to 16 partitions against an audit in the same session, and memory."""
+    sample = kept(folder / "whole", size._replace(partitions=2))
+    target = Session(CORES[-1], runs.repeat, runs.warm_bytes)
+    outcome = session(sample.path, sample.size, target, ("spark", "reshape"), HEAP)
+    audit, copy = (_best(outcome["rounds"])[way] for way in ("spark", "reshape"))
+    ratios = [
+        copied["wall_s"] / audited["wall_s"]
+        for audited, copied in zip(*outcome["rounds"].values(), strict=True)
+    ]
+    result = {
+        "audit_s": audit,
+        "copy_s": copy,
+        "median_per_audit": round(statistics.median(ratios), 2),
+        "worker_mb": round(max(worker["peak_mb"] for worker in outcome["workers"])),
+        "driver_mb": round(outcome["driver_mb"]),
+        "jvm_mb": round(outcome["jvm_mb"]),
+    }
+    table(
+        f"copy of {size.keys:,} keys from 2 to 16 partitions on Spark",
+        tuple(result),
+        [tuple(map(str, result.values()))],
+    )
+    return result
 
 
 def measure_memory(
@@ -91,7 +119,11 @@ def measure_memory(
 
 
 def session(
-    path: Path, size: Size, target: Session, ways: tuple[str, ...] = tuple(WAYS)
+    path: Path,
+    size: Size,
+    target: Session,
+    ways: tuple[str, ...] = tuple(WAYS),
+    heap: str = "6g",
 ) -> dict[str, Any]:
     """What one session tells of a checkpoint.
 
@@ -100,10 +132,11 @@ def session(
         size: of the checkpoint.
         target: the session.
         ways: what is done in each round.
+        heap: of the JVM, as Spark's conf has it.
     """
     warm_memory(target.warm_bytes)
     numbers = str(target.cores), str(target.rounds)
-    command = [sys.executable, str(SESSION), str(path), *numbers, ",".join(ways)]
+    command = [sys.executable, str(SESSION), str(path), *numbers, ",".join(ways), heap]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:

@@ -1,11 +1,12 @@
 """One Spark session that audits a checkpoint and reads it with Spark's own source, in turn.
 
-    python scripts/benchmark/spark_session.py CHECKPOINT CORES REPEAT WAYS
+    python scripts/benchmark/spark_session.py CHECKPOINT CORES REPEAT WAYS [HEAP]
 
 WAYS are some of :data:`WAYS`, with commas. Everything runs once on a small checkpoint before it is
 measured, so that the session and the Python workers are there; ``REPEAT`` rounds follow, each way
 once in a round. Prints one line of JSON: for each way the wall clock and the processor time of all
-processes of each round, and how much memory the Python workers took. Needs Linux's ``/proc``.
+processes of each round, and the memory of the Python workers, this process and the JVM. HEAP is as
+its conf in Spark. Needs Linux's ``/proc``.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,7 +23,7 @@ from typing import Any, NamedTuple
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
-from inspector.api import Options, audit
+from inspector.api import Options, audit, copy
 from inspector.engines import session as sessions
 from inspector.engines.choose import EngineOptions
 
@@ -36,6 +38,7 @@ class Process(NamedTuple):
     parent: int
     cpu_s: float
     is_python_daemon: bool
+    is_java: bool
 
 
 def ways(session: SparkSession, cores: int) -> dict[str, Callable[[str], int]]:
@@ -56,11 +59,22 @@ def ways(session: SparkSession, cores: int) -> dict[str, Callable[[str], int]]:
         assert row is not None
         return int(row[0])
 
-    return {"spark": spark_engine, "local": local_engine, "count": count, "values": values}
+    def reshape(path: str) -> int:
+        with tempfile.TemporaryDirectory(prefix="inspector-bench-") as folder:
+            options = Options(engine=EngineOptions("spark", session=session))
+            report = copy(path, f"{folder}/copy", options, partitions=NEW_PARTITIONS)
+        return int(report.summary["rows"])
+
+    reading = {"spark": spark_engine, "local": local_engine, "count": count, "values": values}
+    return {**reading, "reshape": reshape}
 
 
-WAYS = ("spark", "local", "count", "values")
-"""Audits on Spark and in the driver's process; Spark's source counting, and hashing every row."""
+NEW_PARTITIONS = 16
+"""Partitions of the copy; the checkpoint must have another number of them."""
+
+WAYS = ("spark", "local", "count", "values", "reshape")
+"""Audits on Spark and in the driver's process; Spark's source counting, and hashing every row; a
+copy with other partitions on Spark."""
 
 
 def _audited(path: str, options: Options) -> int:
@@ -70,10 +84,12 @@ def _audited(path: str, options: Options) -> int:
     return int(report.summary["rows"])
 
 
-def measure(path: str, cores: int, repeat: int, names: list[str]) -> dict[str, Any]:
+def measure(
+    path: str, cores: int, repeat: int, names: list[str], heap: str = "6g"
+) -> dict[str, Any]:
     """Start a session, warm it up, and run some ways in turn."""
     start = time.perf_counter()
-    session = sessions.start(f"local[{cores}]", {"spark.driver.memory": "6g"})
+    session = sessions.start(f"local[{cores}]", {"spark.driver.memory": heap})
     begun = time.perf_counter() - start
     chosen = {name: way for name, way in ways(session, cores).items() if name in names}
     for way in chosen.values():
@@ -96,6 +112,8 @@ def measure(path: str, cores: int, repeat: int, names: list[str]) -> dict[str, A
         "rows": rows,
         "rounds": rounds,
         "workers": [value for value in workers.values() if "peak_mb" in value],
+        "driver_mb": _peak_mb(os.getpid()),
+        "jvm_mb": max((_peak_mb(item.pid) for item in below() if item.is_java), default=0.0),
     }
 
 
@@ -136,7 +154,8 @@ def _process(entry: str) -> Process | None:
     except OSError:  # it has just ended
         return None
     cpu = sum(int(ticks) for ticks in stat[11:13]) / TICK
-    return Process(int(entry), int(stat[1]), cpu, b"pyspark.daemon" in command)
+    is_java = command.split(b"\0")[0].endswith(b"java")
+    return Process(int(entry), int(stat[1]), cpu, b"pyspark.daemon" in command, is_java)
 
 
 def _peak_mb(pid: int) -> float:
@@ -147,5 +166,10 @@ def _peak_mb(pid: int) -> float:
 
 if __name__ == "__main__":
     print(
-        json.dumps(measure(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4].split(",")))
+        json.dumps(
+            measure(
+                *(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4].split(",")),
+                *sys.argv[5:],
+            )
+        )
     )

@@ -124,6 +124,7 @@ def test_the_facts_that_stand_for_themselves_are_these() -> None:
             "key_entries",
             "evicted_key",
             "misplaced_row",
+            "unwritable_rows",
         }
         | of_ranges
     )

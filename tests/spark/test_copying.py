@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -13,9 +14,10 @@ pytestmark = [*WITH_SPARK, pytest.mark.usefixtures("spark")]
 
 
 def state_of(root: Path) -> dict[str, bytes]:
-    state = root / "state"
+    """Contents of the state files by path, without the place of the checkpoint in them."""
+    state, place = root / "state", str(root).encode()
     return {
-        str(path.relative_to(state)): path.read_bytes()
+        str(path.relative_to(state)): path.read_bytes().replace(place, b"ROOT")
         for path in state.rglob("*")
         if path.is_file()
     }
@@ -33,3 +35,50 @@ def test_executors_write_what_this_process_writes(case: str, tmp_path: Path) -> 
     assert states[0] == states[1]
     assert outcomes[0].rows == outcomes[1].rows
     assert outcomes[0].json["summary"]["evicted_rows"] > 0
+
+
+@pytest.mark.parametrize(
+    ("case", "partitions"),
+    [
+        ("fmgws_event_ignore", 5),
+        ("join_left_outer", 1),
+        ("rocksdb_agg_update", 7),
+        ("rocksdb_tws_event", 3),
+    ],
+)
+def test_executors_move_rows_as_this_process_does(
+    case: str, partitions: int, tmp_path: Path
+) -> None:
+    states, outcomes = [], []
+    for engine in ("local", "spark"):
+        dest = tmp_path / engine
+        arguments = (
+            "copy",
+            checkpoint_of(case),
+            dest,
+            "--partitions",
+            str(partitions),
+            "-o",
+            "json",
+        )
+        outcomes.append(run(*arguments, "--engine", engine))
+        states.append(state_of(dest))
+    assert [outcome.code for outcome in outcomes] == [0, 0], outcomes[1].err
+    assert states[0] == states[1]
+    assert outcomes[0].rows == outcomes[1].rows
+    assert outcomes[0].json["summary"]["partitions"] == partitions
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["local", "spark"]
+
+
+def test_writer_that_fails_leaves_no_copy(tmp_path: Path) -> None:
+    """The paths of files are longer than the system allows while they are written."""
+    room = os.pathconf(tmp_path, "PC_PATH_MAX") - len("/.copy.12345678.inspector-copy/state/0/0")
+    folder = tmp_path
+    while len(str(folder)) < room - 40:
+        folder = folder / ("x" * min(200, room - 40 - len(str(folder))))
+    folder.mkdir(parents=True)
+    arguments = ("copy", checkpoint_of("fmgws_event_ignore"), folder / "copy", "--partitions", "3")
+    outcome = run(*arguments, "--engine", "spark")
+    assert outcome.code == 2
+    assert "File name too long" in outcome.err
+    assert list(folder.iterdir()) == []

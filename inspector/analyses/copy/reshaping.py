@@ -24,14 +24,28 @@ from inspector.discovery.checkpoint import Operator
 from inspector.discovery.copy_contents import NewForm
 from inspector.discovery.placement import is_strict, partition_count, partition_key
 from inspector.discovery.tasks import ALL_LEFTOVERS, Task
-from inspector.engines.engine import Work
-from inspector.exceptions import CheckpointError, DecodeError, EngineError, NoSchemaError, RowError
-from inspector.facts.copied import Evicted, EvictedKey, MisplacedRow, RowPrints, WrittenFiles
+from inspector.engines.engine import PARCEL_COLUMNS, Exchange, ShufflingEngine, Work
+from inspector.exceptions import (
+    CheckpointError,
+    DecodeError,
+    EngineError,
+    InspectorError,
+    NoSchemaError,
+    RowError,
+)
+from inspector.facts.copied import (
+    Evicted,
+    EvictedKey,
+    MisplacedRow,
+    RowPrints,
+    UnwritableRows,
+    WrittenFiles,
+)
 from inspector.facts.fact import Observed
-from inspector.facts.registry import fact_batches
+from inspector.facts.registry import fact_batches, facts_schema
 from inspector.light_dataclasses import dataclass, replace
 from inspector.merge.collect import Facts, collect
-from inspector.model import LIMITS, FileKind, Redact, StoreName
+from inspector.model import LIMITS, FileKind, Redact, StoreId, StoreName
 from inspector.operators.aggregation import STREAMLINE
 from inspector.operators.join import NAMES as JOIN
 from inspector.operators.physical import PHYSICAL
@@ -40,9 +54,13 @@ from inspector.passes.copy_partition import FolderCopy
 from inspector.passes.reshape import (
     FilledFolder,
     FillTask,
+    Parcel,
+    SentRows,
     SortTask,
     fill_partition,
+    read_partition,
     sort_partition,
+    stores_in_order,
 )
 from inspector.providers.chain import chain_for
 from inspector.providers.content import FolderVersion, WholeVersion
@@ -80,8 +98,8 @@ CONVERTED = (
 )
 # note on what a restart reads of a copy in another form
 TO_LOAD = (
-    "When the query starts, Spark loads {rows} from {files}: {form} for each store of a partition. "
-    "How long that takes was not measured."
+    "When the query starts, Spark loads {rows} from {files}, checksum files included: {form} for "
+    "each store of a partition. How long that takes was not measured."
 )
 # refusal of an operator whose state cannot be reshaped
 _UNKNOWN = "operator {number}{name} cannot be reshaped: {reason}. {advice}"
@@ -100,6 +118,7 @@ _OF_JOIN = (
     "Keep the provider; a query on HDFS-backed state is a new one, with "
     "spark.sql.streaming.join.stateFormatVersion set to 2",
 )
+_BATCH_BYTES = 1 << 20  # bytes of parcels from which they are sent to Spark
 _STATE_PACKAGE = HDFS_PROVIDER.rpartition(".")[0]  # package of the classes of providers
 
 
@@ -141,7 +160,10 @@ class Reshape:
         if target.provider is not None:
             self.provider = provider_by_name(target.provider)
         self.old = partition_count(checkpoint, version)  # 0 if it is not recorded
-        if not run.engine.in_process:
+        # The engine that moves rows itself; None if temporary files of this process have them.
+        self._shuffling = run.engine if isinstance(run.engine, ShufflingEngine) else None
+        self._sources: Sequence[SourceTask] = ()  # tasks that read the source
+        if not run.engine.in_process and self._shuffling is None:
             message = f"{target.flags[0]} works in this process: add --engine local"
             raise EngineError(message)
         if not checkpoint.operators:
@@ -394,9 +416,9 @@ class Reshape:
                 # Of another provider no file is an example of the new ones.
                 example = FolderVersion(run.checkpoint.storage, (), chain)
                 is_example = not self.changes_provider
-                whole = content.encode_whole(of_version if is_example else example, options, None)
+                whole = content.encode_whole(of_version if is_example else example, options)
                 old_id = run.checkpoint.provider.unique_id(chain.files[-1])
-                source = _SourceFolder(suffix, folder, of_version, options, whole, old_id)
+                source = _SourceFolder(suffix, folder, whole, old_id)
                 first = found.setdefault(suffix, source)
                 is_equal = first.folder.stores == folder.stores
                 if not is_equal or first.whole.families != whole.families:
@@ -413,10 +435,10 @@ class Reshape:
     ) -> FilledFolder:
         """Return one folder of the copy, modelled on a folder of the source."""
         content = self.provider.content
-        # Without ids all partitions have the form of the first one, which was read once.
+        # All partitions have the form of the first one, which was read once.
         whole = source.whole
         if ids is not None:
-            whole = content.encode_whole(source.version, source.options, ids)
+            whole = content.with_ids(whole, self._run.version, ids)
         name, base = whole.base or ("", b"")
         kinds = {file.kind for file in source.folder.files}
         return FilledFolder(
@@ -475,29 +497,46 @@ class Reshape:
         )
 
     def run_sorting(self, tasks: Sequence[SourceTask]) -> Facts:
-        """Return the facts of sorting the source's rows.
+        """Return the facts of reading the source's rows, and sort them if this process moves them.
 
         Raises CheckpointError if values cannot be converted to state format 2.
         """
-        read = [(task.to_json(), task.sort.task) for task in tasks]
-        work = [Work(spec, of.file_bytes, files=of.file_count) for spec, of in read]
-        try:
-            return collect(self._run.map_work(run_sorting, work))
-        except (RowError, NoSchemaError) as error:
-            advice = "Copy it without --state-format"
-            text = f"the state cannot be converted to format 2: {error.message}. {advice}"
-            raise CheckpointError(text, self._root) from None
+        self._sources = tasks
+        if self._shuffling is not None:  # the rows are read again while they are moved
+            tasks = [replace(of, sort=replace(of.sort, folder="")) for of in tasks]
+        facts = collect(self._run.map_work(run_sorting, [task.work() for task in tasks]))
+        for seen in facts.of(UnwritableRows):
+            text = f"the state cannot be converted to format 2: {seen.fact.reason}. "
+            raise CheckpointError(f"{text}Copy it without --state-format", self._root)
+        return facts
 
     def run_filling(self, tasks: Sequence[FillTask]) -> Facts:
-        """Return the facts of writing the copy.
+        """Return the facts of writing the copy from the rows of the tasks of :meth:`run_sorting`.
 
         Raises CheckpointError if rows have a form that is read here and not written.
         """
-        try:
-            return collect(self._run.map_work(run_filling, [Work(t.to_json()) for t in tasks]))
-        except DecodeError as error:
-            text = f"the rows cannot be written: {error.message}. {self._advice}"
-            raise CheckpointError(text, self._root) from None
+        work = [Work(task.to_json()) for task in tasks]
+        if self._shuffling is None:
+            facts = collect(self._run.map_work(run_filling, work))
+        else:
+            senders = [task.work() for task in self._send_tasks(tasks)]
+            job = Exchange(run_sending, senders, run_receiving, work, facts_schema())
+            facts = collect(self._run.exchange(self._shuffling, job))
+        for seen in facts.of(UnwritableRows):
+            text = f"the rows cannot be written: {seen.fact.reason}. {self._advice}"
+            raise CheckpointError(text, self._root)
+        return facts
+
+    def _send_tasks(self, tasks: Sequence[FillTask]) -> Iterator[SendTask]:
+        """Yield the tasks that send the rows of the source to the tasks that write the copy."""
+        position = {(of.task.operator_id, of.partition_id): n for n, of in enumerate(tasks)}
+        for source in self._sources:
+            task = source.sort.task
+            # The positions of an operator's partitions follow each other.
+            first = task.partition_id if source.sort.stays else 0
+            receiver = position[task.operator_id, first]
+            order = tuple(stores_in_order(tasks[receiver]))
+            yield SendTask(source, order, receiver - first)
 
 
 @dataclass(frozen=True)
@@ -507,14 +546,31 @@ class SourceTask(Message):
     sort: SortTask  # reading and sorting
     rows: ChosenRows  # rows that are evicted
 
+    def work(self) -> Work:
+        """Return the task as an engine sees it."""
+        task = self.sort.task
+        return Work(self.to_json(), task.file_bytes, files=task.file_count)
+
+
+@dataclass(frozen=True)
+class SendTask(Message):
+    """One partition of the source, whose rows are sent to the tasks that write the copy."""
+
+    source: SourceTask  # how the rows are read
+    order: tuple[str, ...]  # names of the operator's stores in the order of writing
+    shift: int  # added to a new partition, it gives the position of the task that writes it
+
+    def work(self) -> Work:
+        """Return the task as an engine sees it."""
+        task = self.source.sort.task
+        return Work(self.to_json(), task.file_bytes, files=task.file_count)
+
 
 class _SourceFolder(NamedTuple):
     """One folder that each partition of an operator has; the example is of the first partition."""
 
     suffix: str  # part of its path below the partition, such as ``/left-keyToNumValues``
     folder: FolderCopy  # its files and stores
-    version: FolderVersion  # its files at the copied version
-    options: ReadOptions  # options of its files
     whole: WholeVersion  # form of a file with all rows, without ids
     unique_id: str | None  # id of the newest file; None if names have none
 
@@ -534,15 +590,81 @@ def temporary_folder() -> Iterator[str]:
 def run_sorting(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Sort the partitions of the task specs in ``batches``, and yield their facts."""
     for spec in specs_in(batches):
-        request = SourceTask.from_json(spec)
-        choice = choice_of(request.sort.task, request.rows)
-        yield from fact_batches(sort_partition(request.sort, choice))
+        yield from fact_batches(_sort(SourceTask.from_json(spec)))
+
+
+def _sort(request: SourceTask) -> Iterator[Observed[Any]]:
+    """Sort a partition and yield its facts; UnwritableRows if values cannot be converted."""
+    task = request.sort.task
+    try:
+        yield from sort_partition(request.sort, choice_of(task, request.rows))
+    except (RowError, NoSchemaError) as error:
+        yield _unwritable(task, task.partition_id, error)
 
 
 def run_filling(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Write the partitions of the task specs in ``batches``, and yield their facts."""
     for spec in specs_in(batches):
-        yield from fact_batches(fill_partition(FillTask.from_json(spec)))
+        yield from fact_batches(_fill(FillTask.from_json(spec)))
+
+
+def _fill(request: FillTask, rows: SentRows | None = None) -> Iterator[Observed[Any]]:
+    """Write a partition and yield its facts; UnwritableRows if rows cannot be written.
+
+    ``rows`` None: they are in temporary files.
+    """
+    try:
+        yield from fill_partition(request, rows)
+    except DecodeError as error:
+        yield _unwritable(request.task, request.partition_id, error)
+
+
+def _unwritable(task: Task, partition: int, error: InspectorError) -> Observed[UnwritableRows]:
+    """Return the fact that rows of a partition cannot be written, with the reason."""
+    # An error that is raised on Spark loses its type, and the task would run again.
+    store = StoreId(task.operator_id, task.stores[0].store_name, partition)
+    return Observed(store, task.version, UnwritableRows(error.message))
+
+
+def run_sending(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Read the partitions of the :class:`SendTask` specs, and yield their rows as parcels."""
+    for spec in specs_in(batches):
+        request = SendTask.from_json(spec)
+        source = request.source
+        choice = choice_of(source.sort.task, source.rows)
+        # The facts, and errors that stop the reading, are known from the reading before.
+        items = read_partition(source.sort, choice, packs=True)
+        yield from _parcel_batches(request, (item for item in items if isinstance(item, Parcel)))
+
+
+def _parcel_batches(request: SendTask, parcels: Iterable[Parcel]) -> Iterator[pa.RecordBatch]:
+    """Yield parcels as batches with the columns of an exchange, each of some MB at most."""
+    rank = {name: number for number, name in enumerate(request.order)}
+    sender = request.source.sort.task.partition_id
+    rows, size = list[tuple[int, int, int, int, bytes]](), 0
+    for parcel in parcels:
+        receiver, data = parcel.target + request.shift, parcel.data
+        rows.append((receiver, rank[parcel.store_name], sender, parcel.chunk, data))
+        size += len(data)
+        if size >= _BATCH_BYTES:
+            yield _parcel_batch(rows)
+            rows, size = [], 0
+    if rows:
+        yield _parcel_batch(rows)
+
+
+def _parcel_batch(rows: Sequence[tuple[int, int, int, int, bytes]]) -> pa.RecordBatch:
+    """Return parcels as a batch."""
+    *numbers, contents = zip(*rows, strict=True)
+    columns: list[pa.Array[Any]] = [pa.array(column, pa.int32()) for column in numbers]
+    columns.append(pa.array(contents, pa.binary()))
+    return pa.RecordBatch.from_arrays(columns, names=list(PARCEL_COLUMNS))
+
+
+def run_receiving(spec: str, parcels: Iterable[tuple[int, bytes]]) -> Iterator[pa.RecordBatch]:
+    """Write the partition of a :class:`FillTask` spec from its parcels, and yield its facts."""
+    request = FillTask.from_json(spec)
+    yield from fact_batches(_fill(request, SentRows(stores_in_order(request), parcels)))
 
 
 def sums_differ(source: Facts, copy: Facts) -> StoreName | None:

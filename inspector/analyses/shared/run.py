@@ -18,7 +18,16 @@ from inspector.discovery.tasks import (
     Request,
     Task,
 )
-from inspector.engines.engine import BYTES, BatchFunction, Job, Measure, Merge, Work
+from inspector.engines.engine import (
+    BYTES,
+    BatchFunction,
+    Exchange,
+    Job,
+    Measure,
+    Merge,
+    ShufflingEngine,
+    Work,
+)
 from inspector.engines.local import stream_tasks
 from inspector.facts.registry import facts_schema
 from inspector.kernel.loader import PYTHON, kernel_name, slow_kernel_text
@@ -80,6 +89,11 @@ class Run(Opened):
         batches = self.engine.run(Job(function, facts_schema(), work, merge))
         read = _reading(sum(task.weight for task in work))
         return self._watch(batches, lambda: self.engine.measure() or read())
+
+    def exchange(self, engine: ShufflingEngine, job: Exchange) -> Iterator[pa.RecordBatch]:
+        """Run tasks that send data to other tasks, and yield the fact batches of the latter."""
+        read = _reading(sum(task.weight for task in job.senders))
+        return self._watch(engine.exchange(job), lambda: engine.measure() or read())
 
     def stream(
         self, function: BatchFunction, specs: Sequence[str], file_bytes: int = 0

@@ -46,9 +46,7 @@ class HdfsContent(StoreContent):
         form = DeltaForm(SPELLED.snapshot.format(version), codec, options.row_checksum)
         return ChangedVersion(form, has_all_rows=True)
 
-    def encode_whole(
-        self, folder: FolderVersion, options: ReadOptions, ids: tuple[str, str] | None
-    ) -> WholeVersion:
+    def encode_whole(self, folder: FolderVersion, options: ReadOptions) -> WholeVersion:
         """Return a version as one snapshot, in the codec of the version."""
         return WholeVersion(self.encode_version(folder, options, None).form)
 

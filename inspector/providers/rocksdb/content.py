@@ -128,15 +128,13 @@ class RocksDbContent(StoreContent):
         }
         return ChangedVersion(form, tuple((f, name or _in_folder(f)) for f, name in names.items()))
 
-    def encode_whole(
-        self, folder: FolderVersion, options: ReadOptions, ids: tuple[str, str] | None
-    ) -> WholeVersion:
+    def encode_whole(self, folder: FolderVersion, options: ReadOptions) -> WholeVersion:
         """Return a version as an empty snapshot of the version before, and a changelog of all rows.
 
         Version 1 has no version before: Spark reads its changelog without a snapshot.
         """
         # `info` starts without what decodes and encodes rows.
-        from inspector.decode.changelog import WITH_KINDS, LineageItem  # noqa: PLC0415
+        from inspector.decode.changelog import WITH_KINDS  # noqa: PLC0415
         from inspector.decode.frames import DEFAULT_CODEC, codec_of  # noqa: PLC0415
         from inspector.encode.empty_snapshot import empty_snapshot  # noqa: PLC0415
         from inspector.encode.records import DeltaForm  # noqa: PLC0415
@@ -161,18 +159,26 @@ class RocksDbContent(StoreContent):
         if changelogs:
             example = max(changelogs, key=_version_of)
             kinds = _head_of(folder.storage, example)[0].version in WITH_KINDS
-        number = (2 if kinds else 1) + (2 if ids is not None else 0)
         codec = codec_of(options.codecs.get(version, DEFAULT_CODEC))
-        names = (str(version), str(version - 1))
-        if ids is not None:
-            names = (f"{version}_{ids[0]}", f"{version - 1}_{ids[1]}")
-        form = DeltaForm(SPELLED.delta.format(names[0]), codec, options.row_checksum, number)
+        name = SPELLED.delta.format(version)
+        form = DeltaForm(name, codec, options.row_checksum, 2 if kinds else 1)
         if version == 1:
             return WholeVersion(form)
-        if ids is not None:
-            form = replace(form, lineage=(LineageItem(version - 1, ids[1]),))
-        base = SPELLED.snapshot.format(names[1]), empty_snapshot(metadata)
+        base = SPELLED.snapshot.format(version - 1), empty_snapshot(metadata)
         return WholeVersion(form, base, families)
+
+    def with_ids(self, whole: WholeVersion, version: int, ids: tuple[str, str]) -> WholeVersion:
+        """Return a changelog and a snapshot with ids, which the changelog names as its lineage."""
+        # `info` starts without what decodes and encodes rows.
+        from inspector.decode.changelog import LineageItem  # noqa: PLC0415
+
+        name, number = SPELLED.delta.format(f"{version}_{ids[0]}"), (whole.form.changelog or 0) + 2
+        form = replace(whole.form, name=name, changelog=number)
+        if whole.base is None:
+            return replace(whole, form=form)
+        form = replace(form, lineage=(LineageItem(version - 1, ids[1]),))
+        base = SPELLED.snapshot.format(f"{version - 1}_{ids[1]}"), whole.base[1]
+        return replace(whole, form=form, base=base)
 
 
 def _version_of(file: StoreFile) -> int:

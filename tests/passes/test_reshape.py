@@ -1,0 +1,72 @@
+"""Parcels of rows, which move from the tasks that read to the tasks that write."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inspector.decode.records import RecordBlock
+from inspector.passes import reshape
+from inspector.passes.binary_columns import records_of
+from inspector.passes.reshape import Parcel, SentRows, unpack
+
+entries = st.lists(st.tuples(st.binary(max_size=9), st.binary(max_size=9)), max_size=30)
+
+
+def block_of(rows: list[tuple[bytes, bytes]]) -> RecordBlock:
+    """A block of puts."""
+    sizes = np.array([(len(key), len(value)) for key, value in rows], np.int64).reshape(-1, 2)
+    starts = reshape.starts_of(sizes.ravel()).reshape(-1, 2)
+    data = b"".join(key + value for key, value in rows)
+    return RecordBlock(data, 0, 0, starts[:, 0], sizes[:, 0], starts[:, 1], sizes[:, 1])
+
+
+def parcels_of(rows: list[tuple[bytes, bytes]], targets: list[int]) -> list[Parcel]:
+    """The parcels of rows with these new partitions, of five."""
+    packer = reshape._Packer("default", 5)
+    block = block_of(rows)
+    added = packer.add(block, block.ordinals, np.array(targets, np.int64))
+    return [*added, *packer.flush()]
+
+
+@given(entries, st.data())
+def test_parcels_have_every_row_once_in_its_partition(
+    rows: list[tuple[bytes, bytes]], data: st.DataObject
+) -> None:
+    of_rows = st.lists(st.integers(0, 4), min_size=len(rows), max_size=len(rows))
+    targets = data.draw(of_rows)
+    parcels = parcels_of(rows, targets)
+    assert len({parcel.target for parcel in parcels}) == len(parcels)
+    actual = {
+        parcel.target: records_of(block, block.ordinals)
+        for parcel in parcels
+        for block in [unpack(parcel.data)]
+    }
+    expected: dict[int, list[tuple[bytes, bytes]]] = {}
+    for target, row in zip(targets, rows, strict=True):
+        expected.setdefault(target, []).append(row)
+    assert {target: list(found) for target, found in actual.items()} == expected
+
+
+@given(st.binary(max_size=80))
+def test_bytes_that_are_no_parcel_are_an_error(data: bytes) -> None:
+    with suppress(OSError):
+        unpack(data)
+
+
+def test_cut_parcel_is_an_error() -> None:
+    (parcel,) = parcels_of([(b"key", b"value")], [3])
+    for size in range(len(parcel.data)):
+        with pytest.raises(OSError, match="cannot be unpacked"):
+            unpack(parcel.data[:size])
+
+
+def test_rows_that_arrive_are_those_of_the_store() -> None:
+    first, second = (parcels_of([(key, b"v")], [0])[0].data for key in (b"a", b"b"))
+    sent = SentRows(["left", "empty", "right"], [(0, first), (2, second)])
+    counts = {name: sum(b.count for b in sent.blocks(name)) for name in ("left", "empty", "right")}
+    assert counts == {"left": 1, "empty": 0, "right": 1}
