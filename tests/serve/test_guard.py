@@ -8,6 +8,8 @@ from typing import Any
 from urllib.parse import unquote
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
 from inspector.serve.application import application
@@ -201,3 +203,13 @@ def test_websockets_are_closed() -> None:
     app = application(Source((str(checkpoint_of("agg_append")),)), TOKEN)
     asyncio.run(app({"type": "websocket"}, None, send))  # type: ignore[arg-type]
     assert messages == [{"type": "websocket.close", "code": 1008}]
+
+
+@given(st.binary(max_size=300), st.binary(max_size=300), st.binary(max_size=40))
+def test_any_bytes_without_the_token_are_refused(query: bytes, cookie: bytes, host: bytes) -> None:
+    app = application(Source((str(checkpoint_of("agg_append")),)), TOKEN)
+    scope = scope_of(query=query)
+    scope["headers"].append((b"cookie", cookie))
+    assert asyncio.run(status_of(app, scope)) == 403
+    scope["headers"][0] = (b"host", host)
+    assert asyncio.run(status_of(app, scope)) in (403, 421)
