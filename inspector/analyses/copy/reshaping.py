@@ -98,8 +98,8 @@ CONVERTED = (
 )
 # note on what a restart reads of a copy in another form
 TO_LOAD = (
-    "When the query starts, Spark loads {rows} from {files}: {form} for each store of a partition. "
-    "How long that takes was not measured."
+    "When the query starts, Spark loads {rows} from {files}, checksum files included: {form} for "
+    "each store of a partition. How long that takes was not measured."
 )
 # refusal of an operator whose state cannot be reshaped
 _UNKNOWN = "operator {number}{name} cannot be reshaped: {reason}. {advice}"
