@@ -12,32 +12,32 @@ import pyarrow as pa
 
 from inspector.engines.engine import PARCEL_COLUMNS, BatchFunction, Receiver, Work
 
-PLACE = "place"  # column by whose hash Spark chooses the partition of the shuffle
+SHUFFLE_KEY = "shuffle_key"  # column by whose hash Spark chooses the partition of the shuffle
 # schema of rows that Spark shuffles
 _numbers: list[tuple[str, pa.DataType]] = [
-    (name, pa.int32()) for name in (PLACE, *PARCEL_COLUMNS[:-1])
+    (name, pa.int32()) for name in (SHUFFLE_KEY, *PARCEL_COLUMNS[:-1])
 ]
 PARCELS = pa.schema([*_numbers, (PARCEL_COLUMNS[-1], pa.binary())])
 
 
-def sending(function: BatchFunction, keys: Sequence[int]) -> BatchFunction:
+def with_shuffle_keys(function: BatchFunction, keys: Sequence[int]) -> BatchFunction:
     """Return the batch function whose parcels have the first column of :data:`PARCELS` too.
 
     ``keys`` has for each partition of the shuffle the number that Spark's hash puts there.
     """
-    places = np.array(keys, np.int32)
+    by_partition = np.array(keys, np.int32)
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the parcels of each task with their place."""
+        """Yield the parcels of each task with their key."""
         for batch in function(batches):
             receivers = batch.column(PARCEL_COLUMNS[0]).to_numpy()
-            place = pa.array(places[receivers % len(places)], pa.int32())
-            yield pa.RecordBatch.from_arrays([place, *batch.columns], schema=PARCELS)
+            shuffle_keys = pa.array(by_partition[receivers % len(keys)], pa.int32())
+            yield pa.RecordBatch.from_arrays([shuffle_keys, *batch.columns], schema=PARCELS)
 
     return run
 
 
-def receiving(function: Receiver, receivers: Sequence[Work]) -> BatchFunction:
+def call_receivers(function: Receiver, receivers: Sequence[Work]) -> BatchFunction:
     """Return a batch function that calls a receiver's function for sorted rows of PARCELS.
 
     It contains the specs of all receivers, compressed.

@@ -44,7 +44,7 @@ from inspector.engines.engine import (
     Work,
 )
 from inspector.engines.hadoop import BATCH_ROWS, CHUNKS_PER_BATCH, HadoopFiles
-from inspector.engines.parcels import PARCELS, receiving, sending
+from inspector.engines.parcels import PARCELS, SHUFFLE_KEY, call_receivers, with_shuffle_keys
 from inspector.engines.staging import on_staged_files
 from inspector.exceptions import EngineError
 
@@ -158,16 +158,16 @@ class SparkEngine(ShufflingEngine):
         """Return a frame with the results of an exchange as rows of bytes."""
         count = min(len(job.receivers), MAX_GROUPS)
         keys = partition_keys(count)
-        sent = self._frame(sending(job.send, keys), PARCELS, job.senders)
+        sent = self._frame(with_shuffle_keys(job.send, keys), PARCELS, job.senders)
         # A row of each receiver without content, so that one without parcels runs too.
         numbers = range(len(job.receivers))
-        own = [(keys[number % count], number, -1, -1, -1, b"") for number in numbers]
-        rows = sent.unionAll(sessions.to_frame(self.session, own, PARCELS))
-        moved = rows.repartition(count, "place").sortWithinPartitions(*PARCEL_COLUMNS[:-1])
-        run = receiving(job.receive, job.receivers)
+        markers = [(keys[number % count], number, -1, -1, -1, b"") for number in numbers]
+        rows = sent.unionAll(sessions.to_frame(self.session, markers, PARCELS))
+        parcels = rows.repartition(count, SHUFFLE_KEY).sortWithinPartitions(*PARCEL_COLUMNS[:-1])
+        run = call_receivers(job.receive, job.receivers)
         if self._tune_workers:
             run = workers.tune(run)
-        results: DataFrame = moved.mapInArrow(encode_as_ipc(run), from_arrow_schema(IPC_SCHEMA))
+        results: DataFrame = parcels.mapInArrow(encode_as_ipc(run), from_arrow_schema(IPC_SCHEMA))
         return results
 
     def _collect(self, frame: Callable[[], DataFrame]) -> list[Any]:

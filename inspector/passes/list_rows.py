@@ -41,15 +41,15 @@ def lists_of(rows: Iterable[ListRow], limit: int = _BYTES) -> Iterator[tuple[byt
                 moved.add(waiting)
                 waiting, size = [], 0
         if not moved.is_used:
-            yield from _joined(waiting)
+            yield from _join(waiting)
             return
         moved.add(waiting)
         waiting.clear()
         for bucket in range(_BUCKETS):
-            yield from _joined(moved.rows(bucket))
+            yield from _join(moved.rows(bucket))
 
 
-def _joined(rows: Iterable[ListRow]) -> Iterator[tuple[bytes, list[bytes]]]:
+def _join(rows: Iterable[ListRow]) -> Iterator[tuple[bytes, list[bytes]]]:
     """Yield the key of each list of some rows, and its values by position."""
     lists: dict[bytes, list[tuple[int, bytes]]] = {}
     for row in rows:

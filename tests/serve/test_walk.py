@@ -41,7 +41,7 @@ def test_links_reach_every_level(case: str) -> None:
 
 @pytest.mark.parametrize("case", STORES.values(), ids=STORES)
 @pytest.mark.parametrize("is_clear", [False, True])
-def test_command_of_a_page_shows_the_same(case: str, shown: bool) -> None:
+def test_command_of_a_page_shows_the_same(case: str, is_clear: bool) -> None:
     client = client_of(checkpoint_of(case), may_show=True)
     start = "0?values=shown" if is_clear else "0"
     for url, page in walk(client, start):

@@ -52,7 +52,15 @@ def test_executors_move_rows_as_this_process_does(
     states, outcomes = [], []
     for engine in ("local", "spark"):
         dest = tmp_path / engine
-        arguments = ("copy", checkpoint_of(case), dest, "--partitions", partitions, "-o", "json")
+        arguments = (
+            "copy",
+            checkpoint_of(case),
+            dest,
+            "--partitions",
+            str(partitions),
+            "-o",
+            "json",
+        )
         outcomes.append(run(*arguments, "--engine", engine))
         states.append(state_of(dest))
     assert [outcome.code for outcome in outcomes] == [0, 0], outcomes[1].err
@@ -69,7 +77,7 @@ def test_writer_that_fails_leaves_no_copy(tmp_path: Path) -> None:
     while len(str(folder)) < room - 40:
         folder = folder / ("x" * min(200, room - 40 - len(str(folder))))
     folder.mkdir(parents=True)
-    arguments = ("copy", checkpoint_of("fmgws_event_ignore"), folder / "copy", "--partitions", 3)
+    arguments = ("copy", checkpoint_of("fmgws_event_ignore"), folder / "copy", "--partitions", "3")
     outcome = run(*arguments, "--engine", "spark")
     assert outcome.code == 2
     assert "File name too long" in outcome.err
