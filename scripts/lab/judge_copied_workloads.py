@@ -40,6 +40,8 @@ from inspector import api
 TWIN, PLAIN, EVICTED = VARIANTS = ("twin", "plain", "evicted")
 TIMERS = ("flatMapGroupsWithState", "mapGroupsWithState", PANDAS)
 TIMEOUT = "timeout"
+PLACE = ("p", "att", "partition", "attempt")
+"""Fields of a call that other partitions change: partition, and number of the task."""
 
 
 @dataclass
@@ -278,7 +280,10 @@ def calls_of(workload: Workload) -> list[dict[str, Any]]:
     """All calls of functions and processors, in an order of their own, by the twin's batches."""
     shift = int(workload.spec["shift"])
     processed = [{**call, "batch": call["batch"] - shift} for call in workload.variables]
-    calls = [*workload.calls, *processed]
+    calls = [
+        {name: value for name, value in call.items() if name not in PLACE}
+        for call in (*workload.calls, *processed)
+    ]
     return sorted(calls, key=lambda call: json.dumps(call, sort_keys=True))
 
 
