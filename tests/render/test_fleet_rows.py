@@ -118,3 +118,9 @@ def test_another_key_or_another_finding_is_another_cause() -> None:
     causes = ("One key (sha256:aa1). (SS303)", "One key (sha256:aa2). (SS303)", "Rows. (SS201)",
               "Rows. (SS202)")  # fmt: skip
     assert len(list(groups_of([("/", "info", cause) for cause in causes]))) == 4
+
+
+def test_causes_that_differ_in_a_version_are_grouped() -> None:
+    causes = ["written by Spark 4.3.0", "written by Spark 3.5.9"]
+    (group,) = groups_of([(f"/{n}", "error", cause) for n, cause in enumerate(causes)])
+    assert group.cause == "written by Spark 3.5.9 to 4.3.0"
