@@ -227,6 +227,8 @@ def _call(analysis: Analysis) -> str:
         options = 'api.Options(where=("user=a",))'
     elif "batch" in accepted:
         options = "api.Options(batch=9)"
+    elif "partition_id" in accepted:
+        options = "api.Options(partition_id=0)"
     words = [
         f'"{item.choices[0]}"'
         if item.choices
