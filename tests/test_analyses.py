@@ -147,7 +147,7 @@ def test_a_file_is_a_page_of_the_reference() -> None:
     assert "- `--loud N` (default 2): How.\n" in page
     assert "- `--partition N` (in a call `partition_id`): Only this partition.\n" in page
     assert "- `shout`: What was shouted.\n" in page
-    assert "api.toy(path, api.Options(partition_id=0))" in page
+    assert "api.toy(path, api.Options(batch=9))" in page
     assert "`inspector.spark.toys(spark, path, options)`" in page
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from inspector.analyses.copy.evicting import ChosenRows, EvictTask, choice_of, folders_of
-from inspector.analyses.copy.state_formats import NEW, Conversion, conversions_of
+from inspector.analyses.copy.conversions import NEW, Conversion, conversions_of
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.words import StoreWords
 from inspector.checkpoint.confs import HDFS_PROVIDER, PROVIDER_CLASS, SHUFFLE_PARTITIONS

@@ -10,7 +10,7 @@ from inspector.analyses.expiry.story import explain_keys
 from inspector.analyses.history import history_report
 from inspector.analyses.info import info_report
 from inspector.analyses.memory import MemoryOptions, memory_report
-from inspector.analyses.page import charts, pictures
+from inspector.analyses.page import charts, state_pictures
 from inspector.analyses.shared.judged import Judged
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.stores import change_batches, selected_tasks
@@ -49,8 +49,9 @@ def page_of(run: Run, judged: Judged, report: Report) -> Sequence[Section]:
     memory, sharing = memory_report(judged, MemoryOptions()), sharing_report(judged, "store")
     timeline, fields = timeline_report(judged), fields_report(judged)
     timeline_tables = _by_name(timeline)
-    durations = pictures.duration_chart(judged.checkpoint)
-    drawn: list[Block] = list(pictures.pictures_of_audit(judged, report.findings, report.verdict))
+    durations = state_pictures.duration_chart(judged.checkpoint)
+    findings, verdict = report.findings, report.verdict
+    drawn: list[Block] = [*state_pictures.pictures_of_audit(judged, findings, verdict)]
     sizes: list[Block] = [
         charts.ladder_chart(memory.primary),
         size_table(judged),

@@ -9,7 +9,7 @@ import pytest
 
 from inspector import api
 from inspector.analyses.audit import FACTS
-from inspector.analyses.page import pictures
+from inspector.analyses.page import state_pictures as pictures
 from inspector.analyses.page.of_audit import page_request
 from inspector.analyses.shared.conclusion import findings_of, verdict_of
 from inspector.analyses.shared.judged import Judged
