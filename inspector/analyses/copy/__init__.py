@@ -188,8 +188,8 @@ class EvictedKeyRow(t.StoreRow, table="keys"):
 
 
 _HELP = {  # of options, by their names
-    "evict": "Leave out all leftovers, leftovers of one class, or rows (those that match --key "
-    "and --where, which imply it).",
+    "evict": "Leave out all leftovers, those of one class, or rows (of --key and --where, which "
+    "imply it).",
     "by": "Remove the rows, or set their timers to the past. Spark then calls the function "
     "for them.  [default: timeout for group state with timers, else removal]",
     "compact": "Write one snapshot in place of a snapshot and its deltas (HDFS-backed state).",
@@ -197,10 +197,8 @@ _HELP = {  # of options, by their names
     "a batch is planned that was not committed.",
     "sink_has_no_batch_ids": "The sink of the query stores no ids of batches, or has none after "
     "--batch: copy an earlier batch though later ones were planned.",
-    "partitions": "Spread all state over N partitions, and record this number.  [default: as in "
-    "PATH]",
-    "provider": "Write all state for this state store provider, and record its class.  [default: "
-    "as in PATH]",
+    "partitions": "Spread all state over N partitions.  [default: as in PATH]",
+    "provider": "Write all state for this provider.  [default: as in PATH]",
     "state_format": "Convert aggregations and group state from state format 1 to 2, and record "
     "it.  [default: as in PATH]",
     "dest_storage_options": "Option for the fsspec driver of DEST; repeatable.  [default: those "
@@ -221,7 +219,7 @@ def copy(  # noqa: PLR0913 - the options of one command
     evict: Annotated[str | None, Option(_HELP["evict"], metavar="leftovers|CLASS|rows")] = None,
     by: Annotated[Literal["removal", "timeout"] | None, Option(_HELP["by"])] = None,
     certainty: Annotated[
-        Literal["proven", "inferred"], Option("Evict only proven leftovers, or inferred ones too.")
+        Literal["proven", "inferred"], Option("Evict proven leftovers, or inferred ones too.")
     ] = "proven",
     operator: Annotated[int | None, Option("Evict only from this operator.", minimum=0)] = None,
     compact: Annotated[bool, Option(_HELP["compact"])] = False,
