@@ -190,17 +190,17 @@ class EvictedKeyRow(t.StoreRow, table="keys"):
 _HELP = {  # of options, by their names
     "evict": "Leave out all leftovers, those of one class, or rows (of --key and --where, which "
     "imply it).",
-    "by": "Remove the rows, or set their timers to the past. Spark then calls the function "
+    "by": "Remove rows, or set their timers to the past. Spark then calls the function "
     "for them.  [default: timeout for group state with timers, else removal]",
     "compact": "Write one snapshot in place of a snapshot and its deltas (HDFS-backed state).",
     "stopped": "Assume that the query is stopped: also if files are newer than its last commit, or "
     "a batch is planned that was not committed.",
-    "sink_has_no_batch_ids": "The sink of the query stores no ids of batches, or has none after "
-    "--batch: copy an earlier batch though later ones were planned.",
+    "sink_has_no_batch_ids": "The sink stores no ids of batches, or has none after --batch: copy "
+    "an earlier batch though later ones were planned.",
     "partitions": "Spread all state over N partitions.  [default: as in PATH]",
     "provider": "Write all state for this provider.  [default: as in PATH]",
-    "state_format": "Convert aggregations and group state from state format 1 to 2, and record "
-    "it.  [default: as in PATH]",
+    "state_format": "Convert state format 1 to 2: that of aggregations and group state.  [default: "
+    "as in PATH]",
     "dest_storage_options": "Option for the fsspec driver of DEST; repeatable.  [default: those "
     "of --storage-option]",
 }
