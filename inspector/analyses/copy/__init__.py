@@ -219,7 +219,7 @@ def copy(  # noqa: PLR0913 - the options of one command
     evict: Annotated[str | None, Option(_HELP["evict"], metavar="leftovers|CLASS|rows")] = None,
     by: Annotated[Literal["removal", "timeout"] | None, Option(_HELP["by"])] = None,
     certainty: Annotated[
-        Literal["proven", "inferred"], Option("Evict proven leftovers, or inferred ones too.")
+        Literal["proven", "inferred"], Option("Evict proven leftovers, or inferred too.")
     ] = "proven",
     operator: Annotated[int | None, Option("Evict only from this operator.", minimum=0)] = None,
     compact: Annotated[bool, Option(_HELP["compact"])] = False,
