@@ -89,20 +89,22 @@ def test_fixtures_of_the_oldest_and_the_newest_spark_are_in_a_plain_run() -> Non
     assert len(between) == 7
 
 
-OF_BROWSERS = "tests/test_browser.py"
+OF_BROWSERS = {"tests/test_browser.py", "tests/test_browser_serve.py"}
 
 
 def test_browsers_have_a_file_of_their_own(tests_found: Counter[tuple[str, bool]]) -> None:
-    assert {file for file, browser in tests_found if browser} <= {OF_BROWSERS}
-    assert {browser for file, browser in tests_found if file == OF_BROWSERS} <= {True}
+    assert {file for file, browser in tests_found if browser} <= OF_BROWSERS
+    assert {browser for file, browser in tests_found if file in OF_BROWSERS} <= {True}
 
 
 @pytest.mark.full
 def test_browsers_are_in_no_run_that_does_not_name_them() -> None:
-    only = collected("-m", "browser", OF_BROWSERS, "tests/test_model.py")
-    assert set(only) == {OF_BROWSERS}
-    assert only[OF_BROWSERS] > 30
-    assert OF_BROWSERS not in collected("-m", "not spark", OF_BROWSERS, "tests/test_model.py")
+    only = collected("-m", "browser", *sorted(OF_BROWSERS), "tests/test_model.py")
+    assert set(only) == OF_BROWSERS
+    assert only["tests/test_browser.py"] > 30
+    assert only["tests/test_browser_serve.py"] > 5
+    others = collected("-m", "not spark", *sorted(OF_BROWSERS), "tests/test_model.py")
+    assert not OF_BROWSERS & set(others)
 
 
 @pytest.mark.full

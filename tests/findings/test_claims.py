@@ -211,10 +211,10 @@ CLAIMS: dict[str, dict[str, str]] = {
     },
     "SS221": {"ends before the next batch sees": NO_CLAIM},
     "SS301": {
-        "The format is fixed when a checkpoint begins": (
+        "Spark keeps the format with which a checkpoint began": (
             f"{SPARK}::test_a_checkpoint_keeps_the_format_that_it_began_with"
         ),
-        "one that began with Spark 2.3": (
+        "format 1 is that of Spark 2.3": (
             f"{SPARK}::test_a_checkpoint_keeps_the_format_that_it_began_with"
         ),
     },

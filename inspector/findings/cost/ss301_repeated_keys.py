@@ -2,7 +2,7 @@
 
 What it means:
     The values of an aggregation repeat its grouping columns. Spark keeps the format with which a
-    checkpoint began, that of Spark 2.3.
+    checkpoint began; format 1 is that of Spark 2.3.
 
 How it is proven:
     The offset log records the format. If it records none, the release that wrote it has format 1.
