@@ -119,6 +119,9 @@ def verify(
 ) -> Report:
     """Read and check every state file, continuing past bad ones.
 
+    It judges files and the restart: chains, checksums, schemas, logs. ``audit`` judges leftovers
+    and growth, too. The exit code is 1 from a warning on, and 4 if a file cannot be read.
+
     Raises:
         CheckpointError: the subset is none.
     """
