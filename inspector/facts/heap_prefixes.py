@@ -85,7 +85,11 @@ class LivePrefixes:
         )
 
     def entries(self, state: StateMap, key: StructType) -> Iterator[Fact]:
-        """Yield facts about the live sessions of each prefix, at the last replayed version."""
+        """Yield one EntriesPerKey for all prefixes, then a KeyEntries for each largest prefix.
+
+        The facts count the live sessions at the last replayed version, with the prefix as grouping
+        key. ``key`` is the schema of the keys of the map; rows that do not fit it are not counted.
+        """
         self._learn(state)
         sizes = state.key_size[: len(state)]
         is_row = (sizes % WORD == 0) & (sizes >= min_size(key))

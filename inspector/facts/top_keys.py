@@ -15,7 +15,8 @@ from inspector.light_dataclasses import dataclass, replace
 from inspector.state.replay import BEFORE_WINDOW, StateMap
 
 _SHORT = 1024  # most bytes of a key that is sampled for comparison; longer keys are not spelled out
-_LONG = BEFORE_WINDOW - 1  # rank of a key that is longer, below all steps
+# stands for the step of the last put of a key of more than ``_SHORT`` bytes; below all steps
+_LONG = BEFORE_WINDOW - 1
 
 
 class TopBy(enum.Enum):

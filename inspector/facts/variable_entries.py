@@ -29,7 +29,8 @@ LISTED = 10
 """A partition lists a key that has at least one of this number of its entries (a tenth), so at most
 this number of keys. The list does not depend on the order of keys, so ranges list the same.
 """
-NOBODY = -1  # id for a row that does not fit its schema
+# stands for the id of the grouping key of a row that does not fit its schema
+NOBODY = -1
 
 
 @fact("timers_without_state")
@@ -145,9 +146,11 @@ def entries_of(state: StateMap, owners: Int64s, keys: GroupingKeys) -> Iterator[
 
 
 def _gaining(state: StateMap, owners: Int64s, added: Bools, keys: int) -> Bools:
-    """Return a mask of the keys with an entry put at most half as often as another one.
+    """Return a mask of the keys that gained entries and were not only rewritten as a whole.
 
-    ``added`` marks the entries that are new in the window.
+    A key counts if each of its new entries was put once, or if one of them was put at most half as
+    often as another. ``owners`` has the number of the key of each row, ``added`` marks the entries
+    that are new in the window, and ``keys`` is the number of keys, the mask's length.
     """
     # A list that is written whole has new entries by the records, as ListState.put removes the old
     # ones; but each was put as often as the others. Where entries are put once all are new.

@@ -308,7 +308,11 @@ class Upgrade:
             yield self._line(item, about, operator.name, REAL_TIME, store=subject)
 
     def _real_time_format(self) -> Iterator[Line]:
-        """Yield a line if the checkpoint, or the session, has checkpoint format 1."""
+        """Yield a line for each obstacle to real-time mode in the state's format or provider.
+
+        These are: a checkpoint of format 1 with a committed batch, a session that sets a checkpoint
+        format other than 2, and a session that sets a provider other than Spark's RocksDB.
+        """
         # A query without state has commits of format 1 or 2, too (CheckpointVersionManager).
         logs = self._checkpoint.logs
         is_format_2 = bool(logs.unique_ids) or logs.formats.get(COMMITS) == _FORMAT_2

@@ -28,7 +28,6 @@ def inflate_file(
     If the first bytes show another codec than the log, it is used and reported. The path is added
     to ``summed`` if blocks have checksums. Raises DecodeError.
     """
-    # summed takes the path of one whose blocks hold checksums.
     head = next(chunks, b"")
     recorded = options.codecs.get(file.version or 0, DEFAULT_CODEC)
     seen = sniff(head)

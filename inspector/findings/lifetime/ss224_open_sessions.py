@@ -75,7 +75,12 @@ class OpenSessions(Rule[StoreView]):
             yield from self.find_put_off(store, wait_ms)
 
     def find_put_off(self, store: StoreView, wait_ms: int) -> Iterator[Evidence]:
-        """Yield all rows if the clock moved far while none expired."""
+        """Yield one evidence of all rows if the clock moved far while no row expired.
+
+        The rows are sessions, or keys whose timeouts new events set again. ``wait_ms`` is the time
+        until the first row expires. The clock moved far if it advanced by ``put_off_times`` that
+        time, or by half of it for sessions that most versions wrote.
+        """
         history, is_session = store.history, store.operator_name in SESSION
         moved_ms = store.expiry.advance_ms(history.quiet_versions)
         # Sessions that most versions wrote are open for as long as the clock moved.

@@ -56,7 +56,10 @@ class JoinSide:
 
     @property
     def moved_ms(self) -> int:
-        """The ms by which the watermark moved over these versions."""
+        """Milliseconds between the lowest and the highest watermark; 0 if there is none.
+
+        Only versions with a watermark and a known oldest event time count.
+        """
         return max(self.watermarks_ms, default=0) - min(self.watermarks_ms, default=0)
 
     @property

@@ -38,7 +38,11 @@ class RocksDbContent(StoreContent):
     """Content of snapshots, which name table files, and of changelogs, which name their lineage."""
 
     def list_shared_files(self, storage: Storage, files: Sequence[StoreFile]) -> SharedFiles:
-        """Return the table files that the snapshots in one folder share."""
+        """Describe the snapshots in one folder by the table files that they name.
+
+        The result also lists the table files that no snapshot names, and the files that cannot be
+        read with their errors.
+        """
         return list_shared_files(storage, files)
 
     def files_to_copy(self, folder: FolderVersion) -> tuple[StoreFile, ...]:

@@ -453,7 +453,11 @@ class StorageSource:
 
 
 def list_shared_files(storage: Storage, files: Sequence[StoreFile]) -> SharedFiles:
-    """Return the table files that the snapshots of one folder share, with problems of reading."""
+    """Describe the snapshots in one folder by the table files that they name, oldest first.
+
+    The result also lists the table files that no snapshot names; None if a snapshot cannot be read.
+    Unreadable files are listed with their errors; no error is raised for them.
+    """
     usage = _Usage(storage, files)
     result: list[SnapshotFiles] = []
     older: set[str] = set()

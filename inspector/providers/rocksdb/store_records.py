@@ -292,7 +292,6 @@ class ListLengths:
 
         ``counts`` has the number of rows in the value of each entry, 0 for a removal.
         """
-        # The counts are the rows of each entry's value; none of a removal's.
         if self._replayed:
             old_counts = self._replayed.pop(0)
         else:

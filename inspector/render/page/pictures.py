@@ -514,7 +514,11 @@ _SEVERITIES = ("error", "warning", "info")  # severities of marks, the most seve
 
 
 def _choose_marks(marks: Sequence[Mark], batches: Sequence[int]) -> list[Mark]:
-    """Return the most severe marks, moved to the nearest drawn batch that is not earlier."""
+    """Return the MOST_MARKS most severe marks, moved to drawn batches and ordered by batch.
+
+    A mark moves to the first drawn batch that is not earlier, or to the last one if there is none.
+    Returns no mark if no batch is drawn.
+    """
     if not batches:
         return []
     ordered = sorted(marks, key=lambda mark: (_SEVERITIES.index(mark.severity), mark.batch))
