@@ -55,6 +55,7 @@ _LOCAL_HEADER = struct.Struct("<I22xHH")
 # Signature of a local header, and the flag of an encrypted entry.
 _LOCAL_SIGNATURE, _ENCRYPTED = 0x04034B50, 1
 _MOST_CHECKED = 4 << 20  # raw bytes of the entries of a zip up to which all of them are read
+_MOST_DEFLATED = 1032  # raw bytes that one byte of a deflated entry can make
 _MOST_TABLES = 1_000  # tables of a snapshot whose ends are read to judge a restart
 _TAIL_BYTES = 1 << 13  # bytes at the end of a table that usually contain its properties
 # errors that a damaged zip raises
@@ -149,11 +150,35 @@ def _errors_of(file: StoreFile) -> Iterator[None]:
 
 
 def _open_zip(archive: zipfile.ZipFile, source: IO[bytes]) -> _Zip:
-    """Return the entries of a snapshot's zip. DecodeError: ``metadata`` is not among them."""
+    """Return the entries of a snapshot's zip.
+
+    DecodeError: ``metadata`` is not among them, or an entry has a method or size that cannot be.
+    """
     entries = {entry.filename: entry for entry in archive.infolist()}
     if _METADATA not in entries:
         raise DecodeError(f"got no entry {_METADATA!r} in the zip, expected one")
+    for entry in entries.values():
+        _check_entry(entry)
     return _Zip(archive, source, entries)
+
+
+def _check_entry(entry: zipfile.ZipInfo) -> None:
+    """Raise DecodeError for a method that Java's zip does not know, or an impossible size."""
+    most = entry.compress_size
+    if entry.compress_type == zipfile.ZIP_DEFLATED:
+        most = (entry.compress_size + 1) * _MOST_DEFLATED
+    elif entry.compress_type != zipfile.ZIP_STORED:
+        raise DecodeError(
+            f"got the method {entry.compress_type} for {entry.filename[:80]!r} in the zip, "
+            "expected stored or deflated",
+            offset=entry.header_offset,
+        )
+    if entry.file_size > most:
+        raise DecodeError(
+            f"got {entry.file_size:,} bytes for {entry.filename[:80]!r} in the zip, expected at "
+            f"most {most:,} from {entry.compress_size:,}",
+            offset=entry.header_offset,
+        )
 
 
 class _StorageError(Exception):
@@ -221,8 +246,7 @@ class _Zip:
         # ``ZipFile.open`` takes several times as long, which counts for 100 snapshots of 10 KB.
         self._source.seek(entry.header_offset)
         header = self._source.read(_LOCAL_HEADER.size)
-        plain = entry.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-        if not plain or entry.flag_bits & _ENCRYPTED or len(header) < _LOCAL_HEADER.size:
+        if entry.flag_bits & _ENCRYPTED or len(header) < _LOCAL_HEADER.size:
             return self._open_entry(entry)
         signature, name_bytes, extra_bytes = _LOCAL_HEADER.unpack(header)
         name = self._source.read(name_bytes)

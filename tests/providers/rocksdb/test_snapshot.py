@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from inspector.checkpoint.storage import Storage
@@ -131,6 +131,7 @@ def test_a_failure_of_the_storage_is_no_damaged_zip(tmp_path: Path, error: type[
     assert type(result.value) is error
 
 
+@example(378, 4)  # the size of an entry, far above what is read
 @given(st.integers(0, 500), st.integers(1, 255))
 def test_a_flipped_byte_is_the_same_snapshot_or_a_typed_error(
     tmp_path_factory: pytest.TempPathFactory, at: int, flip: int
