@@ -89,7 +89,6 @@ class Answer:
     rows: Sequence[Row] = ()  # rows of the audit for the history
     recalled: Sequence[LastResult | None] = ()  # kept results, in the order of the request
     error: str = ""  # what went wrong beside the audit, such as writing the cache; "" for nothing
-    memory_bytes: int | None = None  # resident memory of the worker; None if unknown
 
 
 def answer(request: Any, worker: WorkerOptions) -> Answer:

@@ -12,7 +12,7 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from typing import Any, Protocol
 
-from inspector.light_dataclasses import dataclass, replace
+from inspector.light_dataclasses import dataclass
 from inspector.quantities import count_text
 from inspector.serve.audit_worker import Answer, WorkerOptions
 
@@ -107,7 +107,7 @@ class WorkerProcess:
         if size is not None and size > self._most_bytes:
             self._end()
         answer: Answer = result
-        return replace(answer, memory_bytes=size)
+        return answer
 
     def _wait(self, connection: Any, seconds: float) -> None:
         """Wait until the answer has begun to arrive."""

@@ -254,10 +254,9 @@ class Pages:
         """Yield the link that shows or hides keys and values, if the command allows it."""
         # A search in clear stays in no URL of a page that hides keys.
         switched = replace(position, is_clear=not position.is_clear, search=type(position.search)())
-        if self.source.may_show and position.is_clear:
-            yield Link("Hide keys and values", switched.url)
-        elif self.source.may_show:
-            yield Link("Show keys and values", switched.url)
+        if self.source.may_show:
+            verb = "Hide" if position.is_clear else "Show"
+            yield Link(f"{verb} keys and values", switched.url)
 
     def _about(self) -> str:
         """Return a sentence on the memory of the server."""

@@ -84,3 +84,17 @@ def test_texts_are_bounded_and_the_oldest_go() -> None:
     assert texts.find("1") is None
     texts.keep("9", b"y")
     assert texts.find("9") == b"y"
+
+
+def test_text_that_is_kept_again_counts_once() -> None:
+    texts = KnownTexts(1000)
+    for _ in range(9):
+        texts.keep("a", b"x" * 100)
+    assert (len(texts), texts.bytes) == (1, 300)
+
+
+def test_text_that_does_not_fit_leaves_the_others() -> None:
+    texts = KnownTexts(1000)
+    texts.keep("a", b"x")
+    texts.keep("b", b"x" * 900)
+    assert (texts.find("a"), texts.find("b")) == (b"x", None)

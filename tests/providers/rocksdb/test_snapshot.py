@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -143,3 +144,11 @@ def test_a_flipped_byte_is_the_same_snapshot_or_a_typed_error(
     path.write_bytes(bytes(data))
     with suppress(DecodeError):
         assert read(path) == FOUND
+
+
+def test_method_that_spark_cannot_read_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "1.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_BZIP2) as archive:
+        archive.writestr("metadata", f"v1\n{json.dumps(JOIN)}")
+    with pytest.raises(DecodeError, match="got the method 12 for 'metadata' in the zip"):
+        read(path)
