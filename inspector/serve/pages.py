@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from inspector.analyses.audit import audit
@@ -60,10 +61,9 @@ class Pages:
         """Return the page of all checkpoints, from their last audits.
 
         ``results`` are those of a service, by index, None for a checkpoint that it has not audited;
-        ``about`` are sentences on it.
+        its newest checkpoints may have none. ``about`` are sentences on it.
         """
-        waiting = self.fleet.entries
-        pairs = zip(waiting if results is None else results, waiting, strict=True)
+        pairs = zip_longest(results or (), self.fleet.entries)
         entries = [entry or pending for entry, pending in pairs]
         frame = Frame("Checkpoints", about=f"{about} {self._about()}".strip())
         command = self.source.command("audit", None, Part())
