@@ -30,7 +30,7 @@ from inspector.model import FileKind, StoreFile
 from inspector.operators.transform_with_state import is_helper
 from inspector.passes.binary_columns import records_of
 from inspector.passes.expired_values import Changes, ExpiredValues
-from inspector.passes.live_rows import live_blocks
+from inspector.passes.live_rows import live_blocks, live_prints
 from inspector.passes.removed_groups import RemovedGroups
 from inspector.passes.store_reader import StoreReader, open_stores
 from inspector.providers.chain import chain_for
@@ -51,8 +51,9 @@ TWINS = (
 class Choice:
     """Rows of a partition to evict."""
 
-    # returns the indexes of a block's live records to evict, by reason; each index at most once
-    of_block: Callable[[StoreTask, RecordBlock, Int64s], Mapping[str, Int64s]]
+    # returns the indexes of a block's live records to evict, by reason; each index at most once;
+    # None if no row is evicted
+    of_block: Callable[[StoreTask, RecordBlock, Int64s], Mapping[str, Int64s]] | None = None
     # keys by store: rows of other keys are not evicted; a store is absent if its keys are not known
     keys: Mapping[str, Collection[bytes]] = field(default_factory=dict)
     # the stores whose rows are counted and stay: no copy is made of them
@@ -283,14 +284,16 @@ class _Folder:
         Entries are (key, value), with None as the value of a removal. If ``is_whole``, the rows
         that stay are among them.
         """
-        prints = RowPrints()
-        for part in self._kept.parts(store, reader, removes=not is_whole):
+        task, prints, is_read = self._request.task, RowPrints(), is_whole or self._kept.has_choice
+        if not is_read:
+            prints = live_prints(task, store, reader)
+        for part in self._kept.parts(store, reader, removes=not is_whole) if is_read else ():
             prints += part.prints
             if is_whole:
                 yield from records_of(part.block, part.unchanged)
             for entries, _ in part.changes:
                 yield from entries
-        if self._request.task.request.fit:
+        if task.request.fit:
             reader.check_rest(store.files)
         position = reader.store, self._version
         self._found += [Observed(*position, prints), *self._kept.take_facts()]
@@ -335,6 +338,11 @@ class KeptRows:
         self._expired = ExpiredValues(choice.keys, stores)
         self._facts: list[Observed[Any]] = []
 
+    @property
+    def has_choice(self) -> bool:
+        """True if rows may be evicted."""
+        return self._choice.of_block is not None
+
     def take_facts(self) -> list[Observed[Any]]:
         """Return the evictions and example keys (:class:`Evicted`) since the last call."""
         facts, self._facts = self._facts, []
@@ -348,9 +356,12 @@ class KeptRows:
         ``removes``: the entries of the changes have a removal for each evicted row.
         """
         evicted: dict[str, Evicted] = {}
-        version, expired = self._task.version, self._expired
+        version, expired, choose = self._task.version, self._expired, self._choice.of_block
         for _, block, live in live_blocks(self._task, store, reader):
-            rows_by_class = self._choice.of_block(store, block, live)
+            if choose is None:
+                yield KeptPart(block, live, ())
+                continue
+            rows_by_class = choose(store, block, live)
             gone = np.concatenate([np.empty(0, np.int64), *rows_by_class.values()])
             for name, rows in rows_by_class.items():
                 previous = evicted.get(name, Evicted(name))
@@ -360,7 +371,8 @@ class KeptRows:
                     self._facts.append(Observed(reader.store, version, example))
             changed = np.union1d(expired.dependent_rows(store, block, live), gone)
             changes = self._changes(store, block, changed, gone, removes=removes)
-            yield KeptPart(block, np.setdiff1d(live, changed), list(changes))
+            unchanged = np.setdiff1d(live, changed) if len(changed) else live
+            yield KeptPart(block, unchanged, list(changes))
         yield KeptPart(RecordBlock.empty(0), np.empty(0, np.int64), list(expired.lists(store)))
         missing = expired.missing(store)
         if missing:

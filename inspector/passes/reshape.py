@@ -121,7 +121,7 @@ def sort_partition(request: SortTask, choice: Choice) -> Iterator[Observed[Any]]
 
 
 def read_partition(
-    request: SortTask, choice: Choice, *, packs: bool
+    request: SortTask, choice: Choice, *, packs: bool = True
 ) -> Iterator[Observed[Any] | Parcel]:
     """Read a partition and pack its rows by their new partition, without those that are evicted.
 

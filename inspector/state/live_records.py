@@ -65,6 +65,13 @@ class LastPuts:
     def __init__(self) -> None:
         self._interner = kernel().Interner(hashed=True)
         self._last = np.zeros(0, np.int64)
+        self._records = 0
+        self._has_removal = False
+
+    @property
+    def is_distinct(self) -> bool:
+        """True if every record so far is a put, and no two records have the same key."""
+        return self._records == len(self._interner) and not self._has_removal
 
     def learn(self, file_number: int, block: RecordBlock, ordinals: Int64s) -> None:
         """Add a block of a file; files and blocks must come in the order of Spark."""
@@ -73,7 +80,10 @@ class LastPuts:
         make_room(self, ("_last",), len(self._interner))
         # Positions only grow, so the greatest is the last; the lowest bit marks a put.
         position = positions_of(file_number, ordinals)
-        np.maximum.at(self._last, ids, position << 1 | (block.value_length >= 0))
+        is_put = block.value_length >= 0
+        np.maximum.at(self._last, ids, position << 1 | is_put)
+        self._records += block.count
+        self._has_removal |= not is_put.all()
 
     def finish(self) -> Positions:
         """Return the positions of the live rows, without their keys."""

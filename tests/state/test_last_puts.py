@@ -77,3 +77,19 @@ def test_a_position_counts_the_records_of_its_file_from_the_start(record: int) -
     assert live_in(positions, 7, cases.block([(b"a", b"v")], record)) == [True]
     assert live_in(positions, 7, cases.block([(b"a", b"v")], record + 1)) == [False]
     assert live_in(positions, 8, cases.block([(b"a", b"v")], record)) == [False]
+
+
+@given(files=st.lists(records, max_size=3), cut=cuts)
+def test_records_are_distinct_if_each_is_a_put_of_its_own_key(
+    files: list[list[Record]], cut: list[int]
+) -> None:
+    puts = LastPuts()
+    seen: list[Record] = []
+    assert puts.is_distinct
+    for number, entries in enumerate(files):
+        for block in cases.blocks(entries, cut):
+            puts.learn(number, block, block.ordinals)
+        seen += entries
+        keys = [key for key, _ in seen]
+        is_all_puts = all(value is not None for _, value in seen)
+        assert puts.is_distinct == (is_all_puts and len(set(keys)) == len(keys))
