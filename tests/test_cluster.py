@@ -126,12 +126,12 @@ def test_the_loss_of_an_executor_costs_no_fact(
 def test_the_loss_of_an_executor_costs_no_row_that_moves(
     cluster: Cluster, at_work: Driver, tmp_path: Path
 ) -> None:
-    """It has read about half of the rows for the shuffle, after two jobs of 40 tasks."""
+    """It has read about half of the rows for the shuffle, after a job of 40 tasks."""
     path, there, here = (tmp_path / name for name in ("checkpoint", "there", "here"))
     make(path, Size(keys=60_000, versions=4, partitions=40))
     words = ("copy", "--partitions", "24", "-o", "json", path)
     job = at_work.start(run, *words, there, "--master", cluster.url)
-    killed = cluster.kill_one_at_work(job, tasks=60)
+    killed = cluster.kill_one_at_work(job, tasks=40)
     outcome = at_work.result(job)
     assert "Running task" in killed.log
     assert outcome.err == ""

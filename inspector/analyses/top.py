@@ -94,7 +94,9 @@ class SkewRow(t.StoreRow, table="skew", empty="no store has rows of this version
     median_row_bytes: Annotated[t.Bytes, "Median of the partitions' row bytes.", t.Rank(15)]
     max_row_bytes: Annotated[t.Bytes, "Row bytes of the largest partition.", t.Rank(14)]
     max_to_median: Annotated[
-        t.Ratio | None, "The largest partition's row bytes, divided by the median. SS302 judges the skew.", t.Rank(12)
+        t.Ratio | None,
+        "The largest partition's row bytes, divided by the median. SS302 judges the skew.",
+        t.Rank(12),
     ]
     largest_partition: Annotated[t.Id, "The partition with the most row bytes.", t.Rank(13)]
     max_rows: t.MaxRows

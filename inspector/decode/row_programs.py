@@ -212,13 +212,22 @@ class RowHash:
         It is not known for a row that does not fit the schema, or with a field of more than 4,096
         bytes.
         """
-        # Not of a row that does not fit the schema, or has a field of more than 4,096 bytes.
+        hashes, is_known = self.hashes(buffer, offsets, lengths)
+        return partitions_of(hashes, count), is_known
+
+    def hashes(self, buffer: Any, offsets: Int64s, lengths: Int64s) -> tuple[Int64s, Bools]:
+        """Return the hash of each row, and a mask where it is known, as :meth:`partitions` does."""
         hashes = np.empty(len(offsets), np.int64)
         is_known = np.empty(len(offsets), np.bool_)
         program = np.array(self.program, np.int64)
         kernel().row_hashes(buffer, offsets, lengths, program, hashes, is_known)
-        # The remainder: numpy has a fast division by one number, and no such remainder.
-        return hashes - hashes // count * count, is_known
+        return hashes, is_known
+
+
+def partitions_of(hashes: Int64s, count: int) -> Int64s:
+    """Return the partition, of ``count``, of rows by their hashes."""
+    # The remainder: numpy has a fast division by one number, and no such remainder.
+    return hashes - hashes // count * count
 
 
 def _hashes(fields: Sequence[types.StructField], hashed: int) -> tuple[int, ...] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from inspector.checkpoint.roots import Selection
 from inspector.checkpoint.storage import Storage
@@ -122,15 +122,15 @@ Receiver = Callable[[str, "Iterable[tuple[int, bytes]]"], "Iterator[Any]"]
 class Exchange:
     """Tasks that send parcels of bytes to other tasks.
 
-    The batches of senders have the columns of :data:`PARCEL_COLUMNS`. A receiver gets its parcels
-    sorted by these columns; it runs without parcels too.
+    Batches of parcels have the columns of :data:`PARCEL_COLUMNS`. A receiver gets its parcels
+    sorted by these columns; it runs without parcels too. All other batches of senders are results.
     """
 
-    send: BatchFunction  # yields parcels
+    send: BatchFunction  # yields parcels and results
     senders: Sequence[Work]  # tasks of ``send``
     receive: Receiver  # takes the parcels of one receiver
     receivers: Sequence[Work]  # tasks of ``receive``
-    schema: pa.Schema  # schema of the results of ``receive``
+    schema: pa.Schema  # schema of the results
 
 
 # columns of a parcel: position of its receiver among the receivers, three numbers by which parcels
@@ -138,12 +138,19 @@ class Exchange:
 PARCEL_COLUMNS = ("receiver", "rank", "sender", "number", "content")
 
 
+class Exchanged(NamedTuple):
+    """One result of a task of an exchange."""
+
+    is_of_sender: bool  # True for a sender, False for a receiver
+    batch: pa.RecordBatch  # the result
+
+
 class ShufflingEngine(Engine):
     """Base of engines that can move data between tasks."""
 
     @abstractmethod
-    def exchange(self, job: Exchange) -> Iterator[pa.RecordBatch]:
-        """Run senders and receivers, and yield the results of the receivers in this process.
+    def exchange(self, job: Exchange) -> Iterator[Exchanged]:
+        """Run senders and receivers, and yield the results of both in this process.
 
         A task that is lost runs again. EngineError: the engine fails.
         """

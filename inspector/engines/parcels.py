@@ -6,11 +6,14 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from inspector.engines.engine import PARCEL_COLUMNS, BatchFunction, Receiver, Work
+from inspector.engines.arrow_encoding import IPC_SCHEMA, from_ipc, to_ipc
+from inspector.engines.engine import PARCEL_COLUMNS, BatchFunction, Exchanged, Receiver, Work
+from inspector.schemas import array_of, numbers_of
 
 SHUFFLE_KEY = "shuffle_key"  # column by whose hash Spark chooses the partition of the shuffle
 # columns of PARCELS that are numbers
@@ -21,19 +24,32 @@ _numbers: list[tuple[str, pa.DataType]] = [
 PARCELS = pa.schema([*_numbers, (PARCEL_COLUMNS[-1], pa.binary())])
 
 
-def with_shuffle_keys(function: BatchFunction, keys: Sequence[int]) -> BatchFunction:
-    """Return the batch function whose parcels have the first column of :data:`PARCELS` too.
+# schema of results: True for one of a sender, and the batch as bytes
+RESULTS = pa.schema([("is_of_sender", pa.bool_()), *IPC_SCHEMA])
+
+
+def with_shuffle_keys(
+    function: BatchFunction, keys: Sequence[int], receivers: int
+) -> BatchFunction:
+    """Return the batch function of senders with batches of :data:`PARCELS` as its results.
 
     ``keys`` has for each partition of the shuffle the number that Spark's hash puts there.
+    ``receivers`` is the number of receivers. It is also the number of the receiver in the parcels
+    that results of the senders become.
     """
     by_partition = np.array(keys, np.int32)
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the parcels of each task with their key."""
+        """Yield the parcels and results of each task with their key."""
         for batch in function(batches):
-            receivers = batch.column(PARCEL_COLUMNS[0]).to_numpy()
-            shuffle_keys = pa.array(by_partition[receivers % len(keys)], pa.int32())
-            yield pa.RecordBatch.from_arrays([shuffle_keys, *batch.columns], schema=PARCELS)
+            columns = batch.columns
+            if batch.schema.names != list(PARCEL_COLUMNS):
+                (row,) = to_ipc([batch])
+                columns = [array_of([number], pa.int32()) for number in (receivers, 0, 0, 0)]
+                columns += row.columns
+            numbers = numbers_of(columns[0], np.int32)
+            shuffle_keys = pa.array(by_partition[numbers % len(keys)], pa.int32())
+            yield pa.RecordBatch.from_arrays([shuffle_keys, *columns], schema=PARCELS)
 
     return run
 
@@ -41,7 +57,8 @@ def with_shuffle_keys(function: BatchFunction, keys: Sequence[int]) -> BatchFunc
 def call_receivers(function: Receiver, receivers: Sequence[Work]) -> BatchFunction:
     """Return a batch function that calls a receiver's function for sorted rows of PARCELS.
 
-    It contains the specs of all receivers, compressed.
+    Its results, and those of the senders, are batches of :data:`RESULTS`. It contains the specs of
+    all receivers, compressed.
     """
     packed = [zlib.compress(receiver.spec.encode()) for receiver in receivers]
 
@@ -49,9 +66,26 @@ def call_receivers(function: Receiver, receivers: Sequence[Work]) -> BatchFuncti
         """Yield the results of each receiver whose rows are in the batches."""
         for number, rows in groupby(_rows_of(batches), itemgetter(0)):
             parcels = ((rank, content) for _, rank, content in rows if content)
-            yield from function(zlib.decompress(packed[number]).decode(), parcels)
+            if number == len(packed):
+                yield from (_result(content, is_of_sender=True) for _, content in parcels)
+                continue
+            results = function(zlib.decompress(packed[number]).decode(), parcels)
+            for row in to_ipc(results):
+                yield _result(row.column(0)[0].as_py(), is_of_sender=False)
 
     return run
+
+
+def _result(content: bytes, *, is_of_sender: bool) -> pa.RecordBatch:
+    """Return one row of :data:`RESULTS`."""
+    columns = [array_of([is_of_sender], pa.bool_()), array_of([content], pa.binary())]
+    return pa.RecordBatch.from_arrays(columns, schema=RESULTS)
+
+
+def results_in(rows: Iterable[Sequence[Any]]) -> Iterator[Exchanged]:
+    """Yield the results in rows of :data:`RESULTS`."""
+    for is_of_sender, content in rows:
+        yield from (Exchanged(is_of_sender, batch) for batch in from_ipc([content]))
 
 
 def _rows_of(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, int, bytes]]:

@@ -38,13 +38,21 @@ from inspector.engines.engine import (
     TASKS,
     BatchFunction,
     Exchange,
+    Exchanged,
     Job,
     Measure,
     ShufflingEngine,
     Work,
 )
 from inspector.engines.hadoop import BATCH_ROWS, CHUNKS_PER_BATCH, HadoopFiles
-from inspector.engines.parcels import PARCELS, SHUFFLE_KEY, call_receivers, with_shuffle_keys
+from inspector.engines.parcels import (
+    PARCELS,
+    RESULTS,
+    SHUFFLE_KEY,
+    call_receivers,
+    results_in,
+    with_shuffle_keys,
+)
 from inspector.engines.staging import on_staged_files
 from inspector.exceptions import EngineError
 
@@ -145,20 +153,21 @@ class SparkEngine(ShufflingEngine):
             rows = self._collect(lambda: self._ipc_frame(job))
         yield from from_ipc(row[0] for row in rows)
 
-    def exchange(self, job: Exchange) -> Iterator[pa.RecordBatch]:
-        """Move parcels between tasks by Spark's shuffle, and yield the results of the receivers."""
+    def exchange(self, job: Exchange) -> Iterator[Exchanged]:
+        """Move parcels between tasks by Spark's shuffle, and yield the results of all tasks."""
         if not job.receivers:
             return
         scope = sessions.scope_of(self.session)
         with scope.conf(self.session.conf, BATCH_ROWS, str(_PARCELS_PER_BATCH)):
             rows = self._collect(lambda: self._exchange_frame(job))
-        yield from from_ipc(row[0] for row in rows)
+        yield from results_in(rows)
 
     def _exchange_frame(self, job: Exchange) -> DataFrame:
-        """Return a frame with the results of an exchange as rows of bytes."""
+        """Return a frame with the results of an exchange as rows of RESULTS."""
         count = min(len(job.receivers), MAX_GROUPS)
         keys = partition_keys(count)
-        sent = self._frame(with_shuffle_keys(job.send, keys), PARCELS, job.senders)
+        send = with_shuffle_keys(job.send, keys, len(job.receivers))
+        sent = self._frame(send, PARCELS, job.senders)
         # A row of each receiver without content, so that one without parcels runs too.
         numbers = range(len(job.receivers))
         markers = [(keys[number % count], number, -1, -1, -1, b"") for number in numbers]
@@ -167,7 +176,7 @@ class SparkEngine(ShufflingEngine):
         run = call_receivers(job.receive, job.receivers)
         if self._tune_workers:
             run = workers.tune(run)
-        results: DataFrame = parcels.mapInArrow(encode_as_ipc(run), from_arrow_schema(IPC_SCHEMA))
+        results: DataFrame = parcels.mapInArrow(run, from_arrow_schema(RESULTS))
         return results
 
     def _collect(self, frame: Callable[[], DataFrame]) -> list[Any]:

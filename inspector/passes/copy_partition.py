@@ -9,8 +9,6 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from inspector.arrays import Int64s
-from inspector.checkpoint.destination import Destination
-from inspector.checkpoint.names import hadoop_sums_name, spark_sums_name
 from inspector.checkpoint.storage import Storage
 from inspector.codec import Message
 from inspector.decode.changelog import raw_records
@@ -19,18 +17,18 @@ from inspector.decode.records import RecordBlock
 from inspector.decode.sst.live import DELIMITER
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.encode.records import DeltaForm, RawRecords, Record
-from inspector.encode.side_sums import SideSums, hadoop_sums_of
 from inspector.encode.stored_rows import Entry, StoredRows
 from inspector.exceptions import MissingVersionError
 from inspector.facts.checks import ReadProblem
-from inspector.facts.copied import Evicted, EvictedKey, RowPrints, WrittenFiles
+from inspector.facts.copied import Evicted, EvictedKey, RowPrints
 from inspector.facts.fact import Observed
 from inspector.light_dataclasses import dataclass, field
 from inspector.model import FileKind, StoreFile
 from inspector.operators.transform_with_state import is_helper
 from inspector.passes.binary_columns import records_of
 from inspector.passes.expired_values import Changes, ExpiredValues
-from inspector.passes.live_rows import live_blocks
+from inspector.passes.folder_writer import FolderWriter
+from inspector.passes.live_rows import live_blocks, live_prints
 from inspector.passes.removed_groups import RemovedGroups
 from inspector.passes.store_reader import StoreReader, open_stores
 from inspector.providers.chain import chain_for
@@ -51,8 +49,9 @@ TWINS = (
 class Choice:
     """Rows of a partition to evict."""
 
-    # returns the indexes of a block's live records to evict, by reason; each index at most once
-    of_block: Callable[[StoreTask, RecordBlock, Int64s], Mapping[str, Int64s]]
+    # returns the indexes of a block's live records to evict, by reason; each index at most once;
+    # None if no row is evicted
+    of_block: Callable[[StoreTask, RecordBlock, Int64s], Mapping[str, Int64s]] | None = None
     # keys by store: rows of other keys are not evicted; a store is absent if its keys are not known
     keys: Mapping[str, Collection[bytes]] = field(default_factory=dict)
     # the stores whose rows are counted and stay: no copy is made of them
@@ -111,10 +110,7 @@ def in_order(stores: Iterable[OpenStore]) -> list[OpenStore]:
 
 
 class _Folder:
-    """Copy of one folder of state files with its stores.
-
-    Counts the files and bytes that it writes.
-    """
+    """Copy of one folder of state files with its stores."""
 
     def __init__(
         self,
@@ -126,12 +122,17 @@ class _Folder:
         self._request, self._folder, self._stores = request, folder, stores
         task = request.task
         self._source = Storage(task.url, task.options, task.root)
-        self._destination = Destination(request.url, request.options) if request.url else None
         self._provider = provider_by_name(task.provider)
         self._version = task.version
         self._of_version = self._folder_at(task.version)
-        self._kinds = {file.kind for file in folder.files}
-        self._files = self._bytes = 0
+        kinds = {file.kind for file in folder.files}
+        self._writer = FolderWriter(
+            request.url,
+            request.options,
+            folder.directory,
+            hadoop_sums=FileKind.HADOOP_CHECKSUM in kinds,
+            spark_sums=FileKind.SPARK_CHECKSUM in kinds,
+        )
         self._found: list[Observed[Any]] = []
         self._kept = KeptRows(task, choice, [store for store, _ in stores])
 
@@ -149,17 +150,17 @@ class _Folder:
         if changed is None or (first is None and not is_whole):
             if first is not None:
                 raise AssertionError("rows are evicted and their version is not written")
-            names = {file.path: self._name_of(file) for file in self._files_of(self._of_version)}
-            self._copy_files(names)
+            for file in self._files_of(self._of_version):
+                self._writer.copy(self._source, file, self._name_of(file))
         else:
-            self._copy_files({file.path: name for file, name in changed.copied})
-            records: Iterator[Record] = chain([] if first is None else [first], entries)
-            self._write_with_sums(changed.form, chain(self._own_records(changed), records))
+            for file, name in changed.copied:
+                self._writer.copy(self._source, file, name)
+            own, rows = self._own_records(changed), chain([] if first is None else [first], entries)
+            self._writer.write_with_sums(changed.form.name, changed.form.chunks(chain(own, rows)))
         self._copy_next_version()
         yield from self._found
         for _, reader in self._stores[:1]:
-            written = WrittenFiles(self._files, self._bytes)
-            yield Observed(reader.store, self._version, written)
+            yield Observed(reader.store, self._version, self._writer.written)
 
     def _folder_at(self, version: int) -> FolderVersion:
         """Return the files up to a version, with the chain of files that makes it.
@@ -194,21 +195,6 @@ class _Folder:
             chunks = self._source.stream(relative, size=changed.changelog.size)
             yield from raw_records(inflate(chunks, codec))
 
-    def _copy_files(self, names: Mapping[str, str]) -> None:
-        """Copy files to their new names in the folder, and count them.
-
-        Without a destination the files are only counted. ``names`` has the new name, relative to
-        the folder, by the path of each file.
-        """
-        sizes = {file.path: file.size for file in self._folder.files}
-        for path, name in names.items():
-            relative = self._source.relative(path)
-            self._files += 1
-            self._bytes += sizes[path]
-            if self._destination is not None:
-                chunks = self._source.stream(relative, size=sizes[path])
-                self._destination.write(f"{self._folder.directory}/{name}", chunks)
-
     def _copy_next_version(self) -> None:
         """Copy the files of the next version, whose batch was planned and not committed.
 
@@ -222,37 +208,9 @@ class _Folder:
         except MissingVersionError:
             return
         copied = {file.path for file in self._files_of(self._of_version)}
-        self._copy_files({f.path: self._name_of(f) for f in files if f.path not in copied})
-
-    def _write_with_sums(self, form: DeltaForm, entries: Iterable[Record | RawRecords]) -> None:
-        """Write a file of records in a form, and its checksum files of the kinds in the folder."""
-        sums = SideSums()
-
-        def passing() -> Iterator[bytes]:
-            for chunk in form.chunks(entries):
-                sums.update(chunk)
-                yield chunk
-
-        self._write(form.name, passing())
-        hadoop = FileKind.HADOOP_CHECKSUM in self._kinds
-        if hadoop:
-            self._write(hadoop_sums_name(form.name), [sums.hadoop()])
-        if FileKind.SPARK_CHECKSUM in self._kinds:
-            content, name = sums.spark(), spark_sums_name(form.name)
-            self._write(name, [content])
-            if hadoop:
-                self._write(hadoop_sums_name(name), [hadoop_sums_of(content)])
-
-    def _write(self, name: str, chunks: Iterable[bytes]) -> None:
-        """Write a file into the folder and count its bytes.
-
-        Without a destination the bytes are only counted.
-        """
-        if self._destination is None:
-            self._bytes += sum(map(len, chunks))
-        else:
-            self._bytes += self._destination.write(f"{self._folder.directory}/{name}", chunks)
-        self._files += 1
+        for file in files:
+            if file.path not in copied:
+                self._writer.copy(self._source, file, self._name_of(file))
 
     def _records(
         self, store: StoreTask, reader: StoreReader, form: DeltaForm | None, is_whole: bool
@@ -283,14 +241,16 @@ class _Folder:
         Entries are (key, value), with None as the value of a removal. If ``is_whole``, the rows
         that stay are among them.
         """
-        prints = RowPrints()
-        for part in self._kept.parts(store, reader, removes=not is_whole):
+        task, prints, is_read = self._request.task, RowPrints(), is_whole or self._kept.has_choice
+        if not is_read:
+            prints = live_prints(task, store, reader)
+        for part in self._kept.parts(store, reader, removes=not is_whole) if is_read else ():
             prints += part.prints
             if is_whole:
                 yield from records_of(part.block, part.unchanged)
             for entries, _ in part.changes:
                 yield from entries
-        if self._request.task.request.fit:
+        if task.request.fit:
             reader.check_rest(store.files)
         position = reader.store, self._version
         self._found += [Observed(*position, prints), *self._kept.take_facts()]
@@ -335,6 +295,11 @@ class KeptRows:
         self._expired = ExpiredValues(choice.keys, stores)
         self._facts: list[Observed[Any]] = []
 
+    @property
+    def has_choice(self) -> bool:
+        """True if rows may be evicted."""
+        return self._choice.of_block is not None
+
     def take_facts(self) -> list[Observed[Any]]:
         """Return the evictions and example keys (:class:`Evicted`) since the last call."""
         facts, self._facts = self._facts, []
@@ -348,9 +313,12 @@ class KeptRows:
         ``removes``: the entries of the changes have a removal for each evicted row.
         """
         evicted: dict[str, Evicted] = {}
-        version, expired = self._task.version, self._expired
+        version, expired, choose = self._task.version, self._expired, self._choice.of_block
         for _, block, live in live_blocks(self._task, store, reader):
-            rows_by_class = self._choice.of_block(store, block, live)
+            if choose is None:
+                yield KeptPart(block, live, ())
+                continue
+            rows_by_class = choose(store, block, live)
             gone = np.concatenate([np.empty(0, np.int64), *rows_by_class.values()])
             for name, rows in rows_by_class.items():
                 previous = evicted.get(name, Evicted(name))
@@ -360,7 +328,8 @@ class KeptRows:
                     self._facts.append(Observed(reader.store, version, example))
             changed = np.union1d(expired.dependent_rows(store, block, live), gone)
             changes = self._changes(store, block, changed, gone, removes=removes)
-            yield KeptPart(block, np.setdiff1d(live, changed), list(changes))
+            unchanged = np.setdiff1d(live, changed) if len(changed) else live
+            yield KeptPart(block, unchanged, list(changes))
         yield KeptPart(RecordBlock.empty(0), np.empty(0, np.int64), list(expired.lists(store)))
         missing = expired.missing(store)
         if missing:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -14,13 +14,14 @@ from inspector.decode.records import RecordBlock
 from inspector.decode.row_columns import Int64Path
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.exceptions import MissingVersionError
+from inspector.facts.copied import RowPrints
 from inspector.model import NO_TIMEOUT, FileKind, StoreFile
 from inspector.operators.rule import Clock, RowPart
 from inspector.passes.binary_columns import keys_of, repeat, values_of
 from inspector.passes.key_filter import BoundFilter, filter_of, select_records
 from inspector.passes.store_reader import READ_ERRORS, StoreReader
 from inspector.passes.tracked import range_filter, schema_of_field
-from inspector.providers.chain import Chain, StoreFiles, chain_for
+from inspector.providers.chain import Chain, chain_for
 from inspector.schemas import ROWS, int64_array, record_batch
 from inspector.state.key_range import RangeFilter, passes_of, select_range
 from inspector.state.live_records import LastPuts, Positions
@@ -81,12 +82,37 @@ def live_blocks(
     ``key_filter`` selects by key only, never by value. If the task reads its keys in several
     passes, only 8 bytes are kept for each key after its pass. Problems stay with ``reader``.
     """
-    passes = [range_filter(task, store)] if task.passes < 2 else passes_of(task.passes)
     # A hash of each key of a file would take longer than the search for its position.
     quick = None if key_filter is not None and key_filter.hashes else key_filter
-    files = reader.provider.files_of(store.files)
-    chain, positions = _locate(task.version, files, reader, passes, quick)
-    used = {n: file for n, file in enumerate(chain) if positions.has_any_in(n)}
+    yield from _read(reader, _locate(task, store, reader, quick))
+
+
+def live_prints(task: Task, store: StoreTask, reader: StoreReader) -> RowPrints:
+    """Return the prints of the live rows of the task's version; problems stay with ``reader``.
+
+    Files that have each key once, and no removal, are read once. Other files are read twice.
+    """
+    located = _locate(task, store, reader, prints=True)
+    if located.prints is not None:
+        return located.prints
+    made = (RowPrints.of(block, rows) for _, block, rows in _read(reader, located))
+    return sum(made, RowPrints())
+
+
+class _Located(NamedTuple):
+    """Positions of the live rows of a version in the files that make it."""
+
+    files: Sequence[StoreFile]  # the files in the order of Spark; empty if one cannot be read
+    positions: Positions  # of all rows; empty if a file cannot be read
+    prints: RowPrints | None  # of all rows; None if they are not known before the rows are read
+
+
+def _read(
+    reader: StoreReader, located: _Located
+) -> Iterator[tuple[StoreFile, RecordBlock, Int64s]]:
+    """Yield the rows at some positions as :func:`live_blocks` does."""
+    files, positions, _ = located
+    used = {n: file for n, file in enumerate(files) if positions.has_any_in(n)}
     reader.files.expect(used.values())
     try:
         for number, file in used.items():
@@ -100,33 +126,37 @@ def live_blocks(
 
 
 def _locate(
-    version: int,
-    files: StoreFiles,
+    task: Task,
+    store: StoreTask,
     reader: StoreReader,
-    passes: Sequence[RangeFilter | None],
-    key_filter: BoundFilter | None,
-) -> tuple[Sequence[StoreFile], Positions]:
-    """Return the files that make a version, and the positions of its rows in them.
+    key_filter: BoundFilter | None = None,
+    *,
+    prints: bool = False,
+) -> _Located:
+    """Return the files that make the task's version, and the positions of its rows in them.
 
-    Both are empty if the version cannot be made.
+    Both are empty if the version cannot be made. ``prints`` requests the prints of the rows; the
+    result has them if the files have each key once, and no removal.
 
     A snapshot that cannot be read is passed over for an older chain of the same version, as Spark
     4.2 and later do (``autoSnapshotRepair``).
     """
+    passes = [range_filter(task, store)] if task.passes < 2 else passes_of(task.passes)
+    files = reader.provider.files_of(store.files)
     while True:
         try:
-            chain = chain_for(files, version)
+            chain = chain_for(files, task.version)
         except MissingVersionError as error:
             if not reader.problems:
                 reader.report(error.slug, error.message)
             break
-        positions, bad = _learn(reader, passes, key_filter, chain)
+        located, bad = _learn(reader, passes, key_filter, chain, RowPrints() if prints else None)
         if bad is None:
-            return chain.files, positions
+            return located
         if bad != chain.base:
             break
         files = files.without(bad)
-    return (), Positions(np.empty(0, np.int64))
+    return _Located((), Positions(np.empty(0, np.int64)), None)
 
 
 def _learn(
@@ -134,8 +164,13 @@ def _learn(
     passes: Sequence[RangeFilter | None],
     key_filter: BoundFilter | None,
     chain: Chain,
-) -> tuple[Positions, StoreFile | None]:
-    """Return the positions of the live rows of a version, and None or the first unreadable file."""
+    prints: RowPrints | None,
+) -> tuple[_Located, StoreFile | None]:
+    """Return the live rows of a version, and None or the first unreadable file.
+
+    ``prints`` is None, or no prints, to which those of all records are added while each record is
+    a put of a key of its own.
+    """
     parts = list[Positions]()
     reader.storage.keep(chain.files)  # for the rows themselves
     for keys in passes:
@@ -146,8 +181,11 @@ def _learn(
                 selected = select_records(reader.blocks(file), key_filter)
                 for block, ordinals in select_range(selected, keys):
                     puts.learn(number, block, ordinals)
+                    if prints is not None:
+                        rows = np.arange(block.count)
+                        prints = prints + RowPrints.of(block, rows) if puts.is_distinct else None
             except READ_ERRORS as error:  # noqa: PERF203 - a file takes longer than its try
                 reader.note_failure(error, file)
-                return puts.finish(), file
+                return _Located(chain.files, puts.finish(), None), file
         parts.append(puts.finish())
-    return Positions.join(parts), None
+    return _Located(chain.files, Positions.join(parts), prints), None

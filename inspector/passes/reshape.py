@@ -19,21 +19,18 @@ import numpy as np
 import pyarrow as pa
 
 from inspector.arrays import Int64s
-from inspector.checkpoint.destination import Destination
-from inspector.checkpoint.names import hadoop_sums_name, spark_sums_name
 from inspector.codec import Message
 from inspector.decode.composed_rows import columns_of
 from inspector.decode.encoded_rows import NO_FAMILY
 from inspector.decode.records import RecordBlock
-from inspector.decode.row_programs import RowHash
+from inspector.decode.row_programs import RowHash, partitions_of
 from inspector.decode.sst.live import DELIMITER
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.encode.records import DeltaForm, RawRecords, Record
-from inspector.encode.side_sums import SideSums, hadoop_sums_of
 from inspector.encode.stored_rows import Entry, StoredRows, split
 from inspector.exceptions import DecodeError
 from inspector.facts.checks import ReadProblem
-from inspector.facts.copied import MisplacedRow, RowPrints, WrittenFiles
+from inspector.facts.copied import MisplacedRow, RowPrints
 from inspector.facts.fact import Observed
 from inspector.kernel.loader import kernel
 from inspector.light_dataclasses import dataclass, field, replace
@@ -41,6 +38,7 @@ from inspector.model import StoreId
 from inspector.operators.transform_with_state import GroupingKey
 from inspector.passes.binary_columns import records_of
 from inspector.passes.copy_partition import Choice, KeptRows, in_order
+from inspector.passes.folder_writer import FolderWriter
 from inspector.passes.list_rows import ListRow, lists_of
 from inspector.passes.state_formats import Converter, FormatOne
 from inspector.passes.store_reader import StoreReader, open_stores
@@ -121,7 +119,7 @@ def sort_partition(request: SortTask, choice: Choice) -> Iterator[Observed[Any]]
 
 
 def read_partition(
-    request: SortTask, choice: Choice, *, packs: bool
+    request: SortTask, choice: Choice, *, packs: bool = True
 ) -> Iterator[Observed[Any] | Parcel]:
     """Read a partition and pack its rows by their new partition, without those that are evicted.
 
@@ -186,9 +184,9 @@ class _Placing(NamedTuple):
         if self.hashed is None:
             return np.zeros(len(rows), np.int64), np.arange(len(rows))
         spans = block.buffer, block.key_offset[rows], block.key_length[rows]
-        here, is_known = self.hashed.partitions(*spans, self.old)
-        targets, _ = self.hashed.partitions(*spans, self.new)
-        return targets, np.flatnonzero(~is_known | (here != self.partition_id))
+        hashes, is_known = self.hashed.hashes(*spans)
+        is_proven = is_known & (partitions_of(hashes, self.old) == self.partition_id)
+        return partitions_of(hashes, self.new), np.flatnonzero(~is_proven)
 
 
 def _make_misplaced_row(
@@ -247,7 +245,8 @@ class _Packer:
         """Yield a parcel for each new partition of the rows that were added since the last one."""
         if not self._targets:
             return
-        targets = np.concatenate(self._targets)
+        # Of small numbers numpy sorts each byte once.
+        targets = np.concatenate(self._targets).astype(np.min_scalar_type(self._partitions))
         order = np.argsort(targets, kind="stable")
         bounds = np.searchsorted(targets[order], np.arange(self._partitions + 1))
         parts = []
@@ -255,7 +254,7 @@ class _Packer:
             sizes = np.concatenate(lists)
             data = kernel().gather(b"".join(pieces), starts_of(sizes)[order], sizes[order])
             starts = np.concatenate([[0], np.cumsum(sizes[order])])
-            parts.append((sizes[order], data, starts[bounds]))
+            parts.append((sizes[order], memoryview(data), starts[bounds]))
             pieces.clear()
             lists.clear()
         self._targets.clear()
@@ -263,7 +262,7 @@ class _Packer:
         self._chunk += 1
         for target in np.flatnonzero(np.diff(bounds)).tolist():
             rows = slice(bounds[target], bounds[target + 1])
-            body = [sizes[rows].tobytes() for sizes, _, _ in parts]
+            body = [sizes[rows].data.cast("B") for sizes, _, _ in parts]
             body += [data[starts[target] : starts[target + 1]] for _, data, starts in parts]
             yield Parcel(self._store_name, target, chunk, _pack(rows.stop - rows.start, body))
 
@@ -275,7 +274,7 @@ def starts_of(sizes: Int64s) -> Int64s:
     return result
 
 
-def _pack(count: int, parts: Sequence[bytes]) -> bytes:
+def _pack(count: int, parts: Sequence[memoryview]) -> bytes:
     """Return rows as bytes: their number, size and checksum, and their content compressed.
 
     ``parts`` are the sizes of keys, the sizes of values, the keys and the values.
@@ -398,13 +397,13 @@ def fill_partition(request: FillTask, rows: Rows | None = None) -> Iterator[Obse
 
 
 class _Filler:
-    """Writer of one folder of the copy. Counts the files and bytes that it writes."""
+    """Writer of the rows of one folder of the copy."""
 
     def __init__(self, request: FillTask, folder: FilledFolder, rows: Rows) -> None:
         self._request, self._folder, self._rows = request, folder, rows
-        self._destination = Destination(request.url, request.options) if request.url else None
+        sums = {"hadoop_sums": folder.hadoop_sums, "spark_sums": folder.spark_sums}
+        self._writer = FolderWriter(request.url, request.options, folder.directory, **sums)
         self._prints = {name: RowPrints() for name in folder.stores}
-        self._files = self._bytes = 0
 
     def facts(self) -> Iterator[Observed[Any]]:
         """Yield the rows of each store, and what was written."""
@@ -412,7 +411,7 @@ class _Filler:
         ids = [StoreId(task.operator_id, name, partition) for name in self._folder.stores]
         for store, prints in zip(ids, self._prints.values(), strict=True):
             yield Observed(store, task.version, prints)
-        yield Observed(ids[0], task.version, WrittenFiles(self._files, self._bytes))
+        yield Observed(ids[0], task.version, self._writer.written)
 
     def records(self, store: StoreTask) -> Iterator[Record | RawRecords]:
         """Yield the records of a store. DecodeError: its rows cannot be written."""
@@ -454,34 +453,8 @@ class _Filler:
         """Write the files of the folder, with their checksum files."""
         folder = self._folder
         if folder.base_name:
-            self._write_with_sums(folder.base_name, [bytes.fromhex(folder.base_hex)])
-        self._write_with_sums(folder.form.name, folder.form.chunks(entries))
-
-    def _write_with_sums(self, name: str, chunks: Iterable[bytes]) -> None:
-        """Write a file and its checksum files of the kinds that the source has."""
-        sums = SideSums()
-
-        def passing() -> Iterator[bytes]:
-            for chunk in chunks:
-                sums.update(chunk)
-                yield chunk
-
-        self._write(name, passing())
-        if self._folder.hadoop_sums:
-            self._write(hadoop_sums_name(name), [sums.hadoop()])
-        if self._folder.spark_sums:
-            content, sums_name = sums.spark(), spark_sums_name(name)
-            self._write(sums_name, [content])
-            if self._folder.hadoop_sums:
-                self._write(hadoop_sums_name(sums_name), [hadoop_sums_of(content)])
-
-    def _write(self, name: str, chunks: Iterable[bytes]) -> None:
-        """Write a file into the folder and count it; without a destination only count it."""
-        if self._destination is None:
-            self._bytes += sum(map(len, chunks))
-        else:
-            self._bytes += self._destination.write(f"{self._folder.directory}/{name}", chunks)
-        self._files += 1
+            self._writer.write_with_sums(folder.base_name, [bytes.fromhex(folder.base_hex)])
+        self._writer.write_with_sums(folder.form.name, folder.form.chunks(entries))
 
 
 def frame_puts(block: RecordBlock) -> RawRecords:

@@ -11,7 +11,7 @@ size and hash of its value are kept. The rows that differ are read again at thei
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -36,9 +36,12 @@ class Positions:
     sorted: Int64s  # the positions
 
     @classmethod
-    def join(cls, parts: Iterable[Positions]) -> Positions:
+    def join(cls, parts: Sequence[Positions]) -> Positions:
         """Return the positions of several parts as one."""
-        return cls(np.sort(np.concatenate([part.sorted for part in parts])))
+        first, *others = parts
+        if not others:
+            return first
+        return cls(np.sort(np.concatenate([first.sorted, *(part.sorted for part in others)])))
 
     def has_any_in(self, file_number: int) -> bool:
         """Return True if a file has one of these positions."""
@@ -49,14 +52,21 @@ class Positions:
     def find(self, file_number: int, ordinals: Int64s) -> tuple[Int64s, Int64s]:
         """Return which records of a file are at these positions, and at which of them.
 
-        Both are arrays of indexes: the first in ``ordinals``, the second in ``sorted``.
+        ``ordinals`` ascend. Both results are arrays of indexes: the first in ``ordinals``, the
+        second in ``sorted``.
         """
-        if not len(self.sorted):
+        if not len(ordinals):
             return np.empty(0, np.int64), np.empty(0, np.int64)
         sought = positions_of(file_number, ordinals)
-        result = np.minimum(np.searchsorted(self.sorted, sought), len(self.sorted) - 1)
-        hit = np.flatnonzero(self.sorted[result] == sought)
-        return hit, result[hit]
+        first, last = int(sought[0]), int(sought[-1])
+        low, high = np.searchsorted(self.sorted, [first, last + 1])
+        between = self.sorted[low:high]
+        rows = between - first
+        if last - first + 1 == len(ordinals):  # the ordinals follow each other
+            return rows, np.arange(low, high)
+        rows = np.searchsorted(sought, between)
+        hit = np.flatnonzero(sought[rows] == between)
+        return rows[hit], low + hit
 
 
 class LastPuts:
@@ -65,15 +75,25 @@ class LastPuts:
     def __init__(self) -> None:
         self._interner = kernel().Interner(hashed=True)
         self._last = np.zeros(0, np.int64)
+        self._records = 0
+        self._has_removal = False
+
+    @property
+    def is_distinct(self) -> bool:
+        """True if every record so far is a put, and no two records have the same key."""
+        return self._records == len(self._interner) and not self._has_removal
 
     def learn(self, file_number: int, block: RecordBlock, ordinals: Int64s) -> None:
         """Add a block of a file; files and blocks must come in the order of Spark."""
         ids = np.empty(block.count, np.int64)
         self._interner.intern(block.buffer, block.key_offset, block.key_length, ids)
         make_room(self, ("_last",), len(self._interner))
-        # Positions only grow, so the greatest is the last; the lowest bit marks a put.
-        position = positions_of(file_number, ordinals)
-        np.maximum.at(self._last, ids, position << 1 | (block.value_length >= 0))
+        # Positions only grow, and the last one that is assigned to an id stays. The lowest bit
+        # marks a put.
+        is_put = block.value_length >= 0
+        self._last[ids] = positions_of(file_number, ordinals) << 1 | is_put
+        self._records += block.count
+        self._has_removal |= not is_put.all()
 
     def finish(self) -> Positions:
         """Return the positions of the live rows, without their keys."""

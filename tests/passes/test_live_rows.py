@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inspector.decode.records import RecordBlock
+from inspector.facts.copied import RowPrints
+from inspector.light_dataclasses import replace
+from inspector.model import StoreFile
+from inspector.passes.live_rows import live_prints
+from inspector.passes.store_reader import open_stores
 from tests import cases
 from tests.cases import Batch, run, run_rows, small_checkpoint, tasks_of
 from tests.encode import Record
@@ -46,6 +53,50 @@ def test_the_rows_are_those_of_a_dict(
         assert {row["kind"] for row in rows} <= {"row"}
         assert {row["version"] for row in rows} <= {version}
         assert sorted((row["key"], row["value"]) for row in rows) == sorted(expected.items())
+
+
+@costly
+@given(history=st.lists(deltas, min_size=1, max_size=3), passes=st.integers(1, 2))
+def test_prints_of_a_version_are_those_of_its_rows(
+    tmp_path_factory: pytest.TempPathFactory, history: list[list[Record]], passes: int
+) -> None:
+    """Blocks that are read for the second time come after a key that is there twice."""
+    root = cases.write_logs(tmp_path_factory.mktemp("c"), [Batch() for _ in history])
+    cases.write_store(root / "state/0/0", dict(enumerate(history, 1)), {})
+    (task,) = (replace(task, passes=passes) for task in tasks_of(root))
+    ((store, reader),) = open_stores(task)
+    rows = [(row["key"], row["value"]) for row in rows_of(root)]
+    assert live_prints(task, store, reader) == RowPrints.of_rows(rows)
+    assert reader.problems == []
+
+
+@pytest.mark.parametrize(("records", "times"), [([b"a", b"b"], 1), ([b"a", b"a"], 2)])
+def test_files_with_each_key_once_are_read_once(
+    records: list[bytes], times: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = cases.write_logs(tmp_path / "c", [Batch()])
+    cases.write_store(root / "state/0/0", {1: [(key * 8, b"v" * 8) for key in records]}, {})
+    (task,) = tasks_of(root)
+    ((store, reader),) = open_stores(task)
+    read: list[str] = []
+    decode = reader.blocks
+
+    def blocks(file: StoreFile) -> Iterator[RecordBlock]:
+        read.append(file.path)
+        return decode(file)
+
+    monkeypatch.setattr(reader, "blocks", blocks)
+    assert live_prints(task, store, reader).rows == len(set(records))
+    assert len(read) == times
+
+
+def test_prints_of_half_a_version_are_those_of_no_row(tmp_path: Path) -> None:
+    root = small_checkpoint(tmp_path)
+    (root / "state/1/0/2.delta").write_bytes(b"broken")
+    task = next(task for task in tasks_of(root) if (task.operator_id, task.partition_id) == (1, 0))
+    store, reader = next(iter(open_stores(task)))
+    assert live_prints(task, store, reader) == RowPrints()
+    assert [problem.path for problem in reader.problems] == [str(root / "state/1/0/2.delta")]
 
 
 def test_every_row_has_its_place(tmp_path: Path) -> None:

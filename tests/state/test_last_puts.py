@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.decode.records import RecordBlock
-from inspector.state.live_records import LastPuts, Positions
+from inspector.state.live_records import LastPuts, Positions, positions_of
 from tests import cases
 from tests.cases import KERNELS, kernel_of
 from tests.encode import Record
@@ -77,3 +78,35 @@ def test_a_position_counts_the_records_of_its_file_from_the_start(record: int) -
     assert live_in(positions, 7, cases.block([(b"a", b"v")], record)) == [True]
     assert live_in(positions, 7, cases.block([(b"a", b"v")], record + 1)) == [False]
     assert live_in(positions, 8, cases.block([(b"a", b"v")], record)) == [False]
+
+
+@given(files=st.lists(records, max_size=3), cut=cuts)
+def test_records_are_distinct_if_each_is_a_put_of_its_own_key(
+    files: list[list[Record]], cut: list[int]
+) -> None:
+    puts = LastPuts()
+    seen: list[Record] = []
+    assert puts.is_distinct
+    for number, entries in enumerate(files):
+        for block in cases.blocks(entries, cut):
+            puts.learn(number, block, block.ordinals)
+        seen += entries
+        keys = [key for key, _ in seen]
+        is_all_puts = all(value is not None for _, value in seen)
+        assert puts.is_distinct == (is_all_puts and len(set(keys)) == len(keys))
+
+
+@given(
+    held=st.sets(st.tuples(st.integers(0, 2), st.integers(0, 20))),
+    ordinals=st.sets(st.integers(0, 20)),
+    number=st.integers(0, 3),
+)
+def test_records_are_found_at_positions_with_gaps(
+    held: set[tuple[int, int]], ordinals: set[int], number: int
+) -> None:
+    pairs, sought = sorted(held), sorted(ordinals)
+    places = [positions_of(file, np.array([record])) for file, record in pairs]
+    positions = Positions(np.concatenate([np.empty(0, np.int64), *places]))
+    rows, indexes = positions.find(number, np.array(sought, np.int64))
+    assert rows.tolist() == [i for i, n in enumerate(sought) if (number, n) in held]
+    assert [pairs[i] for i in indexes] == [(number, n) for n in sought if (number, n) in held]

@@ -416,19 +416,20 @@ class _Copy:
             unchanged = evicting.copying(self._run).tasks
             evictions = evicting.with_eviction(self._run, unchanged, self._eviction, facts)
         with reshaping.temporary_folder() as folder:
-            read = reshape.run_sorting(reshape.source_tasks(folder, evictions))
-            self._check_problems(read)
-            reshape.check_rows(read)
-            rows = _evicted_rows(read)
-            if self._eviction is not None and not any(rows.values()):
-                return self._report(read, facts, notes=self._nothing(), wrote=False)
-            if not plan:
-                self._check_effects(rows)
-            elif any(count and self._ways[name].refused for name, count in rows.items()):
-                return self._report(read, facts, notes=[REFUSED], wrote=False)
+            read = reshape.read_source(reshape.source_tasks(folder, evictions))
+            rows: Mapping[StoreName, int] = {}
+            if read is not None:
+                self._check_read(reshape, read)
+                rows = _evicted_rows(read)
+                if self._eviction is not None and not any(rows.values()):
+                    return self._report(read, facts, notes=self._nothing(), wrote=False)
+                if not plan:
+                    self._check_effects(rows)
+                elif any(count and self._ways[name].refused for name, count in rows.items()):
+                    return self._report(read, facts, notes=[REFUSED], wrote=False)
             tasks, form = reshape.fill_tasks(folder)
             if plan:
-                done = reshape.with_evictions(reshape.run_filling(tasks), read)
+                done = self._move_rows(reshape, tasks, read)
                 notes = [*reshape.notes(), reshape.loading_note(done), *self._erasure(done)]
                 notes += [*self._other_ways(rows), PLAN]
                 steps = self._steps(is_plan=True)
@@ -437,32 +438,58 @@ class _Copy:
         notes = [*reshape.notes(), reshape.loading_note(done), *self._notes(done)]
         return self._report(done, facts, notes=notes, steps=self._steps(is_plan=False), wrote=True)
 
+    def _check_read(self, reshape: reshaping.Reshape, facts: Facts) -> None:
+        """Raise CheckpointError or SourceNotWholeError if the source's rows cannot be reshaped.
+
+        ``facts`` are those of reading the rows.
+        """
+        reshape.check_values(facts)
+        self._check_problems(facts)
+        reshape.check_rows(facts)
+
+    def _move_rows(
+        self, reshape: reshaping.Reshape, tasks: Sequence[FillTask], read: Facts | None
+    ) -> Facts:
+        """Return the facts of writing the rows in their new form, with the evictions.
+
+        ``read`` are the facts of an earlier reading; None if there was none. Raises CheckpointError
+        or SourceNotWholeError if rows cannot be written, or if others were written than read.
+        """
+        moved = reshape.move_rows(tasks)
+        if moved.read is not None:
+            self._check_read(reshape, moved.read)
+        reshape.check_written(moved.written)
+        self._check_problems(moved.written)
+        for facts in (read, moved.read):
+            if facts is None:
+                continue
+            name = reshaping.sums_differ(facts, moved.written)
+            if name is not None:
+                which = f"operator {name.operator_id}, store {name.store_name}"
+                message = f"{which}: the rows that were written are not those that were read"
+                raise SourceNotWholeError(f"{message}, {_GIVEN_UP}", spell_root(self._dest))
+        return reshape.with_evictions(moved.written, read)
+
     def _write_reshaped(
         self,
         reshape: reshaping.Reshape,
         tasks: Sequence[FillTask],
         form: copy_contents.NewForm,
-        source: Facts,
+        read: Facts | None,
     ) -> Facts:
         """Write a copy in another form, check it, and return the facts of its tasks.
 
-        ``source`` has the rows of the source after the eviction, and the evicted ones. Raises
-        errors as :meth:`_write`.
+        ``read`` has the rows of the source after the eviction, and the evicted ones; None
+        if they were not read yet. Raises errors as :meth:`_write`, and of :meth:`_move_rows`.
         """
         batch = self._version - 1
         with new_folder(self._dest, self._options, self._checkpoint.storage) as place:
-            written = reshape.run_filling([task.into(place.url, place.options) for task in tasks])
-            self._check_problems(written)
-            name = reshaping.sums_differ(source, written)
-            if name is not None:
-                which = f"operator {name.operator_id}, store {name.store_name}"
-                message = f"{which}: the rows that were written are not those that were read"
-                raise SourceNotWholeError(f"{message}, {_GIVEN_UP}", spell_root(self._dest))
+            into = [task.into(place.url, place.options) for task in tasks]
+            done = self._move_rows(reshape, into, read)
             of_checkpoint = self._checkpoint, batch, self._dest
             files = copy_contents.small_files(*of_checkpoint, form=form)
             has_base = any(folder.base_name for task in tasks for folder in task.folders)
             changed = {self._version, self._version - 1} if has_base else set()
-            done = reshape.with_evictions(written, source)
             changed |= {self._version} if reshape.converts or done.of(Evicted) else set()
             self._finish(place, done, files, self._record(done, changed))
         return done

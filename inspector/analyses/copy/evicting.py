@@ -216,7 +216,7 @@ def run_copies(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def choice_of(task: Task, chosen: ChosenRows) -> Choice:
     """Return the choice of rows that a task evicts from each block of records."""
     if not chosen.stores:
-        return Choice(lambda *_: {})
+        return Choice()
     # Of transformWithState all rows of a named grouping key go together.
     grouped = [store for store in task.stores if store.family is not None and not chosen.classes]
     of_groups = {store.store_name for store in grouped} - set(chosen.refused)

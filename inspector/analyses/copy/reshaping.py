@@ -6,8 +6,9 @@ import os
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa
 
@@ -33,6 +34,7 @@ from inspector.exceptions import (
     NoSchemaError,
     RowError,
 )
+from inspector.facts.checks import ReadProblem
 from inspector.facts.copied import (
     Evicted,
     EvictedKey,
@@ -68,7 +70,7 @@ from inspector.providers.provider import Provider
 from inspector.providers.reader_options import UNSAFE_ROW, ReadOptions
 from inspector.providers.registry import provider_by_name
 from inspector.quantities import bytes_text, short_count_text
-from inspector.schemas import specs_in
+from inspector.schemas import array_of, specs_in
 
 # note on a copy with other partitions, and on its plan
 MOVED = (
@@ -120,6 +122,10 @@ _OF_JOIN = (
     "spark.sql.streaming.join.stateFormatVersion set to 2",
 )
 _BATCH_BYTES = 1 << 20  # bytes of parcels from which they are sent to Spark
+_FAULT_RANK = -1  # rank of parcels after which a receiver writes nothing; they come first
+# facts of reading because of which no copy is made
+FAULTS = (ReadProblem, MisplacedRow, UnwritableRows)
+ItemT = TypeVar("ItemT")  # parcels and facts, or facts alone
 _STATE_PACKAGE = HDFS_PROVIDER.rpartition(".")[0]  # package of the classes of providers
 
 
@@ -144,6 +150,14 @@ class Target(NamedTuple):
     def is_given(self) -> bool:
         """True if another form is requested."""
         return any(value is not None for value in self)
+
+
+class MovedRows(NamedTuple):
+    """Facts of the tasks that write a copy in another form."""
+
+    # of reading the source for it; None if the rows were in temporary files
+    read: Facts | None
+    written: Facts  # of writing
 
 
 class Reshape:
@@ -412,13 +426,13 @@ class Reshape:
                 files = tuple(
                     f for f in folder.files if f.version is None or f.version <= run.version
                 )
-                chain = chain_for(run.checkpoint.provider.files_of(files), run.version)
-                of_version = FolderVersion(run.checkpoint.storage, files, chain)
+                made_of = chain_for(run.checkpoint.provider.files_of(files), run.version)
+                of_version = FolderVersion(run.checkpoint.storage, files, made_of)
                 # Of another provider no file is an example of the new ones.
-                example = FolderVersion(run.checkpoint.storage, (), chain)
+                example = FolderVersion(run.checkpoint.storage, (), made_of)
                 is_example = not self.changes_provider
                 whole = content.encode_whole(of_version if is_example else example, options)
-                old_id = run.checkpoint.provider.unique_id(chain.files[-1])
+                old_id = run.checkpoint.provider.unique_id(made_of.files[-1])
                 source = _SourceFolder(suffix, folder, whole, old_id)
                 first = found.setdefault(suffix, source)
                 is_equal = first.folder.stores == folder.stores
@@ -474,9 +488,17 @@ class Reshape:
             raise CheckpointError(f"{message}: let the query run one more batch", self._root)
         return [own.index(unique_id) for unique_id in first]
 
-    def with_evictions(self, written: Facts, read: Facts) -> Facts:
-        """Return the facts of writing, with the evictions among those of reading."""
-        evicted: list[Observed[Any]] = [*read.of(Evicted), *read.of(EvictedKey)]
+    def check_values(self, facts: Facts) -> None:
+        """Raise CheckpointError if values cannot be converted to state format 2."""
+        for seen in facts.of(UnwritableRows):
+            text = f"the state cannot be converted to format 2: {seen.fact.reason}. "
+            raise CheckpointError(f"{text}Copy it without --state-format", self._root)
+
+    def with_evictions(self, written: Facts, read: Facts | None) -> Facts:
+        """Return the facts of writing, with the evictions among those of an earlier reading."""
+        evicted = list[Observed[Any]]()
+        if read is not None:
+            evicted += [*read.of(Evicted), *read.of(EvictedKey)]
         return Facts([*written.of(RowPrints), *written.of(WrittenFiles), *evicted])
 
     def check_rows(self, facts: Facts) -> None:
@@ -497,36 +519,39 @@ class Reshape:
             self._root,
         )
 
-    def run_sorting(self, tasks: Sequence[SourceTask]) -> Facts:
+    def read_source(self, tasks: Sequence[SourceTask]) -> Facts | None:
         """Return the facts of reading the source's rows, and sort them if this process moves them.
 
-        Raises CheckpointError if values cannot be converted to state format 2.
+        Returns None if :meth:`move_rows` reads the rows first: on Spark, if none may be evicted.
         """
         self._sources = tasks
-        if self._shuffling is not None:  # the rows are read again while they are moved
+        if self._shuffling is not None:
+            if not any(task.rows.stores for task in tasks):
+                return None
+            # Nothing may be written before it is known which rows are evicted.
             tasks = [replace(of, sort=replace(of.sort, folder="")) for of in tasks]
-        facts = collect(self._run.map_work(run_sorting, [task.work() for task in tasks]))
-        for seen in facts.of(UnwritableRows):
-            text = f"the state cannot be converted to format 2: {seen.fact.reason}. "
-            raise CheckpointError(f"{text}Copy it without --state-format", self._root)
-        return facts
+        return collect(self._run.map_work(run_sorting, [task.work() for task in tasks]))
 
-    def run_filling(self, tasks: Sequence[FillTask]) -> Facts:
-        """Return the facts of writing the copy from the rows of the tasks of :meth:`run_sorting`.
+    def move_rows(self, tasks: Sequence[FillTask]) -> MovedRows:
+        """Write the copy from the rows of the tasks of :meth:`read_source`.
 
-        Raises CheckpointError if rows have a form that is read here and not written.
+        Nothing is written if the rows that are read here have a fault.
         """
         work = [Work(task.to_json()) for task in tasks]
         if self._shuffling is None:
-            facts = collect(self._run.map_work(run_filling, work))
-        else:
-            senders = [task.work() for task in self._send_tasks(tasks)]
-            job = Exchange(run_sending, senders, run_receiving, work, facts_schema())
-            facts = collect(self._run.exchange(self._shuffling, job))
+            return MovedRows(None, collect(self._run.map_work(run_filling, work)))
+        senders = [task.work() for task in self._send_tasks(tasks)]
+        job = Exchange(run_sending, senders, run_receiving, work, facts_schema())
+        results = list(self._run.exchange(self._shuffling, job))
+        read = collect(result.batch for result in results if result.is_of_sender)
+        written = collect(result.batch for result in results if not result.is_of_sender)
+        return MovedRows(read, written)
+
+    def check_written(self, facts: Facts) -> None:
+        """Raise CheckpointError if rows have a form that is read here and not written."""
         for seen in facts.of(UnwritableRows):
             text = f"the rows cannot be written: {seen.fact.reason}. {self._advice}"
             raise CheckpointError(text, self._root)
-        return facts
 
     def _send_tasks(self, tasks: Sequence[FillTask]) -> Iterator[SendTask]:
         """Yield the tasks that send the rows of the source to the tasks that write the copy."""
@@ -537,7 +562,7 @@ class Reshape:
             first = task.partition_id if source.sort.stays else 0
             receiver = position[task.operator_id, first]
             order = tuple(stores_in_order(tasks[receiver]))
-            yield SendTask(source, order, receiver - first)
+            yield SendTask(source, order, receiver - first, len(tasks))
 
 
 @dataclass(frozen=True)
@@ -560,6 +585,7 @@ class SendTask(Message):
     source: SourceTask  # how the rows are read
     order: tuple[str, ...]  # names of the operator's stores in the order of writing
     shift: int  # added to a new partition, it gives the position of the task that writes it
+    receivers: int  # number of all tasks that write the copy
 
     def work(self) -> Work:
         """Return the task as an engine sees it."""
@@ -595,10 +621,18 @@ def run_sorting(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _sort(request: SourceTask) -> Iterator[Observed[Any]]:
-    """Sort a partition and yield its facts; UnwritableRows if values cannot be converted."""
+    """Sort a partition and yield its facts."""
+    choice = choice_of(request.sort.task, request.rows)
+    yield from _until_unwritable(request, sort_partition(request.sort, choice))
+
+
+def _until_unwritable(
+    request: SourceTask, items: Iterable[ItemT]
+) -> Iterator[ItemT | Observed[UnwritableRows]]:
+    """Yield what reading a partition yields; UnwritableRows if values cannot be converted."""
     task = request.sort.task
     try:
-        yield from sort_partition(request.sort, choice_of(task, request.rows))
+        yield from items
     except (RowError, NoSchemaError) as error:
         yield _unwritable(task, task.partition_id, error)
 
@@ -633,39 +667,55 @@ def run_sending(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         request = SendTask.from_json(spec)
         source = request.source
         choice = choice_of(source.sort.task, source.rows)
-        # The facts, and errors that stop the reading, are known from the reading before.
-        items = read_partition(source.sort, choice, packs=True)
-        yield from _parcel_batches(request, (item for item in items if isinstance(item, Parcel)))
+        yield from _send(request, _until_unwritable(source, read_partition(source.sort, choice)))
 
 
-def _parcel_batches(request: SendTask, parcels: Iterable[Parcel]) -> Iterator[pa.RecordBatch]:
-    """Yield parcels as batches with the columns of an exchange, each of some MB at most."""
+def _send(request: SendTask, items: Iterable[Observed[Any] | Parcel]) -> Iterator[pa.RecordBatch]:
+    """Yield parcels as batches with the columns of an exchange, each of some MB, and the facts.
+
+    After a fact about a fault each receiver gets a parcel that says so.
+    """
     rank = {name: number for number, name in enumerate(request.order)}
-    sender = request.source.sort.task.partition_id
+    task = request.source.sort.task
+    sender, facts = task.partition_id, list[Observed[Any]]()
     rows, size = list[tuple[int, int, int, int, bytes]](), 0
-    for parcel in parcels:
+    for parcel in items:
+        if isinstance(parcel, Observed):
+            facts.append(parcel)
+            continue
         receiver, data = parcel.target + request.shift, parcel.data
         rows.append((receiver, rank[parcel.store_name], sender, parcel.chunk, data))
         size += len(data)
         if size >= _BATCH_BYTES:
             yield _parcel_batch(rows)
             rows, size = [], 0
+    if any(isinstance(seen.fact, FAULTS) for seen in facts):
+        identity = _FAULT_RANK, task.operator_id, task.partition_id, b"fault"
+        rows += [(receiver, *identity) for receiver in range(request.receivers)]
     if rows:
         yield _parcel_batch(rows)
+    yield from fact_batches(facts)
 
 
 def _parcel_batch(rows: Sequence[tuple[int, int, int, int, bytes]]) -> pa.RecordBatch:
     """Return parcels as a batch."""
     *numbers, contents = zip(*rows, strict=True)
-    columns: list[pa.Array[Any]] = [pa.array(column, pa.int32()) for column in numbers]
-    columns.append(pa.array(contents, pa.binary()))
+    columns = [array_of(column, pa.int32()) for column in numbers]
+    columns.append(array_of(contents, pa.binary()))
     return pa.RecordBatch.from_arrays(columns, names=list(PARCEL_COLUMNS))
 
 
 def run_receiving(spec: str, parcels: Iterable[tuple[int, bytes]]) -> Iterator[pa.RecordBatch]:
-    """Write the partition of a :class:`FillTask` spec from its parcels, and yield its facts."""
-    request = FillTask.from_json(spec)
-    yield from fact_batches(_fill(request, SentRows(stores_in_order(request), parcels)))
+    """Write the partition of a :class:`FillTask` spec from its parcels, and yield its facts.
+
+    Writes nothing, and yields nothing, if a sender has found a fault.
+    """
+    request, parcels = FillTask.from_json(spec), iter(parcels)
+    first = next(parcels, None)
+    if first is not None and first[0] == _FAULT_RANK:
+        return
+    received = () if first is None else chain([first], parcels)
+    yield from fact_batches(_fill(request, SentRows(stores_in_order(request), received)))
 
 
 def sums_differ(source: Facts, copy: Facts) -> StoreName | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from typing import TypeVar
 
 import pyarrow as pa
 
@@ -22,6 +23,7 @@ from inspector.engines.engine import (
     BYTES,
     BatchFunction,
     Exchange,
+    Exchanged,
     Job,
     Measure,
     Merge,
@@ -37,6 +39,8 @@ from inspector.merge.combine import HERE, KEYS, MANY, combine, combine_here
 from inspector.model import Problem
 from inspector.passes.worker import files_ahead, observe_tasks, run_tasks
 from inspector.providers.task_files import upcoming
+
+BatchT = TypeVar("BatchT")  # results of tasks: batches, alone or with their origin
 
 
 class Run(Opened):
@@ -90,8 +94,8 @@ class Run(Opened):
         read = _reading(sum(task.weight for task in work))
         return self._watch(batches, lambda: self.engine.measure() or read())
 
-    def exchange(self, engine: ShufflingEngine, job: Exchange) -> Iterator[pa.RecordBatch]:
-        """Run tasks that send data to other tasks, and yield the fact batches of the latter."""
+    def exchange(self, engine: ShufflingEngine, job: Exchange) -> Iterator[Exchanged]:
+        """Run tasks that send data to other tasks, and yield the fact batches of all of them."""
         read = _reading(sum(task.weight for task in job.senders))
         return self._watch(engine.exchange(job), lambda: engine.measure() or read())
 
@@ -105,9 +109,7 @@ class Run(Opened):
         """
         return self._watch(stream_tasks(function, specs), _reading(file_bytes))
 
-    def _watch(
-        self, batches: Iterable[pa.RecordBatch], measure: Callable[[], Measure]
-    ) -> Iterator[pa.RecordBatch]:
+    def _watch(self, batches: Iterable[BatchT], measure: Callable[[], Measure]) -> Iterator[BatchT]:
         """Yield the batches while ``measure`` shows the progress.
 
         Raises NotEnoughMemoryError in place of MemoryError.

@@ -79,8 +79,8 @@ class OpenSessions(Rule[StoreView]):
         """Yield one evidence of all rows if the clock moved far while no row expired.
 
         The rows are sessions, or keys whose timeouts new events set again. ``wait_ms`` is the most
-        time until the first row expires. The clock moved far if it advanced by ``put_off_times`` that
-        time, or by half of it for sessions that most versions wrote.
+        time until the first row expires. The clock moved far if it advanced by ``put_off_times``
+        that time, or by half of it for sessions that most versions wrote.
         """
         history, is_session = store.history, store.operator_name in SESSION
         moved_ms = store.expiry.advance_ms(history.quiet_versions)

@@ -32,6 +32,7 @@ from inspector.providers.rocksdb.snapshot import (
 
 if TYPE_CHECKING:  # it decodes rows, and `info` starts without what does
     from inspector.decode.changelog import ChangelogHead
+    from inspector.encode.records import DeltaForm
 
 
 class RocksDbContent(StoreContent):
@@ -89,12 +90,10 @@ class RocksDbContent(StoreContent):
         changelog has the changes. Version 1 has no previous version: its changelog has all rows.
         """
         # `info` checks snapshots by this class, and starts without what decodes and encodes rows.
-        from inspector.decode.changelog import WITH_KINDS, LineageItem  # noqa: PLC0415
-        from inspector.decode.frames import DEFAULT_CODEC, codec_of  # noqa: PLC0415
+        from inspector.decode.changelog import LineageItem  # noqa: PLC0415
         from inspector.encode.records import DeltaForm  # noqa: PLC0415
 
         newest, version = folder.chain.files[-1], folder.chain.version
-        codec = codec_of(options.codecs.get(version, DEFAULT_CODEC))
         name = SPELLED.delta.format(version if unique_id is None else f"{version}_{unique_id}")
         if newest.kind is FileKind.DELTA:
             head, own_codec = _head_of(folder.storage, newest)
@@ -109,13 +108,9 @@ class RocksDbContent(StoreContent):
                 "has run a second batch: let it run one"
             )
             raise UnsupportedProviderError(message, newest.path)
-        changelogs = [file for file in folder.files if file.kind is FileKind.DELTA]
-        example = max(changelogs, key=lambda file: file.version or 0, default=None)
-        kinds = families
-        if example is not None:
-            kinds = _head_of(folder.storage, example)[0].version in WITH_KINDS
-        number = (2 if kinds else 1) + (2 if unique_id is not None else 0)
-        form = DeltaForm(name, codec, options.row_checksum, number)
+        form = _form_of_changelog(folder, options, name, families)
+        if unique_id is not None:
+            form = replace(form, changelog=form.changelog + _LINEAGE_FORMATS)
         if version == 1:
             return ChangedVersion(form, has_all_rows=True)
         old_name = _in_folder(newest)
@@ -138,15 +133,10 @@ class RocksDbContent(StoreContent):
         Version 1 has no version before: Spark reads its changelog without a snapshot.
         """
         # `info` starts without what decodes and encodes rows.
-        from inspector.decode.changelog import WITH_KINDS  # noqa: PLC0415
-        from inspector.decode.frames import DEFAULT_CODEC, codec_of  # noqa: PLC0415
         from inspector.encode.empty_snapshot import empty_snapshot  # noqa: PLC0415
-        from inspector.encode.records import DeltaForm  # noqa: PLC0415
 
         version = folder.chain.version
-        files = [file for file in folder.files if (file.version or 0) <= version]
-        snapshots = [file for file in files if file.kind is FileKind.SNAPSHOT]
-        changelogs = [file for file in files if file.kind is FileKind.DELTA]
+        snapshots = [file for file in folder.files if file.kind is FileKind.SNAPSHOT]
         metadata = b'v1\n{"sstFiles":[],"numKeys":0}'
         families: Mapping[str, int] = {}
         if snapshots:
@@ -159,13 +149,8 @@ class RocksDbContent(StoreContent):
                 "its version: let it run a second batch"
             )
             raise UnsupportedProviderError(message, folder.storage.root)
-        kinds = bool(families)
-        if changelogs:
-            example = max(changelogs, key=_version_of)
-            kinds = _head_of(folder.storage, example)[0].version in WITH_KINDS
-        codec = codec_of(options.codecs.get(version, DEFAULT_CODEC))
         name = SPELLED.delta.format(version)
-        form = DeltaForm(name, codec, options.row_checksum, 2 if kinds else 1)
+        form = _form_of_changelog(folder, options, name, bool(families))
         if version == 1:
             return WholeVersion(form)
         base = SPELLED.snapshot.format(version - 1), empty_snapshot(metadata)
@@ -176,13 +161,39 @@ class RocksDbContent(StoreContent):
         # `info` starts without what decodes and encodes rows.
         from inspector.decode.changelog import LineageItem  # noqa: PLC0415
 
-        name, number = SPELLED.delta.format(f"{version}_{ids[0]}"), (whole.form.changelog or 0) + 2
+        name = SPELLED.delta.format(f"{version}_{ids[0]}")
+        number = whole.form.changelog + _LINEAGE_FORMATS
         form = replace(whole.form, name=name, changelog=number)
         if whole.base is None:
             return replace(whole, form=form)
         form = replace(form, lineage=(LineageItem(version - 1, ids[1]),))
         base = SPELLED.snapshot.format(f"{version - 1}_{ids[1]}"), whole.base[1]
         return replace(whole, form=form, base=base)
+
+
+_LINEAGE_FORMATS = 2  # added to the format of a changelog, the one with a lineage
+
+
+def _form_of_changelog(
+    folder: FolderVersion, options: ReadOptions, name: str, has_families: bool
+) -> DeltaForm:
+    """Return the form of a new changelog in the codec of the version, without a lineage.
+
+    Its records have kinds as those of the newest changelog in the folder. Without a changelog they
+    have kinds if the stores are column families. Raises InspectorError, OSError.
+    """
+    # `info` starts without what decodes and encodes rows.
+    from inspector.decode.changelog import WITH_KINDS  # noqa: PLC0415
+    from inspector.decode.frames import DEFAULT_CODEC, codec_of  # noqa: PLC0415
+    from inspector.encode.records import DeltaForm  # noqa: PLC0415
+
+    has_kinds = has_families
+    changelogs = [file for file in folder.files if file.kind is FileKind.DELTA]
+    if changelogs:
+        newest = max(changelogs, key=_version_of)
+        has_kinds = _head_of(folder.storage, newest)[0].version in WITH_KINDS
+    codec = codec_of(options.codecs.get(folder.chain.version, DEFAULT_CODEC))
+    return DeltaForm(name, codec, options.row_checksum, 2 if has_kinds else 1)
 
 
 def _version_of(file: StoreFile) -> int:

@@ -50,7 +50,7 @@ def test_sessions_that_new_events_prolong() -> None:
         "No session has closed while the watermark moved by 9 s: new events prolong 9 sessions "
         "before the gap has passed."
     )
-    assert "the first of 9 is due at most 3 s after its clock, which moved by 9 s" in finding.evidence
+    assert "is due at most 3 s after its clock, which moved by 9 s" in finding.evidence
 
 
 @pytest.mark.parametrize(
