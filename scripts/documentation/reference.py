@@ -145,8 +145,8 @@ def _options(
     options = "[shared options](../commands.md#shared-options)"
     if shared.flags and analysis.command:
         most_used = [flag for flag in MOST_USED_TO_READ if flag in shared.flags]
-        names = [f"`{flag}`" for flag in most_used] + ["`-o json`"] * (not analysis.files)
-        yield from (f"Also {options}, such as {', '.join(names)}.", "")
+        examples = [f"`{flag}`" for flag in most_used] + ["`-o json`"] * (not analysis.files)
+        yield from (f"Also {options}, such as {', '.join(examples)}.", "")
     elif shared.flags:
         names = ", ".join(f"`{item.flag}`" for item in analysis.shared)
         yield from (f"It also has these {options}: {names}.", "")
