@@ -3,7 +3,7 @@
 
     python scripts/lab/make_workloads.py --out DIR --count 100
     python scripts/lab/judge_copied_workloads.py DIR --out FOLDER [--only REGEX]
-        [--count N] [--ticks 5] [--reshape SEED]
+        [--count N] [--ticks 5] [--reshape SEED [--any-batch]]
 
 Each workload goes on three times on the same rows and the same clock: from its own checkpoint, from
 a plain copy, and from a copy of which rows are evicted: its proven leftovers, or else one key of an
@@ -11,7 +11,9 @@ operator whose rows may go. Compared are the rows that come out, batch by batch,
 every function, with the state and the watermark that it found. The evicted copy is compared in all
 calls and rows of other keys; what was evicted by timeout is called with ``hasTimedOut``, what was
 removed begins anew. With ``--reshape`` both copies get another form, which SEED chooses: other
-partitions, the other provider, state format 2 where it was 1, or several of these. What is in
+partitions, the other provider, state format 2 where it was 1, or several of these. With
+``--any-batch`` the copies are of a random batch, to which the twin is rewound by hand, and the rows
+of Spark's ``statestore`` source are compared as sets after the last batch. What is in
 FOLDER already is only compared again. Exit code 1 if anything differs.
 """
 
@@ -31,8 +33,10 @@ from pathlib import Path
 from typing import Any
 
 import top_scripts  # noqa: F401 - finds the folder above
+from copies.earlier import random_batch, rewind, rows_by_spark
 from fixtures.sparks import InstalledSpark, Spark, file_manager
 from make_workloads import CACHE, CONF, INSTALLED, compile_programs, submit
+from restarts.sessions import start_session
 from workloads.account import PANDAS, Workload, read
 
 from inspector import api
@@ -40,6 +44,8 @@ from inspector import api
 TWIN, PLAIN, EVICTED = VARIANTS = ("twin", "plain", "evicted")
 TIMERS = ("flatMapGroupsWithState", "mapGroupsWithState", PANDAS)
 TIMEOUT = "timeout"
+FEWEST = 3
+"""Batches after the copy of an earlier batch; with fewer the case is not judged."""
 PLACE = ("p", "att", "partition", "attempt")
 """Fields of a call that other partitions change: partition, and number of the task."""
 
@@ -55,6 +61,9 @@ class Case:
         called: how many of them were called with ``hasTimedOut``.
         faults: what is not as it should be. unjudged: why Spark does not go on from its own.
         form: options of the copies that give them another form.
+        batch: the batch that is copied; None for the newest.
+        state_rows: rows of all stores at the end, by Spark; None if they were not compared.
+        refusals: why options of the form were left out; not of state format 2.
     """
 
     source: Workload
@@ -67,6 +76,15 @@ class Case:
     faults: list[str] = field(default_factory=list)
     unjudged: str = ""
     form: dict[str, Any] = field(default_factory=dict)
+    batch: int | None = None
+    state_rows: int | None = None
+    refusals: list[str] = field(default_factory=list)
+
+    @property
+    def words(self) -> dict[str, Any]:
+        """Options of ``copy``."""
+        # The sinks of workloads are memory, which starts empty.
+        return {**self.form, "sink_has_no_batch_ids": self.batch is not None}
 
     def folder(self, variant: str) -> Path:
         """Where a variant goes on."""
@@ -83,7 +101,7 @@ def recall(case: Case) -> bool:
     file = case.out / f"{case.source.name}.json"
     if not file.is_file():
         return False
-    case.operator, case.way, keys, own, case.form = json.loads(file.read_text("utf-8"))
+    case.operator, case.way, keys, own, case.form, case.batch = json.loads(file.read_text("utf-8"))
     case.keys, case.own = set(keys), set(own)
     return True
 
@@ -93,55 +111,63 @@ def prepare(case: Case) -> None:
     checkpoint = case.source.folder / "checkpoint"
     places = {variant: case.folder(variant) / "checkpoint" for variant in VARIANTS}
     shutil.copytree(checkpoint, places[TWIN])
+    if case.batch is not None:
+        rewind(places[TWIN], case.batch)
     try:
-        if case.form:
-            case.form = possible_form(checkpoint, places[PLAIN], case.form)
-        else:
-            api.copy(str(checkpoint), str(places[PLAIN]))
+        case.form = possible_form(case, checkpoint, places[PLAIN])
         evict(case, checkpoint, places[EVICTED])
     except api.InspectorError as error:
         case.faults.append(str(error))
         return
-    dumps = json.dumps([case.operator, case.way, sorted(case.keys), sorted(case.own), case.form])
-    (case.out / f"{case.source.name}.json").write_text(dumps, "utf-8")
+    record = [case.operator, case.way, sorted(case.keys), sorted(case.own), case.form, case.batch]
+    (case.out / f"{case.source.name}.json").write_text(json.dumps(record), "utf-8")
 
 
-def random_form(seed: int, name: str) -> dict[str, Any]:
-    """Options of a copy for a workload, always the same for a seed and a name."""
+def random_form(seed: int, name: str, partitions: int) -> dict[str, Any]:
+    """Options of a copy with another number of partitions, the same for a seed and a name."""
     chance = random.Random(f"{seed} {name}")
     form: dict[str, Any] = {"provider": "other", "state_format": "2"}
-    form["partitions"] = chance.choice([1, 2, 3, 5, 7, 11])
+    form["partitions"] = chance.choice([n for n in (1, 2, 3, 5, 7, 11) if n != partitions])
     kept = chance.choice([["provider"], ["partitions"], ["provider", "partitions"]])
     return {word: form[word] for word in (*kept, "state_format")}
 
 
-def possible_form(checkpoint: Path, dest: Path, form: dict[str, Any]) -> dict[str, Any]:
+def possible_form(case: Case, checkpoint: Path, dest: Path) -> dict[str, Any]:
     """Write the copy, without the options that it is refused for; return the others.
 
     Raises CheckpointError for a refusal that no option explains.
     """
     classes = {"hdfs": "HDFSBackedStateStoreProvider", "rocksdb": "RocksDBStateStoreProvider"}
-    newest = max((checkpoint / "offsets").glob("[0-9]*"), key=lambda path: int(path.name))
-    own = next(name for name, text in classes.items() if text in newest.read_text("utf-8"))
-    words = {**form}
+    entry = newest_entry(checkpoint) if case.batch is None else checkpoint / f"offsets/{case.batch}"
+    own = next(name for name, text in classes.items() if text in entry.read_text("utf-8"))
+    words = {**case.form}
     if "provider" in words:
         words["provider"] = next(name for name in classes if name != own)
-    for _ in form:
-        refusal = refusal_of(checkpoint, dest, words)
+    extra: dict[str, Any] = {"sink_has_no_batch_ids": case.batch is not None}
+    options = api.Options(batch=case.batch)
+    for _ in case.form:
+        refusal = refusal_of(checkpoint, dest, options, words | extra)
         if not refusal:
             return words
         named = [word for word in words if f"out --{word}".replace("_", "-") in refusal]
         named += ["provider"] if "Keep the provider" in refusal else []
         for word in named[:1]:
             del words[word]
-    api.copy(str(checkpoint), str(dest), **words)
+            if word != "state_format":
+                case.refusals.append(refusal)
+    api.copy(str(checkpoint), str(dest), options, **words, **extra)
     return words
 
 
-def refusal_of(checkpoint: Path, dest: Path, words: Mapping[str, Any]) -> str:
+def newest_entry(checkpoint: Path) -> Path:
+    """Return the newest entry of the offset log."""
+    return max((checkpoint / "offsets").glob("[0-9]*"), key=lambda path: int(path.name))
+
+
+def refusal_of(checkpoint: Path, dest: Path, options: api.Options, words: Mapping[str, Any]) -> str:
     """Write a copy; return why it is refused, or an empty text."""
     try:
-        api.copy(str(checkpoint), str(dest), **words)
+        api.copy(str(checkpoint), str(dest), options, **words)
     except api.CheckpointError as error:
         return str(error)
     return ""
@@ -151,19 +177,21 @@ def evict(case: Case, checkpoint: Path, dest: Path) -> None:
     """A copy without leftovers, or without a key of one operator."""
     text = str(checkpoint)
     try:
-        report = api.copy(text, str(dest), evict="leftovers", **case.form)
+        options = api.Options(batch=case.batch)
+        report = api.copy(text, str(dest), options, evict="leftovers", **case.words)
     except api.CheckpointError:  # leftovers whose loss would lose results
         report = None
     if report is None or not report.summary["written"]:
         report = None
-        rows = list(api.rows(text, raw=True, limit=2000).primary.rows)
+        table = api.rows(text, api.Options(batch=case.batch), raw=True, limit=2000).primary
+        rows = list(table.rows)
         for operator in sorted({row["operator_id"] for row in rows}):
             of_operator = [row for row in rows if row["operator_id"] == operator]
             victim = of_operator[len(of_operator) // 2]
-            options = options_for(victim)
+            options = options_for(victim, case.batch)
             try:
                 report = api.copy(
-                    text, str(dest), options, evict="rows", operator=operator, **case.form
+                    text, str(dest), options, evict="rows", operator=operator, **case.words
                 )
             except api.CheckpointError:
                 continue
@@ -177,7 +205,8 @@ def evict(case: Case, checkpoint: Path, dest: Path) -> None:
     remaining, every = (
         {(row["operator_id"], row["key_hex"], row["value_hex"]): row for row in item}
         for item in (
-            api.rows(str(root), raw=True, limit=0).primary.rows for root in (dest, checkpoint)
+            api.rows(str(root), api.Options(batch=batch), raw=True, limit=0).primary.rows
+            for root, batch in ((dest, None), (checkpoint, case.batch))
         )
     )
     for key in every.keys() - remaining.keys():
@@ -187,25 +216,29 @@ def evict(case: Case, checkpoint: Path, dest: Path) -> None:
             case.own |= {every[key]["key_hex"], values}
 
 
-def options_for(row: Mapping[str, Any]) -> api.Options:
+def options_for(row: Mapping[str, Any], batch: int | None) -> api.Options:
     """What names the key of a row; with all smaller ones where its first field is a number."""
     name, value = next(iter((row["key"] or {"": None}).items()))
     if isinstance(value, int):
-        return api.Options(where=(f"{name}<={value}",))
-    return api.Options(key=f"hex:{row['key_hex']}")
+        return api.Options(batch=batch, where=(f"{name}<={value}",))
+    return api.Options(batch=batch, key=f"hex:{row['key_hex']}")
 
 
 def line_of(case: Case, variant: str, ticks: int) -> str:
     """What Spark is to do with a variant."""
     checkpoint = case.folder(variant) / "checkpoint"
     name, *words = (case.source.folder / "spec.txt").read_text("utf-8").splitlines()[0].split()
-    newest = max((checkpoint / "offsets").glob("[0-9]*"), key=lambda path: int(path.name))
+    newest = newest_entry(checkpoint)
     _, head, *offsets = newest.read_text("utf-8").splitlines()
     counts = [int(text) for text in offsets if re.fullmatch(r"-?\d+", text)]
-    shift = int(newest.name) - max(case.source.batches)
-    words += [f"after={ticks}", f"shift={shift}", f"offset={max(counts, default=-1)}"]
+    batch = max(case.source.batches) if case.batch is None else case.batch
+    run = max(item["run"] for number, item in case.source.batches.items() if number <= batch)
+    if case.batch is not None:  # batches that fail and repartitioned state are cases of their own
+        words = [word for word in words if not re.match("fail|repart=", word)]
+        words += ["rewound=true"]
+    words += [f"after={ticks}", f"shift={int(newest.name) - batch}"]
+    words += [f"offset={max(counts, default=-1)}", f"fromRun={run}"]
     words += [f"clock={json.loads(head)['batchTimestampMs'] + 1000}"]
-    words += [f"fromRun={max(batch['run'] for batch in case.source.batches.values())}"]
     return " ".join([f"{variant}/{name}", *words])
 
 
@@ -225,8 +258,31 @@ def compare(case: Case) -> None:
         case.faults.append("the plain copy makes other calls")
     if emitted(twin) != emitted(plain):
         case.faults.append("the plain copy emits other rows")
+    if case.batch is not None and len(set(twin.batches)) < FEWEST:
+        case.unjudged = f"only {len(twin.batches)} batches followed"
     if EVICTED in result and case.operator is not None:
         compare_evicted(case, twin, result[EVICTED])
+
+
+def compare_states(cases: list[Case]) -> None:
+    """Compare the rows of Spark's own source at the end, of the twin and the plain copy."""
+    spark = start_session("copied-workloads", {"spark.sql.shuffle.partitions": "2"})
+    for case in cases:
+        converted = "state_format" in case.form and {"fmt", "aggFmt"} & case.source.spec.keys()
+        checkpoints = [case.folder(name) / "checkpoint" for name in (TWIN, PLAIN)]
+        try:
+            twin, plain = (
+                rows_by_spark(spark, checkpoint, keys_only=bool(converted))
+                for checkpoint in checkpoints
+            )
+        except Exception as error:  # noqa: BLE001 - Spark cannot read all that it writes
+            case.unjudged = f"rows: {str(error).splitlines()[0][:160]}"
+            continue
+        case.state_rows = twin.total()
+        if twin != plain:
+            only = [sorted((a - b).elements())[:1] for a, b in ((twin, plain), (plain, twin))]
+            case.faults.append(f"other rows in the state: {only[0]} against {only[1]}")
+    spark.stop()
 
 
 def compare_evicted(case: Case, twin: Workload, evicted: Workload) -> None:
@@ -311,6 +367,22 @@ def go_on(cases: list[Case], version: str, out: Path, ticks: int) -> None:
         submit(spark, chosen, out.resolve(), Path(folder, "workloads.txt"), pandas=pandas)
 
 
+def chosen_cases(options: argparse.Namespace) -> list[Case]:
+    """Return the workloads to judge, with a random form and batch if these are requested."""
+    paths = [path.parent for folder in options.folders for path in folder.glob("*/spec.txt")]
+    sources = [read(path) for path in sorted(paths) if re.search(options.only, path.name)]
+    sources = [workload for workload in sources if not workload.problem and workload.batches]
+    cases = [Case(workload, options.out) for workload in sources[: options.count]]
+    if options.reshape is not None:
+        for case in cases:
+            parts = int(case.source.spec["parts"])
+            case.form = random_form(options.reshape, case.source.name, parts)
+            if options.any_batch:
+                checkpoint = case.source.folder / "checkpoint"
+                case.batch = random_batch(options.reshape, case.source.name, checkpoint)
+    return cases
+
+
 def main() -> int:
     """Judge the workloads of some folders, and print a table."""
     parser = argparse.ArgumentParser(description="Judge copies on random workloads.")
@@ -321,23 +393,21 @@ def main() -> int:
     parser.add_argument("--ticks", type=int, default=5, help="for which each goes on")
     parser.add_argument("--spark-version", default=INSTALLED)
     parser.add_argument("--reshape", type=int, metavar="SEED", help="give copies another form")
+    parser.add_argument("--any-batch", action="store_true", help="copy a random batch")
     options = parser.parse_args()
-    paths = [path.parent for folder in options.folders for path in folder.glob("*/spec.txt")]
-    sources = [read(path) for path in sorted(paths) if re.search(options.only, path.name)]
-    sources = [workload for workload in sources if not workload.problem and workload.batches]
-    cases = [Case(workload, options.out) for workload in sources[: options.count]]
-    if options.reshape is not None:
-        for case in cases:
-            case.form = random_form(options.reshape, case.source.name)
+    cases = chosen_cases(options)
     new = [case for case in cases if not recall(case)]
     for case in new:
         prepare(case)
     if new:
         go_on(new, options.spark_version, options.out, options.ticks)
-    width = max(len(case.source.name) for case in cases)
     for case in cases:
         if not case.faults:
             compare(case)
+    if options.any_batch:
+        compare_states([case for case in cases if not (case.faults or case.unjudged)])
+    width = max(len(case.source.name) for case in cases)
+    for case in cases:
         rows = (
             sum(emitted(read(case.folder(PLAIN))).values())
             if not (case.faults or case.unjudged)
@@ -346,6 +416,9 @@ def main() -> int:
         messages = f"{rows:>6} {len(case.keys) // 2:>5} {case.way or '-':<8} {case.called:>5}"
         verdict = "; ".join(case.faults) or case.unjudged or "equal"
         form = " ".join(f"{word}={value}" for word, value in case.form.items())
+        if case.batch is not None:
+            form += f" batch={case.batch}/{max(case.source.batches)} rows={case.state_rows}"
+            form += "".join(f" refused: {refusal}" for refusal in case.refusals)
         print(f"{case.source.name:<{width}} {messages}  {verdict} {form}".rstrip())
     bad = sum(bool(case.faults) for case in cases)
     evicted = sum(bool(case.keys) for case in cases)

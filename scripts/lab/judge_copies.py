@@ -10,7 +10,7 @@
     python scripts/lab/judge_copies.py --partitions 1,3,7    copies with other numbers of partitions
     python scripts/lab/judge_copies.py --provider            copies for the other provider
     python scripts/lab/judge_copies.py --provider --evict --partitions 3 --state-format 2
-        each alone, and all of them together
+        each alone, and all of them together; with --together not alone
 
 For each query and provider: the query runs, is stopped, and goes on three times from the same
 point on the same input: from its own checkpoint, from a plain copy, and from a copy without the
@@ -45,6 +45,7 @@ from copies.families import (
     BEFORE,
     CONFS,
     FAMILIES,
+    GROUP_FORMAT,
     IDS,
     JOIN_FORMAT,
     PARTITIONS,
@@ -114,7 +115,7 @@ class Form:
         provider: name of its state store provider; None for that of the source, ``other`` for
             the other one.
         evicts: rows of some users, or leftovers, are evicted.
-        state_format: state format of aggregations; None for that of the source.
+        state_format: state format of aggregations and group state; None for that of the source.
     """
 
     partitions: int | None = None
@@ -139,16 +140,16 @@ class Form:
         return "-".join(["of", *(str(part) for part in parts if part is not None)])
 
     def of_family(self, family: Family, *, is_hdfs: bool) -> Form | None:
-        """Return the form for a query; None if the query cannot have it."""
-        if self.evicts and not family.evict:
-            return None
-        if self.state_format and family.conf.get(AGGREGATION_FORMAT) != "1":
-            return replace(self, state_format=None).of_family(family, is_hdfs=is_hdfs)
-        if self == Form() or self.provider is None:
-            return None if self == Form() else self
-        if family.tables:  # it needs RocksDB
-            return None
-        return replace(self, provider="rocksdb" if is_hdfs else "hdfs")
+        """Return the form without what a query cannot have; None if nothing remains."""
+        has_old_format = "1" in (family.conf.get(AGGREGATION_FORMAT), family.conf.get(GROUP_FORMAT))
+        other = "rocksdb" if is_hdfs else "hdfs"
+        form = replace(
+            self,
+            provider=other if self.provider and not family.tables else None,
+            evicts=self.evicts and bool(family.evict),
+            state_format=self.state_format if has_old_format else None,
+        )
+        return None if form == Form() else form
 
 
 class Judge:
@@ -538,7 +539,8 @@ def _forms(args: argparse.Namespace) -> list[Form]:
         alone.append(Form(state_format=args.state_format))
     every: list[int | None] = [*numbers] or [None]
     together = [Form(number, other, args.evict, args.state_format) for number in every]
-    return list(dict.fromkeys(form for form in [*alone, *together] if form != Form()))
+    every_form = together if args.together else [*alone, *together]
+    return list(dict.fromkeys(form for form in every_form if form != Form()))
 
 
 def main() -> None:
@@ -551,6 +553,7 @@ def main() -> None:
     parser.add_argument("--provider", action="store_true")
     parser.add_argument("--evict", action="store_true")
     parser.add_argument("--state-format", choices=["2"])
+    parser.add_argument("--together", action="store_true", help="no change of form alone")
     parser.add_argument("--starts", action="store_true")
     parser.add_argument("--moves", action="store_true")
     args = parser.parse_args()

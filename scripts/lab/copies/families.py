@@ -139,13 +139,18 @@ def _session(source: Callable[[str], Any]) -> Any:
     return _events(source).groupBy("user", sql.session_window("ts", "12 seconds")).count()
 
 
-def _join(kind: str) -> Callable[[Callable[[str], Any]], Any]:
+_UNMATCHED = " and (v + w) % 4 = 0"
+"""Condition of a join by which rows of both sides wait without a match."""
+
+
+def _join(kind: str, more: str = "") -> Callable[[Callable[[str], Any]], Any]:
     def build(source: Callable[[str], Any]) -> Any:
         from pyspark.sql import functions as sql
 
         right = source("right").withWatermark("ts2", "10 seconds")
         near = sql.expr(
             "user = user2 and ts2 >= ts - interval 20 seconds and ts2 <= ts + interval 20 seconds"
+            + more
         )
         return _events(source).join(right, near, kind)
 
@@ -221,16 +226,18 @@ def _stateful_by_clock(source: Callable[[str], Any]) -> Any:
 
 _NO_DATA = "spark.sql.streaming.noDataMicroBatches.enabled"
 """Where values can expire, Spark asks for batches without end."""
+_VALIDATION = "spark.sql.streaming.stateStore.formatValidation.enabled"
 AGGREGATION_FORMAT = "spark.sql.streaming.aggregation.stateFormatVersion"
+GROUP_FORMAT = "spark.sql.streaming.flatMapGroupsWithState.stateFormatVersion"
 JOIN_FORMAT = "spark.sql.streaming.join.stateFormatVersion"
 
 
-def _joined(kind: str, version: int) -> Family:
+def _joined(kind: str, version: int, more: str = "") -> Family:
     """A join in one of its state formats; 1 ended with 3.5, 3 and 4 need column families.
 
     Outer joins of format 1 are refused from 3.0 on (SPARK-26154).
     """
-    conf, build = {JOIN_FORMAT: str(version)}, _join(kind)
+    conf, build = {JOIN_FORMAT: str(version)}, _join(kind, more)
     if version < 3:
         until = (9,) if version == 2 else (4,) if kind == "inner" else (3,)
         return Family(build, "append", evicts=False, conf=conf, until=until)
@@ -243,6 +250,18 @@ def _joined_windows(source: Callable[[str], Any]) -> Any:
 
     joined = _join("inner")(source)
     return joined.groupBy("user", sql.window("ts", "20 seconds")).count()
+
+
+def _joined_twice(source: Callable[[str], Any]) -> Any:
+    from pyspark.sql import functions as sql
+
+    third = source("right").selectExpr("user2 as user3", "ts2 as ts3", "w as w3")
+    near = sql.expr(
+        "user = user3 and ts3 >= ts - interval 20 seconds and ts3 <= ts + interval 20 seconds"
+    )
+    third = third.withWatermark("ts3", "10 seconds")
+    joined = _join("inner", _UNMATCHED)(source).select("user", "ts", "v", "w")  # one event time
+    return joined.join(third, near, "left_outer")
 
 
 def _deduplicated_windows(source: Callable[[str], Any]) -> Any:
@@ -284,10 +303,20 @@ FAMILIES = {
             ("left_outer", (1, 2, 3, 4)),
             ("right_outer", (2, 4)),
             ("full_outer", (2, 3, 4)),
+            ("left_semi", (2, 4)),
         )
         for version in versions
     },
+    **{
+        f"{kind}-{version}-waiting": _joined(kind, version, _UNMATCHED)
+        for kind in ("left_outer", "right_outer", "full_outer", "left_semi")
+        for version in (2, 4)
+    },
     "stateful": Family(_stateful, by_timeout=True),
+    # Spark refuses to read back a timer of format 1: a long that it declares an integer.
+    "stateful-1": Family(
+        _stateful, by_timeout=True, conf={GROUP_FORMAT: "1", _VALIDATION: "false"}
+    ),
     "stateful-processing": Family(_stateful_by_clock, by_timeout=True, conf={_NO_DATA: "false"}),
     "timers": Family(
         _processed("EventTime", timed=True),
@@ -335,6 +364,7 @@ FAMILIES = {
     ),
     "chained-windows": Family(_deduplicated_windows, "append", evicts=False),
     "chained-join": Family(_joined_windows, "append", evicts=False),
+    "chained-joins": Family(_joined_twice, "append", evicts=False),
 }
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"

@@ -25,7 +25,7 @@ class Workload(spark: ThisSpark.Session, root: String, line: String) {
   private val feed = new Feed(chosen)
   private val random = new Random(chosen.seed + 99)
   private val after = chosen.int("after", 0)
-  private val ticks = chosen.int("ticks", 14) + after
+  private var ticks = chosen.int("ticks", 14) + after
   private val batches = mutable.TreeMap[Long, String]()
   private val before = mutable.Map[String, Option[String]]()
   private var providers = Map[StateStoreId, StateStoreProvider]()
@@ -51,7 +51,15 @@ class Workload(spark: ThisSpark.Session, root: String, line: String) {
     tick = ticks - after
     number = chosen.int("fromRun", 0)
     now = chosen.long("clock", now)
-    (0 until tick).foreach(feed.next)
+    if (chosen.is("rewound")) { // at the tick of an earlier batch, by the rows that its sources had
+      var added = 0L
+      tick = 0
+      while (added <= chosen.long("offset", -1) && tick < ticks) {
+        if (feed.next(tick)._1.nonEmpty) added += 1
+        tick += 1
+      }
+      ticks = tick + after
+    } else (0 until tick).foreach(feed.next)
     for (_ <- 0L to chosen.long("offset", -1); source <- sources)
       source.addData(Seq(Ev(0, new Timestamp(Timeline.Base), 0)))
   }

@@ -51,6 +51,7 @@ unique      each row has an id of its own; clocked: its time is current_timestam
 upgraded    the query goes on in another Spark (judge_upgrades.py)
 after       ticks that a copy of a checkpoint goes on: from `clock`, after source offset `offset`,
             in run `fromRun`, its batches counted `shift` higher than those of its twin
+rewound     true: it is at an earlier batch, whose tick follows from `offset`
 ==========  ========================================================================
 """
 
