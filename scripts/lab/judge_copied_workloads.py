@@ -63,6 +63,7 @@ class Case:
         form: options of the copies that give them another form.
         batch: the batch that is copied; None for the newest.
         state_rows: rows of all stores at the end, by Spark; None if they were not compared.
+        differs_by_id: rows that came out are equal without the id of a group's first row.
         refusals: why options of the form were left out; not of state format 2.
     """
 
@@ -78,6 +79,7 @@ class Case:
     form: dict[str, Any] = field(default_factory=dict)
     batch: int | None = None
     state_rows: int | None = None
+    differs_by_id: bool = False
     refusals: list[str] = field(default_factory=list)
 
     @property
@@ -145,7 +147,7 @@ def possible_form(case: Case, checkpoint: Path, dest: Path) -> dict[str, Any]:
         words["provider"] = next(name for name in classes if name != own)
     extra: dict[str, Any] = {"sink_has_no_batch_ids": case.batch is not None}
     options = api.Options(batch=case.batch)
-    for _ in case.form:
+    for _ in [*case.form, "partitions"]:
         refusal = refusal_of(checkpoint, dest, options, words | extra)
         if not refusal:
             return words
@@ -155,6 +157,8 @@ def possible_form(case: Case, checkpoint: Path, dest: Path) -> dict[str, Any]:
             del words[word]
             if word != "state_format":
                 case.refusals.append(refusal)
+        if not words:
+            words["partitions"] = int(case.source.spec["parts"]) + 2
     api.copy(str(checkpoint), str(dest), options, **words, **extra)
     return words
 
@@ -195,7 +199,9 @@ def evict(case: Case, checkpoint: Path, dest: Path) -> None:
                 )
             except api.CheckpointError:
                 continue
-            break
+            if report.summary["written"]:
+                break
+            report = None  # the row of a list is not named by the key of its group
     if report is None:
         return
     (rows_of, *_) = [table.rows for table in report.tables if table.name == "evictions"]
@@ -257,7 +263,14 @@ def compare(case: Case) -> None:
     if calls_of(twin) != calls_of(plain):
         case.faults.append("the plain copy makes other calls")
     if emitted(twin) != emitted(plain):
-        case.faults.append("the plain copy emits other rows")
+        # A function emits the id of its group's first row, whose order Spark does not fix.
+        case.differs_by_id = (
+            bool(case.form)
+            and bool(set(TIMERS) & set(twin.names().values()))
+            and without_ids(emitted(twin)) == without_ids(emitted(plain))
+        )
+        if not case.differs_by_id:
+            case.faults.append("the plain copy emits other rows")
     if case.batch is not None and len(set(twin.batches)) < FEWEST:
         case.unjudged = f"only {len(twin.batches)} batches followed"
     if EVICTED in result and case.operator is not None:
@@ -285,6 +298,11 @@ def compare_states(cases: list[Case]) -> None:
     spark.stop()
 
 
+def key_of(call: Mapping[str, Any]) -> str:
+    """The key of a call; a processor names it without its brackets."""
+    return str(call["k"]) if "k" in call else json.dumps([call["key"]])
+
+
 def compare_evicted(case: Case, twin: Workload, evicted: Workload) -> None:
     """The same of other keys; and what becomes of those that were evicted."""
     names = twin.names()
@@ -303,7 +321,7 @@ def compare_evicted(case: Case, twin: Workload, evicted: Workload) -> None:
         return Counter(
             json.dumps(call, sort_keys=True)
             for call in calls_of(workload)
-            if operator_of(call) in below and call.get("k") not in case.keys
+            if operator_of(call) in below and key_of(call) not in case.keys
         )
 
     if others(twin) != others(evicted):
@@ -348,6 +366,15 @@ def emitted(workload: Workload) -> Counter[str]:
     lines = (workload.folder / "emitted.jsonl").read_text("utf-8").splitlines()
     batches = [json.loads(line) for line in lines if line.strip()]
     return Counter(json.dumps([b["b"], row]) for b in batches for row in b["rows"])
+
+
+def without_ids(rows: Counter[str]) -> Counter[str]:
+    """The rows without their first cell, each with its batch."""
+    result: Counter[str] = Counter()
+    for text, count in rows.items():
+        batch, (_, *cells) = json.loads(text)
+        result[json.dumps([batch, cells])] += count
+    return result
 
 
 def go_on(cases: list[Case], version: str, out: Path, ticks: int) -> None:
@@ -415,6 +442,7 @@ def main() -> int:
         )
         messages = f"{rows:>6} {len(case.keys) // 2:>5} {case.way or '-':<8} {case.called:>5}"
         verdict = "; ".join(case.faults) or case.unjudged or "equal"
+        verdict += " without ids of first rows" * case.differs_by_id
         form = " ".join(f"{word}={value}" for word, value in case.form.items())
         if case.batch is not None:
             form += f" batch={case.batch}/{max(case.source.batches)} rows={case.state_rows}"

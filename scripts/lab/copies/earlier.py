@@ -9,6 +9,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from copies.families import IDS
+
 Rows = Counter[tuple[Any, ...]]
 
 FEW = 3
@@ -47,22 +49,29 @@ def rows_by_spark(spark: Any, checkpoint: Path, *, keys_only: bool = False) -> R
         checkpoint: where Spark's source makes empty folders.
         keys_only: leave out the values, which another state format writes in another form.
     """
+    newest = max((checkpoint / "commits").glob("[0-9]*"), key=lambda path: int(path.name))
+    spark.conf.set(IDS, "2" if "stateUniqueIds" in newest.read_text("utf-8") else "1")
     metadata = spark.read.format("state-metadata").load(str(checkpoint))
     columns = "operatorId", "operatorName", "stateStoreName", "operatorProperties"
     result: Rows = Counter()
     for operator, name, store, properties in metadata.select(*columns).distinct().collect():
         options = [{"operatorId": operator, "storeName": store}]
         if "transformWithState" in name:
-            variables = json.loads(properties)["stateVariables"]
-            options = [
-                {"operatorId": operator, "stateVarName": variable["stateName"]}
-                for variable in variables
+            names = {item["stateName"] for item in json.loads(properties)["stateVariables"]}
+            # The variables of timers have names that begin with a dollar sign.
+            timers = [name for name in names if name.startswith("$")][:1]
+            options = [{"operatorId": operator, "readRegisteredTimers": "true"} for _ in timers]
+            options += [
+                {"operatorId": operator, "stateVarName": name}
+                for name in sorted(names)
+                if not name.startswith("$")
             ]
         elif "Join" in name and store == "default":
             options = [{"operatorId": operator, "joinSide": side} for side in ("left", "right")]
         for item in options:
             frame = spark.read.format("statestore").options(**item).load(str(checkpoint))
             frame = frame.drop("partition_id", *(["value"] if keys_only else []))
-            label = str(sorted(item.items()))
-            result.update((label, *map(str, row)) for row in frame.collect())
+            # Python has no times after the year 9999.
+            texts = frame.selectExpr(*(f"CAST({column} AS STRING)" for column in frame.columns))
+            result.update((str(sorted(item.items())), *row) for row in texts.collect())
     return result
