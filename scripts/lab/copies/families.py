@@ -226,7 +226,7 @@ def _stateful_by_clock(source: Callable[[str], Any]) -> Any:
 
 _NO_DATA = "spark.sql.streaming.noDataMicroBatches.enabled"
 """Where values can expire, Spark asks for batches without end."""
-_VALIDATION = "spark.sql.streaming.stateStore.formatValidation.enabled"
+VALIDATION = "spark.sql.streaming.stateStore.formatValidation.enabled"
 AGGREGATION_FORMAT = "spark.sql.streaming.aggregation.stateFormatVersion"
 GROUP_FORMAT = "spark.sql.streaming.flatMapGroupsWithState.stateFormatVersion"
 JOIN_FORMAT = "spark.sql.streaming.join.stateFormatVersion"
@@ -314,9 +314,7 @@ FAMILIES = {
     },
     "stateful": Family(_stateful, by_timeout=True),
     # Spark refuses to read back a timer of format 1: a long that it declares an integer.
-    "stateful-1": Family(
-        _stateful, by_timeout=True, conf={GROUP_FORMAT: "1", _VALIDATION: "false"}
-    ),
+    "stateful-1": Family(_stateful, by_timeout=True, conf={GROUP_FORMAT: "1", VALIDATION: "false"}),
     "stateful-processing": Family(_stateful_by_clock, by_timeout=True, conf={_NO_DATA: "false"}),
     "timers": Family(
         _processed("EventTime", timed=True),
