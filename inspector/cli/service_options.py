@@ -78,7 +78,7 @@ def service_of(parsed: Mapping[str, Any], source: Source) -> Service | None:
     for path in source.paths:
         _keep_outside(path, folders)
     # Half of all analyses, which pages of a server without a schedule need later.
-    from inspector.serve.audit_worker import (  # noqa: PLC0415
+    from inspector.serve.audit_worker import (  # noqa: PLC0415 - as above
         AuditRequest,
         SearchRequest,
         WorkerOptions,
