@@ -36,8 +36,7 @@ class SortingEngine(ShufflingEngine):
         count = len(job.receivers)
         send = with_shuffle_keys(job.send, [0], count)
         sent = send(task_batch(item.spec, n) for n, item in enumerate(job.senders))
-        rows: list[Row] = [(0, number, -1, -1, -1, b"") for number in range(count)]
-        rows += [row for batch in sent for row in rows_of(batch)]
+        rows: list[Row] = [row for batch in sent for row in rows_of(batch)]
         kept = (row for row in rows if row[1] not in self.lost_targets or not row[5])
         self.sent = sorted(kept, key=lambda row: row[:5])
         results = call_receivers(job.receive, job.receivers)(map(batch_of, self.sent))

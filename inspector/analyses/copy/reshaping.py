@@ -536,7 +536,8 @@ class Reshape:
 
         Nothing is written if the rows that are read here have a fault.
         """
-        work = [Work(task.to_json()) for task in tasks]
+        share = sum(of.sort.task.file_bytes for of in self._sources) // max(1, len(tasks))
+        work = [Work(task.to_json(), share) for task in tasks]
         if self._shuffling is None:
             return MovedRows(None, collect(self._run.map_work(run_filling, work)))
         senders = [task.work() for task in self._send_tasks(tasks)]
