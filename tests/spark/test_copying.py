@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from inspector.analyses.copy import _Copy
+from inspector.checkpoint.destination import Destination
 from tests.cli.support import checkpoint_of, run
 from tests.spark_support import WITH_SPARK
 
@@ -82,3 +87,24 @@ def test_writer_that_fails_leaves_no_copy(tmp_path: Path) -> None:
     assert outcome.code == 2
     assert "error: Spark: OSError: " in outcome.err
     assert list(folder.iterdir()) == []
+
+
+def test_file_that_breaks_after_the_audit_stops_all_writers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Receivers of an object store, whose folders cannot be renamed, would leave files."""
+    root = Path(shutil.copytree(checkpoint_of("agg_update"), tmp_path / "checkpoint"))
+    newest = max(root.glob("state/0/1/*.delta"), key=lambda path: int(path.stem))
+    monkeypatch.setattr(_Copy, "_check_whole", lambda *_: newest.write_bytes(b"broken"))
+    dest = tmp_path / "copies"
+    dest.mkdir()
+
+    @contextmanager
+    def lasting_folder(*_: object) -> Iterator[Destination]:
+        yield Destination(str(dest))
+
+    monkeypatch.setattr("inspector.analyses.copy.new_folder", lasting_folder)
+    outcome = run("copy", root, dest / "copy", "--partitions", "3", "--engine", "spark")
+    assert outcome.code == 4
+    assert str(newest) in outcome.err
+    assert list(dest.iterdir()) == []
