@@ -136,15 +136,39 @@ def compute() -> Any:
 # type codes of Python arrays for Arrow types
 _CODES: Mapping[Any, str] = {pa.int32(): "i", pa.int64(): "q"}
 
+# Arrow type for values of a Python type
+_KINDS: Mapping[type, Any] = {int: pa.int64(), str: pa.string(), bytes: pa.binary()}
+
 
 def array_of(values: Any, kind: Any) -> Any:
-    """Return a list as an Arrow array; unlike ``pa.array`` it does not load pandas."""
-    if isinstance(values, np.ndarray):
-        return pa.array(values, kind)
+    """Return a list or numpy array as an Arrow array; unlike ``pa.array``, without pandas."""
+    if isinstance(values, np.ndarray) and values.dtype == np.int64 and kind == pa.int64():
+        return int64_array(values)
     try:
         return _from_list(list(values), kind)
     except (AttributeError, TypeError, OverflowError):
         return pa.array(values, kind)  # the words of its error are better
+
+
+def int64_array(numbers: Any, valid: Any = None) -> Any:
+    """Return whole numbers of numpy as an Arrow array of 64-bit numbers.
+
+    It shares the memory of ``numbers`` if these are contiguous and of 64 bits. ``valid`` has one
+    boolean for each number, False for null; None means that no number is null. Unlike ``pa.array``
+    this does not load pandas.
+    """
+    bits = None if valid is None or valid.all() else _bits(valid)
+    data: Any = np.ascontiguousarray(numbers, np.int64)
+    return pa.Array.from_buffers(pa.int64(), len(numbers), [bits, pa.py_buffer(data)])
+
+
+def repeat_value(value: Any, rows: int) -> Any:
+    """Return an Arrow array with the same value in each of ``rows`` rows.
+
+    ``value`` is a number, text or bytes. Unlike ``pa.scalar`` this does not load pandas.
+    """
+    kind = next(kind for python, kind in _KINDS.items() if isinstance(value, python))
+    return pa.repeat(array_of([value], kind)[0], rows)
 
 
 def parts_of(

@@ -55,7 +55,7 @@ def base(checkpoints: list[Path]) -> Iterator[str]:
     from inspector.serve.application import application
     from inspector.serve.sources import Source
 
-    source = Source(tuple(map(str, checkpoints)), may_show=True)
+    source = Source(list(map(str, checkpoints)), may_show=True)
     config = uvicorn.Config(application(source, TOKEN), log_level="warning", lifespan="off")
     server = uvicorn.Server(config)
     with socket.create_server(("127.0.0.1", 0)) as listening:

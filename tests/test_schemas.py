@@ -6,6 +6,7 @@ import subprocess
 import sys
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -15,7 +16,9 @@ from inspector.schemas import (
     ROWS,
     TASKS,
     batch_of,
+    int64_array,
     record_batch,
+    repeat_value,
     spans_of,
 )
 from tests.fixture_folder import NEWEST
@@ -93,6 +96,21 @@ def test_lists_become_what_arrow_makes_of_them(kind: pa.DataType, values: list[A
         assert result.equals(pa.array(item, kind))
 
 
+def test_numbers_with_nulls_become_an_arrow_array_of_64_bits() -> None:
+    numbers, valid = np.array([3, 4, -1], np.int8), np.array([True, False, True])
+    assert int64_array(numbers, valid).equals(pa.array([3, None, -1], pa.int64()))
+    assert int64_array(np.arange(6)[::2]).equals(pa.array([0, 2, 4], pa.int64()))
+    assert int64_array(np.empty(0, np.int64)).equals(pa.array([], pa.int64()))
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"), [(7, pa.int64()), ("é", pa.string()), (b"", pa.binary())]
+)
+def test_one_value_is_repeated_in_every_row(value: Any, kind: Any) -> None:
+    assert repeat_value(value, 2).equals(pa.array([value, value], kind))
+    assert repeat_value(value, 0).equals(pa.array([], kind))
+
+
 AGGREGATION = NEWEST / "agg_append" / "checkpoint"
 
 
@@ -110,6 +128,21 @@ def test_pandas_is_not_loaded() -> None:
         "assert 'pandas' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", program], check=True, timeout=600)
+
+
+@pytest.mark.parametrize("command", [("rows",), ("audit", "-o", "html")], ids=["rows", "page"])
+def test_pandas_is_not_loaded_by_commands_that_show_rows(command: tuple[str, ...]) -> None:
+    words = ["inspector", *command, str(AGGREGATION)]
+    program = (
+        f"import atexit, sys; sys.argv = {words!r}; "
+        "atexit.register(lambda: print('pandas' in sys.modules, file=sys.stderr)); "
+        "from inspector.cli.main import run; run()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=600, check=False
+    )
+    assert done.stderr == "False\n"
+    assert done.stdout
 
 
 def test_spans_are_the_values_of_a_binary_column_also_of_a_slice_of_it() -> None:

@@ -154,8 +154,11 @@ def audit(  # noqa: PLR0913 - each is an option of the command
 ) -> Report:
     """Check checkpoints against every rule, with one verdict for each.
 
+    PATH is only read. `inspector explain findings` lists the rules. To compare with an earlier
+    batch, use ``--batch 5 -o json -O old.json``, then ``--baseline old.json``.
+
     Several checkpoints give a table with one row each, the most urgent first. A checkpoint that
-    cannot be read does not stop the others. The exit code is the most severe of all.
+    cannot be read does not stop the others. The greatest exit code counts.
 
     Raises:
         NotACheckpointError, UnsupportedProviderError, CheckpointError, EngineError, OSError: the

@@ -69,7 +69,7 @@ class TopRow(t.Row, table="top", empty="this version has no rows"):
     key_hex: Annotated[t.KeyHex | None, t.WIDE]
     key_bytes: t.KeyBytes
     value_bytes: Annotated[t.ValueBytes, t.Rank(10)]
-    row_bytes: Annotated[t.Bytes, "Key bytes and value bytes of the row.", t.Rank(6)]
+    row_bytes: Annotated[t.Bytes, "Bytes of the UnsafeRows of key and value.", t.Rank(6)]
     puts: Annotated[
         t.Count, "How often the key was put, over all versions that can be replayed.", t.Rank(8)
     ]
@@ -94,7 +94,9 @@ class SkewRow(t.StoreRow, table="skew", empty="no store has rows of this version
     median_row_bytes: Annotated[t.Bytes, "Median of the partitions' row bytes.", t.Rank(15)]
     max_row_bytes: Annotated[t.Bytes, "Row bytes of the largest partition.", t.Rank(14)]
     max_to_median: Annotated[
-        t.Ratio | None, "The largest partition's row bytes, divided by the median.", t.Rank(12)
+        t.Ratio | None,
+        "The largest partition's row bytes, divided by the median. SS302 judges the skew.",
+        t.Rank(12),
     ]
     largest_partition: Annotated[t.Id, "The partition with the most row bytes.", t.Rank(13)]
     max_rows: t.MaxRows
@@ -108,8 +110,8 @@ class EntriesRow(t.StoreRow, table="entries", empty="no key has many entries"):
     entries: Annotated[t.Count, "Its live entries, or sessions.", t.Rank(1)]
     share: Annotated[t.Share, "Its part of the entries of the store.", t.Rank(5)]
     row_bytes: Annotated[t.RowBytes, t.Rank(6)]
-    added: Annotated[t.Count, "Of its live entries, those that came in the window.", t.Rank(9)]
-    removed: Annotated[t.Count, "Its entries of the window that went.", t.Rank(11)]
+    added: Annotated[t.Count, "Live entries added since the oldest restorable version.", t.Rank(9)]
+    removed: Annotated[t.Count, "Entries removed since then.", t.Rank(11)]
 
 
 # facts that the command requests of its tasks: by default 5 keys of each ranking

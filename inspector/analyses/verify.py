@@ -62,6 +62,7 @@ def problem_rows(opened: Opened) -> Iterator[ProblemRow]:
     return map(problem_row, run.problems(run.facts(FACTS)))
 
 
+# problems as a table of data: of programs on Spark, and of SQL
 PROBLEMS_DATA = driver_table(
     ProblemRow,
     "What cannot be read or is missing; everything is read when this is called.",

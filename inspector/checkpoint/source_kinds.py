@@ -36,7 +36,7 @@ from inspector.checkpoint.names import MAX_LONG, number
 from inspector.exceptions import DecodeError
 from inspector.light_dataclasses import dataclass, field
 
-Order = tuple[int, ...]
+Order = tuple[int, ...]  # numbers by which positions of one part are ordered, the first ones first
 
 FEW_PARTS = 3  # positions of a source that a summary lists one by one
 _SHOWN = 200  # characters of a position, or of a name, that are shown
@@ -64,11 +64,13 @@ class Part:
 class Kind:
     """Kind of source whose offsets have one format."""
 
-    name: str
+    name: str  # name in reports
+    # what the difference between two positions counts; None if it counts neither
     counted: Counted | None = None
     is_last_read: bool = False  # True if a position is that of the last record that was read
     # Names of the JSON fields that tell it; none for the kinds that are told by their values.
     fields: frozenset[str] = frozenset()
+    # function from the JSON of an offset to its parts; DecodeError for JSON of another format
     parts: Callable[[Mapping[str, Any]], list[Part]] = field(default=lambda _: [], repr=False)
 
 
@@ -76,8 +78,9 @@ class Kind:
 class Position:
     """Offset of one source: how far the source had been read when a batch ended."""
 
-    kind: Kind
+    kind: Kind  # kind of the source
     raw: str  # the offset as Spark wrote it
+    # function that returns the parts; used only without ``numbers``
     read_parts: Callable[[], list[Part]] = field(repr=False, compare=False)
     # Offsets of a long Kafka line, in the order of the line, and the line without its digits.
     numbers: Any = field(default=None, repr=False, compare=False)
@@ -139,10 +142,12 @@ class Position:
 
 
 def _text(value: object) -> str:
+    """Return a value as printable text, cut to 200 characters."""
     return printable(str(value))[:_SHOWN]
 
 
 def _long(fields: Mapping[str, Any], name: str) -> int:
+    """Return a field of an offset; DecodeError if it is no 64-bit integer."""
     value = fields.get(name)
     if type(value) is not int or abs(value) > MAX_LONG:
         raise DecodeError(f"got {_text(value)!r} as {name}, expected a 64-bit integer")
@@ -150,11 +155,13 @@ def _long(fields: Mapping[str, Any], name: str) -> int:
 
 
 def _number_part(fields: Mapping[str, Any]) -> list[Part]:
+    """Return one part with the number that is the whole offset."""
     value = _long(fields, "")
     return [Part("", f"{value}", (value,))]
 
 
 def _file_parts(fields: Mapping[str, Any]) -> list[Part]:
+    """Return one part with the number of the newest entry of the source's log."""
     entry = _long(fields, "logOffset")
     return [Part("", f"log entry {entry}", (entry,))]
 
@@ -167,6 +174,7 @@ def _rate_parts(fields: Mapping[str, Any]) -> list[Part]:
 
 
 def _delta_parts(fields: Mapping[str, Any]) -> list[Part]:
+    """Return one part with the table version and the file in it; -1 is before the first file."""
     version, index = _long(fields, "reservoirVersion"), _long(fields, "index")
     text = f"version {version}"
     if index >= 0:
@@ -177,6 +185,7 @@ def _delta_parts(fields: Mapping[str, Any]) -> list[Part]:
 
 
 def _iceberg_parts(fields: Mapping[str, Any]) -> list[Part]:
+    """Return one part with the snapshot and its files that have been read, without an order."""
     files = _long(fields, "position" if "position" in fields else "index")
     snapshot = _long(fields, "snapshot_id")
     # Ids of snapshots are random numbers.
@@ -184,12 +193,14 @@ def _iceberg_parts(fields: Mapping[str, Any]) -> list[Part]:
 
 
 def _paimon_parts(fields: Mapping[str, Any]) -> list[Part]:
+    """Return one part with the snapshot and its last split that has been read; -1 for none."""
     snapshot, index = _long(fields, "snapshotId"), _long(fields, "index")
     text = f"snapshot {snapshot}" + (f", split {index}" if index >= 0 else "")
     return [Part("", text, (snapshot, max(index, -1)))]
 
 
 def _auto_loader_parts(fields: Mapping[str, Any]) -> list[Part]:
+    """Return one part with the number of the last file in the order of discovery."""
     value = _long(fields, "seqNum")
     return [Part("", f"file {value}", (value,))]
 
@@ -203,11 +214,15 @@ def _kafka_parts(fields: Mapping[str, Any]) -> list[Part]:
     ]
 
 
-_BY_SEQUENCE = "AFTER_SEQUENCE_NUMBER"
+_BY_SEQUENCE = "AFTER_SEQUENCE_NUMBER"  # type of a position that is a sequence number
 _LONGEST_SEQUENCE = 128  # digits; Kinesis writes 56
 
 
 def _kinesis_parts(fields: Mapping[str, Any]) -> list[Part]:
+    """Return a part for each shard, with its sequence number.
+
+    A shard with another position than a sequence number has no order.
+    """
     parts = []
     for shard, info in fields.items():
         if shard != "metadata" and isinstance(info, dict):
@@ -220,6 +235,7 @@ def _kinesis_parts(fields: Mapping[str, Any]) -> list[Part]:
 
 
 def _pulsar_parts(fields: Mapping[str, Any]) -> list[Part]:
+    """Return a part for each topic, with ledger and entry of the last message."""
     parts = []
     for topic, data in fields.items():
         ids = _message_id(bytes(byte & 0xFF for byte in data))
@@ -242,6 +258,7 @@ def _message_id(data: bytes) -> Order | None:
 
 
 def _varints(data: bytes) -> Iterator[int]:
+    """Yield the unsigned 64-bit varints (protobuf) in the first 64 bytes."""
     value = shift = 0
     for byte in data[:64]:
         value |= (byte & 0x7F) << shift
@@ -251,7 +268,7 @@ def _varints(data: bytes) -> Iterator[int]:
             value = shift = 0
 
 
-UNKNOWN = Kind("unknown")
+UNKNOWN = Kind("unknown")  # offsets of no known format; they have no parts
 # sources whose offset is a number (``LongOffset``): ``rate``, ``socket`` and memory
 NUMBER = Kind("number", parts=_number_part)
 FILES = Kind("files", Counted.FILES, parts=_file_parts, fields=frozenset({"logOffset"}))
@@ -281,10 +298,12 @@ PULSAR = Kind("pulsar", is_last_read=True, parts=_pulsar_parts)
 KAFKA = Kind("kafka", Counted.RECORDS, parts=_kafka_parts)
 EVENT_HUBS = Kind("event-hubs", Counted.RECORDS, parts=_kafka_parts)
 
+# kinds that are told by the names of their fields, in the order in which they are tried
 _BY_FIELDS = (FILES, DELTA, PAIMON, ICEBERG, AUTO_LOADER, RATE_MICRO_BATCH)
 _EXACT = frozenset({FILES.name, RATE_MICRO_BATCH.name})  # kinds whose JSON has no other field
 # The number of a topic's partition: a key in the JSON of a Kafka or Event Hubs offset.
 _PARTITION = re.compile("[0-9]{1,10}")
+# an offset that is a number of at most 19 digits
 _NUMBER = re.compile(r"\s*(-?[0-9]{1,19})\s*")
 
 
@@ -304,6 +323,10 @@ def parse_position(offset: str, provider: str = "") -> Position:
 
 
 def _position(kind: Kind, offset: str, fields: Mapping[str, Any]) -> Position:
+    """Return the position that an offset of a kind says; ``fields`` is the offset as JSON.
+
+    DecodeError if a field is missing or of another type.
+    """
     if kind in (KAFKA, EVENT_HUBS):
         return Position(kind, offset, lambda: kind.parts(fields))
     parts = kind.parts(fields)  # DecodeError: a field is none of its format
@@ -326,6 +349,7 @@ def _kind_of(fields: Mapping[str, Any], provider: str) -> Kind:
 
 
 def _is_topic(partitions: object) -> bool:
+    """Return whether a value is a topic of Kafka: partition numbers with 64-bit offsets."""
     return (
         isinstance(partitions, dict)
         and bool(partitions)
@@ -339,13 +363,16 @@ def _is_topic(partitions: object) -> bool:
 
 
 def _is_bytes(data: object) -> bool:
+    """Return whether a value is a list of bytes, signed or unsigned, with at least one."""
     if not isinstance(data, list) or not data:
         return False
     return all(type(value) is int and -128 <= value <= 255 for value in data)
 
 
-_DIGITS = b"0123456789"
+_DIGITS = b"0123456789"  # ASCII digits
+# translation of bytes that makes everything but digits a space
 _TO_SPACES = bytes(byte if byte in _DIGITS else 0x20 for byte in range(256))
+# a number in a line; the first group is there if it is the value of a field
 _VALUE = re.compile(rb"(:)?([0-9]+)")
 
 

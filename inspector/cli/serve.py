@@ -90,7 +90,7 @@ def _serve(**parsed: Any) -> None:
     errors = [candidate.error for candidate in candidates if candidate.error is not None]
     if errors and len(errors) == len(candidates):
         raise errors[0]
-    paths = tuple(candidate.path for candidate in candidates)
+    paths = [candidate.path for candidate in candidates]
     source = Source(paths, options, parsed["show_values"])
     service = service_of(parsed, source)
     token, host = token_of(parsed["token_file"]), parsed["host"]

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
+from inspector.analyses.shared.fleet_run import means_many
 from inspector.cli.output_files import outside
 from inspector.light_dataclasses import replace
 from inspector.model import Redact
 from inspector.operators.user_rules import parse_duration
 from inspector.plain_text import escape
-from inspector.serve.service import AUDIT_SECONDS, Service, ServicePlan
+from inspector.serve.service import AUDIT_SECONDS, CheckpointSearch, Service, ServicePlan
 from inspector.serve.sources import Source
 
 _LEAST_TOKEN = 16  # least number of characters of a token in a file
@@ -62,7 +63,7 @@ def service_of(parsed: Mapping[str, Any], source: Source) -> Service | None:
 
     Raises click.UsageError for options that do not fit together.
     """
-    text, folders = parsed["every"], [parsed["cache"], parsed["history"]]
+    text, folders = parsed["every"], list(filter(None, (parsed["cache"], parsed["history"])))
     if text is None:
         for name in ("cache", "history"):
             if parsed[name] is not None:
@@ -75,19 +76,49 @@ def service_of(parsed: Mapping[str, Any], source: Source) -> Service | None:
     if seconds < 1:
         raise click.UsageError(f"--every: got {text}, expected at least 1s")
     for path in source.paths:
-        for folder in filter(None, folders):
-            outside(path, folder)
+        _keep_outside(path, folders)
     # Half of all analyses, which pages of a server without a schedule need later.
-    from inspector.serve.audit_worker import AuditRequest, WorkerOptions  # noqa: PLC0415
+    from inspector.serve.audit_worker import (  # noqa: PLC0415
+        AuditRequest,
+        SearchRequest,
+        WorkerOptions,
+    )
     from inspector.serve.auditor import WorkerProcess  # noqa: PLC0415
     from inspector.serve.last_audits import url_of  # noqa: PLC0415
 
     options = replace(source.options, cache=parsed["cache"], redact=Redact.HASH)
     requests = [AuditRequest(path, url_of(index)) for index, path in enumerate(source.paths)]
+
+    def add(path: str) -> AuditRequest | None:
+        """Let pages show a new checkpoint, and return the request to audit it.
+
+        A checkpoint that has the cache or the history in it is a message, and None.
+        """
+        try:
+            _keep_outside(path, folders)
+        except click.UsageError as error:
+            _print(error.message)
+            return None
+        source.paths.append(path)
+        return AuditRequest(path, url_of(len(source.paths) - 1))
+
+    paths, recursive = parsed["paths"], parsed["recursive"]
+    search = SearchRequest(paths, recursive) if means_many(paths, recursive=recursive) else None
     plan = ServicePlan(
-        requests, seconds, parsed["audit_seconds"], parsed["history"] is not None, _print
+        requests,
+        seconds,
+        parsed["audit_seconds"],
+        has_history=parsed["history"] is not None,
+        notify=_print,
+        search=None if search is None else CheckpointSearch(search, add),
     )
     return Service(plan, WorkerProcess(WorkerOptions.of(options, parsed["history"])))
+
+
+def _keep_outside(path: str, folders: Iterable[str]) -> None:
+    """Raise click.UsageError if one of the folders to write to is in a checkpoint."""
+    for folder in folders:
+        outside(path, folder)
 
 
 def _print(message: str) -> None:

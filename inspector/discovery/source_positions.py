@@ -34,18 +34,18 @@ from inspector.exceptions import DecodeError, InspectorError, LimitError
 from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import LIMITS, BatchId, Problem
 
-COMPACT = ".compact"
+COMPACT = ".compact"  # end of the name of an entry that has the files of all entries before
 _LONGEST_LINE = 1 << 20  # bytes of one line of a source log
-_INITIAL_BYTES = 1 << 20  # of the file that has the initial offset of a Kafka source
+_INITIAL_BYTES = 1 << 20  # most bytes of the file with the initial offset of a Kafka source
 
 
 @dataclass(frozen=True)
 class SourceFile:
     """A file that a file source has read, as an entry of the source's log names it."""
 
-    path: str
+    path: str  # path of the file, as Spark wrote it
     entry: int  # number of the entry, which an offset of the source names
-    modified_ms: int | None
+    modified_ms: int | None  # when the file was last modified, epoch ms; None if not written
 
 
 class SourceLog:
@@ -112,6 +112,10 @@ class SourceLog:
         return (compact[max(compact)] if compact else None), plain
 
     def _lines(self, file: Entry, entry: int | None) -> Iterator[SourceFile]:
+        """Yield the files in an entry of the log; ``entry`` is its number, None for a compact one.
+
+        What cannot be read is a problem in ``problems``; the files up to it are yielded.
+        """
         path = self._storage.full_path(file.path)
         try:
             if self._is_small and file.size > LIMITS.small_file_bytes:
@@ -142,6 +146,10 @@ def _split(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _source_file(line: bytes, entry: int | None) -> SourceFile:
+    """Return the file that a line names; DecodeError if the line is not of such a log.
+
+    ``entry`` is the number of the entry if the line has none; without both it is 0.
+    """
     fields = json_object(line.decode("utf-8", "replace"))
     number_of_entry = long_field(fields, "batchId")
     if number_of_entry is None:
@@ -154,13 +162,13 @@ def _source_file(line: bytes, entry: int | None) -> SourceFile:
 class SourceRange:
     """What one batch read of one source: the positions at its beginning and its end."""
 
-    batch_id: BatchId
+    batch_id: BatchId  # batch that read the range
     source: str  # its place among the sources, from 0, or its name
     start: Position | None  # None if the entry before is not there, or the source was new
     end: Position | None  # None as long as the source has no offset
     is_first: bool  # True if the source begins with this batch
-    timestamp_ms: int | None  # ``batchTimestampMs``
-    committed: bool
+    timestamp_ms: int | None  # ``batchTimestampMs`` of the batch, epoch ms; None if not written
+    committed: bool  # True if the batch has an entry in the commit log
 
     @property
     def kind(self) -> str:
@@ -258,6 +266,11 @@ class SourcePositions:
         return [*self.problems, *(p for log in self._logs.values() for p in log.problems)]
 
     def _parsed(self, newest: int | None) -> Iterator[tuple[int, OffsetEntry]]:
+        """Yield each batch with its entry of the offset log, newest first.
+
+        The first batch is ``newest``; None begins with the newest of all. What cannot be read is
+        added to ``problems``, but not the oldest entries if they are gone: Spark purges them.
+        """
         storage = self.checkpoint.storage
         batches = [b for b in reversed([*self.entries]) if newest is None or b <= newest]
         size = 2  # a reader of the newest batches reads few entries
@@ -291,6 +304,11 @@ class SourcePositions:
         *,
         is_known: bool,
     ) -> Iterator[SourceRange]:
+        """Yield what a batch read of each source of its entry.
+
+        ``starts`` has the positions by source after the batch before, ``ends`` those after this
+        one. ``is_known`` is True if the entry of the batch before was read.
+        """
         clock = self.checkpoint.logs.clocks.get(BatchId(batch))
         for name, _ in _few(entry):
             end, start = ends.get(name), starts.get(name)

@@ -17,10 +17,11 @@ from inspector.checkpoint.logfile import json_object
 from inspector.checkpoint.source_kinds import Kind, Position
 from inspector.light_dataclasses import dataclass
 
+# how often the new query and the old one together read a row of a committed batch or a later one
 EXACT = "exactly once"
-AGAIN = "at least once"
-MOST_ONCE = "at most once"
-UNKNOWN = "unknown"
+AGAIN = "at least once"  # some rows of committed batches are read again
+MOST_ONCE = "at most once"  # rows of a batch without a commit may be in no result
+UNKNOWN = "unknown"  # the option does not say from where the source reads
 
 
 @dataclass(frozen=True)
@@ -34,20 +35,23 @@ class StartingOffset:
     note: str = ""  # what the user has to know, as a whole sentence
 
 
+# notes on an option
 _ADDED = "Spark refuses startingOffsets that lack a partition: add new ones with -2 (earliest)."
 _SAME_JSON = "Azure Event Hubs writes the same JSON as Kafka: for its connector use this option."
 
 
 def _kafka(position: Position) -> Iterator[StartingOffset]:
+    """Yield ``startingOffsets``, and the option of Event Hubs for few partitions."""
     yield StartingOffset("startingOffsets", position.raw.strip(), EXACT, _ADDED)
     if len(position.parts) <= _MOST_HUB_PARTITIONS:
         yield from _event_hubs(position, _SAME_JSON)
 
 
-_MOST_HUB_PARTITIONS = 32  # that an Event Hub has below the dedicated tier
+_MOST_HUB_PARTITIONS = 32  # most partitions of an Event Hub below the dedicated tier
 
 
 def _event_hubs(position: Position, note: str = "") -> Iterator[StartingOffset]:
+    """Yield ``eventhubs.startingPositions`` with the sequence number of each partition."""
     values = {}
     for part in position.parts:
         name, _, partition = part.name.rpartition(":")
@@ -62,6 +66,7 @@ def _event_hubs(position: Position, note: str = "") -> Iterator[StartingOffset]:
 
 
 def _files(position: Position) -> Iterator[StartingOffset]:
+    """Yield advice without an option: Spark's file source has none."""
     note = (
         "A file source has no option to start from: move the files of the table read_files out of "
         "its folder, or start it on a folder of the other files. Only files that are newer than "
@@ -71,6 +76,7 @@ def _files(position: Position) -> Iterator[StartingOffset]:
 
 
 def _rate_micro_batch(position: Position) -> Iterator[StartingOffset]:
+    """Yield ``startTimestamp`` with the timestamp of the position."""
     fields = json_object(position.raw)
     note = (
         f"The timestamps continue; the column value begins at 0 again: add {position.summary} to "
@@ -80,11 +86,17 @@ def _rate_micro_batch(position: Position) -> Iterator[StartingOffset]:
 
 
 def _number(position: Position) -> Iterator[StartingOffset]:
+    """Yield advice without an option: ``rate`` and ``socket`` begin again from 0."""
     note = "The sources rate and socket begin anew with each query and have no such option."
     yield StartingOffset(None, position.summary, UNKNOWN, note)
 
 
 def _delta(position: Position) -> Iterator[StartingOffset]:
+    """Yield ``startingVersion`` with the version that a position is in, for a Delta source.
+
+    It is AGAIN if files of that version were read. A position in the table's initial snapshot gives
+    advice without an option.
+    """
     fields = json_object(position.raw)
     version, index = position.parts[0].order or (0, 0)
     if fields.get("isStartingVersion") is True:
@@ -101,6 +113,10 @@ def _delta(position: Position) -> Iterator[StartingOffset]:
 
 
 def _iceberg(position: Position) -> Iterator[StartingOffset]:
+    """Yield ``stream-from-timestamp`` with the time of the position's snapshot.
+
+    Advice without an option if the position has no time.
+    """
     fields = json_object(position.raw)
     snapshot, time_ms = fields.get("snapshot_id"), fields.get("snapshot_timestamp_ms")
     note = (
@@ -132,6 +148,7 @@ def _paimon(position: Position) -> Iterator[StartingOffset]:
 
 
 def _kinesis(position: Position) -> Iterator[StartingOffset]:
+    """Yield the starting position of the connector that wrote the position."""
     # InitialKinesisPosition.fromCheckpointJson of both connectors reads the offset as it is; that
     # of AWS Labs has sub-sequence numbers.
     shards = [info for info in json_object(position.raw).values() if isinstance(info, dict)]
@@ -145,11 +162,13 @@ def _kinesis(position: Position) -> Iterator[StartingOffset]:
 
 
 def _pulsar(position: Position) -> Iterator[StartingOffset]:
+    """Yield ``startingOffsets`` with the position as it is; whether it is read again is unknown."""
     note = "Each topic is given by the bytes of the last message id that has been read."
     yield StartingOffset("startingOffsets", position.raw.strip(), UNKNOWN, note)
 
 
 def _auto_loader(position: Position) -> Iterator[StartingOffset]:
+    """Yield advice without an option: Auto Loader has none to start after a file."""
     fields = json_object(position.raw)
     times = [fields.get(name) for name in ("lastBackfillStartTimeMs", "lastBackfillFinishTimeMs")]
     known = [f"{time}" for time in times if type(time) is int]
@@ -162,10 +181,12 @@ def _auto_loader(position: Position) -> Iterator[StartingOffset]:
 
 
 def _unknown(position: Position) -> Iterator[StartingOffset]:
+    """Yield the position as it is written, without an option."""
     note = "The offset is of no known connector: it is shown as it is written."
     yield StartingOffset(None, position.raw, UNKNOWN, note)
 
 
+# kind of source -> function that yields its options for a position
 _BY_KIND: Mapping[Kind, Callable[[Position], Iterator[StartingOffset]]] = {
     k.KAFKA: _kafka,
     k.EVENT_HUBS: _event_hubs,

@@ -17,10 +17,11 @@ from inspector.engines.engine import PARCEL_COLUMNS, BatchFunction, Exchanged, R
 from inspector.schemas import array_of, numbers_of
 
 SHUFFLE_KEY = "shuffle_key"  # column by whose hash Spark chooses the partition of the shuffle
-# schema of rows that Spark shuffles
+# columns of PARCELS that are numbers
 _numbers: list[tuple[str, pa.DataType]] = [
     (name, pa.int32()) for name in (SHUFFLE_KEY, *PARCEL_COLUMNS[:-1])
 ]
+# schema of the parcels that Spark shuffles: the shuffle key, numbers, and the packed rows
 PARCELS = pa.schema([*_numbers, (PARCEL_COLUMNS[-1], pa.binary())])
 
 

@@ -26,7 +26,7 @@ from inspector.exceptions import UnknownFactError
 from inspector.facts.fact import FACT_TYPES, Fact, FactColumns, Observed
 from inspector.light_dataclasses import fields, hints_of, is_dataclass
 from inspector.model import StoreId
-from inspector.schemas import STORE_COLUMNS, array_of, numbers_of, parts_of, validity
+from inspector.schemas import STORE_COLUMNS, array_of, int64_array, numbers_of, parts_of, validity
 from inspector.sums import counter_of
 from inspector.type_hints import hint_parts
 
@@ -106,19 +106,14 @@ def _join(arrow: Any, parts: Sequence[Any], rows: Sequence[int]) -> Any:
     """
     if arrow == pa.int64():
         is_array = isinstance(parts[0], np.ndarray)
-        return _int64s(np.concatenate(parts) if is_array else np.repeat(parts, rows))
+        return int64_array(np.concatenate(parts) if is_array else np.repeat(parts, rows))
     ends: Any = np.zeros(1, np.int64)
     for _, part_batch in parts:
         ends = np.append(ends, ends[-1] + part_batch)
-    flat = _int64s(np.concatenate([part[0] for part in parts]))
+    flat = int64_array(np.concatenate([part[0] for part in parts]))
     buffers = [None, pa.py_buffer(ends.astype(np.int32))]
     lists = pa.Array.from_buffers(arrow[0].type, sum(rows), buffers, children=[flat])
     return pa.Array.from_buffers(arrow, sum(rows), [None], children=[lists])
-
-
-def _int64s(numbers: Any) -> Any:
-    """Return an Arrow array of 64-bit numbers that shares the memory of a numpy array."""
-    return pa.Array.from_buffers(pa.int64(), len(numbers), [None, pa.py_buffer(numbers)])
 
 
 def _batch(

@@ -12,6 +12,7 @@ import pyarrow as pa
 from inspector.arrays import Int64s
 from inspector.decode.records import RecordBlock
 from inspector.kernel.loader import kernel
+from inspector.schemas import repeat_value
 
 # Records of a block: a mask over all of its records, or their indexes.
 Rows = npt.NDArray[np.bool_] | Int64s
@@ -58,5 +59,5 @@ def repeat(columns: dict[str, Any], rows: int) -> dict[str, Any]:
 
     ``columns`` has the value by column name. A column whose value is None is left out.
     """
-    scalars = {name: pa.scalar(value) for name, value in columns.items() if value is not None}
-    return {name: pa.repeat(scalar, rows) for name, scalar in scalars.items()}
+    values = {name: value for name, value in columns.items() if value is not None}
+    return {name: repeat_value(value, rows) for name, value in values.items()}

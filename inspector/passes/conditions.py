@@ -20,7 +20,7 @@ from inspector.decode.arrow_types import arrow_type
 from inspector.exceptions import CheckpointError
 from inspector.light_dataclasses import dataclass
 from inspector.passes.key_values import plain_value, text_value
-from inspector.schemas import compute
+from inspector.schemas import array_of, compute
 from inspector.sparktypes import DataType, StructType, storage_type, unique_names
 from inspector.sparktypes.ddl import to_ddl
 
@@ -151,10 +151,10 @@ class Term:
             reason = f"{self.compare} is for text, and the field is {to_ddl(data_type)}"
             raise _misfit(self.name, self.text, reason)
         try:
-            getattr(compute(), _TEXTS[self.compare])(pa.array([""]), self.text)
+            getattr(compute(), _TEXTS[self.compare])(array_of([""], pa.string()), self.text)
         except pa.ArrowInvalid as error:
             raise _misfit(self.name, self.text, str(error)) from None
-        return Condition(path, pa.scalar(self.text), compare=self.compare)
+        return Condition(path, array_of([self.text], pa.string())[0], compare=self.compare)
 
 
 def condition_of(
@@ -271,7 +271,7 @@ def _scalar(data_type: DataType, value: Any, name: str) -> Any:
     """Return a JSON value as an Arrow scalar; None for null. CheckpointError: of another type."""
     try:
         plain = plain_value(data_type, value)
-        return None if plain is None else pa.scalar(plain, arrow_type(data_type))
+        return None if plain is None else array_of([plain], arrow_type(data_type))[0]
     except (ValueError, OverflowError, pa.ArrowException) as error:
         raise _misfit(name, value, str(error)) from None
 

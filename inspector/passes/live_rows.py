@@ -22,7 +22,7 @@ from inspector.passes.key_filter import BoundFilter, filter_of, select_records
 from inspector.passes.store_reader import READ_ERRORS, StoreReader
 from inspector.passes.tracked import range_filter, schema_of_field
 from inspector.providers.chain import Chain, chain_for
-from inspector.schemas import ROWS, record_batch
+from inspector.schemas import ROWS, int64_array, record_batch
 from inspector.state.key_range import RangeFilter, passes_of, select_range
 from inspector.state.live_records import LastPuts, Positions
 
@@ -69,7 +69,7 @@ def _expiry_reader(store: StoreTask) -> Callable[[RecordBlock, Int64s], Any] | N
         # The first whole millisecond that is not before the time; it may be the largest number.
         clocks = times // rule.per_ms + (times % rule.per_ms != 0)
         clocks = np.minimum(clocks, MAX_LONG - rule.delay_ms) + rule.delay_ms
-        return pa.array(clocks, pa.int64(), mask=~valid)
+        return int64_array(clocks, valid)
 
     return read
 

@@ -18,7 +18,14 @@ from inspector.passes.binary_columns import keys_of, repeat, values_of
 from inspector.passes.key_filter import filter_of, select_records
 from inspector.passes.store_reader import READ_ERRORS, StoreReader, open_stores
 from inspector.providers.chain import replay_steps
-from inspector.schemas import CHANGES, problem_batch, record_batch
+from inspector.schemas import (
+    CHANGES,
+    array_of,
+    int64_array,
+    problem_batch,
+    record_batch,
+    repeat_value,
+)
 from inspector.state.events import WORDS, BlockEvents, Event, Presence
 from inspector.state.key_range import RangeFilter, passes_of, select_range
 
@@ -150,13 +157,15 @@ class _Walk:
         all_rows = np.arange(block.count)
         old = events.old_sizes
         columns = repeat(self._reader.row("change", file.version), block.count) | {
-            "event": pa.array(np.array(WORDS)[events.events]),
-            "record": pa.nulls(block.count, pa.int64()) if ordinals is None else pa.array(ordinals),
-            "path": pa.repeat(pa.scalar(file.path), block.count),
-            "old_value_bytes": pa.array(old, mask=old < 0),
+            "event": array_of(WORDS, pa.string()).take(int64_array(events.events)),
+            "record": pa.nulls(block.count, pa.int64())
+            if ordinals is None
+            else int64_array(ordinals),
+            "path": repeat_value(file.path, block.count),
+            "old_value_bytes": int64_array(old, old >= 0),
             "key": keys_of(block, all_rows),
             "value": values_of(block, all_rows),
         }
         if events.old_values:
-            columns["old_value"] = pa.array(events.old_values, pa.binary())
+            columns["old_value"] = array_of(events.old_values, pa.binary())
         yield record_batch(CHANGES, columns, block.count)

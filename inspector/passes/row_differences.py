@@ -27,7 +27,7 @@ from inspector.passes.binary_columns import keys_of, repeat, values_of
 from inspector.passes.key_filter import filter_of, select_records
 from inspector.passes.store_reader import READ_ERRORS, open_stores
 from inspector.providers.chain import chain_for
-from inspector.schemas import DIFF, batch_of, problem_batch, record_batch
+from inspector.schemas import DIFF, array_of, batch_of, problem_batch, record_batch
 from inspector.state.key_range import RangeFilter, passes_of, select_range
 from inspector.state.live_records import Compared, Differences, TwoVersions
 
@@ -278,7 +278,7 @@ def _of_new(
     if len(added):
         yield _batch(part, "added", keys_of(block, added), None, values_of(block, added))
     if len(changed):
-        old_values = pa.array([value for value in old if value is not None], pa.binary())
+        old_values = array_of([value for value in old if value is not None], pa.binary())
         yield _batch(
             part, "changed", keys_of(block, changed), old_values, values_of(block, changed)
         )

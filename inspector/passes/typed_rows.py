@@ -23,7 +23,14 @@ from inspector.passes.problem_mode import problem_batches, with_problems
 from inspector.passes.record_effects import ChangesTask, changes_of
 from inspector.passes.tracked import schemas
 from inspector.passes.worker import rows_of
-from inspector.schemas import STORE_COLUMNS, compute, spans_of, specs_in
+from inspector.schemas import (
+    STORE_COLUMNS,
+    compute,
+    int64_array,
+    repeat_value,
+    spans_of,
+    specs_in,
+)
 from inspector.sparktypes import StructType
 
 _Columns = list[tuple[str, pa.DataType]]  # names and types of columns
@@ -130,7 +137,7 @@ class _Side:
         self.misfits += len(decoded.misfits)
         if entry.all():
             return decoded.array
-        return decoded.array.take(pa.array(np.cumsum(entry) - 1, mask=~entry))
+        return decoded.array.take(int64_array(np.cumsum(entry) - 1, entry))
 
 
 class _Typed:
@@ -182,7 +189,7 @@ class _Typed:
         columns: dict[str, Any] = {name: batch.column(name) for name in batch.schema.names}
         keys, values, rows = columns["key"], columns["value"], batch.num_rows
         columns |= {
-            "operator_name": pa.repeat(pa.scalar(self.request.operator_name), rows),
+            "operator_name": repeat_value(self.request.operator_name, rows),
             "batch_id": pc.subtract(columns["version"], 1),
             "key_bytes": pc.binary_length(keys),
             "value_bytes": pc.binary_length(values),

@@ -32,7 +32,9 @@ class FindingRow(t.Row, table="findings"):
     bytes: Annotated[t.Bytes | None, "Their key and value bytes.", t.Rank(5)] = None
     evidence: Annotated[t.Text, "The numbers that show it.", t.WIDE]
     next_step: Annotated[t.Text | None, "What you can do.", t.WIDE] = None
-    command: Annotated[t.Text | None, "The command that shows more: `leftovers`.", t.WIDE] = None
+    command: Annotated[
+        t.Text | None, "The command that shows more, such as `leftovers`.", t.WIDE
+    ] = None
     spark: Annotated[t.Text | None, "The conf or error class of Spark to look for.", t.WIDE] = None
 
 

@@ -52,6 +52,7 @@ _METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"  # what Prometheus re
 _CLOSED = 499  # status of an answer that nobody waits for
 
 
+# paths of URLs, with the names of their parameters in braces
 _CHECKPOINT = "/{index}"
 _OPERATOR = _CHECKPOINT + "/operators/{operator}"
 _STORE = _OPERATOR + "/stores/{store}"
@@ -68,6 +69,7 @@ _PATHS = {
 }
 """Name of each page of the walk -> path of its URL."""
 
+# refusal of a comparison while values are hidden
 _ONLY_EQUAL = (
     "Comparisons other than = would tell hidden values: they need --show-values, and keys in clear."
 )

@@ -20,6 +20,7 @@ from multiprocessing.connection import Connection
 from typing import Any, cast
 
 from inspector.analyses.audit import audit
+from inspector.analyses.shared.fleet_run import find_all
 from inspector.analyses.shared.opening import Opened, Recalled, begin
 from inspector.analyses.shared.options import Options
 from inspector.credentials import redact
@@ -68,6 +69,14 @@ class AuditRequest:
 
 
 @dataclass(frozen=True)
+class SearchRequest:
+    """Request for the checkpoints that the paths of the start name now."""
+
+    paths: Sequence[str]  # folders and patterns
+    recursive: bool  # True if folders are searched for checkpoints in and below them
+
+
+@dataclass(frozen=True)
 class RecallRequest:
     """Request for the kept results of checkpoints, in this order."""
 
@@ -88,6 +97,7 @@ class Answer:
     result: LastResult | None = None  # result of an audit
     rows: Sequence[Row] = ()  # rows of the audit for the history
     recalled: Sequence[LastResult | None] = ()  # kept results, in the order of the request
+    paths: Sequence[str] = ()  # paths of the checkpoints that a search has found
     error: str = ""  # what went wrong beside the audit, such as writing the cache; "" for nothing
 
 
@@ -97,6 +107,8 @@ def answer(request: Any, worker: WorkerOptions) -> Answer:
         return _audit(request, worker)
     if isinstance(request, RecallRequest):
         return _recall(request, worker)
+    if isinstance(request, SearchRequest):
+        return _search(request, worker)
     assert isinstance(request, HistoryRequest)
     return Answer(error=_append(request.rows, worker))
 
@@ -139,6 +151,18 @@ def _recall(request: RecallRequest, worker: WorkerOptions) -> Answer:
         except Exception as raised:  # noqa: BLE001 - the service goes on
             error = message_of(raised)
     return Answer(recalled=recalled, error=error)
+
+
+def _search(request: SearchRequest, worker: WorkerOptions) -> Answer:
+    """Return the paths of the checkpoints that a search finds, and the first error of it."""
+    try:
+        found = list(find_all(request.paths, worker.options, recursive=request.recursive))
+    except Exception as error:  # noqa: BLE001 - the service goes on
+        return Answer(error=message_of(error))
+    errors = [message_of(item.error) for item in found if item.error is not None]
+    return Answer(
+        paths=[item.path for item in found if item.error is None], error="".join(errors[:1])
+    )
 
 
 def _append(rows: Sequence[Row], worker: WorkerOptions) -> str:

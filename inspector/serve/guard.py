@@ -39,6 +39,7 @@ HEADERS = {
 }
 """Headers of every answer."""
 
+# answer to a request without the token
 _NO_TOKEN = (
     "This request has no valid token. Open the URL that `inspector serve` printed, then open this "
     "page again.\n"

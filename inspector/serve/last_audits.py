@@ -26,22 +26,20 @@ class Fleet:
     def __init__(self, source: Source) -> None:
         """Begin without any audit."""
         self._source = source
-        self._entries = [
-            FleetEntry(redact(path), url_of(index), None, _WAITING)
-            for index, path in enumerate(source.paths)
-        ]
+        self._entries: dict[int, FleetEntry] = {}  # entry of each audited checkpoint, by its index
         self._lock = threading.Lock()
         self._is_started = False
 
     @property
     def entries(self) -> Sequence[FleetEntry]:
         """An entry for each checkpoint, by its index."""
-        return list(self._entries)
+        paths = enumerate(list(self._source.paths))
+        return [self._entries.get(index) or _waiting(index, path) for index, path in paths]
 
     @property
     def is_complete(self) -> bool:
         """True if each checkpoint was audited, or could not be."""
-        return all(entry.level is not None for entry in self._entries)
+        return len(self._entries) == len(self._source.paths)
 
     def start(self) -> None:
         """Audit all checkpoints once, in a thread; does nothing at further calls."""
@@ -76,6 +74,11 @@ class Fleet:
         """Keep the error of a checkpoint that could not be audited."""
         path, text = redact(self._source.paths[index]), message_of(error)
         self._entries[index] = FleetEntry(path, url_of(index), Level.UNREADABLE, text)
+
+
+def _waiting(index: int, path: str) -> FleetEntry:
+    """Return the entry of a checkpoint before its first audit."""
+    return FleetEntry(redact(path), url_of(index), None, _WAITING)
 
 
 def url_of(index: int) -> str:

@@ -23,6 +23,7 @@ from inspector.render.tabular import Unit
 FORMAT = 1  # number of the form of kept results; raised when the form changes
 MOST_POINTS = 120  # points of a growth line that are kept, the newest
 
+# fields of a row of the fleet's page that are numbers or None
 _NUMBERS = ("rows", "row_bytes", "bytes_per_hour", "leftovers", "commit_time_ms")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from inspector.analyses.audit import audit
@@ -60,10 +61,9 @@ class Pages:
         """Return the page of all checkpoints, from their last audits.
 
         ``results`` are those of a service, by index, None for a checkpoint that it has not audited;
-        ``about`` are sentences on it.
+        its newest checkpoints may have none. ``about`` are sentences on it.
         """
-        waiting = self.fleet.entries
-        pairs = zip(waiting if results is None else results, waiting, strict=True)
+        pairs = zip_longest(results or (), self.fleet.entries)
         entries = [entry or pending for entry, pending in pairs]
         frame = Frame("Checkpoints", about=f"{about} {self._about()}".strip())
         command = self.source.command("audit", None, Part())
@@ -236,9 +236,7 @@ class Pages:
         """Return the navigation of a page; ``key`` is the text of its key, if it is about one."""
         trail = list(_trail(position, opened, key))
         links = [*self._links(position), *_row_links(position)]
-        forms = [_batches(position, opened)]
-        if not position.key:
-            forms.append(_search_form(position))
+        forms = [_batches(position, opened), _search_form(position)]
         if position.lists_rows and not position.search:
             forms.append(_order_form(position))
         return Frame(
@@ -359,14 +357,25 @@ def _batches(position: Position, opened: Opened) -> Form:
 
 
 def _search_form(position: Position) -> Form:
-    """Return the search for keys and rows; what was searched is repeated only in clear."""
+    """Return the search for keys and rows of the part; that of a key's page is in its store.
+
+    What was searched is repeated only in clear.
+    """
     search = replace(position, lists_rows=True)
+    if position.key:
+        search = replace(search, key="", part=replace(position.part, partition_id=None))
     key, where = (position.search.key, position.search.where) if position.is_clear else ("", "")
     fields = (
         Field("key", "Key", key, hint="user=a or sha256:..."),
         Field("where", "Where", where, hint="value.count=10"),
     )
-    return Form("Search", search.path, fields, "Search", tuple(position.general_query.items()))
+    return Form(
+        "Search the store" if position.key else "Search",
+        search.path,
+        fields,
+        "Search",
+        tuple(position.general_query.items()),
+    )
 
 
 def _order_form(position: Position) -> Form:

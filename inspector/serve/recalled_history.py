@@ -18,6 +18,7 @@ from inspector.render.page.served import FleetEntry
 from inspector.serve.last_results import LastResult
 from inspector.sums import group_by, sum_or_none
 
+# level in the history's column -> level of the fleet's page
 _LEVELS = {level.value: level for level in Level} | {UNREADABLE: Level.UNREADABLE}
 # metric -> column of the history that has its value for each store
 _SUMS = {"state.rows": "rows", "state.bytes": "row_bytes", "leftovers.rows": "leftovers"}

@@ -13,7 +13,13 @@ from inspector.light_dataclasses import dataclass, field
 from inspector.quantities import bytes_text, count_text, duration_text
 from inspector.render.as_prometheus import Observed, prometheus_text
 from inspector.render.audit_history import Row, row_of_failure
-from inspector.serve.audit_worker import Answer, AuditRequest, HistoryRequest, RecallRequest
+from inspector.serve.audit_worker import (
+    Answer,
+    AuditRequest,
+    HistoryRequest,
+    RecallRequest,
+    SearchRequest,
+)
 from inspector.serve.auditor import AuditError, Auditor, AuditStoppedError
 from inspector.serve.last_results import LastResult, result_of_failure
 from inspector.serve.process_memory import process_bytes
@@ -44,14 +50,24 @@ class SystemClock:
 
 
 @dataclass(frozen=True)
+class CheckpointSearch:
+    """Search for checkpoints that were made after the start."""
+
+    request: SearchRequest  # request to the worker
+    # takes the path of a new checkpoint, and returns the request to audit it; None if it may not be
+    add: Callable[[str], AuditRequest | None]
+
+
+@dataclass(frozen=True)
 class ServicePlan:
     """Tasks of a service: the checkpoints, and how often each is audited."""
 
-    checkpoints: Sequence[AuditRequest]  # path and page of each checkpoint
+    checkpoints: Sequence[AuditRequest]  # path and page of each checkpoint of the start
     every_seconds: float  # seconds from the begin of a round to the begin of the next one
     audit_seconds: float = AUDIT_SECONDS  # seconds that one audit may take
     has_history: bool = False  # rows of each round are added to a history
     notify: Callable[[str], None] = field(default=lambda _text: None)  # gets messages on errors
+    search: CheckpointSearch | None = None  # search before each round but the first; None for none
 
 
 class Service:
@@ -62,6 +78,7 @@ class Service:
     ) -> None:
         """Prepare a service; :meth:`start` begins its first round."""
         self._plan, self._auditor, self._clock = plan, auditor, clock or SystemClock()
+        self._checkpoints = list(plan.checkpoints)
         self._results: list[LastResult | None] = [None] * len(plan.checkpoints)
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
@@ -106,7 +123,7 @@ class Service:
 
     def _recall(self) -> None:
         """Take over the results that an earlier process has kept."""
-        request = RecallRequest(self._plan.checkpoints)
+        request = RecallRequest(self._checkpoints)
         try:
             answer = self._auditor.ask(request, RECALL_SECONDS)
         except AuditError as error:
@@ -120,9 +137,14 @@ class Service:
         self.round_end_ms = max(times, default=None)
 
     def _round(self) -> None:
-        """Audit each checkpoint once, and add the rows to the history."""
+        """Audit each checkpoint once, and add the rows to the history.
+
+        A round that is not the first one looks for new checkpoints before.
+        """
+        if self.rounds and self._plan.search is not None:
+            self._find_new(self._plan.search)
         rows: list[Row] = []
-        for index in range(len(self._plan.checkpoints)):
+        for index in range(len(self._checkpoints)):
             if self._stopping.is_set():
                 raise AuditStoppedError
             self._progress = self._clock.seconds()
@@ -133,9 +155,26 @@ class Service:
         self.rounds += 1
         self.round_end_ms = self._clock.epoch_ms()
 
+    def _find_new(self, search: CheckpointSearch) -> None:
+        """Add the checkpoints that were not there at the last search; an error is a message."""
+        self._progress = self._clock.seconds()
+        try:
+            answer = self._auditor.ask(search.request, self._plan.audit_seconds)
+        except AuditError as error:
+            self._plan.notify(f"New checkpoints cannot be searched: {error}")
+            return
+        if answer.error:
+            self._plan.notify(f"New checkpoints cannot be searched: {answer.error}")
+        known = {request.path for request in self._checkpoints}
+        for path in answer.paths:
+            request = None if path in known else search.add(path)
+            if request is not None:
+                self._checkpoints.append(request)
+                self._results.append(None)
+
     def _audit(self, index: int) -> Answer:
         """Audit a checkpoint and keep its result; an audit without an answer is a result, too."""
-        request, seconds = self._plan.checkpoints[index], self._plan.audit_seconds
+        request, seconds = self._checkpoints[index], self._plan.audit_seconds
         try:
             answer = self._auditor.ask(request, seconds)
         except AuditError as error:
@@ -181,7 +220,7 @@ class Service:
 
     def about(self) -> str:
         """Return sentences on the schedule and the memory of the worker, for people."""
-        number, plan = len(self._plan.checkpoints), self._plan
+        number, plan = len(self._checkpoints), self._plan
         every = duration_text(ceil(plan.every_seconds * 1000))
         text = f"{count_text(number, 'checkpoint')} audited every {every}"
         if self.round_end_ms is not None:

@@ -1,4 +1,4 @@
-"""The checkpoints that were given at the start, and the part of one that a request opens."""
+"""The checkpoints that the server may read, and the part of one that a request opens."""
 
 from __future__ import annotations
 
@@ -51,7 +51,9 @@ class Part:
 class Source:
     """Checkpoints that the server may read, and how it reads them."""
 
-    paths: tuple[str, ...]  # paths, as the user spelled them; a URL names one by its index
+    # paths, as the user spelled them; a URL names one by its index. A service adds those that its
+    # searches find, and none is removed, so that an index stays that of its path
+    paths: list[str]
     options: Options = field(default_factory=Options)  # options of all analyses
     may_show: bool = False  # True if pages may show keys and values in clear
 

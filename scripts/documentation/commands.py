@@ -11,6 +11,7 @@ import click
 from documentation.examples import example
 from documentation.reference import (
     UNITS,
+    WIDE_MARK,
     CommandOption,
     Meaning,
     SharedText,
@@ -226,7 +227,7 @@ def column_list() -> str:
     for column in shared_columns():
         name = column.name[:-4] if column.name.endswith(_PERCENTILES) else ""
         if not name:
-            lines.append(column_line(column).replace("\\*", "", 1))
+            lines.append(column_line(column).replace(WIDE_MARK, "", 1))
         elif column.name.endswith(_PERCENTILES[0]):
             names = ", ".join(f"`{name}{percentile}`" for percentile in _PERCENTILES)
             text = column.doc.replace("Median", "50th, 90th and 99th percentile")

@@ -29,6 +29,12 @@ UNITS = {
 }
 """Unit of a column -> what its values are."""
 
+MOST_USED_TO_READ = ("--batch", "--operator", "--store", "--partition", "--key", "--where")
+"""Shared options that the page of a command names: those that choose what is read."""
+
+WIDE_MARK = r"\*"
+"""Mark behind the name of a column that a terminal shows only with ``--wide``."""
+
 _DEFAULT = re.compile(r"\s*\[default: (.*)\]")
 """A default in the words of an option's help."""
 
@@ -95,6 +101,14 @@ def _lines(
     for paragraph in paragraphs:
         yield from (paragraph, "")
     yield from ("## Options", "", *_options(analysis, command_options, shared))
+    tables = list(_tables(analysis, shared))
+    if any(WIDE_MARK in line for line in tables):
+        yield from (f"Columns with {WIDE_MARK} need `--wide`.", "")
+    yield from tables
+
+
+def _tables(analysis: Analysis, shared: SharedText) -> Iterator[str]:
+    """Yield the lines on the tables of an analysis."""
     described: set[Meaning] = set()
     for i, table in enumerate(analysis.tables):
         owner = shared.tables.get(table, analysis.name)
@@ -130,8 +144,9 @@ def _options(
     yield from (*lines, *([""] if lines else []))
     options = "[shared options](../commands.md#shared-options)"
     if shared.flags and analysis.command:
-        samples = "" if analysis.files else ", such as `-o json` and `-O FILE`"
-        yield from (f"It also has {options}{samples}.", "")
+        most_used = [flag for flag in MOST_USED_TO_READ if flag in shared.flags]
+        examples = [f"`{flag}`" for flag in most_used] + ["`-o json`"] * (not analysis.files)
+        yield from (f"Also {options}, such as {', '.join(examples)}.", "")
     elif shared.flags:
         names = ", ".join(f"`{item.flag}`" for item in analysis.shared)
         yield from (f"It also has these {options}: {names}.", "")
@@ -149,9 +164,7 @@ def _return_text(analysis: Analysis) -> str:
         return "It returns a relation of DuckDB."
     if analysis.follows:
         return "It yields a report for each batch."
-    return (
-        "It returns a [report](../../how-to/notebook.md); `report.to_pandas()` is its main table."
-    )
+    return "It returns a [report](../../how-to/notebook.md)."
 
 
 def _usage(analysis: Analysis) -> str:
@@ -248,7 +261,7 @@ def _call(analysis: Analysis) -> str:
 def _table_elsewhere(table: type[Row], owner: str) -> Iterator[str]:
     name = table.table_name
     yield from (f"## Table `{name}`", "", _row_text(table), "")
-    yield from (f"It is the table [{name} of {owner}]({owner}.md#table-{name}).", "")
+    yield from (f"See `{name}` of [{owner}]({owner}.md#table-{name}).", "")
 
 
 def _table(
@@ -299,7 +312,7 @@ def column_line(column: Column) -> str:
 
 
 def _column_name(column: Column) -> str:
-    return f"`{column.name}`" + ("\\*" if column.wide else "")
+    return f"`{column.name}`" + (WIDE_MARK if column.wide else "")
 
 
 def _data_table(data: DataTable) -> Iterator[str]:

@@ -32,7 +32,7 @@ def client_of(
     *paths: str | Path, may_show: bool = False, options: Options | None = None, **keywords: Any
 ) -> TestClient:
     """A client that has the cookie of the token."""
-    source = Source(tuple(map(str, paths)), options or Options(), may_show)
+    source = Source(list(map(str, paths)), options or Options(), may_show)
     client = TestClient(application(source, TOKEN, **keywords), BASE, raise_server_exceptions=False)
     assert client.get(f"/assets/page.css?token={TOKEN}").status_code == 200
     return client

@@ -14,6 +14,7 @@ from inspector.serve.audit_worker import (
     AuditRequest,
     HistoryRequest,
     RecallRequest,
+    SearchRequest,
     WorkerOptions,
     answer,
 )
@@ -45,6 +46,18 @@ def test_an_audit_gives_result_and_rows(tmp_path: Path) -> None:
     assert reply.error == ""
     assert (reply.result.entry.level, reply.result.entry.rows) == (Level.ERROR, 128)
     assert [row["row_bytes"] for row in reply.rows] == [reply.result.entry.row_bytes]
+
+
+def test_a_search_finds_the_checkpoints_that_are_there_now(tmp_path: Path) -> None:
+    folder = tmp_path / "fleet"
+    folder.mkdir()
+    search = SearchRequest([str(folder)], recursive=True)
+    assert "got no checkpoint at this path or below" in answer(search, worker(tmp_path)).error
+    first = copy_of("agg_append", folder / "first")
+    assert answer(search, worker(tmp_path)).paths == [str(first)]
+    second = copy_of("join_left_outer", folder / "second")
+    reply = answer(search, worker(tmp_path))
+    assert (reply.paths, reply.error) == ([str(first), str(second)], "")
 
 
 def test_damaged_and_vanished_checkpoints_are_results(tmp_path: Path) -> None:

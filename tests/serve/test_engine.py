@@ -17,7 +17,7 @@ CASES = ("agg_append", "rocksdb_tws_event", "join_left_outer", "fmgws_event_igno
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("workers", [None, 2])
 def test_audit_ends_by_the_stop_of_its_request(case: str, workers: int | None) -> None:
-    source = Source((str(checkpoint_of(case)),))
+    source = Source([str(checkpoint_of(case))])
     stop = Stop()
     opened = source.open(0, Part(), stop)
     opened.engine.workers = workers  # type: ignore[attr-defined]
@@ -28,7 +28,7 @@ def test_audit_ends_by_the_stop_of_its_request(case: str, workers: int | None) -
 
 @pytest.mark.parametrize("case", CASES)
 def test_stream_of_rows_ends_by_the_stop_of_its_thread(case: str) -> None:
-    source = Source((str(checkpoint_of(case)),))
+    source = Source([str(checkpoint_of(case))])
     stop = Stop()
     opened = source.open(0, Part(), stop)
     stop.request()
@@ -37,7 +37,7 @@ def test_stream_of_rows_ends_by_the_stop_of_its_thread(case: str) -> None:
 
 
 def test_stop_without_a_request_stops_nothing() -> None:
-    source = Source((str(checkpoint_of("agg_append")),))
+    source = Source([str(checkpoint_of("agg_append"))])
     stop = Stop(seconds=600)
     with obey_stop(stop):
         assert audit(source.open(0, Part(), stop)).complete

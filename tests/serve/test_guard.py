@@ -22,7 +22,7 @@ from tests.serve.support import BASE, TOKEN, client_of
 @pytest.fixture(scope="module")
 def client() -> TestClient:
     """A client without a token."""
-    source = Source((str(checkpoint_of("agg_append")),))
+    source = Source([str(checkpoint_of("agg_append"))])
     return TestClient(application(source, TOKEN), BASE, raise_server_exceptions=False)
 
 
@@ -35,7 +35,7 @@ def test_requests_without_the_token_are_refused(client: TestClient, url: str) ->
 
 
 def test_token_of_the_url_becomes_a_cookie() -> None:
-    source = Source((str(checkpoint_of("agg_append")),))
+    source = Source([str(checkpoint_of("agg_append"))])
     own = TestClient(application(source, TOKEN), BASE)
     answer = own.get(f"/0?token={TOKEN}", headers={"accept": "text/html"})
     assert (answer.status_code, str(answer.url)) == (200, f"{BASE}/0")
@@ -101,7 +101,7 @@ async def status_of(app: Any, scope: dict[str, Any]) -> int:
 
 
 def test_query_of_a_megabyte_is_refused() -> None:
-    app = application(Source((str(checkpoint_of("agg_append")),)), TOKEN)
+    app = application(Source([str(checkpoint_of("agg_append"))]), TOKEN)
     query = f"token={TOKEN}&x=".encode() + b"x" * (1 << 20)
     assert asyncio.run(status_of(app, scope_of(query=query))) == 414
 
@@ -128,7 +128,7 @@ def test_200_requests_at_once_are_answered_or_refused() -> None:
 
 
 def test_200_requests_of_pages_all_end() -> None:
-    app = application(Source((str(checkpoint_of("agg_append")),)), TOKEN)
+    app = application(Source([str(checkpoint_of("agg_append"))]), TOKEN)
     scope = scope_of("/0", authorization=f"Bearer {TOKEN}")
 
     async def main() -> Counter[int]:
@@ -147,7 +147,7 @@ def test_200_requests_of_pages_all_end() -> None:
     ],
 )
 def test_no_path_leads_out_of_the_given_checkpoints(path: str) -> None:
-    app = application(Source((str(checkpoint_of("agg_append")),)), TOKEN)
+    app = application(Source([str(checkpoint_of("agg_append"))]), TOKEN)
     scope = scope_of(unquote(path), authorization=f"Bearer {TOKEN}")
     scope["raw_path"] = path.encode()
     assert asyncio.run(status_of(app, scope)) == 404
@@ -176,14 +176,14 @@ def test_name_of_a_proxy_is_allowed_on_request() -> None:
     ],
 )
 def test_host_depends_on_the_address_of_the_server(bound: str, host: str, status: int) -> None:
-    app = application(Source((str(checkpoint_of("agg_append")),)), TOKEN, bound)
+    app = application(Source([str(checkpoint_of("agg_append"))]), TOKEN, bound)
     scope = scope_of("/assets/page.js", host=host, authorization=f"Bearer {TOKEN}")
     assert asyncio.run(status_of(app, scope)) == status
 
 
 @pytest.mark.parametrize("cookie", ["inspector_x=1", "=;;=", "\x80=\xff", f"inspector={TOKEN}"])
 def test_wrong_cookies_are_refused(cookie: str) -> None:
-    app = application(Source((str(checkpoint_of("agg_append")),)), TOKEN)
+    app = application(Source([str(checkpoint_of("agg_append"))]), TOKEN)
     assert asyncio.run(status_of(app, scope_of(cookie=cookie))) == 403
     assert asyncio.run(status_of(app, scope_of(authorization=f"Basic {TOKEN}"))) == 403
     assert asyncio.run(status_of(app, scope_of(query=b"token=%ff%fe&token"))) == 403
@@ -200,14 +200,14 @@ def test_websockets_are_closed() -> None:
     async def send(message: Any) -> None:
         messages.append(message)
 
-    app = application(Source((str(checkpoint_of("agg_append")),)), TOKEN)
+    app = application(Source([str(checkpoint_of("agg_append"))]), TOKEN)
     asyncio.run(app({"type": "websocket"}, None, send))  # type: ignore[arg-type]
     assert messages == [{"type": "websocket.close", "code": 1008}]
 
 
 @given(st.binary(max_size=300), st.binary(max_size=300), st.binary(max_size=40))
 def test_any_bytes_without_the_token_are_refused(query: bytes, cookie: bytes, host: bytes) -> None:
-    app = application(Source((str(checkpoint_of("agg_append")),)), TOKEN)
+    app = application(Source([str(checkpoint_of("agg_append"))]), TOKEN)
     scope = scope_of(query=query)
     scope["headers"].append((b"cookie", cookie))
     assert asyncio.run(status_of(app, scope)) == 403

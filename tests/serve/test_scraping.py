@@ -10,10 +10,12 @@ import subprocess
 import sys
 import urllib.request
 from pathlib import Path
+from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
+from inspector.cli.service_options import service_of
 from inspector.findings.verdict import Level
 from inspector.serve.application import application
 from inspector.serve.audit_worker import Answer
@@ -28,7 +30,7 @@ BEARER = {"authorization": f"Bearer {TOKEN}"}
 
 
 def client(running: Service | None) -> TestClient:
-    return TestClient(application(Source(PATHS), TOKEN, service=running), BASE)
+    return TestClient(application(Source(list(PATHS)), TOKEN, service=running), BASE)
 
 
 def test_a_scraper_sends_the_token_as_bearer() -> None:
@@ -94,6 +96,27 @@ def test_nothing_is_written_into_a_checkpoint(name: str) -> None:
     outcome = run("serve", path, "--every", "1m", name, path / "inside")
     assert outcome.code == 2
     assert "is inside the checkpoint" in outcome.err
+
+
+def test_a_new_checkpoint_with_the_cache_in_it_is_not_audited(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = Source([str(checkpoint_of("agg_append"))])
+    parsed: dict[str, Any] = {
+        "every": "1m",
+        "cache": str(tmp_path / "later/cache"),
+        "history": None,
+    }
+    parsed |= {"paths": (str(tmp_path),), "recursive": True, "audit_seconds": 60.0}
+    running = service_of(parsed, source)
+    assert running is not None
+    search = running._plan.search
+    assert search is not None
+    assert search.add(str(tmp_path / "later")) is None
+    assert "is inside the checkpoint, which is never written to" in capsys.readouterr().err
+    added = search.add(str(tmp_path / "other"))
+    assert added is not None
+    assert (added.url, source.paths[1:]) == ("/1", [str(tmp_path / "other")])
 
 
 def test_a_short_token_is_refused(tmp_path: Path) -> None:

@@ -11,10 +11,16 @@ import pytest
 from inspector.findings.verdict import Level
 from inspector.render.as_prometheus import unreadable
 from inspector.render.page.served import FleetEntry
-from inspector.serve.audit_worker import Answer, AuditRequest, HistoryRequest, RecallRequest
+from inspector.serve.audit_worker import (
+    Answer,
+    AuditRequest,
+    HistoryRequest,
+    RecallRequest,
+    SearchRequest,
+)
 from inspector.serve.auditor import AuditError, AuditStoppedError
 from inspector.serve.last_results import LastResult
-from inspector.serve.service import Service, ServicePlan, SystemClock
+from inspector.serve.service import CheckpointSearch, Service, ServicePlan, SystemClock
 
 PATHS = ("/a", "/b", "/c")
 
@@ -50,6 +56,7 @@ class FakeAuditor:
         self.special: dict[str, Callable[[], Answer]] = {}
         self.recalled: list[LastResult | None] = []
         self.history_error = ""
+        self.searches: list[Answer | AuditError] = []
         self.closed = False
         self.memory_bytes: int | None = 50 << 20
 
@@ -60,6 +67,11 @@ class FakeAuditor:
             return Answer(recalled=self.recalled or [None] * len(request.checkpoints))
         if isinstance(request, HistoryRequest):
             return Answer(error=self.history_error)
+        if isinstance(request, SearchRequest):
+            found = self.searches.pop(0)
+            if isinstance(found, AuditError):
+                raise found
+            return found
         self.times.append(self.clock.now)
         self.clock.now += self.takes
         if request.path in self.special:
@@ -130,6 +142,27 @@ def test_a_checkpoint_that_hangs_stops_no_other_one() -> None:
     assert [entry.level for entry in entries] == [Level.OK, Level.UNREADABLE, Level.OK]
     assert entries[1].cause == "The audit took longer than 7 seconds: see --audit-seconds."
     assert 'spark_state_level{checkpoint="/b",query_id=""} 4.0' in running.metrics()
+
+
+def test_new_checkpoints_are_audited_from_the_next_round_on() -> None:
+    messages: list[str] = []
+    search = CheckpointSearch(SearchRequest(["/"], True), lambda path: AuditRequest(path, "/3"))
+    running, auditor, _clock = service(search=search, notify=messages.append)
+    auditor.searches = [AuditError("It hangs."), Answer(paths=[*PATHS, "/d"])]
+    running.run()
+    assert auditor.audited == [*PATHS, *PATHS, *PATHS, "/d"]
+    assert [item.entry.url for item in running.results if item is not None][-1] == "/3"
+    assert messages == ["New checkpoints cannot be searched: It hangs."]
+    assert running.about().startswith("4 checkpoints")
+
+
+def test_new_checkpoints_that_may_not_be_audited_are_left_out() -> None:
+    search = CheckpointSearch(SearchRequest(["/"], True), lambda _path: None)
+    running, auditor, clock = service(search=search)
+    clock.most_waits = 2
+    auditor.searches = [Answer(paths=["/d"], error="Half of it.")]
+    running.run()
+    assert auditor.audited == [*PATHS] * 2
 
 
 def test_history_has_the_rows_of_each_round_and_of_failures() -> None:

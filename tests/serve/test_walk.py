@@ -109,6 +109,17 @@ def test_key_without_rows_has_an_empty_history() -> None:
     assert report_of(page)["summary"]["events"] == 0
 
 
+def test_page_of_a_key_searches_the_store_at_the_same_batch() -> None:
+    client = client_of(checkpoint_of("agg_append"))
+    key = "/0/operators/0/stores/default/partitions/0/keys/" + "0" * 16
+    page = client.get(f"{key}?batch=4")
+    assert 'action="/0/operators/0/stores/default/rows"' in page.text
+    rows = client.get("/0/operators/0/stores/default/rows?batch=4")
+    name = report_of(rows)["rows"][0]["key"]
+    found = client.get(f"/0/operators/0/stores/default/rows?batch=4&key={name}")
+    assert [row["key"] for row in report_of(found)["rows"]] == [name]
+
+
 def test_page_is_made_again_when_a_file_changes(tmp_path_factory: pytest.TempPathFactory) -> None:
     path = copy_of("agg_append", tmp_path_factory.mktemp("changed"))
     client = client_of(path)

@@ -195,8 +195,8 @@ _HELP = {  # of options, by their names
     "compact": "Write one snapshot in place of a snapshot and its deltas (HDFS-backed state).",
     "stopped": "Assume that the query is stopped: also if files are newer than its last commit, or "
     "a batch is planned that was not committed.",
-    "sink_has_no_batch_ids": "The sink stores no ids of batches, or has none after --batch: copy "
-    "an earlier batch though later ones were planned.",
+    "sink_has_no_batch_ids": "Copy an earlier batch though later ones were planned. The sink must "
+    "not store batch ids, or have none after --batch: it skips batches that it has.",
     "partitions": "Spread all state over N partitions.  [default: as in PATH]",
     "provider": "Write all state for this provider.  [default: as in PATH]",
     "state_format": "Convert state format 1 to 2: that of aggregations and group state.  [default: "

@@ -33,9 +33,11 @@ _CONFS = {
     FormatOne.AGGREGATION: "aggregation.stateFormatVersion",
     FormatOne.GROUP_STATE: "flatMapGroupsWithState.stateFormatVersion",
 }
+# refusal if no operator is in the old format
 _NOTHING = (
     "no aggregation and no group state is in format 1 by the offset log: leave out --state-format"
 )
+# end of a refusal if the checkpoint has a join in format 1
 _JOIN_STAYS = (
     "; a join in format 1 does not record which rows have found a partner, so start a new query "
     "for another format of it"

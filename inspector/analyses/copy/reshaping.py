@@ -105,6 +105,7 @@ TO_LOAD = (
 )
 # refusal of an operator whose state cannot be reshaped
 _UNKNOWN = "operator {number}{name} cannot be reshaped: {reason}. {advice}"
+# reasons why HDFS-backed state is refused, each with advice
 _OF_TRANSFORM = (
     "transformWithState keeps several kinds of rows in one store, which only RocksDB can do",
     "Keep the provider; a query on HDFS-backed state is a new one, with flatMapGroupsWithState or "

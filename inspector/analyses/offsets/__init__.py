@@ -43,8 +43,9 @@ from inspector.render import tabular as t
 from inspector.render.report import Report
 from inspector.time_text import time_ms_text
 
-STARTING_OFFSETS = "starting-offsets"
+STARTING_OFFSETS = "starting-offsets"  # value of ``--as`` for options of a new query
 
+# what the columns of records and files count
 FOOTNOTE = (
     "Records are differences of offsets: a Kafka topic with transactions or compaction has fewer. "
     "Files are entries of the source's log. Other sources count neither."
@@ -57,6 +58,7 @@ def offset_rows(run: Opened) -> Iterator[OffsetRow]:
     yield from (source_row(positions, item) for item in positions.ranges())
 
 
+# positions as a table of data: of programs on Spark, and of SQL
 OFFSETS_DATA = driver_table(
     OffsetRow, "The positions of each source after each batch, newest batch first.", offset_rows
 )
@@ -267,6 +269,7 @@ class _View:
         self.subject.problems.extend(problem for problem in added if problem not in known)
 
     def _with_problems(self, rows: Iterator[OffsetRow]) -> Iterator[OffsetRow]:
+        """Yield the rows, and then add the problems of reading them to the report."""
         yield from rows
         self._add_problems()
 
@@ -368,6 +371,7 @@ class _View:
         return self.report(tables, notes=notes)
 
     def _read_files(self, items: Iterable[SourceRange]) -> Iterator[ReadFileRow]:
+        """Yield the files that the sources have read up to the ends of their ranges, log by log."""
         for item in items:
             newest = entry_of(item.end)
             for file in self.positions.log(item.source).files():
@@ -380,6 +384,7 @@ class _View:
                     )
 
     def _with_file_problems(self, rows: Iterator[ReadFileRow]) -> Iterator[ReadFileRow]:
+        """Yield the rows, and then add the problems of reading them to the report."""
         yield from rows
         self._add_problems()
 
@@ -437,6 +442,7 @@ def _count_files(files: Iterable[ReadFileRow]) -> tuple[int, int | None]:
 
 
 def _state_notes(subject: Subject) -> Iterator[str]:
+    """Yield a note on the state that a new query begins without; none if no operator has state."""
     operators = subject.checkpoint.operators
     if operators:
         names = ", ".join(f"{item.operator_id} ({item.name})" for item in operators)

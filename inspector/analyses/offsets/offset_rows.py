@@ -158,6 +158,11 @@ def part_rows(item: SourceRange, end: Position) -> Iterator[OffsetRow]:
 
 
 def _difference(kind: Kind, unit: Counted, start: Part | None, end: Part) -> int | None:
+    """Return the records or files that a batch read of one part of a source.
+
+    ``unit`` says which of the two. None if the kind of source counts another unit or none, if a
+    position is not known or has no order, or if the part goes back.
+    """
     if kind.counted is not unit or start is None or start.order is None or end.order is None:
         return None
     read = end.order[0] - start.order[0]

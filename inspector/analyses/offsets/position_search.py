@@ -85,10 +85,15 @@ def found_files(
 
 
 def _has_name(file: SourceFile, name: str) -> bool:
+    """Return whether a name is the path of a file, or the last segments of it."""
     return file.path == name or file.path.endswith(f"/{name.lstrip('/')}")
 
 
 def _found_row(item: SourceRange, partition: str | None) -> FoundRow:
+    """Return the row of a batch that read the position, or will read it if it was only planned.
+
+    ``partition`` is the part of the source; None if the source has one position.
+    """
     return FoundRow(
         source=item.source[:NAME_CHARS],
         kind=item.kind,
@@ -122,6 +127,12 @@ class PositionSearch:
             self._compare(item, end.kind, part, order)
 
     def _compare(self, item: SourceRange, kind: Kind, part: Part, order: tuple[int, ...]) -> None:
+        """Compare the position with what a batch read of one part, and keep what that says.
+
+        A batch that read it is added to the found rows. Otherwise ``item`` is the newest that ended
+        before the position, or the oldest so far that ended after it. Nothing is kept of a part
+        whose order has fewer numbers than the position.
+        """
         start = None if item.start is None else item.start.part(part.name)
         if part.order is None:
             places = [p for p in (start, part) if p is not None]

@@ -142,6 +142,7 @@ def partition_strips(
     return strips
 
 
+# note below each strip
 _STRIP_NOTE = "Exact. Puts are those of all versions whose changes can be read."
 
 

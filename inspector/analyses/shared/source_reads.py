@@ -47,6 +47,7 @@ def source_read_table(judged: Judged, rows: Mapping[int, int]) -> t.Table:
 
 
 def _rows(checkpoint: Checkpoint, rows: Mapping[int, int]) -> Iterator[SourceReadRow]:
+    """Yield a row for each source of each batch whose version has a number of rows in ``rows``."""
     sources_by_batch = checkpoint.logs.sources
     positions = SourcePositions(checkpoint, is_small=True)
     for version in sorted(rows):

@@ -23,6 +23,7 @@ from inspector.render.tabular import Column, Table, Unit
 from inspector.render.values import to_json_values
 
 _ROWS = 1 << 13  # rows of a result that are converted together
+# query for the names of all views
 _NAMES = "select view_name as name from duckdb_views() where not internal order by 1"
 
 

@@ -67,6 +67,10 @@ class _Stream:
         return reader.__arrow_c_stream__(requested_schema)
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the batches of the view that the running query needs.
+
+        An error of reading is kept in ``error``, because DuckDB replaces it by its own, and raised.
+        """
         try:
             yield from self.view.read(self.needs)
         except Exception as error:

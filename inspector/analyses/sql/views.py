@@ -31,6 +31,7 @@ Batches = Iterator[pa.RecordBatch]  # batches of a view's rows
 _OF_STORES = ("rows", "changes")  # tables of data that are of one store each
 # columns of the view of a store, besides the fields of its keys and values
 _PLACE = ("partition_id", "batch_id")
+# columns with the sizes of a row, in bytes
 _SIZES = ("key_bytes", "value_bytes", "row_bytes")
 
 

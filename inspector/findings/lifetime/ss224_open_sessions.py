@@ -63,9 +63,10 @@ class OpenSessions(Rule[StoreView]):
         expiring, now_ms, history = store.expiry.expiring, store.expiry.now_ms, store.history
         if expiring is None or not expiring.rows or not now_ms:
             return
-        wait_ms = min(expiring.rows) * expiring.width - now_ms
-        # Timers that may follow either clock are due by the later one.
-        if history.window < self.window_versions or wait_ms <= -expiring.width:
+        # The first row expires before the end of its bucket. Timers that may follow either clock
+        # are due by the later one.
+        wait_ms = (min(expiring.rows) + 1) * expiring.width - now_ms
+        if history.window < self.window_versions or wait_ms <= 0:
             return
         is_quiet = history.is_quiet(self.window_versions) and not history.removals
         is_session = store.operator_name in SESSION
@@ -77,17 +78,16 @@ class OpenSessions(Rule[StoreView]):
     def find_put_off(self, store: StoreView, wait_ms: int) -> Iterator[Evidence]:
         """Yield one evidence of all rows if the clock moved far while no row expired.
 
-        The rows are sessions, or keys whose timeouts new events set again. ``wait_ms`` is the time
-        until the first row expires. The clock moved far if it advanced by ``put_off_times`` that
-        time, or by half of it for sessions that most versions wrote.
+        The rows are sessions, or keys whose timeouts new events set again. ``wait_ms`` is the most
+        time until the first row expires. The clock moved far if it advanced by ``put_off_times``
+        that time, or by half of it for sessions that most versions wrote.
         """
         history, is_session = store.history, store.operator_name in SESSION
         moved_ms = store.expiry.advance_ms(history.quiet_versions)
         # Sessions that most versions wrote are open for as long as the clock moved.
         is_often = is_session and history.puts >= self.hot_share * store.rows * history.window
-        if moved_ms >= max(1, wait_ms / 2 if is_often else self.put_off_times * wait_ms):
+        if moved_ms >= (wait_ms / 2 if is_often else self.put_off_times * wait_ms):
             case = self.sessions if is_session else self.timeouts
-            wait_ms = max(wait_ms, 0)
             yield case(*store.newest.rows_and_bytes, moved_ms=moved_ms, wait_ms=wait_ms)
 
     def resets_timeouts(self, store: StoreView) -> bool:
@@ -122,14 +122,14 @@ class OpenSessions(Rule[StoreView]):
     sessions = Case(
         cause="No session has closed while the watermark moved by {moved_ms:duration}: new events "
         "prolong {rows:session} before the gap has passed.",
-        evidence="nothing has expired in {window:version}; the first of {rows:number} is due "
-        "{wait_ms:duration} after its clock, which moved by {moved_ms:duration}",
+        evidence="nothing has expired in {window:version}; the first of {rows:number} is due at "
+        "most {wait_ms:duration} after its clock, which moved by {moved_ms:duration}",
     )
     timeouts = Case(
         cause="No timeout has fired while its clock moved by {moved_ms:duration}: each call for "
         "new data sets the timeout of {rows:key} anew before it is due.",
-        evidence="nothing has expired in {window:version}; the first of {rows:number} is due "
-        "{wait_ms:duration} after its clock, which moved by {moved_ms:duration}",
+        evidence="nothing has expired in {window:version}; the first of {rows:number} is due at "
+        "most {wait_ms:duration} after its clock, which moved by {moved_ms:duration}",
     )
     long_sessions = Case(
         cause="{rows:number} of {all:session} {rows:/is} kept open by new events, the longest for "
