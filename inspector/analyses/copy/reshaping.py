@@ -495,7 +495,7 @@ class Reshape:
             raise CheckpointError(f"{text}Copy it without --state-format", self._root)
 
     def with_evictions(self, written: Facts, read: Facts | None) -> Facts:
-        """Return the facts of writing, with the evictions among those of an earlier reading."""
+        """Return the facts of writing, with the evictions among those of reading."""
         evicted = list[Observed[Any]]()
         if read is not None:
             evicted += [*read.of(Evicted), *read.of(EvictedKey)]
@@ -519,16 +519,16 @@ class Reshape:
             self._root,
         )
 
-    def read_source(self, tasks: Sequence[SourceTask]) -> Facts | None:
+    def read_source(self, tasks: Sequence[SourceTask], *, can_wait: bool) -> Facts | None:
         """Return the facts of reading the source's rows, and sort them if this process moves them.
 
-        Returns None if :meth:`move_rows` reads the rows first: on Spark, if none may be evicted.
+        Returns None if :meth:`move_rows` reads the rows first: on Spark, if that ``can_wait``. It
+        cannot if these facts decide whether a copy is made.
         """
         self._sources = tasks
         if self._shuffling is not None:
-            if not any(task.rows.stores for task in tasks):
+            if can_wait:
                 return None
-            # Nothing may be written before it is known which rows are evicted.
             tasks = [replace(of, sort=replace(of.sort, folder="")) for of in tasks]
         return collect(self._run.map_work(run_sorting, [task.work() for task in tasks]))
 
