@@ -57,14 +57,14 @@ def with_shuffle_keys(
 def _with_keys(columns: Sequence[Any], keys: npt.NDArray[np.int32]) -> pa.RecordBatch:
     """Return parcels as a batch of :data:`PARCELS`; ``keys`` are those of all partitions."""
     numbers = numbers_of(columns[0], np.int32)
-    shuffle_keys = pa.array(keys[numbers % len(keys)], pa.int32())
+    shuffle_keys = array_of(keys[numbers % len(keys)].tolist(), pa.int32())
     return pa.RecordBatch.from_arrays([shuffle_keys, *columns], schema=PARCELS)
 
 
 def _empty_parcels(receivers: int) -> list[Any]:
     """Return the columns of a parcel without content for each receiver."""
-    numbers = pa.array(np.arange(receivers, dtype=np.int32))
-    before = pa.array(np.full(receivers, -1, np.int32))
+    numbers = array_of(range(receivers), pa.int32())
+    before = array_of([-1] * receivers, pa.int32())
     return [numbers, before, before, before, array_of([b""] * receivers, pa.binary())]
 
 
@@ -111,7 +111,7 @@ def results_in(rows: Iterable[Sequence[Any]]) -> Iterator[Exchanged]:
 def _rows_of(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, int, bytes]]:
     """Yield the receiver, rank and content of each row."""
     for batch in batches:
-        receivers, ranks = (batch.column(name).to_numpy() for name in PARCEL_COLUMNS[:2])
+        receivers, ranks = (numbers_of(batch.column(name), np.int32) for name in PARCEL_COLUMNS[:2])
         contents = batch.column(PARCEL_COLUMNS[-1])
         for row in range(batch.num_rows):
             yield int(receivers[row]), int(ranks[row]), contents[row].as_py() or b""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -193,3 +195,17 @@ def test_lost_parcels_give_the_copy_up(engine: SortingEngine, tmp_path: Path) ->
     engine.lost_targets = {1}
     message = refusal(checkpoint("agg_update"), tmp_path, SourceNotWholeError, partitions=3)
     assert "the rows that were written are not those that were read" in message
+
+
+def test_pandas_is_not_loaded_by_tasks_that_move_rows(tmp_path: Path) -> None:
+    """Each Python worker of Spark would take some 50 MB and half a second for it."""
+    root, dest = checkpoint("agg_update"), tmp_path / "copy"
+    program = (
+        "import sys; from inspector import api; from inspector.engines import choose; "
+        "from tests.engines.sorting_engine import SortingEngine; "
+        "choose._spark = lambda *_: SortingEngine(); "
+        "options = api.Options(engine=choose.EngineOptions('spark')); "
+        f"api.copy({str(root)!r}, {str(dest)!r}, options, partitions=3); "
+        "assert 'pandas' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=600)

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from inspector.engines.engine import Exchange, Exchanged, Job, ShufflingEngine
 from inspector.engines.parcels import PARCELS, call_receivers, results_in, with_shuffle_keys
-from inspector.schemas import task_batch
+from inspector.schemas import array_of, task_batch
 
 Row = tuple[int, int, int, int, int, bytes]
 
@@ -50,5 +50,5 @@ def rows_of(batch: pa.RecordBatch) -> Iterator[Any]:
 
 def batch_of(row: Row) -> pa.RecordBatch:
     """One row as a batch of PARCELS."""
-    columns = [pa.array([value], item.type) for value, item in zip(row, PARCELS, strict=True)]
+    columns = [array_of([value], item.type) for value, item in zip(row, PARCELS, strict=True)]
     return pa.RecordBatch.from_arrays(columns, schema=PARCELS)

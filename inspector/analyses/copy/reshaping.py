@@ -537,11 +537,12 @@ class Reshape:
 
         Nothing is written if the rows that are read here have a fault.
         """
-        share = sum(of.sort.task.file_bytes for of in self._sources) // max(1, len(tasks))
-        work = [Work(task.to_json(), share) for task in tasks]
         if self._shuffling is None:
+            work = [Work(task.to_json()) for task in tasks]
             return MovedRows(None, collect(self._run.map_work(run_filling, work)))
         senders = [task.work() for task in self._send_tasks(tasks)]
+        share = sum(sender.weight for sender in senders) // max(1, len(tasks))
+        work = [Work(task.to_json(), share) for task in tasks]
         job = Exchange(run_sending, senders, run_receiving, work, facts_schema())
         results = list(self._run.exchange(self._shuffling, job))
         read = collect(result.batch for result in results if result.is_of_sender)
