@@ -59,7 +59,7 @@ class JudgedLeftover(Fact):
         return None
 
     def with_run(self: LeftoverT, start: int, _length: int) -> LeftoverT:
-        """Return a copy whose timeouts begin at version ``start``, if the timer is still set."""
+        """Return a copy whose timeouts begin at version ``start``; itself without a set timer."""
         return replace(self, expired_version=start) if self.is_ignored else self
 
     def with_last_timeout(self: LeftoverT) -> LeftoverT:

@@ -101,7 +101,7 @@ class RestartRule:
 
     @property
     def _source(self) -> str:
-        """First class of Spark that the entry names as the source."""
+        """First class of Spark that the documentation of the rule names as its source."""
         names = self._entry.paragraphs["Source"].partition(";")[0].rstrip(".").split(", ")
         return next(name for name in names if not name.startswith("SPARK-"))
 

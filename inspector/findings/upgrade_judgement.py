@@ -234,7 +234,11 @@ class Upgrade:
                 )
 
     def _serialized_state(self, operator: Operator) -> Iterator[Line]:
-        """Yield a line on state that the user's encoder made into bytes under Scala 2.12."""
+        """Yield a line for each store of flatMapGroupsWithState with a binary field in its values.
+
+        An encoder of the user made it into bytes under Scala 2.12, and a class compiled with 2.13
+        may not read them. Nothing is yielded for an upgrade that does not cross these releases.
+        """
         if self.crosses(SCALA_2_13) and operator.name == "flatMapGroupsWithState":
             binary = [n for n, schema in operator.schemas.items() if _has_binary(schema.value)]
             for store in binary:
