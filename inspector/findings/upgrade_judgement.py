@@ -234,10 +234,11 @@ class Upgrade:
                 )
 
     def _serialized_state(self, operator: Operator) -> Iterator[Line]:
-        """Yield a line for each store of flatMapGroupsWithState with a binary field in its values.
+        """Yield a line for each store of flatMapGroupsWithState that has a binary value field.
 
-        An encoder of the user made it into bytes under Scala 2.12, and a class compiled with 2.13
-        may not read them. Nothing is yielded for an upgrade that does not cross these releases.
+        Such a field may be state that the user's encoder serialized under Scala 2.12, and Scala
+        2.13 may be unable to read it. Yields nothing for other operators, or unless the query ran
+        before Spark 4.0 and restarts with Spark 4.0 or later.
         """
         if self.crosses(SCALA_2_13) and operator.name == "flatMapGroupsWithState":
             binary = [n for n, schema in operator.schemas.items() if _has_binary(schema.value)]

@@ -132,7 +132,8 @@ def bounds_of(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[Obs
 # most compressed bytes of the small deltas that are read at once; :data:`TOGETHER` are the most
 # files
 TOGETHER_BYTES = 128 << 10
-# most bytes of a delta that is read together with others; for a larger one little is gained
+# most bytes of a delta that ``read_together`` reads at once with others; a larger one is read
+# alone, because little would be saved
 SMALL_DELTA_BYTES = 8 << 10
 # raw bytes up to which the records of deltas read at once stay in memory, to show their keys
 HELD_BYTES = 1 << 20
