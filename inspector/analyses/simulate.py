@@ -261,7 +261,7 @@ def simulate_report(judged: Judged, change: WhatIf, sentence: str) -> Report:
 def _answer(rows: Sequence[SimulatedRow], sentence: str) -> str:
     """Return the sentence on how many rows and bytes the state would have.
 
-    ``sentence`` names the change.
+    ``sentence`` names the change, such as ``a watermark delay of 1 h``; it is part of the result.
     """
     answered = [row for row in rows if row.certainty != UNKNOWN]
     certainties = {row.certainty for row in answered}

@@ -207,9 +207,11 @@ def _goes_by_key(facts: Facts, name: StoreName) -> bool:
 def _expiring_rows(
     store: StoreIds, expiring: Expiring, rule: StoreRule, doubt: str | None
 ) -> Iterator[ExpiringRow]:
-    """Yield rows on what has expired, on each bucket that will expire, and on what never does.
+    """Yield rows on what has expired, on each bucket that will, and on what never does.
 
-    Each has the number of rows that are left after it.
+    Their fates are ``expired``, ``expires`` and ``never``. Each has the number of rows, and their
+    bytes, that are left after it. ``expiring`` has the amounts by bucket of expiry time. ``doubt``
+    is the reason why expired rows may stay, for the row on them; None without a doubt.
     """
     clock = _CLOCKS[_clock_kind(rule, expiring)]
     endless = (expiring.endless_rows, expiring.endless_bytes)

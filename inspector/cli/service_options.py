@@ -78,18 +78,14 @@ def service_of(parsed: Mapping[str, Any], source: Source) -> Service | None:
     for path in source.paths:
         _keep_outside(path, folders)
     # Half of all analyses, which pages of a server without a schedule need later.
-    from inspector.serve.audit_worker import (  # noqa: PLC0415
-        AuditRequest,
-        SearchRequest,
-        WorkerOptions,
-    )
+    from inspector.serve import audit_worker as work  # noqa: PLC0415
     from inspector.serve.auditor import WorkerProcess  # noqa: PLC0415
     from inspector.serve.last_audits import url_of  # noqa: PLC0415
 
     options = replace(source.options, cache=parsed["cache"], redact=Redact.HASH)
-    requests = [AuditRequest(path, url_of(index)) for index, path in enumerate(source.paths)]
+    requests = [work.AuditRequest(path, url_of(index)) for index, path in enumerate(source.paths)]
 
-    def add(path: str) -> AuditRequest | None:
+    def add(path: str) -> work.AuditRequest | None:
         """Let pages show a new checkpoint, and return the request to audit it.
 
         A checkpoint that has the cache or the history in it is a message, and None.
@@ -100,10 +96,12 @@ def service_of(parsed: Mapping[str, Any], source: Source) -> Service | None:
             _print(error.message)
             return None
         source.paths.append(path)
-        return AuditRequest(path, url_of(len(source.paths) - 1))
+        return work.AuditRequest(path, url_of(len(source.paths) - 1))
 
     paths, recursive = parsed["paths"], parsed["recursive"]
-    search = SearchRequest(paths, recursive) if means_many(paths, recursive=recursive) else None
+    search = (
+        work.SearchRequest(paths, recursive) if means_many(paths, recursive=recursive) else None
+    )
     plan = ServicePlan(
         requests,
         seconds,
@@ -112,7 +110,7 @@ def service_of(parsed: Mapping[str, Any], source: Source) -> Service | None:
         notify=_print,
         search=None if search is None else CheckpointSearch(search, add),
     )
-    return Service(plan, WorkerProcess(WorkerOptions.of(options, parsed["history"])))
+    return Service(plan, WorkerProcess(work.WorkerOptions.of(options, parsed["history"])))
 
 
 def _keep_outside(path: str, folders: Iterable[str]) -> None:

@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -93,13 +93,25 @@ def _below(ordinal: int, parent: str, data_type: DataType) -> Iterator[NestedFie
             yield from _below(ordinal, f"{parent}.{item}", field.data_type)
 
 
-def measure_rows(schema: StructType, buffer: Any, offsets: Int64s, lengths: Int64s) -> RowBytes:
+# receiver of the bytes of a field in each row: its ordinal, and an array
+TakeSizes = Callable[[int, Int64s], None]
+
+
+def measure_rows(
+    schema: StructType,
+    buffer: Any,
+    offsets: Int64s,
+    lengths: Int64s,
+    take_sizes: TakeSizes | None = None,
+) -> RowBytes:
     """Return the bytes of each field in rows of a buffer.
 
     Together with the bits for nulls and the bytes of no field they add up to ``lengths``.
+    ``take_sizes`` gets the ordinal of each top-level field of variable width, and its bytes in each
+    row; they are 0 in rows that are too short for the schema.
     """
     data = np.frombuffer(buffer, np.uint8)
-    fields, nested = _Fields(data), _Fields(data)
+    fields, nested = _Fields(data, take_sizes), _Fields(data)
     bits = bitset_bytes(len(schema.fields))
     measured = fields.measure(schema, offsets, lengths, nested)
     unaccounted = int(lengths.sum()) - sum(item.bytes for item in fields.found) - bits * measured
@@ -110,8 +122,8 @@ def measure_rows(schema: StructType, buffer: Any, offsets: Int64s, lengths: Int6
 class _Fields:
     """Measures of the fields of rows, in the order in which they were measured."""
 
-    def __init__(self, data: npt.NDArray[np.uint8]) -> None:
-        self._data = data
+    def __init__(self, data: npt.NDArray[np.uint8], take_sizes: TakeSizes | None = None) -> None:
+        self._data, self._take_sizes = data, take_sizes
         self.found: list[FieldBytes] = []
 
     def measure(self, schema: StructType, offsets: Int64s, lengths: Int64s, nested: _Fields) -> int:
@@ -124,7 +136,12 @@ class _Fields:
             null = (self._data[starts + ordinal // 8] >> (ordinal % 8)) & 1 == 1
             slot = starts + bits + SLOT_BYTES * ordinal
             kind = storage_type(field.data_type)
-            self.found.append(_field(self._data, slot, null, sizes - fixed, kind))
+            field_bytes, padded_size = _field(self._data, slot, null, sizes - fixed, kind)
+            self.found.append(field_bytes)
+            if self._take_sizes is not None and padded_size is not None:
+                row_sizes = np.zeros(len(lengths), np.int64)
+                row_sizes[fits] = SLOT_BYTES + padded_size
+                self._take_sizes(ordinal, row_sizes)
             if isinstance(kind, StructType):
                 where, size = _int32(self._data, slot + 4), _int32(self._data, slot)
                 # A nested row that leaves its own is another check's finding.
@@ -140,15 +157,20 @@ def _int32(data: npt.NDArray[np.uint8], offsets: Int64s) -> Int64s:
 
 def _field(
     data: npt.NDArray[np.uint8], slot: Int64s, null: Bools, room: Int64s, kind: DataType
-) -> FieldBytes:
-    """Return the bytes of a field; ``slot`` is its word, ``room`` each row's variable part."""
+) -> tuple[FieldBytes, Int64s | None]:
+    """Return the bytes of a field, and those of its padded variable part in each row.
+
+    ``slot`` is its word, ``room`` each row's variable part. The second is None for a field of a
+    fixed width, and without rows.
+    """
     words = SLOT_BYTES * len(slot)
     if kind.slot_width is not None or not len(slot):
-        return FieldBytes(int(null.sum()), words)
+        return FieldBytes(int(null.sum()), words), None
     size = _int32(data, slot)
     # A size that the row has no room for is another check's finding; here it must not count.
     size = np.where(null | (size > room), 0, size)
     padded_size = -(-size // SLOT_BYTES) * SLOT_BYTES
     if reserved := bytes_to_reserve(kind):
         padded_size = np.minimum(np.maximum(padded_size, reserved), room)
-    return FieldBytes(int(null.sum()), words, int(size.sum()), int((padded_size - size).sum()))
+    variable, padding = int(size.sum()), int((padded_size - size).sum())
+    return FieldBytes(int(null.sum()), words, variable, padding), padded_size

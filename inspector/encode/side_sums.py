@@ -27,8 +27,8 @@ class SideSums:
         self._size += len(chunk)
         data = self._rest + chunk
         whole_bytes = len(data) - len(data) % _PART_BYTES
-        for start in range(0, whole_bytes, _PART_BYTES):
-            self._parts.append(zlib.crc32(data[start : start + _PART_BYTES]))
+        starts = range(0, whole_bytes, _PART_BYTES)
+        self._parts += [zlib.crc32(data[start : start + _PART_BYTES]) for start in starts]
         self._rest = data[whole_bytes:]
 
     def hadoop(self) -> bytes:

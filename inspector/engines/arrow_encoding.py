@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from inspector.engines.engine import BatchFunction, Merge
-from inspector.schemas import parts_of
+from inspector.schemas import array_of, parts_of
 
 # schema of rows that each hold any batch as an Arrow IPC stream
 IPC_SCHEMA = pa.schema([("batch", pa.binary())])
@@ -125,7 +125,7 @@ def to_ipc(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, batch.schema, options=options) as stream:
             stream.write_batch(batch)
-        column = pa.array([sink.getvalue().to_pybytes()], pa.binary())
+        column = array_of([sink.getvalue().to_pybytes()], pa.binary())
         yield pa.RecordBatch.from_arrays([column], schema=IPC_SCHEMA)
 
 

@@ -95,6 +95,10 @@ class BatchedEngine(Engine):
                 # The lock is free, but no second job can start: these users wait for this one.
                 for alike in group_by(requests, lambda request: request.job.function).values():
                     self._run_alike(alike)
+            except BaseException as error:  # an interrupt of this thread, which ends the others too
+                for item in requests:
+                    item.error = item.error or error
+                raise
             finally:
                 with self._changed:
                     for item in requests:

@@ -98,7 +98,12 @@ def engine_by_options(options: EngineOptions, workers: int | None) -> Engine | N
 
 
 def choose(options: EngineOptions, workers: int | None, state_bytes: int) -> Engine:
-    """Return an engine by the bytes of the state files, if nothing else decides."""
+    """Return an engine chosen by the bytes of the state files alone.
+
+    Call it only if :func:`engine_by_options` returned None: it does not check which engine the
+    options or the environment request. It returns the engine on Spark if there are at least
+    LOCAL_SPARK_BYTES and Spark can be started. Otherwise it returns the engine in this process.
+    """
     size, expected = f"{bytes_text(state_bytes)} of state files", state_bytes < LOCAL_SPARK_BYTES
     if expected:
         reason = "no Spark session"

@@ -124,6 +124,7 @@ class Exchange:
 
     Batches of parcels have the columns of :data:`PARCEL_COLUMNS`. A receiver gets its parcels
     sorted by these columns; it runs without parcels too. All other batches of senders are results.
+    There is at least one sender.
     """
 
     send: BatchFunction  # yields parcels and results

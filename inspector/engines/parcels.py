@@ -9,6 +9,7 @@ from operator import itemgetter
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from inspector.engines.arrow_encoding import IPC_SCHEMA, from_ipc, to_ipc
@@ -35,23 +36,42 @@ def with_shuffle_keys(
 
     ``keys`` has for each partition of the shuffle the number that Spark's hash puts there.
     ``receivers`` is the number of receivers. It is also the number of the receiver in the parcels
-    that results of the senders become.
+    that results of the senders become. The first sender sends a parcel without content to each
+    receiver, so that receivers without other parcels run too.
     """
     by_partition = np.array(keys, np.int32)
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the parcels and results of each task with their key."""
-        for batch in function(batches):
-            columns = batch.columns
-            if batch.schema.names != list(PARCEL_COLUMNS):
-                (row,) = to_ipc([batch])
-                columns = [array_of([number], pa.int32()) for number in (receivers, 0, 0, 0)]
-                columns += row.columns
-            numbers = numbers_of(columns[0], np.int32)
-            shuffle_keys = pa.array(by_partition[numbers % len(keys)], pa.int32())
-            yield pa.RecordBatch.from_arrays([shuffle_keys, *columns], schema=PARCELS)
+        for batch in batches:
+            if 0 in batch.column("task_id").to_pylist():
+                yield _with_keys(_empty_parcels(receivers), by_partition)
+            for result in function([batch]):
+                is_parcels = result.schema.names == list(PARCEL_COLUMNS)
+                columns = result.columns if is_parcels else _parcel_of(result, receivers)
+                yield _with_keys(columns, by_partition)
 
     return run
+
+
+def _with_keys(columns: Sequence[Any], keys: npt.NDArray[np.int32]) -> pa.RecordBatch:
+    """Return parcels as a batch of :data:`PARCELS`; ``keys`` are those of all partitions."""
+    numbers = numbers_of(columns[0], np.int32)
+    shuffle_keys = array_of(keys[numbers % len(keys)].tolist(), pa.int32())
+    return pa.RecordBatch.from_arrays([shuffle_keys, *columns], schema=PARCELS)
+
+
+def _empty_parcels(receivers: int) -> list[Any]:
+    """Return the columns of a parcel without content for each receiver."""
+    numbers = array_of(range(receivers), pa.int32())
+    before = array_of([-1] * receivers, pa.int32())
+    return [numbers, before, before, before, array_of([b""] * receivers, pa.binary())]
+
+
+def _parcel_of(result: pa.RecordBatch, receivers: int) -> list[Any]:
+    """Return the columns of a parcel with a result of a sender."""
+    (row,) = to_ipc([result])
+    return [*(array_of([number], pa.int32()) for number in (receivers, 0, 0, 0)), *row.columns]
 
 
 def call_receivers(function: Receiver, receivers: Sequence[Work]) -> BatchFunction:
@@ -91,7 +111,7 @@ def results_in(rows: Iterable[Sequence[Any]]) -> Iterator[Exchanged]:
 def _rows_of(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, int, bytes]]:
     """Yield the receiver, rank and content of each row."""
     for batch in batches:
-        receivers, ranks = (batch.column(name).to_numpy() for name in PARCEL_COLUMNS[:2])
+        receivers, ranks = (numbers_of(batch.column(name), np.int32) for name in PARCEL_COLUMNS[:2])
         contents = batch.column(PARCEL_COLUMNS[-1])
         for row in range(batch.num_rows):
             yield int(receivers[row]), int(ranks[row]), contents[row].as_py() or b""

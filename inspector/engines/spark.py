@@ -31,7 +31,7 @@ from inspector.engines.arrow_encoding import (
     merge_at_last,
     merge_in_part,
 )
-from inspector.engines.bin_packing import MAX_GROUPS, by_group, group_count, pack, partition_keys
+from inspector.engines.bin_packing import by_group, group_count, pack, partition_keys
 from inspector.engines.engine import (
     HADOOP,
     PARCEL_COLUMNS,
@@ -164,15 +164,11 @@ class SparkEngine(ShufflingEngine):
 
     def _exchange_frame(self, job: Exchange) -> DataFrame:
         """Return a frame with the results of an exchange as rows of RESULTS."""
-        count = min(len(job.receivers), MAX_GROUPS)
+        count = group_count(job.receivers, self.cores)
         keys = partition_keys(count)
         send = with_shuffle_keys(job.send, keys, len(job.receivers))
         sent = self._frame(send, PARCELS, job.senders)
-        # A row of each receiver without content, so that one without parcels runs too.
-        numbers = range(len(job.receivers))
-        markers = [(keys[number % count], number, -1, -1, -1, b"") for number in numbers]
-        rows = sent.unionAll(sessions.to_frame(self.session, markers, PARCELS))
-        parcels = rows.repartition(count, SHUFFLE_KEY).sortWithinPartitions(*PARCEL_COLUMNS[:-1])
+        parcels = sent.repartition(count, SHUFFLE_KEY).sortWithinPartitions(*PARCEL_COLUMNS[:-1])
         run = call_receivers(job.receive, job.receivers)
         if self._tune_workers:
             run = workers.tune(run)

@@ -59,7 +59,11 @@ class JudgedLeftover(Fact):
         return None
 
     def with_run(self: LeftoverT, start: int, _length: int) -> LeftoverT:
-        """Return a copy whose timeouts begin at version ``start``, if the timer is still set."""
+        """Return the fact with a run of timeouts that begins at version ``start``.
+
+        It is a copy whose expired version is ``start`` if the timer is still set, otherwise the
+        fact itself. Facts with a run store its length, too.
+        """
         return replace(self, expired_version=start) if self.is_ignored else self
 
     def with_last_timeout(self: LeftoverT) -> LeftoverT:
@@ -97,7 +101,7 @@ class TimedLeftover(JudgedLeftover):
 
     @property
     def run_length(self) -> int | None:
-        """Number of timeouts of the longest run."""
+        """Least number of timeouts in the longest run; None or 0 if it is not known."""
         return self.fired
 
     def with_run(self: TimedT, start: int, length: int) -> TimedT:

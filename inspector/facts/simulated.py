@@ -26,7 +26,7 @@ from inspector.state.replay import NO_CLOCK, StateMap
 from inspector.sums import Sums, first_non_zero, sum_by
 
 _NEVER = int(np.iinfo(np.int64).max)  # deadline of rows that never expire
-_COLUMNS = 7  # number of columns that are kept for each row
+_COLUMNS = 7  # numbers that are kept of each open row: the positions below
 _START, _DEADLINE, _KEY, _VALUE, _REAL, _JOINED, _GONE = range(_COLUMNS)
 """Columns of a row: the step that put it (-1: none), its deadline as changed, its key and value
 size, its real deadline, the number of its join key, and 1 if its operator's rule has removed it.

@@ -102,11 +102,13 @@ def timers_without_state(
 ) -> TimersWithoutState:
     """Return the number of live timers, and of those whose key has no state.
 
-    ``owners`` has the key id of each timer; keys in ``owners_with_state`` have state.
+    ``owners`` has the key id of each timer, below 0 if its key does not fit the schema; keys in
+    ``owners_with_state`` have state.
     """
     live = np.flatnonzero(timers.live[: len(timers)])
-    bare = live[(owners[live] >= 0) & ~np.isin(owners[live], owners_with_state)]
-    keys, bare_keys = (len(distinct(owners[rows])) for rows in (live, bare))
+    known = live[owners[live] >= 0]
+    bare = known[~np.isin(owners[known], owners_with_state)]
+    keys, bare_keys = (len(distinct(owners[rows])) for rows in (known, bare))
     return TimersWithoutState(
         len(live), len(bare), int(timers.row_size(bare).sum()), bare_keys, keys
     )

@@ -201,7 +201,13 @@ def _least_difference(metric: Metric, now: Values) -> float:
 
 
 def _trend_of(before: Amount | None, now: Amount | None, tolerance: float) -> Trend:
-    """Return the trend of a finding: by presence, severity, bytes, and then rows."""
+    """Return how a finding changed between two audits.
+
+    ``before`` and ``now`` are its amounts; None if that audit did not have the finding. Returns NEW
+    if ``before`` is None, and GONE if ``now`` is None. Otherwise the severity decides. If the
+    severity is equal, the bytes decide, or the rows if one audit has no bytes. A number that
+    changes by at most ``tolerance`` (a share of the earlier number) is the same.
+    """
     if before is None:
         return Trend.NEW
     if now is None:

@@ -101,7 +101,12 @@ class RestartRule:
 
     @property
     def _source(self) -> str:
-        """First class of Spark that the entry names as the source."""
+        """Name of the Spark class or method from which the rule is known.
+
+        It is the first name under "Source" in the rule's entry of the documentation page
+        ``reference/restart-rules``, such as ``OffsetSeqMetadata.setSessionConf``. Issue numbers
+        (``SPARK-nnnn``) are skipped.
+        """
         names = self._entry.paragraphs["Source"].partition(";")[0].rstrip(".").split(", ")
         return next(name for name in names if not name.startswith("SPARK-"))
 

@@ -200,7 +200,11 @@ def rules(folders: tuple[str, ...] = FOLDERS) -> tuple[type[Rule[Any]], ...]:
 
 @cache
 def all_kinds() -> tuple[Kind, ...]:
-    """Return every finding that is made, by id; imports all rules. Ids never change meaning."""
+    """Return the kind of finding of each rule that an audit applies, sorted by id.
+
+    These are the rules in all of :data:`FOLDERS`, whose modules are imported. The kinds of restart
+    rules (SS4nn and SS5nn) are not included. An id never changes its meaning.
+    """
     return tuple(rule.kind for rule in rules())
 
 

@@ -234,7 +234,12 @@ class Upgrade:
                 )
 
     def _serialized_state(self, operator: Operator) -> Iterator[Line]:
-        """Yield a line on state that the user's encoder made into bytes under Scala 2.12."""
+        """Yield a line for each store of flatMapGroupsWithState that has a binary value field.
+
+        Such a field may be state that the user's encoder serialized under Scala 2.12, and Scala
+        2.13 may be unable to read it. Yields nothing for other operators, or unless the query ran
+        before Spark 4.0 and restarts with Spark 4.0 or later.
+        """
         if self.crosses(SCALA_2_13) and operator.name == "flatMapGroupsWithState":
             binary = [n for n, schema in operator.schemas.items() if _has_binary(schema.value)]
             for store in binary:

@@ -271,7 +271,7 @@ def cause_sentence(
 
 
 def by_reach(kind: Kind) -> tuple[bool, int, str]:
-    """Return the sort key of reasons: those of the whole query first, then the more severe ones."""
+    """Return the sort key of reasons: of the whole query first, then by severity, then by id."""
     return kind.in_store, -kind.severity, kind.id
 
 

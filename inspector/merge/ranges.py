@@ -17,6 +17,7 @@ from inspector.facts.checks import SNAPSHOT_DIFFERS, ReadProblem, SnapshotDiffer
 from inspector.facts.expired import Needs
 from inspector.facts.fact import Fact, Observed
 from inspector.facts.join_rows import RowsTimedByKey, RowsTimedInRange
+from inspector.facts.largest_fields import LargestField, largest_rows
 from inspector.facts.leftover_facts import JudgedLeftover, Leftover, LeftoverCount, list_of_ranges
 from inspector.facts.timers import EVENT, ClockEvidence
 from inspector.facts.top_keys import SampledKey, TopKey, first_keys
@@ -100,6 +101,7 @@ def _is_contradicted(fact: JudgedLeftover, against: frozenset[TimeoutKind] | Non
 
 _IN_COMMON: Mapping[type[Fact], Callable[[Any], Hashable]] = {
     TopKey: attrgetter("by"),
+    LargestField: attrgetter("side", "ordinal"),
     Leftover: attrgetter(*_LISTED, "group"),
     LeftoverCount: attrgetter(*_GROUP, "group"),
     SnapshotDiffers: attrgetter("path"),
@@ -119,6 +121,7 @@ def _of_partition(facts: list[Any], store: StoreId, listed: Listed, entries: int
     """
     special: dict[type[Fact], Callable[[], Iterable[Fact]]] = {
         TopKey: lambda: first_keys(facts, listed.top),
+        LargestField: lambda: largest_rows(facts, listed.top),
         Leftover: lambda: list_of_ranges(facts, listed.leftovers),
         LeftoverCount: lambda: [_count(facts)],
         SnapshotDiffers: lambda: [_problem(facts, store)],

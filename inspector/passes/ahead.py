@@ -46,7 +46,7 @@ def make_ahead(items: Iterable[T], max_items: int = MOST_AHEAD) -> Iterator[T]:
     Decoding and replaying both release the GIL, so that they use two cores. An error of ``items``
     is raised at its position. The thread ends when this iterator ends or is closed; a thread that
     waits for a storage ends when it has its answer, or with the process. At most ``max_items``
-    items are produced before they are requested. Only that thread may use ``items``.
+    items and one more are produced before they are requested. Only that thread may use ``items``.
     """
     queue: Queue[T | _End] = Queue(max_items)
     unwanted = Event()

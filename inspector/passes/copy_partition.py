@@ -28,7 +28,7 @@ from inspector.operators.transform_with_state import is_helper
 from inspector.passes.binary_columns import records_of
 from inspector.passes.expired_values import Changes, ExpiredValues
 from inspector.passes.folder_writer import FolderWriter
-from inspector.passes.live_rows import live_blocks, live_prints
+from inspector.passes.live_rows import live_blocks, live_blocks_newest_first, live_prints
 from inspector.passes.removed_groups import RemovedGroups
 from inspector.passes.store_reader import StoreReader, open_stores
 from inspector.providers.chain import chain_for
@@ -314,11 +314,12 @@ class KeptRows:
         """
         evicted: dict[str, Evicted] = {}
         version, expired, choose = self._task.version, self._expired, self._choice.of_block
-        for _, block, live in live_blocks(self._task, store, reader):
-            if choose is None:
+        if choose is None and self._task.passes < 2 and not store.several_values:
+            for block, live in live_blocks_newest_first(self._task, store, reader):
                 yield KeptPart(block, live, ())
-                continue
-            rows_by_class = choose(store, block, live)
+            return
+        for _, block, live in live_blocks(self._task, store, reader):
+            rows_by_class = {} if choose is None else choose(store, block, live)
             gone = np.concatenate([np.empty(0, np.int64), *rows_by_class.values()])
             for name, rows in rows_by_class.items():
                 previous = evicted.get(name, Evicted(name))

@@ -8,13 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from inspector.arrays import Int64s
+from inspector.arrays import Int64s, longer
 from inspector.checkpoint.names import MAX_LONG
 from inspector.decode.records import RecordBlock
 from inspector.decode.row_columns import Int64Path
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.exceptions import MissingVersionError
 from inspector.facts.copied import RowPrints
+from inspector.kernel.loader import kernel
 from inspector.model import NO_TIMEOUT, FileKind, StoreFile
 from inspector.operators.rule import Clock, RowPart
 from inspector.passes.binary_columns import keys_of, repeat, values_of
@@ -25,6 +26,8 @@ from inspector.providers.chain import Chain, chain_for
 from inspector.schemas import ROWS, int64_array, record_batch
 from inspector.state.key_range import RangeFilter, passes_of, select_range
 from inspector.state.live_records import LastPuts, Positions
+
+HELD_BYTES = 64 << 20  # decompressed bytes of a file up to which it is kept to be read once
 
 
 def live_rows(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[pa.RecordBatch]:
@@ -85,6 +88,69 @@ def live_blocks(
     # A hash of each key of a file would take longer than the search for its position.
     quick = None if key_filter is not None and key_filter.hashes else key_filter
     yield from _read(reader, _locate(task, store, reader, quick))
+
+
+def live_blocks_newest_first(
+    task: Task, store: StoreTask, reader: StoreReader
+) -> Iterator[tuple[RecordBlock, Int64s]]:
+    """Yield the live rows of the task's version: blocks, and indexes of the rows in each.
+
+    The files come in the reverse of Spark's order. A file is read once, or twice if it has more
+    than HELD_BYTES after decompression. If a file cannot be read, the rows after it are missing;
+    this and other problems stay with ``reader``. Not for stores whose values have several rows, nor
+    for tasks that read their keys in several passes.
+    """
+    try:
+        chain = chain_for(reader.provider.files_of(store.files), task.version)
+    except MissingVersionError as error:
+        reader.report(error.slug, error.message)
+        return
+    newest_first = chain.files[::-1]
+    reader.storage.keep(newest_first)
+    reader.files.expect(newest_first)
+    seen = kernel().Interner(hashed=True)
+    for file in newest_first:
+        try:
+            yield from _live_in_file(reader, file, seen)
+        except READ_ERRORS as error:  # noqa: PERF203 - a file takes longer than its try
+            reader.note_failure(error, file)
+            return
+
+
+def _live_in_file(
+    reader: StoreReader, file: StoreFile, seen: Any
+) -> Iterator[tuple[RecordBlock, Int64s]]:
+    """Yield the puts of a file that are the last record of a key that is in no newer file.
+
+    ``seen`` is an interner with the keys of newer files; those of this file are added. Raises as
+    :meth:`.StoreReader.blocks`.
+    """
+    held: list[RecordBlock] | None = []
+    first_id, records, held_bytes = len(seen), 0, 0
+    last = np.zeros(0, np.int64)  # twice the last record of each new key, plus 1 for a put
+    for block in reader.blocks(file):
+        ids = np.empty(block.count, np.int64)
+        seen.intern(block.buffer, block.key_offset, block.key_length, ids)
+        if len(seen) - first_id > len(last):
+            last = longer(last, (len(seen) - first_id) * 5 // 4)
+        is_new = np.flatnonzero(ids >= first_id)
+        is_put = block.value_length[is_new] >= 0
+        last[ids[is_new] - first_id] = (records + is_new) << 1 | is_put
+        records += block.count
+        held_bytes += len(block.buffer)
+        if held is not None:
+            held.append(block)
+        if held_bytes > HELD_BYTES:
+            held = None
+    is_live = np.zeros(records, np.bool_)
+    last = last[: len(seen) - first_id]
+    is_live[last[(last & 1) == 1] >> 1] = True
+    start = 0
+    for block in reader.blocks(file) if held is None else held:
+        rows = np.flatnonzero(is_live[start : start + block.count])
+        start += block.count
+        if len(rows):
+            yield block, rows
 
 
 def live_prints(task: Task, store: StoreTask, reader: StoreReader) -> RowPrints:

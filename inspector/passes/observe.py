@@ -132,7 +132,8 @@ def bounds_of(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[Obs
 # most compressed bytes of the small deltas that are read at once; :data:`TOGETHER` are the most
 # files
 TOGETHER_BYTES = 128 << 10
-# most bytes of one such delta; a larger one has columns that are measured, so little is gained
+# most bytes of a delta that ``read_together`` reads at once with others; a larger one is read
+# alone, because little would be saved
 SMALL_DELTA_BYTES = 8 << 10
 # raw bytes up to which the records of deltas read at once stay in memory, to show their keys
 HELD_BYTES = 1 << 20
@@ -270,7 +271,10 @@ class StorePass:
         return self._confirm or (snapshot.modified_ms or 0) < (delta.modified_ms or 0)
 
     def _cross(self, change: Change, delta: StoreFile) -> None:
-        """Report records that a delta's batch cannot have written, unless the map is disputed."""
+        """Report records that a delta's batch cannot have written.
+
+        None are reported after a version whose snapshot and deltas contradict each other.
+        """
         for slug, message in () if self.life.disputed else self._crossed.of(change):
             self._reader.report(slug, message, delta)
 

@@ -30,6 +30,7 @@ from inspector.facts.join_rows import (
     compare_index,
     compare_side,
 )
+from inspector.facts.largest_fields import LargestFields
 from inspector.facts.size_distributions import FieldSizes
 from inspector.model import JOIN_TIMED_ROW_STORES
 from inspector.operators.join import COUNT_STORES, VALUE_STORES, key_times, match_flag_ordinal
@@ -99,19 +100,24 @@ _NO_IDS: Int64s = np.empty(0, np.int64)  # no ids of grouping keys
 
 
 def emit_fields(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[Observed[Any]]:
-    """Yield the bytes of each column of keys and of values.
+    """Yield the bytes of each column of keys and of values, and the keys that have most of them.
 
-    A store without a schema has no such fact; its files are read nevertheless. Problems stay with
-    ``reader``.
+    As many keys are listed as of other rankings. A store without a schema has no such fact; its
+    files are read nevertheless. Problems stay with ``reader``.
     """
     sides = zip((RowPart.KEY, RowPart.VALUE), schemas(store), strict=True)
     side_schemas = {side: schema for side, schema in sides if schema is not None}
     result = {side: RowBytes.empty(schema) for side, schema in side_schemas.items()}
+    largest = LargestFields(task.request.top)
     for batch in live_rows(task, store, reader):
         for side, schema in side_schemas.items():
-            result[side] += measure_rows(schema, *spans_of(batch.column(side.value)))
+            take_sizes = largest.taker(side, batch.column("key")) if task.request.top else None
+            spans = spans_of(batch.column(side.value))
+            result[side] += measure_rows(schema, *spans, take_sizes)
     for side, measured in result.items():
         yield Observed(reader.store, task.version, FieldSizes(side, measured))
+    for one in largest.facts():
+        yield Observed(reader.store, task.version, one)
 
 
 def emit_partners(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[Observed[Any]]:

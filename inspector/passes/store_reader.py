@@ -136,8 +136,10 @@ class StoreReader:
     ) -> None:
         """Keep a problem of this store.
 
-        An audit lists a checksum file that does not match as a finding of its own. Everything else
-        shows rows or numbers of that file, which are then not known to be what Spark wrote.
+        ``file`` is the file with the problem, ``offset`` the position in it; None if unknown. The
+        slug of a state file that does not match its checksum file depends on the request. A request
+        that checks files (``fit``, as of audit and verify) keeps the given slug. Any other request
+        keeps the slug of ChecksumError: its rows or numbers are then uncertain.
         """
         is_state_file = file is not None and file.kind in KINDS_OF_STATE
         if slug == SIDE_SLUG and is_state_file and not self._fit:

@@ -110,7 +110,11 @@ class WorkerProcess:
         return answer
 
     def _wait(self, connection: Any, seconds: float) -> None:
-        """Wait until the answer has begun to arrive."""
+        """Wait until the worker begins to send its answer.
+
+        Raises AuditError if no answer begins within ``seconds``, and AuditStoppedError if
+        :meth:`close` was called meanwhile.
+        """
         left = seconds
         while not connection.poll(min(_POLL_SECONDS, max(left, 0))):
             left -= _POLL_SECONDS

@@ -24,9 +24,12 @@ def run_server(  # noqa: PLR0913 - each is an option of the command
     seconds: float,
     service: Service | None = None,
 ) -> None:
-    """Answer requests on a socket until the process gets a signal to end.
+    """Answer requests on a listening socket until the process gets SIGINT or SIGTERM.
 
-    A ``service`` is started before, and ended after. SIGTERM ends the process with code 0.
+    ``token`` is required of every request. ``host`` is the address to which the socket is bound,
+    and ``hosts`` are further names that the header Host may have. ``seconds`` is the time that the
+    work of one request may take. ``service``, if given, is started before the server and stopped
+    after it. SIGTERM ends the process with code 0.
     """
     app = application(source, token, host, hosts, seconds, service)
     config = uvicorn.Config(

@@ -28,7 +28,7 @@ from inspector.time_text import time_ms_text
 AUDIT_SECONDS = 300.0  # seconds that an audit may take, unless the command says another time
 RECALL_SECONDS = 60.0  # seconds that reading the kept results may take at the start
 _LATE_SECONDS = 60.0  # seconds beyond interval and limit after which the service is not healthy
-_END_SECONDS = 10.0  # seconds that the thread has to end
+_END_SECONDS = 10.0  # seconds that stop() waits for the thread of the rounds to end
 
 _MEMORY = "spark_state_service_memory_bytes"  # name of the metric on memory
 

@@ -97,7 +97,7 @@ class StoppableEngine(LocalEngine):
 
 
 def _stoppable(stop: Stop, function: BatchFunction, batches: Any) -> Iterator[Any]:
-    """Yield the results of a batch function, read while the stop is that of the thread."""
+    """Yield the results of a batch function; what it reads ends as soon as ``stop`` says so."""
     with obey_stop(stop):
         yield from function(batches)
 

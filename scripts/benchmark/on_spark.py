@@ -78,14 +78,16 @@ def measure_reshaping(folder: Path, size: Size, runs: Runs) -> dict[str, float]:
     target = Session(CORES[-1], runs.repeat, runs.warm_bytes)
     outcome = session(sample.path, sample.size, target, ("spark", "reshape"), HEAP)
     audit, copy = (_best(outcome["rounds"])[way] for way in ("spark", "reshape"))
-    ratios = [
-        copied["wall_s"] / audited["wall_s"]
-        for audited, copied in zip(*outcome["rounds"].values(), strict=True)
+    rounds = list(zip(*outcome["rounds"].values(), strict=True))
+    medians = [
+        statistics.median(copied[of] / audited[of] for audited, copied in rounds)
+        for of in ("wall_s", "cpu_s")
     ]
     result = {
         "audit_s": audit,
         "copy_s": copy,
-        "median_per_audit": round(statistics.median(ratios), 2),
+        "median_per_audit": round(medians[0], 2),
+        "median_cpu_per_audit": round(medians[1], 2),
         "worker_mb": round(max(worker["peak_mb"] for worker in outcome["workers"])),
         "driver_mb": round(outcome["driver_mb"]),
         "jvm_mb": round(outcome["jvm_mb"]),

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from inspector import api
-from inspector.analyses.copy import _Copy, reshaping
+from inspector.analyses.copy import _Copy, evicting, reshaping
 from inspector.api import CheckpointError, Options
 from inspector.checkpoint.destination import Destination
 from inspector.engines import choose
 from inspector.engines.choose import EngineOptions
 from inspector.exceptions import RowError, SourceNotWholeError
+from inspector.model import Redact
 from tests.analyses.test_copy import checkpoint
 from tests.engines.sorting_engine import SortingEngine
 
@@ -40,9 +43,12 @@ def no_writing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Destination, "write", write)
 
 
-def copy(root: Path | str, dest: Path, name: str = "spark", **words: Any) -> Any:
-    """The report on a copy by an engine."""
-    return api.copy(str(root), str(dest), Options(engine=EngineOptions(name)), **words)
+def copy(
+    root: Path | str, dest: Path, name: str = "spark", key: tuple[str, ...] = (), **words: Any
+) -> Any:
+    """The report on a copy by an engine; ``key`` is an option of the run."""
+    options = Options(engine=EngineOptions(name), key=key)
+    return api.copy(str(root), str(dest), options, **words)
 
 
 def refusal(
@@ -88,13 +94,51 @@ def test_source_is_read_once_for_the_same_files(
     assert len(rows_files(here)) >= report.summary.get("partitions", 1)
 
 
-def test_evictions_are_known_before_rows_are_moved(engine: SortingEngine, tmp_path: Path) -> None:
-    words: dict[str, Any] = {"partitions": 3, "evict": "leftovers"}
+@pytest.mark.parametrize("plan", [False, True])
+@pytest.mark.parametrize("words", [{"partitions": 3}, {"provider": "rocksdb"}])
+def test_leftovers_are_evicted_in_one_reading(
+    plan: bool, words: dict[str, Any], engine: SortingEngine, tmp_path: Path
+) -> None:
+    words = words | {"evict": "leftovers", "plan": plan}
     report = copy(checkpoint("fmgws_event_ignore"), tmp_path / "moved", **words)
-    assert engine.functions.index(SORTED) < engine.functions.index(SENT)
+    assert SORTED not in engine.functions
     assert report.summary["evicted_rows"] > 0
     expected = copy(checkpoint("fmgws_event_ignore"), tmp_path / "here", "local", **words)
-    assert report.primary.rows == expected.primary.rows
+    assert [table.rows for table in report.tables] == [table.rows for table in expected.tables]
+    assert rows_files(tmp_path / "moved") == rows_files(tmp_path / "here")
+
+
+def test_rows_that_are_named_are_looked_for_first(engine: SortingEngine, tmp_path: Path) -> None:
+    root = checkpoint("fmgws_event_ignore")
+    row = next(iter(api.rows(str(root), Options(redact=Redact.NONE)).primary.rows))
+    key = tuple(f"{name}={value}" for name, value in row["key"].items())
+    words: dict[str, Any] = {"partitions": 3}
+    report = copy(root, tmp_path / "moved", key=key, **words)
+    assert engine.functions.index(SORTED) < engine.functions.index(SENT)
+    assert report.summary["evicted_rows"] == 1
+
+
+@pytest.mark.usefixtures("no_writing")
+def test_nothing_to_evict_is_known_before_rows_are_moved(
+    engine: SortingEngine, tmp_path: Path
+) -> None:
+    report = copy(checkpoint("agg_update"), tmp_path / "copy", partitions=3, evict="leftovers")
+    assert SENT not in engine.functions
+    assert report.nothing_done
+    assert report.summary["rows"] > 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_leftovers_that_are_gone_give_the_copy_up(
+    engine: SortingEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The audit has counted leftovers, and the tasks find none."""
+    monkeypatch.setattr(evicting, "_leftovers", lambda *_: {})
+    words: dict[str, Any] = {"partitions": 3, "evict": "leftovers"}
+    report = copy(checkpoint("fmgws_event_ignore"), tmp_path / "copy", **words)
+    assert engine.functions.count(SENT) == 1
+    assert report.nothing_done
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.usefixtures("no_writing")
@@ -151,3 +195,17 @@ def test_lost_parcels_give_the_copy_up(engine: SortingEngine, tmp_path: Path) ->
     engine.lost_targets = {1}
     message = refusal(checkpoint("agg_update"), tmp_path, SourceNotWholeError, partitions=3)
     assert "the rows that were written are not those that were read" in message
+
+
+def test_pandas_is_not_loaded_by_tasks_that_move_rows(tmp_path: Path) -> None:
+    """Each Python worker of Spark would take some 50 MB and half a second for it."""
+    root, dest = checkpoint("agg_update"), tmp_path / "copy"
+    program = (
+        "import sys; from inspector import api; from inspector.engines import choose; "
+        "from tests.engines.sorting_engine import SortingEngine; "
+        "choose._spark = lambda *_: SortingEngine(); "
+        "options = api.Options(engine=choose.EngineOptions('spark')); "
+        f"api.copy({str(root)!r}, {str(dest)!r}, options, partitions=3); "
+        "assert 'pandas' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=600)

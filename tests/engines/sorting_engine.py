@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from inspector.engines.engine import Exchange, Exchanged, Job, ShufflingEngine
 from inspector.engines.parcels import PARCELS, call_receivers, results_in, with_shuffle_keys
-from inspector.schemas import task_batch
+from inspector.schemas import array_of, task_batch
 
 Row = tuple[int, int, int, int, int, bytes]
 
@@ -36,8 +36,7 @@ class SortingEngine(ShufflingEngine):
         count = len(job.receivers)
         send = with_shuffle_keys(job.send, [0], count)
         sent = send(task_batch(item.spec, n) for n, item in enumerate(job.senders))
-        rows: list[Row] = [(0, number, -1, -1, -1, b"") for number in range(count)]
-        rows += [row for batch in sent for row in rows_of(batch)]
+        rows: list[Row] = [row for batch in sent for row in rows_of(batch)]
         kept = (row for row in rows if row[1] not in self.lost_targets or not row[5])
         self.sent = sorted(kept, key=lambda row: row[:5])
         results = call_receivers(job.receive, job.receivers)(map(batch_of, self.sent))
@@ -51,5 +50,5 @@ def rows_of(batch: pa.RecordBatch) -> Iterator[Any]:
 
 def batch_of(row: Row) -> pa.RecordBatch:
     """One row as a batch of PARCELS."""
-    columns = [pa.array([value], item.type) for value, item in zip(row, PARCELS, strict=True)]
+    columns = [array_of([value], item.type) for value, item in zip(row, PARCELS, strict=True)]
     return pa.RecordBatch.from_arrays(columns, schema=PARCELS)

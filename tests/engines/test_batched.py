@@ -181,6 +181,18 @@ def test_what_fails_for_one_fails_for_nobody_else() -> None:
     assert isinstance(second, ValueError)
 
 
+class Interrupted(Cluster):
+    """Engine whose jobs are interrupted, as by Ctrl-C."""
+
+    def run(self, _job: Job) -> Iterator[pa.RecordBatch]:
+        raise KeyboardInterrupt
+
+
+def test_an_interrupt_of_one_thread_gives_no_user_empty_results() -> None:
+    results = together(Interrupted(), [mapping("a"), mapping("b")])
+    assert [type(result) for result in results] == [KeyboardInterrupt, KeyboardInterrupt]
+
+
 def test_the_reader_is_that_of_the_engine() -> None:
     cluster = Cluster()
     assert BatchedEngine(cluster).reader is cluster.reader

@@ -119,6 +119,7 @@ def test_the_facts_that_stand_for_themselves_are_these() -> None:
             "leftover",
             "leftover_count",
             "top",
+            "largest_field",
             "sampled_key",
             "problem",
             "key_entries",

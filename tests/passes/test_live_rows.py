@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from hypothesis import given
@@ -14,8 +15,10 @@ from inspector.decode.records import RecordBlock
 from inspector.facts.copied import RowPrints
 from inspector.light_dataclasses import replace
 from inspector.model import StoreFile
+from inspector.passes import live_rows
+from inspector.passes.binary_columns import records_of
 from inspector.passes.live_rows import live_prints
-from inspector.passes.store_reader import open_stores
+from inspector.passes.store_reader import StoreReader, open_stores
 from tests import cases
 from tests.cases import Batch, run, run_rows, small_checkpoint, tasks_of
 from tests.encode import Record
@@ -68,6 +71,57 @@ def test_prints_of_a_version_are_those_of_its_rows(
     rows = [(row["key"], row["value"]) for row in rows_of(root)]
     assert live_prints(task, store, reader) == RowPrints.of_rows(rows)
     assert reader.problems == []
+
+
+def newest_first(root: Path) -> tuple[list[tuple[bytes, bytes]], StoreReader]:
+    """The rows of the only store, in the reverse of the files' order, and their reader."""
+    (task,) = tasks_of(root)
+    ((store, reader),) = open_stores(task)
+    blocks = list(live_rows.live_blocks_newest_first(task, store, reader))
+    return [row for block, rows in blocks for row in records_of(block, rows)], reader
+
+
+@costly
+@given(
+    history=st.lists(deltas, min_size=1, max_size=4),
+    snapshot=st.integers(0, 4),
+    held_bytes=st.sampled_from([0, 20, 1 << 20]),
+)
+def test_rows_of_the_newest_files_first_are_the_live_rows(
+    tmp_path_factory: pytest.TempPathFactory,
+    history: list[list[Record]],
+    snapshot: int,
+    held_bytes: int,
+) -> None:
+    root = cases.write_logs(tmp_path_factory.mktemp("c"), [Batch() for _ in history])
+    state: dict[bytes, bytes] = {}
+    snapshots = {}
+    for version, records in enumerate(history, 1):
+        for key, value in records:
+            state.pop(key, None)
+            state.update({} if value is None else {key: value})
+        if version == snapshot:
+            snapshots[version] = list(state.items())
+    cases.write_store(root / "state/0/0", dict(enumerate(history, 1)), snapshots)
+    with mock.patch.object(live_rows, "HELD_BYTES", held_bytes):
+        rows, reader = newest_first(root)
+    assert sorted(rows) == sorted(state.items())
+    assert reader.problems == []
+
+
+def test_newest_files_first_until_one_cannot_be_read(tmp_path: Path) -> None:
+    root = cases.write_logs(tmp_path / "c", [Batch(), Batch()])
+    files = {1: [(b"a" * 8, b"v" * 8)], 2: [(b"b" * 8, b"v" * 8)]}
+    cases.write_store(root / "state/0/0", files, {})
+    rows, reader = newest_first(root)
+    assert [key[:1] for key, _ in rows] == [b"b", b"a"]
+    (root / "state/0/0/1.delta").write_bytes(b"broken")
+    rows, reader = newest_first(root)
+    assert [problem.path for problem in reader.problems] == [str(root / "state/0/0/1.delta")]
+    (root / "state/0/0/1.delta").unlink()
+    rows, reader = newest_first(root)
+    assert rows == []
+    assert [problem.slug for problem in reader.problems] == ["missing-version"]
 
 
 @pytest.mark.parametrize(("records", "times"), [([b"a", b"b"], 1), ([b"a", b"a"], 2)])

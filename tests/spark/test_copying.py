@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from inspector.analyses.copy import _Copy
+from inspector.checkpoint.destination import Destination
 from tests.cli.support import checkpoint_of, run
 from tests.spark_support import WITH_SPARK
 
@@ -38,35 +43,31 @@ def test_executors_write_what_this_process_writes(case: str, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("case", "partitions"),
+    ("case", "words"),
     [
-        ("fmgws_event_ignore", 5),
-        ("join_left_outer", 1),
-        ("rocksdb_agg_update", 7),
-        ("rocksdb_tws_event", 3),
+        ("fmgws_event_ignore", "--partitions 5"),
+        ("join_left_outer", "--partitions 1"),
+        ("rocksdb_agg_update", "--partitions 7"),
+        ("rocksdb_tws_event", "--partitions 3"),
+        ("fmgws_event_ignore", "--partitions 3 --evict leftovers"),
+        ("rocksdb_agg_update", "--provider hdfs"),
+        ("agg_v1", "--state-format 2 --partitions 3"),
     ],
 )
-def test_executors_move_rows_as_this_process_does(
-    case: str, partitions: int, tmp_path: Path
-) -> None:
+def test_executors_move_rows_as_this_process_does(case: str, words: str, tmp_path: Path) -> None:
     states, outcomes = [], []
     for engine in ("local", "spark"):
         dest = tmp_path / engine
-        arguments = (
-            "copy",
-            checkpoint_of(case),
-            dest,
-            "--partitions",
-            str(partitions),
-            "-o",
-            "json",
-        )
-        outcomes.append(run(*arguments, "--engine", engine))
+        given = (*words.split(), "-o", "json", "--engine", engine)
+        outcomes.append(run("copy", checkpoint_of(case), dest, *given))
         states.append(state_of(dest))
     assert [outcome.code for outcome in outcomes] == [0, 0], outcomes[1].err
     assert states[0] == states[1]
     assert outcomes[0].rows == outcomes[1].rows
-    assert outcomes[0].json["summary"]["partitions"] == partitions
+    names = ("partitions", "provider", "state_format", "evicted_rows", "rows")
+    summaries = [outcome.json["summary"] for outcome in outcomes]
+    values = [{name: summary.get(name) for name in names} for summary in summaries]
+    assert values[0] == values[1]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["local", "spark"]
 
 
@@ -82,3 +83,24 @@ def test_writer_that_fails_leaves_no_copy(tmp_path: Path) -> None:
     assert outcome.code == 2
     assert "error: Spark: OSError: " in outcome.err
     assert list(folder.iterdir()) == []
+
+
+def test_file_that_breaks_after_the_audit_stops_all_writers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Receivers of an object store, whose folders cannot be renamed, would leave files."""
+    root = Path(shutil.copytree(checkpoint_of("agg_update"), tmp_path / "checkpoint"))
+    newest = max(root.glob("state/0/1/*.delta"), key=lambda path: int(path.stem))
+    monkeypatch.setattr(_Copy, "_check_whole", lambda *_: newest.write_bytes(b"broken"))
+    dest = tmp_path / "copies"
+    dest.mkdir()
+
+    @contextmanager
+    def lasting_folder(*_: object) -> Iterator[Destination]:
+        yield Destination(str(dest))
+
+    monkeypatch.setattr("inspector.analyses.copy.new_folder", lasting_folder)
+    outcome = run("copy", root, dest / "copy", "--partitions", "3", "--engine", "spark")
+    assert outcome.code == 4
+    assert str(newest) in outcome.err
+    assert list(dest.iterdir()) == []

@@ -370,10 +370,9 @@ class _Copy:
                 planned = evicting.copy_facts(self._run, tasks)
                 rows = _evicted_rows(planned)
                 if plan or not any(rows.values()):
-                    refused = any(n and self._ways[name].refused for name, n in rows.items())
                     if not any(rows.values()):
                         return self._report(planned, facts, notes=self._nothing(), wrote=False)
-                    if refused:
+                    if self._refuses(rows):
                         return self._report(planned, facts, notes=[REFUSED], wrote=False)
                     notes = [*self._erasure(planned), *self._other_ways(rows), PLAN]
                     return self._report(
@@ -415,28 +414,47 @@ class _Copy:
         if self._eviction is not None:
             unchanged = evicting.copying(self._run).tasks
             evictions = evicting.with_eviction(self._run, unchanged, self._eviction, facts)
+        rows: Mapping[StoreName, int] = {}  # leftovers to evict, by the facts of the audit
+        if self._eviction is not None and not self._eviction.keys:
+            rows = self._eviction.counts(facts)
+        will_evict = any(rows.values()) and not self._refuses(rows)
         with reshaping.temporary_folder() as folder:
-            read = reshape.read_source(reshape.source_tasks(folder, evictions))
-            rows: Mapping[StoreName, int] = {}
+            sources = reshape.source_tasks(folder, evictions)
+            read = reshape.read_source(sources, can_wait=self._eviction is None or will_evict)
             if read is not None:
                 self._check_read(reshape, read)
                 rows = _evicted_rows(read)
-                if self._eviction is not None and not any(rows.values()):
-                    return self._report(read, facts, notes=self._nothing(), wrote=False)
-                if not plan:
-                    self._check_effects(rows)
-                elif any(count and self._ways[name].refused for name, count in rows.items()):
-                    return self._report(read, facts, notes=[REFUSED], wrote=False)
+                idle_notes = self._notes_on_rows(rows, plan=plan)
+                if idle_notes:
+                    return self._report(read, facts, notes=idle_notes, wrote=False)
             tasks, form = reshape.fill_tasks(folder)
+            try:
+                if plan:
+                    done = self._move_rows(reshape, tasks, read)
+                else:
+                    done = self._write_reshaped(reshape, tasks, form, read)
+            except _NothingError as nothing:
+                return self._report(nothing.done, facts, notes=self._nothing(), wrote=False)
             if plan:
-                done = self._move_rows(reshape, tasks, read)
                 notes = [*reshape.notes(), reshape.loading_note(done), *self._erasure(done)]
                 notes += [*self._other_ways(rows), PLAN]
                 steps = self._steps(is_plan=True)
                 return self._report(done, facts, notes=notes, steps=steps, wrote=False)
-            done = self._write_reshaped(reshape, tasks, form, read)
         notes = [*reshape.notes(), reshape.loading_note(done), *self._notes(done)]
         return self._report(done, facts, notes=notes, steps=self._steps(is_plan=False), wrote=True)
+
+    def _notes_on_rows(self, rows: Mapping[StoreName, int], *, plan: bool) -> list[str]:
+        """Return notes on why no copy is made because of the rows to evict; empty if one is made.
+
+        ``rows`` are their numbers by store. Raises CheckpointError if some must not be evicted and
+        no ``plan`` is requested.
+        """
+        if self._eviction is not None and not any(rows.values()):
+            return self._nothing()
+        if plan:
+            return [REFUSED] if self._refuses(rows) else []
+        self._check_effects(rows)
+        return []
 
     def _check_read(self, reshape: reshaping.Reshape, facts: Facts) -> None:
         """Raise CheckpointError or SourceNotWholeError if the source's rows cannot be reshaped.
@@ -453,7 +471,8 @@ class _Copy:
         """Return the facts of writing the rows in their new form, with the evictions.
 
         ``read`` are the facts of an earlier reading; None if there was none. Raises CheckpointError
-        or SourceNotWholeError if rows cannot be written, or if others were written than read.
+        or SourceNotWholeError if rows cannot be written, or if others were written than read, and
+        _NothingError if there was no row to evict.
         """
         moved = reshape.move_rows(tasks)
         if moved.read is not None:
@@ -468,7 +487,10 @@ class _Copy:
                 which = f"operator {name.operator_id}, store {name.store_name}"
                 message = f"{which}: the rows that were written are not those that were read"
                 raise SourceNotWholeError(f"{message}, {_GIVEN_UP}", spell_root(self._dest))
-        return reshape.with_evictions(moved.written, read)
+        done = reshape.with_evictions(moved.written, moved.read if read is None else read)
+        if self._eviction is not None and not done.of(Evicted):
+            raise _NothingError(done)
+        return done
 
     def _write_reshaped(
         self,
@@ -486,6 +508,7 @@ class _Copy:
         with new_folder(self._dest, self._options, self._checkpoint.storage) as place:
             into = [task.into(place.url, place.options) for task in tasks]
             done = self._move_rows(reshape, into, read)
+            self._check_effects(_evicted_rows(done))
             of_checkpoint = self._checkpoint, batch, self._dest
             files = copy_contents.small_files(*of_checkpoint, form=form)
             has_base = any(folder.base_name for task in tasks for folder in task.folders)
@@ -595,6 +618,10 @@ class _Copy:
             to_do += "copied with --batch if there is one"
         path = first.path or self._checkpoint.root
         raise SourceNotWholeError(f"{first.message}{more}{to_do}", path, first.offset)
+
+    def _refuses(self, rows: Mapping[StoreName, int]) -> bool:
+        """Return True if some of the rows, by store, must not be evicted."""
+        return any(count and self._ways[name].refused for name, count in rows.items())
 
     def _check_effects(self, rows: Mapping[StoreName, int]) -> None:
         """Raise CheckpointError if rows would be evicted whose loss makes results or state wrong.
@@ -862,7 +889,9 @@ class _Copy:
         def group(seen: Observed[EvictedKey]) -> tuple[StoreName, str]:
             return seen.store.name, seen.fact.leftover_class
 
-        for (name, kind), keys in groupby(sorted(done.of(EvictedKey), key=group), group):
+        # The facts of partitions may come in any order.
+        by_partition = sorted(done.of(EvictedKey), key=lambda seen: seen.store.partition_id)
+        for (name, kind), keys in groupby(sorted(by_partition, key=group), group):
             for observed in islice(keys, KEYS_SHOWN):
                 key = observed.fact.key
                 yield EvictedKeyRow(

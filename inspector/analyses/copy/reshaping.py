@@ -495,7 +495,7 @@ class Reshape:
             raise CheckpointError(f"{text}Copy it without --state-format", self._root)
 
     def with_evictions(self, written: Facts, read: Facts | None) -> Facts:
-        """Return the facts of writing, with the evictions among those of an earlier reading."""
+        """Return the facts of writing, with the evictions among those of reading."""
         evicted = list[Observed[Any]]()
         if read is not None:
             evicted += [*read.of(Evicted), *read.of(EvictedKey)]
@@ -519,16 +519,16 @@ class Reshape:
             self._root,
         )
 
-    def read_source(self, tasks: Sequence[SourceTask]) -> Facts | None:
+    def read_source(self, tasks: Sequence[SourceTask], *, can_wait: bool) -> Facts | None:
         """Return the facts of reading the source's rows, and sort them if this process moves them.
 
-        Returns None if :meth:`move_rows` reads the rows first: on Spark, if none may be evicted.
+        Returns None if :meth:`move_rows` reads the rows first: on Spark, if that ``can_wait``. It
+        cannot if these facts decide whether a copy is made.
         """
         self._sources = tasks
         if self._shuffling is not None:
-            if not any(task.rows.stores for task in tasks):
+            if can_wait:
                 return None
-            # Nothing may be written before it is known which rows are evicted.
             tasks = [replace(of, sort=replace(of.sort, folder="")) for of in tasks]
         return collect(self._run.map_work(run_sorting, [task.work() for task in tasks]))
 
@@ -537,10 +537,12 @@ class Reshape:
 
         Nothing is written if the rows that are read here have a fault.
         """
-        work = [Work(task.to_json()) for task in tasks]
         if self._shuffling is None:
+            work = [Work(task.to_json()) for task in tasks]
             return MovedRows(None, collect(self._run.map_work(run_filling, work)))
         senders = [task.work() for task in self._send_tasks(tasks)]
+        share = sum(sender.weight for sender in senders) // max(1, len(tasks))
+        work = [Work(task.to_json(), share) for task in tasks]
         job = Exchange(run_sending, senders, run_receiving, work, facts_schema())
         results = list(self._run.exchange(self._shuffling, job))
         read = collect(result.batch for result in results if result.is_of_sender)

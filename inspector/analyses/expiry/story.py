@@ -302,6 +302,7 @@ class Narrator:
         ``event`` is a row of ``history``; ``threshold`` is the batch's time to compare with, in ms.
         """
         due, was = self._due(threshold), self.clock_ms
+        self.may_have_fired = False
         self.alive = event["event"] not in ("removal", "absent_removal")
         self.clock_ms = self._time(event) if self.alive else None
         if not self._timed:
@@ -340,10 +341,15 @@ class Narrator:
         *,
         proven: bool,
     ) -> str:
-        """Return the begin of a sentence on a write: what made Spark call the function.
+        """Return the beginning of a sentence on a write: what made Spark call the function.
 
-        ``due`` and ``was``: whether the timer had run out, and its time, before the write.
-        ``proven``: the key is a proven leftover since this write.
+        ``due`` is True if the timer had run out before the write, and ``was`` is its time, epoch
+        ms; None without a timer. ``threshold`` is the time, epoch ms, by which timers fire in this
+        batch; None if unknown. ``clock`` is the clock of the batch; None if unknown. ``proven`` is
+        True if the key is a proven leftover since this write.
+
+        Also sets ``may_have_fired``, which :attr:`verdict` reads, unless the key is a proven
+        leftover whose timer was not due.
         """
         if not due and proven:
             return "its record lies behind those of new data: its timeout fired and"

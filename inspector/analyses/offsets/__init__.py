@@ -384,7 +384,11 @@ class _View:
                     )
 
     def _with_file_problems(self, rows: Iterator[ReadFileRow]) -> Iterator[ReadFileRow]:
-        """Yield the rows, and then add the problems of reading them to the report."""
+        """Yield the rows unchanged, and then add the problems of reading to the report.
+
+        The problems are those of the log entries that were read for these rows. They are known only
+        when all rows were consumed.
+        """
         yield from rows
         self._add_problems()
 

@@ -193,20 +193,28 @@ def _largest_first(amounts: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
 
 def _fields(checkpoint: Checkpoint, facts: Facts) -> dict[StoreId, dict[str, int]]:
     """Return the measured bytes of each field of a store: store -> field or overhead -> bytes."""
-    schemas = {}
-    for store, pair in store_schemas(checkpoint).items():
-        schemas[store, RowPart.KEY] = pair.key
-        schemas[store, RowPart.VALUE] = widen_timeout(pair.value)
+    names = field_names(checkpoint)
     result: dict[StoreId, dict[str, int]] = {}
     for observation in facts.of(FieldSizes):
         sizes, side = observation.fact.rows, observation.fact.side
         if side is None or not sizes.rows:
             continue
         parts = result.setdefault(observation.store, {})
-        fields = unique_names(schemas[observation.store.name, side].fields)
+        fields = names[observation.store.name, side]
         for name, field_sizes in zip(fields, sizes.fields, strict=True):
-            parts[f"{side.value}.{name}"] = field_sizes.bytes
+            parts[name] = field_sizes.bytes
         parts[f"{side.value} {_OVERHEAD}"] = sizes.null_bit_bytes + sizes.other_bytes
+    return result
+
+
+def field_names(checkpoint: Checkpoint) -> dict[tuple[StoreName, RowPart], list[str]]:
+    """Return the names of the fields of keys and of values, such as ``key.user``, by store."""
+    result = {}
+    for store, pair in store_schemas(checkpoint).items():
+        sides = {RowPart.KEY: pair.key, RowPart.VALUE: widen_timeout(pair.value)}
+        for side, schema in sides.items():
+            names = unique_names(schema.fields)
+            result[store, side] = [f"{side.value}.{name}" for name in names]
     return result
 
 

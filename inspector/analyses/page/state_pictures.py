@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from inspector.analyses.page.charts import Versions, byte_amounts, store_labels
+from inspector.analyses.page.charts import Versions, byte_amounts, field_names, store_labels
 from inspector.analyses.shared.judged import Judged
 from inspector.analyses.shared.words import StoreWords
 from inspector.analyses.timeline import expiring_forecasts
 from inspector.discovery.batch_times import batch_durations
 from inspector.discovery.checkpoint import Checkpoint
+from inspector.facts.largest_fields import LargestField, largest_rows
 from inspector.facts.top_keys import TopBy, TopKey, merge_top
 from inspector.findings.finding import Finding, Severity
 from inspector.findings.verdict import Verdict
@@ -49,20 +50,50 @@ def no_link(*_names: Any) -> str:
     return ""
 
 
-def field_treemap(judged: Judged, link: Link = no_link) -> Treemap:
-    """Return the row bytes of the judged version by store, then by field of keys and values.
+def field_treemap(
+    judged: Judged, link: Link = no_link, redact: Redact | None = None, limit: int = MOST_KEYS
+) -> Treemap:
+    """Return the row bytes of the judged version by store, field of keys and values, and key.
 
-    ``link`` gets a :class:`StoreName`. Needs facts by field; without them a store has two parts,
-    its keys and its values.
+    Of each field at most ``limit`` keys are named, those with the most bytes of it; keys with equal
+    bytes are all named or none. ``link`` gets a :class:`StoreName`. Keys are redacted as in
+    :func:`key_treemap`. Needs facts by field; without them a store has two parts, its keys and its
+    values.
     """
-    labels = store_labels(judged.checkpoint)
+    checkpoint = judged.checkpoint
+    labels, rows = store_labels(checkpoint), _largest_rows(judged, limit)
+    words = StoreWords(checkpoint, redact or judged.options.redact or Redact.HASH)
     groups = group_by(byte_amounts(judged), lambda amount: amount[0])
     tiles = []
     for store, amounts in groups.items():
-        parts = [Tile(field, size) for _, field, size in amounts]
+        parts = []
+        for _, name, size in amounts:
+            first = rows.get((store, name), [])
+            keys = words.keys(store, [one.key for one in first])
+            sizes = [one.size for one in first]
+            named = [Tile(_name(key), part) for key, part in zip(keys, sizes, strict=True)]
+            if named and size > sum(sizes):
+                named.append(Tile("all other keys", size - sum(sizes)))
+            parts.append(Tile(name, size, named))
         tiles.append(Tile(labels[store], sum(p.amount for p in parts), parts, link(store)))
-    about = "Area is UnsafeRow bytes of the judged version, exact."
-    return Treemap("Bytes by store and field", Unit.BYTES, "store", "field", tiles, about)
+    about = "Area is UnsafeRow bytes of the judged version, exact. Keys with the most bytes of a "
+    about += "field are named."
+    title = "Bytes by store, field and key"
+    return Treemap(title, Unit.BYTES, "store", "field", tiles, about, leaf="key")
+
+
+def _largest_rows(judged: Judged, limit: int) -> dict[tuple[StoreName, str], list[LargestField]]:
+    """Return the rows with the most bytes of each field, by store and name of the field."""
+    by_field = group_by(
+        judged.facts.of(LargestField),
+        lambda seen: (seen.store.name, seen.fact.side, seen.fact.ordinal),
+    )
+    names = field_names(judged.checkpoint)
+    result = {}
+    for (store, side, ordinal), seen in by_field.items():
+        rows = largest_rows([one.fact for one in seen], limit)
+        result[store, names[store, side][ordinal]] = [one for one in rows if not one.is_of_others]
+    return result
 
 
 def key_treemap(

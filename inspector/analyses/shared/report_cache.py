@@ -46,7 +46,7 @@ FORMAT = 1  # number of the form of kept reports; raised when the form changes
 # a file that changed this short before its listing may change again without a trace
 RACY_MS = 2_000
 
-# options on which no report depends
+# options that are left out of the name of a cached report, because no report depends on them
 _NOT_OF_REPORT = ("storage_options", "cache", "workers", "memory_limit", "engine")
 
 

@@ -67,9 +67,12 @@ class _Stream:
         return reader.__arrow_c_stream__(requested_schema)
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the batches of the view that the running query needs.
+        """Yield the batches of the view for the running query.
 
-        An error of reading is kept in ``error``, because DuckDB replaces it by its own, and raised.
+        Only the columns and partitions in ``needs`` have to be read.
+
+        An error of reading is raised, and also kept in ``error``, because DuckDB replaces it by an
+        error of its own.
         """
         try:
             yield from self.view.read(self.needs)

@@ -64,9 +64,11 @@ class NearlyEqualKeys(Rule[StoreView]):
             yield evidence
 
     def spellings(self, store: StoreView) -> Iterator[tuple[int, Evidence]]:
-        """Yield (number of keys, evidence) for each text column.
+        """Yield (number of surplus keys, evidence) for each text column of the key.
 
-        The keys differ from another one only in the case or the blanks of this column.
+        Two sampled keys are variants of one key if they differ only in the case of this column or
+        in the blanks around it. The number is that of the sampled keys that would go if each group
+        of variants became one key: a pair counts 1. It may be 0.
         """
         sample, fields = store.keys.sample, store.key_fields
         columns = [*columns_of([*sample], fields)]

@@ -7,7 +7,7 @@ pixels. The number of rectangles of a picture is bounded: the smallest are drawn
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -57,6 +57,7 @@ class Treemap(Picture):
     tiles: Sequence[Tile]  # groups, in any order
     about: str = ""  # sentences below the heading
     exact: bool = True  # False for estimates
+    leaf: str = ""  # what a part of a part is; heading of that column; "" if parts have none
 
 
 @dataclass(frozen=True)
@@ -234,29 +235,31 @@ def _treemap_view(picture: Treemap) -> View:
     rooms = squarify([group.amount for group in groups], Rect(0, 0, _ACROSS, _DOWN))
     for number, (group, slot) in enumerate(zip(groups, rooms, strict=True)):
         parts = group.parts or (Tile("", group.amount, link=group.link),)
-        for part, rect in zip(parts, squarify([p.amount for p in parts], slot), strict=True):
-            size, share = sign + _text(picture.scale, part.amount), share_text(part.amount / total)
-            name = ", ".join(filter(None, (group.label, part.label)))
+        for part, leaf, is_first, rect in _leaves(parts, slot, total):
+            amount = (leaf or part).amount
+            size, share = sign + _text(picture.scale, amount), share_text(amount / total)
+            labels = group.label, part.label, leaf.label if leaf else ""
+            # The first rectangle of a part has the name of the part, too.
+            words = [label for label in labels[1:] if label] if is_first else labels[2:]
             rects.append(
                 View(
                     **_spot(rect),
                     shade=number % 6,
-                    name=part.label or group.label,
+                    name=": ".join(words) or group.label,
                     size=size,
-                    tip=f"{name}: {size}, {share} of all",
+                    tip=f"{', '.join(filter(None, labels))}: {size}, {share} of all",
                     words=rect.width >= _WORDS_FROM[0] and rect.height >= _WORDS_FROM[1],
                     two=rect.height >= 2 * _WORDS_FROM[1],
                     broad=rect.width >= _BROAD,
                     link=part.link or group.link,
                 )
             )
-            rows.append(
-                {"group": group.label, "part": part.label, "amount": part.amount}
-                | {"share": part.amount / total}
-            )
+            numbers = {"amount": amount, "share": amount / total}
+            rows.append(dict(zip(("group", "part", "leaf"), labels, strict=True)) | numbers)
     columns = [
         Column("group", title=picture.group),
         Column("part", title=picture.part),
+        *([Column("leaf", title=picture.leaf)] if picture.leaf else []),
         Column("amount", picture.scale, exact=picture.exact, title=picture.scale.value),
         Column("share", Unit.SHARE),
     ]
@@ -277,6 +280,24 @@ def _treemap_view(picture: Treemap) -> View:
         links=any(rect.link for rect in rects),
         numbers=Table("numbers", picture.title, columns, rows, "there are no rows"),
     )
+
+
+def _leaves(
+    parts: Sequence[Tile], room: Rect, total: int
+) -> Iterator[tuple[Tile, Tile | None, bool, Rect]]:
+    """Yield the rectangles in ``room``: of each part, or of each of its own parts.
+
+    The second item is the part of the part; None if the part is one rectangle, because it has no
+    parts or is less than a fiftieth of ``total``. The third is True for the first rectangle of a
+    part, which is its largest.
+    """
+    for part, rect in zip(parts, squarify([p.amount for p in parts], room), strict=True):
+        leaves = largest_tiles(part.parts, MOST_PARTS) if part.amount * 50 >= total else []
+        rects = squarify([leaf.amount for leaf in leaves], rect)
+        for number, (leaf, leaf_rect) in enumerate(zip(leaves, rects, strict=True)):
+            yield part, leaf, number == 0, leaf_rect
+        if not leaves:
+            yield part, None, True, rect
 
 
 def _spot(rect: Rect) -> dict[str, Any]:

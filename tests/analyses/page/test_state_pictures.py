@@ -70,6 +70,18 @@ def count_rows(path: Path) -> int:
     return int(row["rows"])
 
 
+def test_largest_keys_of_a_field_are_parts_of_the_field() -> None:
+    path = checkpoint_of(TIMERS)
+    treemap = pictures.field_treemap(judged(path), redact=Redact.NONE)
+    fields = [part for tile in treemap.tiles for part in tile.parts if part.parts]
+    assert fields
+    assert all(sum(leaf.amount for leaf in part.parts) == part.amount for part in fields)
+    drawn = picture_view(treemap)
+    assert [column.title for column in drawn.numbers.columns][:3] == ["store", "field", "key"]
+    leaves = {leaf.label for part in fields for leaf in part.parts}
+    assert {row["leaf"] for row in drawn.numbers.rows} == {"", *leaves}
+
+
 def test_keys_are_hashed_unless_something_else_is_said() -> None:
     facts = judged(checkpoint_of(LEAK))
     hashed, hidden = pictures.key_treemap(facts), pictures.key_treemap(facts, redact=Redact.ALL)

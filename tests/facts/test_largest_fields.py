@@ -1,0 +1,48 @@
+"""Rows with the most bytes of a field, whatever the parts in which they come."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inspector.facts.largest_fields import LargestField, LargestFields, largest_rows
+from inspector.operators.rule import RowPart
+
+
+def listed(facts: list[LargestField]) -> list[tuple[int, bytes]]:
+    return [(one.size, one.key) for one in facts if not one.is_of_others]
+
+
+def collect(sizes: list[int], limit: int = 2, first: int = 0) -> list[LargestField]:
+    """The facts of rows whose keys are their numbers from ``first`` on."""
+    rows = LargestFields(limit)
+    keys = pa.array([b"%d" % (first + n) for n in range(len(sizes))], pa.binary())
+    rows.taker(RowPart.VALUE, keys)(3, np.array(sizes, np.int64))
+    return list(rows.facts())
+
+
+def test_rows_with_more_bytes_than_all_others_are_listed() -> None:
+    facts = collect([16, 40, 16, 24, 16])
+    assert listed(facts) == [(40, b"1"), (24, b"3")]
+    assert facts[-1] == LargestField(RowPart.VALUE, 3, 16, b"", is_of_others=True)
+
+
+def test_of_rows_with_equal_bytes_none_or_all_are_listed() -> None:
+    assert listed(collect([16, 16, 16])) == []
+    assert listed(collect([16, 24, 24, 24])) == []
+    assert listed(collect([16, 24, 40, 24])) == [(40, b"2")]
+    assert listed(collect([24, 24])) == [(24, b"0"), (24, b"1")]
+
+
+def test_a_part_with_equal_rows_hides_smaller_rows_of_another_part() -> None:
+    parts = [*collect([16, 16, 16]), *collect([8, 24], first=3)]
+    assert listed(largest_rows(parts, 2)) == [(24, b"4")]
+
+
+@given(sizes=st.lists(st.integers(0, 6), max_size=20), cut=st.integers(0, 20))
+def test_parts_of_the_rows_give_the_facts_of_all_rows(sizes: list[int], cut: int) -> None:
+    complete = collect(sizes)
+    parts = [*collect(sizes[:cut]), *collect(sizes[cut:], first=min(cut, len(sizes)))]
+    assert largest_rows(parts, 2) == complete
