@@ -29,6 +29,7 @@ the Python of the PySpark that is to judge; ``--inspector`` is the Python that h
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import shutil
 import sys
@@ -258,13 +259,14 @@ class Judge:
         shutil.rmtree(twin, ignore_errors=True)
         shutil.copytree(checkpoint, twin)
         metadata = self.spark.read.format("state-metadata").load(str(twin))
-        columns = "operatorId", "operatorName", "stateStoreName"
+        columns = "operatorId", "operatorName", "stateStoreName", "operatorProperties"
         stores = metadata.select(*columns).distinct().collect()
         frames: list[tuple[dict[str, Any], Any]] = []
-        for operator, operator_name, store in stores:
+        for operator, operator_name, store, properties in stores:
             options = [{"operatorId": operator, "storeName": store}]
             if "transformWithState" in operator_name:
-                names = VARIABLES if family.variables is None else family.variables
+                listed = json.loads(properties)["stateVariables"]  # of the query that ran last
+                names = [item["stateName"] for item in listed if item["stateName"][0] != "$"]
                 options = [{"operatorId": operator, "stateVarName": name} for name in names]
             elif family.conf.get(JOIN_FORMAT) in ("3", "4") and "Join" in operator_name:
                 sides = ("left", "right")
@@ -351,7 +353,9 @@ class Judge:
         # Of a join in format 4 Spark 4.3.0 makes partitions that it cannot read itself ("Invalid
         # byte array backed UnsafeRow").
         # Nor can it read its own partitions of a limit, whose schema is then missing.
+        # It refuses variables that the query no longer declares, which a copy keeps.
         is_unreadable = family.conf.get(JOIN_FORMAT) == "4" or not family.has_users
+        is_unreadable |= family.expired
         if self.release < (4, 3) or "-hdfs" in source.parent.name or is_unreadable:
             return
         twin = copy.with_name(f"{copy.name}-by-spark")
