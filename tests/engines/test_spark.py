@@ -101,7 +101,7 @@ def test_facts_of_every_sixth_fixture_of_every_spark_in_one_job(engine: Any) -> 
         "rows_timed_in_range",
         "snapshot_differs",
     }
-    elsewhere |= {"row_prints", "written_files", "evicted", "evicted_key", "simulated"}
+    elsewhere |= {"snapshot_differs", "row_prints", "written_files", "evicted", "evicted_key", "simulated"}
     elsewhere |= {"sampled_sizes", "rows_behind", "misplaced_row", "unwritable_rows"}
     assert FACT_TYPES.keys() - elsewhere - {"problem"} == {
         kind for kind in FACT_TYPES if any(f"'kind': '{kind}'" in fact for fact in facts)
