@@ -88,8 +88,8 @@ class Following:
     _query: str | None = None  # id of the query
     _read: bool = False  # the state was replayed once
     _failures: int = 0  # failed attempts in a row
-    # last failure because the query was too fast; None after a success
-    _outpaced: OutpacedError | None = None
+    # error of the last attempt; None if it did not fail
+    _last_error: OSError | OutpacedError | None = None
     _notes: list[str] = field(default_factory=list)  # notes for the next batch
     # replay that is continued from batch to batch
     _followed: Followed = field(default_factory=Followed)
@@ -111,8 +111,8 @@ class Following:
                 if pace.reached(seen.batch_id):
                     return
             if pace.reached(self._seen) or not pace.wait():
-                if self._outpaced is not None:
-                    raise self._outpaced
+                if self._last_error is not None:
+                    raise self._last_error
                 return
 
     def _look_patiently(self) -> Iterator[BatchSeen]:
@@ -130,12 +130,11 @@ class Following:
             self._failures += 1
             if self._failures >= PATIENCE:
                 raise
-            if isinstance(error, OutpacedError):
-                self._outpaced = error
-            else:
+            self._last_error = error
+            if isinstance(error, OSError):
                 self._notes.append(f"the storage did not respond; retrying: {error}")
         else:
-            self._failures, self._outpaced = 0, None
+            self._failures, self._last_error = 0, None
 
     def look(self) -> Iterator[BatchSeen]:
         """Yield the batches that were committed since the last call, oldest first.

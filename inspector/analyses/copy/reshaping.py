@@ -533,9 +533,12 @@ class Reshape:
         return collect(self._run.map_work(run_sorting, [task.work() for task in tasks]))
 
     def move_rows(self, tasks: Sequence[FillTask]) -> MovedRows:
-        """Write the copy from the rows of the tasks of :meth:`read_source`.
+        """Write the rows of the source into the copy and return the facts of the tasks.
 
-        Nothing is written if the rows that are read here have a fault.
+        ``tasks`` each write one partition. The result has the facts of reading the source, and
+        those of writing the copy. The facts of reading are None if :meth:`read_source` has put the
+        rows into temporary files. Otherwise the rows are read here, and nothing is written if a row
+        that is read has a fault.
         """
         if self._shuffling is None:
             work = [Work(task.to_json()) for task in tasks]

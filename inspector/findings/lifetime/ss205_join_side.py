@@ -52,7 +52,12 @@ class JoinSideKeeps(Rule[OperatorView]):
             yield self.young(least_ms=min(-(side.most_ms or 0) for side in join.with_times))
 
     def keeps_rows(self, side: JoinSide) -> bool:
-        """Return True if a side keeps the rows that the watermark has passed."""
+        """Return True if a side removed none of the rows that the watermark has passed.
+
+        The watermark must have moved and passed a row, and the side must have more rows than in the
+        oldest version. Rows that were removed before the watermark passed them do not count.
+        Returns False if the changes of fewer than ``window_versions`` versions are known.
+        """
         return side.store.history.window >= self.window_versions and side.keeps_passed_rows
 
     def find_kept_rows(self, side: JoinSide, opposite: JoinSide | None) -> Iterator[Evidence]:

@@ -99,7 +99,13 @@ class OpenSessions(Rule[StoreView]):
         return is_by_data and sum(expiring.rows.values()) == store.rows
 
     def find_long_sessions(self, store: StoreView, lasting: int, now_ms: int) -> Iterator[Evidence]:
-        """Yield sessions that are open for far longer than the others."""
+        """Yield at most one evidence, of sessions that are open for far longer than the others.
+
+        ``lasting`` is the number of rows from the older half of the window, and ``now_ms`` is the
+        watermark, in epoch ms. Evidence is yielded if at least half of the versions wrote the
+        longest session, and it is open for ``put_off_times`` times the usual length or more.
+        Nothing is yielded if fewer than ``ended_rows`` sessions were removed.
+        """
         session, history = longest_session(store), store.history
         if session is None or history.removals < self.ended_rows:
             return

@@ -100,8 +100,8 @@ class QueryClock:
         ``versions`` is their number, and ``clock`` reads the time from the clocks of a batch.
         """
         first, last = self.at(self.version - versions), self.batch
-        begin_ms = 0 if first is None else clock(first) or 0
-        return ((clock(last) or 0) - begin_ms) if begin_ms and last is not None else 0
+        begin_ms, end_ms = (None if batch is None else clock(batch) for batch in (first, last))
+        return end_ms - begin_ms if begin_ms and end_ms else 0
 
 
 def watermark_of(clock: BatchClock) -> int | None:

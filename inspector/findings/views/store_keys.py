@@ -157,10 +157,12 @@ def without_column(key: bytes, fields: Sequence[StructField], dropped: int) -> b
 def unique_columns(
     keys: Sequence[bytes], fields: Sequence[StructField], share: float = 1
 ) -> list[str]:
-    """Return the quoted names of one or two columns with as many values as keys.
+    """Return the names of up to two columns, each of which alone has a new value in every key.
 
-    Columns of times come last. With a ``share`` below 1, that share of the keys must have values of
-    its own. Empty for less than FEWEST_KEYS keys.
+    A ``share`` below 1 lowers this: the number of distinct values of a column must be at least that
+    share of the number of keys. Columns are not combined. Columns of times come last. Names are
+    quoted; an unnamed column is ``grouping expression`` and its number. Returns an empty list if
+    there are fewer than FEWEST_KEYS keys, or if no column is unique.
     """
     if len(keys) < FEWEST_KEYS:
         return []

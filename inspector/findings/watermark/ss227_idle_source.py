@@ -22,7 +22,7 @@ from inspector.findings.thresholds import DATA_BATCHES, Threshold
 from inspector.findings.views.checkpoint_view import CheckpointView
 from inspector.findings.views.idle_sources import idle_sources
 
-_MOST_NAMED = 3  # a query with more idle sources has their offsets in the log
+_MOST_NAMED = 3  # most idle sources that the cause names; the evidence lists all
 
 
 class SilentSource(Rule[CheckpointView]):

@@ -194,6 +194,20 @@ def test_a_storage_that_never_answers_is_an_error(
         list(followed.batches(Pace(0.001)))
 
 
+def test_a_failure_of_the_last_attempt_is_an_error(
+    query: Growing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    followed = Following(str(query.root), Options())
+    list(followed.look())
+
+    def refused(*_: Any) -> Any:
+        raise TimeoutError("timed out")
+
+    monkeypatch.setattr(Storage, "_listing", refused)
+    with pytest.raises(TimeoutError):
+        list(followed.batches(Pace(0.001, ends=0)))
+
+
 def test_a_part_is_followed_alone(query: Growing, opened: list[str]) -> None:
     followed = Following(str(query.root), Options(partition_id=1))
     (seen,) = followed.look()
