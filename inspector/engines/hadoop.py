@@ -277,7 +277,10 @@ class HadoopFiles(Reader):
                 )
 
     def _read(self, *paths: str) -> DataFrame:
-        """Return a frame of the files below some paths, which hold no patterns."""
+        """Return a frame of the files below some paths.
+
+        Paths are taken literally: characters of patterns in them are escaped here.
+        """
         reader = self._session.read.format("binaryFile").options(**_OPTIONS)
         if _LOCAL.match(paths[0]):
             reader = reader.options(**_OPTIONS_LOCAL)

@@ -36,7 +36,10 @@ class LocalEngine(Engine):
         self._free = BoundedSemaphore(self.cores)
 
     def run(self, job: Job) -> Iterator[pa.RecordBatch]:
-        """Map a batch function over tasks, and yield their results in the order of the tasks."""
+        """Map a batch function over tasks, and yield their results in the order of the tasks.
+
+        If the job has a merge, yield what it makes of these results instead.
+        """
 
         def alone(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             """Yield the results of tasks, each run while one of the shared places is free."""

@@ -437,7 +437,10 @@ exec {java} "$@"
 
 
 def provide_java() -> None:
-    """Set JAVA_HOME to the packaged Java if this machine has none. EngineError: no Java."""
+    """Set JAVA_HOME to the packaged Java if this machine has none.
+
+    EngineError: no Java was found, or JAVA_HOME is set and has no bin/java.
+    """
     # A machine's own Java is used unchanged, that of JAVA_HOME before that of PATH, as by Spark's
     # launcher. Without one, JAVA_HOME becomes the package's.
     home = os.environ.get("JAVA_HOME")

@@ -56,7 +56,8 @@ from inspector.engines.parcels import (
 from inspector.engines.staging import on_staged_files
 from inspector.exceptions import EngineError
 
-_PROBES = 8  # Spark tasks that ask the workers of a cluster for their packages
+# Spark tasks that ask workers for their packages, if the number of cores is not known
+_PROBES = 8
 # rows of an exchange in a batch for a Python worker, each of a few MB at most
 _PARCELS_PER_BATCH = 8
 _MERGERS = 16  # Spark tasks that merge results before they reach the driver
@@ -154,7 +155,10 @@ class SparkEngine(ShufflingEngine):
         yield from from_ipc(row[0] for row in rows)
 
     def exchange(self, job: Exchange) -> Iterator[Exchanged]:
-        """Move parcels between tasks by Spark's shuffle, and yield the results of all tasks."""
+        """Move parcels between tasks by Spark's shuffle, and yield the results of all tasks.
+
+        Without receivers nothing runs, not even the senders.
+        """
         if not job.receivers:
             return
         scope = sessions.scope_of(self.session)
@@ -201,7 +205,11 @@ class SparkEngine(ShufflingEngine):
         return self._frame(encode_columns(function, schema), encode_schema(schema), work)
 
     def _frame(self, run: BatchFunction, schema: pa.Schema, work: Sequence[Work]) -> DataFrame:
-        """Return a frame with the results of a batch function whose types Spark supports."""
+        """Return a frame with the results of a batch function over tasks.
+
+        ``schema`` is that of the results and must have only types that Spark supports: nothing is
+        converted here.
+        """
         names = self.reader.names(work) if self.reader else []
         count = group_count(work, self.cores)
         if self.reader and names:

@@ -139,7 +139,11 @@ class Listing:
     files: Mapping[str, ListedFile]  # files by their path in the checkpoint
 
     def small(self) -> list[str]:
-        """Return the paths of files that the driver reads itself: logs, metadata, schemas."""
+        """Return the paths of the small files, which the driver reads itself.
+
+        They have at most ``LIMITS.small_file_bytes``. Files of state are left out, except those
+        below a folder whose name begins with an underscore, such as schemas.
+        """
         return [
             path
             for path, file in self.files.items()

@@ -512,8 +512,9 @@ class StorePass:
     def emit_last(self) -> Generator[Observed[Any], None, StateMap | None]:
         """Yield the facts of the version that is judged, if the replay has reached it.
 
-        Returns:
-            The map of that version; None if it could not be made.
+        If that version does not have the partition, facts about the partition's timers are yielded.
+
+        Returns: The map of that version; None if it could not be made.
         """
         if not self._task.present:
             yield from self.life.evidence()
