@@ -514,7 +514,8 @@ class StorePass:
 
         If that version does not have the partition, facts about the partition's timers are yielded.
 
-        Returns: The map of that version; None if it could not be made.
+        Returns:
+            The map of that version; None if it could not be made.
         """
         if not self._task.present:
             yield from self.life.evidence()
