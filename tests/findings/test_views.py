@@ -22,6 +22,7 @@ from inspector.findings.views.event_times import newest_times
 from inspector.findings.views.flat_batches import flat_batches
 from inspector.findings.views.join_side import JoinSides
 from inspector.findings.views.late_rows import LateRows, late_rows
+from inspector.findings.views.query_clock import watermark_of
 from inspector.merge.collect import collect
 from inspector.model import StoreId, TimeoutKind
 from inspector.operators.rule import StoreRule
@@ -73,6 +74,16 @@ def test_a_store_has_what_naming_the_clock_of_its_timers_would_prove() -> None:
     proven = sum(total.fact.rows for total in named.totals)
     assert store.facts.provable(store.name) == {TimeoutKind.PROCESSING_TIME: proven}
     assert proven
+
+
+@pytest.mark.parametrize(
+    ("marks", "moved"), [((20_000, 50_000), 30_000), ((20_000, None), 0), ((None, 50_000), 0)]
+)
+def test_a_clock_that_is_not_known_at_both_ends_did_not_move(
+    marks: tuple[int | None, ...], moved: int
+) -> None:
+    view = checkpoint_view({"default": StoreRule()}, clocks=batch_clocks(*marks))
+    assert view.clock.advance_ms(1, watermark_of) == moved
 
 
 def test_a_join_has_how_far_each_side_reaches() -> None:

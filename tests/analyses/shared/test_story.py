@@ -98,3 +98,17 @@ def test_a_clock_that_a_restart_may_have_changed_decides_nothing(
     ]
     assert ("which clock" in texts[1], "before its timeout" in texts[1]) == (not sure, sure)
     assert narrator.verdict.startswith("no leftover" if sure else "not known")
+
+
+def test_a_write_of_a_tool_leaves_no_doubt_of_an_earlier_one() -> None:
+    rule = StoreRule(ExpiryField(Clock.TIMEOUT, RowPart.VALUE, (1,), 1, False, "timeoutTimestamp"))
+    narrator = Narrator(None, rule, lambda _: TimeoutKind.EVENT_TIME, lambda _: True, True)
+    for batch, timeout_ms in ((1, 50_000), (2, None)):
+        clock = BatchClock(BatchId(batch), batch * 60_000, batch * 20_000)
+        event = {"event": "update", "timeout_ms": timeout_ms, "version": batch + 1}
+        narrator.event(event, clock, narrator.threshold(batch + 1, clock))
+    assert narrator.verdict.startswith("not known")
+    by_tool = BatchClock(BatchId(3), 180_000, 60_000, edited=True)
+    written = {"event": "update", "timeout_ms": None, "version": 4}
+    assert "tool" in narrator.event(written, by_tool, narrator.threshold(4, by_tool))
+    assert narrator.verdict.startswith("no leftover")
