@@ -99,14 +99,19 @@ def encode_as_ipc(function: BatchFunction) -> BatchFunction:
 
 
 def merge_in_part(function: BatchFunction, merge: Merge) -> BatchFunction:
-    """Return the batch function with its results merged, as rows of bytes with the merge's keys."""
+    """Return a batch function that merges the results of ``function`` within each Spark task.
+
+    It yields rows with the columns ``merge.keys`` and the merged rows with these keys as bytes.
+    :func:`merge_at_last` merges them with those of other Spark tasks.
+    """
     return lambda batches: to_keyed_ipc(merge.function(function(batches)), merge.keys)
 
 
 def merge_at_last(merge: Merge) -> BatchFunction:
-    """Return a batch function that merges the results of :func:`merge_in_part` again.
+    """Return a batch function that merges results of :func:`merge_in_part` from all Spark tasks.
 
-    It takes and yields rows of bytes.
+    It takes batches with the results as bytes in the column ``batch``, and yields rows of
+    :data:`IPC_SCHEMA`.
     """
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -130,9 +135,10 @@ def to_ipc(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def keys_and_ipc(schema: pa.Schema, keys: Sequence[str]) -> pa.Schema:
-    """Return the schema of :func:`to_keyed_ipc` for batches of ``schema``.
+    """Return the schema of the batches that :func:`to_keyed_ipc` yields for batches of ``schema``.
 
-    It has the columns ``keys``, and a column with each batch as the bytes of an Arrow stream.
+    It has the columns ``keys`` with their types in ``schema``, and the binary column ``batch``.
+    A row holds the rows of one batch that have the same keys, as an Arrow IPC stream.
     """
     return pa.schema([*(schema.field(name) for name in keys), *IPC_SCHEMA])
 

@@ -48,7 +48,7 @@ class BatchedEngine(Engine):
         self._waiting: list[_Request] = []
 
     def join(self) -> None:
-        """Count one more user: no job starts until it waits for results or leaves."""
+        """Add one user. No job starts until this user waits for results or calls :meth:`leave`."""
         with self._changed:
             self._users += 1
 
@@ -109,7 +109,10 @@ class BatchedEngine(Engine):
         return iter(request.results)
 
     def _run_alike(self, requests: Sequence[_Request]) -> None:
-        """Run jobs of one function as one; if that fails, run each on its own."""
+        """Run the jobs of ``requests``, which have the same function, as one job.
+
+        If that job fails, run each job on its own. Each request then has its results or its error.
+        """
         try:
             run_as_one(self.engine, requests)
         except Exception:  # noqa: BLE001 - whoever it comes from gets it when it runs alone
@@ -117,7 +120,10 @@ class BatchedEngine(Engine):
                 self._run_alone(request)
 
     def _run_alone(self, request: _Request) -> None:
-        """Run a job on its own, and set its results or its error."""
+        """Run the job of ``request`` on its own, and store its results or its exception there.
+
+        ``done`` stays unchanged; :meth:`run` sets it. An interrupt is raised and not stored.
+        """
         try:
             request.results[:] = self.engine.run(request.job)
         except Exception as error:  # noqa: BLE001 - raised in the thread it belongs to
@@ -150,7 +156,11 @@ def run_as_one(engine: Engine, requests: Sequence[_Request]) -> None:
 
 
 def digest(spec: str) -> bytes:
-    """Return the 16-byte hash of a task by which a worker recognises it."""
+    """Return a 16-byte hash of a task's spec.
+
+    A worker looks up the number of the task's group by this hash. The function that is sent to
+    workers holds these hashes instead of the longer specs.
+    """
     return blake2b(spec.encode(), digest_size=16).digest()
 
 
@@ -172,10 +182,11 @@ def tagging(function: BatchFunction, owners: dict[bytes, int]) -> BatchFunction:
 
 
 def merging(merges: Sequence[Merge | None]) -> Merge | None:
-    """Return one merge for the results of all groups; None if no group has a merge.
+    """Return one merge for the tagged results of all groups; None if no group has a merge.
 
-    ``merges`` has the merge of each group by its number; results of groups without one stay
-    unchanged.
+    ``merges`` has the merge of each group by its number. Batches have the number of the group in
+    the column :data:`OWNERS`, before and after the merge. Results of groups without a merge stay
+    unchanged. The keys are OWNERS and the keys of the first merge, which all merges must share.
     """
     keys = next((merge.keys for merge in merges if merge is not None), None)
     if keys is None:

@@ -89,5 +89,5 @@ def partition_of(key: int, count: int) -> int:
 
 
 def _rotate(value: int, bits: int) -> int:
-    """Return 32 bits rotated to the left."""
+    """Return ``value``, an unsigned 32-bit number, rotated to the left by ``bits`` bits."""
     return (value << bits | value >> (32 - bits)) & _MASK

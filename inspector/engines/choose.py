@@ -70,9 +70,14 @@ class EngineOptions:
 
 
 def engine_by_options(options: EngineOptions, workers: int | None) -> Engine | None:
-    """Return the engine that the options or the environment decide on; None if they leave it open.
+    """Return the engine that the options or the environment request; None if they request none.
 
-    EngineError: the options contradict each other, or a session that they need cannot be started.
+    The options come first. ``workers``, the number of partitions to read at the same time, requests
+    the engine in this process, unless an option requests Spark. Then spark-submit, ``SPARK_REMOTE``
+    or an active session requests Spark.
+
+    EngineError: the options contradict each other, ``workers`` is given for Spark, PySpark or a
+    module on a worker is missing, or no session can be started.
     """
     # EngineError also if a session that is needed cannot be had.
     spark_options: dict[str, object] = {"--master": options.master, "--conf": options.conf}
@@ -125,9 +130,10 @@ def _local(options: EngineOptions, workers: int | None, reason: str, *, expected
 
 
 def _spark(options: EngineOptions, workers: int | None, reason: str | None = None) -> Engine:
-    """Return the engine on Spark, and report the ``reason``, if given, and notes about its workers.
+    """Return the engine on Spark, and report the ``reason``, if given, and notes on the session.
 
-    EngineError: the number of workers is given, or no session can be started.
+    EngineError: ``workers`` is given, PySpark or a module on a worker is missing, or no session can
+    be started.
     """
     if workers is not None:
         raise EngineError(
@@ -177,7 +183,12 @@ class SharedEngines:
         return AT_ONCE_LOCAL if self.batched is None else AT_ONCE_SPARK
 
     def choose(self, state_bytes: int) -> Engine:
-        """Return the engine for a checkpoint by its bytes, if none is requested for all."""
+        """Return the engine that suits the size of a checkpoint, ``state_bytes`` of state files.
+
+        Call it only if ``requested`` is None, because it ignores that engine. It returns the engine
+        on Spark for at least LOCAL_SPARK_BYTES if Spark can be started. Otherwise it returns the
+        engine in this process. Engines that several runs share are made once.
+        """
         if not self._shared:
             return choose(self._options, self._workers, state_bytes)
         large = state_bytes >= LOCAL_SPARK_BYTES

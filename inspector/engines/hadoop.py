@@ -106,9 +106,11 @@ class HadoopFiles(Reader):
         self._listings = sessions.scope_of(session).listings
 
     def open(self, path: str) -> tuple[Storage, Selection]:
-        """Return a storage with the checkpoint's listing, made by small jobs, and the part meant.
+        """Find the checkpoint that ``path`` is, or is in, by small Spark jobs.
 
-        NotACheckpointError: the path is in no checkpoint.
+        Return a storage with the checkpoint's listing, and the part of the checkpoint that ``path``
+        names, such as an operator. NotACheckpointError: the path is in no checkpoint, or does not
+        exist. EngineError: Spark cannot list the checkpoint.
         """
         learn(path)
         for root, tail in [(path.rstrip("/") or "/", []), *above(path)]:
@@ -163,7 +165,13 @@ class HadoopFiles(Reader):
                 yield
 
     def _list(self, root: str) -> Storage | None:
-        """Return a storage with the listing of a root and its small files; None if absent."""
+        """List the folder ``root`` with Spark, and return a storage that shows the listing.
+
+        The storage has the content of the small files, and only the size and time of other files.
+        Return None if ``root`` has none of the files and folders in :data:`_READ_MARKS`. One of
+        them is enough, so the caller checks that ``root`` is a checkpoint. EngineError: Spark
+        cannot list it.
+        """
         target = tempfile.mkdtemp(prefix="inspector-listing-")
         try:
             marks = [mark for name in _READ_MARKS if (mark := self._mark(root, name))]
@@ -184,7 +192,10 @@ class HadoopFiles(Reader):
         return None
 
     def _mark(self, root: str, name: str) -> _Mark | None:
-        """Return a file or folder that marks a checkpoint's root; None if it does not exist."""
+        """Return the file or folder ``name`` below ``root``, with a frame of its files.
+
+        Return None if it does not exist. Other errors of Spark are raised unchanged.
+        """
         try:
             frame = self._read(_join(root, name))
             uris = frame.inputFiles()
@@ -195,7 +206,10 @@ class HadoopFiles(Reader):
         return _Mark(name, frame, uris)
 
     def _files(self, root: str, marks: Sequence[_Mark]) -> dict[str, ListedFile]:
-        """Return the files below some marks by their path in the checkpoint."""
+        """Return the files below ``marks``, by their path relative to ``root``.
+
+        Empty files are included. All files are listed by one Spark job.
+        """
         files: dict[str, ListedFile] = {}
         seen: set[str] = set()
         columns = "path", "_metadata.file_path", "length", "unix_millis(modificationTime)"

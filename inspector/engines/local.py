@@ -77,7 +77,11 @@ class LocalEngine(Engine):
 
 
 def stream_tasks(function: BatchFunction, specs: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """Yield the results of one task after the other, for large outputs in bounded memory."""
+    """Run tasks one after the other in this thread, and yield their results as they are made.
+
+    ``specs`` are the texts of the tasks. No results are collected, so large outputs need only
+    bounded memory.
+    """
     for batch in _batches(specs):
         yield from function([batch])
 

@@ -62,7 +62,11 @@ def _with_keys(columns: Sequence[Any], keys: npt.NDArray[np.int32]) -> pa.Record
 
 
 def _empty_parcels(receivers: int) -> list[Any]:
-    """Return the columns of a parcel without content for each receiver."""
+    """Return columns, as in PARCEL_COLUMNS, with one empty parcel for each receiver.
+
+    ``receivers`` is the number of receivers. The rank, sender and number of each parcel are -1, so
+    that the empty parcels are sorted first.
+    """
     numbers = array_of(range(receivers), pa.int32())
     before = array_of([-1] * receivers, pa.int32())
     return [numbers, before, before, before, array_of([b""] * receivers, pa.binary())]
@@ -97,19 +101,29 @@ def call_receivers(function: Receiver, receivers: Sequence[Work]) -> BatchFuncti
 
 
 def _result(content: bytes, *, is_of_sender: bool) -> pa.RecordBatch:
-    """Return one row of :data:`RESULTS`."""
+    """Return a batch of one row of :data:`RESULTS`.
+
+    ``content`` is the result as an Arrow IPC stream; ``is_of_sender`` is True if a sender made it.
+    """
     columns = [array_of([is_of_sender], pa.bool_()), array_of([content], pa.binary())]
     return pa.RecordBatch.from_arrays(columns, schema=RESULTS)
 
 
 def results_in(rows: Iterable[Sequence[Any]]) -> Iterator[Exchanged]:
-    """Yield the results in rows of :data:`RESULTS`."""
+    """Yield the result in each row of :data:`RESULTS`, decoded from its Arrow bytes.
+
+    ``rows`` have two values each: True for a result of a sender, and the bytes.
+    """
     for is_of_sender, content in rows:
         yield from (Exchanged(is_of_sender, batch) for batch in from_ipc([content]))
 
 
 def _rows_of(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, int, bytes]]:
-    """Yield the receiver, rank and content of each row."""
+    """Yield (number of the receiver, rank, content) for each row in batches of :data:`PARCELS`.
+
+    The rank is the first of the numbers by which a receiver's parcels are sorted; several parcels
+    may have the same rank. A null content is yielded as empty bytes.
+    """
     for batch in batches:
         receivers, ranks = (numbers_of(batch.column(name), np.int32) for name in PARCEL_COLUMNS[:2])
         contents = batch.column(PARCEL_COLUMNS[-1])

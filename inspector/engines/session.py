@@ -150,9 +150,9 @@ def _classic(builder: Any, scope: SessionScope) -> SparkSession:
 
 @contextmanager
 def _python(program: str | None) -> Iterator[None]:
-    """Name the workers' Python in the environment while a session starts.
+    """Set the environment variable PYSPARK_PYTHON to ``program`` while the block runs.
 
-    The variable has its previous value afterwards. ``program`` None leaves it unchanged.
+    The variable is restored afterwards. If ``program`` is None, it is not set.
     """
     previous = os.environ.get(_PYTHON_VARIABLE)
     if program is not None:
@@ -190,7 +190,10 @@ def _remove_filters(added: list[Any]) -> None:
 
 
 def _is_submitted() -> bool:
-    """Return True if spark-submit, or a Connect server's address, decides on the session."""
+    """Return True if the environment determines the session.
+
+    PYSPARK_GATEWAY_PORT is set by spark-submit; SPARK_REMOTE is the address of a Connect server.
+    """
     return bool(os.environ.get("PYSPARK_GATEWAY_PORT") or os.environ.get("SPARK_REMOTE"))
 
 
@@ -250,7 +253,7 @@ def to_frame(session: SparkSession, rows: list[tuple[Any, ...]], schema: pa.Sche
 
 
 def check_driver() -> None:
-    """Raise EngineError if this process cannot drive Spark: old PySpark, or no pandas."""
+    """Raise EngineError if PySpark is older than OLDEST or if pandas cannot be imported."""
     result = tuple(int(part) for part in re.findall(r"\d+", pyspark.__version__)[:2])
     if result < OLDEST:
         raise EngineError(
@@ -298,7 +301,12 @@ def message_of(error: Exception, session: SparkSession) -> str:
 
 
 def _message(error: Exception, secrets: Mapping[str, str]) -> str:
-    """Return the innermost message of a failure in one line, without secrets."""
+    """Return the innermost message of ``error`` in one line of at most _MOST characters.
+
+    It is the first Python error in the text; otherwise the last cause, or the first line.
+    ``secrets`` are confs by name, secret or not. Values of confs with secret names, and all secrets
+    known to this process, are replaced with ``***``. Parameters of ``sc://`` URLs are removed.
+    """
     java = getattr(error, "java_exception", None)
     heart = _heart(str(error if java is None else java.toString())) or type(error).__name__
     # Any parameter of an sc:// URL may be a header with a secret. The cut must not hide a secret.
@@ -398,7 +406,11 @@ def scope_of(session: Any) -> SessionScope:
 
 
 def register(session: Any, scope: SessionScope) -> SessionScope:
-    """Bind a scope to a session, so that it is closed when the session is gone, and return it."""
+    """Store ``scope`` as the scope that :func:`scope_of` returns for a session, and return it.
+
+    The scope is closed when the session object is garbage-collected or this process ends. If the
+    session was stopped before, :func:`close_stopped_scopes` closes the scope.
+    """
     _scopes[session] = scope
     weakref.finalize(session, scope.close)
     return scope
@@ -413,7 +425,10 @@ def close_stopped_scopes() -> None:
 
 
 def is_stopped(session: Any) -> bool:
-    """Return True if a session was stopped. A classic session then has no JVM."""
+    """Return True if ``session`` was stopped.
+
+    A classic session counts as stopped if its Spark context has no JVM any more.
+    """
     if hasattr(type(session), "is_stopped"):
         return bool(session.is_stopped)
     context = getattr(session, "_sc", None)
@@ -473,9 +488,10 @@ def java_note() -> str | None:
 
 @cache
 def java_home_of_package() -> Path:
-    """Return a folder that can be ``JAVA_HOME`` while this process lives.
+    """Create a temporary folder that can be ``JAVA_HOME`` until this process ends; return its path.
 
-    ImportError: the package with Java is not installed.
+    Its only file is ``bin/java``, a script that starts the Java of :data:`PACKAGE`. Later calls
+    return the same folder. ImportError: the package is not installed.
     """
     java = Path(import_module(PACKAGE).JAVA)
     home = Path(tempfile.mkdtemp(prefix="inspector-java-"))

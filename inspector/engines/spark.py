@@ -66,7 +66,7 @@ _OTHER_PYTHON = "set PYSPARK_PYTHON or spark.pyspark.python to one like the driv
 
 
 class SparkEngine(ShufflingEngine):
-    """Runs tasks on the executors of a session."""
+    """Engine that runs tasks on the executors of a Spark session, in its Python workers."""
 
     def __init__(
         self,

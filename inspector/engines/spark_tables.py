@@ -44,7 +44,11 @@ class SparkTable:
         self._frame()  # before the work whose results are to be written
 
     def append(self, rows: pa.Table, partition: str) -> None:
-        """Add rows in one commit, partitioned by a column. EngineError: Spark cannot write."""
+        """Append ``rows`` to the table in one commit; create the table if it does not exist.
+
+        ``partition`` is the name of the column by which the table is partitioned. EngineError:
+        Spark cannot write the table.
+        """
         schema = from_arrow_schema(rows.schema)
         frame = self._session.createDataFrame(rows.to_pylist(), schema).coalesce(1)
         writer = frame.write.format(self._form).mode("append").partitionBy(partition)

@@ -69,7 +69,11 @@ class StagingFolder:
             os.close(target)
 
     def names(self, names: Iterable[str]) -> ExitStack:
-        """Let URLs of these checkpoints lead to their folders here until the stack closes."""
+        """Map the staged URLs of checkpoints to their subfolders until the returned stack is closed.
+
+        ``names`` are the names of the checkpoints in these URLs. Closing the stack restores the
+        previous mapping.
+        """
         stack = ExitStack()
         for name in names:
             stack.enter_context(stage_folder(name, str(self._path / name)))
@@ -77,9 +81,10 @@ class StagingFolder:
 
 
 def on_staged_files(function: BatchFunction, names: Iterable[str]) -> BatchFunction:
-    """Return the batch function for rows of :data:`CHUNKS`: tasks together with their files.
+    """Return a batch function that takes rows of :data:`CHUNKS`: tasks together with their files.
 
-    ``names`` are the names of the checkpoints.
+    It writes all files to a temporary folder, and then calls ``function`` with one task after the
+    other. ``names`` are the names of the tasks' checkpoints.
     """
     names = tuple(names)
 
@@ -213,9 +218,10 @@ class TaskFile(NamedTuple):
 
 
 def files_of_task(spec: str, listings: Mapping[str, Listing]) -> list[TaskFile]:
-    """Return the files of a task, and of tasks within it as JSON, each once.
+    """Return the state files and side files that a task and its nested tasks read, each file once.
 
-    EngineError: a task is of a checkpoint that is closed or that Spark did not list.
+    ``spec`` is the task as JSON. ``listings`` has the listings of open checkpoints by name.
+    EngineError: the checkpoint of a task is closed or was not listed by Spark.
     """
     task_files: dict[TaskFile, None] = {}
     for task, listing in _with_listings(spec, listings):

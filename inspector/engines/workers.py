@@ -35,10 +35,18 @@ VENV_PACK = (
 
 
 def probe(modules: tuple[str, ...] = REQUIRED_MODULES) -> Callable[[Any], str]:
-    """Return the function that asks a worker; it uses the standard library alone.
+    """Return a function for a UDF that describes the Python worker in which it runs.
 
-    Its result is JSON: host, executable, missing modules, version of this package, name of the
-    kernel.
+    ``modules`` are the modules that a worker needs. The function ignores its argument and returns a
+    JSON object with five keys:
+
+    * ``host``, and ``executable``, the path of the worker's Python;
+    * ``missing``, the names of modules that cannot be imported;
+    * ``inspector``, the version of this package, or null if the package cannot be imported;
+    * ``kernel``, this package's decoder of state files: ``c`` or ``python``, or null if the
+      package cannot be imported.
+
+    The function itself uses only the standard library, so it runs on workers without this package.
     """
 
     def answer(_number: Any) -> str:
@@ -169,7 +177,11 @@ def _loopback_connections() -> Iterator[socket.socket]:
 
 
 def _is_loopback(connection: socket.socket) -> bool:
-    """Return True if a socket is connected within this machine."""
+    """Return True if an IP connection has a peer with a loopback address, such as 127.0.0.1.
+
+    Return False for a Unix socket, for a socket that is not connected, and for a peer with any
+    other address of this machine.
+    """
     if connection.family not in (socket.AF_INET, socket.AF_INET6):
         return False
     try:
