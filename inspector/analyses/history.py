@@ -142,7 +142,12 @@ def history_report(
 
 
 def _order(row: EventRow) -> tuple[Any, ...]:
-    """Return the sort key of a change: version, then store and partition, then record."""
+    """Return the sort key of a change, for an order by version.
+
+    Within a version, values in snapshots come after all other changes. The further keys are
+    operator, store, partition, and the number of the record in its file. Changes without a record
+    come last in their partition.
+    """
     group = (row.operator_id, row.store_name, row.partition_id)
     # A removal that a comparison of snapshots shows is no record, and comes after those.
     record = (row.record is None, row.record or 0)

@@ -687,7 +687,11 @@ def _change_table(judged: Judged, stores: Sequence[StoreHeap], options: MemoryOp
 
 
 def _how_sure(facts: Facts) -> str:
-    """Return a clause on how many of the leftovers are inferred; "" if all are proven."""
+    """Return a clause on how certain the leftovers are; "" if all are proven.
+
+    It says how many leftovers are inferred, or that all are. It begins with a semicolon, to follow
+    another clause.
+    """
     rows = sum_by_key((total.fact.certainty, total.fact.rows) for total in facts.totals)
     inferred = rows.get(Certainty.INFERRED, 0)
     if not rows.get(Certainty.PROVEN):

@@ -139,8 +139,9 @@ class Following:
     def look(self) -> Iterator[BatchSeen]:
         """Yield the batches that were committed since the last call, oldest first.
 
-        After an OSError the next call resumes. Raises OutpacedError if the query removed the files
-        at every attempt.
+        The first call begins with the ``last`` restorable batches. Batches that were removed before
+        they could be read are left out, with a note. After an OSError the next call resumes. Raises
+        OutpacedError if the query removed the files at every attempt.
         """
         looks = opening.MORE_LOOKS
         checkpoint = self.list_now()
@@ -202,9 +203,11 @@ class Following:
         self._seen = last
 
     def _note_changes(self, checkpoint: Checkpoint, newest: int) -> None:
-        """Begin again if the query is another one, or was reset to an older batch.
+        """Note if the query was replaced or reset; the next batch has the note.
 
-        ``newest`` is the newest committed batch.
+        For another query id, following begins again with batch 0 and a new replay. ``newest`` is
+        the newest committed batch. If it is older than the last batch shown, the query was reset,
+        and following continues after it. Before the first listing only the query id is kept.
         """
         query, self._query = self._query, checkpoint.logs.query_id
         if self._seen is None:

@@ -69,7 +69,7 @@ class StagingFolder:
             os.close(target)
 
     def names(self, names: Iterable[str]) -> ExitStack:
-        """Map the staged URLs of checkpoints to their subfolders until the returned stack is closed.
+        """Map the staged URLs of checkpoints to their subfolders until the returned stack closes.
 
         ``names`` are the names of the checkpoints in these URLs. Closing the stack restores the
         previous mapping.

@@ -74,7 +74,12 @@ class Eviction:
         return (self.target,) if self.expired else ()
 
     def counts(self, facts: Facts) -> dict[StoreName, int]:
-        """Return the number of evicted leftovers of each store, over all partitions."""
+        """Return the number of leftovers to evict from each store, over all partitions.
+
+        ``facts`` are those of the source, before anything is evicted. Stores count even if the
+        eviction of their rows is refused. A store without such leftovers is absent. The result is
+        empty if rows are named.
+        """
         return sum_by_key((store.name, count) for store, count in self.leftovers(facts))
 
     def leftovers(self, facts: Facts) -> Iterator[tuple[StoreId, int]]:

@@ -448,7 +448,12 @@ class Reshape:
     def _make_folder(
         self, operator: Operator, target: int, source: _SourceFolder, ids: tuple[str, str] | None
     ) -> FilledFolder:
-        """Return one folder of the copy, modelled on a folder of the source."""
+        """Return the description of one folder of the copy; no file is written.
+
+        It is a folder of partition ``target`` of ``operator``. It has the stores, the form of file
+        and the kinds of checksum files of ``source``. ``ids`` are the new unique ids of the version
+        and of the version before; None if files have no ids.
+        """
         content = self.provider.content
         # All partitions have the form of the first one, which was read once.
         whole = source.whole
@@ -620,7 +625,12 @@ def temporary_folder() -> Iterator[str]:
 
 
 def run_sorting(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Sort the partitions of the task specs in ``batches``, and yield their facts."""
+    """Sort rows of the source by their new partition, and yield the facts of reading them.
+
+    ``batches`` have specs of :class:`SourceTask`, each about one partition. The rows that are not
+    evicted are written into temporary files in the folder of the task. Without a folder no file is
+    written, and the partition is only read.
+    """
     for spec in specs_in(batches):
         yield from fact_batches(_sort(SourceTask.from_json(spec)))
 

@@ -483,7 +483,10 @@ def retention_tables(judged: Judged) -> list[t.Table]:
 
 
 def _retention_row(side: JoinSide) -> RetentionRow:
-    """Return the row of the table for one side of a join."""
+    """Return the row of the retention table for one side of a join, or for a store below one.
+
+    It has the distances of its rows from the watermark, in ms, and its numbers of rows.
+    """
     store, distances = side.store, side.behind_ms
     timed, matched, check = store.sum(RowsTimedByKey), store.sum(MatchedRows), side.check
     return RetentionRow(

@@ -150,7 +150,12 @@ class PositionSearch:
             self._later = item
 
     def rows(self) -> list[FoundRow]:
-        """Return the batches that read it, or between which batches it is."""
+        """Return the answers to which batch read the position.
+
+        There is a row for each batch that read it, or will read it if it was only planned. If there
+        is none, one row has the batches before and after the position, as far as the log has them.
+        The row has the answer ``absent`` if there is neither. Empty if no batch has the partition.
+        """
         if self._found or self._newest is None:
             return self._found
         last = self._newest

@@ -192,7 +192,11 @@ def _largest_first(amounts: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
 
 
 def _fields(checkpoint: Checkpoint, facts: Facts) -> dict[StoreId, dict[str, int]]:
-    """Return the measured bytes of each field of a store: store -> field or overhead -> bytes."""
+    """Return the measured bytes of each field, for each store of each partition.
+
+    The inner keys are names of fields, such as ``key.user``, and ``key null bits`` or ``value null
+    bits`` for the other bytes. A store is absent if its fields were not measured.
+    """
     names = field_names(checkpoint)
     result: dict[StoreId, dict[str, int]] = {}
     for observation in facts.of(FieldSizes):

@@ -120,9 +120,11 @@ def counted_verdict(
     cause: verdicts.Cause | None,
     restart: Restart | None = None,
 ) -> verdicts.Verdict:
-    """Return the verdict with its level, and the number of findings of each severity.
+    """Return a verdict with its level, its cause, and its numbers of findings and of problems.
 
-    Problems in spite of which the query restarts do not raise the level.
+    Findings are counted by severity. Problems with the same cause count once; those whose slug is
+    in ``NO_FAULT`` do not count. Problems in spite of which the query restarts (``restart``) do not
+    raise the level; without ``restart`` every problem does.
     """
     severities = Counter(finding.severity for finding in findings)
     stopping = [p for p in problems if restart is None or not restart.loads_without(p)]

@@ -58,7 +58,7 @@ def batch_specs(
 
 
 def batch_spec(batch: pa.RecordBatch) -> str:
-    """Return a batch as the text of such a task: an Arrow stream in base64."""
+    """Return the spec of a task that holds ``batch``: an Arrow stream, as text in base64."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as stream:
         stream.write_batch(batch)

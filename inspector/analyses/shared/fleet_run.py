@@ -103,9 +103,10 @@ def means_many(paths: Iterable[str], *, recursive: bool) -> bool:
 
 
 def _candidates(path: str, options: Options, *, recursive: bool) -> Iterator[Found]:
-    """Yield the checkpoints that one path or pattern names.
+    """Yield the checkpoints that ``path`` names: the path itself, or the results of a search.
 
-    An error of the search is yielded as a candidate with this error.
+    A path that is no pattern is yielded as it is, unless ``recursive``. If the search fails, the
+    last candidate has the error. Raises EngineError for a search with ``--io hadoop``.
     """
     if not recursive and not is_pattern(path):
         yield Found(path)

@@ -226,7 +226,10 @@ def _kept_length(task: Task) -> int:
 
 
 def _without_sums(task: Task) -> Task:
-    """Return the task without checksum files and without stores that share another's files."""
+    """Return the task without checksum files and without stores that share another store's files.
+
+    It is for samples of a partition: no checksum is compared, and no file is sampled twice.
+    """
     stores = (replace(store, side_files=()) for store in task.stores if store.counts_files)
     return replace(task, stores=tuple(stores))
 

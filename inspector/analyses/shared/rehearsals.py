@@ -297,9 +297,11 @@ def _step(
     clock: BatchClock,
     kind: TimeoutKind | None,
 ) -> tuple[bool, bool]:
-    """Return two flags of a batch: a timer fired or a row was evicted; state was read back.
+    """Return two flags of a batch, from the live rows before (``previous``) and after it.
 
-    ``kind`` is the clock of group state's timers; None if it may be either.
+    The first is True if a timer fired, a row was evicted, or a row stayed that the watermark had
+    passed. The second is True if new data changed a row of ``previous``, which shows that state was
+    read back. ``kind`` is the clock of group state's timers; None if it may be either.
     """
     if operator.processor is not None:
         return _processor_step(operator, previous, snapshot, clock)

@@ -89,7 +89,12 @@ class Run(Opened):
     def map_work(
         self, function: BatchFunction, work: Sequence[Work], merge: Merge | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """Run work items that are not tasks of facts, and yield their fact batches."""
+        """Run ``function`` over ``work`` on the engine of the run, and yield its fact batches.
+
+        :meth:`map` makes the work items from tasks; other items may have specs of any kind.
+        ``merge`` reduces the number of results by merging them; None yields them as they are.
+        Shows the progress. Raises NotEnoughMemoryError in place of MemoryError.
+        """
         batches = self.engine.run(Job(function, facts_schema(), work, merge))
         read = _reading(sum(task.weight for task in work))
         return self._watch(batches, lambda: self.engine.measure() or read())

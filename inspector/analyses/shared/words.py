@@ -92,7 +92,10 @@ class StoreWords:
         return _words(self._values.get(store, self._unknown), rows)
 
     def misfits(self) -> Iterator[Problem]:
-        """Yield a problem with the number of rows that do not fit, for each store that has some."""
+        """Yield a problem for each store with keys or values that do not fit its schema.
+
+        It has the number of these keys and values, which were decoded as null.
+        """
         for store_name, keys in self._keys.items():
             count = keys.misfits + self._values[store_name].misfits
             if count:

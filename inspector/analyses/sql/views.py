@@ -56,9 +56,10 @@ class View:
 
 
 def views_of(run: Run, options: TableOptions, problems: list[Problem]) -> list[View]:
-    """Return the views of a checkpoint, those of stores first.
+    """Return the views of a checkpoint that SQL can name, each with a name of its own.
 
-    In mode ``permissive`` what cannot be read is added to ``problems`` while a view is read.
+    The live rows of each store come first, then the tables of data, then the changes of each store.
+    In mode ``permissive``, problems of reading are added to ``problems`` while a view is read.
     """
     views = []
     tasks_by_store = store_tasks(run, options, changes=False)
