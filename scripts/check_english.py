@@ -220,7 +220,7 @@ def prose_of_page(page: str) -> str:
     """Return a page without code, tables, comments and the words that only programs search."""
     page = re.sub(r"^```.*?^```", "", page, flags=re.MULTILINE | re.DOTALL)
     lines = page.split("\n")
-    skipped = ("|", "<!--", "#", "Classes:", "In messages:", "In Spark:")
+    skipped = ("|", "<!--", "#", "Classes:", "In messages:", "Spark:")
     return "\n".join("" if line.lstrip().startswith(skipped) else line for line in lines)
 
 

@@ -307,13 +307,13 @@ def test_a_word_of_spark_leads_to_all_that_name_it() -> None:
     assert text is not None
     assert re.findall(r"^### (SS\d+)", text, re.M) == ["SS104", "SS105", "SS126"]
     for kind in all_kinds():
-        assert f"### {kind.id} " in (docs.lookup(kind.spark) or "")
+        assert f"### {kind.id}: " in (docs.lookup(kind.spark) or "")
 
 
 def test_an_error_of_spark_is_found_as_its_message_has_it() -> None:
     name = "CANNOT_LOAD_STATE_STORE.CANNOT_READ_DELTA_FILE_NOT_EXISTS"
     text = docs.lookup(f"[{name}]") or ""
-    assert re.findall(r"^### (\S+)", text, re.M) == [f"`{name[24:]}`", "SS101"]
+    assert re.findall(r"^### ([^\s:]+)", text, re.M) == [f"`{name[24:]}`", "SS101"]
     assert docs.lookup(name[24:].lower()) == text[: text.index("\n### SS101")]
     assert docs.lookup("spark.sql.unheard.of") is None
 
@@ -385,7 +385,7 @@ def test_every_class_of_spark_about_state_and_checkpoints_has_an_entry() -> None
 )
 def test_a_whole_message_is_explained_by_the_class_in_it(message: str, heading: str) -> None:
     text = docs.lookup(message) or ""
-    headings = re.findall(r"^### (\S+)", text, re.M)
+    headings = re.findall(r"^### ([^\s:,]+)", text, re.M)
     assert headings[0] == heading
     assert all(item.startswith("SS") for item in headings[1:])
 

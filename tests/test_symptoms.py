@@ -31,12 +31,12 @@ TEXT = "\n".join(map(docs.read_page, docs.SYMPTOM_PAGES))
 WORDS = files(docs.__name__).joinpath("words.txt").read_text("utf-8")
 PHRASES = files(docs.__name__).joinpath("messages.txt").read_text("utf-8")
 ENTRIES = [
-    re.sub("`", "", line[4:]).split(" · ") for line in TEXT.splitlines() if line.startswith("### ")
+    re.sub("`", "", line[4:]).split(", ") for line in TEXT.splitlines() if line.startswith("### ")
 ]
 
 
 def first(text: str) -> str:
-    match = re.search(r"^### `?([^`\n]+?)`?(?: · .*)?$", docs.lookup(text) or "", re.M)
+    match = re.search(r"^### `?([^`\n]+?)`?(?:, .*)?$", docs.lookup(text) or "", re.M)
     return match[1] if match else ""
 
 
@@ -156,7 +156,7 @@ def test_of_a_stack_trace_the_last_cause_comes_first() -> None:
         "Caused by: java.io.IOException: No space left on device\n"
     )
     text = docs.lookup(trace) or ""
-    headings = re.findall(r"^### ([^·\n]+?)(?: ·|$)", text, re.M)
+    headings = re.findall(r"^### ([^,\n]+?)(?:,|$)", text, re.M)
     assert headings == ["disk full", "out of memory"]
 
 

@@ -36,7 +36,9 @@ def changes(
     path: str | Opened,
     options: Options | None = None,
     *,
-    from_batch: Annotated[int, Option("Skip changes before this batch.", minimum=0)] = 0,
+    from_batch: Annotated[
+        int, Option("Skip changes before this batch; --batch is the last.", minimum=0)
+    ] = 0,
     raw: Annotated[bool, RAW] = False,
 ) -> Report:
     """Every record of every delta that can be replayed, with what it did to its key."""

@@ -88,7 +88,8 @@ def history(
 ) -> Report:
     """Every put and removal of a key, with the clocks of its batch.
 
-    Goes back to the oldest version that can be restored. With a limit, shows the newest changes.
+    Goes from the oldest version that can be restored up to --batch. With a limit, shows the newest
+    changes.
 
     Raises:
         CheckpointError: no key is given, or it fits no store.

@@ -119,11 +119,11 @@ class VersionRow(SizeRow, table="versions", empty="no version can be restored"):
 class RewriteRow(
     t.StoreRow, table="rewrites", empty="none: the newest version put no key that is still there"
 ):
-    """Keys of one store that were put in every one of so many newest versions."""
+    """Keys of one store that were put, with any value, in each of the N newest versions."""
 
     operator_name: t.OperatorName | None
     newest_versions: Annotated[
-        t.Count, "The keys were put in each of so many newest versions.", t.Rank(11)
+        t.Count, "N: the keys were put in each of the N newest versions.", t.Rank(11)
     ]
     keys: Annotated[t.Keys, t.Rank(12)]
     share_of_rows: Annotated[

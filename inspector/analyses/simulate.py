@@ -108,7 +108,9 @@ class SimulatedRow(t.StoreRow, table="simulated", empty="the query keeps no stat
     ] = None
     peak_batch_id: Annotated[t.BatchId | None, "The batch of the most bytes.", t.WIDE] = None
     certainty: Annotated[
-        t.Text, "`exact`, `at least`, `at most`, `inferred`, `unchanged` or `unknown`.", t.Rank(4)
+        t.Text,
+        "`exact`, `at least`, `at most`, `inferred`, `unknown`, or `unchanged` (not concerned).",
+        t.Rank(4),
     ]
     why: Annotated[t.Text | None, "Why it is so, or what is assumed.", t.WIDE]
 

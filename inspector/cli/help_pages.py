@@ -32,7 +32,7 @@ _FLAGS: Mapping[Section, str] = {
     Section.JUDGE: "--fail-on --threshold --timeout-kind --event-time-field --operator-rule"
     " --join-retention",
     Section.OUTPUT: "--output --output-file --force --html --history --history-format --details"
-    " --level --finding --redact --wide --color --quiet --no-progress --verbose",
+    " --level --finding --limit --redact --wide --color --quiet --no-progress --verbose",
     Section.RUN: "--engine --master --conf --io --workers --at-once --memory-limit --cache"
     " --config",
 }
@@ -45,7 +45,7 @@ MOST_USED = frozenset(
     (
         *("--recursive", "--batch", "--operator", "--store", "--partition", "--key", "--where"),
         *("--fail-on", "--threshold", "--output", "--output-file", "--redact", "--html"),
-        "--master",
+        *("--limit", "--master"),
     )
 )
 """Shared options that the short help describes."""

@@ -74,7 +74,7 @@ _NO_TEXT = re.compile(r"^<!--.*-->\n", re.MULTILINE)
 _PARAGRAPH = re.compile(r"(?:\*\*([^*]+)\.\*\* |(?:- )?([A-Z][a-zA-Z ]{1,20}): )?(.+)")
 """A line of text, and the words before it: in bold, or before a colon."""
 _CODE = re.compile(r"`([^`]+)`")  # text between backquotes
-_ALSO = "In Spark: "  # begin of a line of an entry whose code words are names of the entry, too
+_ALSO = "Spark: "  # begin of a line of an entry whose code words are names of the entry, too
 _CLASSES = "Classes: "  # begin of the line whose code words are names like that of the heading
 _MESSAGES = "messages.txt"
 """File with names of entries, and below each the phrases of its messages; ``...`` is anything."""
@@ -399,9 +399,14 @@ def _lines(page: str) -> Iterator[tuple[int, str, str]]:
 
 
 def _names(text: str) -> list[str]:
-    """Return the parts of an entry's heading, without marks: ``SS203`` and ``timeout fired``."""
-    heading = text.partition("\n")[0].lstrip("# ")
-    return [part.replace("`", "").strip() for part in heading.split(" · ")]
+    """Return the names in an entry's heading, without marks.
+
+    They are an id and its title (``SS203: timeout fired and key kept``), or names of one symptom or
+    error (``out of memory, OOM``).
+    """
+    heading = text.partition("\n")[0].lstrip("# ").replace("`", "")
+    rule_id, _, title = heading.partition(": ")
+    return [rule_id, title] if title else heading.split(", ")
 
 
 def _own_names(text: str) -> list[str]:

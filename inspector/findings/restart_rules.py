@@ -81,7 +81,7 @@ class RestartRule:
     def error(self) -> str:
         """Spark's error class, or the words of an error that has none; "" if there is none."""
         texts = self._entry.paragraphs
-        return (texts.get("In Spark") or texts.get("The error") or "").rstrip(".").strip("`")
+        return (texts.get("Spark") or texts.get("Error") or "").rstrip(".").strip("`")
 
     @property
     def does(self) -> str:

@@ -253,13 +253,11 @@ PartitionId = Annotated[Id, "The partition of the operator's state."]
 Version = Annotated[Id, "The state version: batch id + 1."]
 BatchId = Annotated[Id, "The batch that made the version."]
 BatchTimestampMs = Annotated[TimeMs, "The processing time of the batch, from the offset log."]
-WatermarkMs = Annotated[
-    TimeMs, "The event-time watermark in force in the batch; null if there was none."
-]
+WatermarkMs = Annotated[TimeMs, "The watermark of the batch; null if there was none."]
 LagMs = Annotated[
-    DurationMs, "The batch's processing time less its watermark, in ms.", Title("watermark lag")
+    DurationMs, "The batch's processing time less its watermark.", Title("watermark lag")
 ]
-NewData = Annotated[Flag, "Whether the batch read new input; null where the log does not show it."]
+NewData = Annotated[Flag, "Whether the batch read new input; null if unknown."]
 ClockMs = Annotated[
     TimeMs, "When the key expires: its expiry field, or its timer.", Title("expiry time")
 ]
@@ -289,13 +287,13 @@ RowBytesMax = Annotated[Bytes, "Most row bytes of a row."]
 Puts = Annotated[Count, "Records that put a row."]
 Inserts = Annotated[Count, "Puts of a key that was absent."]
 Updates = Annotated[Count, "Puts of a key that was there."]
-SameValuePuts = Annotated[Count, "Puts that wrote the value that was there already."]
+SameValuePuts = Annotated[Count, "Puts of the value that was there."]
 Removals = Annotated[Count, "Records that removed a key that was there."]
 EventName = Annotated[
     Text,
     "What the record did: `insert` (the key was absent), `update`, `same_value` (put again "
-    "with the value it had), `put` (what was there before is unknown), `removal`, "
-    "`absent_removal` (nothing was there), `in_snapshot` (the value in the oldest snapshot).",
+    "with its value), `put` (earlier value unknown), `removal`, `absent_removal` (no such key), "
+    "`in_snapshot` (value in the oldest snapshot).",
 ]
 Change = Annotated[Text, "How it differs: `added`, `removed` or `changed`."]
 KeyJson = Annotated[Json, "The decoded key; its hash, or null, where keys are redacted."]

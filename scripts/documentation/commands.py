@@ -10,7 +10,6 @@ from functools import cache
 import click
 from documentation.examples import example
 from documentation.reference import (
-    UNITS,
     WIDE_MARK,
     CommandOption,
     Meaning,
@@ -35,7 +34,10 @@ FOLDER = "reference/commands"
 """Folder of the pages, below the documentation."""
 
 _MARK = "<!-- Made by scripts/refresh_docs.py -->"
-_SEVERAL = 2  # analyses whose tables have a column that is described once for all of them
+# Columns that tables of this number of analyses have, and all quantiles, are described on one page
+# for all of them. The page of a command describes its other columns itself.
+_MANY = 5
+_QUANTILE = re.compile("_bytes_(p50|p90|p99|max)$")
 
 
 def command_pages(printed: Callable[[list[str]], str]) -> dict[str, str]:
@@ -79,6 +81,8 @@ def _page(analysis: Analysis, printed: Callable[[list[str]], str]) -> str:
     }
     if not analysis.command:
         flags = {item.flag for item in analysis.shared}
+    # An option that the command declares for itself under the name of a shared one.
+    flags -= {item.flag for item in analysis.options} & {item.flag for item in SHARED}
     shared = SharedText(
         frozenset(map(meaning, shared_columns())), frozenset(flags), _owners_of_tables()
     )
@@ -198,9 +202,9 @@ def _help_line(option: CommandOption, default: str) -> str:
 
 @cache
 def shared_columns() -> list[Column]:
-    """Return the columns that have one meaning in tables of several analyses, by name.
+    """Return the columns that have one meaning in tables of many analyses, by name.
 
-    Of a name with several meanings only the most frequent is shared.
+    Only the most frequent meaning of a name is shared.
     """
     columns: dict[Meaning, Column] = {}
     users: dict[Meaning, set[str]] = {}
@@ -213,23 +217,25 @@ def shared_columns() -> list[Column]:
                 frequency[meaning(column)] += 1
     result: dict[str, Column] = {}
     for key, _ in frequency.most_common():
-        if len(users[key]) >= _SEVERAL:
+        if len(users[key]) >= _MANY or _QUANTILE.search(key[0]):
             result.setdefault(key[0], columns[key])
     return [result[name] for name in sorted(result)]
 
 
-_PERCENTILES = ("_p50", "_p90", "_p99")
+_QUANTILES_TEXT = (
+    "50th, 90th and 99th percentile, by nearest rank, and maximum of the bytes of one row: of its "
+    "key, of its value, and of both."
+)
 
 
 def column_list() -> str:
-    """Return the list of the shared columns; the percentiles of a number share one line."""
-    lines = []
-    for column in shared_columns():
-        name = column.name[:-4] if column.name.endswith(_PERCENTILES) else ""
-        if not name:
-            lines.append(column_line(column).replace(WIDE_MARK, "", 1))
-        elif column.name.endswith(_PERCENTILES[0]):
-            names = ", ".join(f"`{name}{percentile}`" for percentile in _PERCENTILES)
-            text = column.doc.replace("Median", "50th, 90th and 99th percentile")
-            lines.append(f"- {names} ({UNITS[column.unit]}): {text}")
+    """Return the list of the shared columns; all quantiles share one line."""
+    columns = shared_columns()
+    lines = [
+        column_line(column).replace(WIDE_MARK, "", 1)
+        for column in columns
+        if not _QUANTILE.search(column.name)
+    ]
+    quantiles = [f"`{column.name}`" for column in columns if _QUANTILE.search(column.name)]
+    lines.append(f"- {', '.join(quantiles)} (bytes): {_QUANTILES_TEXT}")
     return "\n".join(lines)

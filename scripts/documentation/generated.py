@@ -65,11 +65,11 @@ def rule_entry(rule: type[Rule[Any]]) -> str:
     sections = rule_sections(rule)
     sections["What to do"] = f"{kind.to_do[0].upper()}{kind.to_do[1:]}."
     lines = [
-        f"\n### {kind.id} · {kind.title}\n",
+        f"\n### {kind.id}: {kind.title}\n",
         f"Severity: {kind.severity.word}; {_certainties(kind)}.\n",
         f"{sections['What it means']}\n",
         *(f"**{label}.** {sections[name]}\n" for name, label in _LABELS.items()),
-        f"In Spark: `{kind.spark}`.\n",
+        f"Spark: `{kind.spark}`.\n",
     ]
     if issubclass(rule, ProblemRule) and rule.slugs:
         lines.append(f"Slugs: {', '.join(f'`{slug}`' for slug in rule.slugs)}.\n")
@@ -128,7 +128,7 @@ def restart_rules(before: str) -> str:
     for rule in sorted(RULES, key=lambda rule: rule.id):
         title, _, *siblings = _entry(rule.id, before)
         text = f"{rule.heading}{rule.does}"
-        entries.append("\n\n".join([f"\n### {rule.id} · {title}", text, *siblings]))
+        entries.append("\n\n".join([f"\n### {rule.id}: {title}", text, *siblings]))
     return "\n".join(entries)
 
 
@@ -137,7 +137,7 @@ def _entry(name: str, block: str) -> list[str]:
     heading, _, text = block.partition(f"\n### {name}")[2].partition("\n### ")[0].partition("\n")
     if not text:
         raise ValueError(f"write `### {name}` and what it says into the page")
-    return [heading.removeprefix(" · "), *filter(None, text.strip().split("\n\n"))]
+    return [heading.removeprefix(": "), *filter(None, text.strip().split("\n\n"))]
 
 
 def restarts() -> str:
@@ -181,7 +181,7 @@ def _error(kind: type[InspectorError]) -> str:
     bases = ", ".join(f"`{base.__name__}`" for base in kind.__bases__)
     code = exit_of(kind())
     return (
-        f"\n### `{kind.__name__}` · `{kind.slug}`\n\n{result} Subclass of {bases}; exit code "
+        f"\n### `{kind.__name__}`, `{kind.slug}`\n\n{result} Subclass of {bases}; exit code "
         f"{code.value}."
     )
 

@@ -29,8 +29,11 @@ UNITS = {
 }
 """Unit of a column -> what its values are."""
 
-MOST_USED_TO_READ = ("--batch", "--operator", "--store", "--partition", "--key", "--where")
-"""Shared options that the page of a command names: those that choose what is read."""
+MOST_USED = ("--batch", "--operator", "--store", "--partition", "--key", "--where", "--limit")
+"""Shared options that the page of a command names: those that choose what is read and printed."""
+
+_JUDGED_BATCH = " (default the last committed)"
+"""Text behind ``--batch`` among those options."""
 
 WIDE_MARK = r"\*"
 """Mark behind the name of a column that a terminal shows only with ``--wide``."""
@@ -134,7 +137,7 @@ def _paragraphs(text: str) -> list[str]:
 def _options(
     analysis: Analysis, command_options: Iterable[CommandOption], shared: SharedText
 ) -> Iterator[str]:
-    lines = [option_line(item) for item in analysis.options]
+    lines = [option_line(item) for item in analysis.options if item.flag not in shared.flags]
     lines += map(_command_option, command_options)
     lines += [option_line(item) for item in analysis.shared if item.flag not in shared.flags]
     if shared.flags and not analysis.command:
@@ -144,8 +147,9 @@ def _options(
     yield from (*lines, *([""] if lines else []))
     options = "[shared options](../commands.md#shared-options)"
     if shared.flags and analysis.command:
-        most_used = [flag for flag in MOST_USED_TO_READ if flag in shared.flags]
-        examples = [f"`{flag}`" for flag in most_used] + ["`-o json`"] * (not analysis.files)
+        examples = [f"`{flag}`" for flag in MOST_USED if flag in shared.flags]
+        examples = [text + _JUDGED_BATCH * (text == "`--batch`") for text in examples]
+        examples += ["`-o json`"] * (not analysis.files)
         yield from (f"Also {options}, such as {', '.join(examples)}.", "")
     elif shared.flags:
         names = ", ".join(f"`{item.flag}`" for item in analysis.shared)

@@ -368,7 +368,7 @@ class LeftoverAgeRow(t.StoreRow, table="leftover_ages"):
 
 
 class RetentionRow(t.StoreRow, table="retention"):
-    """Distance of the rows of one side of a join behind the watermark."""
+    """Distance of the rows of one side of a join, if there is one, behind the watermark."""
 
     versions: Annotated[t.Count, "Number of state versions that were compared."]
     watermark_from_ms: Annotated[

@@ -62,7 +62,7 @@ class OffsetRow(t.Row, table="offsets", empty="no entry of the offset log could 
 
 
 class FoundRow(t.Row, table="found", empty="no source can have read it"):
-    """One answer to the question which batch read a position."""
+    """One answer to the question which batch read a position; with `--find`."""
 
     source: Annotated[Source, t.Rank(2)]
     kind: Annotated[SourceKind, t.Rank(8)]
@@ -86,7 +86,7 @@ class FoundRow(t.Row, table="found", empty="no source can have read it"):
 
 
 class StartRow(t.Row, table="starting_offsets", empty="the batch has no source with an offset"):
-    """An option with which a new query reads on from where a source was."""
+    """An option with which a new query reads on from where a source was; with `--as`."""
 
     source: Annotated[Source, t.Rank(1)]
     kind: Annotated[SourceKind, t.Rank(2)]
@@ -110,7 +110,7 @@ class StartRow(t.Row, table="starting_offsets", empty="the batch has no source w
 
 
 class ReadFileRow(t.Row, table="read_files", empty="no source of files"):
-    """A file that a file source has read."""
+    """A file that a file source has read; with `--as`."""
 
     source: Annotated[Source, t.Rank(2)]
     path: Annotated[t.Text, "The file.", t.Rank(1)]

@@ -44,9 +44,10 @@ def sql(
     statements that end with a semicolon. The view of a store is named op0_default, those of a
     join's sides op1_left and op1_right. Its columns are the fields of key and value, partition_id,
     key_bytes, value_bytes, row_bytes, expires_at and last_put_batch. Each store also has a view of
-    its changes, such as op0_default_changes. Further views: findings, files, leftovers, offsets,
-    problems, versions. ``show tables`` lists all. A query reads only the stores and partitions that
-    it names, and cannot read or write other files.
+    its changes, such as op0_default_changes. The views findings, files, leftovers,
+    offsets, problems and versions have the columns of the tables of that name. ``show tables``
+    lists all. A query reads only the stores and partitions that it names, and cannot read or write
+    other files.
 
     Args:
         path: the checkpoint.
