@@ -97,7 +97,7 @@ def _toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_toy")
-def test_a_file_is_a_command() -> None:
+def test_analysis_module_becomes_command() -> None:
     assert "  toy " in run("--help").out
     out = run("toy", "--help").out
     assert "Count the stores of the query, and shout." in out
@@ -110,14 +110,14 @@ def test_a_file_is_a_command() -> None:
 
 
 @pytest.mark.usefixtures("_toy")
-def test_a_file_is_a_call() -> None:
+def test_analysis_module_becomes_api_call() -> None:
     assert "toy" in dir(api)
     report = api.toy(str(JOIN), shout="ho")  # type: ignore[attr-defined]
     assert len(report.primary.rows) == 4
 
 
 @pytest.mark.usefixtures("_toy")
-def test_a_file_is_a_table_of_data() -> None:
+def test_analysis_module_adds_data_table() -> None:
     plan = plan_table(str(JOIN), "toys", None, TableOptions())
     batches = list(LocalEngine(1).run(Job(plan.function, plan.schema, plan.work)))
     assert [row["store_name"] for b in batches for row in b.to_pylist()] == [
@@ -127,7 +127,7 @@ def test_a_file_is_a_table_of_data() -> None:
 
 
 @pytest.mark.usefixtures("_toy")
-def test_a_file_is_a_table_of_spark_and_of_the_data_source() -> None:
+def test_analysis_module_adds_spark_table_and_data_source() -> None:
     import inspector.spark
     from inspector.spark.source import InspectorDataSource
 
@@ -140,7 +140,7 @@ def test_a_file_is_a_table_of_spark_and_of_the_data_source() -> None:
 
 
 @pytest.mark.usefixtures("_toy")
-def test_a_file_is_a_page_of_the_reference() -> None:
+def test_analysis_module_adds_reference_page() -> None:
     page = reference(analyses.load("toy"), [CommandOption("--loud N", "How.  [default: 2]")])
     assert "inspector toy [OPTIONS] PATH" in page
     assert "- `--shout hey|ho` (default `hey`): What to shout.\n" in page
@@ -155,7 +155,7 @@ def test_a_file_is_a_page_of_the_reference() -> None:
 
 
 @pytest.mark.parametrize("name", analyses.names())
-def test_an_analysis_is_the_function_of_its_module_s_name(name: str) -> None:
+def test_analysis_function_has_name_of_its_module(name: str) -> None:
     result = analyses.load(name)
     assert result.name == name
     assert result.function.__module__ == f"inspector.analyses.{name}"
@@ -166,7 +166,7 @@ def test_an_analysis_is_the_function_of_its_module_s_name(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", analyses.names())
-def test_every_column_says_what_it_means(name: str) -> None:
+def test_every_column_has_description(name: str) -> None:
     for table in analyses.load(name).tables:
         assert table.row_meaning()
         assert all(column.doc for column in table.columns(raw=True))
@@ -221,7 +221,7 @@ def reports(cases: Sequence[str]) -> Iterator[Report]:
 
 
 @pytest.mark.parametrize("cases", [CASES[:1], pytest.param(CASES, marks=pytest.mark.full)])
-def test_the_tables_of_reports_are_the_declared_ones(cases: Sequence[str]) -> None:
+def test_report_tables_are_declared(cases: Sequence[str]) -> None:
     seen: dict[str, set[str]] = {}
     for report in reports(cases):
         declared = analyses.load(report.command).tables
@@ -245,7 +245,7 @@ def _in_order(sample: object, columns: list[Column]) -> bool:
 
 
 @pytest.mark.parametrize("name", sorted(set(analyses.names()) - {"trend"}))
-def test_the_facts_that_are_read_are_the_declared_ones(
+def test_facts_read_are_declared(
     name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     result = analyses.load(name)
@@ -271,7 +271,7 @@ def test_the_facts_that_are_read_are_the_declared_ones(
     assert list(of_analysis) == ([] if result.facts is None else [result.facts])
 
 
-def test_what_analyses_share_depends_on_none_of_them() -> None:
+def test_shared_modules_import_no_analysis() -> None:
     folder = Path(str(analyses.__file__)).with_name("shared")
     for file in folder.glob("*.py"):
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):

@@ -28,7 +28,7 @@ def rows_of(report: Report) -> list[Any]:
     return list(report.primary.rows)
 
 
-def test_every_public_name_is_there_when_it_is_named() -> None:
+def test_public_names_are_importable() -> None:
     assert dir(api) == api.__all__ == sorted(set(api.__all__))
     assert set(analyses.names()) < set(api.__all__)
     for name in api.__all__:
@@ -39,13 +39,13 @@ def test_every_public_name_is_there_when_it_is_named() -> None:
         _ = api.nothing  # type: ignore[attr-defined]
 
 
-def test_type_checkers_see_every_public_name() -> None:
+def test_type_stub_lists_public_names() -> None:
     tree = ast.parse(Path(str(api.__file__)).with_suffix(".pyi").read_text("utf-8"))
     names = [a.asname for n in tree.body if isinstance(n, ast.ImportFrom) for a in n.names]
     assert sorted(map(str, names)) == api.__all__
 
 
-def test_signatures_need_no_name_that_is_not_public() -> None:
+def test_signatures_use_public_types_only() -> None:
     public = {getattr(api, name) for name in api.__all__}
     for name in analyses.names():
         hints = get_type_hints(getattr(api, name))
@@ -56,7 +56,7 @@ def test_signatures_need_no_name_that_is_not_public() -> None:
 
 
 @pytest.mark.parametrize(("command", "output"), crossed(COMMANDS, FORMATS))
-def test_a_command_is_a_function_of_its_name(command: str, output: str) -> None:
+def test_every_command_is_api_function(command: str, output: str) -> None:
     function = getattr(api, command)
     assert command in api.__all__
     report = function(LEAK)
@@ -67,7 +67,7 @@ def test_a_command_is_a_function_of_its_name(command: str, output: str) -> None:
 
 
 @pytest.mark.parametrize("command", OF_STATE)
-def test_the_options_choose_part_and_version(command: str) -> None:
+def test_api_options_select_part_and_version(command: str) -> None:
     options = api.Options(batch=4, partition_id=1)
     report = getattr(api, command)(LEAK, options)
     assert report.summary["version"] == 5
@@ -76,7 +76,7 @@ def test_the_options_choose_part_and_version(command: str) -> None:
 
 
 @pytest.mark.parametrize("command", OF_STATE)
-def test_what_is_not_there_is_an_error(command: str, tmp_path: Path) -> None:
+def test_api_errors_for_missing_path_store_and_version(command: str, tmp_path: Path) -> None:
     function = getattr(api, command)
     with pytest.raises(NotACheckpointError, match="expected a checkpoint folder"):
         function(str(tmp_path))
@@ -86,14 +86,14 @@ def test_what_is_not_there_is_an_error(command: str, tmp_path: Path) -> None:
         function(LEAK, api.Options(batch=99))
 
 
-def test_a_limit_holds_back_rows_and_changes_no_total() -> None:
+def test_limit_cuts_rows_but_not_totals() -> None:
     complete, short = api.leftovers(LEAK), api.leftovers(LEAK, limit=3)
     assert (len(rows_of(complete)), len(rows_of(short))) == (68, 3)
     assert complete.summary == short.summary
     assert len(rows_of(api.rows(LEAK, limit=3))) == 3
 
 
-def test_leftovers_tell_which_rows_of_a_join_found_a_partner() -> None:
+def test_leftovers_of_join_report_matched_rows() -> None:
     path = str(checkpoint_of("join_left_outer"))
     (retention,) = (table for table in api.leftovers(path).tables if table.name == "retention")
     sums = Run.start(path, None).facts(Request(matched=True)).sums(MatchedRows)
@@ -105,7 +105,7 @@ def test_leftovers_tell_which_rows_of_a_join_found_a_partner() -> None:
     assert Run.start(path, None).facts().sums(MatchedRows) == {}
 
 
-def test_keys_are_shown_unless_an_audit_judges_them() -> None:
+def test_keys_are_hashed_in_audit_only() -> None:
     assert rows_of(api.leftovers(LEAK))[0]["key"] == {"value": "once-000"}
     examples = next(t for t in api.audit(LEAK).tables if t.name == "leftovers")
     assert all(row["key"].startswith("sha256:") for row in examples.rows)
@@ -114,7 +114,7 @@ def test_keys_are_shown_unless_an_audit_judges_them() -> None:
     assert next(row["key"]["value"] for row in examples.rows) == "once-000"
 
 
-def test_rows_behind_those_that_are_held_back_are_read_when_they_are_asked_for(
+def test_report_reads_rows_beyond_limit_on_request(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stores, "HELD_BYTES", 1)
@@ -129,14 +129,14 @@ def test_rows_behind_those_that_are_held_back_are_read_when_they_are_asked_for(
     assert not report.complete
 
 
-def test_a_call_leaves_no_option_behind() -> None:
+def test_api_call_does_not_change_later_calls() -> None:
     with pytest.raises(AttributeError):
         api.Options().batch = 3  # type: ignore[misc]
     assert api.Options() == api.Options()
 
 
 @pytest.mark.parametrize("command", ["info", "files"])
-def test_they_import_nothing_that_reads_state(command: str) -> None:
+def test_import_of_package_loads_no_reader(command: str) -> None:
     program = (
         "import sys\n"
         "from inspector import api\n"

@@ -95,9 +95,7 @@ def kinds(root: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("options", [0, 2])
-def test_keys_that_a_tool_gave_a_timer_in_the_past_wait_for_the_next_batch(
-    tmp_path: Path, options: int
-) -> None:
+def test_timers_set_by_copy_are_due_in_next_batch(tmp_path: Path, options: int) -> None:
     """Of 80 leftovers none is proven any more; as the work of a query they could not be."""
     root = copy(KEPT, tmp_path)
     result = without_timer(root)
@@ -110,13 +108,13 @@ def test_keys_that_a_tool_gave_a_timer_in_the_past_wait_for_the_next_batch(
     assert "Batch 14 was appended by a tool" in " ".join(api.info(str(root)).notes)
 
 
-def test_what_no_tool_appended_is_held_against_its_batch(tmp_path: Path) -> None:
+def test_versions_of_query_are_judged_by_their_batch(tmp_path: Path) -> None:
     root = copy(KEPT, tmp_path)
     append(root, by_partition(without_timer(root), timer=1), later_ms=10_000)
     assert "SS118" in kinds(root)
 
 
-def test_what_a_tool_kept_without_a_timer_says_nothing_of_the_function(tmp_path: Path) -> None:
+def test_rows_written_by_tool_prove_nothing_about_function(tmp_path: Path) -> None:
     """The records look like those of a function that answers timeouts by taking them away."""
     root = copy(KEPT, tmp_path)
     before = {row["key_hex"] for row in api.leftovers(str(root), SHOWN).primary.rows}
@@ -126,7 +124,7 @@ def test_what_a_tool_kept_without_a_timer_says_nothing_of_the_function(tmp_path:
     assert {row["key_hex"] for row in api.leftovers(str(root), SHOWN).primary.rows} == before
 
 
-def test_what_a_tool_removed_is_gone_and_the_rest_stays_proven(tmp_path: Path) -> None:
+def test_rows_removed_by_tool_leave_other_proofs(tmp_path: Path) -> None:
     root = copy(KEPT, tmp_path)
     result = without_timer(root)
     append(root, by_partition(result[:30]))
@@ -137,7 +135,7 @@ def test_what_a_tool_removed_is_gone_and_the_rest_stays_proven(tmp_path: Path) -
     assert verdict.growth is None
 
 
-def test_a_snapshot_that_a_tool_wrote_goes_on_with_the_history_of_its_rows(tmp_path: Path) -> None:
+def test_history_continues_through_snapshot_of_tool(tmp_path: Path) -> None:
     root = copy(KEPT, tmp_path)
     expected = {(row["key_hex"], row["fired"], row["last_put_batch"]) for row in told(root)}
     complete: dict[int, list[Record]] = {}
@@ -153,7 +151,7 @@ def told(root: Path, options: Options = SHOWN) -> list[dict[str, Any]]:
     return [dict(row) for row in api.leftovers(str(root), options).primary.rows]
 
 
-def test_an_expired_row_that_a_tool_put_outlived_no_batch(tmp_path: Path) -> None:
+def test_expired_row_put_by_tool_is_no_leftover_of_batch(tmp_path: Path) -> None:
     """Until a query has run a batch with it."""
     root = copy(DEDUP, tmp_path)
     by_rule = replace(SHOWN, operator_rules=("0=key.ts<=watermark",))

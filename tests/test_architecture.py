@@ -62,7 +62,7 @@ def lint(root: Path, *options: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_the_contracts_hold() -> None:
+def test_import_contracts_hold() -> None:
     done = lint(ROOT)
     assert done.returncode == 0, done.stdout
     assert f"Contracts: {len(contracts())} kept, 0 broken." in done.stdout
@@ -90,7 +90,7 @@ PLANTED = {
 """Contract -> imports that break it: module, and what it must not import."""
 
 
-def test_every_contract_has_its_violation() -> None:
+def test_every_contract_has_violation_example() -> None:
     assert set(PLANTED) == set(contracts())
 
 
@@ -106,7 +106,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("contract", "module", "imported"),
     sampled([(contract, *plant) for contract, plants in PLANTED.items() for plant in plants], 8),
 )
-def test_a_forbidden_import_is_caught(
+def test_forbidden_import_breaks_contract(
     copy: Path, contract: str, module: str, imported: str
 ) -> None:
     file = copy / "inspector" / f"{module.replace('.', '/')}.py"
@@ -144,7 +144,7 @@ def _imports_of(path: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("library", ONLY_IMPORTERS)
-def test_a_library_has_few_importers(library: str) -> None:
+def test_library_importers_are_listed(library: str) -> None:
     importers = {
         path.as_posix()
         for path in (p.relative_to(PACKAGE) for p in PACKAGE.rglob("*.py"))
@@ -189,7 +189,7 @@ def test_only_providers_and_checkpoint_names_spell_state_files() -> None:
     assert names == {"checkpoint/names.py": [".crc"]}  # the checksum files of every provider
 
 
-def test_a_spelled_name_is_caught() -> None:
+def test_spelled_state_file_name_is_found() -> None:
     assert spelled_in(ast.parse('"""Reads 7.delta."""\nx = f"{version}.delta"')) == [".delta"]
     assert spelled_in(ast.parse('if name in {"SSTs", "logs"}: pass')) == ["SSTs"]
 
@@ -207,7 +207,7 @@ def import_graph() -> dict[str, set[str]]:
     return {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
 
 
-def test_modules_do_not_import_each_other_in_a_circle() -> None:
+def test_no_import_cycles() -> None:
     TopologicalSorter(import_graph()).prepare()
     circle = import_graph() | {"inspector.model": {"inspector.api"}}
     with pytest.raises(CycleError):
@@ -229,7 +229,7 @@ def unexplained(source: str) -> list[int]:
     return lines
 
 
-def test_a_late_import_has_a_reason() -> None:
+def test_late_imports_have_reason() -> None:
     result = {path: unexplained(path.read_text("utf-8")) for path in PACKAGE.rglob("*.py")}
     assert {path.as_posix(): lines for path, lines in result.items() if lines} == {}
     assert unexplained("def f():\n    import numpy  # noqa: PLC0415\n") == [2]
@@ -238,7 +238,7 @@ def test_a_late_import_has_a_reason() -> None:
 # --- files ---------------------------------------------------------------------------------------
 
 
-def test_every_module_says_what_it_is() -> None:
+def test_every_module_has_docstring() -> None:
     for path in PACKAGE.rglob("*.py"):
         assert ast.get_docstring(tree_of(path)), path
 
@@ -251,12 +251,12 @@ MIRRORED = {
 """Names of files that stand in several rooms on purpose: each does there what the others do."""
 
 
-def test_no_two_files_have_one_name_but_where_rooms_mirror_each_other() -> None:
+def test_file_names_are_unique() -> None:
     names = Counter(path.name for path in PACKAGE.rglob("*.py"))
     assert {name for name, count in names.items() if count > 1} == MIRRORED
 
 
-def test_the_kernel_is_built_from_all_of_its_files() -> None:
+def test_kernel_build_lists_all_c_files() -> None:
     """A header that is not named is in no source distribution, and its change builds nothing."""
     (module,) = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"][
         "ext-modules"
@@ -270,7 +270,7 @@ def test_the_kernel_is_built_from_all_of_its_files() -> None:
 # --- the tree --------------------------------------------------------------------------------
 
 
-def test_the_top_level_is_what_it_should_be() -> None:
+def test_top_level_files_of_repository() -> None:
     remaining = {
         "pyproject.toml",
         "README.md",

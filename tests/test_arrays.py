@@ -18,7 +18,7 @@ from inspector.arrays import (
 )
 
 
-def test_an_array_keeps_its_values_and_type_and_gets_more() -> None:
+def test_grown_array_keeps_values_and_type() -> None:
     short = np.array([5, 6], np.int32)
     grown = longer(short, 4)
     assert grown.tolist() == [5, 6, 0, 0]
@@ -28,7 +28,7 @@ def test_an_array_keeps_its_values_and_type_and_gets_more() -> None:
     assert short[0] == 5
 
 
-def test_a_growing_array_keeps_its_values_and_gets_zeros() -> None:
+def test_growing_array_is_filled_with_zeros() -> None:
     growing = GrowingArray(np.int64)
     growing.reserve(10)[:10] = range(10)
     for room in (10, 9_000, 400_000, 3_000_000):  # the last ones are of large pages
@@ -39,7 +39,7 @@ def test_a_growing_array_keeps_its_values_and_gets_zeros() -> None:
     assert len(growing.reserve(1)) >= 3_000_000, "it never becomes shorter"
 
 
-def test_what_is_in_use_stays_valid_when_the_array_grows() -> None:
+def test_view_stays_valid_when_array_grows() -> None:
     growing = GrowingArray(np.int64)
     used = growing.reserve(8)[3:5]
     used[:] = 7
@@ -50,7 +50,7 @@ def test_what_is_in_use_stays_valid_when_the_array_grows() -> None:
     assert grown[3:5].tolist() == [7, 7], "a copy"
 
 
-def test_an_array_grows_where_memory_cannot(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_array_grows_without_resizable_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """As on macOS, which has no ``mremap``."""
 
     class Fixed(mmap.mmap):
@@ -64,7 +64,7 @@ def test_an_array_grows_where_memory_cannot(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize("numbers", [[], [4], [3, 1, 3, 2, 1, 3], [2.5, -1.0, 2.5]], ids=str)
-def test_distinct_numbers_and_their_median_are_those_of_numpy(numbers: list[float]) -> None:
+def test_distinct_numbers_and_median_equal_numpy(numbers: list[float]) -> None:
     array = np.array(numbers)
     values, counts = np.unique(array, return_counts=True)
     assert distinct(array).tolist() == values.tolist()
@@ -74,7 +74,7 @@ def test_distinct_numbers_and_their_median_are_those_of_numpy(numbers: list[floa
 
 
 @pytest.mark.parametrize("numbers", [[], [-3, 5, -3], [0, 1 << 62, 0, -(1 << 62)]])
-def test_numbers_are_counted_and_weighed_however_far_apart(numbers: list[int]) -> None:
+def test_sparse_numbers_are_counted_and_weighed(numbers: list[int]) -> None:
     values, counts, sums = count_and_weigh(
         np.array(numbers, np.int64), 10 * np.arange(len(numbers))
     )
@@ -85,7 +85,7 @@ def test_numbers_are_counted_and_weighed_however_far_apart(numbers: list[int]) -
     ]
 
 
-def test_byte_strings_become_one_with_the_place_of_each() -> None:
+def test_byte_strings_are_joined_with_offsets() -> None:
     buffer, offsets, lengths = concatenate([b"ab", b"", b"cde"])
     assert buffer == b"abcde"
     assert (offsets.tolist(), lengths.tolist()) == ([0, 2, 2], [2, 0, 3])

@@ -28,7 +28,7 @@ def smoke() -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=1800)
 
 
-def test_one_line_of_json_tells_everything(smoke: subprocess.CompletedProcess[str]) -> None:
+def test_benchmark_prints_one_json_document(smoke: subprocess.CompletedProcess[str]) -> None:
     (line,) = smoke.stdout.splitlines()
     document = json.loads(line)
     assert set(document) == {
@@ -65,7 +65,9 @@ def test_one_line_of_json_tells_everything(smoke: subprocess.CompletedProcess[st
     assert {"python", "numpy", "pyarrow", "cpu", "cores"} <= set(document["machine"])
 
 
-def test_each_measurement_has_its_table(smoke: subprocess.CompletedProcess[str]) -> None:
+def test_benchmark_prints_table_of_each_measurement(
+    smoke: subprocess.CompletedProcess[str],
+) -> None:
     titles = [line for line in smoke.stderr.splitlines() if line and not line.startswith(" ")]
     assert [title.split(",")[0] for title in titles] == [
         "start-up",
@@ -83,7 +85,7 @@ def test_each_measurement_has_its_table(smoke: subprocess.CompletedProcess[str])
     ]
 
 
-def test_what_an_option_saves_is_told_as_ratios(smoke: subprocess.CompletedProcess[str]) -> None:
+def test_benchmark_reports_options_as_ratios(smoke: subprocess.CompletedProcess[str]) -> None:
     variants = json.loads(smoke.stdout)["variants"]
     assert variants.keys() == {
         *("second_core_wall", "memory_limit_wall", "memory_limit_peak_per_limit"),
@@ -92,7 +94,9 @@ def test_what_an_option_saves_is_told_as_ratios(smoke: subprocess.CompletedProce
     assert all(ratio > 0 for ratio in variants.values())
 
 
-def test_what_grows_is_what_the_case_says(smoke: subprocess.CompletedProcess[str]) -> None:
+def test_growth_cases_multiply_keys_versions_partitions(
+    smoke: subprocess.CompletedProcess[str],
+) -> None:
     growth = json.loads(smoke.stdout)["growth"]
     base = growth["base"]
     for case, keys in (("3x keys", 3), ("3x versions", 1), ("3x partitions", 3)):
@@ -100,7 +104,7 @@ def test_what_grows_is_what_the_case_says(smoke: subprocess.CompletedProcess[str
         assert 2 * base["records"] < growth[case]["records"] < 4 * base["records"]
 
 
-def test_each_operator_has_its_records(smoke: subprocess.CompletedProcess[str]) -> None:
+def test_benchmark_counts_records_of_each_operator(smoke: subprocess.CompletedProcess[str]) -> None:
     operators = json.loads(smoke.stdout)["operators"]
     assert {name: item["records"] for name, item in operators.items()} == {
         "group state with timers": 4000,  # in three versions: some keys are put again
@@ -112,7 +116,7 @@ def test_each_operator_has_its_records(smoke: subprocess.CompletedProcess[str]) 
     assert all(set(value) == measured for value in operators.values())
 
 
-def test_a_long_history_is_held_against_a_tenth_of_it(
+def test_long_history_is_compared_with_a_tenth(
     smoke: subprocess.CompletedProcess[str],
 ) -> None:
     history = json.loads(smoke.stdout)["history"]
@@ -127,7 +131,9 @@ def test_a_long_history_is_held_against_a_tenth_of_it(
         assert snapshots["file_bytes"] > deltas["file_bytes"]
 
 
-def test_a_fleet_again_requests_what_is_new(smoke: subprocess.CompletedProcess[str]) -> None:
+def test_second_fleet_audit_requests_new_files_only(
+    smoke: subprocess.CompletedProcess[str],
+) -> None:
     again = json.loads(smoke.stdout)["again"]
     first, second = again["first"], again["second"]
     # The search lists each checkpoint, and then each is one listing; of the second audit it knows
@@ -137,7 +143,7 @@ def test_a_fleet_again_requests_what_is_new(smoke: subprocess.CompletedProcess[s
     assert set(again["ratios"]) == {"lists", "gets", "requests", "cpu_s"}
 
 
-def test_a_history_without_a_tenth_is_refused() -> None:
+def test_history_versions_below_ten_are_refused() -> None:
     command = [sys.executable, str(SCRIPT), "--history-versions", "9"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode == 2
@@ -147,7 +153,7 @@ def test_a_history_without_a_tenth_is_refused() -> None:
 SHAPES = (shapes.WINDOWED_COUNT, *shapes.OTHERS)
 
 
-def test_rows_are_those_of_the_format() -> None:
+def test_benchmark_rows_are_unsafe_rows() -> None:
     numbers, names = np.array([5, -7]), np.array([list(b"anna12345"), list(b"bertha678")], np.uint8)
     inner = shapes.unsafe_rows(2, numbers, None, names)
     rows = shapes.unsafe_rows(2, names, *[None] * 64, inner, 3)
@@ -162,7 +168,7 @@ def test_rows_are_those_of_the_format() -> None:
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: str(shape.name))
-def test_what_is_made_is_whole(shape: shapes.Shape, tmp_path: Path) -> None:
+def test_generated_checkpoint_has_no_problems(shape: shapes.Shape, tmp_path: Path) -> None:
     result = make(tmp_path / "ck", Size(3_000, 6, 3, snapshots=2), shape)
     report = audit(str(result.path))
     assert report.complete
@@ -175,7 +181,7 @@ def test_what_is_made_is_whole(shape: shapes.Shape, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: str(shape.name))
-def test_snapshots_leave_the_deltas_as_they_are(shape: shapes.Shape, tmp_path: Path) -> None:
+def test_generated_snapshots_do_not_change_deltas(shape: shapes.Shape, tmp_path: Path) -> None:
     for name, every in (("deltas", 0), ("both", 2)):
         make(tmp_path / name, Size(400, 4, 2, snapshots=every), shape)
     files = {
@@ -204,7 +210,7 @@ def smoke_on_spark(tmp_path_factory: pytest.TempPathFactory) -> subprocess.Compl
 
 
 @pytest.mark.spark
-def test_on_spark_every_way_is_measured_on_one_core_and_on_two(
+def test_spark_benchmark_measures_one_and_two_cores(
     smoke_on_spark: subprocess.CompletedProcess[str],
 ) -> None:
     (line,) = smoke_on_spark.stdout.splitlines()
@@ -220,7 +226,7 @@ def test_on_spark_every_way_is_measured_on_one_core_and_on_two(
 
 
 @pytest.mark.spark
-def test_on_spark_the_memory_of_workers_is_told_by_partition(
+def test_spark_benchmark_reports_worker_memory_by_partition(
     smoke_on_spark: subprocess.CompletedProcess[str],
 ) -> None:
     memory = json.loads(smoke_on_spark.stdout)["engine"]["memory"]
@@ -230,7 +236,7 @@ def test_on_spark_the_memory_of_workers_is_told_by_partition(
     assert all(0 < value["start_mb"] <= value["peak_mb"] for value in memory.values())
 
 
-def test_spark_is_not_left_out_of_its_own_benchmark() -> None:
+def test_spark_benchmark_without_spark_is_refused() -> None:
     command = [sys.executable, str(SCRIPT), "--engine", "spark", "--no-spark"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode == 2

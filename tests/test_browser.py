@@ -104,7 +104,7 @@ NAMES = (*CASES, "broken", "hostile", "fleet", "trend", "made")
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_page_opens_offline_and_nothing_is_wrong(
+def test_page_opens_offline_without_errors(
     name: str, pages: dict[str, Path], chromium: Browser
 ) -> None:
     assert pages[name].stat().st_size < MOST_BYTES
@@ -116,7 +116,7 @@ def test_a_page_opens_offline_and_nothing_is_wrong(
 
 
 @pytest.mark.parametrize("name", [*CASES, "broken", "hostile"])
-def test_charts_are_drawn(name: str, pages: dict[str, Path], chromium: Browser) -> None:
+def test_page_draws_charts(name: str, pages: dict[str, Path], chromium: Browser) -> None:
     with loaded(chromium, pages[name]) as result:
         plots, drawn, bars = result.evaluate(
             "['.plot', '.plot canvas', 'svg.bar rect']"
@@ -134,7 +134,7 @@ def test_charts_are_drawn(name: str, pages: dict[str, Path], chromium: Browser) 
 # --- a hostile checkpoint --------------------------------------------------------------------
 
 
-def test_nothing_of_a_hostile_checkpoint_runs_and_all_of_it_shows(
+def test_hostile_values_are_shown_and_not_executed(
     pages: dict[str, Path], chromium: Browser
 ) -> None:
     for name in SHOWN:
@@ -157,7 +157,7 @@ def test_nothing_of_a_hostile_checkpoint_runs_and_all_of_it_shows(
         assert not CONTROLS.search(everything)
 
 
-def test_the_policy_lets_no_other_script_run(
+def test_content_policy_blocks_other_scripts(
     pages: dict[str, Path], folder: Path, chromium: Browser
 ) -> None:
     spoilt = folder / "spoilt.html"
@@ -184,7 +184,7 @@ def test_the_policy_lets_no_other_script_run(
 
 @pytest.mark.parametrize(("size", "scheme"), [(PHONE, "light"), (DESKTOP, "dark")])
 @pytest.mark.parametrize("name", ["fmgws_event_ignore", "broken", "hostile", "fleet"])
-def test_axe_finds_nothing(
+def test_axe_finds_no_violations(
     name: str, size: tuple[int, int], scheme: str, pages: dict[str, Path], chromium: Browser
 ) -> None:
     from axe_playwright_python.sync_playwright import Axe
@@ -234,7 +234,7 @@ def validated(pages: dict[str, Path]) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_validator_finds_nothing(name: str, validated: dict[str, list[str]]) -> None:
+def test_html_validator_finds_no_errors(name: str, validated: dict[str, list[str]]) -> None:
     def is_new(line: str) -> bool:
         return any(new in line for new in NEWER_THAN_THE_VALIDATOR)
 
@@ -242,9 +242,7 @@ def test_the_validator_finds_nothing(name: str, validated: dict[str, list[str]])
     assert validated[name], "it has looked"
 
 
-def test_tables_are_sorted_by_mouse_and_by_keyboard(
-    pages: dict[str, Path], chromium: Browser
-) -> None:
+def test_tables_sort_by_mouse_and_keyboard(pages: dict[str, Path], chromium: Browser) -> None:
     with loaded(chromium, pages["join_left_outer"]) as result:
         table = result.page.locator("table.sortable", has_text="delta bytes").first
         head = table.locator("th", has_text="row bytes").first
@@ -267,7 +265,9 @@ def test_tables_are_sorted_by_mouse_and_by_keyboard(
         assert table.locator("th[aria-sort]").count() == 1
 
 
-def test_a_chart_is_read_by_keyboard_and_by_ear(pages: dict[str, Path], chromium: Browser) -> None:
+def test_chart_is_accessible_by_keyboard_and_screen_reader(
+    pages: dict[str, Path], chromium: Browser
+) -> None:
     with loaded(chromium, pages["fmgws_event_ignore"]) as result:
         figure = result.page.locator("figure", has_text="Rows in the state")
         drawn = figure.locator("[role=img]")
@@ -280,7 +280,7 @@ def test_a_chart_is_read_by_keyboard_and_by_ear(pages: dict[str, Path], chromium
         assert figure.locator(".readout").inner_text() == "Batch 0: rows 44."
 
 
-def test_colours_follow_the_system_until_one_is_chosen(
+def test_colour_scheme_follows_system_until_chosen(
     pages: dict[str, Path], chromium: Browser
 ) -> None:
     def paper(result: Loaded) -> str:
@@ -299,9 +299,7 @@ def test_colours_follow_the_system_until_one_is_chosen(
         assert result.page.pdf().startswith(b"%PDF")
 
 
-def test_the_head_of_a_fleet_is_on_each_page_of_paper(
-    pages: dict[str, Path], chromium: Browser
-) -> None:
+def test_printed_pages_repeat_table_head(pages: dict[str, Path], chromium: Browser) -> None:
     """A Chromium repeats the text of a head, but no boxes within it."""
     with loaded(chromium, pages["fleet"]) as result:
         result.page.emulate_media(media="print")
@@ -311,7 +309,7 @@ def test_the_head_of_a_fleet_is_on_each_page_of_paper(
         assert set(result.evaluate(display)) == {"contents"}
 
 
-def test_a_row_of_a_fleet_opens_its_checkpoint(pages: dict[str, Path], chromium: Browser) -> None:
+def test_fleet_row_opens_checkpoint(pages: dict[str, Path], chromium: Browser) -> None:
     with loaded(chromium, pages["fleet"]) as result:
         levels = result.page.locator("section.first table tbody .badge").all_inner_texts()
         order = ["unreadable", "error", "warning", "info", "ok"]
@@ -326,7 +324,7 @@ def test_a_row_of_a_fleet_opens_its_checkpoint(pages: dict[str, Path], chromium:
         assert part.locator(".grew polyline").count() == 2
 
 
-def test_a_fleet_is_searched_and_filtered(pages: dict[str, Path], chromium: Browser) -> None:
+def test_fleet_page_search_and_filter(pages: dict[str, Path], chromium: Browser) -> None:
     with loaded(chromium, pages["fleet"]) as result:
         rows = result.page.locator("section.first table tbody tr:visible")
         number = rows.count()
@@ -349,14 +347,14 @@ def test_a_fleet_is_searched_and_filtered(pages: dict[str, Path], chromium: Brow
         assert rows.count() == number
 
 
-def test_on_a_phone_no_table_is_cut(pages: dict[str, Path], chromium: Browser) -> None:
+def test_tables_fit_phone_width(pages: dict[str, Path], chromium: Browser) -> None:
     with loaded(chromium, pages["fmgws_event_ignore"], PHONE) as result:
         cut = "[...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth)"
         assert result.evaluate(f"{cut}.length") == 0
         assert result.evaluate("document.documentElement.scrollWidth") == PHONE[0]
 
 
-def test_without_scripts_the_numbers_are_there(pages: dict[str, Path], chromium: Browser) -> None:
+def test_page_without_scripts_shows_numbers(pages: dict[str, Path], chromium: Browser) -> None:
     context = chromium.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(pages["fmgws_event_ignore"].as_uri())

@@ -18,7 +18,7 @@ CASE = FIXTURES / "4.3.0/codec_zstd/checkpoint"
 
 
 @pytest.mark.parametrize("act", byte_damage.KINDS)
-def test_a_damage_changes_something(
+def test_byte_damage_changes_file(
     act: Callable[[Path, random.Random], None], tmp_path: Path
 ) -> None:
     contents = []
@@ -38,7 +38,7 @@ def _small(path: Path) -> bool:
     return not path.is_symlink()
 
 
-def test_sums_are_those_of_hadoop_and_are_renewed(tmp_path: Path) -> None:
+def test_checksum_files_are_renewed_as_by_hadoop(tmp_path: Path) -> None:
     root = tmp_path / "checkpoint"
     shutil.copytree(CASE, root)
     byte_damage.with_sums(root)

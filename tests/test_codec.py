@@ -90,7 +90,7 @@ outers = st.builds(
 
 
 @given(outers)
-def test_text_keeps_every_value_and_its_type(value: Outer) -> None:
+def test_codec_round_trip_of_values_and_types(value: Outer) -> None:
     text = value.to_json()
     again = Outer.from_json(text)
     assert again == value
@@ -100,7 +100,7 @@ def test_text_keeps_every_value_and_its_type(value: Outer) -> None:
 
 
 @given(outers)
-def test_equal_values_give_equal_text(value: Outer) -> None:
+def test_codec_text_is_equal_for_equal_values(value: Outer) -> None:
     turned = dict(reversed(list(value.by_number.items())))
     same = Outer(**(vars(value) | {"by_number": turned}))
     assert same == value
@@ -108,12 +108,12 @@ def test_equal_values_give_equal_text(value: Outer) -> None:
 
 
 @pytest.mark.parametrize("value", [Unknown(), AlsoUnknown()])
-def test_a_type_that_is_not_understood_is_refused_and_not_guessed(value: Message) -> None:
+def test_codec_refuses_unknown_types(value: Message) -> None:
     with pytest.raises(TypeError, match="have no form in JSON"):
         value.to_json()
 
 
-def test_text_of_another_form_is_refused() -> None:
+def test_codec_refuses_malformed_text() -> None:
     document = json.loads(Outer(True, Number(1)).to_json())
     for wrong in (document | {"more": 1}, {"flag": True}):
         with pytest.raises(ValueError, match=r"got the fields .* of Outer"):
@@ -126,7 +126,7 @@ stores = st.builds(StoreId, st.integers(0, 9), st.text(max_size=3), st.integers(
 
 
 @given(st.builds(Task), st.builds(Problem, store=st.none() | stores))
-def test_any_task_travels(task: Task, problem: Problem) -> None:
+def test_codec_round_trip_of_tasks(task: Task, problem: Problem) -> None:
     assert Task.from_json(task.to_json()) == task
 
     @dataclass(frozen=True)
@@ -137,7 +137,7 @@ def test_any_task_travels(task: Task, problem: Problem) -> None:
     assert Listed.from_json(listed.to_json()) == listed
 
 
-def test_the_parts_of_a_task_are_of_their_own_types_again() -> None:
+def test_decoded_task_parts_have_their_types() -> None:
     @dataclass(frozen=True)
     class Parts(Message):
         store: StoreTask

@@ -47,7 +47,7 @@ def files_of_tests() -> set[str]:
     }
 
 
-def test_every_test_file_contributes_tests(tests_found: Counter[tuple[str, bool]]) -> None:
+def test_every_test_file_has_tests(tests_found: Counter[tuple[str, bool]]) -> None:
     counter: Counter[str] = Counter()
     for (file, _), number in tests_found.items():
         counter[file] += number
@@ -57,7 +57,7 @@ def test_every_test_file_contributes_tests(tests_found: Counter[tuple[str, bool]
     assert sum(counter.values()) > FEWEST
 
 
-def test_no_folder_bears_a_name_that_is_passed_by(request: pytest.FixtureRequest) -> None:
+def test_no_test_folder_has_ignored_name(request: pytest.FixtureRequest) -> None:
     patterns = (*request.config.getini("norecursedirs"), *IGNORED_BY_TOOLS)
     assert {"build", "dist", "venv"} <= set(patterns)
     passed_by = [
@@ -72,7 +72,7 @@ def test_no_folder_bears_a_name_that_is_passed_by(request: pytest.FixtureRequest
 # --- what a plain run leaves out -------------------------------------------------------------
 
 
-def test_every_rule_of_a_plain_run_is_about_something() -> None:
+def test_rules_of_plain_run_match_tests() -> None:
     for name in (*conftest.FULL, *conftest.SMOKE):
         file, _, test = name.partition("::")
         assert f"def {test}" in (ROOT / "tests" / file).read_text("utf-8"), name
@@ -82,7 +82,7 @@ def test_every_rule_of_a_plain_run_is_about_something() -> None:
         assert name in conftest.IN_ONE_PROCESS or (ROOT / name).is_file(), name
 
 
-def test_fixtures_of_the_oldest_and_the_newest_spark_are_in_a_plain_run() -> None:
+def test_plain_run_has_fixtures_of_oldest_and_newest_spark() -> None:
     oldest, *between, newest = conftest.RELEASES
     assert (oldest, newest) == ("2.4.8", "4.3.0")
     assert set(between) == conftest.IN_BETWEEN
@@ -92,13 +92,13 @@ def test_fixtures_of_the_oldest_and_the_newest_spark_are_in_a_plain_run() -> Non
 OF_BROWSERS = {"tests/test_browser.py", "tests/test_browser_serve.py"}
 
 
-def test_browsers_have_a_file_of_their_own(tests_found: Counter[tuple[str, bool]]) -> None:
+def test_browser_tests_are_in_browser_files(tests_found: Counter[tuple[str, bool]]) -> None:
     assert {file for file, browser in tests_found if browser} <= OF_BROWSERS
     assert {browser for file, browser in tests_found if file in OF_BROWSERS} <= {True}
 
 
 @pytest.mark.full
-def test_browsers_are_in_no_run_that_does_not_name_them() -> None:
+def test_browser_tests_run_only_if_selected() -> None:
     only = collected("-m", "browser", *sorted(OF_BROWSERS), "tests/test_model.py")
     assert set(only) == OF_BROWSERS
     assert only["tests/test_browser.py"] > 30
@@ -108,7 +108,7 @@ def test_browsers_are_in_no_run_that_does_not_name_them() -> None:
 
 
 @pytest.mark.full
-def test_a_plain_run_holds_a_real_spark_and_no_bench() -> None:
+def test_plain_run_has_spark_tests_and_no_benchmark() -> None:
     wide = {"tests/test_bench.py", "tests/test_cluster.py"}
     sample = ("tests/test_fixtures.py", "tests/test_spark.py", "tests/engines", *sorted(wide))
     plain, full = collected(*sample), collected("-m", "full", *sample)

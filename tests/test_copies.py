@@ -32,7 +32,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> subprocess.CompletedProc
 
 
 @pytest.mark.parametrize("provider", ["hdfs", "changelogs"])
-def test_spark_goes_on_from_a_copy_as_from_its_source(
+def test_spark_restarts_from_copy_as_from_source(
     judged: subprocess.CompletedProcess[str], provider: str
 ) -> None:
     """Twins of one checkpoint on the same new input; leaked keys are called with hasTimedOut."""
@@ -43,7 +43,7 @@ def test_spark_goes_on_from_a_copy_as_from_its_source(
     )
 
 
-def test_a_file_sink_misses_no_batch_of_a_copy(tmp_path: Path) -> None:
+def test_file_sink_has_every_batch_after_copy(tmp_path: Path) -> None:
     """Spark reads the whole output folder after the restart, with the rows of the original query.
 
     A batch that a sink has and the commit log lacks runs again, and is skipped.
@@ -65,7 +65,7 @@ def test_a_file_sink_misses_no_batch_of_a_copy(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(spark_release() < (4, 0), reason="its statestore source compares rows")
-def test_spark_goes_on_from_a_copy_with_other_partitions(tmp_path: Path) -> None:
+def test_spark_restarts_from_copy_with_other_partitions(tmp_path: Path) -> None:
     """Outputs of the later batches and the rows of Spark's own source are those of the original."""
     families = ("session", "left_outer-2", "timers")
     command = [sys.executable, str(SCRIPT), "--families", ",".join(families)]
@@ -78,7 +78,7 @@ def test_spark_goes_on_from_a_copy_with_other_partitions(tmp_path: Path) -> None
 
 
 @pytest.mark.skipif(spark_release() < (4, 0), reason="it has no transformWithState")
-def test_spark_reads_the_schemas_of_the_original_of_a_hand_made_copy(tmp_path: Path) -> None:
+def test_hand_made_copy_reads_schemas_of_original(tmp_path: Path) -> None:
     """The query starts from the copy while the original exists, and fails without it."""
     command = [sys.executable, str(SCRIPT), "--moves"]
     here = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}

@@ -66,7 +66,7 @@ def _nothing_known(monkeypatch: pytest.MonkeyPatch) -> None:
         ("a key=5, a schema 'key string'", "a key=5, a schema 'key string'"),
     ],
 )  # fmt: skip
-def test_secrets_are_blotted_out(text: str, expected: str) -> None:
+def test_secrets_are_redacted(text: str, expected: str) -> None:
     options = {
         "key": "AKIA1234",
         "secret": "s3cr3t/+",
@@ -76,25 +76,25 @@ def test_secrets_are_blotted_out(text: str, expected: str) -> None:
     assert redact(text, options) == expected
 
 
-def test_what_was_learnt_is_found_in_every_spelling() -> None:
+def test_known_secrets_are_redacted_in_every_spelling() -> None:
     learn('s3a://KEY:pa"ss&w%2Frd@bucket/x', "https://h/?sig=abcd%2F", options={"secret": "trüe"})
     for text in ('pa"ss&w%2Frd', 'pa\\"ss&w/rd', "pa&quot;ss&amp;w/rd", "abcd/", "tr\\u00fce"):
         assert mask_secrets(f"<{text}>") == "<***>", text
     assert mask_secrets("KEY 12") == "KEY 12"
 
 
-def test_arguments_are_learnt_before_they_are_understood() -> None:
+def test_secrets_of_arguments_are_known_before_parsing() -> None:
     opening = ["--storage-option", "secret=abcdef", "--conf=spark.my.password=ghijkl"]
     learn_arguments(["info", *opening, "--where", "value.token=mnopqr", "ftp://u:stuvwx@h/"])
     assert mask_secrets("abcdef ghijkl mnopqr stuvwx") == "*** *** mnopqr ***"
 
 
-def test_errors_hold_no_secrets() -> None:
+def test_errors_contain_no_secrets() -> None:
     error = CheckpointError("no s3a://K:abcdef@b/", "s3a://K:abcdef@b/x")
     assert "abcdef" not in f"{error} {error.args} {error.path} {error.at('x')!r}"
 
 
-def test_what_holds_secrets_does_not_show_them() -> None:
+def test_repr_of_options_hides_secrets() -> None:
     options = api.Options(
         storage_options={"secret": PLANTED["option"]},
         engine=EngineOptions(conf={"spark.secret": PLANTED["conf"]}),
@@ -180,7 +180,7 @@ FAILURES: dict[str, tuple[str, ...]] = {
 
 
 @pytest.mark.parametrize(("command", "failing"), crossed(COMMANDS, tuple(FAILURES)))
-def test_no_command_shows_a_secret(
+def test_commands_show_no_secret(
     command: str, failing: str, planted: type[Planted], caplog: pytest.LogCaptureFixture
 ) -> None:
     planted.failing = FAILURES[failing]
@@ -192,7 +192,7 @@ def test_no_command_shows_a_secret(
 
 
 @pytest.mark.parametrize(("form", "failing"), crossed(FORMATS, tuple(FAILURES)))
-def test_no_form_of_a_report_holds_a_secret(
+def test_reports_contain_no_secret_in_any_format(
     form: str, failing: str, planted: type[Planted]
 ) -> None:
     planted.failing = FAILURES[failing]
@@ -204,7 +204,7 @@ def test_no_form_of_a_report_holds_a_secret(
     assert URL.partition("?")[2] not in text
 
 
-def test_the_api_shows_no_secret(planted: type[Planted]) -> None:
+def test_api_shows_no_secret(planted: type[Planted]) -> None:
     planted.failing = (".delta",)
     checkpoint = api.open_checkpoint(URL, storage_options=OPTIONS)
     report = checkpoint.audit()
@@ -219,7 +219,7 @@ def test_the_api_shows_no_secret(planted: type[Planted]) -> None:
 
 
 @pytest.mark.full
-def test_a_process_shows_no_secret() -> None:
+def test_process_output_shows_no_secret() -> None:
     """The whole process, also what Python itself writes at its end."""
     for url in (
         "s3a://K:pl4nted-s3cret@b/x",
@@ -245,6 +245,6 @@ def test_a_process_shows_no_secret() -> None:
         assert "pl4nted" not in done.stdout + done.stderr
 
 
-def test_a_token_in_place_of_a_user_is_hidden_whatever_the_path_has() -> None:
+def test_token_in_url_user_part_is_redacted() -> None:
     assert redact("https://tokentoken@host/a@b") == "https://***@host/a@b"
     assert redact("abfss://container@account/a@b") == "abfss://container@account/a@b"

@@ -39,7 +39,7 @@ def ends(command: str, root: Path, form: str) -> None:
 
 
 @pytest.mark.parametrize("seed", sampled(range(CASES), 5))
-def test_no_damage_ends_a_command_with_a_fault_of_its_own(seed: int, tmp_path: Path) -> None:
+def test_damaged_checkpoint_never_crashes_command(seed: int, tmp_path: Path) -> None:
     chance = random.Random(seed)
     root = tmp_path / "checkpoint"
     shutil.copytree(FIXTURES / chance.choice(OF_OPERATORS) / "checkpoint", root)

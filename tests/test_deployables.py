@@ -35,7 +35,7 @@ def expressions() -> list[str]:
     return [*texts, *(v["query"] for v in dashboard()["templating"]["list"])]
 
 
-def test_the_dashboard_asks_for_metrics_that_an_audit_writes() -> None:
+def test_dashboard_metrics_exist_in_audit() -> None:
     report = api.audit(str(checkpoint_of("fmgws_event_ignore")))
     written = set(
         re.findall(r"^(spark_state_\w+)", "".join(api.render(report, "prometheus")), re.M)
@@ -49,7 +49,7 @@ def test_the_dashboard_asks_for_metrics_that_an_audit_writes() -> None:
     assert len(METRICS) > 0
 
 
-def test_the_panels_of_the_dashboard_stand_beside_each_other() -> None:
+def test_dashboard_panels_do_not_overlap() -> None:
     panels = dashboard()["panels"]
     assert len({panel["id"] for panel in panels}) == len(panels)
     cells = [
@@ -63,7 +63,7 @@ def test_the_panels_of_the_dashboard_stand_beside_each_other() -> None:
     assert all(panel["title"] and panel["datasource"]["uid"] == "${source}" for panel in panels)
 
 
-def test_the_image_is_small_pinned_and_runs_as_nobody_special() -> None:
+def test_dockerfile_is_pinned_and_unprivileged() -> None:
     lines = re.sub(r"\\\n\s*", " ", DOCKERFILE).splitlines()
     steps = [line.split(" ", 1) for line in lines if line and not line.startswith("#")]
     assert {name for name, _ in steps} <= {
@@ -89,7 +89,7 @@ def test_the_image_is_small_pinned_and_runs_as_nobody_special() -> None:
 
 
 @pytest.mark.full
-def test_the_image_is_built_where_docker_is() -> None:
+def test_docker_image_builds() -> None:
     docker = shutil.which("docker")
     if (
         docker is None
@@ -145,7 +145,7 @@ DIRECTIVES = {
 """Directives of the manual pages systemd.unit, .service, .exec and .resource-control."""
 
 
-def test_the_unit_has_known_directives_and_a_command_that_exists() -> None:
+def test_systemd_unit_directives_and_command() -> None:
     lines = unit_lines()
     assert list(dict.fromkeys(section for section, _, _ in lines)) == list(DIRECTIVES)
     for section, name, value in lines:
@@ -161,7 +161,7 @@ def test_the_unit_has_known_directives_and_a_command_that_exists() -> None:
     assert options["host"] == "127.0.0.1"
 
 
-def test_systemd_accepts_the_unit_where_it_is(tmp_path: Path) -> None:
+def test_systemd_verifies_unit(tmp_path: Path) -> None:
     """Beside the test before, which runs everywhere."""
     program = shutil.which("systemd-analyze")
     if program is None:
@@ -195,14 +195,14 @@ def faults(item: Any) -> list[str]:
     return [error.message for error in jsonschema.Draft202012Validator(schema).iter_errors(item)]
 
 
-def test_the_manifest_fits_the_schema_of_kubernetes() -> None:
+def test_kubernetes_manifest_fits_schema() -> None:
     objects = manifest()
     assert set(objects) == set(KINDS)
     for item in objects.values():
         assert faults(item) == []
 
 
-def test_the_schema_of_kubernetes_finds_misspelt_fields() -> None:
+def test_kubernetes_schema_finds_misspelt_fields() -> None:
     deployment = manifest()["Deployment"]
     container = deployment["spec"]["template"]["spec"]["containers"][0]
     container["livenessProbes"] = container.pop("livenessProbe")
@@ -210,7 +210,7 @@ def test_the_schema_of_kubernetes_finds_misspelt_fields() -> None:
     assert len(faults(deployment)) == 2
 
 
-def test_the_parts_of_the_manifest_belong_together() -> None:
+def test_kubernetes_manifest_parts_agree() -> None:
     objects = manifest()
     pod = objects["Deployment"]["spec"]["template"]
     (container,) = pod["spec"]["containers"]

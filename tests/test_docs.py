@@ -51,34 +51,32 @@ page = pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 # --- the pages -------------------------------------------------------------------------------
 
 
-def test_every_page_is_in_the_reading_order() -> None:
+def test_every_page_is_in_reading_order() -> None:
     result = {path.relative_to(FOLDER).with_suffix("").as_posix() for path in PAGE_FILES}
     assert result == set(docs.PAGES)
     assert len({name.rpartition("/")[2] for name in docs.PAGES}) == len(docs.PAGES)
 
 
 @page
-def test_a_page_is_short_and_begins_with_its_title(file: Path) -> None:
+def test_pages_are_short_and_begin_with_title(file: Path) -> None:
     lines = file.read_text("utf-8").splitlines()
     assert lines[0].startswith("# ")
     assert len(lines) <= MOST_LINES or file.stem in LISTS
 
 
 @page
-def test_the_made_parts_of_a_page_are_as_they_would_be_made(
-    file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_generated_blocks_are_current(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     text = file.read_text("utf-8")
     assert refreshed(text, printed) == text, "python scripts/refresh_docs.py"
 
 
-def test_the_log_of_restarts_is_as_it_would_be_made() -> None:
+def test_restart_records_are_current() -> None:
     text = LOG_OF_RESTARTS.read_text("utf-8")
     assert refreshed(text, printed) == text, "python scripts/refresh_docs.py"
 
 
-def test_outputs_and_generated_parts_are_where_they_should_be() -> None:
+def test_pages_with_generated_parts_are_listed() -> None:
     result = {file.stem: [block[1] for block in BLOCK.findall(file.read_text())] for file in FILES}
     assert result["README"] == ["audit"]
     assert result["tutorial"] == ["audit", "explain-key", "history"]
@@ -90,18 +88,18 @@ def test_outputs_and_generated_parts_are_where_they_should_be() -> None:
     assert result["CONTRIBUTING"] == ["layers"]
 
 
-def test_the_pages_of_commands_are_as_they_would_be_made() -> None:
+def test_command_pages_are_current() -> None:
     folder = FOLDER / "reference" / "commands"
     written = {f"reference/commands/{f.stem}": f.read_text("utf-8") for f in folder.iterdir()}
     assert written == command_pages(printed), "python scripts/refresh_docs.py"
 
 
-def test_the_schema_of_reports_is_as_it_would_be_made() -> None:
+def test_report_schema_is_current() -> None:
     assert docs.data(PAGE) == report_schema(), "python scripts/refresh_docs.py"
 
 
 @pytest.mark.parametrize("command", sorted(set(COMMANDS) - {EXPLAIN}))
-def test_the_page_of_a_command_has_all_its_options(command: str) -> None:
+def test_command_page_has_all_options(command: str) -> None:
     result = inspector.get_command(click.Context(inspector), command)
     assert result is not None
     text = docs.read_page(f"reference/commands/{command}") + docs.read_page("reference/commands")
@@ -110,7 +108,7 @@ def test_the_page_of_a_command_has_all_its_options(command: str) -> None:
             assert re.search(rf"^- `(-\w, )?{parameter.opts[-1]}[ `]", text, re.M), parameter
 
 
-def test_a_made_part_needs_something_that_makes_it() -> None:
+def test_unknown_generated_block_is_refused() -> None:
     for text in ("<!-- a -->\ntext\n<!-- /a -->", "<!-- a -->\n```text\n$ ls\n<!-- /a -->"):
         with pytest.raises(ValueError, match="block 'a'"):
             refreshed(text, lambda _: "")
@@ -139,7 +137,7 @@ def _inspector(line: str) -> Iterator[list[str]]:
             yield words[words.index(program) + 1 :]
 
 
-def test_every_command_shown_exists_with_its_options() -> None:
+def test_shown_commands_exist_with_options() -> None:
     result = list(commands_shown())
     assert len(result) > 40
     context = click.Context(inspector)
@@ -154,7 +152,7 @@ def test_every_command_shown_exists_with_its_options() -> None:
         assert used <= options | {"--help"}, (stem, words)
 
 
-def test_every_command_shown_is_accepted_with_its_values() -> None:
+def test_shown_commands_accept_their_values() -> None:
     """Click accepts all arguments, and choices are those that there are."""
     context = click.Context(inspector)
     for stem, words in commands_shown():
@@ -170,7 +168,7 @@ def test_every_command_shown_is_accepted_with_its_values() -> None:
             pytest.fail(f"{stem}: inspector {shlex.join(words)}: {error.format_message()}")
 
 
-def test_every_command_of_a_message_is_accepted_with_its_values() -> None:
+def test_commands_in_messages_accept_their_values() -> None:
     context = click.Context(inspector)
     shown = {_TOP[1], *(kind.command for kind in all_kinds() if kind.command)}
     for words in map(shlex.split, shown):
@@ -193,7 +191,7 @@ def commands_of_texts() -> Iterator[tuple[str, str]]:
                 yield from ((file.stem, words) for words in SHOWN.findall(text))
 
 
-def test_every_command_in_a_text_of_the_package_is_accepted_with_its_values() -> None:
+def test_commands_in_package_texts_accept_their_values() -> None:
     context = click.Context(inspector)
     shown = list(commands_of_texts())
     assert {words.split()[0] for _, words in shown} >= {"copy", "top", "timeline", "explain"}
@@ -209,7 +207,7 @@ def test_every_command_in_a_text_of_the_package_is_accepted_with_its_values() ->
             pytest.fail(f"{stem}: inspector {text}: {error.format_message()}")
 
 
-def test_python_in_a_page_is_python() -> None:
+def test_python_blocks_compile() -> None:
     result = list(blocks("python"))
     assert result
     for _, block in result:
@@ -217,7 +215,7 @@ def test_python_in_a_page_is_python() -> None:
 
 
 @pytest.mark.parametrize("name", analyses.names())
-def test_the_call_on_a_command_s_page_has_options_that_it_accepts(name: str) -> None:
+def test_api_call_on_command_page_is_valid(name: str) -> None:
     text = docs.read_page(f"reference/commands/{name}")
     match = re.search(r"In Python: \[`(api\..+)`\]", text)
     assert match is not None
@@ -231,7 +229,7 @@ def test_the_call_on_a_command_s_page_has_options_that_it_accepts(name: str) -> 
             analyses.load(name).accept(api.Options(**given))
 
 
-def test_toml_in_a_page_names_options_of_audit() -> None:
+def test_toml_blocks_name_options_of_audit() -> None:
     command = inspector.get_command(click.Context(inspector), "audit")
     assert command is not None
     result = {spelled.lstrip("-") for parameter in command.params for spelled in parameter.opts}
@@ -245,20 +243,20 @@ def test_toml_in_a_page_names_options_of_audit() -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_has_help_and_an_entry(command: str) -> None:
+def test_every_command_has_help_and_entry(command: str) -> None:
     outcome = run(command, "--help")
     assert (outcome.code, outcome.err) == (0, "")
     assert len(outcome.out.splitlines()[2].split()) >= 3
     assert f"inspector {command} [OPTIONS]" in (docs.lookup(command) or "")
 
 
-def test_the_architecture_has_every_room() -> None:
+def test_architecture_page_lists_every_room() -> None:
     rooms = {path.parent.name for path in (ROOT / "inspector").glob("*/__init__.py")}
     text = CONTRIBUTING.read_text("utf-8")
     assert set(re.findall(r"^\| `(\w+)/`", text, re.M)) == rooms
 
 
-def test_the_page_of_exit_codes_has_each_of_them() -> None:
+def test_exit_code_page_is_complete() -> None:
     text = docs.read_page("reference/exit-codes")
     for code in Exit:
         assert f"- {code.value} `{code.name}`: " in text
@@ -268,7 +266,7 @@ def test_the_page_of_exit_codes_has_each_of_them() -> None:
 
 
 @pytest.mark.parametrize("name", docs.PAGES)
-def test_a_page_is_found_by_its_name_and_by_its_path(name: str) -> None:
+def test_lookup_finds_page_by_name_and_path(name: str) -> None:
     text = docs.lookup(name)
     assert text is not None
     assert docs.lookup(name.rpartition("/")[2].upper()) == text
@@ -287,7 +285,7 @@ def test_a_page_is_found_by_its_name_and_by_its_path(name: str) -> None:
         *("TruncatedError", "truncated", "over-limit", "same-value put", "zstd"),
     ],
 )
-def test_an_entry_is_found_by_each_of_its_names(entry: str) -> None:
+def test_lookup_finds_entry_by_each_name(entry: str) -> None:
     text = docs.lookup(entry)
     assert text is not None
     assert text.startswith("### ")
@@ -296,13 +294,13 @@ def test_an_entry_is_found_by_each_of_its_names(entry: str) -> None:
     assert len([line for line in text.splitlines() if line.startswith("#")]) == 1
 
 
-def test_no_entry_hides_behind_a_page() -> None:
+def test_no_entry_has_name_of_page() -> None:
     stems = {name.rpartition("/")[2] for name in docs.PAGES}
     entries = re.findall(r"^    - (?!.*`: )(.+)$", docs.contents(), re.M)
     assert stems.isdisjoint(re.findall("`([^`]+)`", " ".join(entries)))
 
 
-def test_a_word_of_spark_leads_to_all_that_name_it() -> None:
+def test_lookup_of_spark_word_finds_all_entries() -> None:
     text = docs.lookup("CANNOT_LOAD_STATE_STORE")
     assert text is not None
     assert re.findall(r"^### (SS\d+)", text, re.M) == ["SS104", "SS105", "SS126"]
@@ -310,7 +308,7 @@ def test_a_word_of_spark_leads_to_all_that_name_it() -> None:
         assert f"### {kind.id}: " in (docs.lookup(kind.spark) or "")
 
 
-def test_an_error_of_spark_is_found_as_its_message_has_it() -> None:
+def test_lookup_finds_spark_error_class() -> None:
     name = "CANNOT_LOAD_STATE_STORE.CANNOT_READ_DELTA_FILE_NOT_EXISTS"
     text = docs.lookup(f"[{name}]") or ""
     assert re.findall(r"^### ([^\s:]+)", text, re.M) == [f"`{name[24:]}`", "SS101"]
@@ -318,7 +316,7 @@ def test_an_error_of_spark_is_found_as_its_message_has_it() -> None:
     assert docs.lookup("spark.sql.unheard.of") is None
 
 
-def test_a_class_that_is_not_known_is_explained_by_the_one_above_it() -> None:
+def test_lookup_of_unknown_subclass_finds_parent_class() -> None:
     above = docs.lookup("CANNOT_LOAD_STATE_STORE") or ""
     newer = docs.lookup("[CANNOT_LOAD_STATE_STORE.OF_A_LATER_SPARK]") or ""
     assert newer.startswith("### `CANNOT_LOAD_STATE_STORE`")
@@ -335,7 +333,7 @@ STATE = re.compile(
 """How the classes of Spark begin that are about state or checkpoints."""
 
 
-def test_every_class_of_spark_about_state_and_checkpoints_has_an_entry() -> None:
+def test_every_spark_state_error_class_has_entry() -> None:
     spec = find_spec("pyspark")
     assert spec is not None
     assert spec.origin is not None
@@ -383,18 +381,18 @@ def test_every_class_of_spark_about_state_and_checkpoints_has_an_entry() -> None
         ("Task failed with the finding SS203 of yesterday", "SS203"),
     ],
 )
-def test_a_whole_message_is_explained_by_the_class_in_it(message: str, heading: str) -> None:
+def test_lookup_of_message_finds_error_class(message: str, heading: str) -> None:
     text = docs.lookup(message) or ""
     headings = re.findall(r"^### ([^\s:,]+)", text, re.M)
     assert headings[0] == heading
     assert all(item.startswith("SS") for item in headings[1:])
 
 
-def test_a_message_without_anything_known_is_not_explained() -> None:
+def test_lookup_of_unknown_message_finds_nothing() -> None:
     assert docs.lookup("java.lang.NullPointerException: value must not be null") is None
 
 
-def test_all_classes_that_begin_alike_are_listed() -> None:
+def test_lookup_of_prefix_lists_error_classes() -> None:
     listed = docs.lookup("state_store_...") or ""
     names = re.findall(r"^- `(\w+)`: .*\.$", listed, re.M)
     assert len(names) > 30
@@ -403,18 +401,18 @@ def test_all_classes_that_begin_alike_are_listed() -> None:
     assert docs.lookup("NOTHING_BEGINS_SO...") is None
 
 
-def test_a_link_becomes_its_topic() -> None:
+def test_links_become_topics() -> None:
     text = docs.lookup("certainty") or ""
     assert "how judgements are made (topic `judgements`)" in text
 
 
-def test_headings_in_code_are_none() -> None:
+def test_headings_in_code_blocks_are_ignored() -> None:
     text = docs.read_page("how-to/cluster")
     assert "\n# 1. Installed on every worker" in text
     assert "Installed on every worker" not in docs.contents()
 
 
-def test_what_there_is_not_has_neighbours() -> None:
+def test_unknown_topic_suggests_similar_topics() -> None:
     assert docs.lookup("SS999") is None
     assert docs.lookup("") is None
     assert docs.near("TruncatdError")[0] == "TruncatedError"
@@ -422,7 +420,7 @@ def test_what_there_is_not_has_neighbours() -> None:
     assert docs.near("xyzzy") == []
 
 
-def test_the_contents_have_every_topic() -> None:
+def test_contents_list_every_topic() -> None:
     text = docs.contents()
     for name in docs.PAGES:
         assert f"- `{name.rpartition('/')[2]}`: " in text

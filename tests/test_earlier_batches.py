@@ -15,7 +15,7 @@ from tests.fixture_folder import NEWEST
 
 
 @pytest.mark.parametrize("name", ["agg_update", "rocksdb_agg_update"])
-def test_rewound_checkpoints_have_the_rows_of_their_batch(tmp_path: Path, name: str) -> None:
+def test_rewound_checkpoint_has_rows_of_batch(tmp_path: Path, name: str) -> None:
     source = NEWEST / name / "checkpoint"
     batch = random_batch(1, name, source)
     rewound = tmp_path / "rewound"

@@ -39,7 +39,7 @@ EVERY = list(family(InspectorError))
         ((), ""),
     ],
 )
-def test_every_error_comes_back_from_another_process(
+def test_errors_survive_pickling(
     kind: type[InspectorError], arguments: tuple[str, str, int], text: str
 ) -> None:
     error = kind(*arguments)
@@ -50,14 +50,14 @@ def test_every_error_comes_back_from_another_process(
 
 
 @pytest.mark.parametrize("kind", EVERY)
-def test_an_error_that_was_given_its_path_keeps_it_on_the_way(kind: type[InspectorError]) -> None:
+def test_error_keeps_path_through_pickling(kind: type[InspectorError]) -> None:
     error = kind("got 1", offset=5).at("/c/1.delta")
     again = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own bytes
     assert (again.message, again.path, again.offset) == ("got 1", "/c/1.delta", 5)
     assert str(again) == "/c/1.delta: byte 5: got 1"
 
 
-def test_the_first_path_stays() -> None:
+def test_error_keeps_first_path() -> None:
     error = FrameError("got 1", path="/inner")
     assert error.at("/outer") is error
     assert error.path == "/inner"
@@ -72,17 +72,17 @@ def test_the_first_path_stays() -> None:
         ("s3://b/c", 21, "s3://b/c: byte 21: "),
     ],
 )
-def test_where(path: str | None, offset: int | None, text: str) -> None:
+def test_error_location_text(path: str | None, offset: int | None, text: str) -> None:
     assert where(path, offset) == text
 
 
-def test_each_class_has_a_slug_of_its_own() -> None:
+def test_error_slugs_are_unique() -> None:
     slugs = [kind.slug for kind in EVERY]
     assert len(set(slugs)) == len(EVERY) == 21
     assert all(slug == slug.lower() and " " not in slug for slug in slugs)
 
 
-def test_damaged_bytes_are_values_that_python_knows() -> None:
+def test_decode_errors_are_value_errors() -> None:
     assert issubclass(DecodeError, ValueError)
     assert issubclass(TruncatedError, EOFError)
     assert not issubclass(CheckpointError, ValueError)

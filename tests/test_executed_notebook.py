@@ -54,12 +54,12 @@ def outputs() -> dict[str, dict[str, Any]]:
     return display
 
 
-def test_a_checkpoint_shows_itself_in_a_line(outputs: dict[str, dict[str, Any]]) -> None:
+def test_notebook_shows_checkpoint_in_one_line(outputs: dict[str, dict[str, Any]]) -> None:
     assert outputs["open"]["text/plain"].startswith(f"<OpenCheckpoint {str(LEAK)!r}: query ")
     assert outputs["names"]["text/plain"] == "['leftovers']"
 
 
-def test_a_report_shows_itself_as_html_and_in_a_line(outputs: dict[str, dict[str, Any]]) -> None:
+def test_notebook_shows_report_as_html_and_line(outputs: dict[str, dict[str, Any]]) -> None:
     result = outputs["audit"]
     assert result["text/plain"].startswith("<Report audit of ")
     assert len(result["text/plain"]) < 400
@@ -67,19 +67,21 @@ def test_a_report_shows_itself_as_html_and_in_a_line(outputs: dict[str, dict[str
     assert "SS203" in result["text/html"]
 
 
-def test_results_become_frames_tables_and_dictionaries(outputs: dict[str, dict[str, Any]]) -> None:
+def test_notebook_results_convert_to_frames_tables_and_dicts(
+    outputs: dict[str, dict[str, Any]],
+) -> None:
     assert "[68 rows x 26 columns]" in outputs["frame"]["text/plain"]
     assert outputs["frame"]["text/html"].count("sha256:") > 5
     assert outputs["arrow"]["text/plain"].startswith("pyarrow.Table")
     assert outputs["dict"]["text/plain"] == "'timeline'"
 
 
-def test_what_was_shown_is_still_there_to_be_read(outputs: dict[str, dict[str, Any]]) -> None:
+def test_notebook_rows_are_readable_after_display(outputs: dict[str, dict[str, Any]]) -> None:
     assert "The first 10 rows" in outputs["streamed"]["text/html"]
     assert outputs["after"]["text/plain"] == "(128, 128)"
 
 
-def test_a_mistake_says_what_is_expected(outputs: dict[str, dict[str, Any]]) -> None:
+def test_notebook_error_names_expected_value(outputs: dict[str, dict[str, Any]]) -> None:
     result = outputs["mistake"]
     assert (result["ename"], result["output_type"]) == ("CheckpointError", "error")
     assert "give a key with --key or --where" in result["evalue"]

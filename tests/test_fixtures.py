@@ -45,13 +45,13 @@ def counts_of(case: Path) -> list[dict[str, Any]]:
 # --- what lies there -------------------------------------------------------------------------
 
 
-def test_every_folder_is_a_case() -> None:
+def test_every_fixture_folder_is_declared_case() -> None:
     assert hdfs_cases() == CASES
     assert len(CASES) >= 24
 
 
 @case_of_spark
-def test_a_case_says_what_it_is_and_how_it_was_made(case: Path) -> None:
+def test_fixture_metadata_is_complete(case: Path) -> None:
     assert re.fullmatch(r"[a-z0-9]+(_[a-z0-9]+)*", case.name)
     assert re.fullmatch(r"\d+\.\d+\.\d+", case.parent.name)
     manifest = json.loads((case / "manifest.json").read_text("utf-8"))
@@ -63,7 +63,7 @@ def test_a_case_says_what_it_is_and_how_it_was_made(case: Path) -> None:
 
 
 @case_of_spark
-def test_a_case_has_the_checkpoint_and_what_spark_says_it_holds(case: Path) -> None:
+def test_fixture_has_checkpoint_and_recorded_rows(case: Path) -> None:
     for folder in ("offsets", "commits", "state"):
         assert any((case / "checkpoint" / folder).iterdir())
     lines = truth_of(case)
@@ -81,7 +81,7 @@ def test_a_case_has_the_checkpoint_and_what_spark_says_it_holds(case: Path) -> N
         assert (case / name).is_file() == group_state
 
 
-def test_the_fixtures_stay_small() -> None:
+def test_fixtures_stay_small() -> None:
     files = (path for case in CASES for path in case.rglob("*") if path.is_file())
     assert sum(path.stat().st_size for path in files) <= MOST_BYTES
 
@@ -90,7 +90,7 @@ def test_the_fixtures_stay_small() -> None:
 
 
 @some_cases_of_spark(0)
-def test_every_recorded_row_is_read_as_spark_read_it(case: Path) -> None:
+def test_recorded_rows_equal_decoded_rows(case: Path) -> None:
     verdict = compare(case)
     assert verdict.faults == []
     assert verdict.versions == len({entry["ver"] for entry in counts_of(case)})
@@ -98,7 +98,7 @@ def test_every_recorded_row_is_read_as_spark_read_it(case: Path) -> None:
 
 
 @some_cases_of_spark(1)
-def test_leftovers_are_the_keys_that_the_query_itself_left(case: Path) -> None:
+def test_leftovers_equal_keys_left_by_query(case: Path) -> None:
     rows = list(api.leftovers(str(checkpoint_of(case)), options_of(case)).primary.rows)
     if not (case / "expected_leftovers.json").is_file():
         assert bool(rows) == (case.name in ("agg_complete", "trouble_complete_mode"))
@@ -128,7 +128,7 @@ def _expected_leftovers(case: Path) -> dict[str, dict[str, Any]]:
 
 
 @some_cases_of_spark(2)
-def test_cases_have_the_findings_about_lifetimes_that_their_recipe_names(case: Path) -> None:
+def test_fixtures_have_expected_lifetime_findings(case: Path) -> None:
     findings = api.audit(str(checkpoint_of(case)), options_of(case)).findings
     result = {f.kind.id for f in findings if "SS201" <= f.kind.id <= "SS203"}
     # For information many a function is told of keys whose timeout a call for data took away.
@@ -148,7 +148,7 @@ def test_cases_have_the_findings_about_lifetimes_that_their_recipe_names(case: P
     assert proven <= expected <= result
 
 
-def test_complete_mode_leaves_the_windows_that_ended_at_or_below_the_watermark() -> None:
+def test_complete_mode_keeps_windows_below_watermark() -> None:
     case = next(case for case in CASES[::-1] if case.name == "agg_complete")
     offsets = (case / "checkpoint/offsets/7").read_text("utf-8").splitlines()
     watermark = json.loads(offsets[1])["batchWatermarkMs"]
@@ -171,7 +171,7 @@ def _millis(text: str) -> int:
 
 @some_cases_of_spark(1)
 @pytest.mark.parametrize("by", sampled(("store", "partition"), 2))
-def test_sizes_are_those_of_the_bytes_that_spark_gave(case: Path, by: str) -> None:
+def test_sizes_equal_recorded_bytes(case: Path, by: str) -> None:
     lines, recorded = truth_of(case), counts_of(case)
     places = {(entry["op"], entry["store"], entry["part"]) for entry in recorded}
     compared = 0

@@ -75,9 +75,7 @@ def texts(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("case", "command"), crossed(CASES, COMMANDS))
-def test_every_command_writes_json_by_the_schema_and_no_number_as_a_text(
-    case: str, command: str
-) -> None:
+def test_json_of_every_command_fits_schema(case: str, command: str) -> None:
     document = run(command, checkpoint_of(case), "-o", "json").json
     check(document)
     if command == "info":
@@ -107,19 +105,19 @@ def test_every_command_writes_json_by_the_schema_and_no_number_as_a_text(
     ],
     ids=" ".join,
 )
-def test_so_does_every_option_that_changes_a_report(arguments: tuple[str, ...]) -> None:
+def test_json_with_options_fits_schema(arguments: tuple[str, ...]) -> None:
     command, *options = arguments
     path = checkpoint_of("fmgws_event_ignore")
     paths = (path, path) if command == "diff" and "--from-batch" not in options else (path,)
     check(run(command, *paths, *options, "-o", "json").json)
 
 
-def test_changes_have_the_schema_too() -> None:
+def test_json_of_changes_fits_schema() -> None:
     report = api.changes(str(checkpoint_of("agg_update")))
     check(json.loads("".join(api.render(report, "json"))))
 
 
-def test_what_cannot_be_read_has_the_schema_too(tmp_path: Path) -> None:
+def test_json_of_unreadable_checkpoint_fits_schema(tmp_path: Path) -> None:
     path = copy_of("fmgws_event_ignore", tmp_path)
     flip(path / "state/0/1/3.delta", 40)
     (path / "state/0/0/5.delta").unlink()
@@ -130,7 +128,7 @@ def test_what_cannot_be_read_has_the_schema_too(tmp_path: Path) -> None:
             assert document["verdict"]["level"] == "unreadable"
 
 
-def test_several_checkpoints_and_what_changed_have_the_schema_too(tmp_path: Path) -> None:
+def test_json_of_fleet_and_baseline_fits_schema(tmp_path: Path) -> None:
     paths = (checkpoint_of("fmgws_event_ignore"), tmp_path / "none", checkpoint_of("agg_update"))
     several_values = [name for name in COMMANDS if analyses.load(name).many]
     assert len(several_values) == 10
@@ -193,7 +191,7 @@ def sound_document(command: str) -> Any:
         ("top", _set("1.12", "tables", "skew", 0, "max_to_median")),
     ],
 )
-def test_the_schema_refuses_what_is_wrong(
+def test_report_schema_refuses_wrong_documents(
     command: str, spoil: Callable[[dict[str, Any]], None]
 ) -> None:
     spoilt = copy.deepcopy(sound_document(command))
@@ -213,7 +211,7 @@ def rows_of(report: Report) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(("case", "command"), crossed(NUMBERS, OF_NUMBERS))
-def test_numbers_agree_across_all_forms(case: str, command: str, tmp_path: Path) -> None:
+def test_numbers_agree_across_formats(case: str, command: str, tmp_path: Path) -> None:
     path = str(checkpoint_of(case))
     function = getattr(api, command)
     columns = list(function(path).primary.columns)
@@ -296,7 +294,7 @@ def _of_markdown(text: str, columns: list[Column], message: list[list[str]]) -> 
 
 
 @pytest.mark.parametrize("case", sampled(NUMBERS, 2, 1))
-def test_an_audit_says_the_same_in_every_form(case: str) -> None:
+def test_audit_is_equal_in_every_format(case: str) -> None:
     path = checkpoint_of(case)
     document = run("audit", path, "-o", "json").json
     verdict, findings = document["verdict"], document["findings"]

@@ -31,13 +31,15 @@ def check(cases: list[Case]) -> None:
 
 
 @pytest.mark.parametrize("checkpoints", [CASES, ROCKSDB], ids=["hdfs", "rocksdb"])
-def test_no_damage_changes_a_number_unseen(checkpoints: Sequence[str], tmp_path: Path) -> None:
+def test_injected_damage_never_changes_numbers_silently(
+    checkpoints: Sequence[str], tmp_path: Path
+) -> None:
     check(list(Bench(tmp_path, checkpoints).run(SAMPLE)))
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("checkpoints", [CASES, ROCKSDB], ids=["hdfs", "rocksdb"])
-def test_none_of_many_damages_does_so_with_any_command(
+def test_many_injected_damages_with_every_command(
     checkpoints: Sequence[str], tmp_path: Path
 ) -> None:
     check(list(Bench(tmp_path, checkpoints, every=True).run(MORE)))
@@ -67,11 +69,11 @@ SOUND = Told("report", "1", frozenset({"known"}))
         (Told("hang"), "", "hang"),
     ],
 )
-def test_the_outcome_of_a_damage(damaged: Told, blind: str, expected: str) -> None:
+def test_outcome_of_injected_damage(damaged: Told, blind: str, expected: str) -> None:
     assert outcome(SOUND, damaged, blind) == expected
 
 
-def test_the_table_counts_by_kind() -> None:
+def test_damage_table_counts_by_kind() -> None:
     cases = [
         Case("f", "all", kind, 1, (), {"audit": item})
         for kind, item in (("cut", "seen"), ("cut", "unseen"), ("flip", "harmless"))
@@ -88,7 +90,7 @@ def _fails(_path: str) -> None:
 
 
 @pytest.mark.parametrize(("target", "end"), [(_fails, "fault")])
-def test_what_is_no_error_of_the_project_is_a_fault(
+def test_foreign_exception_counts_as_fault(
     target: Callable[[str], None], end: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = tmp_path / "checkpoint"

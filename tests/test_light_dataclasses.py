@@ -77,7 +77,7 @@ def outcome(call: Callable[[], object]) -> object:
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_they_are_made_shown_compared_and_refused_alike(options: dict[str, bool]) -> None:
+def test_light_dataclass_equals_standard_dataclass(options: dict[str, bool]) -> None:
     seen = []
     for decorator in DECORATORS:
         base, derived = family(decorator, **options)
@@ -118,24 +118,24 @@ class Node:
     nodes: list[Node] = dataclasses.field(default_factory=list)
 
 
-def test_a_value_equals_itself_though_what_it_holds_does_not() -> None:
+def test_light_dataclass_with_nan_equals_itself() -> None:
     node = Node(float("nan"))
     assert node == node
     assert Node(float("nan")) != Node(float("nan"))
 
 
-def test_a_value_that_holds_itself_can_be_shown() -> None:
+def test_repr_of_recursive_light_dataclass() -> None:
     node = Node(1)
     node.nodes.append(node)
     assert repr(node) == "Node(value=1, nodes=[...])"
 
 
-def test_a_value_travels() -> None:
+def test_light_dataclass_pickles() -> None:
     assert pickle.loads(pickle.dumps(Node("x"))) == Node("x")  # noqa: S301 - our own bytes
     assert {Node("x", ()): 1}[Node("x", ())] == 1  # type: ignore[arg-type]
 
 
-def test_hints_are_those_of_the_standard_library() -> None:
+def test_light_dataclass_type_hints() -> None:
     classes: list[type] = [
         Fact,
         *FACT_TYPES.values(),
@@ -147,7 +147,7 @@ def test_hints_are_those_of_the_standard_library() -> None:
         assert light_dataclasses.hints_of(cls) == get_type_hints(cls, include_extras=True)
 
 
-def test_methods_of_the_class_are_kept() -> None:
+def test_light_dataclass_keeps_own_methods() -> None:
     @light_dataclasses.dataclass(frozen=True)
     class Own:
         number: int
@@ -164,7 +164,7 @@ def test_methods_of_the_class_are_kept() -> None:
     assert (Own(1) == Own(2), hash(Own(3)), repr(Own(4))) == (True, 5, "own")
 
 
-def test_a_subclass_that_is_not_decorated_takes_other_attributes() -> None:
+def test_undecorated_subclass_accepts_attributes() -> None:
     for decorator in DECORATORS:
         parent = decorator(frozen=True)(type("Parent", (), {"__annotations__": {"name": "str"}}))
         child: Any = type("Child", (parent,), {})("a")

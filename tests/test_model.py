@@ -31,7 +31,7 @@ VALUES = [
 
 
 @pytest.mark.parametrize("value", VALUES, ids=lambda value: type(value).__name__)
-def test_a_value_is_equal_to_its_copy_and_cannot_be_changed(value: StoreId) -> None:
+def test_model_values_are_equal_and_immutable(value: StoreId) -> None:
     again = pickle.loads(pickle.dumps(value))  # noqa: S301 - our own bytes
     assert again == value
     assert len({again, value}) == 1
@@ -40,42 +40,42 @@ def test_a_value_is_equal_to_its_copy_and_cannot_be_changed(value: StoreId) -> N
         setattr(value, name, None)
 
 
-def test_stores_sort_by_operator_then_name_then_partition() -> None:
+def test_store_ids_sort_by_operator_name_partition() -> None:
     stores = [StoreId(1, "a", 0), StoreId(0, "b", 0), StoreId(0, "a", 10), StoreId(0, "a", 9)]
     assert sorted(stores) == [stores[3], stores[2], stores[1], stores[0]]
 
 
-def test_a_batch_whose_entry_is_gone_has_no_clock_that_stands_at_zero() -> None:
+def test_batch_without_log_entry_has_no_clock() -> None:
     clock = BatchClock(BatchId(0))
     assert (clock.timestamp_ms, clock.watermark_ms, clock.next_watermark_ms) == (None, None, None)
     assert (clock.has_new_data, clock.committed) == (None, False)
 
 
-def test_a_file_may_hold_what_a_spark_writes() -> None:
+def test_default_limits_allow_files_of_spark() -> None:
     # The largest lz4-java block, and values far above what any executor's heap would bear by row.
     assert LIMITS.frame_bytes >= 32 << 20
     assert LIMITS.record_bytes >= 128 << 20
 
 
-def test_limits_are_set_by_name() -> None:
+def test_limits_are_set_by_environment_variable() -> None:
     assert Limits.parse("") == Limits()
     assert Limits.parse(" ratio=5, fields = 7,") == Limits(ratio=5, fields=7)
 
 
 @pytest.mark.parametrize("text", ["ratio", "ratio=", "ratio=-1", "ratio=0", "rato=5", "ratio=1e3"])
-def test_a_limit_that_is_none_is_an_error_that_names_all(text: str) -> None:
+def test_unknown_limit_error_names_all_limits(text: str) -> None:
     with pytest.raises(ValueError, match=r"expected NAME=NUMBER of frame_bytes, .*sum_part_bytes"):
         Limits.parse(text)
 
 
-def test_what_is_above_a_limit_says_which_and_how_to_set_it() -> None:
+def test_limit_error_names_limit_and_variable() -> None:
     error = above_limit("ratio", "5 raw bytes from 1", Limits(ratio=4), 7)
     assert str(error) == (
         "byte 7: 5 raw bytes from 1, the limit ratio is 4 (INSPECTOR_LIMITS=ratio=N sets another)"
     )
 
 
-def test_the_page_has_every_limit_and_its_default() -> None:
+def test_configuration_page_lists_every_limit() -> None:
     page = docs.lookup("configuration") or ""
     for field in dataclasses.fields(Limits):
         assert f"- `{field.name}` ({field.default}): " in page

@@ -95,7 +95,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> Limits:
 
 @pytest.mark.parametrize("case", cases(*CASES))
 @pytest.mark.parametrize("name", ANALYSES)
-def test_a_report_is_that_of_local_files_by_one_request_for_each(case: str, name: str) -> None:
+def test_object_store_report_equals_local_report(case: str, name: str) -> None:
     analysis = ANALYSES[name]
     requests = serve(NEWEST / case)
     local = analysis(str(NEWEST / case / "checkpoint"))
@@ -113,7 +113,7 @@ def once_but_the_root(requested: Counter[str]) -> bool:
 
 
 @pytest.mark.parametrize("case", cases(*SHARED))
-def test_stores_that_share_files_request_each_once(case: str) -> None:
+def test_shared_files_are_requested_once(case: str) -> None:
     """Each table once for each snapshot that names it, of which these have one a partition."""
     requests = serve(NEWEST / case)
     local = api.audit(str(NEWEST / case / "checkpoint"))
@@ -124,7 +124,7 @@ def test_stores_that_share_files_request_each_once(case: str) -> None:
     assert once_but_the_root(requests.read)
 
 
-def test_only_a_query_s_metadata_let_a_bucket_be_listed_whole(tmp_path: Path) -> None:
+def test_bucket_is_listed_whole_only_with_query_metadata(tmp_path: Path) -> None:
     requests = serve(tmp_path)
     (tmp_path / "bucket" / "data").mkdir(parents=True)
     for number in range(3000):
@@ -139,7 +139,7 @@ def test_only_a_query_s_metadata_let_a_bucket_be_listed_whole(tmp_path: Path) ->
         assert requests.kinds["LIST"] <= 3
 
 
-def test_info_reads_the_entries_next_to_its_batch(tmp_path: Path) -> None:
+def test_info_reads_log_entries_near_batch(tmp_path: Path) -> None:
     result = make(tmp_path / "ck", Size(400, 60, 2))
     requests = serve(tmp_path)
     report = api.info("objects://ck")
@@ -153,7 +153,7 @@ def test_info_reads_the_entries_next_to_its_batch(tmp_path: Path) -> None:
     assert requests.kinds["GET"] == 27 + 2 * 21
 
 
-def test_each_look_at_a_query_that_runs_is_one_listing_and_what_is_new(tmp_path: Path) -> None:
+def test_watch_requests_one_listing_and_new_files(tmp_path: Path) -> None:
     growing = Growing("agg_update", tmp_path)
     for batch in range(5):
         growing.run(batch)
@@ -172,7 +172,7 @@ def test_each_look_at_a_query_that_runs_is_one_listing_and_what_is_new(tmp_path:
     assert looks[0]["LIST"] == 1
 
 
-def test_many_requests_are_under_way_at_a_time(tmp_path: Path) -> None:
+def test_requests_run_concurrently(tmp_path: Path) -> None:
     make(tmp_path / "ck", Size(2000, 3, 60))  # of each store but three files
     requests = serve(tmp_path)
     requests.together = 32
@@ -181,7 +181,7 @@ def test_many_requests_are_under_way_at_a_time(tmp_path: Path) -> None:
     assert once_but_the_root(requests.read)
 
 
-def test_a_large_file_is_read_in_ranges_side_by_side(
+def test_large_file_is_read_in_parallel_ranges(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     result = make(tmp_path / "ck", Size(30_000, 1, 1))
@@ -214,7 +214,7 @@ def failing(match: str, error: Exception, kind: str = "GET") -> Callable[[str, s
     return fault
 
 
-def test_a_partition_that_is_denied_is_not_missing() -> None:
+def test_denied_partition_is_reported_as_denied() -> None:
     requests = serve(NEWEST / "agg_update")
     requests.fault = failing("/state/0/1/", PermissionError("403 Forbidden"))
     report = api.audit("objects://checkpoint")
@@ -223,7 +223,7 @@ def test_a_partition_that_is_denied_is_not_missing() -> None:
     assert not report.complete
 
 
-def test_listings_are_made_folder_by_folder_where_the_one_of_all_is_denied() -> None:
+def test_denied_recursive_listing_falls_back_to_folders() -> None:
     requests = serve(NEWEST / "agg_update")
     listings: list[str] = []
 
@@ -241,7 +241,7 @@ def test_listings_are_made_folder_by_folder_where_the_one_of_all_is_denied() -> 
     assert len(listings) == len(set(listings)) + 1
 
 
-def test_a_token_that_runs_out_is_one_problem(quick: Limits) -> None:
+def test_expired_token_is_one_problem(quick: Limits) -> None:
     del quick
     requests = serve(NEWEST / "join_left_outer")
     requests.fault = failing("/state/", PermissionError("ExpiredToken: the token has expired"))
@@ -253,7 +253,7 @@ def test_a_token_that_runs_out_is_one_problem(quick: Limits) -> None:
 @pytest.mark.parametrize(
     "error", [OSError("HTTP 503 Slow Down"), ConnectionResetError("Connection reset by peer")]
 )
-def test_what_fails_for_a_moment_is_requested_again(quick: Limits, error: OSError) -> None:
+def test_transient_errors_are_retried(quick: Limits, error: OSError) -> None:
     del quick
     requests = serve(NEWEST / "agg_update")
 
@@ -268,7 +268,7 @@ def test_what_fails_for_a_moment_is_requested_again(quick: Limits, error: OSErro
     assert set(requests.read.values()) == {1, 2}
 
 
-def test_a_request_that_is_silent_ends_with_a_word(
+def test_silent_request_ends_with_timeout_error(
     quick: Limits, caplog: pytest.LogCaptureFixture
 ) -> None:
     requests = serve(NEWEST / "agg_update")
@@ -280,7 +280,7 @@ def test_a_request_that_is_silent_ends_with_a_word(
     assert any("3.delta: no answer for" in message for message in caplog.messages)
 
 
-def test_a_file_that_goes_between_listing_and_reading_is_looked_for_again() -> None:
+def test_file_removed_after_listing_is_listed_again() -> None:
     requests = serve(NEWEST / "agg_update")
 
     def fault(kind: str, path: str) -> None:
@@ -296,7 +296,7 @@ def test_a_file_that_goes_between_listing_and_reading_is_looked_for_again() -> N
 @pytest.mark.parametrize(
     "path", ["offsets/9", "commits/9", "offsets/4", "state/0/0/_metadata/schema"]
 )
-def test_a_log_entry_or_schema_that_went_since_it_was_listed_is_said(path: str) -> None:
+def test_log_entry_or_schema_removed_after_listing_is_reported(path: str) -> None:
     requests = serve(NEWEST / "agg_update")
     requests.fault = failing(f"checkpoint/{path}", FileNotFoundError(path))
     report = api.audit("objects://checkpoint")
@@ -305,7 +305,7 @@ def test_a_log_entry_or_schema_that_went_since_it_was_listed_is_said(path: str) 
     assert not report.complete
 
 
-def test_entries_that_were_purged_since_they_were_listed_are_no_problem() -> None:
+def test_log_entries_purged_after_listing_are_no_problem() -> None:
     requests = serve(NEWEST / "agg_update")
 
     def purged(kind: str, path: str) -> None:

@@ -40,17 +40,17 @@ def checkpoint(tmp_path: Path) -> Path:
     return root
 
 
-def test_the_newest_version_is_what_every_partition_can_restore(checkpoint: Path) -> None:
+def test_old_layout_newest_version_is_restorable_everywhere(checkpoint: Path) -> None:
     summary = run("info", checkpoint, "-o", "json").json["summary"]
     assert (summary["version"], summary["last_committed_batch"]) == (3, None)
 
 
-def test_sizes_need_no_schema_and_count_no_byte_too_many(checkpoint: Path) -> None:
+def test_old_layout_sizes_without_schema(checkpoint: Path) -> None:
     (row,) = run("sizes", checkpoint, "-o", "json").rows
     assert (row["rows"], row["value_bytes"]) == (8, 8 * 32)
 
 
-def test_rows_are_decoded_by_the_schema_that_is_given(checkpoint: Path) -> None:
+def test_old_layout_rows_use_given_schema(checkpoint: Path) -> None:
     bare = run("rows", checkpoint, "--raw", "-o", "ndjson")
     assert bare.code == 0
     assert {row["value"] for row in bare.ndjson} == {None}
@@ -60,7 +60,7 @@ def test_rows_are_decoded_by_the_schema_that_is_given(checkpoint: Path) -> None:
     assert counts == {"u0": 3, "u1": 3, "once1": 1, "once2": 1, "once3": 1}
 
 
-def test_the_audit_is_whole(checkpoint: Path) -> None:
+def test_old_layout_audit_is_complete(checkpoint: Path) -> None:
     outcome = run("audit", checkpoint, *GIVEN, "-o", "json")
     assert outcome.json["complete"]
     assert {finding["id"] for finding in outcome.rows} == {"SS201", "SS301"}

@@ -68,14 +68,14 @@ PAIRS = [*pairs(), *joins()]
 
 @pytest.mark.parametrize("command", ["sizes", "sharing", "leftovers", "timeline", "top", "audit"])
 @pytest.mark.parametrize(("rocksdb", "second"), sampled(PAIRS, 3, 0))
-def test_both_say_the_same(rocksdb: Path, second: Path, command: str) -> None:
+def test_provider_pair_reports_are_equal(rocksdb: Path, second: Path, command: str) -> None:
     ours, theirs = (getattr(api, command)(str(case / "checkpoint")) for case in (rocksdb, second))
     assert findings(ours) == findings(theirs)
     assert [*ours.problems, *theirs.problems] == []
     assert tables(ours) == tables(theirs)
 
 
-def test_rows_have_the_same_bytes() -> None:
+def test_provider_pair_rows_have_equal_bytes() -> None:
     assert PAIRS
     for rocksdb, second in PAIRS:
         sums = [

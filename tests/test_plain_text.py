@@ -17,9 +17,9 @@ from inspector.plain_text import escape, escape_lines
         ("\x7f\x9b", r"\x7f\x9b"),
     ],
 )
-def test_what_a_terminal_would_obey_is_shown_as_an_escape(text: str, expected: str) -> None:
+def test_control_characters_are_escaped(text: str, expected: str) -> None:
     assert escape(text) == expected
 
 
-def test_lines_stay_lines() -> None:
+def test_escaped_text_keeps_line_breaks() -> None:
     assert escape_lines("a\x1b[2J\nb\n") == "a\\x1b[2J\nb\n"

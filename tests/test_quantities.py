@@ -32,23 +32,23 @@ from inspector.quantities import (
         ("1.5 M", 3 << 19),
     ],
 )
-def test_numbers_are_read(text: str, number: float) -> None:
+def test_parse_quantities(text: str, number: float) -> None:
     assert number_of(text) == number
 
 
 @pytest.mark.parametrize("text", ["", "x", "-1", "1e9", "nan", "GiB", "5 lots"])
-def test_what_is_no_number_is_none(text: str) -> None:
+def test_parse_of_non_quantity_is_none(text: str) -> None:
     assert number_of(text) is None
     assert bytes_of(text) is None
 
 
-def test_one_is_not_many() -> None:
+def test_singular_and_plural() -> None:
     assert count_text(1, "row") == "1 row"
     assert count_text(1200, "row") == "1,200 rows"
     assert count_text(0, "batch", "batches") == "0 batches"
 
 
-def test_a_note_becomes_a_sentence() -> None:
+def test_note_gets_capital_and_full_stop() -> None:
     assert sentence("call state.remove() ") == "Call state.remove()."
     assert sentence("is it so?") == "Is it so?"
     assert sentence("s3://bucket/a is gone") == "s3://bucket/a is gone."
@@ -119,7 +119,7 @@ def test_rates() -> None:
         (1, "100 %"),
     ],
 )
-def test_shares_round_neither_to_nothing_nor_to_all(share: float, expected: str) -> None:
+def test_share_text_never_rounds_to_0_or_100_percent(share: float, expected: str) -> None:
     assert share_text(share, "~").removeprefix("~") == expected
     assert share_text(share) == expected
 
@@ -139,7 +139,7 @@ def test_counts(count: float, expected: str) -> None:
     assert short_count_text(count) == expected
 
 
-def test_numbers_have_the_right_plural() -> None:
+def test_count_text_plurals() -> None:
     assert short_count_text(1, "version") == "1 version"
     assert short_count_text(2, "version") == "2 versions"
     assert short_count_text(1204, "entry") == "1,204 entries"
@@ -147,7 +147,7 @@ def test_numbers_have_the_right_plural() -> None:
     assert plural_of("has") == "have"
 
 
-def test_a_share_in_a_column_is_rounded_to_neither_none_nor_all() -> None:
+def test_column_share_never_rounds_to_0_or_100_percent() -> None:
     assert [percent_text(x) for x in (0, 1e-9, 0.0825, 0.99999, 1)] == [
         "0 %",
         "0.1 %",

@@ -29,14 +29,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_rows_are_those_that_spark_reads(folder: Path, name: str) -> None:
+def test_real_time_rows_equal_rows_of_spark(folder: Path, name: str) -> None:
     assert_rows_are_those_of_spark(folder / name)
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_expires_while_a_batch_runs_is_neither_damage_nor_left_behind(
-    folder: Path, name: str
-) -> None:
+def test_real_time_expiry_within_batch_is_no_leftover(folder: Path, name: str) -> None:
     path = str(folder / name / "checkpoint")
     audit, verify = api.audit(path), api.verify(path)
     assert not audit.problems
@@ -45,7 +43,7 @@ def test_what_expires_while_a_batch_runs_is_neither_damage_nor_left_behind(
     assert audit.summary["leftovers"] == 0
 
 
-def test_values_expire_between_the_times_of_batches(folder: Path) -> None:
+def test_real_time_values_expire_between_batch_times(folder: Path) -> None:
     path = str(folder / "ttl" / "checkpoint")
     batches = {row["batch_timestamp_ms"] for row in api.timeline(path).primary.rows}
     for store, ttl in TTL_MS.items():
@@ -55,7 +53,7 @@ def test_values_expire_between_the_times_of_batches(folder: Path) -> None:
         assert puts.isdisjoint(batches)
 
 
-def test_a_simulated_ttl_lacks_what_came_and_went_within_a_batch(folder: Path) -> None:
+def test_real_time_simulated_ttl_misses_short_lived_values(folder: Path) -> None:
     report = api.simulate(str(folder / "ttl" / "checkpoint"), ttl="2s")
     rows = {row["store_name"]: row for row in report.primary.rows}
     for store in TTL_MS:
@@ -63,7 +61,7 @@ def test_a_simulated_ttl_lacks_what_came_and_went_within_a_batch(folder: Path) -
         assert "within a batch of real-time mode" in rows[store]["why"]
 
 
-def test_a_simulated_watermark_is_exact_as_it_holds_for_a_whole_batch(folder: Path) -> None:
+def test_real_time_simulated_watermark_is_exact(folder: Path) -> None:
     (row,) = api.simulate(
         str(folder / "aggregation" / "checkpoint"), watermark_delay="2s"
     ).primary.rows

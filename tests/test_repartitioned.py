@@ -65,7 +65,7 @@ def rows_of(report: Report) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", NEWEST)
-def test_nothing_is_damaged_at_any_version(folder: Path, name: str) -> None:
+def test_repartitioned_versions_have_no_problems(folder: Path, name: str) -> None:
     path = str(folder / name)
     for version in range(1, NEWEST[name] + 1):
         report = api.verify(path, Options(state_version=version))
@@ -74,16 +74,14 @@ def test_nothing_is_damaged_at_any_version(folder: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NEWEST)
-def test_no_finding_of_an_audit_is_about_files(folder: Path, name: str) -> None:
+def test_repartitioned_audit_has_no_integrity_finding(folder: Path, name: str) -> None:
     report = api.audit(str(folder / name))
     assert [finding for finding in report.findings if finding.kind.group is Group.INTEGRITY] == []
     assert report.problems == []
 
 
 @pytest.mark.parametrize("name", [name for name in NEWEST if "-to-" in name])
-def test_a_repartitioned_version_has_the_rows_of_the_version_before(
-    folder: Path, name: str
-) -> None:
+def test_repartitioned_version_has_rows_of_previous_version(folder: Path, name: str) -> None:
     path, checkpoint = str(folder / name), open_checkpoint(str(folder / name))
     for batch, basis in checkpoint.logs.repartitions.items():
         old, new = (
@@ -100,9 +98,7 @@ def test_a_repartitioned_version_has_the_rows_of_the_version_before(
 
 
 @pytest.mark.parametrize("name", [name for name in NEWEST if "-to-" in name])
-def test_a_reshaped_copy_has_the_partitions_that_spark_made(
-    folder: Path, name: str, tmp_path: Path
-) -> None:
+def test_reshaped_copy_equals_partitions_of_spark(folder: Path, name: str, tmp_path: Path) -> None:
     def partitions(path: Path, options: Options) -> list[tuple[Any, ...]]:
         rows = rows_of(api.rows(str(path), options, raw=True))
         return sorted((row["partition_id"], row["key_hex"], row["value_hex"]) for row in rows)
@@ -138,19 +134,19 @@ def judged(path: Path) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", ["group-4-to-3", "group-4-to-6"])
-def test_what_is_proven_of_a_key_stays_proven_in_its_new_partition(folder: Path, name: str) -> None:
+def test_proofs_hold_after_repartitioning(folder: Path, name: str) -> None:
     twin = judged(folder / "group-4")
     assert [row["certainty"] for row in twin.values()].count("proven") == 30
     assert judged(folder / name) == twin
 
 
-def test_two_repartitionings_of_no_common_divisor_change_no_judgement(folder: Path) -> None:
+def test_coprime_repartitionings_change_no_judgement(folder: Path) -> None:
     before = judged(folder / "group-5-to-3")
     assert [row["certainty"] for row in before.values()].count("proven") == 21
     assert judged(folder / "group-5-to-3-to-4") == before
 
 
-def test_a_task_reads_the_partitions_that_its_keys_can_come_from(folder: Path) -> None:
+def test_task_reads_source_partitions_of_its_keys(folder: Path) -> None:
     """Those whose number is equal modulo the greatest common divisor of both counts."""
     tasks = planning.plan(open_checkpoint(str(folder / "group-4-to-6")), 10)
     origins = [[Task.from_json(origin) for origin in task.origins] for task in tasks]
@@ -160,7 +156,7 @@ def test_a_task_reads_the_partitions_that_its_keys_can_come_from(folder: Path) -
     }
 
 
-def test_several_repartitionings_are_followed_one_behind_the_other(folder: Path) -> None:
+def test_several_repartitionings_are_followed(folder: Path) -> None:
     tasks = planning.plan(open_checkpoint(str(folder / "agg-4-to-7-to-3")), 9)
     there = [task for task in tasks if task.present]
     assert [len(task.origins) for task in there] == [7] * 3
@@ -169,16 +165,14 @@ def test_several_repartitionings_are_followed_one_behind_the_other(folder: Path)
 
 
 @pytest.mark.parametrize(("name", "rows"), [("agg-4-to-7", [113, 101]), ("agg-4-to-7-to-3", [214])])
-def test_when_a_row_was_last_put_is_known_through_repartitionings(
-    folder: Path, name: str, rows: list[int]
-) -> None:
+def test_last_put_is_known_across_repartitionings(folder: Path, name: str, rows: list[int]) -> None:
     """The twin without has 113 rows of its last batch, and 101 older ones."""
     (ages,) = (t for t in api.leftovers(str(folder / name)).tables if t.name == "ages")
     assert [row["rows"] for row in ages.rows] == rows
     assert all(row["from_ms"] for row in ages.rows)
 
 
-def test_a_history_that_costs_too_much_begins_with_the_repartitioning(
+def test_costly_history_begins_at_repartitioning(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Less is proven then, and nothing that is not so."""
@@ -203,20 +197,20 @@ def test_a_history_that_costs_too_much_begins_with_the_repartitioning(
         ),
     ],
 )
-def test_a_repartitioning_is_named(folder: Path, name: str, notes: list[str]) -> None:
+def test_repartitioning_is_reported(folder: Path, name: str, notes: list[str]) -> None:
     for report in (api.info(str(folder / name)), api.timeline(str(folder / name))):
         result = [note.partition(";")[0] for note in report.notes if "repartition" in note]
         assert result == notes
 
 
-def test_each_version_has_its_partitions_in_the_timeline(folder: Path) -> None:
+def test_timeline_shows_partitions_of_each_version(folder: Path) -> None:
     rows = rows_of(api.timeline(str(folder / "agg-4-to-7-to-3")))
     counts = {row["version"]: (row["partitions"], row["of_partitions"]) for row in rows}
     expected = dict.fromkeys(range(1, 6), 4) | dict.fromkeys(range(6, 9), 7) | {9: 3}
     assert counts == {version: (n, n) for version, n in expected.items()}
 
 
-def test_a_key_has_one_story(folder: Path) -> None:
+def test_leftover_story_spans_repartitioning(folder: Path) -> None:
     path = str(folder / "group-4-to-3")
     key = rows_of(api.leftovers(path, SHOWN))[0]["key"]["k"]
     story = rows_of(api.leftovers(path, explain=f"k={key}"))
@@ -234,7 +228,7 @@ def unfinished(folder: Path, tmp_path: Path) -> Path:
     return root
 
 
-def test_an_unfinished_repartitioning_is_named_and_nothing_else(unfinished: Path) -> None:
+def test_unfinished_repartitioning_is_only_note(unfinished: Path) -> None:
     report = api.audit(str(unfinished))
     assert report.summary["version"] == 8
     (result,) = (finding for finding in report.findings if finding.kind.group is Group.INTEGRITY)
@@ -253,9 +247,7 @@ def entries(root: Path, change: Mapping[str, str]) -> Iterator[Path]:
         yield path
 
 
-def test_partitions_that_the_log_does_not_explain_are_still_too_many(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_unexplained_partitions_are_problem(folder: Path, tmp_path: Path) -> None:
     root = Path(shutil.copytree(folder / "agg-4-to-7-to-3", tmp_path / "copy"))
     assert list(entries(root, {r'(shuffle\.partitions":")\d+': r"\g<1>3"}))
     slugs = {problem.slug for problem in api.audit(str(root)).problems}
@@ -289,7 +281,7 @@ def given_up(tmp_path: Path) -> Path:
     return root
 
 
-def test_a_batch_that_a_repartitioning_gave_up_made_no_version(given_up: Path) -> None:
+def test_batch_abandoned_by_repartitioning_made_no_version(given_up: Path) -> None:
     logs = open_checkpoint(str(given_up)).logs
     assert [*logs.repartitions.items()] == [(3, 1)]
     assert [*logs.skipped_batches] == [2]
@@ -301,7 +293,7 @@ def test_a_batch_that_a_repartitioning_gave_up_made_no_version(given_up: Path) -
     assert [(row["expired_batch"], row["last_put_batch"]) for row in leftovers] == [(4, 0)]
 
 
-def test_a_row_that_no_older_partition_had_has_no_history(given_up: Path) -> None:
+def test_row_absent_before_repartitioning_has_no_history(given_up: Path) -> None:
     """A tool changed the state on the way: then nothing is made up."""
     second = [(cases.micros(7_000_000), bytes(16))]
     cases.write_store(given_up / "state/0/0", {}, {4: second})

@@ -25,11 +25,11 @@ from tests.discovery.test_source_logs import file_offset, write_checkpoint
         ("1.delta of default", {"1.delta"}),
     ],
 )
-def test_names_of_files_in_a_message(message: str, names: set[str]) -> None:
+def test_file_names_in_error_message(message: str, names: set[str]) -> None:
     assert named_files(message) == names
 
 
-def test_lines_of_kafka_and_delta_lake_are_judged_as_expected(tmp_path: Path) -> None:
+def test_restart_verdicts_for_kafka_and_delta_offsets(tmp_path: Path) -> None:
     entries = [[file_offset(number)] for number in range(4)]
     write_checkpoint(tmp_path / "base", entries, {"0": range(4)})
     result = {}

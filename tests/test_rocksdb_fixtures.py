@@ -57,19 +57,19 @@ def place(line: dict[str, Any], *arguments: str) -> Place:
 
 
 @pytest.mark.parametrize("release", sorted({case.parent.name for case in CASES}))
-def test_every_case_is_one_that_the_generator_makes(release: str) -> None:
+def test_every_rocksdb_fixture_is_generated_case(release: str) -> None:
     result = {case.name for case in cases_of(release)}
     assert {case.name for case in CASES if case.parent.name == release} <= result
 
 
-def test_no_pair_is_without_its_half() -> None:
+def test_every_provider_pair_is_complete() -> None:
     assert len(PAIRS) >= 5
     for case in PAIRS:
         assert case.with_name(case.name.removesuffix("_hdfs")) in TABLES
 
 
 @cases(CASES)
-def test_a_case_says_what_it_is_and_how_it_was_made(case: Path) -> None:
+def test_fixture_metadata_is_complete(case: Path) -> None:
     manifest = json_of(case / "manifest.json")
     assert (manifest["case"], manifest["spark"]) == (case.name, case.parent.name)
     recipe = (case / "recipe.md").read_text("utf-8")
@@ -80,7 +80,7 @@ def test_a_case_says_what_it_is_and_how_it_was_made(case: Path) -> None:
     assert (case / "checkpoint/commits" / str(manifest["committed_batch"])).is_file()
 
 
-def test_the_fixtures_stay_small() -> None:
+def test_fixtures_stay_small() -> None:
     sizes = {case: size_of(case) for case in CASES}
     assert sum(sizes.values()) <= MOST_BYTES
     assert {case.name for case, size in sizes.items() if size > MOST_BYTES_OF_A_CASE} == set()
@@ -94,7 +94,7 @@ def size_of(case: Path) -> int:
 
 
 @some_cases(0)
-def test_every_recorded_row_is_counted(case: Path) -> None:
+def test_rocksdb_recorded_rows_are_counted(case: Path) -> None:
     counts = json_of(case / "truth_counts.json")
     assert [count for count in counts if "error" in count] == []
     result = {place(count, "cf"): count["rows"] for count in counts if count["cf"] is not None}
@@ -105,7 +105,7 @@ def test_every_recorded_row_is_counted(case: Path) -> None:
 
 
 @some_cases(1)
-def test_rows_are_the_entries_of_the_database(case: Path) -> None:
+def test_rocksdb_rows_equal_database_entries(case: Path) -> None:
     raw = Counter(map(place, lines_of(case / "raw.jsonl.gz")))
     keys: dict[Place, set[Place]] = defaultdict(set)
     for line in lines_of(case / "truth.jsonl.gz"):
@@ -119,7 +119,7 @@ def test_rows_are_the_entries_of_the_database(case: Path) -> None:
 
 
 @some_cases(2)
-def test_an_unsafe_row_lies_in_its_entry_as_it_is(case: Path) -> None:
+def test_rocksdb_entry_contains_unsafe_row(case: Path) -> None:
     if "_avro" in case.name:
         return
     entries: dict[Place, str] = defaultdict(str)
@@ -130,7 +130,7 @@ def test_an_unsafe_row_lies_in_its_entry_as_it_is(case: Path) -> None:
 
 
 @some_cases(0)
-def test_every_row_is_of_a_column_family_with_a_schema(case: Path) -> None:
+def test_rocksdb_rows_have_column_family_with_schema(case: Path) -> None:
     schemas = json_of(case / "schemas.json")
     families = {(item["op"], item["store"], item["cf"]): item for item in schemas}
     for line in lines_of(case / "truth.jsonl.gz"):
@@ -143,7 +143,7 @@ def test_every_row_is_of_a_column_family_with_a_schema(case: Path) -> None:
 
 
 @cases(TABLES)
-def test_versions_are_written_as_the_name_says(case: Path) -> None:
+def test_rocksdb_fixture_versions_match_case_name(case: Path) -> None:
     kinds = Counter(path.suffix for path in (case / "checkpoint/state").rglob("*.*"))
     assert bool(kinds[".changelog"]) == ("_zips" not in case.name)
     # A version that makes a column family is a snapshot as well.
@@ -152,7 +152,7 @@ def test_versions_are_written_as_the_name_says(case: Path) -> None:
 
 
 @cases(FORMAT_2)
-def test_the_commit_log_names_attempts_that_are_there(case: Path) -> None:
+def test_commit_log_names_existing_checkpoint_ids(case: Path) -> None:
     state = case / "checkpoint/state"
     attempts = defaultdict(set)
     for path in state.rglob("*_*.*"):
@@ -181,7 +181,7 @@ def ids_in(value: Any) -> Iterable[str]:
 
 
 @cases(PAIRS)
-def test_a_pair_holds_the_same_rows(case: Path) -> None:
+def test_provider_pair_has_equal_rows(case: Path) -> None:
     twin = case.with_name(case.name.removesuffix("_hdfs"))
     theirs = {(*place(line), line["kx"], line["vx"]) for line in lines_of(case / "truth.jsonl.gz")}
     ours = {(*place(line), line["kx"], line["vx"]) for line in lines_of(twin / "truth.jsonl.gz")}
@@ -193,7 +193,7 @@ def test_a_pair_holds_the_same_rows(case: Path) -> None:
 
 
 @cases(PROCESSORS)
-def test_spark_holds_what_the_calls_of_the_processor_leave(case: Path) -> None:
+def test_recorded_rows_equal_calls_of_processor(case: Path) -> None:
     calls = [json.loads(line) for line in (case / "calls.jsonl").read_text("utf-8").splitlines()]
     times = {batch: time for batch, (time, _) in read_batch_times(case).items()}
     recorded = defaultdict(list)
@@ -211,16 +211,14 @@ def test_spark_holds_what_the_calls_of_the_processor_leave(case: Path) -> None:
 
 
 @cases(PROCESSORS)
-def test_the_leftovers_are_those_of_the_calls(case: Path) -> None:
+def test_ttl_leftovers_equal_calls_of_processor(case: Path) -> None:
     calls = [json.loads(line) for line in (case / "calls.jsonl").read_text("utf-8").splitlines()]
     newest = json_of(case / "manifest.json")["committed_batch"]
     assert json_of(case / "expected_leftovers.json") == leftovers_after(case, calls, newest)
 
 
 @pytest.mark.parametrize(("cleared", "left"), [("x", []), (None, ["x"])])
-def test_an_entry_that_is_put_again_goes_when_the_removed_one_would_have(
-    cleared: str | None, left: list[str]
-) -> None:
+def test_entry_put_again_expires_with_removed_one(cleared: str | None, left: list[str]) -> None:
     messages = {"key": "a", "var": "visited", "value": 1, "fired_ms": None}
     calls: list[dict[str, Any]] = [
         messages | {"batch": 0, "do": "put", "at": "x", "expires_ms": 15},
@@ -231,7 +229,7 @@ def test_an_entry_that_is_put_again_goes_when_the_removed_one_would_have(
     assert [at for _, at in result.maps["visited"]] == left
 
 
-def test_leftovers_by_the_log_are_expired_values_and_timers() -> None:
+def test_leftovers_by_log_are_expired_values_and_timers() -> None:
     def call(batch: int, key: str, var: str, do: str, **options: Any) -> dict[str, Any]:
         messages = {"batch": batch, "key": key, "var": var, "do": do, "fired_ms": None, "at": None}
         return messages | {"value": 1, "expires_ms": None} | options

@@ -114,7 +114,7 @@ def test_reports_are_those_of_local_files_by_one_request_for_each(
 
 
 @pytest.mark.full
-def test_wrong_keys_are_denied_and_no_secret_is_told(s3: Account) -> None:
+def test_wrong_s3_keys_are_denied_without_secrets(s3: Account) -> None:
     options = Options(storage_options={**KEYS, "endpoint_url": s3.url})
     with pytest.raises((OSError, api.CheckpointError)) as caught:
         api.info("s3://no-such-bucket/x", options)
@@ -137,7 +137,7 @@ def test_an_unchanged_checkpoint_is_one_listing(s3: Account, upload: Callable[[s
 
 
 @pytest.mark.full
-def test_copies_go_from_a_disk_to_a_bucket_within_it_and_back(s3: Account, tmp_path: Path) -> None:
+def test_copy_between_disk_and_s3(s3: Account, tmp_path: Path) -> None:
     secret = {**KEYS, "endpoint_url": s3.url}
     client_of(s3)
     source = str(NEWEST / "rocksdb_fmgws_event_ignore" / "checkpoint")

@@ -27,7 +27,7 @@ EVERY = {"TASKS": TASKS, "CHANGES": CHANGES, "DIFF": DIFF, "ROWS": ROWS}
 
 
 @pytest.mark.parametrize("schema", EVERY.values(), ids=EVERY)
-def test_only_types_that_spark_takes_in_both_directions(schema: pa.Schema) -> None:
+def test_schema_types_convert_to_spark_and_back(schema: pa.Schema) -> None:
     accepted = {pa.int32(), pa.int64(), pa.binary(), pa.string(), pa.bool_()}
     for column in schema:
         plain = column.type.value_type if pa.types.is_list(column.type) else column.type
@@ -35,7 +35,7 @@ def test_only_types_that_spark_takes_in_both_directions(schema: pa.Schema) -> No
     assert len(set(schema.names)) == len(schema)
 
 
-def test_columns_are_placed_by_name_and_absent_ones_are_null() -> None:
+def test_columns_are_matched_by_name_with_null_default() -> None:
     batch = record_batch(ROWS, {"value": [b"v", None], "kind": ["row", "row"]}, 2)
     assert batch.schema.equals(ROWS)
     assert batch.column("kind").to_pylist() == ["row", "row"]
@@ -50,7 +50,7 @@ def test_rows_may_lack_different_columns() -> None:
     assert batch_of(TASKS, []).num_rows == 0
 
 
-def test_an_array_is_cast_to_the_type_of_its_column() -> None:
+def test_array_is_cast_to_column_type() -> None:
     batch = record_batch(TASKS, {"task_id": pa.array([3], pa.int8())}, 1)
     assert batch.column("task_id").type == pa.int64()
     assert batch.to_pylist() == [{"task_id": 3, "spec": None}]
@@ -63,13 +63,13 @@ def test_an_array_is_cast_to_the_type_of_its_column() -> None:
         lambda row: record_batch(ROWS, {name: [value] for name, value in row.items()}, 1),
     ],
 )
-def test_a_misspelt_column_is_no_null(build) -> None:  # type: ignore[no-untyped-def]
+def test_misspelt_column_is_refused(build) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(KeyError, match="keey"):
         build({"keey": b"k"})
 
 
 @pytest.mark.parametrize("value", ["one", 1 << 70, b"1"])
-def test_a_value_of_another_type_is_refused(value: object) -> None:
+def test_value_of_wrong_type_is_refused(value: object) -> None:
     with pytest.raises((pa.ArrowException, OverflowError)):
         batch_of(TASKS, [{"task_id": value}])
     for name, second in (("store_name", 7), ("store_name", ["a"]), ("key", 7), ("key", [1])):
@@ -88,7 +88,7 @@ def test_a_value_of_another_type_is_refused(value: object) -> None:
         (pa.list_(pa.int64()), [[1, 2], None, [], (3, None)]),
     ],
 )
-def test_lists_become_what_arrow_makes_of_them(kind: pa.DataType, values: list[Any]) -> None:
+def test_lists_convert_as_arrow_does(kind: pa.DataType, values: list[Any]) -> None:
     for item in (values, values[:1], []):
         schema = pa.schema([pa.field("a", kind)])
         result = record_batch(schema, {"a": item}, len(item)).column("a")
@@ -96,7 +96,7 @@ def test_lists_become_what_arrow_makes_of_them(kind: pa.DataType, values: list[A
         assert result.equals(pa.array(item, kind))
 
 
-def test_numbers_with_nulls_become_an_arrow_array_of_64_bits() -> None:
+def test_numbers_with_nulls_become_int64_array() -> None:
     numbers, valid = np.array([3, 4, -1], np.int8), np.array([True, False, True])
     assert int64_array(numbers, valid).equals(pa.array([3, None, -1], pa.int64()))
     assert int64_array(np.arange(6)[::2]).equals(pa.array([0, 2, 4], pa.int64()))
@@ -106,7 +106,7 @@ def test_numbers_with_nulls_become_an_arrow_array_of_64_bits() -> None:
 @pytest.mark.parametrize(
     ("value", "kind"), [(7, pa.int64()), ("é", pa.string()), (b"", pa.binary())]
 )
-def test_one_value_is_repeated_in_every_row(value: Any, kind: Any) -> None:
+def test_scalar_is_repeated_in_every_row(value: Any, kind: Any) -> None:
     assert repeat_value(value, 2).equals(pa.array([value, value], kind))
     assert repeat_value(value, 0).equals(pa.array([], kind))
 
@@ -145,7 +145,7 @@ def test_pandas_is_not_loaded_by_commands_that_show_rows(command: tuple[str, ...
     assert done.stdout
 
 
-def test_spans_are_the_values_of_a_binary_column_also_of_a_slice_of_it() -> None:
+def test_spans_of_sliced_binary_column() -> None:
     values = [b"", b"abc", b"d", b"ef"]
     complete = pa.array(values, pa.binary())
     for column, expected in (

@@ -75,7 +75,7 @@ def faults(report: dict[str, Any]) -> list[Any]:
 @pytest.mark.parametrize(
     ("case", "command", "batches"), crossed(tuple(CASES), REPORTS, (SLOW, TOO_SLOW))
 )
-def test_no_report_takes_a_query_for_damage(
+def test_running_query_is_not_reported_as_damage(
     case: str, command: str, batches: Fraction, tmp_path: Path
 ) -> None:
     query = begun(case, tmp_path)
@@ -94,7 +94,7 @@ def test_no_report_takes_a_query_for_damage(
 @pytest.mark.parametrize(
     ("case", "subject", "form"), crossed(tuple(CASES), ("rows", "changes"), ("parquet", "csv"))
 )
-def test_an_export_is_of_one_batch_or_not_there(
+def test_export_of_running_query_is_one_batch_or_absent(
     case: str, subject: str, form: str, tmp_path: Path
 ) -> None:
     for batches in (SLOW, TOO_SLOW):
@@ -111,7 +111,7 @@ def test_an_export_is_of_one_batch_or_not_there(
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_batch_that_was_named_is_no_longer_there(case: str, tmp_path: Path) -> None:
+def test_named_batch_that_was_purged_is_error(case: str, tmp_path: Path) -> None:
     for command in ("rows", "audit"):
         query = begun(case, tmp_path / command)
         with before_each_read(slowed(query, TOO_SLOW)):
@@ -121,7 +121,7 @@ def test_a_batch_that_was_named_is_no_longer_there(case: str, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_whoever_watches_passes_over_what_is_gone(
+def test_watch_skips_purged_batches(
     case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     query = begun(case, tmp_path)
@@ -140,7 +140,7 @@ def test_whoever_watches_passes_over_what_is_gone(
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_whoever_watches_and_cannot_keep_up_is_told(case: str, tmp_path: Path) -> None:
+def test_watch_reports_falling_behind(case: str, tmp_path: Path) -> None:
     query = begun(case, tmp_path)
     with before_each_read(slowed(query, TOO_SLOW)):
         outcome = run("watch", query.root, "--interval", "0.001", "-o", "ndjson")
@@ -150,7 +150,7 @@ def test_whoever_watches_and_cannot_keep_up_is_told(case: str, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("case", ["deltas", "changelogs", "unique ids", "zips"])
-def test_the_history_of_a_key_is_of_one_batch_or_not_there(case: str, tmp_path: Path) -> None:
+def test_history_of_running_query_is_one_batch_or_absent(case: str, tmp_path: Path) -> None:
     query = begun(case, tmp_path)
     key = run("rows", query.root, "-o", "json", "--raw", "--limit", "1").json["rows"][0]
     words = ("history", query.root, "--key", f"hex:{key['key_hex']}", "-o", "json")

@@ -128,9 +128,7 @@ def live(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @since_4_0
 @pytest.mark.parametrize("back", [0, 2])
-def test_rows_of_a_query_that_just_ran_are_those_that_spark_reads(
-    spark: Any, live: Path, back: int
-) -> None:
+def test_rows_of_new_query_equal_rows_of_spark(spark: Any, live: Path, back: int) -> None:
     newest = max(int(file.name) for file in (live / "commits").iterdir() if file.name.isdigit())
     assert newest >= 3
     ours = by_inspector(live, newest - back)
@@ -139,7 +137,7 @@ def test_rows_of_a_query_that_just_ran_are_those_that_spark_reads(
     assert "count#2" in names, "count(*) and avg() both keep a field named count"
 
 
-def test_such_a_checkpoint_has_no_faults(live: Path) -> None:
+def test_checkpoint_of_spark_has_no_problems(live: Path) -> None:
     report = api.verify(str(live))
     assert (list(report.problems), list(report.findings)) == ([], [])
 
@@ -173,13 +171,13 @@ def test_spark_reads_the_files_of_the_test_encoder(spark: Any, codec: str, tmp_p
 
 
 @since_4_0
-def test_a_fixture_is_read_alike_by_the_spark_of_this_machine(spark: Any) -> None:
+def test_installed_spark_reads_fixture_alike(spark: Any) -> None:
     path = checkpoint_of("fmgws_event_ignore")
     assert_same(by_spark(spark, path, 12), by_inspector(path, 12))
 
 
 @since_4_0
-def test_the_counts_of_the_facts_are_the_rows_that_spark_reads(spark: Any, live: Path) -> None:
+def test_fact_counts_equal_rows_of_spark(spark: Any, live: Path) -> None:
     rows = by_spark(spark, live, 2)
     messages = api.sizes(str(live), api.Options(batch=2), by="partition").primary.rows
     assert {row["partition_id"]: row["rows"] for row in messages} == Counter(p for p, *_ in rows)

@@ -17,7 +17,7 @@ open(archive[1], "w").close() if archive else sys.exit("crashed")
 """
 
 
-def test_a_crash_ends_what_waits_for_its_jvm(tmp_path: Path) -> None:
+def test_jvm_crash_ends_waiting_tests(tmp_path: Path) -> None:
     report = crashes() / "1.log"
     crash = f"import time; open({str(report)!r}, 'w').write('# SIGSEGV'); time.sleep(600)"
     with pytest.raises(AssertionError, match=r"(?s)1 JVMs crashed.*SIGSEGV"):
@@ -26,13 +26,13 @@ def test_a_crash_ends_what_waits_for_its_jvm(tmp_path: Path) -> None:
     assert_no_crash()  # it is told once
 
 
-def test_what_waits_gives_up() -> None:
+def test_waiting_has_deadline() -> None:
     with pytest.raises(TimeoutError, match="no end of a job within 0 s"):
         until(lambda: Future[None]().done() or None, "end of a job", patience=0)
 
 
 @pytest.mark.parametrize("program", ["raise SystemExit('no Java')", "", MADE_BUT_BAD])
-def test_an_archive_that_has_not_served_is_none(
+def test_unused_class_archive_is_ignored(
     program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(spark_support, "FEW_CLASSES", program)

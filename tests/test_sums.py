@@ -41,14 +41,14 @@ class Newest(Sums):
         return Newest(max(self.version, operand.version))
 
 
-def test_each_field_is_added_to_its_own() -> None:
+def test_sum_adds_field_by_field() -> None:
     assert Outer(1, Inner(2), ("a",)) + Outer(10, Inner(20), ("b",)) == Outer(
         11, Inner(22), ("a", "b")
     )
     assert type(Outer() + Outer()) is Outer
 
 
-def test_without_arguments_it_is_the_zero() -> None:
+def test_sum_without_arguments_is_zero() -> None:
     outer = Outer(3, Inner(4), ("c",))
     assert outer + Outer() == Outer() + outer == outer
 
@@ -63,17 +63,17 @@ OUTERS = st.builds(
 
 
 @given(st.lists(OUTERS, min_size=1, max_size=5))
-def test_the_sum_of_many_is_that_of_one_after_the_other(values: list[Outer]) -> None:
+def test_sum_of_many_equals_pairwise_sums(values: list[Outer]) -> None:
     result = [Counter(element.sizes) for element in values]
     assert sum_of(values) == reduce(add, values)
     assert [item.sizes for item in values] == result, "what is added stays as it was"
 
 
-def test_what_adds_in_its_own_way_does_so() -> None:
+def test_sum_uses_custom_add() -> None:
     assert sum_of([Newest(3), Newest(7), Newest(5)]) == Newest(7)
 
 
-def test_values_of_a_key_come_together_in_the_order_of_the_first_of_each() -> None:
+def test_values_are_grouped_in_order_of_first_key() -> None:
     groups = group_by(["by", "a", "bx", "an"], lambda word: word[0])
     assert list(groups.items()) == [("b", ["by", "bx"]), ("a", ["a", "an"])]
     sums = sum_by_key([("b", 2), ("a", 0), ("b", 5)])

@@ -41,7 +41,7 @@ def first(text: str) -> str:
 
 
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda text: text[-40:])
-def test_what_is_seen_leads_to_its_entry(message: str) -> None:
+def test_symptom_finds_entry(message: str) -> None:
     assert first(message) == MESSAGES[message]
 
 
@@ -89,7 +89,7 @@ def templates() -> dict[str, str]:
     return words
 
 
-def test_the_words_of_spark_s_classes_lead_to_the_symptom() -> None:
+def test_spark_error_words_find_symptom() -> None:
     words = templates()
     if "STATE_STORE_COMMIT_VALIDATION_FAILED" not in words:
         return  # a release before those that the page is about
@@ -104,7 +104,7 @@ OF_STATE = re.compile(
 )
 
 
-def test_every_class_of_state_has_an_answer_by_its_name_and_in_a_message() -> None:
+def test_state_error_classes_are_explained_by_name_and_message() -> None:
     names = [name for name in templates() if OF_STATE.search(name)]
     assert len(names) > 20
     assert [name for name in names if docs.lookup(name) is None] == []
@@ -112,7 +112,7 @@ def test_every_class_of_state_has_an_answer_by_its_name_and_in_a_message() -> No
     assert [message for message in messages if docs.lookup(message) is None] == []
 
 
-def test_the_words_of_a_log_are_in_the_class_that_logs_them() -> None:
+def test_log_phrases_exist_in_spark_class() -> None:
     version = str(getattr(import_module("pyspark.version"), "__version__", ""))
     named = {
         f"{class_}.class": message
@@ -136,19 +136,19 @@ def test_the_words_of_a_log_are_in_the_class_that_logs_them() -> None:
         assert result, (class_, message)
 
 
-def test_every_symptom_is_tried_by_a_message() -> None:
+def test_every_symptom_has_message_example() -> None:
     tried = {*MESSAGES.values(), *CLASSES.values()}
     assert len(ENTRIES) >= 60
     assert [names[0] for names in ENTRIES if not tried & set(names)] == []
 
 
-def test_every_symptom_says_which_command_looks_into_it() -> None:
+def test_every_symptom_names_command() -> None:
     entries = re.split(r"^### ", TEXT, flags=re.M)[1:]
     commands = ("inspector ", "withWatermark", "foreachBatch", "Upgrade", "Use another", "Set the")
     assert [entry[:30] for entry in entries if not any(word in entry for word in commands)] == []
 
 
-def test_of_a_stack_trace_the_last_cause_comes_first() -> None:
+def test_stack_trace_explains_last_cause_first() -> None:
     trace = (
         "org.apache.spark.sql.streaming.StreamingQueryException: terminated with exception\n"
         "Job aborted due to stage failure: Task 1 in stage 4.0 failed 4 times, most recent\n"
@@ -160,18 +160,18 @@ def test_of_a_stack_trace_the_last_cause_comes_first() -> None:
     assert headings == ["disk full", "out of memory"]
 
 
-def test_of_a_long_log_three_are_explained_and_the_others_named() -> None:
+def test_long_log_explains_three_and_names_others() -> None:
     log = "\n".join(text for text in MESSAGES if len(text) > 60)
     text = docs.lookup(log) or ""
     assert len(re.findall(r"^### ", text, re.M)) == 3
     assert "Also in this text: " in text
 
 
-def test_a_log_says_nothing_by_the_words_that_people_use() -> None:
+def test_log_ignores_colloquial_words() -> None:
     assert docs.lookup("at Dataset.dropDuplicates(Dataset.scala) skew TTL " + "line " * 20) is None
 
 
-def test_a_log_is_read_from_a_file(tmp_path: Path) -> None:
+def test_explain_reads_log_file(tmp_path: Path) -> None:
     log = tmp_path / "driver.log"
     log.write_text("INFO x\n" * 10 + "Caused by: java.io.IOException: Stream is corrupted\n")
     outcome = run("explain", str(log))
@@ -179,7 +179,7 @@ def test_a_log_is_read_from_a_file(tmp_path: Path) -> None:
     assert outcome.out.startswith("### stream is corrupted")
 
 
-def test_a_pasted_stack_trace_may_be_longer_than_a_name_of_a_file() -> None:
+def test_pasted_stack_trace_longer_than_file_name() -> None:
     trace = "StreamingQueryException: [STREAM_FAILED] Query [id = 1] terminated with exception: "
     trace += "assertion failed: There are [1] sources in the checkpoint offsets and now there are "
     trace += "[2] sources requested by the query. Cannot continue.\n" + "\tat Frame.call\n" * 300
@@ -188,7 +188,7 @@ def test_a_pasted_stack_trace_may_be_longer_than_a_name_of_a_file() -> None:
     assert "1 in the checkpoint, 2 in the query.\n\n### sources changed" in outcome.out
 
 
-def test_with_a_path_the_answer_is_about_that_checkpoint() -> None:
+def test_explain_with_path_is_about_checkpoint() -> None:
     path = str(checkpoint_of("trouble_kept_timeouts"))
     outcome = run("explain", "state grows", path, "--wide")
     assert outcome.code == 0
@@ -223,9 +223,7 @@ IGNORED = (
 
 
 @pytest.mark.parametrize("refused", [REFUSED, REFUSED_3_5])
-def test_of_a_log_it_is_said_which_change_was_ignored_or_refused(
-    refused: str, tmp_path: Path
-) -> None:
+def test_explain_log_names_ignored_or_refused_change(refused: str, tmp_path: Path) -> None:
     log = tmp_path / "driver.log"
     log.write_text(f"{IGNORED}\n{refused}\n")
     checkpoint = troubled("trouble_agg_no_watermark")
@@ -244,7 +242,7 @@ def test_of_a_log_it_is_said_which_change_was_ignored_or_refused(
     assert "the query `n bigint`.\n" in alone
 
 
-def test_a_log_of_another_checkpoint_is_told_apart(tmp_path: Path) -> None:
+def test_log_of_other_checkpoint_is_recognized(tmp_path: Path) -> None:
     log = tmp_path / "driver.log"
     log.write_text(f"{IGNORED}\n{REFUSED.replace('user,StringType', 'user,DateType')}\n")
     out = run("explain", str(log), str(checkpoint_of("trouble_skew")), "--wide").out

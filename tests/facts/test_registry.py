@@ -166,7 +166,7 @@ def test_the_sum_is_the_same_in_any_split_and_however_often_it_is_merged(
     assert sum(batch.num_rows for batch in again) == len(complete[StoreName(1, "s")])
 
 
-def test_only_types_that_spark_takes_in_both_directions() -> None:
+def test_schema_types_convert_to_spark_and_back() -> None:
     schema = facts_schema()
     assert schema.names[: 1 + len(STORE_COLUMNS)] == ["kind", *(name for name, _ in STORE_COLUMNS)]
     assert set(schema.names[1 + len(STORE_COLUMNS) :]) == set(FACT_TYPES)
