@@ -130,7 +130,7 @@ def test_a_store_without_a_grouping_key_has_no_groups() -> None:
 
 @pytest.mark.parametrize("schema", [StructType(), struct(key=LONG), struct(expirationMs=LONG)])
 @pytest.mark.parametrize("family", [Family.MAP, Family.TIMERS_BY_TIME, Family.TTL_INDEX])
-def test_another_schema_has_no_grouping_key(family: Family, schema: StructType) -> None:
+def test_other_schema_has_no_grouping_key(family: Family, schema: StructType) -> None:
     assert grouping_key_of(family, None, schema) is None
 
 

@@ -18,7 +18,7 @@ from tests.fixture_folder import NEWEST
         ("rocksdb_join_left_outer_v4", JOIN_TIMED_ROW_STORES, (31, 10)),
     ],
 )
-def test_both_sides_of_a_healthy_join_agree(
+def test_healthy_join_sides_have_equal_counts(
     case: str, stores: tuple[str, ...], rows: tuple[int, int]
 ) -> None:
     """As many rows of each side as Spark's own source of state reads there."""

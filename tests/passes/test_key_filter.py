@@ -133,7 +133,7 @@ def test_a_hash_finds_the_keys_that_reports_name_by_it(
     assert mask(KeyFilter((f" {text.upper().replace('SHA', 'sha')} ",)), rows) == expected
 
 
-def test_all_names_of_a_key_have_to_hold() -> None:
+def test_key_filter_requires_all_fields() -> None:
     rows: list[Any] = [((0, 1), name, 1, 1.0, True, []) for name in "ab"]
     of_a, of_b = (encode.row(SCHEMA, row).hex() for row in rows)
     assert mask(KeyFilter(("user=a", "count=1")), rows) == [True, False]
@@ -211,7 +211,7 @@ def test_a_row_that_does_not_fit_has_no_fields() -> None:
         (KeyFilter(where=("window.end=999999-01-01",)), "window.end: got '999999-01-01'"),
     ],
 )
-def test_what_cannot_be_looked_for_is_refused_in_words(expected: KeyFilter, words: str) -> None:
+def test_key_filter_refuses_unsearchable_fields(expected: KeyFilter, words: str) -> None:
     with pytest.raises(CheckpointError) as caught:
         expected.bind(SCHEMA)
     assert words in str(caught.value)
@@ -244,7 +244,7 @@ def test_a_store_without_the_field_has_no_such_key() -> None:
     assert bound.mask(entries).tolist() == [False]
 
 
-def test_one_store_with_the_field_is_enough_for_a_checkpoint() -> None:
+def test_key_filter_needs_field_in_one_store() -> None:
     join = open_checkpoint(str(NEWEST / "join_left_outer" / "checkpoint"))
     check_filter(join, KeyFilter(where=("index=0",)))
     with pytest.raises(CheckpointError, match="no field 'nobody'"):

@@ -98,7 +98,7 @@ VALUES: list[tuple[DataType, st.SearchStrategy[Any]]] = [
 
 
 @given(st.data())
-def test_what_the_output_shows_is_read_as_the_value_that_it_stands_for(data: st.DataObject) -> None:
+def test_printed_key_values_parse_to_original_values(data: st.DataObject) -> None:
     data_type, values = data.draw(st.sampled_from(VALUES))
     kind = arrow_type(data_type)
     array = pa.array([data.draw(values)], kind)
@@ -143,7 +143,7 @@ def test_anything_else_is_a_value_error(data_type: DataType, value: Any) -> None
         (DAY_TIMES[0], "interval '2' day", 172_800_000_000),
     ],
 )
-def test_other_spellings_of_a_value(data_type: DataType, text: Any, value: Any) -> None:
+def test_alternative_spellings_of_key_values(data_type: DataType, text: Any, value: Any) -> None:
     assert plain_value(data_type, text) == value
 
 
@@ -191,7 +191,7 @@ def test_null_is_null_of_any_type() -> None:
     assert text_value(LONG, "null") is None
 
 
-def test_a_text_stands_for_itself_but_for_nested_types() -> None:
+def test_text_key_value_is_literal_except_nested_types() -> None:
     assert text_value(LONG, "12") == "12"
     assert text_value(ArrayType(LONG), "[1, 2]") == [1, 2]
     with pytest.raises(ValueError, match="Expecting"):

@@ -421,7 +421,7 @@ def rows_of(operator: Operator, history: list[list[Event]], delay: int) -> list[
     delay=10 * SECOND,
     change=-8 * SECOND,
 )
-def test_another_delay_is_simulated_as_the_query_runs_with_it(
+def test_simulated_delay_equals_query_with_that_delay(
     make: type[Operator], history: list[list[Event]], delay: int, change: int
 ) -> None:
     history = [[(user, EPOCH + time) for user, time in events] for events in history]

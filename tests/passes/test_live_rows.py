@@ -171,7 +171,7 @@ def test_half_a_version_is_no_answer(tmp_path: Path) -> None:
     ]
 
 
-def test_a_missing_delta_says_that_the_version_cannot_be_made(tmp_path: Path) -> None:
+def test_missing_delta_is_version_problem(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
     (root / "state/1/0/2.delta").unlink()
     mine = [row for row in rows_of(root) if cases.place(row) == (1, "default", 0)]

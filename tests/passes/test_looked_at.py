@@ -33,18 +33,18 @@ def read(looks: int, *by_look: Found, moves: bool = True) -> tuple[Found, int]:
     return [(row["kind"], row["slug"]) for item in result for row in item.to_pylist()], reads
 
 
-def test_what_both_looks_say_is_damage() -> None:
+def test_problem_in_both_reads_is_damage() -> None:
     assert read(3, [ROW]) == ([ROW], 1)
     assert read(3, [VANISHED], [ROW]) == ([ROW], 2)
     assert read(3, [VANISHED]) == ([VANISHED], 4)
     assert read(0, [VANISHED], [ROW]) == ([VANISHED], 1)
 
 
-def test_where_nothing_moved_one_look_more_is_enough() -> None:
+def test_unchanged_files_need_one_more_read() -> None:
     assert read(3, [VANISHED], moves=False) == ([VANISHED], 2)
 
 
-def test_what_is_no_doubt_is_said_at_once() -> None:
+def test_undoubted_problem_is_reported_at_once() -> None:
     assert read(3, [WRONG], [ROW]) == ([WRONG], 1)
 
 

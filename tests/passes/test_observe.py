@@ -55,7 +55,7 @@ def group_states(
 A, B = user("a"), user("b")
 
 
-def test_a_leftover_says_who_since_when_and_by_how_much(tmp_path: Path) -> None:
+def test_leftover_has_key_batch_and_margin(tmp_path: Path) -> None:
     batches = [Batch(0, 1000, 1), Batch(500, 2000, 2), Batch(900, 3000, 2), Batch(950, 4000, 3)]
     deltas: dict[int, list[Record]] = {
         1: [(A, group_state(1, 600)), (B, group_state(1, 9000))],
@@ -135,7 +135,7 @@ def differing(rows: list[Seen]) -> list[int | None]:
     return [problem.version for problem in problems_in(rows)]
 
 
-def test_nothing_is_proven_of_what_a_snapshot_has_otherwise(tmp_path: Path) -> None:
+def test_nothing_is_proven_of_rows_that_differ_in_snapshot(tmp_path: Path) -> None:
     remaining, due = (A, group_state(2, NO_TIMEOUT)), (A, group_state(1, 600))
     as_it_is = disputed(tmp_path / "agrees", {3: [remaining, (B, group_state(1, 9000))]})
     assert (differing(as_it_is), certainties(as_it_is)) == ([], {(Certainty.PROVEN, None)})
@@ -144,7 +144,7 @@ def test_nothing_is_proven_of_what_a_snapshot_has_otherwise(tmp_path: Path) -> N
     assert (differing(rows), certainties(rows)) == ([3], {(Certainty.UNDECIDED, DISPUTED)})
 
 
-def test_another_snapshot_tells_which_rows_a_query_went_on_from(tmp_path: Path) -> None:
+def test_later_snapshot_decides_disputed_rows(tmp_path: Path) -> None:
     remaining: Record = (A, group_state(2, NO_TIMEOUT))
     due: Record = (A, group_state(1, 600))
     histories: tuple[tuple[str, dict[int, list[Record]], set[str | None]], ...] = (
@@ -185,12 +185,12 @@ def test_a_second_put_behind_such_a_snapshot_is_one_for_data(tmp_path: Path) -> 
     assert facts_of_type(rows, LeftoverCount) == []
 
 
-def test_a_removal_is_not_held_against_a_snapshot_that_differs(tmp_path: Path) -> None:
+def test_removal_is_not_compared_with_differing_snapshot(tmp_path: Path) -> None:
     rows = disputed(tmp_path, {3: [(A, group_state(2, NO_TIMEOUT))]})
     assert differing(rows) == [3]  # B, which the fourth batch removed, is not in it
 
 
-def test_the_oldest_snapshot_is_held_against_the_delta_beside_it(tmp_path: Path) -> None:
+def test_oldest_snapshot_is_compared_with_its_delta(tmp_path: Path) -> None:
     root = cases.small_checkpoint(tmp_path)
     for version in (1, 2):
         (root / f"state/1/1/{version}.delta").unlink()
@@ -225,7 +225,7 @@ def test_file_bytes_are_those_on_storage_and_raw_bytes_those_of_the_file_replaye
         (None, []),
     ],
 )
-def test_a_timer_that_stands_speaks_against_its_clock_in_scala_alone(
+def test_expired_timer_contradicts_clock_in_scala_only(
     tmp_path: Path, name: str | None, expected: list[tuple[int, TimeoutKind]]
 ) -> None:
     deltas: dict[int, list[Record]] = {1: [(A, group_state(1, 1500))], 2: []}
@@ -233,7 +233,7 @@ def test_a_timer_that_stands_speaks_against_its_clock_in_scala_alone(
     assert against(observed_in(root)) == expected
 
 
-def test_without_a_schema_sizes_are_told_and_no_leftovers(tmp_path: Path) -> None:
+def test_sizes_without_schema_and_no_leftovers(tmp_path: Path) -> None:
     batches = [Batch(0, 1000, 1), Batch(900, 2000, 1)]
     deltas: dict[int, list[Record]] = {1: [(A, group_state(1, 600))], 2: []}
     root = group_states(tmp_path, batches, deltas)
@@ -253,7 +253,7 @@ def test_the_timer_of_state_format_1_is_read_as_the_long_that_it_is() -> None:
     assert schemas(StoreTask("default", ())) == (None, None)
 
 
-def test_only_what_a_rule_needs_is_tracked() -> None:
+def test_only_columns_of_rules_are_tracked() -> None:
     group = store("value string", "groupState struct<a: int>, timeoutTimestamp long")
     assert (tracking(group).clock, tracking(group).clock_slot) == (None, -1)
     by_key = cases.tracked(cases.KEY_TIME, cases.EVENT_TIME, cases.EXPIRES_AT)
@@ -274,7 +274,7 @@ def test_only_what_a_rule_needs_is_tracked() -> None:
         (NO_TIMEOUT, []),
     ],
 )
-def test_before_the_first_watermark_a_timer_tells_by_the_time_that_it_was_set_after(
+def test_timer_kind_before_first_watermark(
     tmp_path: Path, timer: int, expected: list[tuple[int, TimeoutKind]]
 ) -> None:
     deltas: dict[int, list[Record]] = {1: [(A, group_state(1, timer))], 2: []}

@@ -38,14 +38,14 @@ def batches(mode: ProblemMode, *problems: Problem) -> list[pa.RecordBatch]:
     return list(problem_batches(schema, mode, problems))
 
 
-def test_only_a_permissive_table_has_a_column_for_problems() -> None:
+def test_permissive_table_has_problem_column() -> None:
     names = [name for name, _ in COLUMNS]
     assert with_problems(COLUMNS, ProblemMode.PERMISSIVE).names == [*names, COLUMN]
     for mode in (ProblemMode.FAILFAST, ProblemMode.DROPMALFORMED):
         assert with_problems(COLUMNS, mode).names == names
 
 
-def test_permissive_names_the_store_and_tells_the_rest_as_json() -> None:
+def test_permissive_row_has_store_and_problem_json() -> None:
     (batch,) = batches(ProblemMode.PERMISSIVE, BAD, MILD)
     first, second = batch.to_pylist()
     text = first.pop(COLUMN)
@@ -56,7 +56,7 @@ def test_permissive_names_the_store_and_tells_the_rest_as_json() -> None:
     assert problem_of_text(second[COLUMN]) == MILD
 
 
-def test_failfast_raises_what_could_not_be_read_and_nothing_else() -> None:
+def test_failfast_raises_read_errors_only() -> None:
     with pytest.raises(InspectorError, match=r"byte 17: got .*'permissive'") as caught:
         batches(ProblemMode.FAILFAST, MILD, BAD)
     assert (caught.value.path, caught.value.offset) == (BAD.path, BAD.offset)
@@ -70,7 +70,7 @@ def test_refuse_knows_every_statement_about_readable_files() -> None:
         refuse(Problem(slug, slug) for slug in (READABLE[0], "second", "third"))
 
 
-def test_dropmalformed_tells_nothing() -> None:
+def test_dropmalformed_reports_nothing() -> None:
     assert batches(ProblemMode.DROPMALFORMED, BAD, MILD) == []
 
 

@@ -48,7 +48,7 @@ def brief(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
 
 @costly
 @given(history=st.lists(deltas, min_size=1, max_size=4))
-def test_every_record_is_told_in_order_with_what_it_did(
+def test_records_are_listed_in_order_with_effect(
     tmp_path_factory: pytest.TempPathFactory, history: list[list[Record]]
 ) -> None:
     root = checkpoint(tmp_path_factory.mktemp("c"), dict(enumerate(history, 1)))
@@ -79,7 +79,7 @@ def net(rows: list[dict[str, Any]]) -> set[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("zips", ["agg_update_zips_one", "agg_update_zips_cleaned_one"])
-def test_of_snapshots_alone_it_is_how_each_differs_from_the_one_before(zips: str) -> None:
+def test_snapshots_without_deltas_are_compared(zips: str) -> None:
     """Another run of the same query wrote the changelogs that this one did not write."""
     result = changes_of(NEWEST / f"rocksdb_{zips}" / "checkpoint", old_values=True)
     result = [row for row in result if row["kind"] == "change"]
@@ -98,7 +98,7 @@ def test_of_snapshots_alone_it_is_how_each_differs_from_the_one_before(zips: str
 
 @costly
 @given(history=st.lists(deltas, min_size=1, max_size=4), key=st.none() | keys)
-def test_old_values_are_told_if_asked(
+def test_old_values_are_listed_on_request(
     tmp_path_factory: pytest.TempPathFactory, history: list[list[Record]], key: bytes | None
 ) -> None:
     root = checkpoint(tmp_path_factory.mktemp("c"), dict(enumerate(history, 1)))
@@ -125,7 +125,7 @@ def test_an_old_value_may_be_of_a_snapshot_and_is_forgotten_behind_a_fault(tmp_p
     assert [(row["version"], row["old_value"]) for row in rows] == [(3, V2), (5, None), (6, V1)]
 
 
-def test_a_history_that_starts_with_a_snapshot_tells_its_rows_if_asked(tmp_path: Path) -> None:
+def test_snapshot_rows_begin_history_on_request(tmp_path: Path) -> None:
     root = checkpoint(tmp_path, {2: [(b"a" * 8, V1)], 3: [(b"a" * 8, V1)]}, v2=[(b"a" * 8, V1)])
     put = (2, "put", b"a" * 8, V1)
     same = (3, "same_value", b"a" * 8, V1)
@@ -134,12 +134,12 @@ def test_a_history_that_starts_with_a_snapshot_tells_its_rows_if_asked(tmp_path:
     assert brief(changes_of(root, bases=True)) == [put, base, same]
 
 
-def test_older_changes_are_replayed_and_not_told(tmp_path: Path) -> None:
+def test_older_changes_are_replayed_but_not_listed(tmp_path: Path) -> None:
     root = checkpoint(tmp_path, {1: [(b"a" * 8, V1)], 2: [(b"a" * 8, V2)]})
     assert brief(changes_of(root, first_version=2)) == [(2, "update", b"a" * 8, V2)]
 
 
-def test_behind_a_file_that_cannot_be_read_nothing_is_known(tmp_path: Path) -> None:
+def test_effects_are_unknown_after_unreadable_file(tmp_path: Path) -> None:
     history: dict[int, list[Record]] = {v: [(b"a" * 8, V1), (b"b" * 8, None)] for v in range(1, 5)}
     root = checkpoint(tmp_path, history, v4=[(b"a" * 8, V1)])
     (root / "state/0/0/2.delta").write_bytes(b"broken")
@@ -161,7 +161,7 @@ def test_a_snapshot_that_cannot_be_read_is_a_problem(tmp_path: Path) -> None:
     assert [row["slug"] for row in rows if row["kind"] == "problem"] == ["bad-frame"]
 
 
-def test_only_the_keys_that_are_looked_for(tmp_path: Path) -> None:
+def test_record_effects_of_selected_keys(tmp_path: Path) -> None:
     records: list[Record] = [(user("a"), V1), (user("b"), V1), (user("a"), None)]
     root = checkpoint(tmp_path, {1: records})
     (task,) = tasks_of(root)

@@ -83,7 +83,7 @@ def expected(old: dict[bytes, bytes], new: dict[bytes, bytes]) -> dict[bytes, tu
     snapshot=st.integers(1, 4),
     budget=st.sampled_from([1, 200, diff.PAIRING_BYTES]),
 )
-def test_any_two_versions_of_a_partition(
+def test_differences_between_any_two_versions(
     tmp_path_factory: pytest.TempPathFactory,
     history: list[list[Record]],
     snapshot: int,
@@ -124,7 +124,7 @@ def test_a_limit_is_of_rows_and_not_of_counts(tmp_path: Path) -> None:
     assert [row["rows"] for row in result if row["kind"] == "count"] == [50, 0, 0]
 
 
-def test_only_the_keys_that_are_looked_for(tmp_path: Path) -> None:
+def test_differences_of_selected_keys(tmp_path: Path) -> None:
     root = checkpoint(tmp_path, [{1: [(user("a"), V1), (user("b"), V1)], 2: [(user("a"), V2)]}])
     old, new = ([replace(t, where=("value=a",)) for t in at(root, v)] for v in (0, 2))
     assert rows(differ(old, new)) == {user("a"): ("added", None, V2)}
@@ -138,7 +138,7 @@ def counted(number: int) -> bytes:
     return bytes(8) + number.to_bytes(8, "little")
 
 
-def test_only_rows_whose_old_or_new_value_is_looked_for(tmp_path: Path) -> None:
+def test_differences_with_selected_old_or_new_value(tmp_path: Path) -> None:
     first: list[Record] = [(user(name), counted(5)) for name in "abcd"]
     then: list[Record] = [
         *((user("a"), counted(15)), (user("b"), counted(6)), (user("c"), None)),
@@ -186,7 +186,7 @@ def test_a_broken_snapshot_is_passed_over_for_the_deltas(tmp_path: Path) -> None
     assert [row["slug"] for row in result if row["kind"] == "problem"] == ["bad-frame"]
 
 
-def test_a_file_that_goes_between_the_passes_is_a_problem(tmp_path: Path) -> None:
+def test_file_removed_between_passes_is_problem(tmp_path: Path) -> None:
     root = checkpoint(tmp_path, [{1: [(b"a" * 8, V1)], 2: [(b"a" * 8, V2)]}])
     read = StoreReader.blocks
     seen: list[str] = []

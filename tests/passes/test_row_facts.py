@@ -99,14 +99,14 @@ def test_the_sum_is_what_all_rows_measure(
     }
 
 
-def test_only_the_rows_of_the_keys_that_are_looked_for(tmp_path: Path) -> None:
+def test_row_facts_of_selected_keys(tmp_path: Path) -> None:
     puts: list[Record] = [cases.put(cases.user(name), 2) for name in ("a", "b")]
     (task,) = tasks_of(checkpoint_of(tmp_path, [[puts, [], []]]))
     fields = facts_of(run_fields, [replace(task, where=("value=b",))]).fields
     assert fields[StoreName(0, "default"), RowPart.KEY] == measured(cases.USER, [cases.user("b")])
 
 
-def test_no_version_is_replayed_for_fields(tmp_path: Path) -> None:
+def test_field_sizes_replay_no_version(tmp_path: Path) -> None:
     specs = [task.to_json() for task in tasks_of(small_checkpoint(tmp_path))]
     result = observed(specs, run_fields)
     assert {(type(element.fact), element.version) for element in result} == {(FieldSizes, 4)}
@@ -115,7 +115,7 @@ def test_no_version_is_replayed_for_fields(tmp_path: Path) -> None:
     assert len(places) == 2 * 9
 
 
-def test_a_store_without_a_schema_tells_no_fields_but_its_problems(tmp_path: Path) -> None:
+def test_store_without_schema_has_problems_and_no_fields(tmp_path: Path) -> None:
     (task,) = tasks_of(checkpoint_of(tmp_path, [[[], [], []]]))
     bare = replace(task, stores=(replace(task.stores[0], key_schema=None, value_schema=None),))
     assert observed([bare.to_json()], run_fields) == []
@@ -129,7 +129,7 @@ def test_a_store_without_a_schema_tells_no_fields_but_its_problems(tmp_path: Pat
 
 @pytest.mark.parametrize("case", [JOIN, "3.5.9/join_left_outer", "4.3.0/join_one_sided"])
 @pytest.mark.parametrize("seed", range(2))
-def test_matched_rows_are_those_that_spark_says_have_a_partner(case: str, seed: int) -> None:
+def test_matched_rows_equal_matched_rows_of_spark(case: str, seed: int) -> None:
     recorded = truth(FIXTURES / case)
     newest = max(recorded)
     flags = Counter(
@@ -144,7 +144,7 @@ def test_matched_rows_are_those_that_spark_says_have_a_partner(case: str, seed: 
     }
 
 
-def test_they_are_counted_beside_the_other_facts_and_only_if_asked_for() -> None:
+def test_matched_rows_are_counted_on_request() -> None:
     tasks = tasks_of(FIXTURES / JOIN / "checkpoint")
     plain, questions = (
         observed([t.to_json() for t in element]) for element in (tasks, matched(tasks))
@@ -154,7 +154,7 @@ def test_they_are_counted_beside_the_other_facts_and_only_if_asked_for() -> None
 
 
 @pytest.mark.parametrize("case", ["4.3.0/agg_update", "4.0.5/join_inner_v1"])
-def test_other_operators_and_format_1_have_no_flag(case: str) -> None:
+def test_matched_flag_exists_in_joins_of_format_2(case: str) -> None:
     assert (
         facts_of(run_tasks, matched(tasks_of(FIXTURES / case / "checkpoint"))).sums(MatchedRows)
         == {}
@@ -173,7 +173,7 @@ def test_a_file_that_cannot_be_read_is_one_problem(tmp_path: Path, function: Any
     assert problem.path == str(root / VICTIM)
 
 
-def test_the_other_partitions_are_counted_all_the_same(tmp_path: Path) -> None:
+def test_damaged_partition_does_not_stop_matched_counts(tmp_path: Path) -> None:
     root = copy_of("join_left_outer", tmp_path)
     tasks = matched(tasks_of(root))
     sums = facts_of(run_tasks, [task for task in tasks if task.partition_id != 1]).sums(MatchedRows)

@@ -48,7 +48,7 @@ def judged(task: Task, *, exact: bool, remove: Path | None = None) -> tuple[list
         *("rocksdb_dedup_within_watermark", "rocksdb_fmgws_event_ignore"),
     ],
 )
-def test_the_facts_are_those_of_kept_keys(name: str) -> None:
+def test_facts_of_hashed_keys_equal_facts_of_kept_keys(name: str) -> None:
     display = 0
     for task in tasks_of(NEWEST / name / "checkpoint", fit=True, top=4, leftover_limit=3):
         result, reader = judged(task, exact=False)
@@ -80,7 +80,7 @@ def test_keys_of_deltas_that_were_just_read_together_need_no_file(tmp_path: Path
     assert not reader.problems
 
 
-def test_who_needs_all_keys_keeps_them() -> None:
+def test_facts_that_need_keys_keep_them() -> None:
     sample = {
         name: [shows_few(task, store) for store in task.stores]
         for name in (

@@ -55,7 +55,7 @@ def test_bytes_of_another_codec_are_read_as_what_they_are(tmp_path: Path, record
     assert "the bytes are lz4" in problem.message
 
 
-def test_what_no_log_records_is_lz4(tmp_path: Path) -> None:
+def test_unrecorded_codec_defaults_to_lz4(tmp_path: Path) -> None:
     reader = reader_of(tmp_path, codecs={})
     assert list(reader.blocks(write(tmp_path, encode.state_file(ROWS))))
     assert reader.problems == []
@@ -70,7 +70,7 @@ def test_an_error_carries_the_path_and_the_offset(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("codec", ["", "com.example.MyCodec"])
-def test_of_a_class_that_is_not_sparks_the_bytes_decide(tmp_path: Path, codec: str) -> None:
+def test_codec_of_foreign_class_is_read_from_bytes(tmp_path: Path, codec: str) -> None:
     reader = reader_of(tmp_path, codecs={3: codec})
     assert sum(b.count for b in reader.blocks(write(tmp_path, encode.state_file(ROWS)))) == len(
         ROWS
@@ -111,7 +111,7 @@ def test_rows_with_wrong_checksums_are_counted_and_handed_on(tmp_path: Path) -> 
     assert "the first is record 0" in problem.message
 
 
-def test_failures_of_reading_are_kept_with_their_place(tmp_path: Path) -> None:
+def test_read_failures_have_path_and_offset(tmp_path: Path) -> None:
     reader = reader_of(tmp_path)
     file = write(tmp_path, b"")
     reader.note_failure(FrameError("got 1", offset=7), file)

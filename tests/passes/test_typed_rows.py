@@ -160,7 +160,7 @@ def test_the_old_value_may_come_from_a_snapshot(tmp_path: Path) -> None:
     assert actual == [("update", state(1), False), ("insert", None, False)]
 
 
-def test_where_nothing_is_known_neither_is_the_old_value(tmp_path: Path) -> None:
+def test_old_value_is_unknown_after_gap(tmp_path: Path) -> None:
     root = checkpoint(tmp_path, [[entry("a", 1)]] * 3)
     (root / "state/0/0/2.delta").write_bytes(b"junk")
     result = [row for row in read(root, changes=True) if row["problem"] is None]
@@ -176,7 +176,7 @@ def test_without_a_schema_key_and_values_are_bytes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("changes", [False, True])
-def test_a_store_without_records_tells_nothing(tmp_path: Path, changes: bool) -> None:
+def test_store_without_records_has_no_typed_rows(tmp_path: Path, changes: bool) -> None:
     root = checkpoint(tmp_path, [[], []])
     assert read(root, changes=changes) == []
     task = task_of(root, changes=changes)
@@ -184,7 +184,7 @@ def test_a_store_without_records_tells_nothing(tmp_path: Path, changes: bool) ->
     assert batches_of(empty) == []
 
 
-def test_only_the_keys_that_are_looked_for(tmp_path: Path) -> None:
+def test_typed_rows_of_selected_keys(tmp_path: Path) -> None:
     root = checkpoint(tmp_path, [[entry("a", 1), entry("b", 1)], [entry("a", 2), entry("b", 2)]])
     task = task_of(root, changes=True)
     task = replace(task, task=replace(task.task, where=("value=b",)))
@@ -211,7 +211,7 @@ def test_failfast_names_the_place(tmp_path: Path, changes: bool) -> None:
 
 
 @pytest.mark.parametrize("changes", [False, True])
-def test_permissive_tells_it_in_a_row(tmp_path: Path, changes: bool) -> None:
+def test_permissive_mode_has_row_for_problem(tmp_path: Path, changes: bool) -> None:
     task = task_of(spoilt(tmp_path), changes=changes)
     batches = batches_of(task)
     (problem,) = (problem for batch in batches for problem in problems_in(batch))
@@ -247,7 +247,7 @@ MISFIT: list[Record] = [
 ]
 
 
-def test_what_does_not_fit_is_null_and_counted(tmp_path: Path) -> None:
+def test_values_that_do_not_fit_are_null_and_counted(tmp_path: Path) -> None:
     root = checkpoint(tmp_path, [MISFIT])
     (problem,) = (p for batch in batches_of(task_of(root)) for p in problems_in(batch))
     assert problem.slug == "bad-row"
@@ -270,7 +270,7 @@ def test_misfits_fail_fast_too(tmp_path: Path) -> None:
     assert str(tmp_path) in str(caught.value), "it says where"
 
 
-def test_an_old_value_that_does_not_fit_was_told_when_it_was_put(tmp_path: Path) -> None:
+def test_unfit_old_value_is_reported_once(tmp_path: Path) -> None:
     bad: Record = (user("a"), encode.row(cases.USER, ("text",)) + b"12345678" * 9)
     root = checkpoint(tmp_path, [[bad], [entry("a", 1)]])
     batches = batches_of(task_of(root, changes=True))

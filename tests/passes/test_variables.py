@@ -40,7 +40,7 @@ def test_entries_of_lists_and_maps_are_those_of_the_newest_version() -> None:
     assert EntriesPerKey() + pages == pages
 
 
-def test_other_operators_have_no_variables() -> None:
+def test_only_transform_with_state_has_variables() -> None:
     facts = Facts(observed_in(NEWEST / "dedup_event_time" / "checkpoint"))
     assert (facts.sums(TimersWithoutState), facts.sums(EntriesPerKey), facts.of(KeyEntries)) == (
         {},

@@ -97,12 +97,12 @@ def test_batches_have_the_schema_that_spark_is_promised(tmp_path: Path) -> None:
         assert all(batch.schema.equals(schema) for batch in batches)
 
 
-def test_without_tasks_nothing_is_observed_in() -> None:
+def test_worker_without_tasks_reads_nothing() -> None:
     for function in (run_tasks, run_fields, run_rows):
         assert list(function([])) == list(function([batch_of(TASKS, [])])) == []
 
 
-def test_many_facts_are_told_in_several_batches(tmp_path: Path) -> None:
+def test_many_facts_make_several_batches(tmp_path: Path) -> None:
     root = cases.write_logs(tmp_path, [cases.Batch(5000)])
     cases.write_operator(root, 0, "dedupe", "default")
     folder = root / "state/0/0"
@@ -119,7 +119,7 @@ def test_many_facts_are_told_in_several_batches(tmp_path: Path) -> None:
     assert kinds.count(["leftover"]) == 2
 
 
-def test_every_store_tells_every_version(tmp_path: Path) -> None:
+def test_facts_of_every_store_and_version(tmp_path: Path) -> None:
     versions = versions_in(observed_in(small_checkpoint(tmp_path)))
     counter = Counter((*place(item), item.version) for item in versions)
     stores = [(1, "default"), *((0, store) for store in cases.JOIN_STORES)]
@@ -215,7 +215,7 @@ def test_a_file_that_is_a_folder_by_now_is_a_problem(tmp_path: Path) -> None:
     assert (problem.path, problem.slug) == (str(root / VICTIM), "storage")
 
 
-def test_behind_a_broken_delta_without_snapshot_no_version_is_told_but_files_are_read(
+def test_files_are_read_after_broken_delta_without_versions(
     tmp_path: Path,
 ) -> None:
     root = small_checkpoint(tmp_path)
@@ -229,7 +229,7 @@ def test_behind_a_broken_delta_without_snapshot_no_version_is_told_but_files_are
     assert facts_of_type(mine, JudgedLeftover) == []
 
 
-def test_a_broken_snapshot_beside_its_delta_costs_no_fact(tmp_path: Path) -> None:
+def test_broken_snapshot_with_delta_loses_no_fact(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
     before = observed_in(root)
     change(root, "state/1/1/3.snapshot", lambda data: data[:40])
@@ -249,7 +249,7 @@ def _unsized(item: Seen) -> Seen:
     return replace(item, fact=replace(item.fact, snapshot_bytes=0))
 
 
-def test_nothing_is_ever_written_below_a_checkpoint(tmp_path: Path) -> None:
+def test_worker_writes_nothing_below_checkpoint(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
     change(root, VICTIM, lambda data: data[:30])
     before = cases.tree(root)

@@ -90,7 +90,7 @@ def test_a_replay_makes_every_restorable_version_and_reads_no_file_twice(
         reached = step.version
 
 
-def test_deltas_are_replayed_and_a_snapshot_of_the_same_version_is_held_against_them() -> None:
+def test_snapshot_is_compared_with_replayed_deltas() -> None:
     files = files_of({1, 2, 5, 6}, {2, 5})
     assert replay_steps(files, 6) == [
         Step(1, delta=state_file(1)),

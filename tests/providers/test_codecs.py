@@ -40,7 +40,7 @@ def test_a_codec_of_the_users_own_is_read_if_its_bytes_are_sparks() -> None:
         read(b"who knows", "com.example.Codec")
 
 
-def test_only_lz4_has_checksums_in_its_blocks() -> None:
+def test_only_lz4_blocks_have_checksums() -> None:
     summed: set[str] = set()
     for version, codec in enumerate(["lz4", "lzf", "snappy", "zstd"], start=1):
         file = state_file(version)

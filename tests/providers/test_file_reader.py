@@ -50,7 +50,7 @@ class Read:
 
 
 @pytest.mark.parametrize("row_checksum", [False, True])
-def test_what_was_read_to_its_end_counts(tmp_path: Path, row_checksum: bool) -> None:
+def test_completely_read_file_counts(tmp_path: Path, row_checksum: bool) -> None:
     read = Read(
         tmp_path, encode.records(ROWS, row_checksum=row_checksum), row_checksum=row_checksum
     )
@@ -60,7 +60,7 @@ def test_what_was_read_to_its_end_counts(tmp_path: Path, row_checksum: bool) -> 
     assert read.reader.paths_without_sums == (set() if row_checksum else {"1.delta"})
 
 
-def test_records_that_were_changed_are_told_once_for_a_file(tmp_path: Path) -> None:
+def test_changed_records_are_reported_once_per_file(tmp_path: Path) -> None:
     content = encode.records(ROWS, row_checksum=True)
     read = Read(tmp_path, content.replace(b"key 000", b"key 999"), row_checksum=True)
     assert read.records() == 2
@@ -71,7 +71,7 @@ def test_records_that_were_changed_are_told_once_for_a_file(tmp_path: Path) -> N
     assert read.reader.checks == Checked(1, 0, 0)
 
 
-def test_an_error_says_which_file(tmp_path: Path) -> None:
+def test_file_reader_error_names_file(tmp_path: Path) -> None:
     read = Read(tmp_path, encode.records(ROWS)[:-1], row_checksum=False)
     with pytest.raises(DecodeError) as error:
         read.records()

@@ -72,7 +72,7 @@ def test_files_are_handed_out_in_their_order_while_others_are_under_way() -> Non
     assert (remote.requested, remote.streamed) == (names, [])
 
 
-def test_no_more_than_a_few_are_under_way() -> None:
+def test_read_ahead_is_bounded() -> None:
     remote = Remote()
     expected = files(remote, 3 * AHEAD)
     ahead = ReadAhead(remote, expected)
@@ -91,7 +91,7 @@ def test_large_files_are_streamed_and_unexpected_ones_read() -> None:
     assert remote.requested == ["1.delta"]
 
 
-def test_local_files_are_not_asked_for_before_their_turn(tmp_path: object) -> None:
+def test_local_files_are_not_read_ahead(tmp_path: object) -> None:
     remote = Remote(str(tmp_path))
     expected = files(remote, 2)
     ahead = ReadAhead(remote, expected)
@@ -108,7 +108,7 @@ def test_a_checksum_file_is_read_whole_however_large_it_is() -> None:
     assert ReadAhead(remote, [side]).whole(side) == b"all of 1.delta"
 
 
-def test_an_error_comes_when_its_file_is_read() -> None:
+def test_read_ahead_error_is_raised_at_its_file() -> None:
     remote = Remote()
     remote.fail["2.delta"] = PermissionError("no")
     expected = files(remote, 3)

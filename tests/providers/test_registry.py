@@ -74,7 +74,7 @@ UUID = "e21dbfc8-9f6e-4d55-a8f6-4ab2f5fbbd35"
         (f"7_{UUID}.changelog", FileKind.DELTA, 7),
     ],
 )
-def test_a_name_tells_kind_and_version(name: str, kind: FileKind, version: int | None) -> None:
+def test_file_name_gives_kind_and_version(name: str, kind: FileKind, version: int | None) -> None:
     assert classify(name) == (kind, version)
 
 
@@ -92,7 +92,7 @@ def test_a_folder_is_of_a_kind_only_if_rocksdb_makes_it(name: str, kind: FileKin
 
 
 @given(st.text())
-def test_any_name_is_of_some_kind(name: str) -> None:
+def test_any_file_name_has_kind(name: str) -> None:
     kind, version = classify(name)
     assert kind in FileKind
     assert version is None or 0 <= version <= MAX_BATCH
@@ -171,11 +171,11 @@ def test_classes_of_spark_and_databricks_are_known(package: str) -> None:
         listing("1.zip", provider_class="org.apache.spark.x.HDFSBackedStateStoreProvider"),
     ],
 )
-def test_what_nobody_claims_is_of_sparks_default(result: Listing) -> None:
+def test_unclaimed_provider_is_spark_default(result: Listing) -> None:
     assert provider_for(*result, "/c").name == "hdfs"
 
 
-def test_a_task_for_a_provider_that_is_not_here_is_an_error() -> None:
+def test_task_of_absent_provider_is_error() -> None:
     with pytest.raises(UnsupportedProviderError, match="'lsm', which is not here"):
         provider_by_name("lsm")
     assert provider_by_name("rocksdb").name == "rocksdb"
@@ -285,7 +285,7 @@ def test_commands_read_what_a_folder_added(
     assert report["problems"] == []
 
 
-def test_it_is_gone_with_its_folder() -> None:
+def test_provider_without_folder_is_unknown() -> None:
     names = [provider.name for provider in list_providers()]
     assert "toy" not in names
     assert {"rocksdb", "hdfs"} <= set(names)

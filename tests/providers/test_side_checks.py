@@ -101,7 +101,7 @@ def test_whatever_reads_a_file_compares_it_with_its_checksums(
     assert (problem.slug, problem.path) == ("bad-checksum", str(file))
 
 
-def test_a_side_file_that_is_none_says_nothing_of_its_file(tmp_path: Path) -> None:
+def test_invalid_checksum_file_is_ignored(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
     side = root / "state/1/0/1.delta.crc"
     side.write_text("nonsense")
@@ -109,7 +109,7 @@ def test_a_side_file_that_is_none_says_nothing_of_its_file(tmp_path: Path) -> No
     assert (problem.slug, problem.path) == (SLUG, str(side))
 
 
-def test_a_side_file_that_was_cleaned_up_meanwhile_says_nothing(tmp_path: Path) -> None:
+def test_removed_checksum_file_is_ignored(tmp_path: Path) -> None:
     (tmp_path / "1.delta").write_bytes(b"data")
     storage = Storage(str(tmp_path))
     main = StoreFile(f"{tmp_path}/1.delta", FileKind.DELTA, Version(1), 4)

@@ -67,7 +67,7 @@ def test_the_files_of_the_next_task_are_under_way_before_it_begins(requests: Req
     assert requests.most >= 2
 
 
-def test_what_nobody_takes_is_no_more_than_a_few(requests: Requests) -> None:
+def test_unclaimed_files_are_bounded(requests: Requests) -> None:
     storage = Storage("objects://ck")
     with upcoming(storage, deltas(storage, range(3 * AHEAD))):
         task = TaskFiles(storage)
@@ -86,7 +86,7 @@ def test_large_files_wait_for_their_turn(requests: Requests) -> None:
 
 
 @pytest.mark.parametrize("in_memory", [task_files.IN_MEMORY_BYTES, 1])
-def test_what_is_read_again_is_requested_once(
+def test_file_read_twice_is_requested_once(
     requests: Requests, monkeypatch: pytest.MonkeyPatch, in_memory: int
 ) -> None:
     monkeypatch.setattr(task_files, "IN_MEMORY_BYTES", in_memory)
@@ -104,7 +104,7 @@ def test_what_is_read_again_is_requested_once(
     assert requests.read["ck/large"] == 11
 
 
-def test_a_file_that_was_not_read_to_its_end_is_not_kept(requests: Requests) -> None:
+def test_partially_read_file_is_not_cached(requests: Requests) -> None:
     storage = Storage("objects://ck")
     task = TaskFiles(storage)
     task.keep([StoreFile(storage.full_path("large"), FileKind.DELTA, Version(1), 1024)])
@@ -113,7 +113,7 @@ def test_a_file_that_was_not_read_to_its_end_is_not_kept(requests: Requests) -> 
     assert requests.kinds["GET"] > 11
 
 
-def test_files_of_this_machine_are_not_kept(tmp_path: Path, requests: Requests) -> None:
+def test_local_files_are_not_cached(tmp_path: Path, requests: Requests) -> None:
     storage = Storage(str(tmp_path / "ck"))
     task = TaskFiles(storage)
     task.keep(deltas(storage, range(1)))

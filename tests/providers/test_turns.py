@@ -47,7 +47,7 @@ def test_readers_that_take_turns_by_the_block_need_room_for_one() -> None:
     assert files.begun == ["a"]
 
 
-def test_what_takes_more_than_the_bound_is_made_again() -> None:
+def test_content_above_bound_is_read_again() -> None:
     for maximum, times in ((7, 1), (6, 2)):
         files, turns = Files(), Turns(maximum)
         for _ in range(2):
@@ -55,7 +55,7 @@ def test_what_takes_more_than_the_bound_is_made_again() -> None:
         assert files.begun == ["a"] * times
 
 
-def test_who_falls_behind_goes_on_alone() -> None:
+def test_slow_reader_continues_alone() -> None:
     files, turns = Files(), Turns(LARGE.nbytes)
     first, second = (turns.blocks("a", files.of("a")) for _ in range(2))
     assert (next(first), next(second), next(first)) == (LARGE, LARGE, SMALL)
@@ -63,21 +63,21 @@ def test_who_falls_behind_goes_on_alone() -> None:
     assert files.begun == ["a", "a"]  # the first one has not come to the end yet
 
 
-def test_of_what_was_read_whole_but_not_kept_the_next_one_reads_its_part() -> None:
+def test_reader_rereads_its_part_of_uncached_content() -> None:
     files, turns = Files(), Turns(6)
     for expected in ([LARGE, SMALL], [SMALL], [SMALL]):
         assert list(turns.blocks("a", files.of("a"), lambda: iter([SMALL]))) == expected
     assert files.begun == ["a"]
 
 
-def test_what_a_reader_gave_up_is_not_taken_for_the_whole() -> None:
+def test_abandoned_read_is_not_complete() -> None:
     files, turns = Files(), Turns()
     assert next(turns.blocks("a", files.of("a"))) == LARGE
     assert list(turns.blocks("a", files.of("a"), lambda: iter([SMALL]))) == [LARGE, SMALL]
     assert files.begun == ["a", "a"]
 
 
-def test_what_fails_fails_for_each_reader() -> None:
+def test_read_error_reaches_every_reader() -> None:
     files, turns = Files(broken="a"), Turns()
     for _ in range(2):
         with pytest.raises(OSError, match="a"):

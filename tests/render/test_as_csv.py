@@ -11,7 +11,7 @@ from tests.render.samples import HOSTILE, bare, report, table
 HEADER = "operator_id,store_name,key,rows,bytes,heap,clock_ms,clock,done,hidden\n"
 
 
-def test_every_value_comes_back() -> None:
+def test_csv_round_trip_of_values() -> None:
     text = "".join(render_csv(report()))
     assert text.startswith(HEADER)
     first, second = csv.DictReader(io.StringIO(text, newline=""))
@@ -25,12 +25,12 @@ def test_every_value_comes_back() -> None:
     assert second["bytes"] == second["clock_ms"] == second["clock"] == ""
 
 
-def test_no_control_character_reaches_a_terminal() -> None:
+def test_csv_escapes_control_characters() -> None:
     hostile = [{"store_name": f"{HOSTILE}\x7f\x9b31m", "key": [f"\x9b{HOSTILE}"]}]
     text = "".join(render_csv(report(tables=(table(hostile),))))
     assert all(c == "\n" or c.isprintable() for c in text)
     assert "\\x7f\\x9b31m" in text
 
 
-def test_no_rows_is_a_header_alone() -> None:
+def test_csv_without_rows_is_header() -> None:
     assert "".join(render_csv(bare())) == HEADER

@@ -39,7 +39,7 @@ def test_values_stay_as_they_are() -> None:
     assert "hidden" in second
 
 
-def test_times_of_the_summary_are_told_twice() -> None:
+def test_json_summary_has_times_twice() -> None:
     summary = json.loads("".join(render_json(report())))["summary"]
     assert summary["watermark_ms"] == 1_704_067_220_500
     assert summary["watermark"] == "2024-01-01T00:00:20.500Z"
@@ -73,7 +73,7 @@ def test_rows_are_written_while_they_are_read() -> None:
     assert envelope["complete"] is False
 
 
-def test_lines_hold_the_rows_and_nothing_else() -> None:
+def test_ndjson_lines_are_rows() -> None:
     lines = "".join(render_ndjson(report())).splitlines()
     assert [json.loads(line) for line in lines] == json.loads("".join(render_json(report())))[
         "rows"
@@ -82,7 +82,7 @@ def test_lines_hold_the_rows_and_nothing_else() -> None:
 
 
 @pytest.mark.parametrize("render", [render_json, render_ndjson])
-def test_no_control_character_reaches_a_terminal(render: Any) -> None:
+def test_json_escapes_control_characters(render: Any) -> None:
     hostile = {"store_name": f"{HOSTILE}\x7f\x9b31m\U000e0001", "key": {f"\x9b{HOSTILE}": "\ud800"}}
     text = "".join(render(report(tables=(table([hostile]),))))
     assert all(c == "\n" or c.isprintable() for c in text)

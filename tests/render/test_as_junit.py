@@ -57,11 +57,11 @@ def test_a_rule_fails_from_a_severity_on(fail_on: Severity | None, failures: int
     assert suite_of(judged(findings=result, fail_on=fail_on)).failures == failures
 
 
-def test_a_command_that_judges_nothing_is_readable_or_not() -> None:
+def test_junit_of_command_without_rules_has_one_case() -> None:
     assert [case.name for case in suite_of(report(judged=False, problems=()))] == ["readable"]
 
 
-def test_what_could_not_be_read_is_an_error() -> None:
+def test_junit_error_for_unreadable_file() -> None:
     problems = [Problem("truncated", f"got {n} bytes", f"/ck/{n}.delta") for n in range(30)]
     suite = suite_of(judged(problems=problems))
     assert suite.errors == 1
@@ -84,7 +84,7 @@ def test_gates_and_metrics_of_the_baseline_are_cases() -> None:
     assert Failure not in actual.get("gate state.bytes", [])
 
 
-def test_what_is_hostile_is_text(tmp_path: Path) -> None:
+def test_junit_escapes_hostile_text(tmp_path: Path) -> None:
     hostile = f"{HOSTILE}\x00\ud800\ufffe]]>&"
     result = judged(checkpoint=hostile, findings=[finding(evidence=hostile)], problems=[PROBLEM])
     text = "".join(junit_document([junit_suite(result), junit_failure("audit", hostile, hostile)]))

@@ -64,7 +64,7 @@ def test_findings_are_counted_by_rule_and_severity() -> None:
     assert len(families(text)["spark_state_findings"].samples) == len(all_kinds())
 
 
-def test_what_is_unknown_is_absent() -> None:
+def test_prometheus_omits_unknown_values() -> None:
     text = prometheus_text([metrics_of(made(metrics={"state.rows": None}))])
     assert families(text)["spark_state_rows"].samples == []
     assert families(text)["spark_state_batch_timestamp_seconds"].samples == []
@@ -84,7 +84,7 @@ def test_gates_have_the_name_of_their_metric() -> None:
     assert value(text, "spark_state_gate_exceeded", metric="state.bytes") == 0
 
 
-def test_what_is_hostile_stays_in_its_label() -> None:
+def test_prometheus_escapes_labels() -> None:
     hostile = f'{HOSTILE}"}} 1\nspark_state_level 9\n\x00'
     text = prometheus_text([unreadable(hostile)])
     (sample,) = families(text)["spark_state_level"].samples

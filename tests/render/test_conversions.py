@@ -33,7 +33,7 @@ def test_the_dictionary_is_the_json_of_the_command_line(command: str) -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_all_tables_become_arrow(command: str) -> None:
+def test_every_table_converts_to_arrow(command: str) -> None:
     report = getattr(api, command)(LEAK)
     for table in report.tables:
         result = report.to_arrow(table.name)
@@ -83,7 +83,7 @@ def test_rows_that_are_gone_are_an_error_and_not_an_empty_table() -> None:
             read()
 
 
-def test_problems_are_complete_once_the_rows_are_held(tmp_path: Any) -> None:
+def test_problems_are_complete_after_rows_are_read(tmp_path: Any) -> None:
     path = copy_of("agg_append", tmp_path)
     for delta in path.glob("state/0/1/*.delta"):
         delta.write_bytes(b"junk")
@@ -92,7 +92,7 @@ def test_problems_are_complete_once_the_rows_are_held(tmp_path: Any) -> None:
     assert report["problems"]
 
 
-def test_without_pandas_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_conversion_without_pandas_names_package(monkeypatch: pytest.MonkeyPatch) -> None:
     real = builtins.__import__
 
     def without(name: str, *remainder: Any) -> Any:

@@ -8,14 +8,14 @@ from inspector.render.display import STYLES, Display
 LONG = "a sentence of some words that is longer than a narrow terminal"
 
 
-def test_without_a_width_nothing_is_wrapped() -> None:
+def test_display_without_width_does_not_wrap() -> None:
     assert list(Display().text(LONG * 40, prefix="    ")) == ["    " + LONG * 40 + "\n"]
     assert Display().every_column
     assert Display(80, wide=True).every_column
     assert not Display(80).every_column
 
 
-def test_a_paragraph_goes_on_below_itself() -> None:
+def test_wrapped_paragraph_is_indented() -> None:
     assert list(Display(30).text(LONG, prefix="  next: ")) == [
         "  next: a sentence of some\n",
         "        words that is longer\n",
@@ -50,7 +50,7 @@ def test_wide_characters_count_as_what_they_take() -> None:
 
 
 @pytest.mark.parametrize("style", sorted(STYLES))
-def test_colours_are_there_if_asked_for_whatever_the_environment_says(
+def test_requested_colours_override_environment(
     style: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in {"NO_COLOR": "1", "TERM": "dumb", "COLUMNS": "20"}.items():

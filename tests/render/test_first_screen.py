@@ -37,7 +37,7 @@ def healthy(**options: Any) -> Verdict:
     return verdict(**(complete | options))
 
 
-def test_a_leak_says_what_how_fast_how_much_and_what_to_do() -> None:
+def test_first_screen_of_leak() -> None:
     assert [*first_screen(report(verdict=verdict(), checkpoint="/data/my query"))] == [
         Line(
             "verdict",
@@ -62,7 +62,7 @@ def test_a_leak_says_what_how_fast_how_much_and_what_to_do() -> None:
     ]
 
 
-def test_what_is_judged_by_nothing_has_no_first_screen() -> None:
+def test_no_first_screen_without_verdict() -> None:
     assert [*first_screen(report())] == []
 
 
@@ -86,7 +86,7 @@ def test_what_is_judged_by_nothing_has_no_first_screen() -> None:
         ),
     ],
 )
-def test_a_healthy_checkpoint_says_so_and_no_more(
+def test_first_screen_of_healthy_checkpoint(
     result: StateGrowth | None, size: StateSize, expected: str
 ) -> None:
     actual = lines(healthy(growth=result, size=size))
@@ -94,7 +94,7 @@ def test_a_healthy_checkpoint_says_so_and_no_more(
     assert actual["verdict"].startswith(f"Healthy: no findings; {expected}")
 
 
-def test_files_alone_say_nothing_of_growth() -> None:
+def test_first_screen_of_files_has_no_growth() -> None:
     assert lines(healthy(growth=None, size=None)) == {"verdict": "Healthy: no findings."}
     result = lines(verdict(growth=None, size=None))
     assert "growth" not in result
@@ -123,7 +123,7 @@ def test_files_alone_say_nothing_of_growth() -> None:
         ({"rows_per_hour": 0.4}, "by larger values only: the number of rows does not grow"),
     ],
 )
-def test_growth_without_a_leak_is_told_apart(options: dict[str, Any], expected: str) -> None:
+def test_first_screen_of_growth_without_leak(options: dict[str, Any], expected: str) -> None:
     result = lines(healthy(growth=growth(**options)))
     assert result["verdict"] == f"Growing {expected}; no expired rows remain."
     assert list(result) == ["verdict", "growth", "to_do", "more"]
@@ -133,12 +133,12 @@ def test_growth_without_a_leak_is_told_apart(options: dict[str, Any], expected: 
     )
 
 
-def test_growth_that_may_be_older_than_what_can_be_read_says_so() -> None:
+def test_first_screen_of_growth_older_than_history() -> None:
     result = lines(verdict(growth=growth(since_oldest=True)))
     assert "since batch 4 (2024-01-01T00:00:00.000Z) or earlier" in result["growth"]
 
 
-def test_what_cannot_be_read_comes_first() -> None:
+def test_first_screen_begins_with_unreadable_files() -> None:
     result = lines(verdict(level=Level.UNREADABLE, problems=2))
     assert result["verdict"] == (
         "Unreadable in part, 2 problems: The timeout of 3 keys fired, and the function kept them. "
@@ -163,7 +163,7 @@ def test_a_finding_about_no_row_has_no_shares() -> None:
     assert "share" not in result
 
 
-def test_shares_of_a_part_are_said_to_be_of_the_part() -> None:
+def test_first_screen_shares_of_part() -> None:
     assert lines(verdict(), part=PART)["share"].startswith(
         "These rows are 75 % of the rows of this part, "
     )
@@ -180,7 +180,7 @@ def test_a_share_in_words_is_not_marked_as_an_estimate() -> None:
     assert result["share"].endswith("50 % of their bytes, less than 1 % of the heap.")
 
 
-def test_sizes_of_what_is_read_in_part_are_said_to_be_so() -> None:
+def test_first_screen_sizes_of_incomplete_read() -> None:
     result = lines(verdict(level=Level.UNREADABLE, problems=1))
     assert result["growth"].endswith("It holds 4 rows, 9.8 KiB now, as far as it could be read.")
 
@@ -272,7 +272,7 @@ def test_a_command_is_code_in_markdown(path: str, code: str) -> None:
     assert f"For details: {code}\n" in text
 
 
-def test_limits_that_are_exceeded_are_said_of_a_healthy_one_too() -> None:
+def test_first_screen_names_exceeded_limits() -> None:
     limits = parse_gates({"state.rows": "1", "state.bytes": "9KiB"})
     values = {"state.rows": 3, "state.bytes": 10}
     result = lines(healthy(), gates=apply_gates(limits, values))
@@ -280,7 +280,7 @@ def test_limits_that_are_exceeded_are_said_of_a_healthy_one_too() -> None:
     assert "gates" not in lines(healthy(), gates=apply_gates(limits, {"state.bytes": 10}))
 
 
-def test_both_paths_of_a_text_are_replaced() -> None:
+def test_first_screen_replaces_both_paths() -> None:
     text = "inspector top PATH --by oldest lists keys: inspector copy PATH NEW --key KEY --plan"
     assert copy_command(text, "/my data/orders") == (
         "inspector top '/my data/orders' --by oldest lists keys:",

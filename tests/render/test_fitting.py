@@ -37,7 +37,7 @@ def drawn(width: int | None, *, wide: bool = False, color: bool = False) -> list
 
 
 @pytest.mark.parametrize("width", [10, 40, 60, 80, 100, 120, 200])
-def test_no_line_is_longer_than_the_terminal(width: int) -> None:
+def test_table_lines_fit_terminal(width: int) -> None:
     assert max(map(cell_len, drawn(width))) <= width
 
 
@@ -72,7 +72,7 @@ def test_heads_of_what_is_piped_are_one_word_each() -> None:
     assert head == expected.split()
 
 
-def test_an_empty_table_says_so_at_any_width() -> None:
+def test_empty_table_note_at_any_width() -> None:
     table = Table("t", "title", COLUMNS, [], empty="there is nothing to be seen here at all")
     assert "".join(drawn_table(table, Display(20))).split() == (
         ["title", "(there", "is", "nothing", "to", "be", "seen", "here", "at", "all)"]
@@ -90,7 +90,7 @@ def test_severities_have_colours_and_the_same_text() -> None:
 
 
 @pytest.mark.parametrize("width", [40, 80, None])
-def test_what_is_hostile_is_escaped_at_any_width(width: int | None) -> None:
+def test_hostile_cells_are_escaped_at_any_width(width: int | None) -> None:
     text = "".join(drawn_table(hostile_table(), Display(width)))
     assert all(c == "\n" or c.isprintable() for c in text)
 

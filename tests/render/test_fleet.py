@@ -83,7 +83,7 @@ def test_a_headline_counts_the_levels() -> None:
     assert "gates_exceeded" not in {column.name for column in fleet_table(result).columns}
 
 
-def test_a_column_is_there_if_a_checkpoint_has_it() -> None:
+def test_fleet_column_exists_if_any_checkpoint_has_it() -> None:
     result = form()
     small = Report("sizes", "/a", {"checkpoint": "/a", "rows": 3}, (Table("t", "", (), []),))
     large = replace(
@@ -176,19 +176,19 @@ def test_checkpoints_of_one_cause_are_one_line_and_their_names() -> None:
         (["q1", "s3a://b/q2"], ["q1", "s3a://b/q2"], ""),
     ],
 )
-def test_only_the_part_of_a_path_that_differs_is_shown(
+def test_fleet_shows_differing_part_of_paths(
     paths: list[str], names: list[str], frame: str
 ) -> None:
     assert short_names(paths) == (names, frame)
 
 
-def test_what_the_baseline_had_is_said() -> None:
+def test_fleet_names_checkpoints_gone_since_baseline() -> None:
     result = form()
     assert "/old is in the baseline" in text(result, members(result, audit("/a")), ["/old"])
 
 
 @pytest.mark.parametrize("output", ["table", "markdown", "csv", "json", "junit", "prometheus"])
-def test_what_is_hostile_reaches_no_terminal(output: str) -> None:
+def test_fleet_escapes_hostile_text(output: str) -> None:
     result = form(output, details=True)
     actual = [*members(result, audit(HOSTILE, bad=True)), result.failure(HOSTILE, HOSTILE, "x", 3)]
     outcome = text(result, actual, [HOSTILE])
@@ -200,6 +200,6 @@ def test_what_is_hostile_reaches_no_terminal(output: str) -> None:
         assert "\x1b" not in outcome
 
 
-def test_no_checkpoint_is_said_too() -> None:
+def test_fleet_without_checkpoints_has_note() -> None:
     assert "(no checkpoints found)" in text(form(), [])
     assert json.loads(text(form("json"), []))["reports"] == []

@@ -51,7 +51,7 @@ def test_the_level_is_by_what_is_known_at_the_end() -> None:
     assert row_of(part)[0]["level"] == "unreadable"
 
 
-def test_other_commands_have_their_summary() -> None:
+def test_fleet_row_of_other_command_has_summary() -> None:
     summary = {"checkpoint": "/ck", "rows": 3, "heap_estimate_bytes": 9, "at_ms": 0, "has": True}
     row, columns = row_of(Report("sizes", "/ck", summary, TABLES))
     assert {name: row[name] for name in summary} == summary
@@ -62,13 +62,13 @@ def test_other_commands_have_their_summary() -> None:
     assert units["has"] == (Unit.TEXT, True)
 
 
-def test_what_failed_has_a_row() -> None:
+def test_fleet_row_of_failed_checkpoint() -> None:
     row, columns = row_of_failure("/ck", "gone", 3)
     assert row == {"level": "unreadable", "checkpoint": "/ck", "message": "gone", "exit_code": 3}
     assert [column.name for column in columns] == ["level", "checkpoint", "message", "exit_code"]
 
 
-def test_a_state_that_grows_by_new_keys_only_says_so() -> None:
+def test_fleet_row_of_growth_by_new_keys() -> None:
     grows = growth(new_rows_per_hour=20.0, removed_rows_per_hour=0.0)
     row, _ = row_of(replace(AUDIT, verdict=Verdict(Level.OK, 0, 0, 0, 0, growth=grows)))
     assert row["message"].startswith("Growing by new keys only: ~20 keys come per hour")
@@ -114,7 +114,7 @@ def test_causes_that_differ_in_numbers_are_one_with_the_least_and_the_greatest(
     assert group.cause == spanned
 
 
-def test_another_key_or_another_finding_is_another_cause() -> None:
+def test_fleet_causes_differ_by_key_and_finding() -> None:
     causes = ("One key (sha256:aa1). (SS303)", "One key (sha256:aa2). (SS303)", "Rows. (SS201)",
               "Rows. (SS202)")  # fmt: skip
     assert len(list(groups_of([("/", "info", cause) for cause in causes]))) == 4

@@ -36,7 +36,7 @@ def test_people_are_the_default() -> None:
     assert "".join(render(report())) == "".join(render(report(), "table"))
 
 
-def test_a_display_changes_what_people_read_and_nothing_else() -> None:
+def test_display_changes_only_texts_for_people() -> None:
     for output in FORMATS:
         narrow = "".join(render(report(), output, Display(40)))
         assert (narrow == "".join(render(report(), output))) == (output != "table")

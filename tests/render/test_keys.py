@@ -39,6 +39,6 @@ def test_hashed_rows_stay_equal_where_they_were_equal(schema: object) -> None:
     assert len(set(result)) == 3
 
 
-def test_hidden_rows_tell_nothing() -> None:
+def test_hidden_rows_show_nothing() -> None:
     words = RowWords(SCHEMA, Redact.ALL)
     assert words.words(ROWS) == ["***"] * 3

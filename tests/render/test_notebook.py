@@ -76,7 +76,7 @@ def test_an_audit_draws_its_growth_and_hints_in_python() -> None:
     assert [row["id"] for row in report] == ["SS203", "SS201"]
 
 
-def test_an_audit_shows_its_findings_and_a_healthy_one_says_so() -> None:
+def test_notebook_shows_audit_findings_or_health() -> None:
     text = Elements(html_head(api.audit(LEAK))).text
     assert "SS203 error, proven: timeout fired and key kept." in text
     healthy = Elements(html_head(api.leftovers(str(checkpoint_of("agg_append"))))).text
@@ -105,7 +105,7 @@ def test_long_values_and_many_findings_are_cut() -> None:
     assert html.count("x") < 5_000
 
 
-def test_problems_and_rows_that_are_gone_are_said(tmp_path: object) -> None:
+def test_notebook_shows_problems_and_consumed_rows(tmp_path: object) -> None:
     path = copy_of("agg_append", tmp_path)  # type: ignore[arg-type]
     (path / "state/0/1/5.delta").unlink()
     text = Elements(html_head(api.verify(str(path)))).text

@@ -65,7 +65,7 @@ def test_a_row_has_the_order_of_its_table_and_times_as_text() -> None:
     assert plain_row(table, {})["at"] is None
 
 
-def test_a_summary_tells_its_times_as_text_too() -> None:
+def test_summary_has_times_as_text() -> None:
     summary = plain_summary(report(summary={"x_ms": -1, "y_ms": None, "z": 3}))
     assert summary == {
         "x_ms": -1,

@@ -22,7 +22,7 @@ def test_the_first_table_is_the_command_s_own() -> None:
         (("missing-delta",), False),
     ],
 )
-def test_it_is_complete_if_every_file_could_be_read(slugs: tuple[str, ...], complete: bool) -> None:
+def test_report_is_complete_without_read_problems(slugs: tuple[str, ...], complete: bool) -> None:
     assert report(problems=[Problem(slug, "") for slug in slugs]).complete is complete
 
 

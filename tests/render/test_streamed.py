@@ -26,7 +26,7 @@ class Source(Iterator[dict[str, Any]]):
         return ROWS[self.taken - 1]
 
 
-def test_they_are_read_while_they_are_written_and_not_twice() -> None:
+def test_streamed_rows_are_read_once_while_written() -> None:
     source = Source()
     rows = StreamedRows(source, "rows")
     assert source.taken == 0
@@ -39,7 +39,7 @@ def test_they_are_read_while_they_are_written_and_not_twice() -> None:
 
 
 @pytest.mark.parametrize("number", [0, 2, 5, 9])
-def test_a_look_at_the_first_takes_nothing_away(number: int) -> None:
+def test_peek_consumes_no_row(number: int) -> None:
     source = Source()
     rows = StreamedRows(source, "rows")
     for _ in range(2):
@@ -49,7 +49,7 @@ def test_a_look_at_the_first_takes_nothing_away(number: int) -> None:
     assert list(rows) == ROWS
 
 
-def test_kept_rows_are_read_as_often_as_one_likes() -> None:
+def test_kept_rows_are_read_repeatedly() -> None:
     rows = StreamedRows(iter(ROWS), "rows")
     assert rows.count is None  # nobody knows yet
     assert "read when they are needed" in repr(rows)

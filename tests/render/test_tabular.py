@@ -43,14 +43,14 @@ def test_fields_are_columns_in_the_order_of_the_bases() -> None:
     assert [(c.doc, c.rank) for c in Base.columns()] == [("", None), ("Live rows.", 7)]
 
 
-def test_some_columns_are_there_if_a_report_asks_for_them() -> None:
+def test_optional_columns_appear_on_request() -> None:
     with pytest.raises(ValueError, match="ThingRow has no columns \\['naem'\\]"):
         ThingRow.columns(without=("naem",))
     names = [column.name for column in ThingRow.columns(raw=True, without=("name",))]
     assert names == ["rows", "class", "key_hex"]
 
 
-def test_the_docstring_says_what_a_row_is() -> None:
+def test_row_docstring_is_row_meaning() -> None:
     assert ThingRow.row_meaning() == "a thing of some kind"
 
 

@@ -23,7 +23,7 @@ def test_a_report_as_markdown(make: Callable[[], Report], golden: Golden) -> Non
     golden.check(f"{make.__name__}.md", "".join(render_markdown(make())))
 
 
-def test_a_golden_file_that_differs_is_shown_and_kept(
+def test_differing_golden_file_is_shown_and_kept(
     tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     (tmp_path / "golden").mkdir()
@@ -37,7 +37,7 @@ def test_a_golden_file_that_differs_is_shown_and_kept(
 
 
 @pytest.mark.parametrize("render", [render_text, render_markdown])
-def test_what_is_hostile_reaches_no_terminal(render: Callable[[Report], object]) -> None:
+def test_text_output_escapes_hostile_values(render: Callable[[Report], object]) -> None:
     text = "".join(render(report()))  # type: ignore[arg-type]
     assert all(c == "\n" or c.isprintable() for c in text)
     assert "red" in text
@@ -74,7 +74,7 @@ def test_a_table_is_drawn_alike_wherever_it_is_read(monkeypatch: pytest.MonkeyPa
     assert "\x1b" not in expected
 
 
-def test_numbers_stand_right_and_words_left() -> None:
+def test_numbers_align_right_and_text_left() -> None:
     columns = (Column("n", Unit.COUNT), Column("word"), Column("size", Unit.BYTES))
     rows = [{"n": 1, "word": "a", "size": 1}, {"n": 12_345, "word": "long", "size": None}]
     text = "".join(render_text(report(tables=(Table("t", "title", columns, rows),))))
@@ -86,7 +86,7 @@ def test_numbers_stand_right_and_words_left() -> None:
     ]
 
 
-def test_rows_are_taken_once_and_problems_found_meanwhile_are_told() -> None:
+def test_rows_are_consumed_once_and_problems_listed() -> None:
     problems: list[Problem] = []
 
     def rows() -> object:
@@ -101,7 +101,7 @@ def test_rows_are_taken_once_and_problems_found_meanwhile_are_told() -> None:
 
 
 @pytest.mark.parametrize("render", [render_text, render_markdown])
-def test_an_empty_table_says_so(render: Callable[[Report], object]) -> None:
+def test_empty_table_has_note(render: Callable[[Report], object]) -> None:
     text = "".join(render(bare()))  # type: ignore[arg-type]
     assert "(no things)\n" in text
     assert "STORE_NAME" not in text.upper()

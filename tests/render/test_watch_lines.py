@@ -51,7 +51,7 @@ def test_a_batch_is_a_line_under_its_heads() -> None:
     assert len(line) == len(head_line(Display()).rstrip("\n")) <= 80
 
 
-def test_what_is_not_known_is_a_dash() -> None:
+def test_watch_line_shows_unknown_as_dash() -> None:
     unknown = ("batch_timestamp_ms", "lag_ms", "rows", "row_bytes", "puts", "removals")
     (line,) = lines(**dict.fromkeys(unknown), stores_read=0)
     assert line.split() == ["41", *"------", "80"]

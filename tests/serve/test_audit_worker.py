@@ -75,7 +75,7 @@ def test_damaged_and_vanished_checkpoints_are_results(tmp_path: Path) -> None:
     assert str(damaged) in reply.result.entry.cause
 
 
-def test_kept_results_survive_a_restart(tmp_path: Path) -> None:
+def test_stored_results_survive_restart(tmp_path: Path) -> None:
     options = worker(tmp_path)
     first = answer(request(checkpoint_of("agg_append")), options).result
     recall = RecallRequest([request(checkpoint_of("agg_append")), request(tmp_path)])
@@ -166,7 +166,7 @@ def test_a_process_that_has_grown_is_replaced(tmp_path: Path) -> None:
         process.close()
 
 
-def test_a_closed_worker_answers_nothing(tmp_path: Path) -> None:
+def test_closed_worker_gives_no_result(tmp_path: Path) -> None:
     process = WorkerProcess(worker(tmp_path))
     process.close()
     with pytest.raises(AuditStoppedError):

@@ -36,7 +36,7 @@ def test_stream_of_rows_ends_by_the_stop_of_its_thread(case: str) -> None:
         list(read_rows(Run.start(opened, None)).primary.rows)
 
 
-def test_stop_without_a_request_stops_nothing() -> None:
+def test_stop_without_request_has_no_effect() -> None:
     source = Source([str(checkpoint_of("agg_append"))])
     stop = Stop(seconds=600)
     with obey_stop(stop):

@@ -53,7 +53,7 @@ def test_bearer_token_is_accepted(client: TestClient) -> None:
 @pytest.mark.parametrize(
     "host", ["evil.example", "evil.example:8765", "127.0.0.1.evil.example", ""]
 )
-def test_another_host_is_refused(client: TestClient, host: str) -> None:
+def test_foreign_host_header_is_refused(client: TestClient, host: str) -> None:
     assert client.get(f"/?token={TOKEN}", headers={"host": host}).status_code == 421
 
 
@@ -146,7 +146,7 @@ def test_200_requests_of_pages_all_end() -> None:
         *("/file:%2f%2f%2fetc", "/0%00", "/0/rows/", "/0/operators/0/stores/default/partitions/.."),
     ],
 )
-def test_no_path_leads_out_of_the_given_checkpoints(path: str) -> None:
+def test_paths_cannot_leave_checkpoints(path: str) -> None:
     app = application(Source([str(checkpoint_of("agg_append"))]), TOKEN)
     scope = scope_of(unquote(path), authorization=f"Bearer {TOKEN}")
     scope["raw_path"] = path.encode()
@@ -206,7 +206,7 @@ def test_websockets_are_closed() -> None:
 
 
 @given(st.binary(max_size=300), st.binary(max_size=300), st.binary(max_size=40))
-def test_any_bytes_without_the_token_are_refused(query: bytes, cookie: bytes, host: bytes) -> None:
+def test_requests_without_token_are_refused(query: bytes, cookie: bytes, host: bytes) -> None:
     app = application(Source([str(checkpoint_of("agg_append"))]), TOKEN)
     scope = scope_of(query=query)
     scope["headers"].append((b"cookie", cookie))

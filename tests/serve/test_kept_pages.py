@@ -86,7 +86,7 @@ def test_texts_are_bounded_and_the_oldest_go() -> None:
     assert texts.find("9") == b"y"
 
 
-def test_text_that_is_kept_again_counts_once() -> None:
+def test_text_stored_again_counts_once() -> None:
     texts = KnownTexts(1000)
     for _ in range(9):
         texts.keep("a", b"x" * 100)

@@ -45,7 +45,7 @@ def test_a_growth_line_is_bounded() -> None:
 
 
 @given(st.text() | JSON.map(json.dumps))
-def test_any_text_is_no_result(text: str) -> None:
+def test_any_text_is_refused_as_result(text: str) -> None:
     assert result_from_json(text, "/0") is None
 
 

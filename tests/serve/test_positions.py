@@ -20,14 +20,14 @@ from inspector.serve.sources import Part
 
 
 @given(st.text(st.characters(), min_size=1))
-def test_any_name_of_a_store_is_one_segment(name: str) -> None:
+def test_any_store_name_is_one_url_segment(name: str) -> None:
     segment = store_segment(name)
     assert store_of_segment(segment) == name
     assert not set(segment) & set("/.%?#\\\"'<>& \0")
 
 
 @given(st.text())
-def test_any_segment_is_a_name_or_no_page(text: str) -> None:
+def test_any_url_segment_is_name_or_not_found(text: str) -> None:
     try:
         name = store_of_segment(text)
     except NoSuchPageError:
@@ -36,7 +36,7 @@ def test_any_segment_is_a_name_or_no_page(text: str) -> None:
 
 
 @given(st.text())
-def test_any_number_is_small_or_no_page(text: str) -> None:
+def test_any_url_number_is_small_or_not_found(text: str) -> None:
     with suppress(NoSuchPageError):
         assert 0 <= number_of(text, "batch") < 10**18
 

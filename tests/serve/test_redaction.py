@@ -34,7 +34,7 @@ def plain(tmp_path: Path) -> Path:
     return checkpoint_with(tmp_path, KEY, VALUE)
 
 
-def test_no_page_and_no_url_has_a_key_or_value(plain: Path) -> None:
+def test_pages_and_urls_contain_no_key_or_value(plain: Path) -> None:
     for may_show in (False, True):
         client = client_of(plain, may_show=may_show)
         for url, page in walk(client):

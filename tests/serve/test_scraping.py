@@ -91,7 +91,7 @@ def test_options_that_do_not_fit_are_refused(args: tuple[str, ...], message: str
 
 
 @pytest.mark.parametrize("name", ["--cache", "--history"])
-def test_nothing_is_written_into_a_checkpoint(name: str) -> None:
+def test_scraping_writes_nothing_into_checkpoint(name: str) -> None:
     path = checkpoint_of("agg_append")
     outcome = run("serve", path, "--every", "1m", name, path / "inside")
     assert outcome.code == 2

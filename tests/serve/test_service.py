@@ -240,7 +240,7 @@ def test_stop_ends_the_rounds_and_the_worker() -> None:
 
 
 @pytest.mark.parametrize(("late", "healthy"), [(0, True), (359, True), (361, False)])
-def test_health_says_whether_the_audits_go_on(late: float, *, healthy: bool) -> None:
+def test_health_reports_running_audits(late: float, *, healthy: bool) -> None:
     running, _auditor, clock = service(audit_seconds=300)
     clock.now += late
     assert running.is_healthy is healthy

@@ -97,7 +97,7 @@ def test_rows_in_an_order_are_those_of_top(order: str) -> None:
         "/0/operators/0/stores/default/partitions/0/keys/abc",
     ],
 )
-def test_a_page_that_is_not_there_is_not_found(url: str) -> None:
+def test_absent_page_is_404(url: str) -> None:
     client = client_of(checkpoint_of("agg_append"))
     assert client.get(url).status_code == 404
 

@@ -126,7 +126,7 @@ def put_in_place(file: Path, data: bytes) -> None:
 
 
 @since_4_0
-def test_without_a_delta_the_query_does_not_go_on(summed: Summed, tmp_path: Path) -> None:
+def test_missing_delta_stops_query(summed: Summed, tmp_path: Path) -> None:
     checkpoint = summed.copy(tmp_path)
     (checkpoint / STATE / "0" / "3.delta").unlink()
     with pytest.raises(Exception, match="CANNOT_READ_DELTA_FILE_NOT_EXISTS"):
@@ -190,7 +190,7 @@ def test_removals_of_absent_keys_are_loaded_as_they_are(summed: Summed, tmp_path
 
 
 @since_4_0
-def test_of_a_key_in_another_partition_a_second_one_grows(summed: Summed, tmp_path: Path) -> None:
+def test_key_in_wrong_partition_gets_second_state(summed: Summed, tmp_path: Path) -> None:
     checkpoint = summed.copy(tmp_path)
     first, second = (checkpoint / STATE / str(partition) for partition in range(PARTITIONS))
     for file in (*first.glob("*.delta"), *first.glob(".*.delta.crc")):
@@ -215,9 +215,7 @@ def test_a_log_entry_that_was_changed_is_read_all_the_same(summed: Summed, tmp_p
 
 @since_4_0
 @pytest.mark.parametrize("cut", [1, 21, -9])
-def test_what_follows_the_end_mark_of_a_delta_is_not_read(
-    summed: Summed, tmp_path: Path, cut: int
-) -> None:
+def test_bytes_after_delta_end_mark_are_ignored(summed: Summed, tmp_path: Path, cut: int) -> None:
     """Neither is a file of state held against Hadoop's checksum file, which it fits no longer."""
     checkpoint = summed.copy(tmp_path)
     delta = checkpoint / STATE / "0" / "3.delta"
@@ -431,9 +429,7 @@ def versions(partition: Path, kind: str) -> set[int]:
 
 
 @since_4_0
-def test_maintenance_that_fails_is_in_the_log_and_the_query_goes_on(
-    spark: Any, tmp_path: Path
-) -> None:
+def test_failed_maintenance_is_logged_and_query_continues(spark: Any, tmp_path: Path) -> None:
     """Of the partition that lacks a delta alone: it gets no snapshot, and keeps every version."""
     gap, sound = (tmp_path / "ck" / STATE / number for number in "01")
     gone = set[int]()
@@ -567,9 +563,7 @@ def test_rocksdb_opens_no_snapshot_that_its_own_files_contradict(
 
 
 @since_4_0
-def test_rocksdb_uploads_tables_or_changes_and_goes_on_from_zips(
-    spark: Any, tmp_path: Path
-) -> None:
+def test_rocksdb_uploads_and_restarts_from_zips(spark: Any, tmp_path: Path) -> None:
     partition = tmp_path / "ck" / STATE / "0"
     changelogs = f"{STREAMING}.stateStore.rocksdb.changelogCheckpointing.enabled"
 
@@ -591,7 +585,7 @@ def test_rocksdb_uploads_tables_or_changes_and_goes_on_from_zips(
 
 
 @since_4_0
-def test_a_removal_is_written_for_a_key_that_is_there_alone(spark: Any, tmp_path: Path) -> None:
+def test_removal_is_written_for_present_key_only(spark: Any, tmp_path: Path) -> None:
     import pandas as pd
     from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 
@@ -703,7 +697,7 @@ def outcome(joined: Any, checkpoint: Path) -> tuple[int, int]:
 
 @since_4_0
 @pytest.mark.parametrize(("mode", "left", "late"), [("update", 1, 1), ("complete", 5, 0)])
-def test_the_watermark_never_goes_back_and_removes_what_it_has_passed(
+def test_watermark_is_monotonic_and_removes_passed_rows(
     spark: Any, tmp_path: Path, mode: str, left: int, late: int
 ) -> None:
     """But for complete mode, which keeps every window.

@@ -88,7 +88,7 @@ def test_elsewhere_the_stack_stays() -> None:
     assert "Traceback" in reported({"path": "/nowhere"}, worker=False)
 
 
-def test_what_the_inspector_did_not_expect_keeps_its_stack(
+def test_unexpected_exception_keeps_stack(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("PYTHON_WORKER_FACTORY_PORT", "1")

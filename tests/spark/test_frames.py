@@ -143,7 +143,7 @@ def test_a_table_without_rows_has_its_columns(spark: Any) -> None:
     assert "message" in frame.columns
 
 
-def test_an_audit_says_what_it_says_here(spark: Any, tmp_path: Path) -> None:
+def test_audit_on_spark_equals_local_audit(spark: Any, tmp_path: Path) -> None:
     for path in (checkpoint_of("fmgws_event_ignore"), damaged(tmp_path)[0]):
         got, expected = on_spark.audit(spark, str(path), BATCH), api.audit(str(path), BATCH)
         assert list(render_json(got)) == list(render_json(expected))
@@ -160,9 +160,7 @@ def test_the_options_keep_what_they_say_of_reading(spark: Any) -> None:
 # --- when it is computed, and what becomes of what cannot be read --------------------------------
 
 
-def test_a_frame_is_read_when_it_is_computed_and_nothing_is_written(
-    spark: Any, tmp_path: Path
-) -> None:
+def test_frame_is_lazy_and_writes_nothing(spark: Any, tmp_path: Path) -> None:
     path = copy_of("agg_append", tmp_path)
     before = tree_of(path)
     frame = on_spark.rows(spark, str(path))
@@ -195,7 +193,7 @@ def test_modes(spark: Any, tmp_path: Path, table_name: str) -> None:
     assert dropped.count() == permissive.where("problem IS NULL").count() > 0
 
 
-def test_what_the_listing_says_is_refused_at_once(spark: Any, tmp_path: Path) -> None:
+def test_listing_problems_raise_at_once(spark: Any, tmp_path: Path) -> None:
     path = copy_of("agg_append", tmp_path)
     (path / "state/0/1/5.delta").unlink()
     with pytest.raises(Exception, match="state/0/1: state version 10"):

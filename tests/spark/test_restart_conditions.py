@@ -77,9 +77,7 @@ def edit(files: Any, pattern: str, text: str) -> None:
         file.write_text(re.sub(pattern, text, file.read_text("utf-8")), "utf-8")
 
 
-def test_the_number_of_partitions_comes_from_metadata_or_is_lost(
-    spark: Any, tmp_path: Path
-) -> None:
+def test_partition_count_is_recovered_from_metadata(spark: Any, tmp_path: Path) -> None:
     for batch in range(2):
         write(tmp_path / "in", batch, [{"k": f"k{n}", "n": batch} for n in range(20)])
     with settings(spark, {f"{STREAMING}.offsetLog.formatVersion": "2", SHUFFLE: "3"}):

@@ -41,7 +41,7 @@ NAMES = list(record())
     ".".join(map(str, spark_release()[:2])) != RELEASES[-1], reason="the record is the newest's"
 )
 @pytest.mark.parametrize("name", sampled(NAMES[::EVERY], EVERY_PLAIN // EVERY))
-def test_spark_does_what_the_record_says(spark: Any, name: str, tmp_path: Path) -> None:
+def test_spark_behaves_as_recorded(spark: Any, name: str, tmp_path: Path) -> None:
     change = next(item for item in CHANGES if item.name == name)
     result = record()[name]["on"]
     done = judge_restarts.run(spark, tmp_path, [change])
@@ -197,7 +197,7 @@ def test_a_rehearsal_of_timers_by_processing_time_ends(spark: Any, tmp_path: Pat
     assert "SS458" in {row["rule"] for row in report.primary.rows}
 
 
-def test_each_source_needs_as_many_inputs_as_the_others(spark: Any, tmp_path: Path) -> None:
+def test_sources_need_equal_number_of_inputs(spark: Any, tmp_path: Path) -> None:
     frames = inputs_of(spark, 0, 1)
     with pytest.raises(ValueError, match="a: 2, b: 1; expected the same number"):
         inspector.spark.rehearse(start, {"a": frames, "b": frames[0]}, tmp_path)
@@ -205,7 +205,7 @@ def test_each_source_needs_as_many_inputs_as_the_others(spark: Any, tmp_path: Pa
         inspector.spark.rehearse(start, [], tmp_path)
 
 
-def test_one_batch_reads_one_input_of_each_source(spark: Any, tmp_path: Path) -> None:
+def test_batch_reads_one_input_of_each_source(spark: Any, tmp_path: Path) -> None:
     def start_union(checkpoint: str, left: Any, right: Any) -> Any:
         users = left.union(right).groupBy("user").count()
         writer = users.writeStream.outputMode("update").format("noop")

@@ -204,7 +204,7 @@ def test_the_clock_of_timers() -> None:
         ),
     ],
 )
-def test_what_cannot_be_asked_is_said(options: dict[str, str], message: str) -> None:
+def test_unsupported_data_source_options_are_errors(options: dict[str, str], message: str) -> None:
     with pytest.raises(CheckpointError, match=message):
         reader_of(AGG, **options)
 
@@ -248,7 +248,7 @@ def number_of(part: Any) -> int:
 
 @since_4_1
 @pytest.mark.parametrize("table", ["rows", "versions"])
-def test_filters_leave_out_no_problem_that_the_listing_told(tmp_path: Path, table: str) -> None:
+def test_filters_keep_listing_problems(tmp_path: Path, table: str) -> None:
     from pyspark.sql.datasource import EqualTo
 
     path = copy_of("agg_append", tmp_path)
@@ -265,7 +265,7 @@ def schema_for(path: Path, table: str) -> pa.Schema:
     return plan_table(str(path), table, None, TableOptions(mode=ProblemMode.PERMISSIVE)).schema
 
 
-def test_without_the_option_there_is_nothing_that_takes_filters() -> None:
+def test_filters_are_pushed_only_with_option() -> None:
     # Where the conf is off, Spark refuses a source that has it.
     assert "pushFilters" not in vars(type(reader_of(AGG)))
     assert "pushFilters" in vars(type(reader_of(AGG, pushdown="true")))
@@ -300,7 +300,7 @@ def test_rows_and_changes_of_every_operator(registered: Any, case: str, table: s
 
 
 @pytest.mark.parametrize("table", [table for table in analyses.data_tables() if table not in TYPED])
-def test_the_other_tables(registered: Any, table: str, tmp_path: Path) -> None:
+def test_other_tables_of_data_source(registered: Any, table: str, tmp_path: Path) -> None:
     path = copy_of("fmgws_event_ignore", tmp_path)
     (path / "state/0/1/5.delta").write_bytes(b"junk")
     here_of = plan_table(str(path), table, None, TableOptions(mode=ProblemMode.PERMISSIVE))

@@ -41,7 +41,7 @@ def engine(spark: Any) -> EngineOptions:
 
 
 @pytest.mark.parametrize("location", ["orc", "default.audits_of_a_test"])
-def test_what_spark_writes_is_what_this_process_writes(
+def test_spark_table_equals_local_table(
     location: str, tmp_path: Path, spark: Any, engine: EngineOptions
 ) -> None:
     named = "." in location
@@ -93,7 +93,7 @@ def test_a_format_that_spark_has_not_is_named_with_its_package_before_the_work(
     assert not list(tmp_path.iterdir())
 
 
-def test_what_spark_cannot_write_is_an_error(tmp_path: Path, engine: EngineOptions) -> None:
+def test_unwritable_spark_table_is_error(tmp_path: Path, engine: EngineOptions) -> None:
     (tmp_path / "file").write_text("x")
     history = HistoryTable(str(tmp_path / "file" / "h"), {}, "orc", engine)
     with pytest.raises(EngineError, match="Spark, on the table"):

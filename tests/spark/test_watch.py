@@ -47,7 +47,7 @@ def query(spark: Any, tmp_path: Path) -> Iterator[Any]:
     result.stop()
 
 
-def test_each_batch_of_a_live_query_is_seen_once(query: Any, tmp_path: Path) -> None:
+def test_watch_sees_each_batch_once(query: Any, tmp_path: Path) -> None:
     root = tmp_path / "checkpoint"
     wait_for((root / "commits").is_dir)
 

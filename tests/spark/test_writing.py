@@ -60,7 +60,7 @@ def as_encoded(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> list[str
 
 
 @pytest.mark.parametrize("subject", ["rows", "changes"])
-def test_each_store_has_a_folder(tmp_path: Path, subject: str) -> None:
+def test_export_writes_folder_per_store(tmp_path: Path, subject: str) -> None:
     path = checkpoint_of("join_left_outer")
     done = on_spark("export", subject, path, "-O", tmp_path / "out")
     assert (done.code, done.out) == (0, "")
@@ -69,14 +69,14 @@ def test_each_store_has_a_folder(tmp_path: Path, subject: str) -> None:
         assert f"/out/{name}: {len(rows)} {subject}, written by Spark\n" in done.err
 
 
-def test_one_store_is_the_folder_itself(tmp_path: Path) -> None:
+def test_export_of_one_store_is_folder_itself(tmp_path: Path) -> None:
     out = tmp_path / "rows"
     assert on_spark("export", "rows", checkpoint_of("wide_value"), "-O", out, "--raw").code == 0
     ((_, schema, rows),) = locally(checkpoint_of("wide_value"), raw=True)
     assert parquet(out, schema) == rows
 
 
-def test_what_is_there_is_written_over_by_force_alone(tmp_path: Path) -> None:
+def test_export_overwrites_with_force_only(tmp_path: Path) -> None:
     out = tmp_path / "rows"
     assert on_spark("export", "rows", LEAK, "-O", out).code == 0
     ((_, schema, rows),) = locally(LEAK)
@@ -86,7 +86,7 @@ def test_what_is_there_is_written_over_by_force_alone(tmp_path: Path) -> None:
     assert parquet(out, schema) == rows
 
 
-def test_what_cannot_be_read_is_told_and_left_out(tmp_path: Path) -> None:
+def test_export_reports_and_omits_unreadable_partitions(tmp_path: Path) -> None:
     path = copy_of("agg_append", tmp_path)
     (path / "state/0/1/5.delta").write_bytes(b"junk")
     done = on_spark("export", "changes", path, "-O", tmp_path / "out")
@@ -135,7 +135,7 @@ def test_spark_writes_no_arrow(tmp_path: Path) -> None:
     assert "Spark writes no arrow" in done.err
 
 
-def test_nothing_is_written_into_the_checkpoint(tmp_path: Path) -> None:
+def test_export_writes_nothing_into_checkpoint(tmp_path: Path) -> None:
     path = copy_of("agg_append", tmp_path)
     before = sorted(path.rglob("*"))
     for out in (path / "out", f"file:{path}/out"):
@@ -147,7 +147,7 @@ def test_nothing_is_written_into_the_checkpoint(tmp_path: Path) -> None:
 # --- leftovers -------------------------------------------------------------------------------
 
 
-def test_all_leftover_keys(tmp_path: Path) -> None:
+def test_export_of_all_leftover_keys(tmp_path: Path) -> None:
     done = on_spark("leftovers", LEAK, "-o", "parquet", "-O", tmp_path / "o", "--fail-on", "error")
     assert (done.code, done.err) == (1, f"{tmp_path}/o: 68 keys, written by Spark\n")
     table = arrow_table(api.leftovers(str(LEAK)), structs=False)
@@ -155,14 +155,14 @@ def test_all_leftover_keys(tmp_path: Path) -> None:
     assert parquet(tmp_path / "o", table.schema) == rows
 
 
-def test_all_of_them_need_a_place_and_some_do_not() -> None:
+def test_leftovers_need_output_folder_without_limit() -> None:
     done = on_spark("leftovers", LEAK, "-o", "ndjson")
     assert done.code == 2
     assert "name a folder with -O, or list some with --limit N" in done.err
     assert len(on_spark("leftovers", LEAK, "-o", "ndjson", "--limit", "3").ndjson) == 3
 
 
-def test_problems_of_leftovers_are_told(tmp_path: Path) -> None:
+def test_export_of_leftovers_reports_problems(tmp_path: Path) -> None:
     path = copy_of("fmgws_event_ignore", tmp_path)
     (path / "state/0/1/5.delta").write_bytes(b"junk")
     done = on_spark("leftovers", path, "-o", "csv", "-O", tmp_path / "o")

@@ -106,7 +106,7 @@ def test_ddl_nullability_and_comments() -> None:
         ("a " + "array<" * 70 + "int" + ">" * 70, "nested too deeply"),
     ],
 )
-def test_what_is_no_ddl(text: str, message: str) -> None:
+def test_invalid_ddl_is_refused(text: str, message: str) -> None:
     with pytest.raises(DecodeError, match=re.escape(message)):
         parse_ddl(text)
 
@@ -145,7 +145,7 @@ types = st.recursive(
 
 
 @given(st.lists(st.builds(StructField, st.text(min_size=1, max_size=4), types), max_size=4))
-def test_both_texts_give_the_schema_back(fields: list[StructField]) -> None:
+def test_ddl_and_json_round_trip(fields: list[StructField]) -> None:
     struct_type = StructType(tuple(fields))
     assert parse_schema_json(to_json(struct_type)) == struct_type
     assert parse_ddl(to_ddl(struct_type)) == struct_type

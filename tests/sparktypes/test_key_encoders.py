@@ -37,10 +37,10 @@ def test_sparks_own(fields: dict[str, object], expected: object) -> None:
         *({TYPE: RANGE, "orderingOrdinals": bad} for bad in (0, [], [0, 0], [-1], ["0"], [True])),
     ],
 )
-def test_what_cannot_be_read_is_of_an_unknown_kind(fields: dict[str, object]) -> None:
+def test_unreadable_key_encoder_is_unknown(fields: dict[str, object]) -> None:
     assert KeyEncoder.parse(fields).kind is KeyEncoding.UNKNOWN
 
 
-def test_metadata_says_the_same_of_a_store_without_families() -> None:
+def test_metadata_of_store_without_column_families() -> None:
     assert KeyEncoder.of_prefix(0) == KeyEncoder()
     assert KeyEncoder.of_prefix(2) == KeyEncoder(KeyEncoding.PREFIX, 2)

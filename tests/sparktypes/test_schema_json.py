@@ -188,7 +188,7 @@ def test_user_defined_types_are_what_they_store() -> None:
         ('{"type":"struct","fields":[{"name":"a","type":"decimal(5,6)"}]}', "decimal"),
     ],
 )
-def test_what_is_no_schema(text: str | bytes, message: str) -> None:
+def test_invalid_schema_json_is_refused(text: str | bytes, message: str) -> None:
     with pytest.raises(DecodeError, match=message):
         parse_schema_json(text)
 

@@ -89,7 +89,7 @@ class Counted:
 
 
 @given(st.lists(st.lists(st.lists(record, max_size=6), max_size=2), max_size=4))
-def test_they_are_those_of_the_keys_one_by_one(versions: list[list[list[Record]]]) -> None:
+def test_change_counts_equal_counts_key_by_key(versions: list[list[list[Record]]]) -> None:
     state, counted = StateMap(), Counted()
     for version, blocks in enumerate(versions, 1):
         state.begin(version)

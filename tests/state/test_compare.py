@@ -55,7 +55,7 @@ def test_every_planted_difference_is_counted_once(
     st.lists(st.tuples(st.sampled_from(KEYS), st.sampled_from([None, *VALUES]))),
     st.lists(st.integers(1, 7)),
 )
-def test_of_a_delta_the_last_record_of_each_key_is_held_against_the_map(
+def test_last_record_of_each_key_is_compared_with_map(
     live: dict[bytes, bytes], written: list[tuple[bytes, bytes | None]], cuts: list[int]
 ) -> None:
     last = dict(written)

@@ -38,7 +38,7 @@ def expected(
 
 
 @given(st.lists(records, max_size=4), st.booleans(), st.lists(st.integers(1, 11), max_size=2))
-def test_each_record_is_judged_by_what_its_key_held_then(
+def test_events_depend_on_previous_value_of_key(
     deltas: list[list[Record]], known: bool, cuts: list[int]
 ) -> None:
     presence, state = Presence(known=known), dict[bytes, "bytes | None"]()
@@ -76,7 +76,7 @@ def test_old_values_are_those_of_a_dict(
         assert sizes == [-1 if value is None else len(value) for value in expected]
 
 
-def test_values_are_not_kept_where_nobody_asks() -> None:
+def test_values_are_kept_only_on_request() -> None:
     presence = Presence()
     presence.load(block([(b"k1", b"v" * 8)]))
     assert presence.apply(block([(b"k1", b"w" * 8), (b"k1", None)])).old_values == ()
@@ -101,7 +101,7 @@ def test_a_snapshot_makes_every_key_known() -> None:
     assert result.old_sizes.tolist() == [8, -1, -1]
 
 
-def test_what_was_forgotten_is_unknown() -> None:
+def test_forgotten_value_is_unknown() -> None:
     presence = Presence()
     presence.apply(block([(b"k1", b"v" * 8)]))
     presence.forget(known=False)

@@ -60,7 +60,7 @@ def test_a_file_behind_the_chain_holds_no_live_row() -> None:
     assert live_in(positions, 1, cases.block([(b"a", b"v")])) == [False]
 
 
-def test_more_keys_than_were_planned_for_are_kept() -> None:
+def test_last_puts_grow_beyond_planned_keys() -> None:
     keys = [number.to_bytes(8, "little") for number in range(3000)]
     puts: list[Record] = [(key, b"") for key in keys]
     removals: list[Record] = [(key, None) for key in keys[:1000]]
@@ -81,9 +81,7 @@ def test_a_position_counts_the_records_of_its_file_from_the_start(record: int) -
 
 
 @given(files=st.lists(records, max_size=3), cut=cuts)
-def test_records_are_distinct_if_each_is_a_put_of_its_own_key(
-    files: list[list[Record]], cut: list[int]
-) -> None:
+def test_puts_of_different_keys_are_distinct(files: list[list[Record]], cut: list[int]) -> None:
     puts = LastPuts()
     seen: list[Record] = []
     assert puts.is_distinct

@@ -17,7 +17,7 @@ def positions(places: set[tuple[int, int]]) -> Positions:
 
 
 @given(PLACES)
-def test_what_is_found_in_a_file_is_what_was_put_there(places: set[tuple[int, int]]) -> None:
+def test_positions_round_trip_through_file(places: set[tuple[int, int]]) -> None:
     result = positions(places)
     ordered = sorted(places)
     for number in range(5):

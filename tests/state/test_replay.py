@@ -105,7 +105,7 @@ def test_a_timer_that_is_compared_apart_changes_no_fact(name: str, history: list
         max_size=6,
     )
 )
-def test_who_follows_versions_that_are_applied_together_sees_each_as_if_it_were_alone(
+def test_followers_see_versions_applied_together_one_by_one(
     name: str, history: list[list[Record]]
 ) -> None:
     def seen(state: StateMap, change: Change) -> list[Any]:
@@ -134,7 +134,7 @@ def test_who_follows_versions_that_are_applied_together_sees_each_as_if_it_were_
 
 
 @given(history=histories(VALUES), other_cuts=st.lists(st.integers(1, 11), max_size=4))
-def test_where_a_delta_is_cut_into_blocks_makes_no_difference(
+def test_replay_is_independent_of_block_boundaries(
     history: list[Step], other_cuts: list[int]
 ) -> None:
     cut = [Step(step.records, step.rebase, other_cuts) for step in history]
@@ -197,7 +197,7 @@ def test_a_key_removed_and_put_again_in_one_version_has_a_new_key_object() -> No
     assert facts[1].two_versions_bytes == (8 + 8) * 2 + 8 + 8 + 8
 
 
-def test_a_removal_of_an_absent_key_counts_and_changes_nothing() -> None:
+def test_removal_of_absent_key_is_counted() -> None:
     _, changes, facts = replay(steps([(A, None)]))
     assert vars(changes[0].counts) == vars(RecordCounts(removals=1, absent_removals=1))
     assert (facts[0].removed_rows, facts[0].rows) == (0, 0)
@@ -222,7 +222,7 @@ def test_an_empty_version_shares_every_row_with_the_one_before() -> None:
     assert (facts[1].rows, facts[1].shared_rows, facts[1].two_versions_bytes) == (2, 2, 16)
 
 
-def test_a_base_forgets_what_was_there_and_knows_nothing_of_its_change() -> None:
+def test_replay_from_base_has_unknown_change() -> None:
     history = [*steps([(A, V)], [(B, V)]), Step([(C, V)], rebase=True), *steps([(C, W)])]
     state, changes, facts = replay(history)
     assert [change.rebased for change in changes] == [False, False, True, False]
@@ -233,7 +233,7 @@ def test_a_base_forgets_what_was_there_and_knows_nothing_of_its_change() -> None
     assert state.puts[: len(state)].tolist() == [1]
 
 
-def test_many_keys_are_kept_apart() -> None:
+def test_many_keys_do_not_collide() -> None:
     keys = [number.to_bytes(8, "little") for number in range(5000)]
     state, _, facts = replay(
         [
@@ -269,7 +269,7 @@ def timed(*versions: list[Record]) -> StateMap:
     return replay(steps(*versions), cases.tracked(cases.TIMER, cases.USER, cases.GROUP_STATE))[0]
 
 
-def test_a_put_tells_which_timer_it_replaced_and_whether_the_state_stayed() -> None:
+def test_put_reports_replaced_timer_and_unchanged_state() -> None:
     first, same, second = (cases.user(name) for name in "abc")
     state = timed(
         [(key, cases.group_state(1, 50)) for key in (first, same, second)],

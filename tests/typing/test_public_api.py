@@ -69,7 +69,7 @@ def test_rows_of_each_store_keep_their_types() -> None:
     assert pa.types.is_struct(rows.schema.field("key").type)
 
 
-def test_one_open_checkpoint_serves_several_analyses() -> None:
+def test_open_checkpoint_serves_several_analyses() -> None:
     run = api.Opened.start(LEAK, Options(engine=api.EngineOptions("local")))
     assert api.sizes(run).summary["version"] == api.top(run, limit=1).summary["version"] == 13
 
@@ -86,7 +86,7 @@ def on_spark(spark: SparkSession, path: str) -> DataFrame:
     return on.leftovers(spark, path, on.Options(batch=4)).groupBy("class").count()
 
 
-def test_what_is_public_is_listed() -> None:
+def test_public_names_are_listed() -> None:
     assert set(inspector.__all__) == set(dir(inspector))
     assert {"Report", "Options", "Redact", "Finding", "Unit"} <= set(dir(api))
     assert callable(on_spark)

@@ -32,14 +32,14 @@ def kept(
     return [f.path.removeprefix("p/") for f in result if f.kind is not FileKind.ABANDONED]
 
 
-def test_the_commit_log_says_which() -> None:
+def test_commit_log_selects_attempt() -> None:
     files = [file("1_a.changelog"), file("1_b.changelog"), file("1_b.zip")]
     assert kept(files, {1: frozenset("b")}) == ["1_b.changelog", "1_b.zip"]
     # The other stores of a join's partition have their ids in the same list.
     assert kept(files, {1: frozenset("xa")}) == ["1_a.changelog"]
 
 
-def test_what_the_commit_log_does_not_name_was_never_committed() -> None:
+def test_attempt_absent_from_commit_log_is_uncommitted() -> None:
     assert kept([file("1_a.changelog"), file("1.changelog")], {1: frozenset("c")}) == []
 
 
@@ -50,7 +50,7 @@ def test_older_versions_are_in_the_lineage() -> None:
     assert result == ["1_a.changelog", "2_b.changelog", "3_b.changelog", "4_a.changelog"]
 
 
-def test_of_what_nothing_is_known_the_last_counts() -> None:
+def test_newest_attempt_counts_without_commit_log() -> None:
     files = [file("5_a.changelog", 9), file("5_b.changelog", 3), file("5_b.zip", 7)]
     assert kept(files) == ["5_a.changelog"]
 
@@ -60,6 +60,6 @@ def test_a_version_with_one_attempt_is_not_looked_at(names: list[str]) -> None:
     assert kept([file(name) for name in names]) == names
 
 
-def test_other_files_stay() -> None:
+def test_attempts_keep_other_files() -> None:
     files = [file("1_a.changelog"), file("1_a.changelog.crc"), file(".DS_Store")]
     assert mark_attempts(files, {1: frozenset("z")}, lambda _: {})[1:] == tuple(files[1:])

@@ -35,7 +35,7 @@ def zips(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
-def test_every_command_says_what_spark_does(zips: Path, damage: Damage) -> None:
+def test_commands_agree_on_damaged_bookkeeping(zips: Path, damage: Damage) -> None:
     change_entry(zips / STORE, damage.prefix, damage.change)
     verified, checkpoint = api.verify(str(zips)), open_checkpoint(str(zips))
     restart = restart_in(verified)
@@ -171,7 +171,7 @@ def test_without_current_and_a_log_of_writes_all_rows_are_lost(zips: Path) -> No
     assert any(problem.slug == UNLISTED for problem in report.problems)
 
 
-def test_what_cannot_be_compared_is_not_judged() -> None:
+def test_bookkeeping_without_counterpart_is_not_judged() -> None:
     later = manifest([numbers_edit(), b"\xff\x1f"])
     odd = [("SSTs/a.sst", {"localFileName": "a.sst"})]
     for log, tables in ((later, [listed(8, 50)]), (manifest([numbers_edit()]), odd)):

@@ -26,7 +26,7 @@ def test_state_files(name: str, expected: object) -> None:
     "name",
     ["07.zip", "7.ZIP", "7.zip.crc", "-7.zip", "7_.zip", "7_a/b.zip", f"{MAX_BATCH + 1}.zip"],
 )
-def test_what_spark_would_not_write_is_none(name: str) -> None:
+def test_names_spark_does_not_write_are_refused(name: str) -> None:
     assert parse_name(name) is None
 
 

@@ -58,13 +58,13 @@ def test_rows_are_put_appended_and_removed() -> None:
 
 
 @pytest.mark.parametrize("path", ["2.zip", "3.changelog"])
-def test_a_snapshot_or_a_gap_begins_anew(path: str) -> None:
+def test_lists_restart_at_snapshot_or_gap(path: str) -> None:
     lists = ListLengths()
     applied(lists, "1", 1, [(PUT, "a", 3)])
     assert applied(lists, path, int(path[0]), [(PUT, "a", 1)]) == [("a", 0, True)]
 
 
-def test_a_file_that_broke_off_says_nothing_of_the_next() -> None:
+def test_truncated_list_file_does_not_affect_next() -> None:
     lists = ListLengths()
     applied(lists, "1", 1, [(PUT, "a", 3)])
     lists.begin("2", 2, snapshot=False)

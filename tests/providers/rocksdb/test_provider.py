@@ -28,7 +28,7 @@ def test_changelogs_are_deltas_and_zips_snapshots() -> None:
     assert result.compares
 
 
-def test_files_of_the_other_provider_are_none_of_its_own() -> None:
+def test_rocksdb_provider_ignores_hdfs_files() -> None:
     settled = PROVIDER.resolve_attempts(files("1.delta", "1.changelog"), {})
     assert [file.kind for file in settled] == [FileKind.OTHER, FileKind.DELTA]
     theirs = provider_by_name("hdfs").resolve_attempts(files("1.delta", "1.zip"), {})

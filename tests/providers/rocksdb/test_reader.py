@@ -113,7 +113,7 @@ def test_a_damaged_file_of_many_families_is_one_problem(join: Path) -> None:
 
 
 @pytest.mark.parametrize("case", sampled(FAMILIES, 4, 1), ids=lambda case: case.name)
-def test_stores_that_share_files_find_the_same_if_nothing_can_be_kept(
+def test_shared_files_are_read_alike_without_cache(
     case: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first one reads all of a snapshot, the others their part of its tables."""
@@ -228,7 +228,7 @@ def test_rows_of_another_encoding_are_refused_by_name(join: Path) -> None:
     assert "encoded as 'thrift'" in problem.message
 
 
-def test_nothing_is_written(tmp_path: Path, sessions: Path) -> None:
+def test_rocksdb_reader_writes_nothing(tmp_path: Path, sessions: Path) -> None:
     def sums() -> dict[str, str]:
         files = (path for path in sessions.rglob("*") if path.is_file())
         return {str(path): xxhash.xxh64_hexdigest(path.read_bytes()) for path in files}
@@ -239,7 +239,7 @@ def test_nothing_is_written(tmp_path: Path, sessions: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["c"]
 
 
-def test_a_later_look_goes_on_from_the_lists_of_the_one_before() -> None:
+def test_second_read_continues_from_known_lists() -> None:
     lists = next(case for case in CASES if case.name == "rocksdb_join_left_outer_v4")
     followed = Followed()
     for version in (3, 4, 8):

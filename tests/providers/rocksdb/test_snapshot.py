@@ -82,7 +82,7 @@ def test_a_snapshot_of_spark_3_5_has_no_column_families() -> None:
         b'v1\n{"numKeys":"5"}',
     ],
 )
-def test_what_spark_does_not_write_is_refused(data: bytes) -> None:
+def test_snapshot_spark_does_not_write_is_refused(data: bytes) -> None:
     with pytest.raises(DecodeError):
         parse_snapshot(data)
 

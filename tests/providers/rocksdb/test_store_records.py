@@ -134,7 +134,7 @@ def test_every_row_of_a_value_is_a_record(delimiter: int) -> None:
     ]
 
 
-def test_row_checksums_are_taken_off_and_held_against_their_bytes() -> None:
+def test_row_checksums_are_removed_and_checked() -> None:
     encoding = Encoding(KeyDecoder(KEY, KeyEncoder()), family=3, row_checksum=True)
     at = family(3) + encoded(key("k"))
     entries: list[Entry] = [
@@ -185,7 +185,7 @@ def test_checksums_of_lists_are_those_of_each_row() -> None:
         ((PUT, b"\0", sized(b"\7")), Encoding(PLAIN.keys, several_values=True), "unknown encoding"),
     ],
 )
-def test_what_is_not_encoded_so_has_its_place_in_the_file(
+def test_malformed_entry_error_has_file_offset(
     entry: Entry, encoding: Encoding, error: str
 ) -> None:
     good = (PUT, encoded(key("k")), encoded(value(1)))

@@ -63,9 +63,7 @@ def test_the_entries_are_those_of_rocksdb(case: Path) -> None:
         (TableFile("SSTs/there.sst", None), ""),
     ],
 )
-def test_what_a_snapshot_names_has_to_be_there(
-    tmp_path: Path, table: TableFile, error: str
-) -> None:
+def test_missing_table_of_snapshot_is_problem(tmp_path: Path, table: TableFile, error: str) -> None:
     (tmp_path / "SSTs").mkdir()
     (tmp_path / "SSTs/there.sst").write_bytes(b"abcd")
     file = StoreFile(str(tmp_path / "1.zip"), FileKind.SNAPSHOT, Version(1), 9)

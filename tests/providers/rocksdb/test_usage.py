@@ -49,7 +49,7 @@ def shared(folder: Path, *abandoned: str) -> SharedFiles:
     return list_shared_files(Storage.open(str(folder)), files)
 
 
-def test_what_each_snapshot_has_and_what_is_new_in_it(folder: Path) -> None:
+def test_snapshot_files_and_new_files(folder: Path) -> None:
     write_snapshot(folder, "3.zip", [ONE], rows=1400, internal=100)
     write_snapshot(folder, "10.zip", [ONE, TWO], rows=1500)
     write_snapshot(folder, "11.zip", [ONE, TWO])
@@ -71,7 +71,7 @@ def test_what_each_snapshot_has_and_what_is_new_in_it(folder: Path) -> None:
     ]
 
 
-def test_contents_are_what_rocksdb_tells(folder: Path) -> None:
+def test_table_contents_equal_rocksdb_properties(folder: Path) -> None:
     write_snapshot(folder, "1.zip", [THREE])
     (snapshot,) = shared(folder).snapshots
     result = case("levels").properties[THREE]

@@ -42,7 +42,7 @@ def test_keys_and_schemas_are_code() -> None:
     assert cell(Column("key_schema"), "user string").code
 
 
-def test_a_number_that_is_not_known_is_none() -> None:
+def test_unknown_number_cell_is_empty() -> None:
     assert number_cell(Unit.BYTES, None) == Cell("-")
 
 

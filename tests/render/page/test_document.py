@@ -45,7 +45,7 @@ def embedded(page: str) -> list[object]:
     return [json.loads(item) for item in result]
 
 
-def test_the_policy_names_every_script_and_style_and_nothing_else() -> None:
+def test_content_policy_lists_exactly_scripts_and_styles() -> None:
     page = written(report())
     policy = policy_of(page)
     assert policy["default-src"] == ["'none'"]
@@ -179,7 +179,7 @@ def test_ids_of_a_fleet_are_its_own() -> None:
     assert set(targets) <= set(ids)
 
 
-def test_a_fleet_has_a_bound_and_says_what_it_leaves_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fleet_page_is_bounded_and_names_omissions(monkeypatch: pytest.MonkeyPatch) -> None:
     summary = {"text": "x" * 20_000}
     several_values = [
         report(checkpoint=f"/ck/{n}", summary=summary, problems=[]) for n in range(30)

@@ -98,7 +98,7 @@ def test_number_of_rectangles_is_bounded() -> None:
     assert len(list(view.numbers.rows)) == len(view.rects)
 
 
-def test_a_treemap_is_told_in_words() -> None:
+def test_treemap_has_text_alternative() -> None:
     view = picture_view(treemap(Tile("agg", 300, [Tile("key.a", 100), Tile("value.b", 200)])))
     assert view.description == "300 B in 2 rectangles. Largest: agg, value.b: 200 B, 67 % of all."
     assert [rect.name for rect in view.rects] == ["value.b", "key.a"]
@@ -106,7 +106,7 @@ def test_a_treemap_is_told_in_words() -> None:
     assert not view.links
 
 
-def test_a_treemap_without_bytes_says_so() -> None:
+def test_treemap_without_bytes_has_note() -> None:
     view = picture_view(treemap(Tile("agg", 0)))
     assert (view.rects, view.description) == ([], "There is nothing to draw.")
 
@@ -132,7 +132,7 @@ def test_shades_follow_the_largest_cell() -> None:
     assert view.lines[0].cells[4].tip == "partition 4: not known rows"
 
 
-def test_many_partitions_share_cells_and_the_sum_stays() -> None:
+def test_heat_strip_merges_partitions_and_keeps_sum() -> None:
     view = picture_view(strip(*range(1001)))
     (row,) = view.lines
     assert len(row.cells) <= MOST_CELLS
@@ -184,7 +184,7 @@ def test_bars_are_bounded_and_all_rows_are_in_one(
     assert view.clock is None or 0 <= view.clock <= 100
 
 
-def test_one_row_far_away_does_not_stretch_the_histogram() -> None:
+def test_outlier_does_not_stretch_histogram() -> None:
     near = [(number * 1000, 10) for number in range(20)]
     view = picture_view(histogram(*near, (10**15, 1), (-(10**15), 1)))
     tips = [bar.tip for bar in view.bars]
@@ -218,7 +218,7 @@ def test_without_clocks_there_is_one_panel() -> None:
     assert [panel.name for panel in picture_view(picture).panels] == ["over batches"]
 
 
-def test_a_line_of_nothing_says_so() -> None:
+def test_empty_line_chart_has_note() -> None:
     view = picture_view(line([None, None], Mark(3, "SS201", "error")))
     assert (view.panels, view.marks, view.description) == ([], [], "No version can be restored.")
 
@@ -250,7 +250,7 @@ def test_hostile_names_are_escaped_in_every_picture() -> None:
     assert text.count("window.ran=1") >= 8
 
 
-def test_each_picture_has_a_name_a_text_and_its_numbers() -> None:
+def test_pictures_have_name_text_and_table() -> None:
     views = list(views_of([treemap(Tile("a", 1)), strip(1), histogram((0, 1)), line([1, 2])]))
     for view in views:
         assert view.description

@@ -41,7 +41,7 @@ def test_a_table_has_the_columns_that_are_for_people() -> None:
     assert (nothing.title, nothing.rows, nothing.empty) == ("Other things", [], "None at all.")
 
 
-def test_a_table_is_bounded_and_says_so() -> None:
+def test_page_table_is_bounded_with_note() -> None:
     rows = ({"n": n} for n in range(MOST_ROWS + 1))
     view = table_view(Table("many", "many", (Column("n", Unit.ID, doc="A `number`."),), rows))
     assert len(view.rows) == MOST_ROWS
@@ -51,7 +51,7 @@ def test_a_table_is_bounded_and_says_so() -> None:
     assert table_view(sample).more == ""
 
 
-def test_lines_are_told_and_their_numbers_are_a_table() -> None:
+def test_line_chart_has_text_and_table() -> None:
     view = chart_view(LINES)
     assert view.said == (
         "Rows: 9 after batch 6, 7 after batch 4; least 7, most 9. Heap: not known."
@@ -87,7 +87,7 @@ def test_a_bar_of_little_is_seen_and_none_is_too_long() -> None:
     assert nothing.bars[0].rects == []
 
 
-def test_lines_that_follow_each_other_stand_side_by_side() -> None:
+def test_consecutive_line_charts_share_one_view() -> None:
     kinds = [view.kind for view in views_of([LINES, LINES, BARS, EMPTY, Text(["a"])])]
     assert kinds == ["lines", "bars", "table", "text"]
 
