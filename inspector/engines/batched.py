@@ -39,8 +39,9 @@ class BatchedEngine(Engine):
     """An engine whose users' tasks become one job as soon as all users wait for results.
 
     A user is a thread that runs jobs. It is added with :meth:`join` before it starts, and removed
-    with :meth:`leave` when it ends. If the common job fails, the job of each user is run on its
-    own, so that no user gets an error of another user's checkpoint.
+    with :meth:`leave` when it ends. Jobs with different functions are run one after the other. If a
+    common job fails, the job of each user is run on its own, so that no user gets an error of
+    another user's checkpoint.
     """
 
     def __init__(self, engine: Engine) -> None:

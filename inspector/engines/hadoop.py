@@ -175,6 +175,8 @@ class HadoopFiles(Reader):
         """Copy the files of a task to the local disk, and remove them when the block ends.
 
         ``spec`` is the task as JSON. Inside the block the URL of the task refers to these files.
+        EngineError: a file is larger than Spark reads, or the checkpoint of the task is not open.
+        Other errors of Spark are raised unchanged.
         """
         with tempfile.TemporaryDirectory(prefix="inspector-", dir=scratch()) as location:
             folder = StagingFolder(location)

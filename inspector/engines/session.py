@@ -99,10 +99,11 @@ def start(master: str | None, conf: Mapping[str, str]) -> SparkSession:
 
     ``master`` is the URL of a master or of a Spark Connect server. None stands for the master of
     spark-submit, ``SPARK_REMOTE`` or ``conf``, or else for all cores of this machine. ``conf`` has
-    confs by name, which override the defaults set here.
+    confs by name, which override the defaults set here. The process's own session is returned if it
+    has this master, or ``master`` is None, and if it was started here with all of ``conf``.
 
     EngineError: PySpark is too old, pandas or Java is missing, no master or server answers, the
-    session does not start, or this process has a session with another master or other confs.
+    session does not start, or this process has another session.
     """
     learn(master or "", options=conf)
     check_driver()
@@ -183,14 +184,20 @@ def _python(program: str | None) -> Iterator[None]:
 
 
 def _quieten(scope: SessionScope) -> None:
-    """Suppress irrelevant warnings and logs of PySpark and py4j until ``scope`` is closed."""
+    """Suppress two messages in this process until ``scope`` is closed.
+
+    They are PySpark's warning on its support of pandas, and py4j's log of an interrupt (Ctrl-C).
+    """
     previous = list(warnings.filters)
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
     added = [item for item in warnings.filters if item not in previous]
     scope.on_close(_remove_filters, added)
 
     def is_no_interrupt(record: logging.LogRecord) -> bool:
-        """Return False for py4j's log of an interrupt (Ctrl-C), which py4j raises as well."""
+        """Return False, to drop ``record``, if it is py4j's log of an interrupt (Ctrl-C).
+
+        Py4j also raises the interrupt.
+        """
         return not str(record.msg).endswith("while sending command.")
 
     logging.getLogger().addFilter(is_no_interrupt)

@@ -263,7 +263,8 @@ class SparkEngine(ShufflingEngine):
     def _probe(self) -> list[str]:
         """Run :func:`inspector.engines.workers.probe` in Python workers, and return its JSON texts.
 
-        There is one text for each of up to ``cores`` Spark tasks; several may be from one worker.
+        There is one text for each of ``cores`` Spark tasks, or of _PROBES tasks if ``cores`` is
+        None; several may be from one worker.
         EngineError: the workers do not start.
         """
         probe = F.udf(workers.probe(), StringType(), useArrow=False)

@@ -227,7 +227,7 @@ class TaskFile(NamedTuple):
 
     @property
     def file_in_listing(self) -> ListedFile:
-        """The file as Spark lists it."""
+        """Entry of the file in its listing, with URI, size and time."""
         return self.listing.files[self.path]
 
 

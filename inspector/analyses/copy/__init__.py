@@ -468,9 +468,9 @@ class _Copy:
     def _notes_on_rows(self, rows: Mapping[StoreName, int], *, plan: bool) -> list[str]:
         """Return notes on why the rows to evict prevent a copy or plan; empty if they do not.
 
-        ``rows`` has the number of rows to evict by store. Without such rows, or with a ``plan``
-        whose eviction is refused, there is a note. CheckpointError: the eviction of rows is
-        refused, and no plan is requested.
+        ``rows`` has the number of rows to evict by store. With an eviction and no such rows, or
+        with a ``plan`` whose eviction is refused, there is a note. CheckpointError: the eviction of
+        rows is refused, and no plan is requested.
         """
         if self._eviction is not None and not any(rows.values()):
             return self._nothing()
@@ -576,11 +576,10 @@ class _Copy:
         copy_contents.check_file_logs(checkpoint, newest)
 
     def _check_next_batch(self, logs: Logs) -> None:
-        """Raise CheckpointError if a batch was planned after the copied batch and is an obstacle.
+        """Raise CheckpointError, with advice, if batches planned after the copied one prevent it.
 
-        It is an obstacle if the batch may still be running, or if the sink may have the batch and
-        would skip it. The options by which the user states the opposite count. The message has
-        advice.
+        For example, such a batch may still be running, or the sink may have it and would skip it.
+        By options the user can state that this is not so. Planned batches also prevent an eviction.
         """
         root, batch = self._checkpoint.root, self._version - 1
         last = logs.last_committed if logs.last_offset is None else logs.last_offset

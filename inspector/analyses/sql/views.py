@@ -275,6 +275,7 @@ def _table_view(table: DataTable, run: Run, options: TableOptions, problems: lis
     schema = pa.schema([field for field in known if field.name != COLUMN])
 
     def read(_: Needs) -> Batches:
+        """Compute the whole table and yield its rows without those of problems."""
         plan = table.plan(run, run.options, options)
         for batch in stream_tasks(plan.function, [work.spec for work in plan.work]):
             rows = take_problems(batch, problems)
