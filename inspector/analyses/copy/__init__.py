@@ -362,8 +362,8 @@ class _Copy:
         """Write a copy in the form of the source, and return the report.
 
         With ``plan``, or if there is an eviction and no row to evict, nothing is written.
-        CheckpointError or SourceNotWholeError: the copy cannot be made. EngineError: Spark reads
-        the files.
+        CheckpointError or SourceNotWholeError: the copy cannot be made. EngineError: the engine
+        reads files by Spark (``--io hadoop``).
         """
         self._check_source()
         check_new(self._dest, self._options, self._checkpoint.storage)
@@ -417,8 +417,8 @@ class _Copy:
         """Write a copy whose state has the form ``target``; return the report.
 
         With ``plan``, or if there is an eviction and no row to evict, nothing is written.
-        CheckpointError or SourceNotWholeError: the copy cannot be made. EngineError: Spark reads
-        the files, or the engine cannot move rows.
+        CheckpointError or SourceNotWholeError: the copy cannot be made. EngineError: the engine
+        reads files by Spark (``--io hadoop``), or it cannot move rows.
         """
         self._check_source()
         if self._planned:
@@ -551,8 +551,8 @@ class _Copy:
         """Raise an error, with advice, if listings and logs show that the source cannot be copied.
 
         CheckpointError: for example, no batch was committed, or the query may be running.
-        SourceNotWholeError: files of logs are missing or damaged. EngineError: Spark reads the
-        files.
+        SourceNotWholeError: files of logs are missing or damaged. EngineError: the engine reads
+        files by Spark (``--io hadoop``).
         """
         checkpoint, root, logs = self._checkpoint, self._checkpoint.root, self._checkpoint.logs
         if self._run.engine.reader is not None:
@@ -576,8 +576,9 @@ class _Copy:
         copy_contents.check_file_logs(checkpoint, newest)
 
     def _check_next_batch(self, logs: Logs) -> None:
-        """Raise CheckpointError, with advice, if batches planned after the copied one prevent it.
+        """Raise CheckpointError if batches that were planned after the copied batch prevent a copy.
 
+        The message has advice.
         For example, such a batch may still be running, or the sink may have it and would skip it.
         By options the user can state that this is not so. Planned batches also prevent an eviction.
         """
@@ -622,11 +623,11 @@ class _Copy:
         raise CheckpointError(text, root)
 
     def _is_next_unwritten(self) -> bool:
-        """Return True if the sink cannot have the next batch, because it has not written all state.
+        """Return True if the sink cannot have the next batch, as some of its state is not written.
 
         The next batch is the only one that was planned after the newest committed batch, which is
-        copied. A store lacks its state files. Spark passes a batch to the sink only after all its
-        tasks have ended, and each task has written its state before.
+        copied. A store lacks the state files of the next batch. Spark passes a batch to the sink
+        only after all its tasks have ended, and each task has written its state before.
         """
         logs, version = self._checkpoint.logs, self._version
         if logs.last_committed != version - 1 or logs.last_offset != version:
@@ -871,7 +872,8 @@ class _Copy:
     def _form_numbers(self) -> dict[str, int | str]:
         """Return the entries of the summary on the new form of the state.
 
-        They are partitions, provider and state format, if they change. Empty if the form stays.
+        They are the partitions, the state format and the provider, for those that change. Empty if
+        the form stays.
         """
         reshape, result = self._reshape, dict[str, int | str]()
         if reshape is None:
@@ -1020,7 +1022,7 @@ class _Copy:
     def _erasure(self, done: Facts) -> Iterator[str]:
         """Yield a note for each way of eviction on which files of the copy still have the bytes.
 
-        Nothing is yielded if the user named no rows. ``done`` has the evicted rows.
+        Nothing is yielded without the options --key and --where. ``done`` has the evicted rows.
         """
         if self._eviction is None or not self._eviction.keys:
             return

@@ -100,12 +100,12 @@ class Eviction:
                 yield observed.store, fact.rows
 
     def remaining(self, run: Run, facts: Facts) -> Iterator[str]:
-        """Yield sentences for the user on keys of these classes that the eviction does not include.
+        """Yield sentences for the user on keys that the eviction leaves in the state.
 
-        They are inferred leftovers, if only proven ones are evicted, and keys for which the files
-        do not show whether they are leftovers. A sentence has their number and the option that
-        includes them. ``facts`` are those of the source. Stores whose eviction is refused are left
-        out.
+        They have a class of leftovers that is evicted. Either they are inferred leftovers and only
+        proven ones are evicted, or the files do not show whether they are leftovers. A sentence has
+        their number and the option that includes them. ``facts`` are those of the source. Stores
+        whose eviction is refused are left out.
         """
         ways = {name: way for name, way in self.ways(run).items() if not way.refused}
         likely: Counter[StoreName] = Counter()

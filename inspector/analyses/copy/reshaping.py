@@ -549,9 +549,10 @@ class Reshape:
         return Facts([*written.of(RowPrints), *written.of(WrittenFiles), *evicted])
 
     def check_rows(self, facts: Facts) -> None:
-        """Raise CheckpointError if Spark's hash does not put a row into its partition.
+        """Raise CheckpointError if a row is not in the partition into which Spark's hash puts it.
 
-        ``facts`` are those of reading the source. The message has the key of the first such row.
+        A row whose hash is not known is an error too. ``facts`` are those of reading the source.
+        The message has the key of the first such row.
         """
         seen = min(facts.of(MisplacedRow), key=_store_of, default=None)
         if seen is None:
@@ -572,9 +573,10 @@ class Reshape:
     def read_source(self, tasks: Sequence[SourceTask], *, can_wait: bool) -> Facts | None:
         """Run ``tasks``, which read the source, and return their facts.
 
-        If this process moves the rows, they are also sorted into temporary files. On Spark no rows
-        are stored. If there ``can_wait`` is True, nothing is read and the result is None, because
-        :meth:`move_rows` reads the rows. It is False if the facts decide whether a copy is made.
+        If this process moves the rows, they are also sorted into temporary files; on Spark no rows
+        are stored. On Spark with ``can_wait`` nothing is read and the result is None, because
+        :meth:`move_rows` reads the rows. ``can_wait`` is False if the facts decide whether a copy
+        is made.
         """
         self._sources = tasks
         if self._shuffling is not None:
