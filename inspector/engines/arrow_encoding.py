@@ -15,14 +15,16 @@ import pyarrow as pa
 from inspector.engines.engine import BatchFunction, Merge
 from inspector.schemas import array_of, parts_of
 
-# schema of rows that each hold any batch as an Arrow IPC stream
+# schema with the one column ``batch``; each row holds a whole batch, of any schema, as an Arrow IPC
+# stream
 IPC_SCHEMA = pa.schema([("batch", pa.binary())])
 
 
 def encode_columns(function: BatchFunction, schema: pa.Schema) -> BatchFunction:
-    """Return the batch function with its results converted to types that Spark supports.
+    """Return ``function`` with its results converted to Arrow types that Spark supports.
 
-    ``schema`` is the schema of its results.
+    ``schema`` is the schema of the results of ``function``. If it needs no conversion, ``function``
+    is returned itself.
     """
     target = encode_schema(schema)
     if target.types == schema.types:
@@ -31,12 +33,20 @@ def encode_columns(function: BatchFunction, schema: pa.Schema) -> BatchFunction:
 
 
 def encode_schema(schema: pa.Schema) -> pa.Schema:
-    """Return the schema of the batches that :func:`encode_columns` yields."""
+    """Return ``schema`` with each type replaced by the result of :func:`encode_type`.
+
+    The batches of :func:`encode_columns` have this schema. Names stay; all columns may be null.
+    """
     return pa.schema([pa.field(item.name, encode_type(item.type)) for item in schema])
 
 
 def encode_type(kind: Any) -> Any:
-    """Return the type that Spark supports and that values of ``kind`` are converted to."""
+    """Return the Arrow type to which values of type ``kind`` are converted for Spark.
+
+    A timestamp gets microseconds and keeps its time zone. A time and null become text. A struct
+    without fields gets the field ``__dummy__``. Types inside lists, maps and structs are converted
+    too. Any other type is returned unchanged.
+    """
     types = pa.types
     if types.is_timestamp(kind):
         return pa.timestamp("us", kind.tz)
@@ -53,16 +63,20 @@ def encode_type(kind: Any) -> Any:
 
 
 def encode(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """Return a batch with its columns converted to the types of a schema."""
+    """Return ``batch`` with its columns converted, in order, to the types of ``schema``.
+
+    ``schema`` is the result of :func:`encode_schema` for the schema of the batch.
+    """
     pairs = zip(batch.columns, schema, strict=True)
     columns = [_encode(column, field.type) for column, field in pairs]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def _encode(values: Any, kind: Any) -> Any:
-    """Return an array converted to the type ``kind``.
+    """Return the Arrow array ``values`` converted to the type ``kind``.
 
-    ``kind`` is the result of :func:`encode_type` for the array's own type.
+    ``kind`` is the result of :func:`encode_type` for the array's own type. An array that has this
+    type already is returned itself.
     """
     if values.type == kind:
         return values
@@ -85,8 +99,11 @@ def _encode(values: Any, kind: Any) -> Any:
 
 
 def _with_places(values: Any, kind: Any, inner: Any) -> Any:
-    """Return a list or map array of a new type with new items, and the old offsets and nulls."""
-    # Buffers are used, because from_arrays gives the place of a null list to the list before it.
+    """Return an array of the type ``kind`` with the items ``inner``.
+
+    ``values`` is the old list or map array. The new array has its offsets and its nulls.
+    """
+    # Buffers are used, because from_arrays adds the items of a null list to the list before it.
     valid, ends = values.buffers()[:2]
     return pa.Array.from_buffers(
         kind, len(values), [valid, ends], values.null_count, values.offset, [inner]
@@ -94,7 +111,7 @@ def _with_places(values: Any, kind: Any, inner: Any) -> Any:
 
 
 def encode_as_ipc(function: BatchFunction) -> BatchFunction:
-    """Return the batch function with its results as rows of :data:`IPC_SCHEMA`."""
+    """Return ``function`` with each result batch encoded as one row of :data:`IPC_SCHEMA`."""
     return lambda batches: to_ipc(function(batches))
 
 
@@ -115,7 +132,7 @@ def merge_at_last(merge: Merge) -> BatchFunction:
     """
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the merged batches as rows of bytes."""
+        """Decode the batches in the column ``batch``, merge them, and yield rows of bytes."""
         columns: Iterable[Any] = (batch.column("batch").to_pylist() for batch in batches)
         rows = (row for column in columns for row in column)
         return to_ipc(merge.function(from_ipc(rows)))
@@ -124,7 +141,11 @@ def merge_at_last(merge: Merge) -> BatchFunction:
 
 
 def to_ipc(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield each batch as one row of bytes, which Spark need not understand."""
+    """Yield a batch of one row of :data:`IPC_SCHEMA` for each batch.
+
+    The row holds the whole batch as a compressed Arrow IPC stream. For Spark it is only bytes, so
+    the batch may have any types.
+    """
     options = pa.ipc.IpcWriteOptions(compression="lz4")  # most columns of a fact are null
     for batch in batches:
         sink = pa.BufferOutputStream()
@@ -146,7 +167,11 @@ def keys_and_ipc(schema: pa.Schema, keys: Sequence[str]) -> pa.Schema:
 def to_keyed_ipc(
     batches: Iterable[pa.RecordBatch], keys: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
-    """Yield :func:`to_ipc` with key columns first, by which Spark can group rows."""
+    """Yield the rows of each batch, grouped by the columns ``keys``, as bytes with their keys.
+
+    Each group of rows with the same keys becomes a batch of one row: the keys, by which Spark can
+    repartition rows, and the column ``batch`` of :func:`to_ipc` with the rows of the group.
+    """
     for batch in batches:
         schema = keys_and_ipc(batch.schema, keys)
         for _, part in parts_of(batch, keys):
@@ -156,6 +181,6 @@ def to_keyed_ipc(
 
 
 def from_ipc(rows: Iterable[bytes]) -> Iterator[pa.RecordBatch]:
-    """Yield the batches in rows of bytes by :func:`to_ipc`."""
+    """Decode ``rows``, each an Arrow IPC stream as of :func:`to_ipc`, and yield their batches."""
     for row in rows:
         yield from pa.ipc.open_stream(row)

@@ -19,7 +19,8 @@ from inspector.light_dataclasses import dataclass, field
 from inspector.schemas import array_of, parts_of
 from inspector.sums import group_by
 
-# column with the number of the group of users that a result belongs to, in a shared job
+# name of the first column of results in a shared job: number of the group of requests that have the
+# task of the result
 OWNERS = "owners"
 
 
@@ -27,25 +28,29 @@ OWNERS = "owners"
 class _Request:
     """Job of one user that waits for its results."""
 
-    job: Job
-    # batches of results, once the job has run
+    job: Job  # the user's job
+    # batches of results; empty before the job has run, and if it failed
     results: list[pa.RecordBatch] = field(default_factory=list)
-    error: BaseException | None = None  # error of the job, which is raised in the user's thread
-    done: bool = False  # True when results or error are there
+    error: BaseException | None = None  # error to raise in the user's thread; None without one
+    done: bool = False  # True when ``results`` or ``error`` is final
 
 
 class BatchedEngine(Engine):
-    """An engine whose users' tasks become one job as soon as all users wait for results."""
+    """An engine whose users' tasks become one job as soon as all users wait for results.
 
-    # A user joins before its thread starts and leaves when it ends. A job that fails is done again
-    # user by user, so that none suffers from another one's checkpoint.
+    A user is a thread that runs jobs. It is added with :meth:`join` before it starts, and removed
+    with :meth:`leave` when it ends. Jobs with different functions are run one after the other. If a
+    common job fails, the job of each user is run on its own, so that no user gets an error of
+    another user's checkpoint.
+    """
 
     def __init__(self, engine: Engine) -> None:
+        """Wrap ``engine``, which runs the common jobs, with no users yet."""
         self.engine = engine
         self.reader, self.cores = engine.reader, engine.cores
-        self._changed = Condition()
-        self._users = 0
-        self._waiting: list[_Request] = []
+        self._changed = Condition()  # guards the two fields below
+        self._users = 0  # number of users that were added and not removed
+        self._waiting: list[_Request] = []  # requests that no job has taken yet
 
     def join(self) -> None:
         """Add one user. No job starts until this user waits for results or calls :meth:`leave`."""
@@ -53,14 +58,17 @@ class BatchedEngine(Engine):
             self._users += 1
 
     def leave(self) -> None:
-        """Count one user fewer."""
+        """Remove one user that :meth:`join` added. A job starts if all others wait for results."""
         with self._changed:
             self._users -= 1
             self._changed.notify_all()
 
     @contextmanager
     def hold_jobs(self) -> Iterator[None]:
-        """Start no job inside the block, so that users who join there share one job."""
+        """Return a context inside which no job starts.
+
+        Users that are added inside the block share one job, which starts after it.
+        """
         self.join()
         try:
             yield
@@ -69,7 +77,7 @@ class BatchedEngine(Engine):
 
     @contextmanager
     def release_jobs(self) -> Iterator[None]:
-        """Allow jobs inside the block, which is itself inside :meth:`hold_jobs`."""
+        """Return a context inside which jobs can start, for use inside :meth:`hold_jobs`."""
         self.leave()
         try:
             yield
@@ -77,9 +85,11 @@ class BatchedEngine(Engine):
             self.join()
 
     def run(self, job: Job) -> Iterator[pa.RecordBatch]:
-        """Run a job together with the other users' jobs, and return its results when all are there.
+        """Run ``job`` together with the jobs of the other users, and return an iterator of results.
 
-        Raises the job's error, as ``Engine.run``.
+        Waits until all users wait for results, and then until the common job has ended. Raises the
+        error of ``job``, such as EngineError; errors of other users' jobs are not raised. An
+        interrupt is raised for all users whose jobs ran together.
         """
         request = _Request(job)
         with self._changed:
@@ -115,7 +125,7 @@ class BatchedEngine(Engine):
         """
         try:
             run_as_one(self.engine, requests)
-        except Exception:  # noqa: BLE001 - whoever it comes from gets it when it runs alone
+        except Exception:  # noqa: BLE001 - its user gets it when the user's job runs alone
             for request in requests:
                 self._run_alone(request)
 
@@ -132,9 +142,10 @@ class BatchedEngine(Engine):
 
 
 def run_as_one(engine: Engine, requests: Sequence[_Request]) -> None:
-    """Run requests of one function as one job, and add the results to each request.
+    """Run the jobs of ``requests`` as one job on ``engine``, and add the results to each request.
 
-    A task that several requests have runs once. Raises EngineError.
+    All jobs have the same function. A task that several requests have runs once, and each of these
+    requests gets its results. EngineError: the engine fails.
     """
     owners: dict[str, list[int]] = {}
     work: dict[str, Work] = {}
@@ -165,13 +176,13 @@ def digest(spec: str) -> bytes:
 
 
 def tagging(function: BatchFunction, owners: dict[bytes, int]) -> BatchFunction:
-    """Return the batch function with :data:`OWNERS` as first column of its results.
+    """Return ``function`` with :data:`OWNERS` as first column of its results.
 
-    ``owners`` has the number of the owners' group by the digest of the task.
+    ``owners`` has the number of each task's group of requests by the :func:`digest` of its spec.
     """
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the results of each task with its number."""
+        """Yield the results of each task with the number of the task's group."""
         for batch in batches:
             for row, spec in enumerate(batch.column("spec").to_pylist()):
                 number = owners[digest(str(spec))]
@@ -207,13 +218,16 @@ def merging(merges: Sequence[Merge | None]) -> Merge | None:
 
 
 def by_owners(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Yield the parts of a tagged batch as (number of the group, batch without the tag)."""
+    """Split ``batch`` by its column :data:`OWNERS`, which must be the first.
+
+    Yield (number of the group, batch of its rows without this column) for each group.
+    """
     for (number,), part in parts_of(batch, (OWNERS,)):
         yield number, part.select(part.schema.names[1:])
 
 
 def _tag(batch: pa.RecordBatch, number: int) -> pa.RecordBatch:
-    """Return the batch with the number of its group as first column."""
+    """Return ``batch`` with ``number``, the number of its group, in a first column OWNERS."""
     column = array_of([number] * batch.num_rows, pa.int32())
     schema = pa.schema([pa.field(OWNERS, pa.int32()), *batch.schema])
     return pa.RecordBatch.from_arrays([column, *batch.columns], schema=schema)

@@ -19,51 +19,70 @@ from inspector.quantities import bytes_text
 if TYPE_CHECKING:
     from inspector.engines.batched import BatchedEngine
 
-LOCAL_SPARK_BYTES = 16 << 30  # bytes of state files from which on a local Spark is started
-# checkpoints that are read at once in this process: one is listed while another is decoded
+# smallest number of bytes of state files for which a Spark session on this machine is started, if
+# neither options nor environment request an engine
+LOCAL_SPARK_BYTES = 16 << 30
+# default number of checkpoints that are processed at the same time by the engine in this process;
+# several, so that one is listed while another is decoded
 AT_ONCE_LOCAL = 4
-# checkpoints that are read at once on Spark: the driver holds their facts, which are few
+# default number of checkpoints that are processed at the same time if Spark was requested; the
+# driver holds only their facts, which need little memory
 AT_ONCE_SPARK = 64
 
-AUTO, LOCAL, SPARK = "auto", "local", "spark"  # Names of engines; AUTO chooses one.
-NAMES = (AUTO, LOCAL, SPARK)  # names that the user can give
-IO = (FSSPEC, HADOOP)  # ways in which workers can read files
+# values of the option ``--engine``: AUTO chooses an engine, LOCAL is the engine in this process,
+# SPARK is the engine on Spark
+AUTO, LOCAL, SPARK = "auto", "local", "spark"
+NAMES = (AUTO, LOCAL, SPARK)  # all values of the option ``--engine``
+IO = (
+    FSSPEC,
+    HADOOP,
+)  # values of the option ``--io``, the way to read files; the first is the default
 
+# environment variables that request the engine on Spark; each with the reason that is reported
 _SPARK_VARIABLES = {
     "PYSPARK_GATEWAY_PORT": "this process was started by spark-submit",
     "SPARK_REMOTE": "SPARK_REMOTE names a Spark Connect server",
 }
-"""Environment variables that show that a Spark exists, and the reason in words."""
 
 
 @dataclass(frozen=True)
 class EngineOptions:
     """Options on where tasks run.
 
-    ``tune_workers``: take imported modules out of the garbage collections of Spark's Python workers
-    (``gc.freeze``), and acknowledge what the JVM sends at once (``TCP_QUICKACK``): small tasks take
-    less time. As Spark reuses workers for other jobs, None means in no user's session.
+    ``tune_workers`` is True to make small tasks faster in Spark's Python workers: imported modules
+    are excluded from garbage collection (``gc.freeze``), and bytes of the JVM are acknowledged
+    without delay (``TCP_QUICKACK``). Spark reuses workers for other jobs, which are affected too.
+    So the default, None, tunes them only in sessions that this process has started.
     """
 
-    name: str = AUTO  # AUTO, LOCAL or SPARK
-    # any master that Spark knows, or ``sc://`` of Spark Connect; None for the default
+    name: str = AUTO  # name of the engine: AUTO, LOCAL or SPARK
+    # URL of a Spark master, or ``sc://`` URL of a Spark Connect server; None for the default
     master: str | None = None
     # confs of a new session; they may be secret, so they are never shown
     conf: Mapping[str, str] = field(default_factory=dict, repr=False)
-    session: Any = None  # the user's own session, which is used as it is
-    io: str = IO[0]  # how workers read: ``fsspec``, or ``hadoop`` through Spark's file systems
-    # called with a line: the choice and its reason, or a note about Spark's workers
+    session: Any = None  # the user's own Spark session, which is used as it is; None without
+    # way to read files: ``fsspec``, or ``hadoop`` through Spark's file systems
+    io: str = IO[0]
+    # function that is called with one line of text for the user: the chosen engine and the reason,
+    # or a note about Spark's workers
     notify: Callable[[str], None] = field(default=lambda _text: None, compare=False)
-    # context that is entered while tasks run, with a function that returns their progress
+    # returns the context that is entered while tasks run; its argument is a function that returns
+    # their progress
     watch: Watch = field(default=lambda _measure: nullcontext(), compare=False)
-    # tune Spark's Python workers (see above); None to tune them except in a user's session
+    # True to tune Spark's Python workers; None to tune them except in a user's session
     tune_workers: bool | None = None
-    verbose: bool = field(default=False, compare=False)  # report the choice of this process too
-    tells_kernel: bool = field(default=True, compare=False)  # report a slow kernel
+    # True to report the choice of the engine in this process even if it is the expected choice
+    verbose: bool = field(default=False, compare=False)
+    # True to report that this process decodes files with the slow kernel in Python
+    tells_kernel: bool = field(default=True, compare=False)
 
     @property
     def chooses_work(self) -> bool:
-        """True if the options only decide where tasks run, and nothing about opening files."""
+        """True if the options request Spark and leave the opening of files to fsspec.
+
+        ``name``, ``master`` or ``conf`` request Spark. False for ``io`` ``hadoop``, and for a
+        session of the user.
+        """
         if self.io == HADOOP or self.session is not None:
             return False
         return self.name == SPARK or self.master is not None or bool(self.conf)
@@ -79,7 +98,6 @@ def engine_by_options(options: EngineOptions, workers: int | None) -> Engine | N
     EngineError: the options contradict each other, ``workers`` is given for Spark, PySpark or a
     module on a worker is missing, or no session can be started.
     """
-    # EngineError also if a session that is needed cannot be had.
     spark_options: dict[str, object] = {"--master": options.master, "--conf": options.conf}
     spark_options["--io hadoop"] = options.io == HADOOP
     needs_spark = [option for option, present in spark_options.items() if present]
@@ -103,11 +121,13 @@ def engine_by_options(options: EngineOptions, workers: int | None) -> Engine | N
 
 
 def choose(options: EngineOptions, workers: int | None, state_bytes: int) -> Engine:
-    """Return an engine chosen by the bytes of the state files alone.
+    """Return an engine chosen by ``state_bytes``, the number of bytes of the state files, alone.
 
     Call it only if :func:`engine_by_options` returned None: it does not check which engine the
     options or the environment request. It returns the engine on Spark if there are at least
-    LOCAL_SPARK_BYTES and Spark can be started. Otherwise it returns the engine in this process.
+    LOCAL_SPARK_BYTES and Spark can be started. Otherwise it returns the engine in this process,
+    which reads ``workers`` partitions at the same time (None: its default). It raises no
+    EngineError.
     """
     size, expected = f"{bytes_text(state_bytes)} of state files", state_bytes < LOCAL_SPARK_BYTES
     if expected:
@@ -123,7 +143,11 @@ def choose(options: EngineOptions, workers: int | None, state_bytes: int) -> Eng
 
 
 def _local(options: EngineOptions, workers: int | None, reason: str, *, expected: bool) -> Engine:
-    """Return the engine of this process; the choice is reported unless ``expected``."""
+    """Return the engine in this process, which reads ``workers`` partitions at the same time.
+
+    The choice is reported with its ``reason``, unless it is ``expected`` and the options are not
+    ``verbose``.
+    """
     if options.verbose or not expected:
         options.notify(f"engine: {LOCAL} ({reason})")
     return LocalEngine(workers)
@@ -155,21 +179,28 @@ def _spark(options: EngineOptions, workers: int | None, reason: str | None = Non
 
 
 class SharedEngines:
-    """Engines that several runs share, each made once. EngineError: one cannot be made.
+    """Engines that several runs share; each is made once.
+
+    In this process all runs together read as many partitions at the same time as one run would.
 
     Attributes:
-        requested: the engine that options or environment decide on; None if they leave it open.
-        batched: the same, if it runs the tasks of all runs as one job; else None.
+        requested: the engine that options or environment request; None if they request none.
+        batched: the requested engine, if it is on Spark and shared: it runs the tasks of all runs
+            as one job. None otherwise.
     """
 
-    # In this process all runs together read as many partitions at a time as one run alone would.
-
     def __init__(self, options: EngineOptions, workers: int | None, *, shared: bool = True) -> None:
+        """Make the engine that the options or the environment request, if any.
+
+        ``workers`` is the number of partitions to read at the same time in this process. With
+        ``shared`` False, each engine is for one run. EngineError: the engine cannot be made.
+        """
         self._options, self._workers, self._shared = options, workers, shared
-        self._lock = Lock()
-        self._by_size: dict[bool, Engine] = {}  # whether for large checkpoints
-        self.batched: BatchedEngine | None = None  # the requested one, if it makes one job of all
-        self.requested = engine_by_options(options, workers)  # if options or environment decide it
+        self._lock = Lock()  # guards ``_by_size``
+        # engines by the size of checkpoints: True for at least LOCAL_SPARK_BYTES
+        self._by_size: dict[bool, Engine] = {}
+        self.batched: BatchedEngine | None = None
+        self.requested = engine_by_options(options, workers)
         if shared and isinstance(self.requested, LocalEngine):
             self.requested = LocalEngine(workers, shared=True)
         elif shared and self.requested is not None:
@@ -179,7 +210,10 @@ class SharedEngines:
 
     @property
     def at_once(self) -> int:
-        """Number of runs at the same time that suits the engine."""
+        """Default number of runs at the same time.
+
+        It is AT_ONCE_SPARK if ``batched`` is set, and AT_ONCE_LOCAL otherwise.
+        """
         return AT_ONCE_LOCAL if self.batched is None else AT_ONCE_SPARK
 
     def choose(self, state_bytes: int) -> Engine:

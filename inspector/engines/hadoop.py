@@ -55,43 +55,53 @@ from inspector.exceptions import EngineError, NotACheckpointError
 from inspector.providers.registry import classify
 from inspector.sums import group_by
 
-# conf with the most bytes of a file that the source reads
+# name of the conf with the largest size of a file, in bytes, that Spark's source ``binaryFile``
+# reads
 MAX_LENGTH = "spark.sql.sources.binaryFile.maxLength"
-# conf with the most rows in a batch for a Python worker
+# name of the conf with the largest number of rows in an Arrow batch for a Python worker
 BATCH_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 
-# Rows in a batch for a Python worker, each of at most 1 MiB; newer Sparks bound a batch by bytes.
+# value of BATCH_ROWS while chunks of files are sent to Python workers; a row has at most
+# CHUNK_BYTES bytes of a file
 CHUNKS_PER_BATCH = 64
 
-# marks of a checkpoint's root that are listed
+# names of the files and folders in a checkpoint's root that are listed; ``sources`` is not read
 _READ_MARKS = tuple(mark for mark in MARKS if mark != "sources")
-_AT_ONCE_BYTES = 64 << 20  # bytes of files up to which they are fetched at once, not row by row
-_OF_GLOBS = re.compile(r"[][{}*?\\]")  # characters that Hadoop takes for patterns in paths
-_LOCAL = re.compile(r"file:/|/|[^:]*$")  # beginning of a path on a local disk
-# options of the source
+# largest sum of the sizes of files, in bytes, that the driver fetches by one ``collect``; more are
+# fetched partition by partition
+_AT_ONCE_BYTES = 64 << 20
+# match of a character that Hadoop reads as part of a glob pattern in a path
+_OF_GLOBS = re.compile(r"[][{}*?\\]")
+# match at the beginning of a path on a local disk: ``file:/``, ``/``, or a path without a colon
+_LOCAL = re.compile(r"file:/|/|[^:]*$")
+# Options of Spark's source ``binaryFile``: read all subfolders, skip files that were removed after
+# the listing, and fail on files that cannot be read. Names that begin with a dot or an underscore
+# are shown by the Spark versions that know ``ignoredPathSegmentRegex``.
 _OPTIONS: Mapping[str, str] = {
     "recursiveFileLookup": "true",
     "ignoreMissingFiles": "true",
     "ignoreCorruptFiles": "false",
-    "ignoredPathSegmentRegex": "(?!)",  # hides nothing, where Spark knows it
+    "ignoredPathSegmentRegex": "(?!)",  # matches no name, so that no name is hidden
 }
-# more options for local disks; Hadoop's own checks of ".crc" would fail the job for a damaged file
+# More options of the source ``binaryFile`` for local disks. They switch off Hadoop's checks of
+# ``.crc`` files, which would fail the job if a file is damaged.
 _OPTIONS_LOCAL: Mapping[str, str] = {
-    # Hadoop's own checks of ".crc" would fail the job for a damaged file.
     "fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     "fs.file.impl.disable.cache": "true",
 }
 
-# schema of tasks and chunks with the key of their Spark partition
+# schema of CHUNKS, whose rows are tasks or chunks of files, with a first column that has the key of
+# the Spark partition that gets the row
 _KEYED = pa.schema([("partition_key", pa.int32()), *CHUNKS])
 
-# schema of requested files, each with the key of a Spark partition that reads it
+# schema of requested files: URI as Spark lists it, path in the checkpoint, and key of a Spark
+# partition that gets the file's chunks
 _REQUESTS = pa.schema([pa.field("uri", pa.string()), CHUNKS.field("path"), _KEYED.field(0)])
 
-# SQL that splits a file's content into numbered chunks; the lambda's variable holds the bytes,
-# because the column itself would be copied for every chunk
+# SQL expression that splits a file's ``content`` into rows of at most CHUNK_BYTES bytes, each with
+# its number. The lambda's variable holds the bytes, because Spark would copy the column for each
+# chunk.
 _CHUNKS_OF_CONTENT = (
-    # The lambda's variable holds the bytes; the column itself would be copied for every chunk.
     f"posexplode(flatten(transform(array(content), c -> transform("
     f"sequence(0, (octet_length(c) - 1) div {CHUNK_BYTES}), "
     f"i -> substring(c, cast(i * {CHUNK_BYTES} + 1 as int), {CHUNK_BYTES}))))) as (chunk, content)"
@@ -99,9 +109,10 @@ _CHUNKS_OF_CONTENT = (
 
 
 class HadoopFiles(Reader):
-    """Files that a session of Spark 3.5 or later can read, classic or Connect."""
+    """Reader of a checkpoint's files by Spark's source ``binaryFile`` in place of fsspec."""
 
     def __init__(self, session: SparkSession) -> None:
+        """Read by ``session``, of Spark 3.5 or later, classic or Connect."""
         self._session = session
         self._listings = sessions.scope_of(session).listings
 
@@ -131,12 +142,12 @@ class HadoopFiles(Reader):
         )
 
     def frame(self, work: Sequence[Work], count: int) -> DataFrame:
-        """Return tasks and the chunks of their files as rows of ``CHUNKS``, in ``count`` parts.
+        """Return a frame with the tasks ``work`` and the chunks of their files, as rows of CHUNKS.
 
-        All rows of a task are in one partition; the heaviest tasks are in the first. EngineError: a
-        file is larger than Spark reads.
+        The frame has ``count`` Spark partitions. A task and all chunks of its files are in one of
+        them; the most expensive group of tasks is in the first. EngineError: a file is larger than
+        Spark reads, or the checkpoint of a task is not open.
         """
-        # All of one task is in one of count Spark partitions; the heaviest in the first.
         rows: list[tuple[Any, ...]] = []
         readers: dict[TaskFile, dict[int, None]] = {}
         for key, group in zip(partition_keys(count), pack(work, count), strict=True):
@@ -152,12 +163,21 @@ class HadoopFiles(Reader):
         return all_rows.repartition(count, "partition_key").select(*CHUNKS.names)
 
     def names(self, work: Sequence[Work]) -> list[str]:
-        """Return the sorted names of the checkpoints that these tasks read."""
+        """Return the sorted names of the checkpoints that the tasks ``work`` read.
+
+        They are the names of the listings, as in the URLs of the tasks. EngineError: the checkpoint
+        of a task is not open.
+        """
         return sorted({name for item in work for name in listing_names(item.spec, self._listings)})
 
     @contextmanager
     def files_of(self, spec: str) -> Iterator[None]:
-        """Copy the files of a task to the local disk, and remove them when the block ends."""
+        """Copy the files of a task to the local disk, and remove them when the block ends.
+
+        ``spec`` is the task as JSON. Inside the block the URL of the task refers to these files.
+        EngineError: a file is larger than Spark reads, or the checkpoint of the task is not open.
+        Other errors of Spark are raised unchanged.
+        """
         with tempfile.TemporaryDirectory(prefix="inspector-", dir=scratch()) as location:
             folder = StagingFolder(location)
             self._fetch(files_of_task(spec, self._listings), folder)
@@ -192,9 +212,10 @@ class HadoopFiles(Reader):
         return None
 
     def _mark(self, root: str, name: str) -> _Mark | None:
-        """Return the file or folder ``name`` below ``root``, with a frame of its files.
+        """Return the file or folder ``name`` in the folder ``root``, with a frame of its files.
 
-        Return None if it does not exist. Other errors of Spark are raised unchanged.
+        Return None if Spark reports that it does not exist. Other errors of Spark are raised
+        unchanged.
         """
         try:
             frame = self._read(_join(root, name))
@@ -214,13 +235,13 @@ class HadoopFiles(Reader):
         seen: set[str] = set()
         columns = "path", "_metadata.file_path", "length", "unix_millis(modificationTime)"
         frames = [mark.frame.selectExpr(f"'{mark.name}'", *columns) for mark in marks]
-        # In one job: each has a latency of its own.
+        # All marks are listed by one job, because each job takes time of its own.
         for name, path, *file in reduce(DataFrame.unionAll, frames).collect() if frames else ():
             files[relative_path(path, root, name)] = ListedFile(*file)
         for mark in marks:
             seen |= {relative_path(uri, root, mark.name, encoded=True) for uri in mark.uris}
         if seen - files.keys():
-            # Rows are of files that are not empty; or it has gone between the two listings.
+            # A file without a row is empty, or was removed between the two listings.
             again = [now for item in marks if (now := self._mark(root, item.name))]
             pairs = ((uri, mark.name) for mark in again for uri in mark.uris)
             present = {relative_path(uri, root, name, encoded=True) for uri, name in pairs}
@@ -228,7 +249,11 @@ class HadoopFiles(Reader):
         return files
 
     def _fetch(self, files: Sequence[TaskFile], folder: StagingFolder) -> None:
-        """Write the content of files into a local folder."""
+        """Read the content of ``files`` by Spark and write it into the local ``folder``.
+
+        Files that were removed meanwhile are missing in the folder. EngineError: a file is larger
+        than Spark reads. Other errors of Spark are raised unchanged.
+        """
         for file in files:
             if file.file_in_listing.uri is None:
                 folder.write(file.listing.name, file.path, 0, b"")
@@ -240,9 +265,11 @@ class HadoopFiles(Reader):
                 folder.write(*row)
 
     def _chunks(self, files: Mapping[TaskFile, Iterable[int]]) -> list[DataFrame]:
-        """Return frames with the chunks of files, one frame for each listing.
+        """Return frames with the chunks of ``files``, as rows of ``_KEYED``, one frame per listing.
 
-        ``files`` has the keys of the partitions that read each file. EngineError: one is too large.
+        ``files`` has, for each file, the keys of the Spark partitions that get its chunks. A chunk
+        has a row for each of them. Empty files have no chunks. EngineError: a file is larger than
+        Spark reads.
         """
         self._check_sizes(files)
         readable = (file for file in files if file.file_in_listing.uri is not None)
@@ -252,7 +279,10 @@ class HadoopFiles(Reader):
     def _chunks_of(
         self, listing: Listing, files: Sequence[TaskFile], keys: Mapping[TaskFile, Iterable[int]]
     ) -> DataFrame:
-        """Return a frame with the chunks of a listing's files, by the keys of their partitions."""
+        """Return a frame, with rows of ``_KEYED``, with the chunks of ``files`` of one ``listing``.
+
+        ``keys`` has, for each file, the keys of the Spark partitions that get its chunks.
+        """
         groups = group_by(files, lambda file: file.path.split("/", 1)[0]).values()
         names = ([os.path.dirname(file.path) or file.path for file in group] for group in groups)
         folders = list(map(os.path.commonpath, names))
@@ -261,7 +291,7 @@ class HadoopFiles(Reader):
         paths = {file.path for file in files}
         inside = tuple(f"{folder}/" for folder in folders)
         if any(path.startswith(inside) and path not in paths for path in listing.files):
-            # Filtered before the files are opened: a file that is not requested is not read.
+            # Spark filters before it opens the files, so it reads only the requested files.
             frame = frame.where(
                 F.col("uri").isin([str(file.file_in_listing.uri) for file in files])
             )
@@ -278,7 +308,7 @@ class HadoopFiles(Reader):
         )
 
     def _check_sizes(self, files: Iterable[TaskFile]) -> None:
-        """Raise EngineError if a file is larger than Spark's source reads."""
+        """Raise EngineError if a file is larger than the session's conf MAX_LENGTH allows."""
         max_bytes = int(str(self._session.conf.get(MAX_LENGTH, str((1 << 31) - 1))))
         for file in files:
             size = file.file_in_listing.size
@@ -291,9 +321,9 @@ class HadoopFiles(Reader):
                 )
 
     def _read(self, *paths: str) -> DataFrame:
-        """Return a frame of the files below some paths.
+        """Return a frame of Spark's source ``binaryFile`` over the files at or below ``paths``.
 
-        Paths are taken literally: characters of patterns in them are escaped here.
+        Paths are literal: characters of glob patterns in them are escaped here.
         """
         reader = self._session.read.format("binaryFile").options(**_OPTIONS)
         if _LOCAL.match(paths[0]):
@@ -302,13 +332,13 @@ class HadoopFiles(Reader):
 
 
 class _Mark(NamedTuple):
-    """File or folder that marks a checkpoint's root."""
+    """File or folder that marks a checkpoint's root, as Spark lists it."""
 
-    name: str  # its name
-    frame: DataFrame  # its files with content, as a frame
-    uris: list[str]  # URIs of all its files, empty ones included
+    name: str  # name of the file or folder, such as ``offsets``
+    frame: DataFrame  # frame of Spark's source ``binaryFile``, with a row for each non-empty file
+    uris: list[str]  # URIs of all files, including empty files
 
 
 def _join(root: str, path: str) -> str:
-    """Return the path of a file below a root."""
+    """Return ``path``, which is relative to ``root``, joined to ``root``."""
     return f"{root.rstrip('/')}/{path}"

@@ -23,26 +23,31 @@ if TYPE_CHECKING:
 
 @dataclass
 class LocalEngine(Engine):
-    """Runs tasks by threads of this process."""
+    """Engine that runs tasks in threads of this process.
 
-    # partitions read at the same time; None for the number of cores, or one if tasks are Python's
-    # work
+    Results are yielded in the order of the tasks.
+    """
+
+    # number of partitions read at the same time; None for the number of cores, or for one if all
+    # tasks are mostly work of the Python interpreter, for which threads take turns
     workers: int | None = None
-    shared: bool = False  # True if all runs of the engine together use that number
-    in_process: ClassVar[bool] = True
+    shared: bool = False  # True if ``workers`` limits all runs of the engine together
+    in_process: ClassVar[bool] = True  # True: threads of this process run the tasks
 
     def __post_init__(self) -> None:
+        """Set ``cores`` to the largest number of tasks that run at the same time."""
         self.cores: int = max(1, self.workers or os.cpu_count() or 1)
         self._free = BoundedSemaphore(self.cores)
 
     def run(self, job: Job) -> Iterator[pa.RecordBatch]:
-        """Map a batch function over tasks, and yield their results in the order of the tasks.
+        """Run the function of ``job`` on its tasks, and yield the results.
 
-        If the job has a merge, yield what it makes of these results instead.
+        They are in the order of the tasks. If the job has a merge, yield the merged results. Errors
+        of the function are raised.
         """
 
         def alone(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            """Yield the results of tasks, each run while one of the shared places is free."""
+            """Yield the results of tasks; at most ``cores`` tasks of all runs run together."""
             for batch in batches:
                 with self._free:
                     result = list(job.function([batch]))
@@ -52,7 +57,12 @@ class LocalEngine(Engine):
         yield from results if job.merge is None else job.merge.function(results)
 
     def _results(self, function: BatchFunction, work: Sequence[Work]) -> Iterator[pa.RecordBatch]:
-        """Yield the results of tasks in order, run by threads or in this one."""
+        """Run ``function`` on each task of ``work``, and yield the results in order.
+
+        The tasks run in the calling thread if there is one worker or one task, or if all tasks are
+        mostly work of the Python interpreter and no number of workers is set. Otherwise up to
+        ``cores`` threads run them.
+        """
         is_serial = self.workers is None and all(item.in_python for item in work)
         tasks = list(_batches(item.spec for item in work))
         workers = 1 if is_serial else self.cores
@@ -65,14 +75,14 @@ class LocalEngine(Engine):
         waiting: list[Future[list[pa.RecordBatch]]] = []
         todo = iter(tasks)
         try:
-            # A window: results that nobody has taken yet are bounded too.
+            # At most 2 * workers tasks are submitted, so that results that wait are bounded too.
             waiting.extend(pool.submit(_run, function, task) for task in islice(todo, 2 * workers))
             while waiting:
                 yield from waiting.pop(0).result()
                 waiting.extend(pool.submit(_run, function, task) for task in islice(todo, 1))
         finally:
-            # A user who interrupts, in a notebook, does not wait for partitions that are being
-            # read.
+            # A user who interrupts the run, for example in a notebook, does not have to wait for
+            # the partitions that are being read.
             pool.shutdown(wait=False, cancel_futures=True)
 
 
@@ -87,7 +97,7 @@ def stream_tasks(function: BatchFunction, specs: Sequence[str]) -> Iterator[pa.R
 
 
 def _batches(specs: Iterable[str]) -> Iterator[pa.RecordBatch]:
-    """Yield each task as a batch of one row."""
+    """Yield each task of ``specs`` as a batch of one row, with its position as ``task_id``."""
     from inspector.schemas import task_batch  # noqa: PLC0415 - imports pyarrow: not for `info`
 
     for i, spec in enumerate(specs):
@@ -95,5 +105,5 @@ def _batches(specs: Iterable[str]) -> Iterator[pa.RecordBatch]:
 
 
 def _run(function: BatchFunction, task: pa.RecordBatch) -> list[pa.RecordBatch]:
-    """Return the results of one task."""
+    """Return the list of results of ``function`` for the one task in the batch ``task``."""
     return list(function([task]))

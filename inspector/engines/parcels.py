@@ -1,4 +1,7 @@
-"""Functions on both sides of the shuffle of an exchange, in the form of ``mapInArrow``."""
+"""Functions that run before and after Spark's shuffle in an exchange of parcels between tasks.
+
+Both have the form of ``mapInArrow``'s argument.
+"""
 
 from __future__ import annotations
 
@@ -16,33 +19,36 @@ from inspector.engines.arrow_encoding import IPC_SCHEMA, from_ipc, to_ipc
 from inspector.engines.engine import PARCEL_COLUMNS, BatchFunction, Exchanged, Receiver, Work
 from inspector.schemas import array_of, numbers_of
 
-SHUFFLE_KEY = "shuffle_key"  # column by whose hash Spark chooses the partition of the shuffle
-# columns of PARCELS that are numbers
+# name of the column by whose hash Spark chooses the shuffle partition of a row
+SHUFFLE_KEY = "shuffle_key"
+# names and types of the columns of PARCELS that are numbers: all except the content
 _numbers: list[tuple[str, pa.DataType]] = [
     (name, pa.int32()) for name in (SHUFFLE_KEY, *PARCEL_COLUMNS[:-1])
 ]
-# schema of the parcels that Spark shuffles: the shuffle key, numbers, and the packed rows
+# schema of the rows that Spark shuffles: the shuffle key and a parcel, whose content may also be a
+# result of a sender
 PARCELS = pa.schema([*_numbers, (PARCEL_COLUMNS[-1], pa.binary())])
 
 
-# schema of results: True for one of a sender, and the batch as bytes
+# schema of results of an exchange: True for a result of a sender, and the result as an Arrow IPC
+# stream
 RESULTS = pa.schema([("is_of_sender", pa.bool_()), *IPC_SCHEMA])
 
 
 def with_shuffle_keys(
     function: BatchFunction, keys: Sequence[int], receivers: int
 ) -> BatchFunction:
-    """Return the batch function of senders with batches of :data:`PARCELS` as its results.
+    """Return ``function``, which senders run, with batches of :data:`PARCELS` as its results.
 
-    ``keys`` has for each partition of the shuffle the number that Spark's hash puts there.
-    ``receivers`` is the number of receivers. It is also the number of the receiver in the parcels
-    that results of the senders become. The first sender sends a parcel without content to each
+    ``keys`` has, for each shuffle partition, a number that Spark's hash puts there. ``receivers``
+    is the number of receivers. Results of senders become parcels for a further receiver with this
+    number, which only yields them. The first sender sends a parcel without content to each
     receiver, so that receivers without other parcels run too.
     """
     by_partition = np.array(keys, np.int32)
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the parcels and results of each task with their key."""
+        """Yield the parcels and the results of each sender as batches of PARCELS."""
         for batch in batches:
             if 0 in batch.column("task_id").to_pylist():
                 yield _with_keys(_empty_parcels(receivers), by_partition)
@@ -55,7 +61,11 @@ def with_shuffle_keys(
 
 
 def _with_keys(columns: Sequence[Any], keys: npt.NDArray[np.int32]) -> pa.RecordBatch:
-    """Return parcels as a batch of :data:`PARCELS`; ``keys`` are those of all partitions."""
+    """Return a batch of :data:`PARCELS` from the ``columns`` of parcels, as in PARCEL_COLUMNS.
+
+    ``keys`` has the shuffle key of each shuffle partition. The receivers are distributed over these
+    partitions by their numbers, in turns.
+    """
     numbers = numbers_of(columns[0], np.int32)
     shuffle_keys = array_of(keys[numbers % len(keys)].tolist(), pa.int32())
     return pa.RecordBatch.from_arrays([shuffle_keys, *columns], schema=PARCELS)
@@ -73,21 +83,25 @@ def _empty_parcels(receivers: int) -> list[Any]:
 
 
 def _parcel_of(result: pa.RecordBatch, receivers: int) -> list[Any]:
-    """Return the columns of a parcel with a result of a sender."""
+    """Return columns, as in PARCEL_COLUMNS, with one parcel that holds ``result``, of a sender.
+
+    Its receiver has the number ``receivers``, one more than any real receiver.
+    """
     (row,) = to_ipc([result])
     return [*(array_of([number], pa.int32()) for number in (receivers, 0, 0, 0)), *row.columns]
 
 
 def call_receivers(function: Receiver, receivers: Sequence[Work]) -> BatchFunction:
-    """Return a batch function that calls a receiver's function for sorted rows of PARCELS.
+    """Return a batch function that takes sorted rows of PARCELS and runs the receivers.
 
-    Its results, and those of the senders, are batches of :data:`RESULTS`. It contains the specs of
-    all receivers, compressed.
+    It calls ``function`` with the spec and the parcels of each receiver that has rows. It yields
+    the results of receivers, and those of senders, as batches of :data:`RESULTS`. It holds the
+    specs of all ``receivers``, compressed.
     """
     packed = [zlib.compress(receiver.spec.encode()) for receiver in receivers]
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the results of each receiver whose rows are in the batches."""
+        """Yield the results of each receiver whose rows are in the batches, and of senders."""
         for number, rows in groupby(_rows_of(batches), itemgetter(0)):
             parcels = ((rank, content) for _, rank, content in rows if content)
             if number == len(packed):

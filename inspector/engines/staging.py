@@ -29,9 +29,9 @@ from inspector.light_dataclasses import dataclass
 from inspector.model import LIMITS
 from inspector.schemas import task_batch
 
-CHUNK_BYTES = 1 << 20  # most bytes of a file in one row
+CHUNK_BYTES = 1 << 20  # largest number of bytes of a file in one row of CHUNKS
 
-# columns of CHUNKS
+# names and Arrow types of the columns of CHUNKS, whose rows are tasks or chunks of files
 _columns: list[tuple[str, pa.DataType]] = [
     ("task_id", pa.int64()),
     ("spec", pa.string()),
@@ -40,28 +40,28 @@ _columns: list[tuple[str, pa.DataType]] = [
     ("chunk", pa.int32()),
     ("content", pa.binary()),
 ]
-# Schema of rows that are a task (``task_id``, ``spec``) or a chunk of a file. A chunk has ``name``
-# of the checkpoint's staged files (:mod:`inspector.checkpoint.urls`), ``path`` in it, its number
-# and its bytes.
+# Schema of rows that are a task or a chunk of a file. A task has ``task_id``, its number, and
+# ``spec``, the task as JSON. A chunk has ``name``, the checkpoint's name in the URLs of tasks
+# (:mod:`inspector.checkpoint.urls`), ``path``, the file's path in the checkpoint, ``chunk``, its
+# number in the file, and ``content``, its bytes. The other columns are null.
 CHUNKS = pa.schema(_columns)
-# A row is a task (``task_id``, ``spec``), or a chunk of a file: ``name`` of the checkpoint's staged
-# files (:mod:`inspector.checkpoint.urls`), ``path`` in it, number of the ``chunk``, bytes.
 
 
 class StagingFolder:
-    """An empty folder for staged files, with one folder in it for each checkpoint."""
+    """A local folder for staged files, with one subfolder for each checkpoint."""
 
     def __init__(self, path: str) -> None:
+        """Use the empty folder at ``path``."""
         self._path = Path(path)
 
     def write(self, name: str, path: str, chunk: int, content: Any) -> None:
-        """Write a chunk of a file at its position; chunks may come twice, and in any order.
+        """Write ``content``, a chunk of a file, at its position in the file.
 
-        ``name`` is the checkpoint's, ``path`` the file's path in it.
+        ``name`` is the name of the checkpoint, ``path`` the path of the file in the checkpoint, and
+        ``chunk`` the number of the chunk, from 0. Chunks may be written in any order, and twice.
         """
         file = self._path / name / path
         file.parent.mkdir(parents=True, exist_ok=True)
-        # At its own offset: chunks come in any order.
         target = os.open(file, os.O_WRONLY | os.O_CREAT, 0o600)
         try:
             os.pwrite(target, content, chunk * CHUNK_BYTES)
@@ -101,14 +101,22 @@ def on_staged_files(function: BatchFunction, names: Iterable[str]) -> BatchFunct
 
 
 def scratch() -> str | None:
-    """Return a folder for temporary files that Spark cleans up; None for the system's default."""
+    """Return the path of a folder in which to create temporary files.
+
+    It is one of the writable folders of the environment variable SPARK_LOCAL_DIRS, which Spark
+    cleans up; processes are distributed over them. Return None, for the system's default, if there
+    is none.
+    """
     folders = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")
     writable = [folder for folder in folders if folder and os.access(folder, os.W_OK)]
     return writable[os.getpid() % len(writable)] if writable else None
 
 
 def _stage(batches: Iterable[pa.RecordBatch], folder: StagingFolder) -> list[tuple[int, str]]:
-    """Write the chunks of files into a folder, and return the tasks as (number, spec)."""
+    """Write the chunks of files in ``batches`` of CHUNKS into ``folder``.
+
+    Return the tasks in ``batches`` as (number, spec), in the order of their rows.
+    """
     tasks: list[tuple[int, str]] = []
     for batch in batches:
         content = batch.column("content")
@@ -122,7 +130,8 @@ def _stage(batches: Iterable[pa.RecordBatch], folder: StagingFolder) -> list[tup
 
 # --- listings ---------------------------------------------------------------------------------
 
-# nanoseconds added to times in whole milliseconds, so that no rounding makes one less
+# nanoseconds that are added to times of files in whole milliseconds: half a millisecond, so that
+# rounding does not yield the millisecond before
 HALF_MS_NS = 500_000
 
 
@@ -139,9 +148,11 @@ class ListedFile(NamedTuple):
 class Listing:
     """A checkpoint as Spark listed it."""
 
-    name: str  # unique name that stands for the checkpoint in the URLs of tasks
-    root: str  # path as the user spelled it, by which Spark reads it; it may hold credentials
-    files: Mapping[str, ListedFile]  # files by their path in the checkpoint
+    name: str  # unique random name that stands for the checkpoint in the URLs of tasks
+    # path of the checkpoint as the user spelled it, by which Spark reads it; it may hold
+    # credentials
+    root: str
+    files: Mapping[str, ListedFile]  # listed files by their path in the checkpoint
 
     def small(self) -> list[str]:
         """Return the paths of the small files, which the driver reads itself.
@@ -157,19 +168,20 @@ class Listing:
         ]
 
 
-# Listings of a session by their names, while their storage is in use.
+# type of a mapping from names of listings to listings, whose storages are in use
 Listings = dict[str, Listing]
 
 
 def open_listing(
     listing: Listing, folders: Iterable[str], target: str, listings: Listings
 ) -> Storage:
-    """Return a storage that shows a listing, and add the listing to ``listings`` while it is used.
+    """Return a storage that shows ``listing``, from a local folder with the listed files.
 
-    Its small files must be in ``target``, below the listing's name; ``target`` is removed with it.
-    ``folders`` are folders that exist although they may be empty.
+    The small files must be in the folder ``target``, below the name of the listing. Other files are
+    created there with their size and no content. ``folders`` are the names of folders to create,
+    because they may be empty. ``listings`` has the listing until the storage is garbage-collected;
+    then ``target`` is removed too.
     """
-    # The small files lie in target below the listing's name, which is removed with it.
     fetched = str(Path(target, listing.name))
     for folder in folders:
         Path(fetched, folder).mkdir(parents=True, exist_ok=True)
@@ -190,11 +202,13 @@ def open_listing(
 
 
 def relative_path(path: str, root: str, mark: str, *, encoded: bool = False) -> str:
-    """Return the path in the checkpoint of a file that Spark lists below a mark.
+    """Return the path, relative to the checkpoint ``root``, of a file that Spark lists.
 
-    ``encoded``: the path is percent-encoded. EngineError: the mark is not in it.
+    ``path`` is the file's path or URI by Spark; with ``encoded`` it is percent-encoded. ``mark`` is
+    the file or folder in the root that was listed, such as ``offsets``; the result begins with it.
+    EngineError: ``mark`` is not in ``path``.
     """
-    # Only the last part of the root as the user spells it is sure to be spelled as by Spark.
+    # Spark may spell the root differently; only its last part is certain to be the same.
     parts = (unquote(path) if encoded else path).split("/")
     positions = [i for i, part in enumerate(parts) if part == mark]
     parent = root.rstrip("/").rsplit("/", 1)[-1]
@@ -208,12 +222,12 @@ def relative_path(path: str, root: str, mark: str, *, encoded: bool = False) -> 
 class TaskFile(NamedTuple):
     """A file that a task reads."""
 
-    listing: Listing  # listing of its checkpoint
-    path: str  # its path in the checkpoint
+    listing: Listing  # listing of the file's checkpoint
+    path: str  # path of the file in the checkpoint
 
     @property
     def file_in_listing(self) -> ListedFile:
-        """The file as Spark lists it."""
+        """Entry of the file in its listing, with URI, size and time."""
         return self.listing.files[self.path]
 
 
@@ -233,14 +247,21 @@ def files_of_task(spec: str, listings: Mapping[str, Listing]) -> list[TaskFile]:
 
 
 def listing_names(spec: str, listings: Mapping[str, Listing]) -> set[str]:
-    """Return the names of a task's checkpoints. EngineError as :func:`files_of_task`."""
+    """Return the names of the listings of the checkpoints that a task and its nested tasks read.
+
+    ``spec`` is the task as JSON. ``listings`` has the listings of open checkpoints by name.
+    EngineError: the checkpoint of a task is closed or was not listed by Spark.
+    """
     return {listing.name for _, listing in _with_listings(spec, listings)}
 
 
 def _with_listings(
     spec: str, listings: Mapping[str, Listing]
 ) -> Iterator[tuple[dict[str, Any], Listing]]:
-    """Yield each task within a spec, as JSON, with the listing of its checkpoint."""
+    """Yield (task as a JSON object, listing of its checkpoint) for each task in ``spec``.
+
+    ``listings`` has the listings of open checkpoints by name. EngineError: it lacks a checkpoint.
+    """
     for task in _tasks(spec):
         listing = listings.get(name_of_copies(task["url"]))
         if listing is None:
@@ -252,10 +273,14 @@ def _with_listings(
 
 
 def _tasks(value: Any) -> Iterator[dict[str, Any]]:
-    """Yield the tasks, as JSON objects, within a value or a JSON text."""
+    """Yield the tasks, as JSON objects, in ``value``: a JSON value, or a text of JSON.
+
+    Lists, values of objects, nested tasks, and texts that contain a staged URL are searched. Other
+    values, and texts that are not JSON, contain no task.
+    """
     if isinstance(value, str):
         if f"{STAGED}:/" in value:
-            with suppress(ValueError, RecursionError):  # a text that has nothing to do with a task
+            with suppress(ValueError, RecursionError):  # a text that is not JSON
                 yield from _tasks(json.loads(value))
     elif isinstance(value, Sequence):
         for item in value:

@@ -1,4 +1,4 @@
-"""Python workers of a Spark: their packages, asked for before any work is sent to them."""
+"""Python workers of a Spark session: checks of their packages, and measures to speed them up."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ import inspector
 from inspector.engines.engine import BatchFunction
 from inspector.exceptions import EngineError
 
-# modules that this package and PySpark need on workers
+# names of the modules that this package and PySpark need on Python workers
 REQUIRED_MODULES = ("pyarrow", "numpy", "fsspec", "xxhash", "google_crc32c", "pandas")
-# advice for the user how workers get the modules
+# end of the error message for modules that workers lack: how the user can install them there
 VENV_PACK = (
     "install them there, or ship an environment (venv-pack): "
     "--conf spark.archives=environment.tar.gz#environment "
@@ -50,7 +50,7 @@ def probe(modules: tuple[str, ...] = REQUIRED_MODULES) -> Callable[[Any], str]:
     """
 
     def answer(_number: Any) -> str:
-        """Return the worker's answer as JSON."""
+        """Return the description of the worker as JSON."""
         missing = []
         for name in modules:
             try:
@@ -78,7 +78,10 @@ def probe(modules: tuple[str, ...] = REQUIRED_MODULES) -> Callable[[Any], str]:
 
 
 def check(answers: Iterable[str]) -> list[Mapping[str, Any]]:
-    """Return the distinct answers of workers, parsed. EngineError: a worker lacks a module."""
+    """Parse ``answers``, JSON texts of :func:`probe`, and return the distinct ones as mappings.
+
+    EngineError: a worker lacks a module other than this package.
+    """
     workers = [json.loads(answer) for answer in sorted(set(answers))]
     for worker in workers:
         if worker["missing"]:
@@ -90,12 +93,19 @@ def check(answers: Iterable[str]) -> list[Mapping[str, Any]]:
 
 
 def lack_package(workers: Iterable[Mapping[str, Any]]) -> bool:
-    """Return True if a worker lacks this package or has another version of it."""
+    """Return True if a worker lacks this package or has another version of it.
+
+    ``workers`` are results of :func:`check`.
+    """
     return any(worker["inspector"] != inspector.__version__ for worker in workers)
 
 
 def kernel_note(workers: Iterable[Mapping[str, Any]]) -> str | None:
-    """Return a note if workers run the slow Python twin of the kernel; None otherwise."""
+    """Return a note for the user if a worker runs the slow kernel; None otherwise.
+
+    The kernel is this package's decoder of state files. The slow kernel is its twin in Python.
+    ``workers`` are results of :func:`check`.
+    """
     if all(worker["kernel"] == "c" for worker in workers):
         return None
     return (
@@ -105,11 +115,15 @@ def kernel_note(workers: Iterable[Mapping[str, Any]]) -> str | None:
 
 
 def tune(function: BatchFunction) -> BatchFunction:
-    """Return the function so that workers lose less time; they serve no other session then."""
-    # Spark reuses them for other jobs (spark.python.worker.reuse), and frozen objects stay frozen.
+    """Return ``function`` with measures that make small tasks faster in a Python worker.
+
+    Imported modules are excluded from garbage collection until the worker ends. Bytes of the JVM
+    are acknowledged without delay while ``function`` runs. Spark may reuse the worker for other
+    jobs (spark.python.worker.reuse), so it must serve no other session.
+    """
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Freeze the imported modules, and yield the results with quick acknowledgements."""
+        """Yield the results of ``function`` after freezing, with quick acknowledgements."""
         _freeze()
         with quick_acknowledgements():
             yield from function(batches)
@@ -119,21 +133,26 @@ def tune(function: BatchFunction) -> BatchFunction:
 
 @functools.cache
 def _freeze() -> None:
-    """Exclude from garbage collections all objects that exist now, once in this process."""
+    """Exclude all objects that exist now from garbage collection; later calls do nothing."""
     # PySpark's workers collect all generations after each task (pyspark/daemon.py), which takes
-    # longer than many tasks; the imported objects are exempt from it.
+    # longer than many tasks. Frozen objects are skipped.
     gc.freeze()
 
 
 @contextmanager
 def quick_acknowledgements() -> Iterator[None]:
-    """Acknowledge the bytes that the JVM sends at once (TCP_QUICKACK) while the block runs."""
-    # Each piece of a task waits for the one before to be acknowledged (Nagle), which Linux puts off
-    # by up to 40 ms (TCP_QUICKACK of tcp(7)). (With Spark's Unix domain sockets, 4.1 and later,
-    # some workers that end print a traceback, as the JVM no longer listens.)
+    """Acknowledge the bytes that the JVM sends without delay while the block runs.
+
+    It sets the socket option TCP_QUICKACK of this process's TCP connections to loopback addresses,
+    and restores it afterwards. It does nothing on systems without the option; only Linux has it.
+    """
+    # The JVM sends a piece of a task when the previous piece was acknowledged (Nagle). Linux delays
+    # acknowledgements by up to 40 ms (TCP_QUICKACK of tcp(7)). With Spark's Unix domain sockets,
+    # 4.1 and later, some workers print a traceback when they end, because the JVM no longer
+    # listens.
     changed: list[tuple[socket.socket, int]] = []
     try:
-        if hasattr(socket, "TCP_QUICKACK"):  # Linux has it alone
+        if hasattr(socket, "TCP_QUICKACK"):  # only Linux has the option
             for connection in _loopback_connections():
                 previous = _acknowledge_quickly(connection)
                 if previous is None:
@@ -142,7 +161,8 @@ def quick_acknowledgements() -> Iterator[None]:
                     changed.append((connection, previous))
         yield
     finally:
-        # The last first: several descriptors may be of one connection, and see it set already.
+        # In reverse order: several descriptors may belong to one connection, and only the first of
+        # them saw the option's previous value.
         for connection, previous in reversed(changed):
             with suppress(OSError):
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, previous)
@@ -150,7 +170,10 @@ def quick_acknowledgements() -> Iterator[None]:
 
 
 def _acknowledge_quickly(connection: socket.socket) -> int | None:
-    """Set TCP_QUICKACK of a connection and return its previous value; None if it cannot be set."""
+    """Set the socket option TCP_QUICKACK of ``connection`` to 1 and return its previous value.
+
+    Return None if the option cannot be set.
+    """
     with suppress(OSError):
         previous = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
@@ -159,7 +182,10 @@ def _acknowledge_quickly(connection: socket.socket) -> int | None:
 
 
 def _loopback_connections() -> Iterator[socket.socket]:
-    """Yield duplicates, with their flags, of this process's TCP connections within the machine."""
+    """Yield a duplicate of each IP socket of this process whose peer has a loopback address.
+
+    The caller closes the duplicates. Sockets are found by the descriptors in ``/proc/self/fd``.
+    """
     for name in os.listdir("/proc/self/fd"):
         try:
             connection = socket.socket(fileno=int(name))
@@ -191,14 +217,16 @@ def _is_loopback(connection: socket.socket) -> bool:
     return ipaddress.ip_address(host.partition("%")[0]).is_loopback
 
 
+# names of the documentation pages in the zip for workers; :mod:`inspector.findings` reads texts
+# from them
 _READ_PAGES = ("findings.md", "metrics.md")
-"""Pages of the reference from which :mod:`inspector.findings` takes words."""
 
 
 def package_zip(folder: Path) -> Path:
-    """Write this package as a zip for workers into a folder, and return its path.
+    """Write this package as a zip for workers into ``folder``, and return the path of the zip.
 
-    It has no compiled kernel, so workers use the Python twin.
+    It does not contain the compiled kernel, this package's decoder of state files, so workers use
+    the slow twin of the kernel in Python.
     """
     target = folder / "inspector.zip"
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -208,7 +236,10 @@ def package_zip(folder: Path) -> Path:
 
 
 def _sources(folder: Any, name: str) -> Iterator[tuple[str, bytes]]:
-    """Yield (name in the zip, content) of the Python files and pages in a folder."""
+    """Yield (name in the zip, content) of Python files and _READ_PAGES in ``folder`` and below it.
+
+    ``name`` is the name of the folder in the zip.
+    """
     for entry in sorted(folder.iterdir(), key=lambda item: str(item.name)):
         location = f"{name}/{entry.name}"
         if entry.is_dir():

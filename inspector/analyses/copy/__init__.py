@@ -62,39 +62,43 @@ from inspector.render.report import Report
 from inspector.render.report_data import Step
 from inspector.sums import group_by, sum_by_key
 
-FACTS = Request(fit=True)  # facts that a copy requests of its source
+# facts that the command requests of its source; all rows are compared with their schemas, and all
+# files with their checksums
+FACTS = Request(fit=True)
 
-# note on every written copy
+# note in the report on every written copy
 STOPPED = (
     "Stop the query before its checkpointLocation becomes the copy, and never run it on both "
     "checkpoints: they have the same query id, so sinks confuse their batches. A batch that the "
     "query began after the copy was made is not in it. Between two batches a checkpoint does not "
     "show whether its query runs."
 )
-# note on a copy as of a batch before the newest one
+# note on a copy as of a batch before the newest committed batch; a template for ``batch``
 EARLIER = (
     "The query resumes after batch {batch}, and has run later batches before: a foreachBatch, "
     "Kafka, console or memory sink gets the rows of these batches once more."
 )
-# note on a copy with a planned batch
+# note on a copy with a batch that was planned and not committed; a template for ``batch``
 PLANNED = (
     "Batch {batch} was planned and not committed. The copy has its plan, and the state files that "
     "it has written, so that the batch runs again first, as it would from the original checkpoint."
 )
-# refusal to leave out a batch that the sink may have
+# error message: the copy would leave out a planned batch that the sink may have; a template
 SKIPPED = (
     "batch {next} was planned before, so the sink may have it. Sinks that store batch ids "
     "(the file sink, Delta and others) skip a batch that they have: {effect}. {instead}Add "
     "--sink-has-no-batch-ids if the sink stores none (foreachBatch without a check of its own, "
     "Kafka, console, memory, noop), or no longer has the batches after {batch}"
 )
-# effect in :data:`SKIPPED` for a query with state
+# effect in :data:`SKIPPED` of a skipped batch, for a query with state
 LOSES_STATE = (
     "Spark then runs no job and writes no state for it, and the batch after it fails "
     "(CANNOT_LOAD_STATE_STORE.CANNOT_READ_DELTA_FILE_NOT_EXISTS)"
 )
-LOSES_ROWS = "its rows are then lost"  # effect in :data:`SKIPPED` for a query without state
-# refusal to copy a planned batch that the sink may have, if the state has unique ids
+# effect in :data:`SKIPPED` of a skipped batch, for a query without state
+LOSES_ROWS = "its rows are then lost"
+# error message: the copy would have a planned batch that the sink may have, and the state has
+# unique ids; a template for ``batch``
 NO_IDS = (
     "batch {batch} was planned and not committed, and the sink may have it. The state has ids of "
     "its checkpoints (format 2), and a query with such state fails if the sink skips a batch "
@@ -102,36 +106,41 @@ NO_IDS = (
     "from the sink: of a file sink, its entry in _spark_metadata. Add --sink-has-no-batch-ids if "
     "the sink no longer has the batch, or stores no batch ids"
 )
-PLAN = "Nothing was written: this is a plan."  # note on a plan
-# note on a plan with rows that must not be evicted
+PLAN = "Nothing was written: this is a plan."  # note in the report with ``--plan``
+# note in the report with ``--plan`` if the eviction of some rows is refused
 REFUSED = f"{PLAN} Without --plan the command would refuse to write the copy, for the reason above."
-# note: no file of the copy has the bytes of the evicted rows
+# Note: no file of the copy has the bytes of the rows evicted by removal. It is a template: ``rows``
+# is their number in words, ``file`` a kind of file, and ``source`` a sentence on the original.
 ERASED = (
     "Erased ({rows}): no state file of the copy holds these bytes, because each partition is one "
     "new {file}. {source}"
 )
-# note: files of the copy still have the bytes of the evicted rows
+# Note: files of the copy still have the bytes of the rows evicted by removal. It is a template:
+# ``rows`` is their number in words, ``version`` the copied state version, and ``source`` a sentence
+# on the original.
 REMOVED = (
     "Removed, not erased ({rows}): the query has these rows no longer, but files of the copy still "
     "hold their bytes. Tables and older changelogs of RocksDB were copied as they are, and the "
     "changelog of version {version} names the keys once more, as removals. The bytes are gone when "
     "Spark has compacted the tables and deleted these files. {source}"
 )
-# note: the evicted rows stay until their function is called for the timeout
+# Note: rows evicted by timeout stay in the copy until the query has called its function for them.
+# It is a template: ``rows`` is their number in words, ``source`` a sentence on the original.
 WAITING = (
     "Not erased ({rows} by timeout): keys and values are in the copy until the function has "
     "removed them and Spark has deleted the older versions; --by removal does not wait for the "
     "function. {source}"
 )
-NOTHING = "There is nothing to evict, so nothing was written."  # note if there was nothing to evict
-# note on the keys of transformWithState, if nothing was evicted
+# note in the report if no row is to be evicted
+NOTHING = "There is nothing to evict, so nothing was written."
+# addition to NOTHING, if the user named keys and the query has transformWithState
 WHOLE_GROUPS = (
     "Of transformWithState a key is evicted as a whole: name its grouping key, and not one entry "
     "of a list or a map, nor a timer."
 )
-# end of the messages on a copy that differs from its source
+# end of error messages: what was written differs from what the copy should have
 _GIVEN_UP = "so the copy was given up; the original checkpoint is unchanged"
-# slugs of problems that do not concern the copied state
+# slugs of problems of the source because of which no copy is refused
 _HARMLESS = (
     *(*NO_FAULT, LOST_METADATA),
     *("foreign-folder", "extra-partition", "partition-counts", "codec-mismatch", "uncommitted"),
@@ -187,7 +196,8 @@ class EvictedKeyRow(t.StoreRow, table="keys"):
     value_bytes: t.ValueBytes
 
 
-_HELP = {  # of options, by their names
+# help texts of options of the command, by the names of its parameters
+_HELP = {
     "evict": "Leave out all leftovers, those of one class, or rows (of --key and --where, which "
     "imply it).",
     "by": "Remove rows, or set their timers to the past. Spark then calls the function "
@@ -267,9 +277,10 @@ def copy(  # noqa: PLR0913 - the options of one command
 def _eviction_of(
     options: Options, evict: str | None, by: str | None, operator: int | None, *, inferred: bool
 ) -> evicting.Eviction | None:
-    """Return the requested eviction; None without one.
+    """Return the eviction that the options request; None if they request none.
 
-    Raises CheckpointError if the options contradict each other.
+    ``options.keys`` and ``options.where`` name rows; ``inferred`` includes inferred leftovers.
+    CheckpointError: the options contradict each other, or ``evict`` has an unknown value.
     """
     keys = KeyFilter(options.keys, options.where)
     if evict is None and not keys:
@@ -287,10 +298,10 @@ def _eviction_of(
 
 
 class _Assumed(NamedTuple):
-    """Facts that a checkpoint does not show and the user states by options."""
+    """Facts that a checkpoint does not show and that the user states by options."""
 
-    stopped: bool  # the query is stopped
-    sink_has_no_batch_ids: bool  # the sink does not skip batches by their ids
+    stopped: bool  # True if the user states that the query is stopped
+    sink_has_no_batch_ids: bool  # True if the user states that the sink will skip no batch
 
 
 class _Copy:
@@ -309,9 +320,11 @@ class _Copy:
         compact: bool,
         assumed: _Assumed,
     ) -> None:
-        """Decide how rows are evicted; CheckpointError if the options do not fit the checkpoint.
+        """Decide how rows are evicted; nothing is read or written yet.
 
-        Nothing is written yet.
+        ``dest`` is the URL of the copy, ``dest_options`` are storage options for it. ``eviction``
+        is None if no rows are evicted. ``compact`` requests one snapshot in place of a snapshot and
+        its deltas. CheckpointError: the options do not fit the checkpoint.
         """
         self._run, self._dest, self._options = run, dest, dict(dest_options)
         self._eviction, self._assumed = eviction, assumed
@@ -338,15 +351,19 @@ class _Copy:
         used = {way.way for way in self._ways.values() if not way.refused}
         self._erases = eviction is not None and bool(eviction.keys) and REMOVAL in used
         self._compact_requested = compact
-        self._restart: Restart | None = None  # of the copy; None if none was written
-        self._reshape: reshaping.Reshape | None = None  # None without another form
-        # Behind a chain, a removal would leave the bytes in the files of the chain.
+        # how a query would restart from the copy; None if no copy was written
+        self._restart: Restart | None = None
+        # change of the state's form; None if the copy has the form of the source
+        self._reshape: reshaping.Reshape | None = None
+        # If rows were removed by a further delta, the older files would still have their bytes.
         self._compact = compact or (self._erases and can_compact)
 
     def report(self, *, plan: bool) -> Report:
-        """Write the copy, or only plan it, and return the report.
+        """Write a copy in the form of the source, and return the report.
 
-        Raises CheckpointError or SourceNotWholeError if the copy cannot be made.
+        With ``plan``, or if there is an eviction and no row to evict, nothing is written.
+        CheckpointError or SourceNotWholeError: the copy cannot be made. EngineError: the engine
+        reads files by Spark (``--io hadoop``).
         """
         self._check_source()
         check_new(self._dest, self._options, self._checkpoint.storage)
@@ -362,8 +379,8 @@ class _Copy:
         tasks = list(work.tasks)
         if eviction is not None:
             tasks = evicting.with_eviction(self._run, tasks, eviction, facts)
-            # Where a folder gets its name last, rows that are named are looked for while it is
-            # written: it is given up if there are none.
+            # A copy on a local disk gets its name last. If the user names rows, they are searched
+            # while it is written, and it is removed if there are none.
             first = plan or (bool(eviction.keys) and not is_local(self._dest))
             rows = eviction.counts(facts)
             if first or not (eviction.keys or any(rows.values())):
@@ -388,15 +405,20 @@ class _Copy:
         return self._report(done, facts, notes=self._notes(done), steps=steps, wrote=True)
 
     def _source_facts(self) -> Facts:
-        """Return the facts of the source, with all leftovers if this process evicts them."""
+        """Return the facts of the source, with all leftover keys if this process evicts them.
+
+        Otherwise the facts have only some of the keys, and the tasks that evict find them.
+        """
         expired = self._eviction is not None and self._eviction.expired
         every_key = expired and self._run.engine.in_process
         return self._run.facts(replace(FACTS, leftover_limit=0) if every_key else FACTS)
 
     def reshape(self, target: reshaping.Target, *, plan: bool) -> Report:
-        """Write a copy whose state has another form, or only plan it, and return the report.
+        """Write a copy whose state has the form ``target``; return the report.
 
-        Raises CheckpointError or SourceNotWholeError if the copy cannot be made.
+        With ``plan``, or if there is an eviction and no row to evict, nothing is written.
+        CheckpointError or SourceNotWholeError: the copy cannot be made. EngineError: the engine
+        reads files by Spark (``--io hadoop``), or it cannot move rows.
         """
         self._check_source()
         if self._planned:
@@ -414,7 +436,7 @@ class _Copy:
         if self._eviction is not None:
             unchanged = evicting.copying(self._run).tasks
             evictions = evicting.with_eviction(self._run, unchanged, self._eviction, facts)
-        rows: Mapping[StoreName, int] = {}  # leftovers to evict, by the facts of the audit
+        rows: Mapping[StoreName, int] = {}  # number of leftovers to evict by the source's facts
         if self._eviction is not None and not self._eviction.keys:
             rows = self._eviction.counts(facts)
         will_evict = any(rows.values()) and not self._refuses(rows)
@@ -444,10 +466,11 @@ class _Copy:
         return self._report(done, facts, notes=notes, steps=self._steps(is_plan=False), wrote=True)
 
     def _notes_on_rows(self, rows: Mapping[StoreName, int], *, plan: bool) -> list[str]:
-        """Return notes on why no copy is made because of the rows to evict; empty if one is made.
+        """Return notes on why the rows to evict prevent a copy or plan; empty if they do not.
 
-        ``rows`` are their numbers by store. Raises CheckpointError if some must not be evicted and
-        no ``plan`` is requested.
+        ``rows`` has the number of rows to evict by store. With an eviction and no such rows, or
+        with a ``plan`` whose eviction is refused, there is a note. CheckpointError: the eviction of
+        rows is refused, and no plan is requested.
         """
         if self._eviction is not None and not any(rows.values()):
             return self._nothing()
@@ -457,9 +480,10 @@ class _Copy:
         return []
 
     def _check_read(self, reshape: reshaping.Reshape, facts: Facts) -> None:
-        """Raise CheckpointError or SourceNotWholeError if the source's rows cannot be reshaped.
+        """Raise an error if the rows of the source cannot have the new form.
 
-        ``facts`` are those of reading the rows.
+        ``facts`` are those of reading the rows. CheckpointError: a value cannot be converted, or a
+        row is not where Spark's hash puts it. SourceNotWholeError: files cannot be read.
         """
         reshape.check_values(facts)
         self._check_problems(facts)
@@ -468,11 +492,11 @@ class _Copy:
     def _move_rows(
         self, reshape: reshaping.Reshape, tasks: Sequence[FillTask], read: Facts | None
     ) -> Facts:
-        """Return the facts of writing the rows in their new form, with the evictions.
+        """Run ``tasks``, which write rows in their new form, and return their facts with evictions.
 
-        ``read`` are the facts of an earlier reading; None if there was none. Raises CheckpointError
-        or SourceNotWholeError if rows cannot be written, or if others were written than read, and
-        _NothingError if there was no row to evict.
+        ``read`` are the facts of an earlier reading; None if there was none. Tasks without a URL
+        write nothing. CheckpointError or SourceNotWholeError: rows cannot be read or written, or
+        the written rows are not the rows that were read. _NothingError: there was no row to evict.
         """
         moved = reshape.move_rows(tasks)
         if moved.read is not None:
@@ -499,10 +523,11 @@ class _Copy:
         form: copy_contents.NewForm,
         read: Facts | None,
     ) -> Facts:
-        """Write a copy in another form, check it, and return the facts of its tasks.
+        """Write a copy in the form ``form``, check it, and return the facts of its tasks.
 
-        ``read`` has the rows of the source after the eviction, and the evicted ones; None
-        if they were not read yet. Raises errors as :meth:`_write`, and of :meth:`_move_rows`.
+        The facts are those of writing, and those of the evictions. ``tasks`` write one partition
+        each. ``read`` are the facts of an earlier reading; None if there was none. Raises errors as
+        :meth:`_write` and :meth:`_move_rows`.
         """
         batch = self._version - 1
         with new_folder(self._dest, self._options, self._checkpoint.storage) as place:
@@ -518,14 +543,16 @@ class _Copy:
         return done
 
     def _check_problems(self, facts: Facts) -> None:
-        """Raise SourceNotWholeError for the first problem of the facts, if there is one."""
+        """Raise SourceNotWholeError for the first of the problems in ``facts``, if there is one."""
         for problem in facts.problems:
             raise SourceNotWholeError(problem.message, problem.path, problem.offset)
 
     def _check_source(self) -> None:
-        """Refuse a source that cannot be copied, judged by listings and logs.
+        """Raise an error, with advice, if listings and logs show that the source cannot be copied.
 
-        Raises CheckpointError, SourceNotWholeError or EngineError, with advice.
+        CheckpointError: for example, no batch was committed, or the query may be running.
+        SourceNotWholeError: files of logs are missing or damaged. EngineError: the engine reads
+        files by Spark (``--io hadoop``).
         """
         checkpoint, root, logs = self._checkpoint, self._checkpoint.root, self._checkpoint.logs
         if self._run.engine.reader is not None:
@@ -549,9 +576,11 @@ class _Copy:
         copy_contents.check_file_logs(checkpoint, newest)
 
     def _check_next_batch(self, logs: Logs) -> None:
-        """Refuse a copy whose next batch the sink may skip, or which may still run.
+        """Raise CheckpointError if batches that were planned after the copied batch prevent a copy.
 
-        Raises CheckpointError, with advice.
+        The message has advice.
+        For example, such a batch may still be running, or the sink may have it and would skip it.
+        By options the user can state that this is not so. Planned batches also prevent an eviction.
         """
         root, batch = self._checkpoint.root, self._version - 1
         last = logs.last_committed if logs.last_offset is None else logs.last_offset
@@ -594,10 +623,11 @@ class _Copy:
         raise CheckpointError(text, root)
 
     def _is_next_unwritten(self) -> bool:
-        """True if no sink can have the next batch: it did not write the state of all partitions.
+        """Return True if the sink cannot have the next batch, as some of its state is not written.
 
-        Spark hands a batch to the sink when all its tasks have ended, and each of them has written
-        its state before.
+        The next batch is the only one that was planned after the newest committed batch, which is
+        copied. A store lacks the state files of the next batch. Spark passes a batch to the sink
+        only after all its tasks have ended, and each task has written its state before.
         """
         logs, version = self._checkpoint.logs, self._version
         if logs.last_committed != version - 1 or logs.last_offset != version:
@@ -606,7 +636,10 @@ class _Copy:
         return any(version + 1 not in {*of.deltas, *of.snapshots} for of in stores)
 
     def _check_whole(self, facts: Facts) -> None:
-        """Raise SourceNotWholeError for a state that Spark would not load as it was written."""
+        """Raise SourceNotWholeError if Spark would not load the source's state as it was written.
+
+        ``facts`` are those of the source. The message has the first problem and advice.
+        """
         damage = list(_damage(self._run, facts))
         if not damage:
             return
@@ -620,13 +653,13 @@ class _Copy:
         raise SourceNotWholeError(f"{first.message}{more}{to_do}", path, first.offset)
 
     def _refuses(self, rows: Mapping[StoreName, int]) -> bool:
-        """Return True if some of the rows, by store, must not be evicted."""
+        """Return True if ``rows``, numbers of rows by store, has rows whose eviction is refused."""
         return any(count and self._ways[name].refused for name, count in rows.items())
 
     def _check_effects(self, rows: Mapping[StoreName, int]) -> None:
-        """Raise CheckpointError if rows would be evicted whose loss makes results or state wrong.
+        """Raise CheckpointError if rows would be evicted from a store whose eviction is refused.
 
-        ``rows`` are the numbers of rows to evict, by store.
+        ``rows`` has the number of rows to evict by store.
         """
         for name, count in sorted(rows.items()):
             way = self._ways[name]
@@ -638,10 +671,12 @@ class _Copy:
                 )
 
     def _write(self, tasks: Sequence[evicting.EvictTask], work: evicting.Copying) -> Facts:
-        """Write the copy to its destination, check it, and return the facts of its tasks.
+        """Write the copy to its destination, check it, and return the facts of ``tasks``.
 
-        Raises SourceNotWholeError if the copy is not whole or would not restart, and _NothingError
-        if there was no row to evict.
+        ``work`` has the ids of state files that change. A copy on a local disk is removed again if
+        an error is raised. SourceNotWholeError: files cannot be read, or the copy is not whole or
+        no query would restart from it. CheckpointError: rows must not be evicted, or the query has
+        run a batch meanwhile. _NothingError: there was no row to evict.
         """
         storage, batch = self._checkpoint.storage, self._version - 1
         with new_folder(self._dest, self._options, storage) as place:
@@ -673,9 +708,12 @@ class _Copy:
         files: tuple[Sequence[copy_contents.SmallFile], Sequence[copy_contents.SmallFile]],
         content: CopyRecord,
     ) -> None:
-        """Write the small files of a copy, and check that it is whole and would restart.
+        """Write the small files of a copy, and check that it is whole and that a query can restart.
 
-        Raises SourceNotWholeError or CheckpointError if not.
+        ``done`` are the facts of writing the state. ``files`` are the small files to write before
+        and after the check of the rows; ``content`` is the record of how the copy was made.
+        SourceNotWholeError: the copy is not whole or no query would restart from it.
+        CheckpointError: the query has run a batch meanwhile.
         """
         first, last = files
         record = copy_contents.SmallFile(RECORD, content=content.to_json().encode())
@@ -687,7 +725,7 @@ class _Copy:
         problems = listing_problems(copied, self._version)
         restart = restart_of(copied, problems, restart_path=self._dest)
         self._restart = restart
-        # The user may have said that the sink does not have the batch.
+        # By option the user can state that the sink does not have the batch.
         told = self._assumed.sink_has_no_batch_ids
         doubts = [doubt for doubt in restart.doubts if not (doubt.is_of_sink and told)]
         is_open = bool(restart.unknown or doubts)
@@ -699,7 +737,10 @@ class _Copy:
             )
 
     def _write_small(self, place: Destination, files: Sequence[copy_contents.SmallFile]) -> None:
-        """Write files and read them back; SourceNotWholeError if the content differs."""
+        """Write ``files`` into the copy and read them back.
+
+        SourceNotWholeError: the content of a file differs from what was written.
+        """
         copy = Storage.open(place.url, self._options)
         for file in files:
             written, read = blake2b(), blake2b()
@@ -711,13 +752,14 @@ class _Copy:
                 raise SourceNotWholeError(message, spell_root(self._dest))
 
     def _record(self, done: Facts, versions: Collection[int]) -> CopyRecord:
-        """Return the record of how the copy was made, for a file of the copy.
+        """Return the record of how the copy was made, which the copy has as a file.
 
-        ``versions`` are the state versions whose files are not those of the query's batches.
+        ``done`` has the evictions. ``versions`` are the state versions whose files were changed by
+        the copy. If the source is a copy itself, the versions of its record are added.
         """
         version, before = self._version, read_record(self._checkpoint.storage)
         changed = set(versions)
-        # A copy of a copy has the changed files of the first one.
+        # A copy of a copy has the changed files of the first copy.
         changed.update(() if before is None else before.changed_versions)
         return CopyRecord(
             source=spell_root(self._checkpoint.storage.url),
@@ -735,19 +777,19 @@ class _Copy:
         )
 
     def _open(self, place: Destination) -> Checkpoint:
-        """Open the copy, by the format that the user gave for the source.
+        """Return the checkpoint at ``place``, the copy, which may be unfinished.
 
-        Its root is known, so that an unfinished copy does not have to look like a checkpoint.
+        Its provider format is the format that the user gave for the source, if any.
         """
         form = self._run.options.provider_format
         storage = Storage.open(place.url, self._options)
         return checkpoint_at(storage, Selection(), provider_format=form)
 
     def _check_rows(self, place: Destination, done: Facts, version: int) -> None:
-        """Read the copy back and compare the hashes of the rows of each partition.
+        """Read the copy back at ``version`` and compare the hashes of the rows of each partition.
 
-        ``done`` has the hashes from writing. Raises SourceNotWholeError for a difference or a
-        problem.
+        ``done`` has the hashes from writing. SourceNotWholeError: rows differ, or the copy has a
+        problem because of which Spark would not load it.
         """
         written = replace(self._run.options, batch=None, state_version=version, key=(), where=())
         checkpoint = self._open(place)
@@ -764,7 +806,10 @@ class _Copy:
                 raise SourceNotWholeError(problem.message, problem.path, problem.offset)
 
     def _check_log(self) -> None:
-        """Raise CheckpointError if the query has planned or committed a batch meanwhile."""
+        """Raise CheckpointError if the query has planned or committed a batch since it was opened.
+
+        The logs are listed again. Without a function to do so, nothing is checked.
+        """
         if self._run.reopen is None:
             return
         before, now = self._checkpoint.logs, self._run.list_again().logs
@@ -781,9 +826,10 @@ class _Copy:
         steps: Sequence[Step] = (),
         wrote: bool,
     ) -> Report:
-        """Return the report on a copy or plan.
+        """Return the report on a written copy, or on a plan.
 
-        ``done`` are the facts of the copying tasks, ``facts`` those of the source.
+        ``done`` are the facts of the copying tasks, ``facts`` those of the source. ``notes`` and
+        ``steps`` are shown in the report. ``wrote`` is True if a copy was written.
         """
         by_store = _evicted_rows(done)
         refused = sum(rows for name, rows in by_store.items() if self._ways[name].refused)
@@ -807,7 +853,7 @@ class _Copy:
         listed = self._run.listed
         problems = [p for p in (*listed, *self._run.problems(facts)) if p.slug in READABLE]
         subject = replace(self._run.subject(), problems=problems)
-        # What the copy needs was read: all else of the source is said, and no failure.
+        # All that the copy needs was read, so other problems of the source are only notes.
         root, unneeded = self._checkpoint.root, [p for p in listed if p.slug not in READABLE]
         said = [f"{p.path or root}: {p.message}" for p in unneeded]
         effects = []
@@ -824,7 +870,11 @@ class _Copy:
         return replace(report, steps=steps, nothing_done=idle or bool(refused))
 
     def _form_numbers(self) -> dict[str, int | str]:
-        """Return the partitions and providers for the summary; empty if both stay."""
+        """Return the entries of the summary on the new form of the state.
+
+        They are the partitions, the state format and the provider, for those that change. Empty if
+        the form stays.
+        """
         reshape, result = self._reshape, dict[str, int | str]()
         if reshape is None:
             return result
@@ -838,11 +888,17 @@ class _Copy:
         return result
 
     def _is_timed_out(self, name: StoreName) -> bool:
-        """True if rows of a store stay until Spark calls the function for their timeout."""
+        """Return True if rows of the store ``name`` are evicted by timeout.
+
+        They stay in the copy until Spark calls the query's function for them.
+        """
         return self._ways[name].way == TIMEOUT and not self._ways[name].refused
 
     def _rows(self, done: Facts) -> Iterator[CopiedRow]:
-        """Yield a row for each copied store."""
+        """Yield the row of each copied store for the table of stores.
+
+        ``done`` are the facts of the copying tasks.
+        """
         written, evicted = done.sums(WrittenFiles), _evicted_rows(done)
         for name, prints in sorted(done.sums(RowPrints).items()):
             files = written.get(name)
@@ -856,7 +912,11 @@ class _Copy:
             )
 
     def _evictions(self, done: Facts) -> Iterator[t.Table]:
-        """Yield the tables of evicted rows and of example keys; nothing without an eviction."""
+        """Yield the tables of evicted rows and of example keys.
+
+        Nothing is yielded without an eviction, and no table of keys if no row is evicted. ``done``
+        are the facts of the copying tasks.
+        """
         if self._eviction is None:
             return
         checkpoint, rows = self._checkpoint, []
@@ -883,10 +943,11 @@ class _Copy:
             yield EvictedKeyRow.table("some of the evicted keys", list(self._keys(done)))
 
     def _keys(self, done: Facts) -> Iterator[EvictedKeyRow]:
-        """Yield up to ``KEYS_SHOWN`` evicted keys for each store and class."""
+        """Yield rows for up to ``KEYS_SHOWN`` evicted keys of each store and class of leftovers."""
         words = StoreWords(self._checkpoint, self._run.options.redact or Redact.NONE)
 
         def group(seen: Observed[EvictedKey]) -> tuple[StoreName, str]:
+            """Return the store and the class of leftovers of a key."""
             return seen.store.name, seen.fact.leftover_class
 
         # The facts of partitions may come in any order.
@@ -905,7 +966,7 @@ class _Copy:
                 )
 
     def _notes(self, done: Facts) -> list[str]:
-        """Return the notes on a written copy."""
+        """Return the notes on a written copy: evicted bytes, batches, and stopping the query."""
         notes = list(self._erasure(done))
         newest, batch = self._checkpoint.logs.last_committed, self._version - 1
         if newest is not None and batch < newest:
@@ -915,9 +976,10 @@ class _Copy:
         return [*notes, STOPPED]
 
     def _nothing(self) -> list[str]:
-        """Return the note that there is nothing to evict.
+        """Return a list with the note that there is nothing to evict.
 
-        It also says how keys of transformWithState are named, if some could have been evicted.
+        The note has a sentence on how to name keys of transformWithState, if the user named rows
+        and the query has such keys.
         """
         of_groups = any(
             operator.processor is not None and not self._ways[name].refused
@@ -929,7 +991,7 @@ class _Copy:
         return [f"{NOTHING} {WHOLE_GROUPS}" if named and of_groups else NOTHING]
 
     def _steps(self, *, is_plan: bool) -> list[Step]:
-        """Return the steps that the user takes next, after the plan or the copy."""
+        """Return the steps that the user takes next, after a plan or after the copy."""
         assumed = self._assumed
         given = {
             "--compact": self._compact_requested,
@@ -944,9 +1006,9 @@ class _Copy:
         return list(steps_of(commands, is_plan=is_plan))
 
     def _other_ways(self, rows: Mapping[StoreName, int]) -> Iterator[str]:
-        """Yield a sentence on the effect of the other value of --by, for each store with timers.
+        """Yield a sentence on the effect of the opposite value of --by, for each store with timers.
 
-        ``rows`` are the evicted rows by store.
+        ``rows`` has the number of evicted rows by store; stores without evicted rows are left out.
         """
         if self._eviction is None:
             return
@@ -958,9 +1020,9 @@ class _Copy:
                 yield f"With --by {word} (operator {name.operator_id}): {opposite.text}"
 
     def _erasure(self, done: Facts) -> Iterator[str]:
-        """Yield a note for each way of eviction that says which files still have the bytes.
+        """Yield a note for each way of eviction on which files of the copy still have the bytes.
 
-        Only for rows that the user named.
+        Nothing is yielded without the options --key and --where. ``done`` has the evicted rows.
         """
         if self._eviction is None or not self._eviction.keys:
             return
@@ -982,9 +1044,10 @@ class _Copy:
 
 
 def _batch_to_repeat(logs: Logs, version: int) -> int | None:
-    """Return the batch that a restart runs again after a version; None if it plans a new one.
+    """Return the planned batch that a restart runs again; None if the restart plans a new batch.
 
-    With asynchronous progress tracking the numbers of planned batches have gaps.
+    ``version`` is the copied state version. Return None if it is not that of the newest committed
+    batch, too. With asynchronous progress tracking the numbers of planned batches have gaps.
     """
     planned, committed = logs.last_offset, logs.last_committed
     if planned is None or committed is None or version != committed + 1 or planned < version:
@@ -993,30 +1056,39 @@ def _batch_to_repeat(logs: Logs, version: int) -> int | None:
 
 
 class _NothingError(Exception):
-    """No row was to be evicted, so that the copy was given up; ``done`` has its facts so far."""
+    """Signal that no row was to be evicted, so that the copy was given up.
+
+    Attributes:
+        done: facts of the copying tasks.
+    """
 
     def __init__(self, done: Facts) -> None:
-        """Keep the facts of the tasks that found no row to evict."""
+        """Store the facts of the tasks that found no row to evict."""
         super().__init__()
         self.done = done
 
 
 def _digest(chunks: Iterable[bytes], digest: blake2b) -> Iterator[bytes]:
-    """Yield the chunks unchanged, and add each to the digest."""
+    """Yield each of ``chunks`` unchanged, after adding it to ``digest``."""
     for chunk in chunks:
         digest.update(chunk)
         yield chunk
 
 
 def _evicted_rows(done: Facts) -> dict[StoreName, int]:
-    """Return the number of evicted rows of each store, over all partitions."""
+    """Return the number of evicted rows of each store over all partitions, by ``done``.
+
+    Rows whose eviction is refused count, too. A store without such rows is absent.
+    """
     return sum_by_key((seen.store.name, seen.fact.rows) for seen in done.of(Evicted))
 
 
 def _damage(run: Run, facts: Facts) -> Iterator[Problem]:
-    """Yield the problems by which Spark would not load a version, or not as it was written.
+    """Yield the problems because of which a copy of a run's version would not be whole.
 
-    Files that no restart needs do not count: the copy leaves them out.
+    Spark would not load the state, or not as it was written. ``facts`` are those of all state.
+    Problems of files that no restart needs, and those in ``_HARMLESS``, are left out. A row in a
+    wrong partition (SS107) is a problem too.
     """
     checkpoint, version = run.checkpoint, run.version
     whole = (of for of in checkpoint.store_files.values() if version in (*of.deltas, *of.snapshots))

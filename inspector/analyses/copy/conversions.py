@@ -26,18 +26,19 @@ from inspector.operators.group_state import (
 from inspector.operators.join import NAMES as JOIN
 from inspector.passes.state_formats import FormatOne
 
-OLD, NEW = "1", "2"  # state formats
-_CONF = "spark.sql.streaming."  # prefix of the confs below
-# conf with the format of each kind of operator
+# state format from which, and to which, a copy converts values, as in confs
+OLD, NEW = "1", "2"
+_CONF = "spark.sql.streaming."  # prefix of the names in _CONFS
+# name, without the prefix, of the conf with the state format of each kind of operator
 _CONFS = {
     FormatOne.AGGREGATION: "aggregation.stateFormatVersion",
     FormatOne.GROUP_STATE: "flatMapGroupsWithState.stateFormatVersion",
 }
-# refusal if no operator is in the old format
+# message of the error if no operator has state in format 1
 _NOTHING = (
     "no aggregation and no group state is in format 1 by the offset log: leave out --state-format"
 )
-# end of a refusal if the checkpoint has a join in format 1
+# end of the message _NOTHING if the checkpoint has a join in format 1
 _JOIN_STAYS = (
     "; a join in format 1 does not record which rows have found a partner, so start a new query "
     "for another format of it"
@@ -48,17 +49,18 @@ _JOIN_STAYS = (
 class Conversion:
     """Conversion of the state of one operator to format 2."""
 
-    operator_id: int  # the operator
-    conf: str  # conf that the offset log records for it
-    kind: FormatOne  # kind of the operator
-    schema_path: str  # path of its schema file, below the root
-    schema: bytes  # new content of that file
+    operator_id: int  # number of the operator
+    conf: str  # full name of the conf by which the offset log records its state format
+    kind: FormatOne  # kind of the operator: aggregation or group state
+    schema_path: str  # path of the operator's schema file, below the root
+    schema: bytes  # new content of the schema file
 
 
 def conversions_of(checkpoint: Checkpoint, version: int) -> list[Conversion]:
-    """Return the conversions of all operators in format 1.
+    """Return a conversion for each aggregation and group state in format 1.
 
-    Raises CheckpointError if there is no such operator, or if one cannot be converted.
+    The offset log shows the format at ``version``, the state version that is copied. Joins are not
+    converted. CheckpointError: there is no such operator, or one of them cannot be converted.
     """
     result = list(_conversions(checkpoint, version))
     if not result:
@@ -70,7 +72,10 @@ def conversions_of(checkpoint: Checkpoint, version: int) -> list[Conversion]:
 
 
 def _conversions(checkpoint: Checkpoint, version: int) -> Iterator[Conversion]:
-    """Yield the conversion of each operator in format 1. Raises CheckpointError."""
+    """Yield the conversion of each aggregation and group state in format 1 at ``version``.
+
+    CheckpointError: an operator cannot be converted.
+    """
     for operator in checkpoint.operators:
         kind = _kind_of(operator)
         if kind is None or checkpoint.conf(version, _CONFS[kind]) != OLD:
@@ -79,11 +84,15 @@ def _conversions(checkpoint: Checkpoint, version: int) -> Iterator[Conversion]:
 
 
 def _kind_of(operator: Operator) -> FormatOne | None:
-    """Return the kind of an operator whose state can be in format 1; None for others."""
+    """Return the kind of an operator whose state may be in format 1.
+
+    Return None for other operators, and for group state of a function in Python that has format 2
+    by its schema.
+    """
     if operator.name in AGGREGATION:
         return FormatOne.AGGREGATION
     schema = operator.schemas.get(DEFAULT_STORE)
-    # Spark runs functions in Python with format 2 only, whatever the conf.
+    # Spark runs functions in Python with format 2 only, and ignores the conf.
     is_new = schema is not None and schema.value.fields[:1] and operator.name == PANDAS
     if operator.name in GROUP_STATE and not (
         is_new and schema is not None and schema.value.fields[0].name == STATE_FIELD
@@ -93,7 +102,11 @@ def _kind_of(operator: Operator) -> FormatOne | None:
 
 
 def _conversion(checkpoint: Checkpoint, operator: Operator, kind: FormatOne) -> Conversion:
-    """Return the conversion of an operator. Raises CheckpointError if it cannot be converted."""
+    """Return the conversion of ``operator``, which is of the kind ``kind`` and in format 1.
+
+    CheckpointError: it has no schema file, or the values of an aggregation do not begin with the
+    grouping columns.
+    """
     number, schema = operator.operator_id, operator.schemas.get(DEFAULT_STORE)
     where = f"operator {number} ({operator.name})"
     if schema is None or schema.version == GIVEN:
@@ -118,22 +131,25 @@ def _conversion(checkpoint: Checkpoint, operator: Operator, kind: FormatOne) -> 
         changed = fields[len(key_types) :]
     else:
         changed = [_struct_field(fields[:-1] if has_timer else fields)]
-        # The timer of format 1 is declared an integer, though its slot has a long.
+        # In format 1 the timer's type in the schema is integer, although rows hold a long.
         changed += [{**fields[-1], "type": "long"}] if has_timer else []
     text = json.dumps(_struct(changed), separators=(",", ":"), ensure_ascii=False)
     return Conversion(number, _CONF + _CONFS[kind], kind, path, schema_file(key, text))
 
 
 def _struct_field(fields: list[Any]) -> Mapping[str, Any]:
-    """Return the field of a value that has the fields of the state, as JSON of a schema."""
+    """Return the JSON of the one field of values in format 2: a struct of ``fields``.
+
+    ``fields`` are the fields of the state as JSON of a schema.
+    """
     return _field(STATE_FIELD, _struct(fields), nullable=True)
 
 
 def _struct(fields: list[Any]) -> Mapping[str, Any]:
-    """Return a struct as JSON of a schema."""
+    """Return the JSON of a struct type with ``fields``, which are JSON of a schema."""
     return {"type": "struct", "fields": fields}
 
 
 def _field(name: str, data_type: Any, *, nullable: bool) -> Mapping[str, Any]:
-    """Return a field as JSON of a schema."""
+    """Return the JSON of a field of a schema, without metadata; ``data_type`` is JSON, too."""
     return {"name": name, "type": data_type, "nullable": nullable, "metadata": {}}

@@ -37,12 +37,12 @@ from inspector.quantities import short_count_text
 from inspector.schemas import specs_in, task_batch
 from inspector.sums import sum_by_key
 
-# Targets of an eviction besides single classes: leftovers of all classes, or rows that the user
-# names.
+# values of the option ``--evict`` besides names of classes: leftovers of all classes, or the rows
+# that the user names with ``--key`` and ``--where``
 LEFTOVERS, ROWS = "leftovers", "rows"
 CLASSES = tuple(kind.value for kind in LeftoverClass)  # names of the classes of leftovers
 
-# kinds of files that a copy of a store has
+# kinds of state files and checksum files that are copied
 _KINDS = (
     *(FileKind.DELTA, FileKind.SNAPSHOT, FileKind.TABLE, FileKind.TABLE_LOG),
     *(FileKind.HADOOP_CHECKSUM, FileKind.SPARK_CHECKSUM),
@@ -51,24 +51,28 @@ _KINDS = (
 
 @dataclass(frozen=True)
 class Eviction:
-    """Eviction that the user requested: which rows, in which way, of which operators."""
+    """Eviction that the user requested: the rows, the way, and the operator.
 
-    target: str  # :data:`LEFTOVERS`, :data:`ROWS`, or a class of leftovers
-    way: str | None = None  # ``removal`` or ``timeout``; None for the default of each operator
-    operator_id: int | None = None  # the only operator whose rows are evicted; None for all
+    The rows are leftovers, that is rows that should have expired, or rows that the user names.
+    """
+
+    target: str  # :data:`LEFTOVERS`, :data:`ROWS`, or the name of a class of leftovers
+    # ``removal``, or ``timeout``: set timers to the past; None for the default of each operator
+    way: str | None = None
+    operator_id: int | None = None  # only operator whose rows are evicted; None for all operators
     # certainties of the leftovers that are evicted
     certainties: tuple[Certainty, ...] = (Certainty.PROVEN,)
-    # the named rows; matches all rows if none are named
+    # filter of the rows by ``--key`` and ``--where``; matches all rows without these options
     keys: KeyFilter = field(default_factory=KeyFilter)
 
     @property
     def expired(self) -> bool:
-        """True if only leftovers are evicted."""
+        """True if leftovers are evicted, and not rows that the user names."""
         return self.target != ROWS
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """Classes of leftovers that are evicted; none if rows are named."""
+        """Names of the classes of leftovers that are evicted; empty if the user names rows."""
         if self.target == LEFTOVERS:
             return CLASSES
         return (self.target,) if self.expired else ()
@@ -83,7 +87,11 @@ class Eviction:
         return sum_by_key((store.name, count) for store, count in self.leftovers(facts))
 
     def leftovers(self, facts: Facts) -> Iterator[tuple[StoreId, int]]:
-        """Yield the store of each partition that has leftovers to evict, with their number."""
+        """Yield (store of one partition, number of leftovers to evict); stores may be repeated.
+
+        ``facts`` are those of the source. Leftovers count if the eviction includes their class,
+        certainty and operator, even if the eviction of their rows is refused.
+        """
         for observed in facts.totals:
             fact = observed.fact
             chosen = fact.leftover_class.value in self.classes
@@ -92,9 +100,12 @@ class Eviction:
                 yield observed.store, fact.rows
 
     def remaining(self, run: Run, facts: Facts) -> Iterator[str]:
-        """Yield a sentence on keys that may be leftovers and stay: number, reason, and option.
+        """Yield sentences for the user on keys that the eviction leaves in the state.
 
-        Stores from which no rows may be evicted are passed over.
+        They have a class of leftovers that is evicted. Either they are inferred leftovers and only
+        proven ones are evicted, or the files do not show whether they are leftovers. A sentence has
+        their number and the option that includes them. ``facts`` are those of the source. Stores
+        whose eviction is refused are left out.
         """
         ways = {name: way for name, way in self.ways(run).items() if not way.refused}
         likely: Counter[StoreName] = Counter()
@@ -131,7 +142,11 @@ class Eviction:
             )
 
     def _without_timer(self, run: Run, name: StoreName, way: Way) -> str:
-        """Return the condition for --where that a key has no timer; "" without timers."""
+        """Return the condition for ``--where`` by which a value has no timer, as a text.
+
+        ``way`` is the way to evict rows of the store ``name``. Return "" if its values have no
+        timer, or if its schema is not known.
+        """
         operator = next(o for o in run.checkpoint.operators if o.operator_id == name.operator_id)
         schema = operator.schemas.get(name.store_name)
         if way.timer is None or schema is None:
@@ -139,9 +154,10 @@ class Eviction:
         return f"value.{schema.value.fields[way.timer].name}=-1"
 
     def ways(self, run: Run) -> dict[StoreName, Way]:
-        """Return how rows of each store are evicted, and the effect; some ways are refused.
+        """Return the way to evict rows of each store, with the effect on the query's results.
 
-        Only stores of the operator that the user chose are there, if the user chose one.
+        A way is refused if results or state would be wrong, or if it is not possible for the store.
+        If the user chose an operator, only its stores are in the result.
         """
         found = {}
         encoding = run.checkpoint.conf(run.version, "stateStore.encodingFormat") or UNSAFE_ROW
@@ -170,7 +186,11 @@ class Eviction:
         return found
 
     def _of_groups(self, way: Way, operator: Operator, store: str) -> Way:
-        """Return the way, refused if the named keys are not whole grouping keys of the store."""
+        """Return ``way`` for a ``store`` of transformWithState, from which the user names rows.
+
+        The result is refused if the named keys are not whole grouping keys of ``operator``.
+        Otherwise it is ``way`` unchanged.
+        """
         schema, grouping = operator.schemas.get(store), operator.grouping_key(store)
         if schema is None or grouping is None:
             return way
@@ -183,18 +203,21 @@ class Eviction:
 
 @dataclass(frozen=True)
 class ChosenRows:
-    """Rows of one partition that are evicted; none if there are no stores."""
+    """Description of the rows of one partition that are evicted; no rows by default."""
 
     stores: tuple[str, ...] = ()  # names of the stores from which rows are evicted
-    # names of stores among them whose rows are only counted, as they must stay
+    # names of those of ``stores`` whose eviction is refused: their rows are only counted
     refused: tuple[str, ...] = ()
-    classes: tuple[str, ...] = ()  # classes of leftovers that are evicted; empty if rows are named
+    # names of the classes of leftovers that are evicted; empty if the user names rows
+    classes: tuple[str, ...] = ()
     certainties: tuple[Certainty, ...] = ()  # certainties of the leftovers that are evicted
-    # clocks that timers follow, as the facts of all partitions decide
+    # clock that timers of each store follow, as decided from the facts of all partitions
     resolution: Resolution = field(default_factory=Resolution)
-    # store -> key in hex -> class, where the driver knows them; None: the task has to find them
+    # leftovers that are evicted: name of the store -> key in hex -> class; None if the task has to
+    # find them
     leftovers: Mapping[str, Mapping[str, str]] | None = None
-    # ordinal of the timer that each evicted row gets set to a past time; None if rows are removed
+    # position in the value of the timer that is set to a past time in each evicted row; None if
+    # rows are removed
     timer: int | None = None
 
 
@@ -206,12 +229,15 @@ class EvictTask(Message):
     rows: ChosenRows = field(default_factory=ChosenRows)  # rows that are evicted
 
     def into(self, url: str, options: Mapping[str, str]) -> EvictTask:
-        """Return the task with the root, and its storage options, that it writes to."""
+        """Return the task with ``url``, the root to which it writes, and its storage options."""
         return replace(self, copy=replace(self.copy, url=url, options=options))
 
 
 def run_copies(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Copy the partitions of the task specs in ``batches``, and yield their facts."""
+    """Copy the partitions of the :class:`EvictTask` specs in ``batches``, and yield fact batches.
+
+    The facts are about the rows of the copy, the evicted rows and the written files.
+    """
     for spec in specs_in(batches):
         request = EvictTask.from_json(spec)
         choice = choice_of(request.copy.task, request.rows)
@@ -219,10 +245,14 @@ def run_copies(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def choice_of(task: Task, chosen: ChosenRows) -> Choice:
-    """Return the choice of rows that a task evicts from each block of records."""
+    """Return the rows of ``chosen`` as a choice of rows from each block of records of ``task``.
+
+    If classes of leftovers are chosen whose keys are not in ``chosen``, the partition is read here
+    to find them.
+    """
     if not chosen.stores:
         return Choice()
-    # Of transformWithState all rows of a named grouping key go together.
+    # All rows of a named grouping key of transformWithState are evicted together.
     grouped = [store for store in task.stores if store.family is not None and not chosen.classes]
     of_groups = {store.store_name for store in grouped} - set(chosen.refused)
     filters = {
@@ -232,6 +262,7 @@ def choice_of(task: Task, chosen: ChosenRows) -> Choice:
     leftovers = _leftovers(task, chosen) if chosen.classes else {}
 
     def of_block(store: StoreTask, block: RecordBlock, live: Int64s) -> Mapping[str, Int64s]:
+        """Return the positions of the live records of a block that are evicted, by reason."""
         if store.store_name not in chosen.stores:
             return {}
         met = filters[store.store_name]
@@ -246,9 +277,10 @@ def choice_of(task: Task, chosen: ChosenRows) -> Choice:
 def _of_class(
     block: RecordBlock, rows: Int64s, leftovers: Mapping[bytes, str]
 ) -> Mapping[str, Int64s]:
-    """Return the rows whose keys are leftovers, by class.
+    """Return those of ``rows`` whose keys are leftovers, by class of leftovers.
 
-    ``leftovers`` are classes by key; ``rows`` are positions in the block.
+    ``rows``, and the result, are positions in ``block``. ``leftovers`` has the class of each
+    leftover by its key.
     """
     if not leftovers:
         return {}
@@ -260,9 +292,9 @@ def _of_class(
 
 
 def _leftovers(task: Task, chosen: ChosenRows) -> Mapping[str, Mapping[bytes, str]]:
-    """Return the leftovers that a task evicts: store -> key -> class.
+    """Return the leftovers that a task evicts: name of the store -> key in bytes -> class.
 
-    If the driver did not give them, the partition is read to find them.
+    If ``chosen`` does not have them, the partition of ``task`` is read to find them.
     """
     if chosen.leftovers is not None:
         return {
@@ -281,23 +313,19 @@ def _leftovers(task: Task, chosen: ChosenRows) -> Mapping[str, Mapping[bytes, st
 
 
 class Copying(NamedTuple):
-    """Tasks of a copy, one per partition.
-
-    They have the new id of each version that may change, by its old id, and the ids of snapshots
-    that get an older version's name.
-    """
+    """Tasks of a copy, with the ids of state files that change if rows are evicted."""
 
     tasks: Sequence[EvictTask]  # one task for each partition that the version has
-    # checkpoint format 2: the new id of the version of each partition by its id in the source;
-    # empty where names have no ids
+    # checkpoint format 2: for each partition the new ids of its newest state files by their ids in
+    # the source; empty if the names of files have no ids
     unique_ids: Mapping[PartitionKey, Mapping[str, str]]
-    # partitions whose version only a snapshot makes, with the ids of these snapshots: the snapshot
-    # gets the name of the version before if rows are evicted
+    # ids of the snapshots whose version has no other file, by partition; if rows are evicted, the
+    # snapshot gets the name of the previous version
     renamed: Mapping[PartitionKey, Collection[str]]
 
 
 PartitionKey = tuple[int, int]
-"""An operator and a partition."""
+"""Operator id and partition id."""
 
 
 def copying(
@@ -308,11 +336,11 @@ def copying(
     checked: bool = False,
     planned: bool = False,
 ) -> Copying:
-    """Return the tasks that copy the version of a run; they evict nothing yet.
+    """Return the tasks that copy the version of ``run``; they evict nothing yet.
 
-    With ``changing`` they have new ids for versions whose rows change. With ``checked`` every file
-    is compared with its checksums, as for a copy that is read back. With ``planned`` the files of
-    the next version are copied too.
+    ``changing``: rows may be evicted later, so state files get new ids. ``compact``: write all rows
+    of a folder into one snapshot. ``checked``: compare all rows with their schemas and all files
+    with their checksums. ``planned``: copy the state files of the next version too.
     """
     checkpoint, version = run.checkpoint, run.version
     layouts = ((o.operator_id, p) for o in checkpoint.operators for p in o.layout.partitions)
@@ -340,7 +368,10 @@ def copying(
 
 
 def folders_of(partition: PartitionLayout, newest: int) -> Iterator[FolderCopy]:
-    """Yield the folders of a partition, with their files up to version ``newest``."""
+    """Yield the folders of state files of a partition, without duplicates.
+
+    Each has its state files and checksum files up to version ``newest``, and its stores.
+    """
     layouts = {layout.directory: layout for layout in partition.stores}
     for directory, layout in layouts.items():
         names = tuple(s.store.store_name for s in partition.stores if s.directory == directory)
@@ -352,9 +383,10 @@ def folders_of(partition: PartitionLayout, newest: int) -> Iterator[FolderCopy]:
 def with_eviction(
     run: Run, tasks: Iterable[EvictTask], eviction: Eviction, facts: Facts
 ) -> list[EvictTask]:
-    """Return the tasks with the eviction added to each.
+    """Return ``tasks``, which evict nothing, with ``eviction`` added to each.
 
-    Raises CheckpointError if the named key fits no store.
+    ``facts`` are those of the source. If this process runs the tasks, they get the keys of the
+    leftovers; otherwise they find them. CheckpointError: the key that the user names fits no store.
     """
     if eviction.keys:
         check_filter(run.checkpoint, eviction.keys)
@@ -364,6 +396,7 @@ def with_eviction(
     ways = eviction.ways(run)
 
     def evicting(request: EvictTask) -> EvictTask:
+        """Return a task with the rows to evict from its partition."""
         task = request.copy.task
         stores = [task.store_id(store) for store in task.stores]
         stores = [s for s in stores if s.name in ways and (not classes or s in holding)]
@@ -393,7 +426,10 @@ def with_eviction(
 
 
 def _find_leftovers(eviction: Eviction, facts: Facts) -> dict[StoreId, dict[str, str]]:
-    """Return the leftovers that are evicted: store -> key in hex -> class."""
+    """Return the leftovers of the eviction: store of one partition -> key in hex -> class.
+
+    ``facts`` are those of the source. Operators are not distinguished.
+    """
     known: dict[StoreId, dict[str, str]] = defaultdict(dict)
     for observed in facts.leftovers:
         fact = observed.fact
@@ -403,7 +439,10 @@ def _find_leftovers(eviction: Eviction, facts: Facts) -> dict[StoreId, dict[str,
 
 
 def copy_facts(run: Run, tasks: Sequence[EvictTask]) -> Facts:
-    """Return the facts that the tasks of a copy report."""
+    """Run ``tasks`` on the engine of ``run``, and return the facts that they report.
+
+    They write files if they have a URL to write to; otherwise they only find what to write.
+    """
     read = [(task.to_json(), task.copy.task) for task in tasks]
     work = [Work(spec, of.file_bytes, files=of.file_count) for spec, of in read]
     return collect(run.map_work(run_copies, work))

@@ -72,18 +72,18 @@ from inspector.providers.registry import provider_by_name
 from inspector.quantities import bytes_text, short_count_text
 from inspector.schemas import array_of, specs_in
 
-# note on a copy with other partitions, and on its plan
+# note on a copy with another number of partitions, and on its plan; a template for the numbers
 MOVED = (
     "Each row is in the partition of {new} that Spark's hash gives its key; the same hash puts "
     "every row of the source into its partition of {old}. The logs and the operator metadata have "
     "the new number, so the query needs no setting."
 )
-# note on a copy for another provider, and on its plan
+# note on a copy for another state store provider, and on its plan; a template for class names
 REWRITTEN = (
     "The state is written for {new}, in place of {old}. The offset log records the class, which "
     "Spark uses whatever the session sets."
 )
-# addition to REWRITTEN for a RocksDB copy
+# addition to REWRITTEN for a copy on RocksDB
 _NEEDS_CHANGELOGS = (
     " Each store is a changelog, which Spark reads from 3.5 on, whatever its conf for changelogs."
 )
@@ -93,52 +93,56 @@ _WITHOUT_IDS = (
     "spark.sql.streaming.stateStore.checkpointFormatVersion to 2, with which Spark refuses it "
     "(STATE_STORE_CHECKPOINT_IDS_NOT_SUPPORTED)."
 )
-# note on a copy whose state is converted to format 2
+# note on a copy whose state is converted to format 2; a template for the operators
 CONVERTED = (
     "The values of operator {operators} are converted from state format 1 to 2, and so is the "
     "schema file. The offset log records format 2, which Spark uses whatever the session sets."
 )
-# note on what a restart reads of a copy in another form
+# note on what Spark loads when the query starts from a copy in another form; a template
 TO_LOAD = (
     "When the query starts, Spark loads {rows} from {files}, checksum files included: {form} for "
     "each store of a partition. How long that takes was not measured."
 )
-# refusal of an operator whose state cannot be reshaped
+# error message for an operator whose state cannot have the requested form; a template
 _UNKNOWN = "operator {number}{name} cannot be reshaped: {reason}. {advice}"
-# reasons why HDFS-backed state is refused, each with advice
+# (reason, advice) for :data:`_UNKNOWN`: transformWithState cannot have HDFS-backed state
 _OF_TRANSFORM = (
     "transformWithState keeps several kinds of rows in one store, which only RocksDB can do",
     "Keep the provider; a query on HDFS-backed state is a new one, with flatMapGroupsWithState or "
     "applyInPandasWithState in place of transformWithState",
 )
+# (reason, advice) for :data:`_UNKNOWN`: a query in real-time mode cannot have HDFS-backed state
 _IN_REAL_TIME = (
     "the query runs in real-time mode, which needs RocksDB",
     "Keep the provider; a query on HDFS-backed state is a new one, in micro-batch mode",
 )
+# (reason, advice) for :data:`_UNKNOWN`: a join in format 3 or 4 cannot have HDFS-backed state
 _OF_JOIN = (
     "a join in state format 3 or 4 keeps several kinds of rows in one store, which only RocksDB "
     "can do",
     "Keep the provider; a query on HDFS-backed state is a new one, with "
     "spark.sql.streaming.join.stateFormatVersion set to 2",
 )
-_BATCH_BYTES = 1 << 20  # bytes of parcels from which they are sent to Spark
-_FAULT_RANK = -1  # rank of parcels after which a receiver writes nothing; they come first
-# facts of reading because of which no copy is made
+_BATCH_BYTES = 1 << 20  # smallest number of bytes of parcels that are sent to Spark as one batch
+# rank of parcels that report a fault of reading; they are sorted first, and their receiver then
+# writes nothing
+_FAULT_RANK = -1
+# types of facts about the reading of the source because of which no copy is made
 FAULTS = (ReadProblem, MisplacedRow, UnwritableRows)
-ItemT = TypeVar("ItemT")  # parcels and facts, or facts alone
-_STATE_PACKAGE = HDFS_PROVIDER.rpartition(".")[0]  # package of the classes of providers
+ItemT = TypeVar("ItemT")  # type of the results of reading a partition: parcels and facts, or facts
+_STATE_PACKAGE = HDFS_PROVIDER.rpartition(".")[0]  # Java package of the classes of providers
 
 
 class Target(NamedTuple):
-    """Form of state that the user requested for a copy; None for that of the source."""
+    """Form of state that the user requested for a copy; None keeps the form of the source."""
 
-    partitions: int | None = None  # number of partitions
-    provider: str | None = None  # name of the state store provider, as of its package
-    state_format: str | None = None  # state format of aggregations and group state: 2
+    partitions: int | None = None  # number of partitions of each operator
+    provider: str | None = None  # state store provider: ``hdfs`` or ``rocksdb``
+    state_format: str | None = None  # state format of aggregations and group state: ``2``
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """Command line options that request this form."""
+        """Words of the command line options that request this form; empty if none is requested."""
         given = (
             ("--partitions", self.partitions),
             ("--provider", self.provider),
@@ -148,25 +152,33 @@ class Target(NamedTuple):
 
     @property
     def is_given(self) -> bool:
-        """True if another form is requested."""
+        """True if at least one of partitions, provider and state format is requested."""
         return any(value is not None for value in self)
 
 
 class MovedRows(NamedTuple):
-    """Facts of the tasks that write a copy in another form."""
+    """Facts of the tasks that move the rows of the source into a copy in another form."""
 
-    # of reading the source for it; None if the rows were in temporary files
+    # facts of reading the source; None if the rows were read before, into temporary files
     read: Facts | None
-    written: Facts  # of writing
+    written: Facts  # facts of writing the copy
 
 
 class Reshape:
-    """A copy of one checkpoint whose state has another form: partitions, provider or format."""
+    """Change of the form of a checkpoint's state for a copy: partitions, provider or format.
+
+    Attributes:
+        target: the form that the user requested.
+        provider: state store provider of the copy.
+        old: number of partitions of the source; 0 if it is not recorded.
+        new: number of partitions of the copy; if it does not change, one more than the highest
+            partition id of the source.
+    """
 
     def __init__(self, run: Run, target: Target) -> None:
-        """Check everything that needs no state file.
+        """Check by logs, schemas and listings that the state can have the form ``target``.
 
-        Raises CheckpointError or EngineError if the checkpoint cannot be reshaped.
+        CheckpointError: it cannot. EngineError: the engine of the run cannot move rows.
         """
         self._run, self.target = run, target
         checkpoint, version = run.checkpoint, run.version
@@ -174,8 +186,8 @@ class Reshape:
         self.provider = checkpoint.provider
         if target.provider is not None:
             self.provider = provider_by_name(target.provider)
-        self.old = partition_count(checkpoint, version)  # 0 if it is not recorded
-        # The engine that moves rows itself; None if temporary files of this process have them.
+        self.old = partition_count(checkpoint, version)
+        # engine that moves rows by a shuffle; None if this process moves them by temporary files
         self._shuffling = run.engine if isinstance(run.engine, ShufflingEngine) else None
         self._sources: Sequence[SourceTask] = ()  # tasks that read the source
         if not run.engine.in_process and self._shuffling is None:
@@ -193,6 +205,7 @@ class Reshape:
                 parts = {"reason": reason, "advice": advice}
                 text = _UNKNOWN.format(number=operator.operator_id, name=name, **parts)
                 raise CheckpointError(text, self._root)
+        # conversions to state format 2, by operator id; empty if none is requested
         self._conversions: Mapping[int, Conversion] = {}
         if target.state_format is not None:
             found = conversions_of(checkpoint, version)
@@ -200,12 +213,11 @@ class Reshape:
         tasks = run.tasks(replace(ALL_LEFTOVERS, fit=False))
         self._tasks = [task for task in tasks if task.present]
         highest = max((task.partition_id for task in self._tasks), default=0)
-        # number of partitions of the copy; of one that keeps them, one more than the highest
         self.new = target.partitions or highest + 1
 
     @property
     def _advice(self) -> str:
-        """Advice to make a copy in the form of the source, without the end of the sentence."""
+        """Advice for error messages to copy without the requested form, without a full stop."""
         options = (flag for flag in self.target.flags if flag.startswith("--"))
         return f"Copy it without {' and '.join(options)}"
 
@@ -215,7 +227,11 @@ class Reshape:
         return self.provider is not self._run.checkpoint.provider
 
     def _check_partitions(self) -> None:
-        """Raise CheckpointError if the number of partitions cannot become the requested one."""
+        """Raise CheckpointError if the requested number of partitions is not possible.
+
+        It is too large, it is the number of the source, or the number of the source is not
+        recorded.
+        """
         partitions = self.target.partitions
         if partitions is None:
             return
@@ -230,7 +246,7 @@ class Reshape:
             raise CheckpointError(message, self._root)
 
     def _check_provider(self) -> None:
-        """Raise CheckpointError if no Spark can run the copy on the requested provider."""
+        """Raise CheckpointError if the requested provider is that of the source."""
         if self.target.provider is None:
             return
         if not self.changes_provider:
@@ -238,7 +254,10 @@ class Reshape:
             raise CheckpointError(f"{message}: leave out --provider", self._root)
 
     def _reason(self, operator: Operator) -> tuple[str, str]:
-        """Return why the state of an operator cannot have the form, and advice; empty if it can."""
+        """Return (reason, advice) if the state of ``operator`` cannot have the requested form.
+
+        Both are clauses for an error message. The reason is "" if the state can have the form.
+        """
         checkpoint, version = self._run.checkpoint, self._run.version
         encoding = checkpoint.conf(version, "stateStore.encodingFormat") or UNSAFE_ROW
         if encoding.lower() != UNSAFE_ROW:
@@ -257,13 +276,17 @@ class Reshape:
         return (self._reason_of_partitions(operator), "Copy it without --partitions")
 
     def _is_real_time(self, operator: Operator) -> bool:
-        """Return True if an operator, or the times of the logs, show real-time mode."""
+        """Return True if ``operator``, or the times in the logs, show real-time mode."""
         if operator.name == STREAMLINE:
             return True
         return bool(is_real_time(self._run.checkpoint))
 
     def _reason_of_partitions(self, operator: Operator) -> str:
-        """Return why the rows of an operator cannot be placed; empty if they can."""
+        """Return the reason why rows of ``operator`` cannot be moved to other partitions.
+
+        It is a clause for an error message; "" if they can, or if no number of partitions is
+        requested.
+        """
         checkpoint, version = self._run.checkpoint, self._run.version
         if self.target.partitions is None:
             return ""
@@ -281,7 +304,7 @@ class Reshape:
         return ""
 
     def notes(self) -> Iterator[str]:
-        """Yield a note on each change of form."""
+        """Yield a note for the report on each change: partitions, provider, state format."""
         if self.target.partitions is not None:
             yield MOVED.format(old=self.old, new=self.new)
         if self.changes_provider:
@@ -314,18 +337,19 @@ class Reshape:
 
     @property
     def _source_provider(self) -> Provider:
-        """Provider of the source."""
+        """State store provider of the source."""
         return self._run.checkpoint.provider
 
     @property
     def _drops_ids(self) -> bool:
-        """True if the commits of the source have ids of state files, and those of the copy not."""
+        """True if commits of the source have ids of state files that the copy cannot have."""
         return self.changes_provider and bool(self._read_ids())
 
     def source_tasks(self, folder: str, evictions: Sequence[EvictTask]) -> list[SourceTask]:
-        """Return the tasks that read the source; ``folder`` is for temporary files.
+        """Return the tasks that read the source, one for each of its partitions.
 
-        ``evictions`` have the rows of each partition that are evicted; empty without an eviction.
+        ``folder`` is the path of the folder for temporary files. ``evictions`` have the rows that
+        are evicted from each partition; empty without an eviction.
         """
         by_partition = {
             (of.copy.task.operator_id, of.copy.task.partition_id): of for of in evictions
@@ -347,9 +371,12 @@ class Reshape:
         return tasks
 
     def fill_tasks(self, folder: str) -> tuple[list[FillTask], NewForm]:
-        """Return the tasks that write the copy, and what the logs record of its form.
+        """Return the tasks that write the copy, and the entries of its logs on its form.
 
-        Raises CheckpointError if the partitions of an operator have different stores.
+        There is one task for each partition of the copy, in the order of operators and partitions.
+        ``folder`` is the path of the folder with temporary files. CheckpointError: an operator
+        lacks partitions, its partitions have different stores, or ids of the commit log belong to
+        no folder.
         """
         tasks: list[FillTask] = []
         ids: dict[int, list[list[str]]] = {}
@@ -380,10 +407,10 @@ class Reshape:
     def _new_form(
         self, ids: Mapping[int, list[list[str]]], previous: Mapping[int, list[list[str]]]
     ) -> NewForm:
-        """Return what the logs and the operator metadata record of the copy's form.
+        """Return the entries of logs, operator metadata and schema files on the form of the copy.
 
-        ``ids`` are those of the state files, by operator and partition; ``previous`` those of the
-        version before.
+        ``ids`` has, by operator id, the ids of the state files of each partition; ``previous`` has
+        the ids for the version before. Both are empty if files have no ids.
         """
         confs: dict[str, str] = {}
         if self.target.partitions is not None:
@@ -397,7 +424,11 @@ class Reshape:
         return NewForm(confs, required, *numbers, ids, previous, schemas, self.changes_provider)
 
     def _check_count(self, operator: Operator, sources: Sequence[Task]) -> None:
-        """Raise CheckpointError unless an operator has every partition of the source."""
+        """Raise CheckpointError if ``operator`` lacks a partition of the source, or has others.
+
+        ``sources`` are the tasks of its partitions. Nothing is checked if the number of partitions
+        is not recorded.
+        """
         expected = 1 if operator.single_partition else self.old
         found = sorted(task.partition_id for task in sources)
         first = self._run.checkpoint.first_partition(operator.operator_id)
@@ -409,9 +440,10 @@ class Reshape:
             )
 
     def _folders(self, operator: Operator, sources: Sequence[Task]) -> list[_SourceFolder]:
-        """Return the folders that each partition of an operator has, with their files' form.
+        """Return the folders that each partition of ``operator`` has, with the form of new files.
 
-        Raises CheckpointError if the partitions differ.
+        ``sources`` are the tasks of its partitions. Files of the first partition are the examples.
+        CheckpointError: the partitions have different stores or column families.
         """
         run, found = self._run, dict[str, _SourceFolder]()
         layouts = {p.partition_id: p for p in operator.layout.partitions}
@@ -428,7 +460,7 @@ class Reshape:
                 )
                 made_of = chain_for(run.checkpoint.provider.files_of(files), run.version)
                 of_version = FolderVersion(run.checkpoint.storage, files, made_of)
-                # Of another provider no file is an example of the new ones.
+                # Files of another provider are no examples of the new files.
                 example = FolderVersion(run.checkpoint.storage, (), made_of)
                 is_example = not self.changes_provider
                 whole = content.encode_whole(of_version if is_example else example, options)
@@ -473,16 +505,20 @@ class Reshape:
         )
 
     def _read_ids(self) -> Mapping[str, object]:
-        """Return the ids of state files in the commit entry, by operator; empty without ids."""
+        """Return the JSON with the ids of state files in the commit of the copied batch.
+
+        It is by operator id, as a text. Empty if the commit has no ids.
+        """
         storage, batch = self._run.checkpoint.storage, self._run.version - 1
         lines = split_log(storage.read(f"{COMMITS}/{batch}"), MAX_FORMAT)[1]
         ids = json_object(lines[0]).get("stateUniqueIds")
         return ids if isinstance(ids, dict) else {}
 
     def _order_of_ids(self, ids: object, folders: Sequence[_SourceFolder]) -> list[int]:
-        """Return which folder each id of a partition in the commit entry belongs to.
+        """Return the position in ``folders`` for each id of the first partition in the commit.
 
-        Returns an empty list without ids. Raises CheckpointError if an id belongs to no folder.
+        ``ids`` is the JSON of the commit for one operator; None if it has no ids, for which the
+        result is empty. CheckpointError: ``ids`` has another form, or an id belongs to no folder.
         """
         if ids is None:
             return []
@@ -494,20 +530,30 @@ class Reshape:
         return [own.index(unique_id) for unique_id in first]
 
     def check_values(self, facts: Facts) -> None:
-        """Raise CheckpointError if values cannot be converted to state format 2."""
+        """Raise CheckpointError if values cannot be converted to state format 2.
+
+        ``facts`` are those of reading the source.
+        """
         for seen in facts.of(UnwritableRows):
             text = f"the state cannot be converted to format 2: {seen.fact.reason}. "
             raise CheckpointError(f"{text}Copy it without --state-format", self._root)
 
     def with_evictions(self, written: Facts, read: Facts | None) -> Facts:
-        """Return the facts of writing, with the evictions among those of reading."""
+        """Return the rows and files of the facts ``written``, with the evictions of ``read``.
+
+        ``read`` are the facts of reading the source; None without evictions.
+        """
         evicted = list[Observed[Any]]()
         if read is not None:
             evicted += [*read.of(Evicted), *read.of(EvictedKey)]
         return Facts([*written.of(RowPrints), *written.of(WrittenFiles), *evicted])
 
     def check_rows(self, facts: Facts) -> None:
-        """Raise CheckpointError for a row that the hash does not put into its partition."""
+        """Raise CheckpointError if a row is not in the partition into which Spark's hash puts it.
+
+        A row whose hash is not known is an error too. ``facts`` are those of reading the source.
+        The message has the key of the first such row.
+        """
         seen = min(facts.of(MisplacedRow), key=_store_of, default=None)
         if seen is None:
             return
@@ -525,10 +571,12 @@ class Reshape:
         )
 
     def read_source(self, tasks: Sequence[SourceTask], *, can_wait: bool) -> Facts | None:
-        """Return the facts of reading the source's rows, and sort them if this process moves them.
+        """Run ``tasks``, which read the source, and return their facts.
 
-        Returns None if :meth:`move_rows` reads the rows first: on Spark, if that ``can_wait``. It
-        cannot if these facts decide whether a copy is made.
+        If this process moves the rows, they are also sorted into temporary files; on Spark no rows
+        are stored. On Spark with ``can_wait`` nothing is read and the result is None, because
+        :meth:`move_rows` reads the rows. ``can_wait`` is False if the facts decide whether a copy
+        is made.
         """
         self._sources = tasks
         if self._shuffling is not None:
@@ -558,13 +606,16 @@ class Reshape:
         return MovedRows(read, written)
 
     def check_written(self, facts: Facts) -> None:
-        """Raise CheckpointError if rows have a form that is read here and not written."""
+        """Raise CheckpointError if rows have a form that this package cannot write.
+
+        ``facts`` are those of writing the copy.
+        """
         for seen in facts.of(UnwritableRows):
             text = f"the rows cannot be written: {seen.fact.reason}. {self._advice}"
             raise CheckpointError(text, self._root)
 
     def _send_tasks(self, tasks: Sequence[FillTask]) -> Iterator[SendTask]:
-        """Yield the tasks that send the rows of the source to the tasks that write the copy."""
+        """Yield the tasks that send the rows of the source to ``tasks``, which write the copy."""
         position = {(of.task.operator_id, of.partition_id): n for n, of in enumerate(tasks)}
         for source in self._sources:
             task = source.sort.task
@@ -577,49 +628,55 @@ class Reshape:
 
 @dataclass(frozen=True)
 class SourceTask(Message):
-    """One partition of the source: how its rows are sorted, and which are evicted."""
+    """Task that reads one partition of the source, sorts its rows, and evicts rows from it."""
 
-    sort: SortTask  # reading and sorting
+    sort: SortTask  # task that reads the partition and sorts its rows
     rows: ChosenRows  # rows that are evicted
 
     def work(self) -> Work:
-        """Return the task as an engine sees it."""
+        """Return the task as work for an engine, with the number and bytes of its files."""
         task = self.sort.task
         return Work(self.to_json(), task.file_bytes, files=task.file_count)
 
 
 @dataclass(frozen=True)
 class SendTask(Message):
-    """One partition of the source, whose rows are sent to the tasks that write the copy."""
+    """Task that reads one partition of the source and sends its rows to the receivers.
 
-    source: SourceTask  # how the rows are read
-    order: tuple[str, ...]  # names of the operator's stores in the order of writing
-    shift: int  # added to a new partition, it gives the position of the task that writes it
-    receivers: int  # number of all tasks that write the copy
+    The receivers are the tasks that write the copy.
+    """
+
+    source: SourceTask  # task that reads the rows
+    order: tuple[str, ...]  # names of the operator's stores in the order in which they are written
+    # number to add to the id of a partition of the copy, for the position of its receiver
+    shift: int
+    receivers: int  # number of all receivers
 
     def work(self) -> Work:
-        """Return the task as an engine sees it."""
+        """Return the task as work for an engine, with the number and bytes of its files."""
         task = self.source.sort.task
         return Work(self.to_json(), task.file_bytes, files=task.file_count)
 
 
 class _SourceFolder(NamedTuple):
-    """One folder that each partition of an operator has; the example is of the first partition."""
+    """One folder that each partition of an operator has, as found in the first partition."""
 
-    suffix: str  # part of its path below the partition, such as ``/left-keyToNumValues``
-    folder: FolderCopy  # its files and stores
-    whole: WholeVersion  # form of a file with all rows, without ids
-    unique_id: str | None  # id of the newest file; None if names have none
+    # path below the folder of the partition, such as ``/left-keyToNumValues``; empty for the
+    # partition's folder itself
+    suffix: str
+    folder: FolderCopy  # state files and stores of the folder
+    whole: WholeVersion  # form of a new file with all rows, without ids
+    unique_id: str | None  # id of the newest file; None if names of files have no ids
 
 
 def _store_of(seen: Observed[MisplacedRow]) -> tuple[int, str, int]:
-    """Return a sort key of the store of a fact."""
+    """Return (operator id, store name, partition id) of a fact, as a sort key."""
     return seen.store.operator_id, seen.store.store_name, seen.store.partition_id
 
 
 @contextmanager
 def temporary_folder() -> Iterator[str]:
-    """Yield a folder for temporary files, which is removed at the end."""
+    """Create a folder for temporary files and yield its real path; remove it at the end."""
     with TemporaryDirectory(prefix="inspector-reshape-") as folder:
         yield os.path.realpath(folder)
 
@@ -636,7 +693,10 @@ def run_sorting(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _sort(request: SourceTask) -> Iterator[Observed[Any]]:
-    """Sort a partition and yield its facts."""
+    """Sort the rows of one partition of the source and yield the facts of reading them.
+
+    If values cannot be converted, the last fact is an UnwritableRows.
+    """
     choice = choice_of(request.sort.task, request.rows)
     yield from _until_unwritable(request, sort_partition(request.sort, choice))
 
@@ -644,7 +704,11 @@ def _sort(request: SourceTask) -> Iterator[Observed[Any]]:
 def _until_unwritable(
     request: SourceTask, items: Iterable[ItemT]
 ) -> Iterator[ItemT | Observed[UnwritableRows]]:
-    """Yield what reading a partition yields; UnwritableRows if values cannot be converted."""
+    """Yield ``items``, the results of reading a partition.
+
+    If reading raises RowError or NoSchemaError, because values cannot be converted, yield
+    an UnwritableRows fact and end.
+    """
     task = request.sort.task
     try:
         yield from items
@@ -653,15 +717,19 @@ def _until_unwritable(
 
 
 def run_filling(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Write the partitions of the task specs in ``batches``, and yield their facts."""
+    """Write the partitions of the :class:`FillTask` specs in ``batches``, and yield fact batches.
+
+    The rows are in temporary files.
+    """
     for spec in specs_in(batches):
         yield from fact_batches(_fill(FillTask.from_json(spec)))
 
 
 def _fill(request: FillTask, rows: SentRows | None = None) -> Iterator[Observed[Any]]:
-    """Write a partition and yield its facts; UnwritableRows if rows cannot be written.
+    """Write one partition of the copy and yield its facts.
 
-    ``rows`` None: they are in temporary files.
+    ``rows`` are the rows of the partition; None if they are in temporary files. If rows cannot be
+    written, the last fact is an UnwritableRows.
     """
     try:
         yield from fill_partition(request, rows)
@@ -670,14 +738,20 @@ def _fill(request: FillTask, rows: SentRows | None = None) -> Iterator[Observed[
 
 
 def _unwritable(task: Task, partition: int, error: InspectorError) -> Observed[UnwritableRows]:
-    """Return the fact that rows of a partition cannot be written, with the reason."""
-    # An error that is raised on Spark loses its type, and the task would run again.
+    """Return the fact that rows of a partition cannot be written, with the message of ``error``.
+
+    It is about the first store of ``task``, in the partition with the id ``partition``.
+    """
+    # The fact replaces the error: Spark would drop the type of the error and run the task again.
     store = StoreId(task.operator_id, task.stores[0].store_name, partition)
     return Observed(store, task.version, UnwritableRows(error.message))
 
 
 def run_sending(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Read the partitions of the :class:`SendTask` specs, and yield their rows as parcels."""
+    """Read the partitions of the :class:`SendTask` specs in ``batches``.
+
+    Yield their rows, without evicted rows, as batches of parcels, and fact batches.
+    """
     for spec in specs_in(batches):
         request = SendTask.from_json(spec)
         source = request.source
@@ -686,9 +760,11 @@ def run_sending(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _send(request: SendTask, items: Iterable[Observed[Any] | Parcel]) -> Iterator[pa.RecordBatch]:
-    """Yield parcels as batches with the columns of an exchange, each of some MB, and the facts.
+    """Yield the parcels among ``items`` as batches, and then the facts among them.
 
-    After a fact about a fault each receiver gets a parcel that says so.
+    A batch of parcels has the columns PARCEL_COLUMNS, and contents of _BATCH_BYTES or
+    more; only the last may have fewer. If there is a fact of a type in FAULTS, each receiver also
+    gets a parcel that reports the fault.
     """
     rank = {name: number for number, name in enumerate(request.order)}
     task = request.source.sort.task
@@ -713,7 +789,7 @@ def _send(request: SendTask, items: Iterable[Observed[Any] | Parcel]) -> Iterato
 
 
 def _parcel_batch(rows: Sequence[tuple[int, int, int, int, bytes]]) -> pa.RecordBatch:
-    """Return parcels as a batch."""
+    """Return a batch of parcels with the columns PARCEL_COLUMNS; ``rows`` are their values."""
     *numbers, contents = zip(*rows, strict=True)
     columns = [array_of(column, pa.int32()) for column in numbers]
     columns.append(array_of(contents, pa.binary()))
@@ -721,9 +797,10 @@ def _parcel_batch(rows: Sequence[tuple[int, int, int, int, bytes]]) -> pa.Record
 
 
 def run_receiving(spec: str, parcels: Iterable[tuple[int, bytes]]) -> Iterator[pa.RecordBatch]:
-    """Write the partition of a :class:`FillTask` spec from its parcels, and yield its facts.
+    """Write the partition of the :class:`FillTask` ``spec`` from its parcels; yield its facts.
 
-    Writes nothing, and yields nothing, if a sender has found a fault.
+    ``parcels`` are (rank, content) of each parcel, in order. Nothing is written or yielded if the
+    first parcel reports that a sender has found a fault.
     """
     request, parcels = FillTask.from_json(spec), iter(parcels)
     first = next(parcels, None)
@@ -734,7 +811,11 @@ def run_receiving(spec: str, parcels: Iterable[tuple[int, bytes]]) -> Iterator[p
 
 
 def sums_differ(source: Facts, copy: Facts) -> StoreName | None:
-    """Return the first store whose rows in the copy are not those of the source; else None."""
+    """Return the first store whose rows differ between the facts ``source`` and ``copy``.
+
+    Rows are compared by number, sizes and hash sums over all partitions. Return None if the rows of
+    all stores are equal.
+    """
     sums, written = source.sums(RowPrints), copy.sums(RowPrints)
     names = sorted({*sums, *written})
     return next((n for n in names if sums.get(n) != written.get(n)), None)

@@ -16,30 +16,31 @@ from inspector.light_dataclasses import dataclass
 from inspector.model import Certainty
 from inspector.render.report_data import Step
 
-_OF_STATE = (*o.FORMAT, *o.SCHEMAS, *o.RULES)  # options by which any command reads the checkpoint
-# added to a step whose command lacks the storage options, which may be secret
+# options on reading the state that a command line of a step gets from the options of the copy
+_OF_STATE = (*o.FORMAT, *o.SCHEMAS, *o.RULES)
+# addition to a step whose command line lacks the storage options, which may be secret
 _OPTIONS_LEFT = " (with the storage options of this command)"
 
 
 @dataclass(frozen=True)
 class Commands:
-    """Command lines about one copy, quoted for a shell."""
+    """Command lines about one copy, quoted for a shell and without storage options."""
 
-    source: str  # the checkpoint, as the user spelled it
-    dest: str  # the copy, as the user spelled it
-    options: Options  # options of the copy
+    source: str  # path of the original checkpoint
+    dest: str  # path of the copy, as the user spelled it
+    options: Options  # shared options of the command ``copy``, as the user gave them
     eviction: Eviction | None  # requested eviction; None without one
-    flags: tuple[str, ...]  # of the copy, such as ``--stopped``
+    flags: tuple[str, ...]  # further options of the command ``copy``, such as ``--stopped``
 
     @property
     def copy(self) -> str:
-        """Command that makes the copy."""
+        """Command line that makes the copy."""
         words = ["copy", self.source, self.dest, *self._eviction_words(), *self.flags]
         return self._line(words, (*o.KEYS, *o.AT_VERSION, *_OF_STATE))
 
     @property
     def audit(self) -> str:
-        """Command that saves an audit of the checkpoint."""
+        """Command line that saves an audit of the original checkpoint as a JSON file."""
         return self._line(
             ["audit", self.source, "--fail-on", "never", "-o", "json", "-O", self._report],
             _OF_STATE,
@@ -47,22 +48,25 @@ class Commands:
 
     @property
     def comparison(self) -> str:
-        """Command that compares an audit of the copy with the saved one."""
+        """Command line that compares an audit of the copy with the saved audit."""
         return self._line(["audit", self.dest, "--baseline", self._report], _OF_STATE)
 
     @property
     def search(self) -> str:
-        """Command that shows the evicted rows that the copy still has."""
+        """Command line that lists the rows of the copy that match the named keys."""
         return self._line(["rows", self.dest], (*o.KEYS, *o.FORMAT, *o.SCHEMAS))
 
     @property
     def _report(self) -> str:
-        """Name of the file in which the audit of the checkpoint is saved."""
+        """Name of the JSON file with the saved audit, with the name of the checkpoint's folder."""
         name = spell_root(self.source).rstrip("/").rpartition("/")[2]
         return f"audit-of-{re.sub(r'[^A-Za-z0-9._-]+', '-', name) or 'checkpoint'}.json"
 
     def _eviction_words(self) -> Iterator[str]:
-        """Yield the options that request the eviction; nothing without one."""
+        """Yield the words of the options that request the eviction; nothing without an eviction.
+
+        The options ``--key`` and ``--where`` are not among them.
+        """
         eviction = self.eviction
         if eviction is None:
             return
@@ -76,13 +80,19 @@ class Commands:
             yield from ("--operator", str(eviction.operator_id))
 
     def _line(self, words: list[str], shared: o.Group) -> str:
-        """Return a shell command of these words and of the ``shared`` options that are set."""
+        """Return a command line for a shell: ``inspector``, ``words``, and ``shared`` options.
+
+        Shared options with their default value are left out.
+        """
         given = [word for item in shared for word in _words(item, self.options)]
         return shlex.join(["inspector", *words, *given])
 
 
 def _words(item: Parameter, options: Options) -> Iterator[str]:
-    """Yield the words of an option that all commands share; none if it has its default."""
+    """Yield the words of the option ``item`` with its value in ``options``; none for its default.
+
+    An option with several values is repeated.
+    """
     value: Any = getattr(options, item.name)
     if item.name == "key":
         value = options.keys
@@ -93,7 +103,11 @@ def _words(item: Parameter, options: Options) -> Iterator[str]:
 
 
 def steps_of(commands: Commands, *, is_plan: bool) -> Iterator[Step]:
-    """Yield the steps after a plan, or after the copy was made."""
+    """Yield the steps that the user takes after a plan, or after the copy was written.
+
+    Each step is a text, most with a command line of ``commands``. ``is_plan``: nothing was written,
+    so the steps include stopping the query and making the copy.
+    """
     eviction = commands.eviction
     has_leaks = eviction is not None and eviction.expired
     hidden = _OPTIONS_LEFT if commands.options.storage_options else ""

@@ -22,8 +22,8 @@ from inspector.render.report import Report
 from inspector.render.tabular import Column, Table, Unit
 from inspector.render.values import to_json_values
 
-_ROWS = 1 << 13  # rows of a result that are converted together
-# query for the names of all views
+_ROWS = 1 << 13  # number of rows of a query's result that are fetched and converted together
+# SQL query that lists the names of all views
 _NAMES = "select view_name as name from duckdb_views() where not internal order by 1"
 
 
@@ -71,7 +71,12 @@ def sql(
 
 
 class Session:
-    """A checkpoint that was opened for queries."""
+    """A checkpoint that was opened for SQL queries.
+
+    Attributes:
+        run: the run on the opened checkpoint.
+        database: DuckDB with the views of the checkpoint.
+    """
 
     def __init__(
         self,
@@ -79,17 +84,21 @@ class Session:
         options: o.Options | None = None,
         mode: ProblemMode = ProblemMode.PERMISSIVE,
     ) -> None:
-        """Open a checkpoint. EngineError: DuckDB is not installed."""
+        """Open the checkpoint at ``path`` with ``options``.
+
+        ``mode`` is the handling of files that cannot be read. EngineError: DuckDB is not installed.
+        """
         self.run = Run.start(path, options)
-        self._problems: list[Problem] = []  # what the running query could not read
+        self._problems: list[Problem] = []  # problems of reading that the running query has met
         views = views_of(self.run, TableOptions(mode=mode), self._problems)
         self.database = Database(views, self.run.options.memory_limit)
 
     def report(self, query: str, limit: int = 0, *, head: bool = True) -> Report:
-        """Return the report of one query, whose rows are read while it is written.
+        """Run ``query`` and return its report, whose rows are read while the report is written.
 
-        ``limit`` other than 0 lists that number of rows. Without ``head`` it has no summary.
-        CheckpointError: DuckDB refuses the query.
+        It has at most ``limit`` rows; 0 is no limit. For a statement without a result the table is
+        empty. Without ``head`` the report has no summary of the checkpoint. CheckpointError: DuckDB
+        refuses the query.
         """
         self._problems.clear()
         subject = self.run.subject()
@@ -107,7 +116,11 @@ class Session:
     def _rows(
         self, reader: pa.RecordBatchReader, columns: Sequence[Column], problems: list[Problem]
     ) -> Iterator[Mapping[str, Any]]:
-        """Yield the rows of a result; at the end ``problems`` get what could not be read."""
+        """Yield the rows of a query's result, as mappings from names of ``columns`` to JSON values.
+
+        At the end the problems of reading the state are added to ``problems``. Errors of DuckDB are
+        raised as errors of this package.
+        """
         names = [column.name for column in columns]
         with self.database.errors():
             for batch in reader:
@@ -120,13 +133,16 @@ class Session:
 
 
 def _report(subject: Subject, table: Table, *, head: bool) -> Report:
-    """Return the report of a result, with or without the summary of the checkpoint."""
+    """Return the report of ``table``, a query's result; with ``head`` False without a summary."""
     report = subject.report("sql", (table,), notes=vouching_notes(subject))
     return report if head else replace(report, summary={})
 
 
 def _columns(schema: pa.Schema) -> list[Column]:
-    """Return the columns of a result; a name that occurs again gets a number."""
+    """Return the columns of a report for a query's result of ``schema``.
+
+    The second column with the name ``x`` becomes ``x_2``, and so on.
+    """
     names = Counter[str]()
     columns = []
     for field in schema:
@@ -138,7 +154,11 @@ def _columns(schema: pa.Schema) -> list[Column]:
 
 
 def _unit(kind: Any) -> Unit:
-    """Return the unit of a column by its Arrow type: whole numbers are shown as they are."""
+    """Return the unit by which a report shows a column of the Arrow type ``kind``.
+
+    It is ID for whole numbers, which are shown as they are, FLAG for booleans, VALUE for floating
+    point numbers and nested types, and TEXT for all others.
+    """
     is_ = pa.types
     if is_.is_integer(kind) or _is_huge(kind):
         return Unit.ID
@@ -148,12 +168,18 @@ def _unit(kind: Any) -> Unit:
 
 
 def _is_huge(kind: Any) -> bool:
-    """Return True for the type in which DuckDB gives HUGEINT, the type of a sum of integers."""
+    """Return True for a decimal type without fraction digits.
+
+    DuckDB returns a HUGEINT, the type of a sum of integers, as such a decimal.
+    """
     return bool(pa.types.is_decimal(kind)) and kind.scale == 0
 
 
 def _values(array: Any, column: Column) -> list[Any]:
-    """Return the values of a column as JSON values."""
+    """Return the values of ``array``, the data of ``column``, as JSON values.
+
+    Decimals without fraction digits, such as sums of integers, become integers.
+    """
     values = to_json_values(array)
     if column.unit is Unit.ID and _is_huge(array.type):
         return [None if value is None else int(value) for value in values]

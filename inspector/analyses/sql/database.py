@@ -1,4 +1,4 @@
-"""DuckDB over the views of a checkpoint: which part of each a query needs, and its result.
+"""DuckDB over the views of a checkpoint: the part of each view that a query needs, and its result.
 
 A query is planned twice. DuckDB's optimizer first plans it over empty tables of the same columns.
 That plan says which columns of which views are scanned, and under which conditions on
@@ -23,18 +23,19 @@ from inspector.exceptions import CheckpointError, EngineError, InspectorError
 if TYPE_CHECKING:
     import duckdb
 
-_PARTITION = "partition_id"  # column whose conditions choose the files that are read
-# settings of every connection: nothing is loaded, read or written beside the views
+# name of the column of views whose conditions in a query choose the partitions that are read
+_PARTITION = "partition_id"
+# settings of every connection to DuckDB: SQL cannot load extensions, nor read or write files
 _LOCKED = {
     "enable_external_access": "false",
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
 }
-_SCAN = "SEQ_SCAN"  # node of a plan that scans a table
+_SCAN = "SEQ_SCAN"  # name of a node in DuckDB's plans that scans a table
 
 
 def _module() -> Any:
-    """Return the module ``duckdb``; EngineError if it is not installed."""
+    """Import and return the module ``duckdb``. EngineError: it is not installed."""
     try:
         import duckdb  # noqa: PLC0415 - an extra, and slow to import
     except ModuleNotFoundError:
@@ -45,34 +46,45 @@ def _module() -> Any:
 
 
 class _Scratch:
-    """A folder that only this user can read, for large intermediate results; removed at the end."""
+    """Temporary folder for large intermediate results, which only this user can read.
+
+    Attributes:
+        folder: path of the folder.
+    """
 
     def __init__(self) -> None:
-        """Make the folder; it is removed when nothing refers to this object any more."""
+        """Create the folder; it is removed when this object is garbage-collected."""
         self.folder = mkdtemp(prefix="inspector-sql-")
         weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
 
 
 class _Stream:
-    """A view as an Arrow stream, made again for each scan (``__arrow_c_stream__``)."""
+    """A view as an object from which DuckDB gets a new Arrow stream for each scan.
+
+    Attributes:
+        view: the view.
+        needs: part of the view that the running query needs.
+    """
 
     def __init__(self, view: View, scratch: _Scratch) -> None:
-        """Wrap a view; ``scratch`` is kept as long as a relation needs the stream."""
+        """Wrap ``view``; the folder ``scratch`` stays as long as a relation needs this object."""
         self.view, self.needs, self._scratch = view, Needs(), scratch
-        self.error: BaseException | None = None  # raised by the last scan
+        # error of reading the view for the running query; None without one
+        self.error: BaseException | None = None
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """Return a new stream of the rows that the running query needs."""
+        """Return the capsule of a new Arrow stream of the rows that the running query needs.
+
+        DuckDB calls this method for each scan of the view.
+        """
         reader: Any = pa.RecordBatchReader.from_batches(self.view.schema, self._batches())
         return reader.__arrow_c_stream__(requested_schema)
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the batches of the view for the running query.
+        """Yield the batches of the view, with the columns and partitions in ``needs``.
 
-        Only the columns and partitions in ``needs`` have to be read.
-
-        An error of reading is raised, and also kept in ``error``, because DuckDB replaces it by an
-        error of its own.
+        An error of reading is stored in ``error`` and raised, because DuckDB replaces a raised
+        error by an error of its own.
         """
         try:
             yield from self.view.read(self.needs)
@@ -84,14 +96,15 @@ class _Stream:
 class Database:
     """DuckDB in memory that has the views of one checkpoint, and nothing else.
 
-    Its queries cannot read or write files; large intermediate results go to a temporary folder,
-    which is removed with the database.
+    Its queries cannot read or write files. Large intermediate results are stored in a temporary
+    folder, which is removed with the database.
     """
 
     def __init__(self, views: Iterable[View], memory_limit: int | None = None) -> None:
-        """Make the views known; ``memory_limit`` of DuckDB is in bytes.
+        """Start DuckDB and register ``views`` under their names.
 
-        EngineError: DuckDB is not installed.
+        ``memory_limit`` is DuckDB's limit in bytes; None for its default. EngineError: DuckDB is
+        not installed.
         """
         duckdb = _module()
         scratch = _Scratch()
@@ -100,7 +113,7 @@ class Database:
         self._connection = duckdb.connect(":memory:", config=_LOCKED | folder | limit)
         self._connection.execute("set TimeZone = 'UTC'")
         self._plans = duckdb.connect(":memory:", config=_LOCKED)
-        # It would replace the scan of an empty table by an empty result.
+        # These optimizers would remove the scans of empty tables from the plans.
         self._plans.execute(
             "set disabled_optimizers = 'statistics_propagation,empty_result_pullup'"
         )
@@ -112,9 +125,10 @@ class Database:
             self._plans.unregister("one_view")
 
     def run(self, query: str) -> duckdb.DuckDBPyRelation | None:
-        """Return the relation of a query, which reads the state when its rows are fetched.
+        """Return the relation of ``query``, which reads the state when its rows are fetched.
 
-        None for a statement without a result. CheckpointError: DuckDB refuses the query.
+        Return None for a statement without a result, which is executed. CheckpointError: DuckDB
+        refuses the query.
         """
         needs = self._needs(query)
         for name, stream in self._streams.items():
@@ -124,11 +138,15 @@ class Database:
         return relation
 
     def errors(self) -> _Errors:
-        """Return a context that raises errors of DuckDB as errors of this package."""
+        """Return a context that raises errors of DuckDB as errors of reading or CheckpointError."""
         return _Errors(self._streams)
 
     def _needs(self, query: str) -> Mapping[str, Needs]:
-        """Return the part of each view that a query scans; views of unknown part are absent."""
+        """Return the part that ``query`` needs of each view, by the name of the view.
+
+        Views that the query does not scan are absent. The result is empty if DuckDB cannot plan the
+        query; then all of each view is needed.
+        """
         duckdb = _module()
         try:
             ((_, text),) = self._plans.execute(f"explain (format json) {query}").fetchall()
@@ -144,12 +162,16 @@ class Database:
         return {name: _union(found) for name, found in scans.items()}
 
     def _scan(self, name: str, info: Mapping[str, Any]) -> Needs:
-        """Return what one scan of a view needs, from the plan's description of it."""
-        # An optional condition is one that a node above tests again.
+        """Return the part that one scan needs of the view ``name``.
+
+        ``info`` describes the scan in DuckDB's plan, with its columns and conditions.
+        """
+        # DuckDB marks a condition as optional if a later node of the plan tests it again.
         conditions = [text.removeprefix("optional: ") for text in _texts(info.get("Filters", ()))]
         known = set(self._streams[name].view.schema.names)
         columns = frozenset(_texts(info.get("Projections", ())))
-        # A condition may name further columns, and a plan without the list says nothing.
+        # All columns are needed if there are conditions, which may name further columns, or if the
+        # plan does not list the columns.
         is_known = "Projections" in info and not conditions and columns <= known
         return Needs(
             columns if is_known else None,
@@ -159,7 +181,12 @@ class Database:
     def _partitions(
         self, partitions: tuple[int, ...], conditions: Iterable[str]
     ) -> frozenset[int] | None:
-        """Return the partitions that fulfil all conditions on the partition alone; None for all."""
+        """Return those of ``partitions`` that fulfil the conditions on the partition id.
+
+        ``conditions`` are SQL texts, all of which a row must fulfil. Conditions that name other
+        columns too are ignored. Return None, for all partitions, if no condition names the
+        partition id or if ``partitions`` is empty.
+        """
         duckdb = _module()
         parts = [part for text in conditions for part in conjuncts(text) if _PARTITION in part]
         chosen = set(partitions)
@@ -174,20 +201,23 @@ class Database:
 
 
 class _Errors:
-    """Context that raises an error of DuckDB as the error of the scan that caused it.
+    """Context that replaces an error of DuckDB by the error of reading a view that caused it.
 
-    Without one it raises CheckpointError with DuckDB's message.
+    If no view has an InspectorError or OSError, it raises CheckpointError with DuckDB's message.
     """
 
     def __init__(self, streams: Mapping[str, _Stream]) -> None:
-        """Watch the scans of these streams."""
+        """Take the errors of reading from ``streams``, the views by their names."""
         self._streams = streams
 
     def __enter__(self) -> None:
-        """Begin to watch."""
+        """Do nothing."""
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        """Raise the error of a scan, or DuckDB's own as CheckpointError."""
+        """Raise the error of reading a view, or CheckpointError, if ``error`` is DuckDB's.
+
+        Errors of Arrow and OSError are replaced too. Other errors pass unchanged.
+        """
         if error is None or not isinstance(error, (_module().Error, pa.ArrowException, OSError)):
             return
         for stream in self._streams.values():
@@ -198,19 +228,25 @@ class _Errors:
 
 
 def _walk(nodes: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    """Yield all nodes of plans."""
+    """Yield ``nodes`` of DuckDB's plans and all nodes below them, each before its children."""
     for node in nodes:
         yield node
         yield from _walk(node.get("children", ()))
 
 
 def _texts(value: str | list[str] | tuple[str, ...]) -> list[str]:
-    """Return a plan's list of texts, which it gives as one text if there is one; "" is none."""
+    """Return ``value``, a list of texts from DuckDB's plan, as a list without empty texts.
+
+    The plan has a single text in place of a list with one text.
+    """
     return list(filter(None, [value] if isinstance(value, str) else value))
 
 
 def _union(needs: list[Needs]) -> Needs:
-    """Return what several scans of a view need together."""
+    """Return the part of a view that several scans need together.
+
+    It has all columns if one scan needs all, and all partitions if one scan needs all.
+    """
     columns = [need.columns for need in needs]
     partitions = [need.partitions for need in needs]
     return Needs(
@@ -220,9 +256,11 @@ def _union(needs: list[Needs]) -> Needs:
 
 
 def conjuncts(condition: str) -> list[str]:
-    """Return conditions that a condition in a plan implies: its parts that AND joins.
+    """Split the SQL text ``condition`` at each AND outside parentheses, and return the parts.
 
-    Empty if that cannot be known: a text in quotes may look like SQL, and OR joins alternatives.
+    All parts are true if the condition is true. A condition without such an AND is the only part.
+    Return an empty list if there is an OR outside parentheses, or a quote, whose text may look like
+    SQL.
     """
     if "'" in condition or '"' in condition:
         return []
@@ -242,7 +280,7 @@ def conjuncts(condition: str) -> list[str]:
 
 
 def _is_enclosed(text: str) -> bool:
-    """Return True if the first parenthesis of a text begins it, and its partner ends it."""
+    """Return True if one pair of parentheses encloses the whole of ``text``."""
     if not text.startswith("("):
         return False
     depth = 0

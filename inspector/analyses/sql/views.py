@@ -26,20 +26,21 @@ from inspector.passes.typed_rows import TypedTask, run_typed_rows, schema_of_row
 from inspector.render.values import to_json_values
 from inspector.schemas import compute
 
-Batches = Iterator[pa.RecordBatch]  # batches of a view's rows
+Batches = Iterator[pa.RecordBatch]  # type of the batches of a view's rows
 
-_OF_STORES = ("rows", "changes")  # tables of data that are of one store each
-# columns of the view of a store, besides the fields of its keys and values
+# names of tables of data that have the rows of one store; views of stores take their place
+_OF_STORES = ("rows", "changes")
+# names of the columns that come first in the view of a store, before the fields of keys and values
 _PLACE = ("partition_id", "batch_id")
-# columns with the sizes of a row, in bytes
+# names of the columns with the sizes of a row, in bytes
 _SIZES = ("key_bytes", "value_bytes", "row_bytes")
 
 
 @dataclass(frozen=True)
 class Needs:
-    """Part of a view that a query needs."""
+    """Part of a view that a query needs; all of the view by default."""
 
-    columns: frozenset[str] | None = None  # names; None for all columns
+    columns: frozenset[str] | None = None  # names of columns; None for all columns
     partitions: frozenset[int] | None = None  # partition ids; None for all partitions
 
 
@@ -48,11 +49,13 @@ class View:
     """A table that SQL can name; it is read again by each query that names it."""
 
     name: str  # name in SQL, in lower case
-    doc: str  # what a row is, in one sentence
+    doc: str  # description of its rows, in one sentence
     schema: pa.Schema  # columns that SQL sees
-    # yields the rows for the needs of a query; a column that it does not need may be null
+    # function that reads the view and yields its rows; it may leave out partitions that the query
+    # does not need, and make columns null that the query does not need
     read: Callable[[Needs], Batches]
-    partitions: tuple[int, ...] = ()  # ids of the partitions that can be left out; empty if none
+    # ids of all partitions, which ``read`` can leave out; empty if it reads all in any case
+    partitions: tuple[int, ...] = ()
 
 
 def views_of(run: Run, options: TableOptions, problems: list[Problem]) -> list[View]:
@@ -80,7 +83,10 @@ def views_of(run: Run, options: TableOptions, problems: list[Problem]) -> list[V
 
 
 def _with_unique_names(views: Sequence[View]) -> list[View]:
-    """Return views of which a later one gets a number if its name is that of an earlier one."""
+    """Return ``views`` with unique names.
+
+    If an earlier view has the name ``x``, the later view becomes ``x_2``, and so on.
+    """
     result: dict[str, View] = {}
     for view in views:
         names = (view.name, *(f"{view.name}_{number}" for number in range(2, len(views) + 2)))
@@ -90,15 +96,19 @@ def _with_unique_names(views: Sequence[View]) -> list[View]:
 
 
 def _store_view_name(store: StoreName) -> str:
-    """Return ``op0_default``: the name of a store's view."""
+    """Return the name of the view of ``store``: operator id and store name, as ``op0_default``.
+
+    Characters other than letters and digits become ``_``; letters become lower case.
+    """
     words = re.findall("[0-9a-z]+", store.store_name.lower())
     return "_".join((f"op{store.operator_id}", *words))
 
 
 def _side_names(store: StoreName) -> list[str]:
-    """Return the short name of a store with the rows of one side of a join, such as ``op1_left``.
+    """Return a list with the short name of a store of join rows, such as ``op1_left``.
 
-    Empty for other stores.
+    A store with the rows of one side of a join has a second view, with this name. The list is empty
+    for other stores.
     """
     sides = (side for side in JOIN_SIDES if is_store(side, store.store_name))
     return [f"op{store.operator_id}_{side}" for side in sides]
@@ -113,14 +123,20 @@ class FlatColumn:
 
     name: str  # name in SQL
     kind: Any  # Arrow type
-    side: str | None  # column of the typed rows with the struct; None for a column of its own
-    field: int | None  # ordinal of the field in the struct; None for the whole column
+    # column of the typed rows that has its values: ``key``, ``value`` or ``old_value``; None for a
+    # column that is no part of keys or values
+    side: str | None
+    field: int | None  # position of the field in the struct ``side``; None for the whole column
 
 
 def _store_view(
     name: str, store: StoreName, tasks: Sequence[TypedTask], run: Run, problems: list[Problem]
 ) -> View:
-    """Return the view of a store's live rows, or of its changes if its tasks are of changes."""
+    """Return the view ``name`` of a store's live rows, or of its changes.
+
+    ``tasks`` are one task for each partition; they decide whether live rows or changes are read.
+    Problems of reading are added to ``problems``.
+    """
     changes = tasks[0].changes
     columns = flat_columns(schema_of_rows(tasks[0]))
     schema = pa.schema([(column.name, _sql_type(column.kind)) for column in columns])
@@ -135,10 +151,11 @@ def _store_view(
 
 
 def flat_columns(typed: pa.Schema) -> list[FlatColumn]:
-    """Return the columns of a store's view, from the schema of its typed rows.
+    """Return the columns of a store's view, from ``typed``, the schema of its typed rows.
 
-    A field of the key or value whose name is taken gets the prefix ``key_`` or ``value_``. SQL
-    ignores the case of names.
+    Fields of keys and values become columns of their own. A field whose name is taken, in any case,
+    gets the prefix ``key_`` or ``value_``. Fields of old values begin with ``old_``. The columns
+    are in the order: partition and batch, fields, all others.
     """
     fixed = [
         field.name for field in typed if field.name not in (*_NAMED_BY_VIEW, *_STRUCTS, COLUMN)
@@ -165,8 +182,10 @@ def flat_columns(typed: pa.Schema) -> list[FlatColumn]:
     return [*places, *fields, *own.values()]
 
 
-_STRUCTS = ("key", "value", "old_value")  # columns of typed rows whose fields become columns
-# columns of typed rows that are the same in all rows of a store, or for other programs
+# names of the columns of typed rows whose fields become columns of a view
+_STRUCTS = ("key", "value", "old_value")
+# names of the columns of typed rows that a view leaves out: the store, which is in the name of the
+# view, and the version, which is ``batch_id + 1``
 _NAMED_BY_VIEW = ("operator_id", "operator_name", "store_name", "version")
 
 
@@ -178,7 +197,12 @@ def _read_store(
     problems: list[Problem],
     needs: Needs,
 ) -> Batches:
-    """Yield the rows of a store's view, of the partitions and columns that a query needs."""
+    """Yield the rows of a store's view, of the partitions that a query needs.
+
+    ``columns`` are all columns of the view and ``schema`` their schema. If the query needs no
+    column of keys, values or old values, these are not decoded and their columns are null. Problems
+    of reading are added to ``problems``; depending on the mode of ``tasks`` they are raised.
+    """
     needed = [c for c in columns if needs.columns is None or c.name in needs.columns]
     sides = {column.side for column in needed}
     undecoded = tuple(side for side in _STRUCTS if side not in sides)
@@ -197,7 +221,10 @@ def _read_store(
 
 
 def _array(rows: pa.RecordBatch, column: FlatColumn) -> Any:
-    """Return a column of a store's view from typed rows."""
+    """Return the values of ``column``, a column of a store's view, from ``rows``, typed rows.
+
+    ``row_bytes`` is the sum of the sizes of key and value if the typed rows do not have it.
+    """
     if column.name not in rows.schema.names and column.side is None:
         pc = compute()
         sizes = [pc.coalesce(rows.column(name), 0) for name in _SIZES[:2]]
@@ -209,12 +236,16 @@ def _array(rows: pa.RecordBatch, column: FlatColumn) -> Any:
 
 
 def _sql_type(kind: Any) -> Any:
-    """Return the Arrow type in which DuckDB gets a column: text for what it has no type for."""
+    """Return the Arrow type in which DuckDB gets a column of the type ``kind``.
+
+    It is text for a type that contains a struct without fields, which DuckDB does not have, and
+    ``kind`` for all others.
+    """
     return pa.string() if _has_empty_struct(kind) else kind
 
 
 def _has_empty_struct(kind: Any) -> bool:
-    """Return True if a type is, or contains, a struct without fields."""
+    """Return True if the Arrow type ``kind`` is, or contains, a struct without fields."""
     is_ = pa.types
     if is_.is_struct(kind):
         members = [field.type for field in kind]
@@ -225,7 +256,7 @@ def _has_empty_struct(kind: Any) -> bool:
 
 
 def _json_texts(array: Any) -> Any:
-    """Return an array as JSON texts; null stays null."""
+    """Return an array with each value of ``array`` as a JSON text; null stays null."""
     values = to_json_values(array)
     texts = [None if v is None else json.dumps(v, ensure_ascii=False) for v in values]
     return pa.array(texts, pa.string())
@@ -235,12 +266,16 @@ def _json_texts(array: Any) -> Any:
 
 
 def _table_view(table: DataTable, run: Run, options: TableOptions, problems: list[Problem]) -> View:
-    """Return the view of a table of data, which is made when a query reads it."""
+    """Return the view of ``table``, a table of data that is computed when a query reads it.
+
+    Its columns do not include ``problem``; problems of reading are added to ``problems``.
+    """
     options = replace(options, json_keys=True)
     known = table.schema(run, run.options, options)
     schema = pa.schema([field for field in known if field.name != COLUMN])
 
     def read(_: Needs) -> Batches:
+        """Compute the whole table and yield its rows without those of problems."""
         plan = table.plan(run, run.options, options)
         for batch in stream_tasks(plan.function, [work.spec for work in plan.work]):
             rows = take_problems(batch, problems)
